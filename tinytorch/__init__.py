@@ -1,0 +1,56 @@
+"""TinyTorch: from tensors and embeddings to a GPT, in NumPy alone.
+
+Three rooms, each using only the ones before it: `core` (arrays that know their gradient), `text`
+(text to vectors) and `models` (vectors to text). The names below are the public ones; the book
+builds each of them.
+"""
+
+from tinytorch.core import functional, ops
+from tinytorch.core.activations import GELU, ReLU, Sigmoid, Softmax, Tanh
+from tinytorch.core.gradcheck import GradientCheck, check_gradients
+from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, Parameter, Sequential
+from tinytorch.core.losses import CrossEntropyLoss, MSELoss
+from tinytorch.core.optimizers import SGD, AdamW
+from tinytorch.core.seeding import default_rng, manual_seed
+from tinytorch.core.sparse import RowSparse
+from tinytorch.core.tensor import Tensor, no_grad, primitive
+from tinytorch.text.embeddings import (
+    Embedding,
+    EmbeddingLayer,
+    PositionalEncoding,
+    create_sinusoidal_embeddings,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GELU",
+    "SGD",
+    "AdamW",
+    "CrossEntropyLoss",
+    "Dropout",
+    "Embedding",
+    "EmbeddingLayer",
+    "GradientCheck",
+    "LayerNorm",
+    "Linear",
+    "MSELoss",
+    "Module",
+    "Parameter",
+    "PositionalEncoding",
+    "ReLU",
+    "RowSparse",
+    "Sequential",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
+    "Tensor",
+    "check_gradients",
+    "create_sinusoidal_embeddings",
+    "default_rng",
+    "functional",
+    "manual_seed",
+    "no_grad",
+    "ops",
+    "primitive",
+]

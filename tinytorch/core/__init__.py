@@ -1,0 +1,1 @@
+"""Arrays that know their gradient, and the layers, losses and optimisers made of them."""

@@ -1,0 +1,335 @@
+"""The fused operations: several steps of arithmetic with one pullback.
+
+Each could be composed of `ops`; the tests do so, and require the same values and gradients. Fused,
+it needs one node instead of many, keeps fewer arrays for the backward pass, and its derivative is a
+formula that can be read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.ops import Result
+from tinytorch.core.seeding import default_rng
+from tinytorch.core.sparse import RowSparse
+from tinytorch.core.tensor import primitive
+
+__all__ = [
+    "cross_entropy",
+    "dropout",
+    "embedding",
+    "gelu",
+    "layer_norm",
+    "linear",
+    "log_softmax",
+    "mse",
+    "relu",
+    "sigmoid",
+    "softmax",
+]
+
+# Layers --------------------------------------------------------------------------------------
+
+
+@primitive
+def linear(x: Any, weight: Any, bias: Any = None) -> Result:
+    """`x @ weight + bias`.
+
+    Args:
+        x: `(..., in_features)`.
+        weight: `(in_features, out_features)`.
+        bias: `(out_features,)` or nothing.
+
+    Returns:
+        `(..., out_features)`.
+
+    Raises:
+        ValueError: the last axis of `x` is not `in_features` long.
+
+    Example:
+        >>> linear([[1.0, 2.0]], [[1.0, 0.0], [0.0, 10.0]], [0.5, 0.5])
+        Tensor([[ 1.5, 20.5]])
+    """
+    x, weight = np.asarray(x), np.asarray(weight)
+    if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
+        raise ValueError(
+            f"linear: input {x.shape} does not fit weight {weight.shape}; "
+            f"the last axis must have length {weight.shape[0]}"
+        )
+    rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
+    value = rows @ weight  # (N, out)
+    if bias is not None:
+        value += bias
+
+    def pullback(g: np.ndarray) -> tuple[Any, ...]:
+        g = g.reshape(-1, weight.shape[1])  # (N, out)
+        parts = (g @ weight.T).reshape(x.shape), rows.T @ g
+        return parts if bias is None else (*parts, g.sum(axis=0))
+
+    return value.reshape(*x.shape[:-1], weight.shape[1]), pullback
+
+
+@primitive
+def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
+    """The rows of `weight` that `ids` name.
+
+    The gradient of row i is the sum of the gradients of all places where i was looked up, and zero
+    for a row that was not: row-sparse by nature. It is stored as a full matrix unless `sparse`.
+
+    Args:
+        weight: `(vocab_size, embed_dim)`.
+        ids: integers of any shape, each in `0..vocab_size - 1`.
+        sparse: whether the gradient shall be a `RowSparse`.
+
+    Returns:
+        `ids.shape + (embed_dim,)`.
+
+    Raises:
+        TypeError: the ids are not integers.
+        IndexError: an id is negative or too large; names it and where it stands.
+
+    Example:
+        >>> embedding([[1.0, 1.0], [2.0, 2.0]], [1, 0, 1])
+        Tensor([[2., 2.],
+                [1., 1.],
+                [2., 2.]])
+    """
+    weight, ids = np.asarray(weight), np.asarray(ids)
+    _check_ids(ids, len(weight))
+
+    def pullback(g: np.ndarray) -> tuple[Any, None]:
+        rows = RowSparse(ids.reshape(-1), g.reshape(-1, weight.shape[1]), weight.shape)
+        return rows if sparse else rows.to_dense(), None
+
+    return weight[ids], pullback
+
+
+@primitive
+def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
+    """Normalise the last axis to mean 0 and variance 1, then scale and shift (Ba et al., 2016).
+
+    Mean and deviation depend on every element, so the gradient has two correction terms: one for
+    the mean and one for the deviation. Leaving either out is a common error.
+
+    Args:
+        x: `(..., d)`.
+        gamma: `(d,)`, the scale.
+        beta: `(d,)`, the shift.
+        eps: added to the variance, so that a constant row does not divide by zero.
+
+    Raises:
+        ValueError: the last axis of `x` does not have the length of `gamma`.
+
+    Example:
+        >>> layer_norm([[1.0, 2.0, 3.0]], np.ones(3), np.zeros(3), eps=0.0)
+        Tensor([[-1.2247,  0.    ,  1.2247]])
+    """
+    x, gamma = np.asarray(x), np.asarray(gamma)
+    if x.ndim == 0 or x.shape[-1:] != gamma.shape:
+        raise ValueError(
+            f"layer_norm: input {x.shape} does not fit gamma {gamma.shape}; "
+            f"the last axis must have length {gamma.size}"
+        )
+    centred = x - x.mean(axis=-1, keepdims=True)
+    inverse_std = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
+    normalised = centred * inverse_std
+
+    def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
+        h = g * gamma
+        along = (h * normalised).mean(axis=-1, keepdims=True)
+        grad_x = inverse_std * (h - h.mean(axis=-1, keepdims=True) - normalised * along)
+        return grad_x, g * normalised, g  # summed to the shape of gamma and beta
+
+    return normalised * gamma + beta, pullback
+
+
+@primitive
+def dropout(x: Any, *, p: float, rng: Any = None) -> Result:
+    """Set each element to zero with probability `p` and divide the others by `1 - p`.
+
+    The division keeps the expected value unchanged (Srivastava et al., 2014, section 10).
+
+    Raises:
+        ValueError: `p` is not in `0 <= p < 1`.
+
+    Example:
+        >>> dropout([1.0, 1.0, 1.0, 1.0], p=0.5, rng=0)
+        Tensor([2., 0., 0., 0.])
+    """
+    if not 0 <= p < 1:
+        raise ValueError(f"dropout: p must be in 0 <= p < 1, got {p}")
+    x = np.asarray(x)
+    scale = (default_rng(rng).random(x.shape) >= p).astype(np.float32) / np.float32(1 - p)
+    return x * scale, lambda g: g * scale
+
+
+# Activations ---------------------------------------------------------------------------------
+
+
+@primitive
+def relu(x: Any) -> Result:
+    """`max(x, 0)`, elementwise; its gradient at 0 is taken as 0.
+
+    Example:
+        >>> relu([-1.0, 2.0])
+        Tensor([0., 2.])
+    """
+    positive = np.greater(x, 0)
+    return np.where(positive, x, np.zeros((), np.result_type(x))), lambda g: g * positive
+
+
+@primitive
+def sigmoid(x: Any) -> Result:
+    """`1 / (1 + exp(-x))`, elementwise, computed so that it cannot overflow.
+
+    Example:
+        >>> sigmoid([0.0, -1000.0])
+        Tensor([0.5, 0. ])
+    """
+    y = 0.5 * (1 + np.tanh(0.5 * np.asarray(x)))
+    return y, lambda g: g * y * (1 - y)
+
+
+@primitive
+def gelu(x: Any) -> Result:
+    """The Gaussian error linear unit in its tanh form (Hendrycks and Gimpel, 2016, section 2).
+
+    `0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`: what GPT-2 uses. It differs from the exact
+    `x Phi(x)` by less than 0.0005.
+
+    Example:
+        >>> gelu([-1.0, 0.0, 1.0])
+        Tensor([-0.1588,  0.    ,  0.8412])
+    """
+    x = np.asarray(x)
+    c, k = float(np.sqrt(2 / np.pi)), 0.044715
+    square = x * x
+    t = np.tanh(c * x * (1 + k * square))
+
+    def pullback(g: np.ndarray) -> np.ndarray:
+        slope = c * (1 + 3 * k * square)
+        return g * 0.5 * (1 + t + x * (1 - t * t) * slope)
+
+    return 0.5 * x * (1 + t), pullback
+
+
+@primitive
+def softmax(x: Any, *, axis: int = -1) -> Result:
+    """`exp(x) / sum(exp(x))` along `axis`: positive numbers that sum to one.
+
+    The largest element is subtracted first, which changes nothing but the size of the exponents.
+    A row in which every element is -inf, nothing allowed, gives zeros.
+
+    Example:
+        >>> softmax([0.5, 1.0, 1.5])
+        Tensor([0.1863, 0.3072, 0.5065])
+    """
+    y = _softmax(np.asarray(x), axis)
+    return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
+
+
+@primitive
+def log_softmax(x: Any, *, axis: int = -1) -> Result:
+    """The logarithm of `softmax`, without computing the small numbers first.
+
+    Example:
+        >>> log_softmax([0.0, 0.0])
+        Tensor([-0.6931, -0.6931])
+    """
+    y = _log_softmax(np.asarray(x), axis)
+    return y, lambda g: g - np.exp(y) * g.sum(axis=axis, keepdims=True)
+
+
+# Losses --------------------------------------------------------------------------------------
+
+
+@primitive
+def cross_entropy(logits: Any, targets: Any) -> Result:
+    """Mean of `-log softmax(logits)[target]` over all positions, in nats.
+
+    Args:
+        logits: `(..., num_classes)`, unnormalised.
+        targets: integers of the shape of `logits` without its last axis.
+
+    Returns:
+        A single number. The gradient is `(softmax(logits) - one_hot(targets)) / positions`.
+
+    Raises:
+        TypeError: the targets are not integers.
+        ValueError: the shapes do not fit.
+        IndexError: a target is outside `0..num_classes - 1`.
+
+    Example:
+        >>> cross_entropy([[0.0, 0.0]], [1])
+        Tensor(0.6931)
+    """
+    logits, targets = np.asarray(logits), np.asarray(targets)
+    if logits.ndim == 0 or targets.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"cross_entropy: logits {logits.shape} need targets of shape {logits.shape[:-1]}, "
+            f"got {targets.shape}"
+        )
+    _check_ids(targets, logits.shape[-1], "target", "class")
+    log_probs = _log_softmax(logits, -1).reshape(-1, logits.shape[-1])  # (N, classes)
+    at = np.arange(targets.size), targets.reshape(-1)
+
+    def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
+        grad = np.exp(log_probs)
+        grad[at] -= 1
+        return (grad * (g / targets.size)).reshape(logits.shape), None
+
+    return -log_probs[at].mean(), pullback
+
+
+@primitive
+def mse(prediction: Any, target: Any) -> Result:
+    """Mean squared error over all elements.
+
+    Raises:
+        ValueError: the shapes differ; broadcasting here is almost always a mistake.
+
+    Example:
+        >>> mse([1.0, 2.0], [1.0, 4.0])
+        Tensor(2.)
+    """
+    if np.shape(prediction) != np.shape(target):
+        raise ValueError(
+            f"mse: prediction {np.shape(prediction)} and target {np.shape(target)} must have "
+            "the same shape"
+        )
+    error = np.asarray(prediction) - np.asarray(target)
+    scaled = 2 / error.size * error
+    return (error * error).mean(), lambda g: (g * scaled, -g * scaled)
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    largest = x.max(axis=axis, keepdims=True)
+    e = np.exp(x - np.where(np.isneginf(largest), 0, largest))
+    total = e.sum(axis=axis, keepdims=True)
+    return e / np.where(total == 0, 1, total).astype(e.dtype)
+
+
+def _log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _check_ids(ids: np.ndarray, count: int, what: str = "token id", of: str = "token") -> None:
+    """Raise unless every id is an integer in `0..count - 1`."""
+    if ids.dtype.kind not in "iu":
+        raise TypeError(
+            f"{what}s must be integers, got {ids.dtype}; convert with ids.astype(numpy.int64)"
+        )
+    if ids.size and (ids.min() < 0 or ids.max() >= count):
+        where = np.argwhere((ids < 0) | (ids >= count))[0]
+        at = tuple(int(i) for i in where)
+        place = f" at {at}" if at else ""
+        raise IndexError(
+            f"{what} {ids[at]}{place} is outside 0..{count - 1}; "
+            + ("was another tokenizer used?" if of == "token" else f"there are {count} classes")
+        )

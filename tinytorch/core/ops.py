@@ -1,0 +1,471 @@
+"""The primitive operations: each a NumPy function beside its pullback.
+
+Read an operation as one line of calculus. `mul` says: the value is `x * y`, and a gradient `g` of
+the value is a gradient `g * y` of x and `g * x` of y. Operands come first and may be tensors,
+arrays or numbers; settings are keyword arguments.
+"""
+
+from __future__ import annotations
+
+import builtins
+import numbers
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.tensor import Pullback, primitive
+
+__all__ = [
+    "abs",
+    "add",
+    "concatenate",
+    "cos",
+    "div",
+    "exp",
+    "getitem",
+    "log",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "mul",
+    "neg",
+    "permute",
+    "power",
+    "reshape",
+    "sin",
+    "sqrt",
+    "stack",
+    "sub",
+    "sum",
+    "tanh",
+    "transpose",
+    "var",
+    "where",
+]
+
+Result = tuple[Any, Pullback]
+
+# Arithmetic ----------------------------------------------------------------------------------
+
+
+@primitive
+def add(x: Any, y: Any) -> Result:
+    """Elementwise `x + y`.
+
+    Example:
+        >>> add([1.0, 2.0], 10.0)
+        Tensor([11., 12.])
+    """
+    return x + y, lambda g: (g, g)
+
+
+@primitive
+def sub(x: Any, y: Any) -> Result:
+    """Elementwise `x - y`.
+
+    Example:
+        >>> sub([1.0, 2.0], 10.0)
+        Tensor([-9., -8.])
+    """
+    return x - y, lambda g: (g, -g)
+
+
+@primitive
+def mul(x: Any, y: Any) -> Result:
+    """Elementwise `x * y`.
+
+    Example:
+        >>> mul([1.0, 2.0], [3.0, 4.0])
+        Tensor([3., 8.])
+    """
+    return x * y, lambda g: (g * y, g * x)
+
+
+@primitive
+def div(x: Any, y: Any) -> Result:
+    """Elementwise `x / y`.
+
+    Example:
+        >>> div([1.0, 3.0], 2.0)
+        Tensor([0.5, 1.5])
+    """
+    z = np.true_divide(x, y)
+    return z, lambda g: (g / y, -g * z / y)
+
+
+@primitive
+def neg(x: Any) -> Result:
+    """Elementwise `-x`.
+
+    Example:
+        >>> neg([1.0, -2.0])
+        Tensor([-1.,  2.])
+    """
+    return -x, lambda g: -g
+
+
+@primitive
+def power(x: Any, *, exponent: float) -> Result:
+    """Elementwise `x` to a fixed power.
+
+    Raises:
+        TypeError: the exponent is not a number; write `(exponent * x.log()).exp()` for a tensor.
+
+    Example:
+        >>> power([2.0, 3.0], exponent=2)
+        Tensor([4., 9.])
+    """
+    if not isinstance(exponent, numbers.Real):
+        raise TypeError(f"power: the exponent must be a number, got {type(exponent).__name__}")
+    if exponent == 2:
+        return x * x, lambda g: g * 2 * x  # numpy's general power is far slower than a product
+    return np.power(x, exponent), lambda g: g * exponent * np.power(x, exponent - 1)
+
+
+@primitive
+def matmul(x: Any, y: Any) -> Result:
+    """Matrix product over the last two axes; the axes before them broadcast.
+
+    Args:
+        x: `(..., m, k)` or `(k,)`.
+        y: `(..., k, n)` or `(k,)`.
+
+    Returns:
+        `(..., m, n)`; a one-dimensional operand loses its axis, as in NumPy.
+
+    Raises:
+        ValueError: the inner sizes differ, or an operand is a single number.
+
+    Example:
+        >>> matmul([[1.0, 2.0], [3.0, 4.0]], [[1.0], [10.0]])
+        Tensor([[21.],
+                [43.]])
+    """
+    x, y = np.asarray(x), np.asarray(y)
+    _check_inner_sizes(x, y)
+    value = np.matmul(x, y)
+
+    def pullback(g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        a, b = np.atleast_2d(x), y[:, None] if y.ndim == 1 else y  # vectors as matrices
+        g = g[..., None] if y.ndim == 1 else g
+        g = g[..., None, :] if x.ndim == 1 else g
+        grad_x, grad_y = np.matmul(g, b.swapaxes(-1, -2)), np.matmul(a.swapaxes(-1, -2), g)
+        return (
+            grad_x[..., 0, :] if x.ndim == 1 else grad_x,
+            grad_y[..., 0] if y.ndim == 1 else grad_y,
+        )
+
+    return value, pullback
+
+
+# Elementwise functions -----------------------------------------------------------------------
+
+
+@primitive
+def exp(x: Any) -> Result:
+    """Elementwise e to the power of x.
+
+    Example:
+        >>> exp([0.0, 1.0])
+        Tensor([1.    , 2.7183])
+    """
+    y = np.exp(x)
+    return y, lambda g: g * y
+
+
+@primitive
+def log(x: Any) -> Result:
+    """Elementwise natural logarithm.
+
+    Example:
+        >>> log([1.0, 10.0])
+        Tensor([0.    , 2.3026])
+    """
+    return np.log(x), lambda g: g / x
+
+
+@primitive
+def sqrt(x: Any) -> Result:
+    """Elementwise square root.
+
+    Example:
+        >>> sqrt([4.0, 9.0])
+        Tensor([2., 3.])
+    """
+    y = np.sqrt(x)
+    return y, lambda g: g / (2 * y)
+
+
+@primitive
+def tanh(x: Any) -> Result:
+    """Elementwise hyperbolic tangent.
+
+    Example:
+        >>> tanh([0.0, 1.0])
+        Tensor([0.    , 0.7616])
+    """
+    y = np.tanh(x)
+    return y, lambda g: g * (1 - y * y)
+
+
+@primitive
+def sin(x: Any) -> Result:
+    """Elementwise sine of an angle in radians.
+
+    Example:
+        >>> sin([0.0, 1.0])
+        Tensor([0.    , 0.8415])
+    """
+    return np.sin(x), lambda g: g * np.cos(x)
+
+
+@primitive
+def cos(x: Any) -> Result:
+    """Elementwise cosine of an angle in radians.
+
+    Example:
+        >>> cos([0.0, 1.0])
+        Tensor([1.    , 0.5403])
+    """
+    return np.cos(x), lambda g: -g * np.sin(x)
+
+
+@primitive
+def abs(x: Any) -> Result:
+    """Elementwise absolute value; its gradient at 0 is taken as 0.
+
+    Example:
+        >>> abs([-2.0, 3.0])
+        Tensor([2., 3.])
+    """
+    return np.abs(x), lambda g: g * np.sign(x)
+
+
+@primitive
+def maximum(x: Any, y: Any) -> Result:
+    """Elementwise larger of two; where they are equal each gets half of the gradient.
+
+    Example:
+        >>> maximum([1.0, 5.0], 3.0)
+        Tensor([3., 5.])
+    """
+    share = 0.5 * (np.greater(x, y) + np.greater_equal(x, y).astype(np.float32))
+    return np.maximum(x, y), lambda g: (g * share, g * (1 - share))
+
+
+@primitive
+def where(x: Any, y: Any, *, condition: Any) -> Result:
+    """`x` where `condition` holds and `y` elsewhere.
+
+    Example:
+        >>> where([1.0, 2.0], 0.0, condition=[True, False])
+        Tensor([1., 0.])
+    """
+    chosen = np.asarray(condition, dtype=bool)
+    return np.where(chosen, x, y), lambda g: (np.where(chosen, g, 0), np.where(chosen, 0, g))
+
+
+# Reductions ----------------------------------------------------------------------------------
+
+
+@primitive
+def sum(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+    """Sum over `axis`, or over everything.
+
+    Example:
+        >>> sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
+        Tensor([4., 6.])
+    """
+    x = np.asarray(x)
+    value = x.sum(axis=axis, keepdims=keepdims)
+    return value, lambda g: np.broadcast_to(_restore_axes(g, x, axis), x.shape)
+
+
+@primitive
+def mean(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+    """Mean over `axis`, or over everything.
+
+    Example:
+        >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
+        Tensor([2., 3.])
+    """
+    x = np.asarray(x)
+    value = x.mean(axis=axis, keepdims=keepdims)
+    count = x.size // builtins.max(1, np.size(value))
+    return value, lambda g: np.broadcast_to(_restore_axes(g, x, axis) / count, x.shape)
+
+
+@primitive
+def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+    """Variance over `axis`, or over everything: the mean squared deviation (divided by n).
+
+    Example:
+        >>> var([1.0, 3.0])
+        Tensor(1.)
+    """
+    x = np.asarray(x)
+    centred = x - x.mean(axis=axis, keepdims=True)
+    value = (centred * centred).mean(axis=axis, keepdims=keepdims)
+    count = x.size // builtins.max(1, np.size(value))
+    return value, lambda g: _restore_axes(g, x, axis) * centred * (2 / count)
+
+
+@primitive
+def max(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+    """Largest element over `axis`; elements that tie share the gradient equally.
+
+    Example:
+        >>> max([[1.0, 4.0], [3.0, 2.0]], axis=1)
+        Tensor([4., 3.])
+    """
+    return _extreme(np.max, np.asarray(x), axis, keepdims)
+
+
+@primitive
+def min(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+    """Smallest element over `axis`; elements that tie share the gradient equally.
+
+    Example:
+        >>> min([[1.0, 4.0], [3.0, 2.0]], axis=1)
+        Tensor([1., 2.])
+    """
+    return _extreme(np.min, np.asarray(x), axis, keepdims)
+
+
+# Shape ---------------------------------------------------------------------------------------
+
+
+@primitive
+def reshape(x: Any, *, shape: Any) -> Result:
+    """The same elements in another shape.
+
+    Example:
+        >>> reshape([1.0, 2.0, 3.0, 4.0], shape=(2, 2))
+        Tensor([[1., 2.],
+                [3., 4.]])
+    """
+    x = np.asarray(x)
+    return x.reshape(shape), lambda g: g.reshape(x.shape)
+
+
+@primitive
+def transpose(x: Any, *, axis0: int = -2, axis1: int = -1) -> Result:
+    """Two axes swapped.
+
+    Raises:
+        ValueError: `x` has fewer than two axes.
+
+    Example:
+        >>> transpose([[1.0, 2.0], [3.0, 4.0]])
+        Tensor([[1., 3.],
+                [2., 4.]])
+    """
+    x = np.asarray(x)
+    if x.ndim < 2:
+        raise ValueError(f"transpose: shape {x.shape} has fewer than two axes to swap")
+    return x.swapaxes(axis0, axis1), lambda g: g.swapaxes(axis0, axis1)
+
+
+@primitive
+def permute(x: Any, *, axes: Any) -> Result:
+    """The axes in another order.
+
+    Example:
+        >>> permute(np.zeros((2, 3, 4)), axes=(2, 0, 1)).shape
+        (4, 2, 3)
+    """
+    x = np.asarray(x)
+    return x.transpose(axes), lambda g: g.transpose(np.argsort(np.arange(x.ndim)[list(axes)]))
+
+
+@primitive
+def getitem(x: Any, *, index: Any) -> Result:
+    """`x[index]`: slices, integers, masks or arrays of indices.
+
+    An element taken several times collects a gradient for each time.
+
+    Example:
+        >>> getitem([10.0, 20.0, 30.0], index=[2, 0])
+        Tensor([30., 10.])
+    """
+    x, index = np.asarray(x), _plain_index(index)
+    value = x[index]
+
+    def pullback(g: np.ndarray) -> np.ndarray:
+        grad = np.zeros(x.shape, dtype=g.dtype)
+        if _is_basic(index):
+            grad[index] = g  # a slice takes no element twice
+        else:
+            np.add.at(grad, index, g)
+        return grad
+
+    return value, pullback
+
+
+@primitive
+def concatenate(*tensors: Any, axis: int = -1) -> Result:
+    """Tensors joined along an existing axis.
+
+    Example:
+        >>> concatenate([1.0, 2.0], [3.0])
+        Tensor([1., 2., 3.])
+    """
+    arrays = [np.asarray(tensor) for tensor in tensors]
+    ends = np.cumsum([array.shape[axis] for array in arrays])[:-1]
+    return np.concatenate(arrays, axis), lambda g: tuple(np.split(g, ends, axis))
+
+
+@primitive
+def stack(*tensors: Any, axis: int = 0) -> Result:
+    """Tensors of one shape joined along a new axis.
+
+    Example:
+        >>> stack([1.0, 2.0], [3.0, 4.0]).shape
+        (2, 2)
+    """
+    arrays = [np.asarray(tensor) for tensor in tensors]
+    return np.stack(arrays, axis), lambda g: tuple(np.moveaxis(g, axis, 0))
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _check_inner_sizes(x: np.ndarray, y: np.ndarray) -> None:
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError(f"matmul: {x.shape} @ {y.shape}: use * to multiply by a single number")
+    inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
+    if x.shape[-1] != inner:
+        raise ValueError(
+            f"matmul: {x.shape} @ {y.shape}: inner sizes {x.shape[-1]} and {inner} differ"
+        )
+
+
+def _restore_axes(g: np.ndarray, x: np.ndarray, axis: Any) -> np.ndarray:
+    """Give a reduced gradient back its axes of length 1."""
+    if axis is None:
+        return g.reshape((1,) * x.ndim)
+    axes = {a % x.ndim for a in np.atleast_1d(axis)}
+    return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+
+
+def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
+    value = reduce(x, axis=axis, keepdims=True)
+    tied = (x == value).astype(x.dtype if x.dtype.kind == "f" else np.float32)
+    share = tied / tied.sum(axis=axis, keepdims=True)
+    return reduce(x, axis=axis, keepdims=keepdims), lambda g: _restore_axes(g, x, axis) * share
+
+
+def _plain_index(index: Any) -> Any:
+    """Indices with the arrays of any tensors in them."""
+    if isinstance(index, tuple):
+        return tuple(_plain_index(part) for part in index)
+    if isinstance(index, list):
+        return np.asarray(index)
+    return np.asarray(index) if hasattr(index, "requires_grad") else index
+
+
+def _is_basic(index: Any) -> bool:
+    parts = index if isinstance(index, tuple) else (index,)
+    return all(isinstance(p, (int, np.integer, slice, type(None), type(Ellipsis))) for p in parts)

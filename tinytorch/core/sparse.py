@@ -1,0 +1,85 @@
+"""Gradients that touch only some rows of a table.
+
+The gradient of an embedding lookup is zero in every row that was not looked up. `RowSparse` keeps
+the touched rows alone: for a vocabulary of V words of which a batch uses B, that is B rows instead
+of V. `Embedding(..., sparse=True)` produces it and the optimisers apply it row by row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class RowSparse:
+    """A matrix stored as some of its rows; all others are zero.
+
+    Args:
+        rows: integer array `(n,)`, the row numbers; a row may be listed several times, and then
+            its values add up.
+        values: array `(n, d)`, one row of values for each entry of `rows`.
+        shape: `(num_rows, d)`, the shape of the matrix this stands for.
+
+    Raises:
+        ValueError: `rows`, `values` and `shape` do not fit together.
+
+    Example:
+        >>> g = RowSparse(
+        ...     np.array([3, 1, 3]), np.array([[1.0, 1.0], [2.0, 2.0], [5.0, 5.0]]), (5, 2)
+        ... )
+        >>> g.to_dense()[3]
+        array([6., 6.])
+        >>> g.coalesce().rows
+        array([1, 3])
+    """
+
+    __array_ufunc__ = None  # array + RowSparse is ours to answer
+
+    def __init__(self, rows: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
+        rows, values = np.asarray(rows), np.asarray(values)
+        if len(shape) != 2 or rows.ndim != 1 or values.shape != (rows.size, shape[1]):
+            raise ValueError(
+                f"RowSparse: rows {rows.shape} and values {values.shape} do not describe rows of a "
+                f"matrix {shape}; rows must be (n,) and values (n, {shape[-1]})"
+            )
+        self.rows, self.values, self.shape = rows, values, shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values."""
+        return self.values.dtype
+
+    def coalesce(self) -> RowSparse:
+        """The same matrix with every row listed once, in increasing order."""
+        if self.rows.size == 0:
+            return self
+        order = np.argsort(self.rows, kind="stable")
+        ordered = self.rows[order]
+        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        summed = np.add.reduceat(self.values[order], starts, axis=0)
+        return RowSparse(ordered[starts], summed, self.shape)
+
+    def to_dense(self) -> np.ndarray:
+        """The full matrix, zeros included."""
+        once = self.coalesce()
+        dense = np.zeros(self.shape, dtype=self.values.dtype)
+        dense[once.rows] = once.values
+        return dense
+
+    def astype(self, dtype: Any) -> RowSparse:
+        """The same rows with values of another dtype."""
+        return RowSparse(self.rows, self.values.astype(dtype, copy=False), self.shape)
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, RowSparse):
+            if other.shape != self.shape:
+                raise ValueError(f"cannot add RowSparse of shapes {self.shape} and {other.shape}")
+            rows = np.concatenate([self.rows, other.rows])
+            return RowSparse(rows, np.concatenate([self.values, other.values]), self.shape)
+        return self.to_dense() + other
+
+    __radd__ = __add__
+
+    def __repr__(self) -> str:
+        return f"RowSparse({self.rows.size} rows of {self.shape})"
