@@ -1,0 +1,92 @@
+"""The checks of "Tensors and shapes": right answers pass, empty and plausible wrong ones do not."""
+
+import numpy as np
+import pytest
+
+from tinytorch import check
+
+RIGHT_SHAPES = {
+    "x @ W": (2, 3, 5),
+    "x @ W + b": (2, 3, 5),
+    "x @ v": (2, 3),
+    "x.sum(axis=1)": (2, 4),
+    "x.transpose()": (2, 4, 3),
+    "x[:, 0]": (2, 4),
+}
+
+
+def nothing(*_):
+    return None
+
+
+def split(x, num_heads):
+    return x.reshape(*x.shape[:2], num_heads, -1).swapaxes(1, 2)
+
+
+def merge(x):
+    return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
+def failing(report):
+    """The claim of the case at which a report stopped."""
+    assert not report
+    return report.cases[-1].claim
+
+
+def test_right_answers_are_solved():
+    assert check.tensors_broadcast_shape(np.broadcast_shapes)
+    assert check.tensors_six_shapes(RIGHT_SHAPES)
+    assert check.tensors_centre_rows(lambda x: x - x.mean(-1, keepdims=True))
+    assert check.tensors_heads(split, merge)
+
+
+def test_empty_answers_are_not():
+    assert not check.tensors_broadcast_shape(nothing)
+    assert not check.tensors_six_shapes(dict.fromkeys(RIGHT_SHAPES, ...))
+    assert not check.tensors_centre_rows(nothing)
+    assert not check.tensors_heads(nothing, nothing)
+    assert failing(check.tensors_heads(split, nothing)) == "merges what was split"
+
+
+def test_aligning_shapes_from_the_left_fails():
+    def from_the_left(a, b):
+        n = max(len(a), len(b))
+        a, b = (*a, *(1,) * (n - len(a))), (*b, *(1,) * (n - len(b)))
+        return tuple(max(m, k) for m, k in zip(a, b, strict=True))
+
+    assert failing(check.tensors_broadcast_shape(from_the_left)) == "aligns from the right"
+
+
+def test_never_refusing_fails():
+    def permissive(a, b):
+        n = max(len(a), len(b))
+        a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+        return tuple(k if m == 1 else m for m, k in zip(a, b, strict=True))
+
+    assert "refuses" in failing(check.tensors_broadcast_shape(permissive))
+
+
+@pytest.mark.parametrize("name", RIGHT_SHAPES)
+def test_each_wrong_shape_is_named(name):
+    assert failing(check.tensors_six_shapes(RIGHT_SHAPES | {name: (9, 9)})) == name
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda x: x - x.mean(),
+        lambda x: x - x.mean(axis=0),
+        lambda x: x - x.mean(axis=-1),
+        lambda x: x - x.sum(axis=-1, keepdims=True),
+        lambda x: np.array([[-1.0, 1.0], [-5.0, 5.0]]),
+    ],
+)
+def test_the_wrong_mean_fails(wrong):
+    assert not check.tensors_centre_rows(wrong)
+
+
+def test_a_reshape_instead_of_a_permutation_fails():
+    wrong = check.tensors_heads(lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), merge)
+    assert failing(wrong) == "keeps each token in its row"
+    wrong = check.tensors_heads(split, lambda x: x.reshape(x.shape[0], x.shape[2], -1))
+    assert failing(wrong) == "merges what was split"
