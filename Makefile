@@ -1,0 +1,154 @@
+# Every habit has one name. `make` alone lists them.
+#
+# A fresh machine needs Python 3.10 or newer and make; the rest goes into .venv from pinned requirements.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first of these that is new enough is used; say PYTHON=... to choose another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo $$p; break; }; done)
+PORT ?= 8000
+JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+VENV := .venv
+BIN := $(VENV)/bin
+SITE := _build/html
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input
+NBVAL_CFG := $(wildcard tests/book/nbval.cfg)
+
+# What a reader's shell and home happen to hold must not reach the book: not their packages, plotting backend or
+# IPython profile.
+unexport PYTHONPATH MPLBACKEND
+export PYTHONNOUSERSITE := 1
+export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
+export JUPYTER_PLATFORM_DIRS := 1
+
+.PHONY: help book serve notebooks test test-unit test-notebooks parity bench links check format pins clean
+.PHONY: check-python
+
+help: ## list what can be made
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    awk -F'|' '{ printf "  %-15s %s\n", $$1, $$2 }'
+	@echo "Needs Python 3.10 or newer; PYTHON=/path/to/python chooses one, PORT=8000 is where serve listens."
+
+book: $(VENV)/.book ## install, run every chapter, build the site
+	@echo "==> Running the chapters and building the site (a few minutes the first time, seconds after that)"
+	@# A page with a warning must warn again next time: forget what was read, keep what was executed.
+	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+	@echo
+	@echo "The site is at $(CURDIR)/$(SITE)/index.html"
+	@echo "Open that file, or say 'make serve' and open http://localhost:$(PORT)"
+
+serve: ## build the site and serve it on localhost (PORT=8000)
+	@$(MAKE) --no-print-directory book
+	@echo "==> Serving http://localhost:$(PORT) (stop with Ctrl-C)"
+	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
+
+notebooks: $(VENV)/.book ## write the notebooks of book/notebooks anew and run them
+	@echo "==> Writing and running book/notebooks"
+	@$(BIN)/python book/_ext/notebooks.py --execute
+
+test: ## build the book, then test the package, the notebooks and the pages
+	@$(MAKE) --no-print-directory book
+	@$(MAKE) --no-print-directory test-unit
+	@$(MAKE) --no-print-directory test-notebooks
+	@echo
+	@echo "All tests passed. 'make parity' compares with PyTorch, 'make check' reads the style."
+
+test-unit: $(VENV)/.test ## only the package's tests and those of the built pages
+	@echo "==> Testing the package and the built pages"
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore=tests/parity --ignore=tests/bench
+
+test-notebooks: $(VENV)/.test ## only the notebooks: run each, compare every output
+	@echo "==> Running every notebook and comparing what it prints with what is committed"
+	@$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 -o addopts= -o doctest_optionflags= \
+	    $(if $(NBVAL_CFG),--nbval-sanitize-with $(NBVAL_CFG)) -n $(JOBS) --dist loadfile book/notebooks
+
+parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTorch
+	@echo "==> Comparing with the reference frameworks"
+	@$(BIN)/python -m pytest tests/parity
+
+bench: $(VENV)/.parity ## measure speed against PyTorch (installs the parity extra)
+	@if [ ! -d tests/bench ]; then echo "There are no benchmarks yet: tests/bench does not exist."; exit 0; fi; \
+	echo "==> Measuring against the reference frameworks (keep the machine quiet)"; \
+	$(BIN)/python -m pytest tests/bench -s
+
+links: $(VENV)/.book ## check the links that leave the book (needs the network)
+	@echo "==> Following every external link"
+	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links --keep-going
+
+check: $(VENV)/.dev ## formatting, lint, types, spelling
+	@echo "==> ruff format";  $(BIN)/ruff format --check .
+	@echo "==> ruff check";   $(BIN)/ruff check .
+	@echo "==> mypy";         $(BIN)/mypy
+	@echo "==> codespell";    $(BIN)/codespell
+
+format: $(VENV)/.dev ## format the code and mend what lint can mend
+	@$(BIN)/ruff check --fix --quiet . || true
+	@$(BIN)/ruff format .
+
+# Universal pins hold for Python 3.10 and newer on every platform; hashes say exactly which files.
+LOCK = $(BIN)/uv pip compile --quiet --upgrade --no-config --no-emit-index-url --no-emit-find-links \
+    --custom-compile-command "make pins" pyproject.toml
+UNIVERSAL = --universal --python-version 3.10 --generate-hashes
+
+pins: $(VENV)/.dev ## compile the newest allowed requirements anew
+	@echo "==> Compiling requirements"
+	@$(LOCK) $(UNIVERSAL) --extra book --output-file requirements/book.txt
+	@$(LOCK) $(UNIVERSAL) --extra test --constraint requirements/book.txt --output-file requirements/test.txt
+	@$(LOCK) $(UNIVERSAL) --extra dev --constraint requirements/test.txt --output-file requirements/dev.txt
+	@printf 'numpy\nmatplotlib\njupytext\nhatchling\n' | $(BIN)/uv pip compile --quiet --no-config --python-version 3.11 \
+	    --python-platform linux --no-emit-index-url --no-emit-find-links --no-annotate \
+	    --custom-compile-command "make pins" --constraint requirements/book.txt --output-file binder/requirements.txt -
+
+clean: ## remove what was built (the site, caches); .venv stays, 'rm -r .venv' removes it
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis dist build
+	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+# The virtual environment, one stamp a set of requirements: installed again only when they change. ----------------
+
+$(VENV)/.python:
+	@$(MAKE) --no-print-directory check-python
+	@echo "==> Making a virtual environment in $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@mkdir -p $(IPYTHONDIR)/profile_default # and kernels keep quiet about how they talk on one machine
+	@echo 'c.IPKernelApp.log_level = "ERROR"' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
+	@touch $@
+
+$(VENV)/.book: requirements/book.txt pyproject.toml | $(VENV)/.python
+	@echo "==> Installing what the book needs, about 300 MB"
+	@$(PIP) --require-hashes -r requirements/book.txt
+	@$(PIP) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test: requirements/test.txt $(VENV)/.book
+	@echo "==> Installing what the tests need (half a minute, silent)"
+	@$(PIP) --quiet --require-hashes -r requirements/test.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt | $(VENV)/.python
+	@echo "==> Installing what the style checks need (some seconds, silent)"
+	@$(PIP) --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.parity: requirements/parity.txt $(VENV)/.test
+	@echo "==> Installing the reference frameworks (PyTorch is large: this can take minutes)"
+	@$(PIP) -r requirements/parity.txt
+	@touch $@
+
+check-python:
+	@if [ -z "$(PYTHON)" ]; then \
+	    found=$$(python3 --version 2>&1 || python --version 2>&1 || echo "no Python at all"); \
+	    echo "This book needs Python 3.10 or newer; found: $$found." >&2; \
+	    echo "Install one, or name one that is not on your PATH: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; fi
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	    is=$$($(PYTHON) --version 2>/dev/null || echo "not a Python that runs"); \
+	    echo "PYTHON=$(PYTHON) is $$is; this book needs Python 3.10 or newer." >&2; \
+	    echo "Name another: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	    echo "$(PYTHON) has no venv module (some systems ship it apart)." >&2; \
+	    echo "On Debian and Ubuntu: sudo apt-get install python3-venv; elsewhere, install Python from python.org," >&2; \
+	    echo "or name another: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }

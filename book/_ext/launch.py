@@ -1,0 +1,134 @@
+"""Launch links that lead somewhere.
+
+A chapter has one source, `book/<part>/<chapter>.md`. Binder opens it through jupytext; Colab and a
+download need the notebook generated from it, `book/notebooks/<chapter>.ipynb`. The theme knows only
+the source, so its Colab link is broken and its download holds MyST that Jupyter cannot show: both
+are mended here. `launch_links` is the one place where such a link is made; the header's buttons and
+the chapter cards use it.
+"""
+
+import os
+import shutil
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util.osutil import relative_uri
+
+NOTEBOOKS = PurePosixPath("book/notebooks")
+
+
+def repository_url(configured: str) -> str:
+    """Name the repository: the one a workflow runs in, else the one of `_config.yml`."""
+    name = os.environ.get("GITHUB_REPOSITORY")
+    if not name:
+        return configured.rstrip("/")
+    return f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{name}"
+
+
+def site_url(repository: str) -> str:
+    """Give the address at which GitHub Pages serves a repository's site."""
+    owner, name = repository.rsplit("/", 2)[-2:]
+    host = f"https://{owner.lower()}.github.io/"
+    return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
+
+
+def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
+    """Give the links of an executable page, by the label they carry.
+
+    Args:
+        app: the Sphinx application.
+        docname: the page, `book/foundations/tensors`.
+
+    Returns:
+        Some of `Colab`, `Binder`, `.ipynb` (a download, relative to the page) and `Source`: those
+        that lead somewhere.
+    """
+    options = app.config.html_theme_options
+    repository, branch = options["repository_url"], options.get("repository_branch", "main")
+    owner_and_name = "/".join(repository.rsplit("/", 2)[-2:])
+    source = PurePosixPath(app.env.doc2path(docname, base=False))
+    links = {}
+    if "kernelspec" in app.env.metadata[docname]:
+        services = options.get("launch_buttons", {})
+        if (Path(app.srcdir) / notebook_of(docname)).exists():
+            colab = services.get("colab_url", "").rstrip("/")
+            if colab:
+                links["Colab"] = (
+                    f"{colab}/github/{owner_and_name}/blob/{branch}/{notebook_of(docname)}"
+                )
+            page = app.builder.get_target_uri(docname)
+            links[".ipynb"] = relative_uri(page, f"_sources/{docname}.ipynb")
+        binder = services.get("binderhub_url", "").rstrip("/")
+        if binder:
+            links["Binder"] = f"{binder}/v2/gh/{owner_and_name}/{branch}?urlpath=lab/tree/{source}"
+    links["Source"] = f"{repository}/blob/{branch}/{source}"
+    return links
+
+
+def notebook_of(docname: str) -> PurePosixPath:
+    """Give the path of a page's generated notebook, whether it exists or not."""
+    return NOTEBOOKS / f"{PurePosixPath(docname).name}.ipynb"
+
+
+def name_repository(app: Sphinx, config: Config) -> None:
+    """Take the repository from the workflow, if any; the site's address follows from it."""
+    options = config.html_theme_options
+    options["repository_url"] = repository_url(options["repository_url"])
+    config.html_baseurl = config.html_baseurl or site_url(options["repository_url"])
+
+
+def mend_page(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Point the header's buttons where they should, and drop those that lead nowhere."""
+    for kind in ("script_files", "css_files"):
+        context[kind] = [file for file in context.get(kind, []) if not is_thebe(file)]
+    if pagename not in app.env.all_docs:
+        return
+    # docutils gives the entries of a list of references a deprecated role that a list may not hold
+    context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+    links = launch_links(app, pagename)
+    if ".ipynb" in links:
+        download = Path(app.outdir, "_sources", f"{pagename}.ipynb")
+        download.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(Path(app.srcdir) / notebook_of(pagename), download)
+    groups = []
+    for group in context.get("header_buttons", []):
+        if group.get("type") == "group":
+            group["buttons"] = [b for b in group["buttons"] if mend_button(b, links)]
+        if group.get("type") != "group" or group["buttons"]:
+            groups.append(group)
+    context["header_buttons"] = groups
+
+
+def mend_button(button: dict[str, Any], links: dict[str, str]) -> bool:
+    """Correct one button in place; say whether it may stay."""
+    label = button.get("text")
+    if label not in ("Colab", "Binder", ".ipynb"):
+        return True
+    button["url"] = links.get(label, "")
+    return bool(button["url"])
+
+
+def is_thebe(file: Any) -> bool:
+    """Recognise what thebe brings: Jupyter Book always loads it, and nothing here uses it."""
+    body = getattr(file, "attributes", {}).get("body") or ""
+    return "THEBE_JS_URL" in body or "sphinx-thebe." in str(getattr(file, "filename", ""))
+
+
+def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Remove thebe's settings, which it appends to every page."""
+    for node in list(doctree.findall(nodes.raw)):
+        if "x-thebe-config" in node.astext() or node.astext().startswith("<script>kernelName"):
+            node.parent.remove(node)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("config-inited", name_repository)
+    app.connect("doctree-resolved", drop_thebe, priority=900)
+    app.connect("html-page-context", mend_page, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
