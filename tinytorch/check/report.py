@@ -2,7 +2,7 @@
 
 A check is a generator of cases. Each case runs the reader's answer on one input and compares what
 came with what was expected; `exercise` collects them, stops at the first that does not hold, and
-says what was given, what was expected, what came, and a hint.
+says what was given, what was expected, what came, and a hint::
 
     @exercise(points=2)
     def double(answer):

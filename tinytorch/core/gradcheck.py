@@ -106,6 +106,8 @@ def _compare(
     f: Callable[[], Tensor], named: list[tuple[str, Tensor]], eps: float, tol: float
 ) -> GradientCheck:
     result = f()
+    if not isinstance(result, Tensor):
+        raise TypeError(f"check_gradients: f must return a Tensor, got {type(result).__name__}")
     weights = np.random.default_rng(0).normal(size=result.shape)
     if result.requires_grad:
         result.backward(weights)

@@ -216,7 +216,9 @@ class LayerNorm(Module):
     """
 
     def __init__(self, normalized_shape: int | tuple[int], eps: float = 1e-5) -> None:
-        size = normalized_shape if isinstance(normalized_shape, int) else normalized_shape[0]
+        size = normalized_shape
+        if isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1:
+            size = normalized_shape[0]
         check_sizes(normalized_shape=size)
         self.gamma = Parameter(np.ones(size))
         self.beta = Parameter(np.zeros(size))
@@ -251,7 +253,7 @@ class Dropout(Module):
     def forward(self, x: Any) -> Tensor:
         """Drop from `x`; the shape stays."""
         if not self.training or self.p == 0:
-            return x
+            return x if isinstance(x, Tensor) else Tensor(x)
         return functional.dropout(x, p=self.p, rng=self.rng)
 
 

@@ -107,7 +107,7 @@ def neg(x: Any) -> Result:
 
 
 @primitive
-def power(x: Any, *, exponent: float) -> Result:
+def power(x: Any, *, exponent: Any) -> Result:
     """Elementwise `x` to a fixed power.
 
     Raises:
@@ -119,6 +119,8 @@ def power(x: Any, *, exponent: float) -> Result:
     """
     if not isinstance(exponent, numbers.Real):
         raise TypeError(f"power: the exponent must be a number, got {type(exponent).__name__}")
+    if exponent == 0:
+        return np.power(x, 0), lambda g: np.zeros_like(g)  # at x = 0 too
     if exponent == 2:
         return x * x, lambda g: g * 2 * x  # numpy's general power is far slower than a product
     return np.power(x, exponent), lambda g: g * exponent * np.power(x, exponent - 1)
@@ -413,8 +415,9 @@ def concatenate(*tensors: Any, axis: int = -1) -> Result:
         Tensor([1., 2., 3.])
     """
     arrays = [np.asarray(tensor) for tensor in tensors]
+    value = np.concatenate(arrays, axis)
     ends = np.cumsum([array.shape[axis] for array in arrays])[:-1]
-    return np.concatenate(arrays, axis), lambda g: tuple(np.split(g, ends, axis))
+    return value, lambda g: tuple(np.split(g, ends, axis))
 
 
 @primitive
@@ -462,7 +465,7 @@ def _plain_index(index: Any) -> Any:
     if isinstance(index, tuple):
         return tuple(_plain_index(part) for part in index)
     if isinstance(index, list):
-        return np.asarray(index)
+        return np.asarray(index) if index else np.empty(0, dtype=np.intp)
     return np.asarray(index) if hasattr(index, "requires_grad") else index
 
 

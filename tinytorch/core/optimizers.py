@@ -30,6 +30,8 @@ class Optimizer:
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("an optimiser takes a list of parameters, got one tensor; write [w]")
         self.params = list({id(p): p for p in params}.values())
         if not self.params:
             raise ValueError("an optimiser needs at least one parameter; got an empty list")

@@ -68,8 +68,8 @@ class RowSparse:
         return dense
 
     def astype(self, dtype: Any) -> RowSparse:
-        """The same rows with values of another dtype."""
-        return RowSparse(self.rows, self.values.astype(dtype, copy=False), self.shape)
+        """A copy of the same rows, the values converted."""
+        return RowSparse(self.rows.copy(), self.values.astype(dtype), self.shape)
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, RowSparse):

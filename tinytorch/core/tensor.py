@@ -6,7 +6,7 @@ order (reverse-mode differentiation: Griewank and Walther, 2008, chapter 3; Bayd
 section 3.2).
 
 An operation is a plain NumPy function that returns its value *and* its pullback, the function that
-maps the gradient of the value to the gradients of the operands. `primitive` lifts it to tensors:
+maps the gradient of the value to the gradients of the operands. `primitive` lifts it to tensors::
 
     @primitive
     def mul(x, y):
@@ -166,11 +166,11 @@ class Tensor:
             tensor = order.pop()
             g = waiting.pop(id(tensor))
             if tensor._pullback is None:
-                tensor.grad = g if tensor.grad is None else tensor.grad + g
+                tensor.grad = g if tensor.grad is None else _total(tensor.grad, g)
                 continue
             for parent, part in _pull_back(tensor, tensor._pullback, g):
                 held = waiting.get(id(parent))
-                waiting[id(parent)] = part if held is None else held + part
+                waiting[id(parent)] = part if held is None else _total(held, part)
 
     # Operators: each is one primitive of ops.py ------------------------------------------------
 
@@ -290,7 +290,9 @@ class Tensor:
 
 
 class _Mode(threading.local):
-    recording = True
+    def __init__(self) -> None:
+        self.recording = True
+        self.before: list[bool] = []  # what the open no_grad blocks will restore, innermost last
 
 
 _mode = _Mode()
@@ -308,11 +310,11 @@ class no_grad:
     """
 
     def __enter__(self) -> None:
-        self._before = _mode.recording
+        _mode.before.append(_mode.recording)
         _mode.recording = False
 
     def __exit__(self, *_: object) -> None:
-        _mode.recording = self._before
+        _mode.recording = _mode.before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate `function` so that it always runs without recording."""
@@ -401,7 +403,14 @@ def _operand(operand: Any) -> Any:
     """What a primitive computes with: the array of a tensor, anything else as it is."""
     if isinstance(operand, Tensor):
         return operand.data
-    return np.asarray(operand) if isinstance(operand, (list, tuple)) else operand
+    if not isinstance(operand, (list, tuple)):
+        return operand
+    if any(isinstance(part, Tensor) and part.requires_grad for part in operand):
+        raise TypeError(
+            "a list of tensors is not an operand, their gradients would be lost; "
+            "pass them one by one, or join them with ops.stack(*tensors)"
+        )
+    return np.asarray(operand)
 
 
 def _settle_dtype(value: np.ndarray, operands: tuple[Any, ...]) -> np.ndarray:
@@ -508,6 +517,12 @@ def _fit(part: Gradient, parent: Tensor, shared: tuple[Any, ...]) -> Gradient:
     if is_leaf and (fitted.base is not None or any(fitted is other for other in shared)):
         return fitted.copy()
     return fitted
+
+
+def _total(held: Gradient, part: Gradient) -> Gradient:
+    """The sum of two gradients; an array also where NumPy would make a bare number of it."""
+    total = held + part
+    return total if isinstance(total, RowSparse) else np.asarray(total)
 
 
 def _undo_broadcast(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:

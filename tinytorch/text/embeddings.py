@@ -17,6 +17,7 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.layers import Module, Parameter, check_sizes, xavier_uniform
 from tinytorch.core.ops import Result
+from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor, primitive
 
 __all__ = [
@@ -189,6 +190,7 @@ class EmbeddingLayer(Module):
         check_sizes(max_seq_len=max_seq_len)
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
         self.scale_embeddings = scale_embeddings
+        rng = default_rng(rng)  # one generator: a seed must not draw both tables alike
         self.token_embedding = Embedding(vocab_size, embed_dim, rng=rng)
         self.pos_encoding: PositionalEncoding | Tensor | None
         if pos_encoding == "learned":
@@ -229,7 +231,7 @@ class EmbeddingLayer(Module):
         check_length(shape[-1], self.max_seq_len)
         if isinstance(self.pos_encoding, Tensor):
             return x + self.pos_encoding[: shape[-1]]  # (..., seq, d) + (seq, d)
-        batched = x.reshape(-1, shape[-1], self.embed_dim)  # a batch of one for 1-D ids
+        batched = x.reshape(math.prod(shape[:-1]), shape[-1], self.embed_dim)  # 1-D ids: one row
         return self.pos_encoding(batched).reshape(*shape, self.embed_dim)
 
 
@@ -362,7 +364,7 @@ def _angles(max_seq_len: int, dim: int, base: float) -> np.ndarray:
 def _turn(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
     """Rotate every pair of neighbouring elements."""
     even, odd = x[..., 0::2], x[..., 1::2]
-    turned = np.empty_like(x)
+    turned = np.empty(x.shape, dtype=np.result_type(x, cos))
     turned[..., 0::2] = even * cos - odd * sin
     turned[..., 1::2] = even * sin + odd * cos
     return turned

@@ -1,0 +1,40 @@
+"""A real Chromium, with the network closed, on the built pages."""
+
+import os
+
+import pytest
+from chromium import ARGUMENTS, SITE, find_chromium, serve
+
+
+def missing(reason: str) -> None:
+    """Skip on a reader's machine; fail where CI=true promises a browser."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI=true, but {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The address of the built pages."""
+    if not (SITE / "index.html").exists():
+        pytest.fail("there are no built pages: run `make book` first", pytrace=False)
+    server, address = serve(SITE)
+    yield address
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests."""
+    executable = find_chromium()
+    if executable is None:
+        missing("there is no Chromium: install it, or name it in $CHROMIUM")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("the Python package playwright is not installed")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield running
+        running.close()

@@ -1,0 +1,14 @@
+"""What all tests share: the same examples and the same random numbers on every run."""
+
+import pytest
+from hypothesis import settings
+
+from tinytorch import manual_seed
+
+settings.register_profile("book", derandomize=True, deadline=None, database=None, max_examples=15)
+settings.load_profile("book")
+
+
+@pytest.fixture(autouse=True)
+def the_default_generator_starts_at_zero():
+    manual_seed(0)

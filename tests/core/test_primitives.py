@@ -1,0 +1,135 @@
+"""Every primitive: its value, its gradient, and that it changes nothing it was given."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from primitive_examples import EXAMPLES, all_primitives
+
+from tinytorch import RowSparse, Tensor, check_gradients, functional, ops
+
+NAMES = sorted(EXAMPLES)
+each_primitive = pytest.mark.parametrize("name", NAMES)
+
+
+def is_float(array):
+    return array.dtype.kind == "f"
+
+
+def as_tensors(operands):
+    return [Tensor(a, requires_grad=is_float(a), dtype=a.dtype) for a in operands]
+
+
+def dense(gradient):
+    return gradient.to_dense() if isinstance(gradient, RowSparse) else gradient
+
+
+def weights_for(shape):
+    return np.random.default_rng(1).normal(size=shape)
+
+
+def complex_step(example, operands, settings, k):
+    """The derivative of the weighted sum of the result by every element of operand k.
+
+    Lyness and Moler, 1967: f(x + ih) = f(x) + ih f'(x) + O(h^2), and with h = 1e-30 nothing cancels
+    and nothing is left of the error.
+    """
+    h, slopes = 1e-30, np.empty(operands[k].shape)
+    for at in np.ndindex(slopes.shape):
+        moved = [a.astype(complex) if is_float(a) else a for a in operands]
+        moved[k][at] += 1j * h
+        value, _ = example.operation.__wrapped__(*moved, **settings)
+        slopes[at] = (np.imag(value) / h * weights_for(np.shape(value))).sum()
+    return slopes
+
+
+def test_every_primitive_has_an_example():
+    found = all_primitives()
+    assert set(ops.__all__) | set(functional.__all__) <= set(found)
+    assert set(EXAMPLES) == set(found)
+    assert all(EXAMPLES[name].operation is found[name] for name in found)
+
+
+@each_primitive
+@given(data=st.data())
+def test_value_is_what_numpy_computes(name, data):
+    example = EXAMPLES[name]
+    operands, settings = data.draw(example.inputs)
+    result = example.operation(*as_tensors(operands), **settings)
+    expected = example.value(*operands, **settings)
+    assert result.shape == np.shape(expected)
+    assert result.dtype == np.float64
+    np.testing.assert_allclose(result.data, expected, rtol=example.rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if EXAMPLES[name].analytic])
+@given(data=st.data())
+def test_gradient_is_the_complex_step(name, data):
+    example = EXAMPLES[name]
+    operands, settings = data.draw(example.inputs)
+    tensors = as_tensors(operands)
+    result = example.operation(*tensors, **settings)
+    result.backward(weights_for(result.shape))
+    for k in example.learned(operands):
+        assert tensors[k].grad.shape == operands[k].shape
+        expected = complex_step(example, operands, settings, k)
+        np.testing.assert_allclose(dense(tensors[k].grad), expected, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not EXAMPLES[name].analytic])
+@given(data=st.data())
+def test_gradient_is_the_central_difference(name, data):
+    example = EXAMPLES[name]
+    operands, settings = data.draw(example.inputs)
+    found = check_gradients(lambda *xs: example.operation(*xs, **settings), *operands, tol=1e-8)
+    assert found, found
+
+
+@each_primitive
+@given(data=st.data())
+def test_neither_operands_nor_upstream_gradient_are_changed(name, data):
+    example = EXAMPLES[name]
+    operands, settings = data.draw(example.inputs)
+    before = [a.copy() for a in operands]
+    value, pullback = example.operation.__wrapped__(*operands, **settings)
+    value_before, g = np.array(value), weights_for(np.shape(value))
+    g_before = g.copy()
+    first, second = pullback(g), pullback(g)
+    for operand, copy in zip(operands, before, strict=True):
+        np.testing.assert_array_equal(operand, copy)
+    np.testing.assert_array_equal(g, g_before)
+    np.testing.assert_array_equal(value, value_before)
+    parts = zip(*(p if isinstance(p, tuple) else (p,) for p in (first, second)), strict=True)
+    for once, again in parts:  # and a pullback keeps nothing from one call to the next
+        np.testing.assert_array_equal(dense(once), dense(again))
+
+
+@each_primitive
+@given(data=st.data())
+def test_float32_in_is_float32_out_and_float32_gradients(name, data):
+    example = EXAMPLES[name]
+    operands, settings = data.draw(example.inputs)
+    tensors = [Tensor(a, requires_grad=is_float(a)) for a in operands]
+    result = example.operation(*tensors, **settings)
+    assert result.dtype == np.float32
+    result.backward(np.ones(result.shape))
+    for tensor in tensors:
+        if tensor.requires_grad:
+            assert tensor.grad.dtype == np.float32
+
+
+@each_primitive
+@given(data=st.data())
+def test_no_leaf_gradient_shares_memory_with_anything(name, data):
+    example = EXAMPLES[name]
+    operands, settings = data.draw(example.inputs)
+    tensors = as_tensors(operands)
+    result = example.operation(*tensors, **settings)
+    upstream = weights_for(result.shape)
+    result.backward(upstream)
+    held = [t.grad for t in tensors if t.requires_grad]
+    arrays = [a for g in held for a in ((g.rows, g.values) if isinstance(g, RowSparse) else (g,))]
+    others = [upstream, result.data, *(t.data for t in tensors)]
+    for i, array in enumerate(arrays):
+        for other in [*others, *arrays[:i]]:
+            assert not np.shares_memory(array, other)

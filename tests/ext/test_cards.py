@@ -1,0 +1,104 @@
+"""The book's own directives, as Sphinx renders them."""
+
+import io
+
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+# Sphinx and its extensions may warn of their own deprecations
+pytestmark = pytest.mark.filterwarnings("default")
+
+CARD = """# A
+
+```{chapter-card}
+:question: How do *integers* learn?
+:build: a table
+:needs: PAGE, nothing else
+:difficulty: 2
+- write a lookup
+```
+"""
+REFLECT = """# A
+
+```{reflect}
+:label: q-sum
+Which gradient?
+
+- [x] the sum of $3$
+
+  Each is a path.
+
+  A second paragraph.
+- [ ] the last one
+
+  Two are lost.
+```
+"""
+
+
+def render(tmp_path, page):
+    """Build a page beside another one; give its HTML and the warnings."""
+    source = tmp_path / "source" / "book"
+    source.mkdir(parents=True)
+    (source / "other.md").write_text("---\norphan: true\n---\n\n# The other page\n")
+    (source / "index.md").write_text(page)
+    warnings = io.StringIO()
+    settings = {
+        "extensions": ["myst_nb", "launch", "cards"],
+        "root_doc": "book/index",
+        "exclude_patterns": [],
+        "nb_execution_mode": "off",
+        "myst_enable_extensions": ["dollarmath"],
+        "html_theme_options": {"repository_url": "https://github.com/a/b"},
+        "html_theme": "sphinx_book_theme",
+    }
+    folders = (tmp_path / "source", None, tmp_path / "html", tmp_path / "trees")
+    with docutils_namespace():
+        app = Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True)
+        app.build()
+    return (tmp_path / "html" / "book" / "index.html").read_text(), warnings.getvalue()
+
+
+def test_a_card_has_its_question_prerequisites_difficulty_and_reading_time(tmp_path):
+    page, warnings = render(tmp_path, CARD.replace("PAGE", "book/other"))
+    assert warnings == ""
+    assert '<p class="tt-card__question">How do <em>integers</em> learn?</p>' in page
+    assert '<span class="doc">The other page</span></a>, nothing else</dd>' in page
+    assert '<span class="visually-hidden">2 of 5</span>' in page
+    assert "about 1 min" in page
+    assert "Run time" not in page  # nothing was executed
+    assert 'href="https://github.com/a/b/blob/main/book/index.md">Read the source</a>' in page
+
+
+def test_a_prerequisite_that_is_no_page_is_a_warning(tmp_path):
+    _, warnings = render(tmp_path, CARD.replace("PAGE", "book/nowhere"))
+    assert "unknown document: '/book/nowhere'" in warnings
+
+
+def test_a_choice_opens_to_its_verdict_and_explanation(tmp_path):
+    page, warnings = render(tmp_path, REFLECT)
+    assert warnings == ""
+    assert 'class="tt-reflect" id="q-sum"' in page
+    assert "<p><strong>Right.</strong> Each is a path.</p>\n<p>A second paragraph.</p>" in page
+    assert "<summary>the last one</summary>" in page
+    assert "<p><strong>Not quite.</strong> Two are lost.</p>" in page
+    assert "[x]" not in page
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (":build: a table\n", "", "a chapter-card needs build"),
+        ("- write a lookup\n", "", "a chapter-card needs its objectives"),
+        (":difficulty: 2", ":difficulty: 9", "difficulty"),
+        ("[x] the sum", "[ ] the sum", "needs a choice marked [x]"),
+        ("[ ] the last", "the last", "begins with [x] or [ ]"),
+        ("\n  Two are lost.\n", "", "'the last one' of a reflect has no explanation"),
+        ("Which gradient?\n", "", "needs a question"),
+    ],
+)
+def test_a_directive_that_lacks_something_says_what(tmp_path, before, after, message):
+    source = next(text for text in (CARD, REFLECT) if before in text)
+    _, warnings = render(tmp_path, source.replace(before, after).replace("PAGE", "book/other"))
+    assert message in warnings

@@ -1,0 +1,81 @@
+"""Figures on a page: what an SVG becomes when it is put inline."""
+
+import re
+
+import figures
+import pytest
+from figures import inline_svg
+
+from tinytorch import plots
+
+SVG = """<?xml version="1.0" encoding="utf-8"?>
+<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+     width="300pt" height="150pt" viewBox="0 0 300 150">
+ <metadata>made by a program</metadata>
+ <defs><style type="text/css">*{stroke-linejoin: round}</style><path id="tick" d="M0 0v3"/></defs>
+ <g clip-path="url(#box)"><use xlink:href="#tick" style="stroke: #1C2733"/></g>
+ <clipPath id="box"><rect width="9" height="9"/></clipPath>
+ <text fill="#0f6b6b" style="font: 9px sans">loss</text><text fill="#ffffff">0.5</text>
+</svg>"""
+
+
+def test_palette_colours_become_variables_and_other_colours_stay():
+    svg = inline_svg(SVG, "a figure", "f")
+    assert 'style="stroke: var(--tt-ink, #1c2733)"' in svg
+    assert 'fill="var(--tt-accent-1, #0f6b6b)"' in svg
+    assert 'fill="#ffffff"' in svg
+
+
+def test_the_alternative_text_is_the_name_of_an_image():
+    svg = inline_svg(SVG, 'falls  "fast"\nthen <slowly>', "f")
+    assert 'role="img"' in svg
+    assert 'aria-label="falls &quot;fast&quot; then &lt;slowly&gt;"' in svg
+
+
+def test_two_figures_on_a_page_share_no_id():
+    first, second = (
+        set(re.findall(r'\bid="([^"]+)"', inline_svg(SVG, "a", name))) for name in ("f-1", "f-2")
+    )
+    assert first == {"f-1", "f-1-tick", "f-1-box"}
+    assert not first & second
+
+
+def test_references_inside_a_figure_follow_its_ids():
+    svg = inline_svg(SVG, "a", "f")
+    assert 'clip-path="url(#f-box)"' in svg
+    assert 'href="#f-tick"' in svg
+    assert "xlink" not in svg
+
+
+def test_a_rule_for_every_element_reaches_only_the_figure():
+    assert "#f * {stroke-linejoin: round}" in inline_svg(SVG, "a", "f")
+
+
+def test_a_figure_is_as_wide_as_drawn_and_never_wider_than_the_page():
+    svg = inline_svg(SVG, "a", "f")
+    assert "width: 400px; max-width: 100%; height: auto" in svg  # 300 pt
+    assert 'viewBox="0 0 300 150"' in svg
+    assert "metadata" not in svg
+
+
+def test_a_missing_viewbox_is_made_from_the_size():
+    svg = inline_svg('<svg xmlns="http://www.w3.org/2000/svg" width="8px" height="6"/>', "a", "f")
+    assert 'viewBox="0 0 8 6"' in svg
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("<svg", "not an SVG"),
+        ("<html/>", "the root element is html"),
+        ('<svg xmlns="http://www.w3.org/2000/svg"/>', "neither a viewBox nor a width"),
+    ],
+)
+def test_what_is_no_figure_is_refused(source, message):
+    with pytest.raises(ValueError, match=message):
+        inline_svg(source, "a", "f")
+
+
+def test_the_palette_is_the_one_that_plots_draws_in():
+    drawn = {value for value in vars(plots).values() if re.fullmatch("#[0-9a-f]{6}", str(value))}
+    assert set(figures.PALETTE) <= drawn

@@ -1,0 +1,73 @@
+"""Where launch links lead, and what they are made from."""
+
+from types import SimpleNamespace
+
+import pytest
+from launch import launch_links, mend_button, repository_url, site_url
+
+OPTIONS = {
+    "repository_url": "https://github.com/someone/book",
+    "repository_branch": "main",
+    "launch_buttons": {
+        "colab_url": "https://colab.example/",
+        "binderhub_url": "https://binder.example",
+    },
+}
+PAGE = "book/foundations/tensors"
+
+
+def application(root, *, executable=True):
+    env = SimpleNamespace(
+        metadata={PAGE: {"kernelspec": {}} if executable else {}},
+        doc2path=lambda docname, base: f"{docname}.md",
+    )
+    builder = SimpleNamespace(get_target_uri=lambda docname: f"{docname}.html")
+    config = SimpleNamespace(html_theme_options=OPTIONS)
+    return SimpleNamespace(srcdir=root, env=env, builder=builder, config=config)
+
+
+def test_a_chapter_with_a_notebook_has_every_link(tmp_path):
+    (tmp_path / "book" / "notebooks").mkdir(parents=True)
+    (tmp_path / "book" / "notebooks" / "tensors.ipynb").touch()
+    assert launch_links(application(tmp_path), PAGE) == {
+        "Colab": "https://colab.example/github/someone/book/blob/main/book/notebooks/tensors.ipynb",
+        "Binder": "https://binder.example/v2/gh/someone/book/main?urlpath=lab/tree/book/foundations/tensors.md",
+        ".ipynb": "../../_sources/book/foundations/tensors.ipynb",
+        "Source": "https://github.com/someone/book/blob/main/book/foundations/tensors.md",
+    }
+
+
+def test_without_its_notebook_a_chapter_offers_neither_colab_nor_a_download(tmp_path):
+    assert set(launch_links(application(tmp_path), PAGE)) == {"Binder", "Source"}
+
+
+def test_a_page_without_code_offers_only_its_source(tmp_path):
+    assert set(launch_links(application(tmp_path, executable=False), PAGE)) == {"Source"}
+
+
+def test_a_button_that_leads_nowhere_is_dropped_and_others_are_left_alone():
+    links = {"Binder": "https://binder.example/x"}
+    binder = {"text": "Binder", "url": "broken"}
+    assert mend_button(binder, links)
+    assert binder["url"] == "https://binder.example/x"
+    assert not mend_button({"text": "Colab", "url": "broken"}, links)
+    assert mend_button({"text": ".md", "url": "here.md"}, links)
+
+
+def test_a_workflow_names_its_own_repository(monkeypatch):
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    assert repository_url("https://github.com/a/b/") == "https://github.com/a/b"
+    monkeypatch.setenv("GITHUB_REPOSITORY", "fork/b")
+    monkeypatch.delenv("GITHUB_SERVER_URL", raising=False)
+    assert repository_url("https://github.com/a/b") == "https://github.com/fork/b"
+
+
+@pytest.mark.parametrize(
+    ("repository", "site"),
+    [
+        ("https://github.com/Someone/book", "https://someone.github.io/book/"),
+        ("https://github.com/Someone/someone.github.io", "https://someone.github.io/"),
+    ],
+)
+def test_the_site_follows_from_the_repository(repository, site):
+    assert site_url(repository) == site
