@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,18 @@ class MystError(Exception):
     """Something in a chapter that a plain notebook cannot show; names file and line."""
 
 
+class _AnyOption(dict[str, Callable[[str | None], str]]):
+    """Accepts every option as the text it is; what an option means is decided where it is used."""
+
+    def __missing__(self, name: str) -> Callable[[str | None], str]:
+        return lambda text: text or ""
+
+
 class _AnyDirective(Directive):
     optional_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = {"any": str}  # noqa: RUF012
+    option_spec = _AnyOption(any=str)
 
 
 @dataclass
@@ -195,11 +203,11 @@ def read_directive(token: Token, line: int) -> Fenced:
     """
     name = directive_name(token) or ""
     argument = token.info.strip()[len(name) + 2 :].strip()
-    content = token.content
-    if not content.startswith("---"):
-        content = _quote_options(content, keep_yaml=name == "code-cell")
     parsed = parse_directive_text(
-        _AnyDirective, first_line="", content=content, validate_options=False
+        _AnyDirective,
+        first_line="",
+        content=token.content,
+        validate_options=name != "code-cell",  # a cell's options are YAML, all others are text
     )
     if parsed.warnings:
         raise MystError(f"line {line}: {{{name}}}: {parsed.warnings[0].msg}")
@@ -355,16 +363,3 @@ def _outdent(lines: list[str]) -> str:
     width = marker.end() if marker else 0
     rest = [line[width:] if not line[:width].strip() else line.lstrip() for line in lines[1:]]
     return "\n".join([lines[0][width:], *rest]).strip()
-
-
-def _quote_options(content: str, keep_yaml: bool) -> str:
-    """Make `:key: text` options safe to read as YAML, where the text may hold colons or braces."""
-    lines = content.splitlines()
-    for place, line in enumerate(lines):
-        if not line.lstrip().startswith(":"):
-            break
-        key, colon, value = line.lstrip()[1:].partition(":")
-        if colon and value.strip() and not keep_yaml:
-            quoted = value.strip().replace("'", "''")
-            lines[place] = f":{key}: '{quoted}'"
-    return "\n".join(lines) + ("\n" if content.endswith("\n") else "")

@@ -67,6 +67,7 @@ def inline_svg(source: str, alt: str, prefix: str) -> str:
     root.set("aria-label", " ".join(alt.split()))
     root.set("class", "tt-figure")
     ET.register_namespace("", SVG)
+    ET.register_namespace("xlink", XLINK)  # embedded pictures: browsers know no other prefix
     return follow_scheme(ET.tostring(root, encoding="unicode"))
 
 

@@ -73,6 +73,25 @@ def notebook_of(docname: str) -> PurePosixPath:
     return NOTEBOOKS / f"{PurePosixPath(docname).name}.ipynb"
 
 
+def download_of(app: Sphinx, docname: str) -> Path:
+    """Give the place in the site from which a page's notebook is downloaded."""
+    return Path(app.outdir, "_sources", f"{docname}.ipynb")
+
+
+def pages_with_new_notebooks(app: Sphinx, env: Any) -> list[str]:
+    """Name the pages to write again because their notebook came, changed or went."""
+
+    def content(path: Path) -> bytes | None:
+        return path.read_bytes() if path.exists() else None
+
+    return [
+        docname
+        for docname in sorted(env.all_docs)
+        if "kernelspec" in env.metadata[docname]
+        and content(Path(app.srcdir) / notebook_of(docname)) != content(download_of(app, docname))
+    ]
+
+
 def name_repository(app: Sphinx, config: Config) -> None:
     """Take the repository from the workflow, if any; the site's address follows from it."""
     options = config.html_theme_options
@@ -91,10 +110,12 @@ def mend_page(
     # docutils gives the entries of a list of references a deprecated role that a list may not hold
     context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
     links = launch_links(app, pagename)
+    download = download_of(app, pagename)
     if ".ipynb" in links:
-        download = Path(app.outdir, "_sources", f"{pagename}.ipynb")
         download.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(Path(app.srcdir) / notebook_of(pagename), download)
+    else:
+        download.unlink(missing_ok=True)  # the theme's own copy
     groups = []
     for group in context.get("header_buttons", []):
         if group.get("type") == "group":
@@ -129,6 +150,7 @@ def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", name_repository)
+    app.connect("env-updated", pages_with_new_notebooks)
     app.connect("doctree-resolved", drop_thebe, priority=900)
     app.connect("html-page-context", mend_page, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -170,7 +170,7 @@ class Converter:
         if kind in ("front_matter", "myst_line_comment", "myst_block_break"):
             return ""
         if kind == "myst_target":
-            return f'<a id="{make_id(token.content.strip())}"></a>'
+            return f'<a id="{make_id(token.content.strip())}"></a>\n\n'
         if kind in ("math_block", "math_block_label", "amsmath"):
             return self._display_math(token.content, token.info)
         if kind == "table_open":

@@ -53,10 +53,9 @@ if "google.colab" in sys.modules:  # Colab lacks the package; everywhere else it
     get_ipython().run_line_magic("pip", "install -q 'tinytorch-book @ git+{repository}'")
 """
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
-LATEX = {
-    "\\times": "×", "\\cdot": "·", "\\dots": "…", "\\ldots": "…", "\\to": "→", "\\in": "in",
-    "\\le": "≤", "\\ge": "≥", "\\ne": "≠", "\\approx": "≈", "\\infty": "∞", "\\log": "log",
-    "\\exp": "exp", "\\sin": "sin", "\\cos": "cos", "\\max": "max", "\\min": "min",
+LATEX = {  # commands that have a sign; of the others the name is left
+    "\\times": "×", "\\cdot": "·", "\\dots": "…", "\\ldots": "…", "\\to": "→", "\\le": "≤",
+    "\\ge": "≥", "\\ne": "≠", "\\approx": "≈", "\\infty": "∞", "\\partial": "∂",
 }  # fmt: skip
 
 
@@ -356,7 +355,7 @@ def _plain(text: str) -> str:
 
 def _plain_math(formula: str) -> str:
     """A formula as one would type it: the root of d becomes `√d`, a subscript `x_i`."""
-    formula = re.sub(r"\\(?:text|mathrm|mathbf|mathbb|operatorname|boldsymbol)\b", "", formula)
+    formula = re.sub(r"\\(?:bar|hat|tilde|vec|text|math\w+|operatorname|boldsymbol)\b", "", formula)
     formula = re.sub(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", formula)
     formula = re.sub(r"\\sqrt\{(\w+)\}|\\sqrt\s*(\w)", r"√\1\2", formula)
     formula = re.sub(r"\\sqrt", "√", formula)

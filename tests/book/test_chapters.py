@@ -139,7 +139,7 @@ def test_cites_and_links_to_the_glossary(text):
     assert "{term}`" in text
 
 
-def test_each_exercise_shown_runs_on_its_own_page(chapter):
+def test_the_card_gives_reading_time_and_measured_run_time(chapter):
     """The card measured a run time, so the page was executed when it was built."""
     card = soup(chapter).select_one(".tt-card")
     assert card is not None

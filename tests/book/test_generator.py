@@ -139,10 +139,11 @@ def test_code_and_maths_are_left_alone(book):
 
 def test_a_card_needs_no_script(book):
     text = book(
-        "```{chapter-card}\n:question: what: is it?\n:build: a table\n"
+        '```{chapter-card}\n:question: what: is it?\n:build: "a `table`: yes"\n'
         ":needs: one/second, nothing else\n:difficulty: 2\n- say it\n```"
     )
     assert "| **The question** | what: is it? |" in text
+    assert "| **You build** | a `table`: yes |" in text
     assert f"[The second]({SITE}book/one/second.html), nothing else" in text
     assert f"[The first]({SITE}book/one/first.html)" in text
     assert text.endswith("At the end you can\n\n- say it")

@@ -115,7 +115,7 @@ def test_every_part_of_the_map_leads_to_its_page(light):
         assert link.evaluate("e => e === document.activeElement"), f"{target}: not by keyboard"
         address = link.evaluate("e => new URL(e.href.baseVal ?? e.href, location).href")
         assert urlsplit(address).netloc == urlsplit(light.site).netloc
-        visited.page.goto(address)
+        visited.page.goto(address, wait_until="domcontentloaded")
         anchor = urlsplit(address).fragment
         assert not anchor or visited.page.locator(f'[id="{anchor}"]').count() == 1
         assert visited.problems == []

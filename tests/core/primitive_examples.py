@@ -80,7 +80,9 @@ def reduced(draw):
     """One operand, and an axis, several axes or none."""
     x = numbers(draw(shapes_with_axes), draw(seeds))
     axes = st.integers(-x.ndim, x.ndim - 1)
-    several = st.sets(st.integers(0, x.ndim - 1), min_size=1).map(lambda found: tuple(sorted(found)))
+    several = st.sets(st.integers(0, x.ndim - 1), min_size=1).map(
+        lambda found: tuple(sorted(found))
+    )
     return (x,), {"axis": draw(st.none() | axes | several), "keepdims": draw(st.booleans())}
 
 

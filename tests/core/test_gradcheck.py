@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from tinytorch import Dropout, Linear, Module, Parameter, Tensor, check_gradients, functional
-from tinytorch import primitive
+from tinytorch import (
+    Dropout,
+    Linear,
+    Module,
+    Parameter,
+    Tensor,
+    check_gradients,
+    functional,
+    primitive,
+)
 
 
 def message(error, f):

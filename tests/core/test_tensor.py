@@ -9,7 +9,6 @@ import weakref
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from tinytorch import Tensor, no_grad, ops, primitive
@@ -171,7 +170,9 @@ def test_methods_are_the_primitives():
 
 def test_shapes_are_given_as_numbers_or_as_a_tuple():
     x = Tensor(np.arange(6.0))
-    assert x.reshape(2, 3).data.tolist() == x.reshape((2, -1)).data.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert (
+        x.reshape(2, 3).data.tolist() == x.reshape((2, -1)).data.tolist() == [[0, 1, 2], [3, 4, 5]]
+    )
     cube = Tensor(np.arange(24.0).reshape(2, 3, 4))
     assert cube.permute(2, 0, 1).shape == cube.permute((2, 0, 1)).shape == (4, 2, 3)
     assert cube.T.data.tolist() == cube.transpose(1, 2).data.tolist()

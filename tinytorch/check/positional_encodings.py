@@ -79,23 +79,23 @@ def positions_count(answer: Any) -> Iterator[Case]:
         True
         >>> positions_count(lambda scheme, T, d: T * d)
         positions_count: not yet
-          [x] the learned table of GPT-2 small
+          [x] a learned table has a vector for each place
           [ ] sinusoidal positions are fixed
-              given     'sinusoidal', 1024, 768
+              given     'sinusoidal', 5, 4
               expected  0
-              came      786432
+              came      20
               hint      An optimiser would find nothing to change.
         >>> bool(positions_count(lambda scheme, T, d: ...))
         False
     """
     yield case(
-        "the learned table of GPT-2 small",
+        "a learned table has a vector for each place",
         answer,
         "learned",
-        1024,
-        768,
-        expected=786_432,
-        hint="One vector of 768 numbers for each of 1,024 places.",
+        5,
+        4,
+        expected=20,
+        hint="Five places, four numbers each.",
     )
     for scheme, claim in (
         ("sinusoidal", "sinusoidal positions are fixed"),
@@ -107,18 +107,18 @@ def positions_count(answer: Any) -> Iterator[Case]:
             claim,
             answer,
             scheme,
-            1024,
-            768,
+            5,
+            4,
             expected=0,
             hint="An optimiser would find nothing to change.",
         )
     yield case(
-        "another shape",
+        "the learned table of GPT-2 small",
         answer,
         "learned",
-        130,
-        12,
-        expected=1560,
+        1024,
+        768,
+        expected=786_432,
         hint="Compute it from max_seq_len and embed_dim.",
     )
 

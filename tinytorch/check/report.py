@@ -127,8 +127,8 @@ def case(
     """Call `answer(*given)` and compare the result with `expected`.
 
     Numbers and arrays are compared by shape and, within `atol` (absolute and relative), by value;
-    tensors by their data; tuples and lists item by item; anything else with `==`. An answer that
-    raises an error, or returns nothing, has not passed.
+    tensors by their data; tuples, lists and dictionaries item by item; anything else by type and
+    `==`. An answer that raises an error, or returns nothing, has not passed.
 
     Args:
         claim: what should hold.
@@ -188,8 +188,14 @@ def _but(failed: Case, came: str) -> Case:
 
 
 def _same(came: Any, expected: Any, atol: float) -> bool:
-    if isinstance(expected, (str, bool, type(None))):
-        return type(came) is type(expected) and bool(came == expected)
+    if isinstance(expected, (bool, np.bool_)):
+        return isinstance(came, (bool, np.bool_)) and bool(came) == bool(expected)
+    if isinstance(expected, dict):
+        return (
+            isinstance(came, dict)
+            and came.keys() == expected.keys()
+            and all(_same(came[key], value, atol) for key, value in expected.items())
+        )
     if isinstance(expected, (tuple, list)) and not _is_numeric(expected):
         return (
             isinstance(came, (tuple, list))
@@ -201,7 +207,7 @@ def _same(came: Any, expected: Any, atol: float) -> bool:
             return False
         c, e = _array(came), _array(expected)
         return c.shape == e.shape and bool(np.allclose(c, e, rtol=atol, atol=atol))
-    return bool(came == expected)
+    return isinstance(came, type(expected)) and bool(came == expected)
 
 
 def _array(value: Any) -> np.ndarray:

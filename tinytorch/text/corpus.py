@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from tinytorch.text.grammar import StoryEntropy, StoryGrammar
+from tinytorch.text.entropy import StoryEntropy
+from tinytorch.text.grammar import StoryGrammar
 
 __all__ = ["StoryEntropy", "StoryGrammar", "book_prose", "load_text"]
 

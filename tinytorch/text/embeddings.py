@@ -348,8 +348,8 @@ def create_alibi_bias(num_heads: int, seq_len: int) -> np.ndarray:
     """
     check_sizes(seq_len=seq_len)
     places = np.arange(seq_len)
-    distance = np.abs(places[:, None] - places[None, :]).astype(np.float32)  # (T, T)
-    return -alibi_slopes(num_heads)[:, None, None] * distance  # (heads, T, T)
+    nearness = -np.abs(places[:, None] - places[None, :])  # (T, T)
+    return alibi_slopes(num_heads)[:, None, None] * nearness.astype(np.float32)  # (heads, T, T)
 
 
 # Helpers -------------------------------------------------------------------------------------

@@ -1,0 +1,303 @@
+"""Optimisers: every step compared with arithmetic on the page."""
+
+import numpy as np
+import pytest
+
+from tinytorch import SGD, AdamW, Embedding, Parameter, RowSparse, Tensor, functional
+
+
+def parameter(values, gradient=None):
+    p = Parameter(values, dtype=np.float64)
+    p.grad = None if gradient is None else np.array(gradient, dtype=np.float64)
+    return p
+
+
+def rows(numbers, values, shape):
+    return RowSparse(np.array(numbers), np.array(values, dtype=np.float64), shape)
+
+
+def message(error, f):
+    with pytest.raises(error) as caught:
+        f()
+    return str(caught.value)
+
+
+# SGD ---------------------------------------------------------------------------------------------
+
+
+def test_sgd_moves_against_the_gradient():
+    w = parameter([1.0, 2.0], gradient=[10.0, -20.0])
+    SGD([w], lr=0.1).step()
+    assert w.data.tolist() == [0.0, 4.0]
+
+
+def test_sgd_with_momentum_keeps_part_of_the_last_step():
+    w = parameter([1.0], gradient=[1.0])
+    optimiser = SGD([w], lr=0.1, momentum=0.5)
+    optimiser.step()  # v = 1
+    assert w.data[0] == pytest.approx(0.9)
+    optimiser.step()  # v = 0.5 * 1 + 1 = 1.5
+    assert w.data[0] == pytest.approx(0.75)
+    w.grad = np.array([0.0])
+    optimiser.step()  # v = 0.75: it rolls on
+    assert w.data[0] == pytest.approx(0.675)
+
+
+def test_sgd_weight_decay_pulls_to_zero():
+    w = parameter([2.0], gradient=[1.0])
+    SGD([w], lr=0.1, weight_decay=0.5).step()  # 2 - 0.1 * (1 + 0.5 * 2)
+    assert w.data[0] == pytest.approx(1.8)
+
+
+def test_sgd_momentum_and_decay_together():
+    w = parameter([1.0], gradient=[1.0])
+    optimiser = SGD([w], 0.1, 0.9, 0.1)
+    optimiser.step()  # v = 1.1, w = 0.89
+    optimiser.step()  # v = 0.99 + 1 + 0.089 = 2.079, w = 0.6821
+    assert w.data[0] == pytest.approx(0.6821)
+
+
+# AdamW -------------------------------------------------------------------------------------------
+
+
+def test_first_step_of_adamw_is_the_learning_rate_whatever_the_gradient():
+    w = parameter([1.0, 1.0, 1.0], gradient=[1000.0, -0.001, 0.0])
+    AdamW([w], lr=0.1, weight_decay=0.0).step()
+    np.testing.assert_allclose(w.data, [0.9, 1.1, 1.0], atol=1e-6)
+
+
+def test_adamw_two_steps_by_hand():
+    w = parameter([1.0], gradient=[2.0])
+    optimiser = AdamW([w], lr=0.1, betas=(0.5, 0.75), eps=0.0, weight_decay=0.0)
+    optimiser.step()  # m = 1, v = 1; corrected 2 and 4: step 1
+    assert w.data[0] == pytest.approx(0.9)
+    w.grad = np.array([-1.0])
+    optimiser.step()  # m = 0, so the step is 0
+    assert w.data[0] == pytest.approx(0.9)
+    w.grad = np.array([1.0])
+    optimiser.step()  # m = .5, v = .75 * 1 + .25 = 1; corrected by 1 - 1/8 and 1 - 27/64
+    assert w.data[0] == pytest.approx(0.9 - 0.1 * (0.5 / 0.875) / np.sqrt(1 / (37 / 64)))
+
+
+def test_adamw_eps_is_added_outside_the_root():
+    w = parameter([0.0], gradient=[3.0])
+    AdamW([w], lr=1.0, eps=1.0, weight_decay=0.0).step()  # 3 / (3 + 1)
+    assert w.data[0] == pytest.approx(-0.75)
+
+
+def test_adamw_weight_decay_is_decoupled_from_the_gradient():
+    w = parameter([2.0], gradient=[0.0])
+    optimiser = AdamW([w], lr=0.1, weight_decay=0.5)
+    optimiser.step()  # 2 - 0.1 * 0.5 * 2, and nothing enters the means
+    assert w.data[0] == pytest.approx(1.9)
+    assert optimiser.m[0].tolist() == optimiser.v[0].tolist() == [0.0]
+
+
+def test_adamw_defaults_are_those_of_the_docstring():
+    optimiser = AdamW([parameter([1.0])])
+    assert (optimiser.lr, optimiser.betas) == (1e-3, (0.9, 0.999))
+    assert (optimiser.eps, optimiser.weight_decay) == (1e-8, 0.01)
+
+
+# Both --------------------------------------------------------------------------------------------
+
+BOTH = [lambda params: SGD(params, lr=0.5), lambda params: AdamW(params, lr=0.5)]
+both = pytest.mark.parametrize("make", BOTH, ids=["SGD", "AdamW"])
+
+
+@both
+def test_parameter_without_a_gradient_stays(make):
+    moved, still = parameter([1.0], gradient=[1.0]), parameter([3.0])
+    make([moved, still]).step()
+    assert moved.data[0] < 1.0 and still.data[0] == 3.0
+
+
+@both
+def test_step_keeps_the_array_and_its_dtype(make):
+    w = Parameter([1.0])
+    array, w.grad = w.data, np.ones(1, dtype=np.float32)
+    make([w]).step()
+    assert w.data is array and array.dtype == np.float32
+
+
+@both
+def test_step_leaves_the_gradient_as_it_was(make):
+    w = parameter([1.0, 2.0], gradient=[3.0, 4.0])
+    make([w]).step()
+    assert w.grad.tolist() == [3.0, 4.0]
+
+
+@both
+def test_zero_grad_forgets(make):
+    w = parameter([1.0], gradient=[1.0])
+    make([w]).zero_grad()
+    assert w.grad is None
+
+
+@both
+def test_parameter_named_twice_moves_once(make):
+    once, twice = parameter([1.0], gradient=[1.0]), parameter([1.0], gradient=[1.0])
+    make([once]).step()
+    make([twice, twice]).step()
+    assert once.data[0] == twice.data[0]
+
+
+@both
+def test_parameters_may_come_from_a_generator(make):
+    w = parameter([1.0], gradient=[1.0])
+    make(p for p in [w]).step()
+    assert w.data[0] < 1.0
+
+
+@both
+def test_learning_rate_may_change_between_steps(make):
+    w = parameter([1.0], gradient=[1.0])
+    optimiser = make([w])
+    optimiser.lr = 0.0
+    optimiser.step()
+    assert w.data[0] == 1.0
+
+
+def test_both_find_the_minimum_of_a_bowl():
+    for make in (lambda p: SGD(p, lr=0.1, momentum=0.5), lambda p: AdamW(p, 0.1, weight_decay=0.0)):
+        w = Parameter([5.0, -3.0])
+        optimiser = make([w])
+        for _ in range(300):
+            optimiser.zero_grad()
+            ((w - Tensor([1.0, 2.0])) ** 2).sum().backward()
+            optimiser.step()
+        np.testing.assert_allclose(w.data, [1.0, 2.0], atol=1e-3)
+
+
+# Row-sparse gradients ----------------------------------------------------------------------------
+
+SHAPE = (4, 2)
+SPARSE = ([2, 0, 2], [[1.0, 2.0], [3.0, 4.0], [10.0, 20.0]])
+
+
+def table():
+    return parameter(np.arange(1.0, 9.0).reshape(SHAPE))
+
+
+def test_repeated_rows_are_summed_before_the_step():
+    w = table()
+    w.grad = rows(*SPARSE, SHAPE)
+    SGD([w], lr=1.0).step()
+    assert (w.data - table().data).tolist() == [[-3, -4], [0, 0], [-11, -22], [0, 0]]
+
+
+def test_plain_sgd_is_the_same_for_sparse_and_dense():
+    sparse, dense = table(), table()
+    optimisers = SGD([sparse], lr=0.1), SGD([dense], lr=0.1)
+    for step in range(3):
+        sparse.grad = rows([step, 0, step], SPARSE[1], SHAPE)
+        dense.grad = sparse.grad.to_dense()
+        for optimiser in optimisers:
+            optimiser.step()
+    np.testing.assert_allclose(sparse.data, dense.data, rtol=1e-15)
+
+
+def test_first_adamw_step_is_the_same_for_sparse_and_dense_on_the_touched_rows():
+    sparse, dense = table(), table()
+    sparse.grad = rows(*SPARSE, SHAPE)
+    dense.grad = sparse.grad.to_dense()
+    for w in (sparse, dense):
+        AdamW([w], lr=0.1, weight_decay=0.1).step()
+    np.testing.assert_array_equal(sparse.data[[0, 2]], dense.data[[0, 2]])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: SGD(p, lr=0.1, momentum=0.9, weight_decay=0.1),
+        lambda p: AdamW(p, lr=0.1, weight_decay=0.1),
+    ],
+    ids=["SGD", "AdamW"],
+)
+def test_untouched_rows_stay_bit_for_bit_even_with_momentum_and_decay(make):
+    w = Parameter(np.random.default_rng(0).normal(size=SHAPE))
+    before = w.data.copy()
+    optimiser = make([w])
+    for _ in range(5):
+        w.grad = rows([2, 2], [[1.0, 1.0], [0.5, 0.5]], SHAPE)
+        optimiser.step()
+    assert w.data[[0, 1, 3]].tobytes() == before[[0, 1, 3]].tobytes()
+    assert (w.data[2] != before[2]).all()
+
+
+def test_lazy_adamw_lets_a_row_rest_while_dense_adamw_lets_it_drift():
+    lazy, dense = table(), table()
+    optimisers = [AdamW([w], lr=0.1, weight_decay=0.0) for w in (lazy, dense)]
+    for touched in (1, 3):
+        lazy.grad = rows([touched], [[1.0, 1.0]], SHAPE)
+        dense.grad = lazy.grad.to_dense()
+        for optimiser in optimisers:
+            optimiser.step()
+    after_one = table().data[1] - 0.1
+    np.testing.assert_allclose(lazy.data[1], after_one, rtol=1e-6)
+    assert (dense.data[1] < after_one - 0.01).all()  # it rolls on what it remembers
+
+
+def test_lazy_adamw_counts_all_steps_in_the_bias_correction():
+    w = parameter(np.zeros(SHAPE))
+    optimiser = AdamW([w], lr=1.0, betas=(0.5, 0.75), eps=0.0, weight_decay=0.0)
+    for touched in (1, 3):
+        w.grad = rows([touched], [[1.0, 1.0]], SHAPE)
+        optimiser.step()
+    # row 3 at step 2: m = 1/2, v = 1/4, corrected by 1 - 1/4 and 1 - 9/16
+    np.testing.assert_allclose(w.data[3], -(0.5 / 0.75) / np.sqrt(0.25 / (7 / 16)), rtol=1e-12)
+    np.testing.assert_allclose(w.data[1], -1.0, rtol=1e-12)
+
+
+def test_lazy_sgd_keeps_the_momentum_of_a_row_until_it_is_touched_again():
+    w = parameter(np.zeros(SHAPE))
+    optimiser = SGD([w], lr=1.0, momentum=0.5)
+    for touched in (1, 3, 1):
+        w.grad = rows([touched], [[1.0, 1.0]], SHAPE)
+        optimiser.step()
+    assert w.data[1].tolist() == [-2.5, -2.5]  # 1, then 0.5 * 1 + 1
+
+
+def test_training_step_of_a_sparse_embedding_equals_that_of_a_dense_one():
+    weights = []
+    for sparse in (True, False):
+        layer = Embedding(6, 3, sparse=sparse, rng=0)
+        optimiser = SGD(layer.parameters(), lr=0.5)
+        for _ in range(3):
+            optimiser.zero_grad()
+            functional.mse(layer([[1, 4, 1]]), np.ones((1, 3, 3))).backward()
+            optimiser.step()
+        weights.append(layer.weight.data)
+    np.testing.assert_allclose(*weights, rtol=1e-6)
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda w: SGD([w], lr=-0.1), "lr must be >= 0, got -0.1"),
+        (lambda w: SGD([w], lr=float("nan")), "lr must be >= 0, got nan"),
+        (lambda w: SGD([w], 0.1, momentum=1.0), "momentum must be in 0 <= momentum < 1, got 1.0"),
+        (lambda w: SGD([w], 0.1, weight_decay=-1), "weight_decay must be >= 0, got -1"),
+        (lambda w: AdamW([w], betas=(1.0, 0.9)), "beta1 must be in 0 <= beta1 < 1, got 1.0"),
+        (lambda w: AdamW([w], betas=(0.9, -1)), "beta2 must be in 0 <= beta2 < 1, got -1"),
+        (lambda w: AdamW([w], eps=-1e-8), "eps must be >= 0, got -1e-08"),
+        (lambda w: SGD([], lr=0.1), "an optimiser needs at least one parameter; got an empty list"),
+    ],
+)
+def test_setting_outside_its_range_is_refused(make, told):
+    assert message(ValueError, lambda: make(parameter([1.0]))) == told
+
+
+def test_what_needs_no_gradient_cannot_be_optimised():
+    assert message(TypeError, lambda: SGD([Tensor([1.0])], lr=0.1)) == (
+        "an optimiser updates tensors that require a gradient, got Tensor([1.])"
+    )
+
+
+def test_single_tensor_instead_of_a_list_is_refused():
+    assert message(TypeError, lambda: SGD(Parameter([1.0, 2.0]), lr=0.1)) == (
+        "an optimiser takes a list of parameters, got one tensor; write [w]"
+    )

@@ -1,0 +1,64 @@
+"""One documented source of randomness."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tinytorch import Embedding, default_rng, manual_seed
+
+
+def test_manual_seed_repeats_every_draw_that_follows():
+    manual_seed(1)
+    first = Embedding(5, 3).weight.data
+    second = Embedding(5, 3).weight.data
+    manual_seed(1)
+    np.testing.assert_array_equal(Embedding(5, 3).weight.data, first)
+    np.testing.assert_array_equal(Embedding(5, 3).weight.data, second)
+    assert (first != second).any()
+
+
+def test_different_seeds_draw_differently():
+    assert manual_seed(1).random() != manual_seed(2).random()
+
+
+def test_manual_seed_returns_the_default_generator():
+    assert manual_seed(1) is default_rng()
+
+
+def test_process_that_seeds_nothing_starts_from_zero():
+    code = "from tinytorch import default_rng; print(default_rng().integers(10**6))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert int(printed.stdout) == np.random.default_rng(0).integers(10**6)
+
+
+def test_generator_is_taken_as_it_is():
+    rng = np.random.default_rng(4)
+    assert default_rng(rng) is rng
+
+
+@pytest.mark.parametrize("seed", [4, np.int64(4)])
+def test_integer_is_a_seed(seed):
+    assert default_rng(seed).random() == np.random.default_rng(4).random()
+
+
+def test_own_generator_leaves_the_default_one_alone():
+    manual_seed(1)
+    Embedding(5, 3, rng=9)
+    assert default_rng().random() == np.random.default_rng(1).random()
+
+
+@pytest.mark.parametrize(
+    ("rng", "kind"),
+    [("7", "str"), (1.0, "float"), (True, "bool"), (np.random.RandomState(0), "RandomState")],
+)
+def test_anything_else_is_refused(rng, kind):
+    with pytest.raises(TypeError) as caught:
+        default_rng(rng)
+    assert str(caught.value) == (
+        f"rng must be a numpy Generator, a seed or None, got {kind}; "
+        "make one with numpy.random.default_rng(seed)"
+    )

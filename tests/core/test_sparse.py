@@ -1,0 +1,84 @@
+"""Row-sparse matrices."""
+
+import numpy as np
+import pytest
+
+from tinytorch import RowSparse
+
+
+def example():
+    values = np.array([[1.0, 10.0], [2.0, 20.0], [5.0, 50.0]])
+    return RowSparse(np.array([3, 1, 3]), values, (4, 2))
+
+
+DENSE = [[0.0, 0.0], [2.0, 20.0], [0.0, 0.0], [6.0, 60.0]]
+
+
+def test_dense_form_sums_repeated_rows():
+    assert example().to_dense().tolist() == DENSE
+
+
+def test_coalescing_lists_every_row_once_in_order():
+    once = example().coalesce()
+    assert once.rows.tolist() == [1, 3]
+    assert once.values.tolist() == [[2.0, 20.0], [6.0, 60.0]]
+    assert once.to_dense().tolist() == DENSE
+
+
+def test_coalescing_many_repeats_equals_a_scatter_add():
+    rng = np.random.default_rng(0)
+    rows, values = rng.integers(0, 20, size=200), rng.normal(size=(200, 3))
+    expected = np.zeros((20, 3))
+    np.add.at(expected, rows, values)
+    np.testing.assert_allclose(RowSparse(rows, values, (20, 3)).to_dense(), expected, atol=1e-12)
+
+
+def test_coalescing_leaves_the_original_as_it_was():
+    sparse = example()
+    sparse.coalesce()
+    assert sparse.rows.tolist() == [3, 1, 3] and sparse.values[0].tolist() == [1.0, 10.0]
+
+
+def test_no_rows_is_all_zeros():
+    empty = RowSparse(np.empty(0, dtype=int), np.empty((0, 2)), (3, 2))
+    assert empty.to_dense().tolist() == [[0.0, 0.0]] * 3
+
+
+def test_sum_of_two_stays_sparse():
+    total = example() + RowSparse(np.array([0]), np.array([[7.0, 7.0]]), (4, 2))
+    assert isinstance(total, RowSparse)
+    assert total.to_dense().tolist() == [[7.0, 7.0], *DENSE[1:]]
+
+
+def test_sum_with_an_array_is_an_array_from_either_side():
+    ones = np.ones((4, 2))
+    for total in (example() + ones, ones + example()):
+        assert isinstance(total, np.ndarray)
+        assert total.tolist() == [[v + 1 for v in row] for row in DENSE]
+
+
+def test_conversion_is_a_copy():
+    sparse = example()
+    single = sparse.astype(np.float32)
+    assert single.dtype == np.float32 and sparse.dtype == np.float64
+    single.rows[0], single.values[0] = 0, -1.0
+    assert sparse.to_dense().tolist() == DENSE
+
+
+def test_repr_says_how_many_rows_of_what():
+    assert repr(example()) == "RowSparse(3 rows of (4, 2))"
+
+
+def test_parts_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError) as caught:
+        RowSparse(np.array([0, 1]), np.ones((2, 3)), (4, 2))
+    assert str(caught.value) == (
+        "RowSparse: rows (2,) and values (2, 3) do not describe rows of a matrix (4, 2); "
+        "rows must be (n,) and values (n, 2)"
+    )
+
+
+def test_sum_of_two_shapes_is_refused():
+    with pytest.raises(ValueError) as caught:
+        example() + RowSparse(np.array([0]), np.ones((1, 2)), (5, 2))
+    assert str(caught.value) == "cannot add RowSparse of shapes (4, 2) and (5, 2)"

@@ -1,0 +1,182 @@
+"""Every layer, forward and the gradients of its input and parameters, against PyTorch."""
+
+import numpy as np
+import pytest
+import torch
+from compare import array, assert_close, load
+from torch import nn
+
+from tinytorch import (
+    GELU,
+    CrossEntropyLoss,
+    Embedding,
+    EmbeddingLayer,
+    LayerNorm,
+    Linear,
+    MSELoss,
+    PositionalEncoding,
+    ReLU,
+    Sequential,
+    Sigmoid,
+    Softmax,
+    Tanh,
+    Tensor,
+)
+
+BOTH = {"weight": "weight", "bias": "bias"}
+IDS = np.array([[3, 1, 4, 1], [5, 9, 2, 6]])
+
+
+def compare(layer, reference, x, names):
+    """The same weights, input and upstream gradient for both; everything that comes must agree."""
+    load(layer, reference, names)
+    ours = Tensor(x, requires_grad=x.dtype.kind == "f")
+    theirs = torch.tensor(ours.data, requires_grad=ours.requires_grad)
+    result, expected = layer(ours), reference(theirs)
+    assert_close(result.data, expected, "forward")
+    upstream = array(*result.shape, seed=1).astype(np.float32)
+    result.backward(upstream)
+    expected.backward(torch.tensor(upstream))
+    if ours.requires_grad:
+        assert_close(ours.grad, theirs.grad, "gradient of the input")
+    own, other = dict(layer.named_parameters()), dict(reference.named_parameters())
+    assert set(own) == set(names)
+    for name, there in names.items():
+        grad = other[there].grad
+        is_linear = isinstance(reference, nn.Linear) and there == "weight"
+        assert_close(own[name].grad, grad.T if is_linear else grad, f"gradient of {name}")
+
+
+@pytest.mark.parametrize("shape", [(6,), (5, 6), (2, 5, 6)])
+def test_linear(shape):
+    compare(Linear(6, 3), nn.Linear(6, 3), array(*shape), BOTH)
+
+
+def test_linear_without_a_bias():
+    layer, reference = Linear(6, 3, bias=False), nn.Linear(6, 3, bias=False)
+    compare(layer, reference, array(5, 6), {"weight": "weight"})
+
+
+@pytest.mark.parametrize("shape", [(6,), (5, 6), (2, 5, 6)])
+def test_layer_norm(shape):
+    layer = LayerNorm(6)
+    layer.load_state_dict({"gamma": array(6, seed=2), "beta": array(6, seed=3)})
+    compare(layer, nn.LayerNorm(6), array(*shape), {"gamma": "weight", "beta": "bias"})
+
+
+def test_layer_norm_has_the_same_eps():
+    assert LayerNorm(6).eps == nn.LayerNorm(6).eps
+    nearly_constant = 1 + 1e-3 * array(5, 6)
+    ours = LayerNorm(6)(nearly_constant).data
+    theirs = nn.LayerNorm(6)(torch.tensor(nearly_constant, dtype=torch.float32))
+    assert_close(ours, theirs, "forward", {"rtol": 1e-3, "atol": 1e-4})  # most digits cancel
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_embedding(sparse):
+    layer, reference = Embedding(10, 4, sparse=sparse), nn.Embedding(10, 4, sparse=sparse)
+    compare(layer, reference, IDS, {"weight": "weight"})
+    assert reference.weight.grad.is_sparse == sparse
+
+
+@pytest.mark.parametrize(
+    ("layer", "reference"),
+    [
+        (ReLU(), nn.ReLU()),
+        (GELU(), nn.GELU(approximate="tanh")),
+        (Tanh(), nn.Tanh()),
+        (Sigmoid(), nn.Sigmoid()),
+        (Softmax(), nn.Softmax(dim=-1)),
+        (Softmax(axis=0), nn.Softmax(dim=0)),
+    ],
+)
+def test_activation(layer, reference):
+    compare(layer, reference, 3 * array(5, 6), {})
+
+
+def test_losses():
+    logits, targets = array(5, 6), np.array([0, 5, 2, 2, 1])
+    for ours, theirs, operands in [
+        (CrossEntropyLoss(), nn.CrossEntropyLoss(), (logits, targets)),
+        (MSELoss(), nn.MSELoss(), (logits, array(5, 6, seed=2))),
+    ]:
+        x = Tensor(operands[0], requires_grad=True)
+        y = torch.tensor(x.data, requires_grad=True)
+        target = Tensor(operands[1])
+        loss, expected = ours(x, target), theirs(y, torch.tensor(target.data))
+        assert_close(loss.data, expected, "loss")
+        loss.backward()
+        expected.backward()
+        assert_close(x.grad, y.grad, "gradient")
+
+
+def test_whole_network():
+    layer = Sequential(Linear(6, 8), GELU(), LayerNorm(8), Linear(8, 3))
+    reference = nn.Sequential(
+        nn.Linear(6, 8), nn.GELU(approximate="tanh"), nn.LayerNorm(8), nn.Linear(8, 3)
+    )
+    with torch.no_grad():
+        for i in (0, 3):
+            reference[i].weight.copy_(torch.tensor(layer.layers[i].weight.data.T))
+            reference[i].bias.copy_(torch.tensor(layer.layers[i].bias.data))
+    x = Tensor(array(5, 6), requires_grad=True)
+    y = torch.tensor(x.data, requires_grad=True)
+    result, expected = layer(x), reference(y)
+    assert_close(result.data, expected, "forward")
+    (result * result).sum().backward()
+    (expected * expected).sum().backward()
+    assert_close(x.grad, y.grad, "gradient of the input")
+    theirs = [g.T if g.ndim == 2 else g for g in (p.grad for p in reference.parameters())]
+    for own, grad in zip(layer.parameters(), theirs, strict=True):
+        assert_close(own.grad, grad, "gradient of a parameter")
+
+
+class TorchEmbeddingLayer(nn.Module):
+    """Token and position tables added, as in nanoGPT; learned or sinusoidal positions, scaling."""
+
+    def __init__(self, pos_encoding, scale):
+        super().__init__()
+        self.tok, self.scale = nn.Embedding(10, 6), 6**0.5 if scale else 1.0
+        self.pos = nn.Embedding(8, 6) if pos_encoding == "learned" else None
+        place = torch.arange(8)[:, None]
+        angles = place * torch.exp(torch.arange(0, 6, 2) * (-torch.log(torch.tensor(1e4)) / 6))
+        self.table = torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+        self.kind = pos_encoding
+
+    def forward(self, ids):
+        x = self.tok(ids) * self.scale
+        if self.kind == "learned":
+            return x + self.pos(torch.arange(ids.shape[-1]))
+        return x if self.kind is None else x + self.table[: ids.shape[-1]]
+
+
+@pytest.mark.parametrize("ids", [IDS, IDS[0]])
+@pytest.mark.parametrize("scale", [False, True])
+@pytest.mark.parametrize("pos_encoding", ["learned", "sinusoidal", None])
+def test_embedding_layer(pos_encoding, scale, ids):
+    names = {"token_embedding.weight": "tok.weight"}
+    if pos_encoding == "learned":
+        names["pos_encoding.position_embeddings"] = "pos.weight"
+    layer = EmbeddingLayer(10, 6, 8, pos_encoding, scale)
+    compare(layer, TorchEmbeddingLayer(pos_encoding, scale), ids, names)
+
+
+def test_positional_encoding():
+    class Reference(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pos = nn.Embedding(8, 6)
+
+        def forward(self, x):
+            return x + self.pos.weight[: x.shape[1]]
+
+    names = {"position_embeddings": "pos.weight"}
+    compare(PositionalEncoding(8, 6), Reference(), array(2, 5, 6), names)
+
+
+def test_xavier_uniform_has_the_same_limits():
+    reference = torch.empty(300, 100)
+    nn.init.xavier_uniform_(reference)
+    ours = Embedding(300, 100, rng=0).weight.data
+    assert np.abs(ours).max() == pytest.approx(reference.abs().max().item(), rel=1e-3)
+    assert ours.std() == pytest.approx(reference.std().item(), rel=0.02)

@@ -1,0 +1,121 @@
+"""The package as a whole: its public names, its rooms, and that NumPy is all it needs."""
+
+import ast
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tinytorch
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted((ROOT / "tinytorch").rglob("*.py"))
+
+
+def modules_imported_by(path):
+    """The dotted names that a source file imports, at any depth."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_public_name_is_there_and_documented():
+    for name in tinytorch.__all__:
+        assert getattr(tinytorch, name).__doc__, name
+
+
+def test_public_names_of_each_module_are_there():
+    for path in SOURCES:
+        dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if dotted == "tinytorch.plots":
+            continue
+        module = importlib.import_module(dotted)
+        for name in getattr(module, "__all__", []):
+            assert hasattr(module, name), f"{dotted}.{name}"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from tinytorch import Tensor, Embedding, EmbeddingLayer, PositionalEncoding",
+        "from tinytorch import create_sinusoidal_embeddings, check_gradients, manual_seed, no_grad",
+        "from tinytorch.core.tensor import Tensor, primitive, no_grad",
+        "from tinytorch.core.gradcheck import check_gradients",
+        "from tinytorch.core.layers import Parameter, Module, Linear, LayerNorm, Dropout",
+        "from tinytorch.core.layers import Sequential",
+        "from tinytorch.core.activations import ReLU, GELU, Softmax, Tanh, Sigmoid",
+        "from tinytorch.core.losses import CrossEntropyLoss, MSELoss",
+        "from tinytorch.core.optimizers import SGD, AdamW",
+        "from tinytorch.core import functional, ops",
+        "from tinytorch.text.embeddings import Embedding, PositionalEncoding",
+        "from tinytorch.text.embeddings import create_sinusoidal_embeddings, EmbeddingLayer",
+        "from tinytorch.text.embeddings import create_rotary_embeddings, apply_rotary",
+        "from tinytorch.text.embeddings import alibi_slopes, create_alibi_bias",
+        "from tinytorch import check",
+    ],
+)
+def test_published_import_works(statement):
+    exec(statement, {})
+
+
+def test_version_is_that_of_the_distribution():
+    declared = re.search(r'^version = "(.+)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert tinytorch.__version__ == declared[1]
+
+
+def test_package_says_that_it_is_typed():
+    assert (ROOT / "tinytorch" / "py.typed").is_file()
+
+
+def test_importing_the_package_and_its_checks_loads_nothing_but_numpy():
+    code = (
+        "import sys, tinytorch, tinytorch.check, tinytorch.text.corpus\n"
+        "found = {name.partition('.')[0] for name in sys.modules}\n"
+        "print(*sorted(found - set(sys.stdlib_module_names)))"
+    )
+    # -S leaves out whatever the environment itself loads at start; -I any PYTHONPATH of the caller
+    path = f"import sys; sys.path[:0] = {[str(ROOT), *site_packages()]!r}\n"
+    ran = subprocess.run(
+        [sys.executable, "-S", "-I", "-c", path + code], capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert set(ran.stdout.split()) - {"__main__", "_distutils_hack"} == {"numpy", "tinytorch"}
+
+
+def site_packages():
+    return [path for path in sys.path if path.endswith("site-packages")]
+
+
+def test_each_room_uses_only_the_ones_before_it():
+    rooms = ["core", "text", "models"]
+    for path in SOURCES:
+        room = path.relative_to(ROOT / "tinytorch").parts[0]
+        if room in rooms:
+            allowed = rooms[: rooms.index(room) + 1]
+            used = {
+                name.split(".")[1]
+                for name in modules_imported_by(path)
+                if name and name.startswith("tinytorch.") and name.split(".")[1] != "__future__"
+            }
+            assert used <= set(allowed), f"{path.name} uses {used}"
+
+
+def test_only_the_plots_import_matplotlib():
+    users = {
+        p.name for p in SOURCES for m in modules_imported_by(p) if str(m).startswith("matplotlib")
+    }
+    assert users <= {"plots.py"}
+
+
+def test_the_package_never_prints_and_never_asserts_on_input():
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_print = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print"
+            assert not is_print, f"{path.name}:{node.lineno} prints"
+            assert not isinstance(node, ast.Assert), f"{path.name}:{node.lineno} asserts"

@@ -1,0 +1,16 @@
+"""The grammars that all tests of stories share."""
+
+import pytest
+from brute_force import TINY_CAST, TINY_RULES
+
+from tinytorch.text.corpus import StoryGrammar
+
+
+@pytest.fixture(scope="session")
+def stories():
+    return StoryGrammar()
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    return StoryGrammar(TINY_RULES, TINY_CAST)
