@@ -5,7 +5,7 @@ from hypothesis import settings
 
 from tinytorch import manual_seed
 
-# doctests are looked for in every module, but two modules called conftest cannot be imported at once
+# doctests are looked for in every module, but two modules cannot both be imported as conftest
 collect_ignore_glob = ["*conftest.py"]
 
 settings.register_profile("book", derandomize=True, deadline=None, database=None, max_examples=15)

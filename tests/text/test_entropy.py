@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from brute_force import all_stories
 
+from tinytorch.text.corpus import StoryGrammar
+
 
 def test_entropy_of_the_tiny_grammar_is_the_sum_over_all_its_stories(tiny):
     ways = all_stories(tiny)
@@ -79,3 +81,11 @@ def test_who_sees_more_can_lose_less(stories):
         names = ("uniform_", "unigram_", "bigram_", "")
         floors = [getattr(entropy, f"{name}nats_per_{unit}") for name in names]
         assert floors == sorted(floors, reverse=True) and floors[-1] > 0
+
+
+def test_a_long_story_is_summed_state_by_state():
+    """Two texts of different length, 200 times: 2 ** 200 stories, but few states."""
+    rules = {"story": ", ".join(["{x}"] * 200) + ".\n", "x": {"{y} b": 1, "a": 1}, "y": "c"}
+    entropy = StoryGrammar(rules).entropy
+    assert entropy.nats_per_story == pytest.approx(200 * math.log(2))
+    assert entropy.words_per_story == pytest.approx(200 * 1.5 + 199 + 2)

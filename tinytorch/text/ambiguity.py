@@ -68,14 +68,7 @@ def _check_cast(rules: Rules) -> None:
 
 def _mentions(rules: Rules) -> list[tuple[str, Chosen]]:
     """Every first mention of one of the cast: its symbol, and who was chosen before."""
-    states: dict[tuple[Parts, Chosen], None] = {}  # a dictionary keeps their order
-    todo: list[tuple[Parts, Chosen]] = [(rules.start, frozenset())]
-    while todo:
-        state = todo.pop()
-        if state not in states:
-            states[state] = None
-            todo.extend((rest, chosen) for _, rest, chosen in rules.steps(*state))
-    mentions = ((parts[0], chosen) for parts, chosen in states if parts)
+    mentions = ((parts[0], chosen) for parts, chosen in rules.states)
     return [mention for mention in dict.fromkeys(mentions) if rules.unchosen(*mention)]
 
 

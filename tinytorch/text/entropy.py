@@ -5,9 +5,9 @@ expected sum is, over all places where a choice is made::
 
     (how often a story is expected to come there) * (the entropy of the choice)
 
-`expected_visits` finds the first factor: it follows all stories at once, one part at a time. Few
-places need to be told apart, for the rules do not look at the cast: which sentence comes next does
-not depend on which animal the story is about.
+`expected_visits` finds the first factor: it follows all stories at once, one state after the other.
+Few states need to be told apart, for the rules do not look at the cast: which sentence comes next
+does not depend on which animal the story is about.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tinytorch.text.rules import Chosen, Parts, Rules
+from tinytorch.text.rules import Chosen, Rules, State
 
 __all__ = ["StoryEntropy", "expected_pairs", "expected_visits", "story_entropy"]
 
 Split = Callable[[str], list[str]]  # characters to tokens: `list`, or `StoryGrammar.words`
-State = tuple[str, Parts, Chosen]  # the last token, what is still to come, who is chosen
+Visits = dict[State, dict[str, float]]  # how often in a state, after each possible last token
 Pairs = dict[tuple[str, str], float]  # the expected number of each pair of neighbours in a story
 
 
@@ -119,8 +119,8 @@ def story_entropy(rules: Rules, characters: Pairs, words: Pairs) -> StoryEntropy
     unigram_word, bigram_word = _unigram_and_bigram_nats(words)
     return StoryEntropy(
         nats_per_story=math.fsum(
-            count * _nats_of_choice(rules, parts[0], chosen)
-            for (_, parts, chosen), count in expected_visits(rules, list).items()
+            sum(counts.values()) * _nats_of_choice(rules, parts[0], chosen)
+            for (parts, chosen), counts in expected_visits(rules, list).items()
         ),
         characters_per_story=math.fsum(characters.values()),
         words_per_story=math.fsum(words.values()),
@@ -144,20 +144,15 @@ def _nats_of_choice(rules: Rules, part: str, chosen: Chosen) -> float:
     return nats
 
 
-def expected_visits(rules: Rules, split: Split) -> dict[State, float]:
-    """How often a story is expected to be in each state, until it is over."""
-    visits: dict[State, float] = defaultdict(float)
-    now: dict[State, float] = {("\n", rules.start, frozenset()): 1.0}
-    while now:
-        following: dict[State, float] = defaultdict(float)
-        for state, count in now.items():
-            visits[state] += count
-            last, parts, chosen = state
-            last = [last, *_slots(rules, parts[0], split)][-1]
-            for p, rest, after in rules.steps(parts, chosen):
-                if rest:
-                    following[last, rest, after] += p * count
-        now = following
+def expected_visits(rules: Rules, split: Split) -> Visits:
+    """How often a story is expected to come to each state, by the last token before it."""
+    visits: Visits = {state: defaultdict(float) for state in rules.states}
+    visits[rules.start, frozenset()]["\n"] = 1.0
+    for (parts, chosen), counts in visits.items():
+        tokens = _slots(rules, parts[0], split)
+        for p, rest, after in rules.steps(parts, chosen):
+            for last, count in counts.items() if rest else ():
+                visits[rest, after][tokens[-1] if tokens else last] += p * count
     return visits
 
 
@@ -168,9 +163,11 @@ def expected_pairs(rules: Rules, split: Split) -> Pairs:
     or symbols of the cast, are counted first; then the cast is filled in.
     """
     slots: Pairs = defaultdict(float)
-    for (last, parts, _), count in expected_visits(rules, split).items():
-        for pair in pairwise([last, *_slots(rules, parts[0], split)]):
-            slots[pair] += count
+    for (parts, _), counts in expected_visits(rules, split).items():
+        tokens = _slots(rules, parts[0], split)
+        for last, count in counts.items():
+            for pair in pairwise([last, *tokens]):
+                slots[pair] += count
     pairs: Pairs = defaultdict(float)
     for (left, right), count in slots.items():
         for p, before, known in rules.values(left, rules.nothing):

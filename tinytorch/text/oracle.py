@@ -125,8 +125,9 @@ class Oracle:
         it was chosen before the window began or is chosen now makes no difference.
         """
         belief: Belief = defaultdict(float)
-        for (_, parts, _), visits in expected_visits(self.rules, list).items():
+        for (parts, _), counts in expected_visits(self.rules, list).items():
             if parts[0] not in self.rules.choices:
+                visits = math.fsum(counts.values())
                 for p, text, known in self.rules.values(parts[0], self.rules.nothing):
                     for offset in range(len(text)):
                         belief[text[offset:], parts[1:], known] += visits * p

@@ -19,6 +19,8 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from graphlib import TopologicalSorter
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
@@ -27,7 +29,8 @@ import numpy as np
 __all__ = ["Choice", "Member", "Rules"]
 
 Parts = tuple[str, ...]  # characters and symbols, in the order of the text
-Chosen = frozenset[str]  # the members of the cast that a story has mentioned
+Chosen = frozenset[str]  # the members of the cast that are chosen already
+State = tuple[Parts, Chosen]  # what is still to come, and who is chosen
 Known = tuple[str | None, ...]  # the value of each member of the cast, None before it is chosen
 
 WORD = re.compile(r"\w+(?:'\w+)*|[^\w ]")  # a word, or one mark of punctuation, or a newline
@@ -114,6 +117,19 @@ class Rules:
         if first in self.choices:
             return [(p, self.parts[text] + rest, chosen) for text, p in self.choices[first].pairs()]
         return [(1.0, rest, chosen.union(self.unchosen(first, chosen)))]
+
+    @cached_property
+    def states(self) -> list[State]:
+        """Every state in which something is still to come, each before those it leads to."""
+        following: dict[State, list[State]] = {}
+        todo: list[State] = [(self.start, frozenset())]
+        while todo:
+            state = todo.pop()
+            if state not in following:
+                following[state] = [(rest, chosen) for _, rest, chosen in self.steps(*state)]
+                todo.extend(following[state])
+        order = list(TopologicalSorter(following).static_order())
+        return [state for state in reversed(order) if state[0]]
 
     def values(self, part: str, known: Known) -> list[tuple[float, str, Known]]:
         """Every (probability, characters, cast afterwards) of a part that is not a rule."""
