@@ -1,7 +1,7 @@
 """Exercises: what the directive of sphinx-exercise leaves to be mended.
 
-It gives the content of every exercise on a page the same HTML id. Two of them make the page invalid and
-a link to that id ambiguous, so here each gets an id of its own.
+It gives the content of every exercise on a page the same HTML id. Two of them make the page invalid
+and a link to that id ambiguous, so here each gets an id of its own.
 """
 
 from docutils import nodes

@@ -1,4 +1,4 @@
-"""The checks of "The embedding layer": right answers pass, empty and plausible wrong ones do not."""
+"""The checks of "The embedding layer": right answers pass, empty and wrong ones do not."""
 
 import numpy as np
 import pytest

@@ -384,3 +384,20 @@ def test_whole_small_network_has_the_gradients_of_finite_differences():
 
     found = check_gradients(loss, table, w, gamma, tol=1e-8)
     assert found and found.count == 44
+
+
+def test_losses_of_nothing_are_errors():
+    with pytest.raises(ValueError, match=r"mse: shape \(0,\) has no elements"):
+        functional.mse(np.zeros(0), np.zeros(0))
+    with pytest.raises(ValueError, match=r"cross_entropy: logits \(0, 3\) hold no position"):
+        functional.cross_entropy(np.zeros((0, 3)), np.zeros(0, dtype=int))
+
+
+def test_log_softmax_refuses_a_row_without_probabilities():
+    with pytest.raises(ValueError, match="log_softmax: a row is -inf everywhere"):
+        functional.log_softmax([[0.0, 1.0], [-np.inf, -np.inf]])
+
+
+def test_linear_keeps_the_precision_of_a_float64_bias():
+    bias = Tensor([1e-12], dtype=np.float64)
+    assert functional.linear(Tensor([[1.0]]), Tensor([[0.0]]), bias).data[0, 0] == 1e-12

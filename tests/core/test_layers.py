@@ -303,3 +303,17 @@ def test_size_that_is_no_integer_is_refused(size):
     assert message(TypeError, lambda: check_sizes(embed_dim=size)) == (
         f"embed_dim must be an integer, got {size!r}"
     )
+
+
+def test_parameters_in_dictionaries_and_nested_lists_are_found():
+    class Nested(Module):
+        def __init__(self):
+            self.by_name = {"first": Parameter([1.0]), "rest": [Parameter([2.0]), [Linear(1, 1)]]}
+
+    names = [name for name, _ in Nested().named_parameters()]
+    assert names == [
+        "by_name.first",
+        "by_name.rest.0",
+        "by_name.rest.1.0.weight",
+        "by_name.rest.1.0.bias",
+    ]

@@ -216,3 +216,11 @@ def test_list_of_tensors_is_refused_because_its_gradients_would_be_lost(operatio
         "a list of tensors is not an operand, their gradients would be lost; "
         "pass them one by one, or join them with ops.stack(*tensors)"
     )
+
+
+@pytest.mark.parametrize("average", [ops.mean, ops.var])
+def test_mean_of_nothing_is_an_error(average):
+    message = "has no elements to average over axis None"
+    with pytest.raises(ValueError, match=rf"shape \(0, 3\) {message}"):
+        average(np.zeros((0, 3)))
+    assert average(np.zeros((0, 3)), axis=1).shape == (0,)  # no mean is taken here

@@ -301,3 +301,9 @@ def test_single_tensor_instead_of_a_list_is_refused():
     assert message(TypeError, lambda: SGD(Parameter([1.0, 2.0]), lr=0.1)) == (
         "an optimiser takes a list of parameters, got one tensor; write [w]"
     )
+
+
+def test_a_computed_tensor_is_refused():
+    w = Tensor([1.0], requires_grad=True)
+    with pytest.raises(ValueError, match="was computed from others; pass those instead"):
+        SGD([w * 2], lr=0.1)

@@ -59,9 +59,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
             f"the last axis must have length {weight.shape[0]}"
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
-    value = rows @ weight  # (N, out)
-    if bias is not None:
-        value += bias
+    value = rows @ weight if bias is None else rows @ weight + bias  # (N, out)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
@@ -271,6 +269,8 @@ def cross_entropy(logits: Any, targets: Any) -> Result:
             f"cross_entropy: logits {logits.shape} need targets of shape {logits.shape[:-1]}, "
             f"got {targets.shape}"
         )
+    if targets.size == 0:
+        raise ValueError(f"cross_entropy: logits {logits.shape} hold no position to average over")
     _check_ids(targets, logits.shape[-1], "target", "class")
     log_probs = _log_softmax(logits, -1).reshape(-1, logits.shape[-1])  # (N, classes)
     at = np.arange(targets.size), targets.reshape(-1)
@@ -299,6 +299,8 @@ def mse(prediction: Any, target: Any) -> Result:
             f"mse: prediction {np.shape(prediction)} and target {np.shape(target)} must have "
             "the same shape"
         )
+    if np.size(target) == 0:
+        raise ValueError(f"mse: shape {np.shape(target)} has no elements to average over")
     error = np.asarray(prediction) - np.asarray(target)
     scaled = 2 / error.size * error
     return (error * error).mean(), lambda g: (g * scaled, -g * scaled)
@@ -315,7 +317,10 @@ def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
-    shifted = x - x.max(axis=axis, keepdims=True)
+    largest = x.max(axis=axis, keepdims=True)
+    if (largest == -np.inf).any():
+        raise ValueError("log_softmax: a row is -inf everywhere; it has no probabilities")
+    shifted = x - largest
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
 
 

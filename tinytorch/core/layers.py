@@ -58,6 +58,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as `forward`."""
         return self.forward(*args, **kwargs)
 
     def named_parameters(self) -> list[tuple[str, Tensor]]:
@@ -134,12 +135,17 @@ class Module:
 
 
 def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
-    """The parameters and modules held by `module` directly, in lists too."""
+    """The parameters and modules held by `module` directly, in lists and dictionaries too."""
     for name, value in vars(module).items():
-        held = enumerate(value) if isinstance(value, (list, tuple)) else [(None, value)]
-        for i, part in held:
-            if isinstance(part, (Module, Parameter)):
-                yield name if i is None else f"{name}.{i}", part
+        yield from _held(name, value)
+
+
+def _held(name: str, value: Any) -> Iterator[tuple[str, Module | Parameter]]:
+    if isinstance(value, (Module, Parameter)):
+        yield name, value
+    elif isinstance(value, (list, tuple, dict)):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _held(f"{name}.{key}", part)
 
 
 def _walk(module: Module, prefix: str) -> Iterator[tuple[str, Module | Parameter]]:

@@ -7,11 +7,11 @@ arrays or numbers; settings are keyword arguments.
 
 from __future__ import annotations
 
-import builtins
 import numbers
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from tinytorch.core.tensor import Pullback, primitive
 
@@ -117,7 +117,8 @@ def power(x: Any, *, exponent: Any) -> Result:
         >>> power([2.0, 3.0], exponent=2)
         Tensor([4., 9.])
     """
-    if not isinstance(exponent, numbers.Real):
+    is_number = isinstance(exponent, numbers.Real)
+    if not is_number:
         raise TypeError(f"power: the exponent must be a number, got {type(exponent).__name__}")
     if exponent == 0:
         return np.power(x, 0), lambda g: np.zeros_like(g)  # at x = 0 too
@@ -289,13 +290,16 @@ def sum(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 def mean(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
     """Mean over `axis`, or over everything.
 
+    Raises:
+        ValueError: there is nothing to take the mean of.
+
     Example:
         >>> mean([[1.0, 2.0], [3.0, 4.0]], axis=0)
         Tensor([2., 3.])
     """
     x = np.asarray(x)
+    count = _count(x, axis, "mean")
     value = x.mean(axis=axis, keepdims=keepdims)
-    count = x.size // builtins.max(1, np.size(value))
     return value, lambda g: np.broadcast_to(_restore_axes(g, x, axis) / count, x.shape)
 
 
@@ -308,9 +312,9 @@ def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
         Tensor(1.)
     """
     x = np.asarray(x)
+    count = _count(x, axis, "var")
     centred = x - x.mean(axis=axis, keepdims=True)
     value = (centred * centred).mean(axis=axis, keepdims=keepdims)
-    count = x.size // builtins.max(1, np.size(value))
     return value, lambda g: _restore_axes(g, x, axis) * centred * (2 / count)
 
 
@@ -445,11 +449,20 @@ def _check_inner_sizes(x: np.ndarray, y: np.ndarray) -> None:
         )
 
 
+def _count(x: np.ndarray, axis: Any, name: str) -> int:
+    """How many elements each mean over `axis` takes in; at least one."""
+    axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
+    count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
+    if count == 0:
+        raise ValueError(f"{name}: shape {x.shape} has no elements to average over axis {axis}")
+    return count
+
+
 def _restore_axes(g: np.ndarray, x: np.ndarray, axis: Any) -> np.ndarray:
     """Give a reduced gradient back its axes of length 1."""
     if axis is None:
         return g.reshape((1,) * x.ndim)
-    axes = {a % x.ndim for a in np.atleast_1d(axis)}
+    axes = normalize_axis_tuple(axis, x.ndim)
     return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
 
 

@@ -40,6 +40,11 @@ class Optimizer:
                 raise TypeError(
                     f"an optimiser updates tensors that require a gradient, got {p!r:.60}"
                 )
+            if not p.is_leaf:
+                raise ValueError(
+                    f"an optimiser updates tensors that you made, got one of shape {p.shape} that "
+                    "was computed from others; pass those instead"
+                )
         _check_not_negative(lr=lr)
         self.lr = lr
 

@@ -94,6 +94,11 @@ class Tensor:
         return self.data.dtype
 
     @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by hand and not computed from others that need a gradient."""
+        return self._pullback is None
+
+    @property
     def T(self) -> Tensor:
         """The tensor with its last two axes swapped."""
         return self.transpose()
@@ -165,7 +170,7 @@ class Tensor:
         while order:
             tensor = order.pop()
             g = waiting.pop(id(tensor))
-            if tensor._pullback is None:
+            if tensor._pullback is None:  # a leaf
                 tensor.grad = g if tensor.grad is None else _total(tensor.grad, g)
                 continue
             for parent, part in _pull_back(tensor, tensor._pullback, g):
@@ -377,7 +382,8 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
     try:
         array = np.array(data.data if isinstance(data, Tensor) else data, dtype=dtype)
     except ValueError as error:
-        raise ValueError(f"Tensor: {error}; all rows must have the same length") from None
+        remedy = "; all rows must have the same length" if "inhomogeneous" in str(error) else ""
+        raise ValueError(f"Tensor: {error}{remedy}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(
             f"Tensor: cannot hold {array.dtype} data; numbers, lists of numbers and numeric arrays "
@@ -513,8 +519,7 @@ def _fit(part: Gradient, parent: Tensor, shared: tuple[Any, ...]) -> Gradient:
     if part is None:
         return np.zeros_like(parent.data)
     fitted = _undo_broadcast(np.asarray(part), parent.shape).astype(parent.dtype, copy=False)
-    is_leaf = parent._pullback is None
-    if is_leaf and (fitted.base is not None or any(fitted is other for other in shared)):
+    if parent.is_leaf and (fitted.base is not None or any(fitted is other for other in shared)):
         return fitted.copy()
     return fitted
 
