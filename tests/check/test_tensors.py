@@ -11,7 +11,7 @@ RIGHT_SHAPES = {
     "x @ v": (2, 3),
     "x.sum(axis=1)": (2, 4),
     "x.transpose()": (2, 4, 3),
-    "x[:, 0]": (2, 4),
+    "y @ y.transpose()": (2, 2, 3, 3),
 }
 
 

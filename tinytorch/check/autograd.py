@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise
+from tinytorch.check.report import Case, NotYet, case, exercise, one_of_pair
 from tinytorch.core.tensor import Tensor
 
 __all__ = [
@@ -107,13 +107,21 @@ def autograd_undo_broadcast(answer: Any) -> Iterator[Case]:
         expected=[[6.0], [60.0]],
         hint="sum(axis=1, keepdims=True) leaves an axis of length 1.",
     )
-    yield case("gives a number for a number", answer, g, (), expected=66.0)
+    yield case(
+        "gives a number for a number",
+        answer,
+        g,
+        (),
+        expected=66.0,
+        hint="The shape () has no axes: all of them were added.",
+    )
     yield case(
         "keeps an axis of length 1 that was not stretched",
         answer,
         np.ones((2, 1)),
         (1, 1),
         expected=[[2.0]],
+        hint="Sum over the stretched axis, keep the other: the result has the shape (1, 1).",
     )
     h = np.random.default_rng(2).normal(size=(4, 5, 3))
     yield case(
@@ -209,8 +217,18 @@ def autograd_swish(answer: Any) -> Iterator[Case]:
         [0.0],
         expected=[0.5],
         hint="Follow the path through the factor x as well as the one through the logistic.",
+        mistakes=[
+            ([0.75], "The path through the logistic carries the factor x, which is 0 here."),
+            ([0.25], "Two paths, two terms: one with the factor x, and one with the logistic."),
+        ],
     )
-    yield case("has slope 1 far to the right", slope, [30.0], expected=[1.0])
+    yield case(
+        "has slope 1 far to the right",
+        slope,
+        [30.0],
+        expected=[1.0],
+        hint="The logistic is 1 there and does not change: the path through the factor x is left.",
+    )
     yield case(
         "multiplies both paths by the gradient that comes in",
         slope,
@@ -219,7 +237,14 @@ def autograd_swish(answer: Any) -> Iterator[Case]:
         expected=[2.0, -3.0],
         hint="g multiplies the whole slope, a sum of two terms: mind the brackets.",
     )
-    yield case("is right for a table", slope, x, g, expected=g * s * (1 + x * (1 - s)))
+    yield case(
+        "is right for a table",
+        slope,
+        x,
+        g,
+        expected=g * s * (1 + x * (1 - s)),
+        hint="Between 0 and far away both paths count: add the two terms.",
+    )
 
 
 @exercise(points=3)
@@ -234,45 +259,68 @@ def autograd_costs(answer: Any) -> Iterator[Case]:
         >>> bool(autograd_costs(lambda layers, batch, width: ...))
         False
     """
-    runs, kept = _part_of(answer, 0), _part_of(answer, 1)
+    runs, kept = (
+        (name, one_of_pair(i, "(runs, bytes)")) for i, name in enumerate(("runs", "bytes"))
+    )
     yield case(
-        "runs a model of one weight twice",
-        runs,
+        "runs a model of four weights twice for each of them",
+        answer,
         1,
-        1,
-        1,
-        expected=2,
-        hint="A central difference evaluates above and below.",
+        3,
+        2,
+        expected=8,
+        part=runs,
+        hint="A layer has width times width weights, each of them moved by itself.",
+        mistakes=[
+            (4, "A central difference evaluates above and below."),
+            (5, "A central difference evaluates above and below, not in the middle."),
+            (48, "First the number of runs, then the bytes."),
+            (24, "A run takes the whole batch at once."),
+        ],
+        show_expected=False,
     )
     yield case(
         "counts every weight of every layer, whatever the batch",
-        runs,
+        answer,
         3,
         7,
         10,
         expected=600,
-        hint="A layer has width times width weights.",
+        part=runs,
+        hint="The weights of every layer count, and the batch does not.",
+        show_expected=False,
     )
     yield case(
         "keeps two numbers, of four bytes each, for one layer of one number",
-        kept,
+        answer,
         1,
         1,
         1,
         expected=8,
+        part=kept,
         hint="Both @ and tanh make an array, and both stay; a float32 has four bytes.",
+        show_expected=False,
     )
-    yield case("grows with layers, batch and width", kept, 3, 7, 10, expected=1680)
+    yield case(
+        "grows with layers, batch and width",
+        answer,
+        3,
+        7,
+        10,
+        expected=1680,
+        part=kept,
+        hint="Each of the two arrays of a layer has the shape (batch, width).",
+        show_expected=False,
+    )
     yield case(
         "is right for the sizes of a small model",
         answer,
         12,
         64,
         768,
-        expected=(
-            14_155_776,
-            4_718_592,
-        ),
+        expected=(14_155_776, 4_718_592),
+        hint="Compute both from layers, batch and width.",
+        show_expected=False,
     )
 
 
@@ -280,7 +328,7 @@ def autograd_costs(answer: Any) -> Iterator[Case]:
 
 
 def _value_of(answer: Any) -> Callable[..., Any]:
-    """The primitive as a function of arrays, in float64; None while its body is a stub."""
+    """The primitive as a function of arrays, in float64; its `None` or `...` while a stub."""
 
     def value(*arrays: Any) -> Any:
         tensors = [Tensor(array, requires_grad=True, dtype=np.float64) for array in arrays]
@@ -295,8 +343,8 @@ def _gradient_of(answer: Any) -> Callable[..., Any]:
     def gradient(x: Any, g: Any = None) -> Any:
         tensor = Tensor(x, requires_grad=True, dtype=np.float64)
         result = _run(answer, tensor)
-        if result is None:
-            return None
+        if result is None or result is ...:
+            return result
         with np.errstate(all="ignore"):
             result.backward(np.ones(result.shape) if g is None else g)
         return tensor.grad
@@ -305,23 +353,17 @@ def _gradient_of(answer: Any) -> Callable[..., Any]:
 
 
 def _run(answer: Any, *tensors: Tensor) -> Any:
+    before = [tensor.data.copy() for tensor in tensors]
     with np.errstate(all="ignore"):  # an overflow shows in the value, which is what the case tests
         plain = getattr(answer, "__wrapped__", None)
         if plain is not None:
-            came = plain(*(tensor.data for tensor in tensors))
+            came = plain(*(array.copy() for array in before))
             if came is None or came is ...:
-                return None
-        return answer(*tensors)
-
-
-def _part_of(answer: Any, i: int) -> Callable[..., Any]:
-    """The answer's i-th number; what is no pair is returned as it is, for the report to show."""
-
-    def part(*sizes: int) -> Any:
-        came = answer(*sizes)
-        return came[i] if isinstance(came, (tuple, list)) and len(came) == 2 else came
-
-    return part
+                return came
+        came = answer(*tensors)
+    if any(not np.array_equal(b, t.data) for b, t in zip(before, tensors, strict=True)):
+        raise NotYet("a result, but x is no longer what it was: compute into a new array")
+    return came
 
 
 def _random_record() -> list[tuple[str, list[tuple[str, float]]]]:

@@ -41,10 +41,17 @@ def layer_embed(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
     hint = "Look up the ids, then add the first rows of place_table, one for each place."
     expected = np.array([[3.0, 3.1], [1.2, 1.3]])
     yield case("one sentence", answer, one, _TOKENS, _PLACES, expected=expected, hint=hint)
-    square = np.array([[0, 1], [2, 0]])  # as many sentences as places
-    expected = np.array([[[1.0, 1.1], [2.2, 2.3]], [[3.0, 3.1], [1.2, 1.3]]])
+    two = np.array([[0, 1, 0], [2, 0, 1]])  # fewer sentences than places
+    expected = np.array(
+        [[[1.0, 1.1], [2.2, 2.3], [1.4, 1.5]], [[3.0, 3.1], [1.2, 1.3], [2.4, 2.5]]]
+    )
     hint = "Places run along the last axis of the ids, whatever the batch."
-    yield case("a batch", answer, square, _TOKENS, _PLACES, expected=expected, hint=hint)
+    yield case(
+        "two sentences of three", answer, two, _TOKENS, _PLACES, expected=expected, hint=hint
+    )
+    square = two[:, :2]  # as many sentences as places
+    expected = expected[:, :2]
+    yield case("two of two", answer, square, _TOKENS, _PLACES, expected=expected, hint=hint)
     ids, tokens, places = _random_tables(0)
     expected = np.stack([tokens[row] + places[:3] for row in ids])
     yield case("a longer batch", answer, ids, tokens, places, expected=expected, hint=hint)
@@ -127,7 +134,8 @@ def layer_training_bytes(answer: Callable[[int, int, int, Any], Any]) -> Iterato
     hint = "A constant table has no gradient and no running means."
     yield case("sinusoidal positions", answer, 10, 2, 5, "sinusoidal", expected=320, hint=hint)
     expected = 16 * 768 * (50257 + 1024)
-    yield case("GPT-2 small", answer, 50257, 768, 1024, "learned", expected=expected)
+    hint = "Compute it from V, d and T."
+    yield case("GPT-2 small", answer, 50257, 768, 1024, "learned", expected=expected, hint=hint)
 
 
 @exercise(points=2)
@@ -140,7 +148,8 @@ def layer_embed_from(answer: Callable[[Any, Any, Any, int], Any]) -> Iterator[Ca
     """
     ids = np.array([[0, 1]])
     expected = np.array([[[1.0, 1.1], [2.2, 2.3]]])
-    yield case("begins at place 0", answer, ids, _TOKENS, _PLACES, 0, expected=expected)
+    hint = "Look up the ids, and add the rows of the places from `start` on."
+    yield case("begins at place 0", answer, ids, _TOKENS, _PLACES, 0, expected=expected, hint=hint)
     expected = np.array([[[1.4, 1.5], [2.6, 2.7]]])
     hint = "The first column stands at `start`, the next one a place further."
     yield case("begins further on", answer, ids, _TOKENS, _PLACES, 2, expected=expected, hint=hint)
@@ -153,7 +162,7 @@ def layer_embed_from(answer: Callable[[Any, Any, Any, int], Any]) -> Iterator[Ca
             f"refuses places behind the table from {start}",
             answer,
             ids,
-            _TOKENS[np.arange(7) % 3],
+            np.tile(_TOKENS, (3, 1)),
             _PLACES,
             start,
             error=ValueError,

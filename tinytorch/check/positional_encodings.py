@@ -40,6 +40,8 @@ def positions_sinusoids(answer: Any) -> Iterator[Case]:
         >>> bool(positions_sinusoids(lambda T, d: ...))
         False
     """
+    from_zero = "Positions count from 0, and so does np.arange."
+    float_base = "Write the base as 10000.0: NumPy raises no integer to a negative integer power."
     yield case(
         "position 0 has sines 0 and cosines 1",
         answer,
@@ -47,14 +49,20 @@ def positions_sinusoids(answer: Any) -> Iterator[Case]:
         4,
         expected=np.array([[0.0, 1.0, 0.0, 1.0]]),
         hint="Sines go into the even columns, cosines into the odd ones.",
+        mistakes=[
+            (np.array([[np.sin(1), np.cos(1), np.sin(0.01), np.cos(0.01)]]), from_zero),
+            (ValueError, float_base),
+        ],
     )
     yield case(
         "position 1 of eight columns is the row of the chapter",
-        lambda T, d: np.round(_array(answer(T, d))[1], 2),
+        answer,
         2,
         8,
         expected=np.array([0.84, 0.54, 0.10, 1.00, 0.01, 1.00, 0.00, 1.00]),
+        part=("row 1", lambda table: np.round(_array(table)[1], 2)),
         hint="Both columns of pair i have the frequency 10000 to the power of -2i/d.",
+        mistakes=[(ValueError, float_base)],
     )
     for length, dim in ((50, 6), (300, 32)):
         yield case(
@@ -82,7 +90,6 @@ def positions_count(answer: Any) -> Iterator[Case]:
           [x] a learned table has a vector for each place
           [ ] sinusoidal positions are fixed
               given     'sinusoidal', 5, 4
-              expected  0
               came      20
               hint      An optimiser would find nothing to change.
         >>> bool(positions_count(lambda scheme, T, d: ...))
@@ -95,7 +102,8 @@ def positions_count(answer: Any) -> Iterator[Case]:
         5,
         4,
         expected=20,
-        hint="Five places, four numbers each.",
+        hint="Every place has a vector, and all its numbers are trained.",
+        show_expected=False,
     )
     for scheme, claim in (
         ("sinusoidal", "sinusoidal positions are fixed"),
@@ -111,16 +119,19 @@ def positions_count(answer: Any) -> Iterator[Case]:
             4,
             expected=0,
             hint="An optimiser would find nothing to change.",
+            show_expected=False,
         )
-    yield case(
-        "the learned table of GPT-2 small",
-        answer,
-        "learned",
-        1024,
-        768,
-        expected=786_432,
-        hint="Compute it from max_seq_len and embed_dim.",
-    )
+    for model, width in (("GPT-2 small", 768), ("GPT-2 XL", 1600)):
+        yield case(
+            f"the learned table of {model}",
+            answer,
+            "learned",
+            1024,
+            width,
+            expected=1024 * width,
+            hint="Compute it from max_seq_len and embed_dim.",
+            show_expected=False,
+        )
 
 
 @exercise(points=2)
@@ -139,6 +150,8 @@ def positions_alibi(answer: Any) -> Iterator[Case]:
         >>> bool(positions_alibi(create_alibi_bias)), bool(positions_alibi(lambda heads, T: ...))
         (False, False)
     """
+    slopes = np.array([-1 / 16, -1 / 256])
+    rows = "Row i is the token that looks, column j the one that it looks at, i - j places back."
     yield case(
         "one token looks at itself at no cost, in every head",
         answer,
@@ -149,18 +162,25 @@ def positions_alibi(answer: Any) -> Iterator[Case]:
     )
     yield case(
         "two heads have the slopes 1/16 and 1/256",
-        lambda heads, T: _array(answer(heads, T))[:, 1, 0],
+        answer,
         2,
         2,
-        expected=np.array([-1 / 16, -1 / 256]),
+        expected=slopes,
+        part=("[:, 1, 0], which looks one token back", lambda bias: _array(bias)[:, 1, 0]),
         hint="Head h of n, counted from 1, has the slope 2 to the power of -8h/n.",
+        mistakes=[
+            (-slopes, "The bias lowers the score of what is far away: it is negative."),
+            (np.full(2, -np.inf), rows),
+            (np.zeros(2), rows),
+        ],
     )
     yield case(
         "the past costs by its distance, the future is minus infinity",
-        lambda heads, T: _array(answer(heads, T))[0],
+        answer,
         4,
         3,
         expected=np.array([[0, -np.inf, -np.inf], [-0.25, 0, -np.inf], [-0.5, -0.25, 0]]),
+        part=("head 0", lambda bias: _array(bias)[0]),
         hint="Rows are the tokens that look; np.where puts -np.inf where j > i.",
     )
     for heads, length in ((8, 6), (16, 40)):
@@ -188,10 +208,12 @@ def positions_add(answer: Any) -> Iterator[Case]:
         >>> positions_add(lambda x, table: x + table[: len(x)][:, None])
         positions_add: not yet
           [ ] a sequence of two tokens gets the first two rows
-              given     [[[0.], [0.]]], shape (1, 2, 1), [[1.], [2.], [3.]], shape (3, 1)
+              given     [[[0.], [0.]]], shape (1, 2, 1)
+                        [[1.], [2.], [3.]], shape (3, 1)
               expected  [[[1.], [2.]]], shape (1, 2, 1)
               came      [[[1.], [1.]]], shape (1, 2, 1)
-              hint      The axis of x that runs along the sequence is the middle one.
+              hint      The axis of x that runs along the sequence is the middle
+                        one.
         >>> bool(positions_add(lambda x, table: ...))
         False
     """
@@ -230,20 +252,24 @@ def positions_turn(answer: Any) -> Iterator[Case]:
         positions_turn: not yet
           [x] position 0 is not turned
           [ ] position 1 turns (1, 0) by one radian, anticlockwise
-              given     [[1., 0.]], shape (1, 2), [1], shape (1,)
+              given     [[1., 0.]], shape (1, 2)
+                        [1]
               expected  [[0.5403, 0.8415]], shape (1, 2)
               came      [[1., 0.]], shape (1, 2)
-              hint      (a, b) becomes (a cos - b sin, a sin + b cos).
+              hint      Not turned: the angle of a row comes from `positions`, not
+                        from its place in x.
         >>> bool(positions_turn(lambda x, positions: ...))
         False
     """
     rng = np.random.default_rng(12)
+    unused = "Not turned: the angle of a row comes from `positions`, not from its place in x."
     yield case(
         "position 0 is not turned",
         answer,
         np.array([[1.0, 2.0, 3.0, 4.0]]),
         np.array([0]),
         expected=np.array([[1.0, 2.0, 3.0, 4.0]]),
+        hint="All its angles are 0, with cosine 1 and sine 0; the result has the shape of x.",
     )
     yield case(
         "position 1 turns (1, 0) by one radian, anticlockwise",
@@ -252,6 +278,7 @@ def positions_turn(answer: Any) -> Iterator[Case]:
         np.array([1]),
         expected=np.array([[np.cos(1.0), np.sin(1.0)]]),
         hint="(a, b) becomes (a cos - b sin, a sin + b cos).",
+        mistakes=[(np.array([[1.0, 0.0]]), unused)],
     )
     yield case(
         "pairs are neighbours, and the second turns more slowly",
@@ -261,7 +288,7 @@ def positions_turn(answer: Any) -> Iterator[Case]:
         expected=np.array([[np.cos(10.0), np.sin(10.0), np.cos(0.1), np.sin(0.1)]]),
         hint="Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d.",
     )
-    x, positions = rng.normal(size=(3, 4)), np.array([7, 7, 2])
+    x, positions = np.array([[1.0, 0.0]] * 3), np.array([7, 7, 2])
     yield case(
         "each row is turned by its own position, whatever the order",
         answer,
@@ -270,8 +297,16 @@ def positions_turn(answer: Any) -> Iterator[Case]:
         expected=_turned(x, positions),
         hint="Use the positions that are given, not 0, 1, 2.",
     )
+    yield case(
+        "a negative position turns clockwise",
+        answer,
+        x[:1],
+        np.array([-1]),
+        expected=np.array([[np.cos(1.0), -np.sin(1.0)]]),
+        hint="A position is any integer: compute its angle, rather than look it up in a table.",
+    )
     for dim in (6, 16):
-        x, positions = rng.normal(size=(5, dim)), rng.integers(0, 2000, size=5)
+        x, positions = rng.normal(size=(5, dim)), rng.integers(-500, 2000, size=5)
         yield case(
             f"five rows of {dim} numbers at random positions",
             answer,

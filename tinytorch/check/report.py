@@ -12,8 +12,12 @@ says what was given, what was expected, what came, and a hint::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+import copy
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
@@ -21,6 +25,18 @@ import numpy as np
 
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor
+
+_ELLIPSIS = "nothing yet: replace the ..."
+_NONE = "None: write the body and return the result"
+_ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
+_WIDTH = 60  # of a value or a hint: 76 columns, less the 16 of its label
+_NUMBERS = 24  # an array of more is not shown in full
+_ROWS = 4  # nor one of more lines
+_ARRAYS = (np.ndarray, Tensor, RowSparse)
+
+
+class NotYet(Exception):
+    """Raised by the helpers of a check to say in their own words what came."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +86,11 @@ class Report:
         head = f"solved, {self.points} of {self.points} points" if self else "not yet"
         lines = [f"{self.name}: {head}"]
         for case in self.cases:
-            lines.append(f"  [{'x' if case.passed else ' '}] {case.claim}")
+            mark = "x" if case.passed else " "
+            lines.append(_wrapped(f"  [{mark}] {case.claim}", _WIDTH + 16, 6))
             if not case.passed:
                 lines += [
-                    f"      {label:<9} {_indented(text)}"
+                    f"      {label:<9} {_wrapped(text, _WIDTH, 16)}"
                     for label, text in (
                         ("given", case.given),
                         ("expected", case.expected),
@@ -122,44 +139,57 @@ def exercise(points: int = 1) -> Callable[[Callable[..., Iterator[Case]]], Calla
 
 
 def case(
-    claim: str, answer: Any, *given: Any, expected: Any, hint: str = "", atol: float = 1e-5
+    claim: str,
+    answer: Any,
+    *given: Any,
+    expected: Any,
+    hint: str = "",
+    atol: float = 1e-5,
+    part: tuple[str, Callable[[Any], Any]] | None = None,
+    mistakes: Sequence[tuple[Any, str]] = (),
+    show_expected: bool = True,
 ) -> Case:
     """Call `answer(*given)` and compare the result with `expected`.
 
     Numbers and arrays are compared by shape and, within `atol` (absolute and relative), by value;
     tensors by their data; tuples, lists and dictionaries item by item; anything else by type and
-    `==`. An answer that raises an error, or returns nothing, has not passed.
+    `==`. An answer that raises an error, returns nothing, or changes the arrays, lists or
+    dictionaries that it is given, has not passed.
 
     Args:
         claim: what should hold.
         answer: the reader's function; with no `given` and not callable, the value itself.
-        given: what it is called with.
+        given: what it is called with (copies of it).
         expected: what should come.
         hint: shown if something else came.
         atol: the largest difference that counts as equal.
+        part: what of the result is compared: its name, and a function that takes it out.
+        mistakes: pairs of a wrong result, or the class of an error, and the hint shown for it.
+        show_expected: whether the report tells what was expected: not if it is to be predicted.
 
     Example:
         >>> case("adds", lambda x, y: x + y, 1, 2, expected=3).passed
         True
         >>> case("adds", lambda x, y: ..., 1, 2, expected=3).came
         'nothing yet: replace the ...'
+        >>> case("adds", max, 1, 2, expected=3, mistakes=[(2, "That is the larger one.")]).hint
+        'That is the larger one.'
     """
-    shown = ", ".join(_show(value) for value in given)
-    failed = Case(claim, False, shown, _show(expected), hint=hint)
-    if not given and not callable(answer):
-        came = answer
-    elif not callable(answer):
-        return _but(failed, f"{_show(answer)}, which is not a function")
-    else:
-        try:
-            came = answer(*given)
-        except Exception as error:  # whatever the reader's code raises belongs in the report
-            return _but(failed, f"{type(error).__name__}: {error}")
-    if came is None or came is ...:
-        return _but(failed, "nothing yet: replace the ...")
-    if _same(came, expected, atol):
-        return Case(claim, True)
-    return _but(failed, _show(came))
+    got = _call(answer, given, part)
+    failed = Case(claim, False, _show_all(given), hint=hint)
+    came, wanted = got.told, _show(expected)
+    if not got.told and not _same(got.value, expected, atol):
+        wanted, came = _compared(expected, got.value, atol)
+    if came:
+        label = f"{part[0]}: " if part else ""
+        advice = next((text for wrong, text in mistakes if _is_mistake(got, wrong, atol)), hint)
+        came = came if got.told else label + came
+        wanted = label + wanted if show_expected else ""
+        return replace(failed, expected=wanted, came=came, hint=advice)
+    if got.changed:
+        came = f"the right result, but `{got.changed}` is no longer what it was"
+        return replace(failed, came=came, hint=_ON_A_COPY)
+    return Case(claim, True)
 
 
 def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: str = "") -> Case:
@@ -169,22 +199,96 @@ def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: s
         >>> raises("refuses text", int, "a", error=ValueError).passed
         True
     """
-    failed = Case(
-        claim, False, ", ".join(_show(value) for value in given), f"a {error.__name__}", hint=hint
-    )
-    try:
-        came = answer(*given)
-    except error:
+    got = _call(answer, given)
+    if isinstance(got.error, error):
         return Case(claim, True)
-    except Exception as other:
-        return _but(failed, f"{type(other).__name__}: {other}")
-    if came is None or came is ...:
-        return _but(failed, "nothing yet: replace the ...")
-    return _but(failed, f"{_show(came)}, and no error")
+    article = "an" if error.__name__[0] in "AEIOU" else "a"
+    came = got.told or f"{_show(got.value)}, and no error"
+    return Case(claim, False, _show_all(given), f"{article} {error.__name__}", came, hint)
 
 
-def _but(failed: Case, came: str) -> Case:
-    return Case(failed.claim, False, failed.given, failed.expected, came, failed.hint)
+def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
+    """Something to give as the second half of `part`: takes item `i` of a result that is a pair.
+
+    Args:
+        i: 0 or 1.
+        names: what the pair holds, for the report: "(runs, bytes)".
+
+    Example:
+        >>> one_of_pair(1, "(runs, bytes)")((2, 8))
+        8
+    """
+
+    def take(result: Any) -> Any:
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise NotYet(f"{_show(result)}, which is no pair {names}")
+        return result[i]
+
+    return take
+
+
+@dataclass(frozen=True)
+class _Got:
+    """What came of a call: a value, or words for the report where there is none to compare."""
+
+    value: Any = None
+    told: str = ""
+    error: Exception | None = None
+    changed: str = ""
+
+
+def _call(
+    answer: Any, given: Sequence[Any], part: tuple[str, Callable[[Any], Any]] | None = None
+) -> _Got:
+    if answer is ...:
+        return _Got(told=_ELLIPSIS)
+    if given and not callable(answer):
+        return _Got(told=f"{_show(answer)}, which is not a function")
+    passed = [_copied(value) for value in given]
+    try:
+        value = answer(*passed) if callable(answer) else answer
+    except NotYet as told:
+        return _Got(told=str(told))
+    except Exception as error:  # whatever the reader's code raises belongs in the report
+        return _Got(told=_shortened(f"{type(error).__name__}: {error}"), error=error)
+    if value is None or value is ...:
+        return _Got(told=_NONE if value is None else _ELLIPSIS)
+    spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not _kept(*pair)]
+    changed = _name_of_argument(answer, spoilt[0]) if spoilt else ""
+    if part is None:
+        return _Got(value, changed=changed)
+    try:
+        return _Got(part[1](value), changed=changed)
+    except NotYet as told:
+        return _Got(told=str(told))
+    except Exception:
+        return _Got(told=f"{_show(value)}, which has no {part[0]}")
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+
+
+def _kept(before: Any, after: Any) -> bool:
+    """Whether an argument is, after the call, what it was before."""
+    if isinstance(before, np.ndarray):
+        return before.shape == after.shape and before.tobytes() == after.tobytes()
+    return not isinstance(before, (list, dict)) or repr(before) == repr(after)
+
+
+def _name_of_argument(answer: Callable[..., Any], i: int) -> str:
+    try:
+        return list(inspect.signature(answer).parameters)[i]
+    except (IndexError, TypeError, ValueError):
+        return f"argument {i + 1}"
+
+
+def _is_mistake(got: _Got, wrong: Any, atol: float) -> bool:
+    if isinstance(wrong, type):
+        return isinstance(got.error, wrong)
+    return not got.told and _same(got.value, wrong, atol)
 
 
 def _same(came: Any, expected: Any, atol: float) -> bool:
@@ -223,21 +327,100 @@ def _is_numeric(value: Any) -> bool:
         return False
 
 
+def _compared(expected: Any, came: Any, atol: float) -> tuple[str, str]:
+    """Two different results as text, both in the same way; of long ones where they differ."""
+    arrays = isinstance(expected, _ARRAYS) or isinstance(came, _ARRAYS)
+    if not (_is_numeric(expected) and _is_numeric(came)):
+        return _show(expected), _show(came)
+    e, c = _array(expected), _array(came)
+    if not arrays and max(e.ndim, c.ndim) < 2:
+        return _show(expected), _show(came)
+    if e.shape != c.shape:
+        return _show_array(e, shape=True), _show_array(c, shape=True)
+    if not _is_short(e) or not _is_short(c):
+        return _first_difference(e, c, atol)
+    for precision in (4, 8, 16):
+        texts = _show_array(e, precision=precision), _show_array(c, precision=precision)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _first_difference(e: np.ndarray, c: np.ndarray, atol: float) -> tuple[str, str]:
+    wrong = np.argwhere(~np.isclose(c, e, rtol=atol, atol=atol))
+    place = tuple(int(i) for i in wrong[0])
+    at = f"at [{', '.join(map(str, place))}]"
+    count = f"the first of {len(wrong)} that differ" if len(wrong) > 1 else "the only one to differ"
+    return f"{_show(e[place])} {at}, shape {e.shape}", f"{_show(c[place])} {at}, {count}"
+
+
 def _show(value: Any) -> str:
     """A value as a reader would type it, shortened."""
+    try:
+        return _show_array(_array(value)) if isinstance(value, _ARRAYS) else _show_plain(value)
+    except Exception:  # a repr may be the reader's own code
+        return f"a {type(value).__name__}"
+
+
+def _show_plain(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(_show(item) for item in value)
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return _shortened(f"[{inner}]" if isinstance(value, list) else f"({inner}{comma})")
+    if isinstance(value, dict):
+        inner = ", ".join(f"{_show(key)}: {_show(item)}" for key, item in value.items())
+        return _shortened(f"{{{inner}}}")
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, (Tensor, RowSparse, np.ndarray)):
-        array = _array(value)
-        text = np.array2string(
-            array, separator=", ", precision=4, suppress_small=True, threshold=40
-        )
-        return f"{text}, shape {array.shape}" if array.ndim else text
-    if isinstance(value, (float, np.floating)):
-        return f"{value:.6g}"
-    text = repr(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return f"{value:.6g}" if isinstance(value, float) else _shortened(repr(value))
+
+
+def _show_array(array: np.ndarray, shape: bool = False, precision: int = 4) -> str:
+    """An array with its shape where one does not see it, on one line if there is room."""
+    if not _is_short(array):
+        return f"an array of shape {array.shape}"
+    text = _array_text(array, precision)
+    return f"{text}, shape {array.shape}" if shape or array.ndim > 1 else text
+
+
+def _is_short(array: np.ndarray) -> bool:
+    return array.size <= _NUMBERS and _array_text(array, 4).count("\n") < _ROWS
+
+
+def _array_text(array: np.ndarray, precision: int) -> str:
+    if not array.ndim:
+        return _show(array[()])
+    text = np.array2string(
+        array,
+        separator=", ",
+        precision=precision,
+        suppress_small=True,
+        max_line_width=_WIDTH,
+    )
+    line = re.sub(r"\s*\n\s*", " ", text)
+    return line if len(line) <= _WIDTH - 18 else text.replace("\n\n", "\n")
+
+
+def _show_all(given: Sequence[Any]) -> str:
+    """The arguments of a call: each array on a line of its own, what is short together."""
+    lines: list[list[str]] = [[]]
+    for value in given:
+        if isinstance(value, _ARRAYS):
+            lines += [[_show(value)], []]
+        else:
+            lines[-1].append(_show(value))
+    return "\n".join(", ".join(line) for line in lines if line)
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= 200 else text[:197] + "..."
 
 
-def _indented(text: str) -> str:
-    return text.replace("\n", "\n" + " " * 16)
+def _wrapped(text: str, width: int, indent: int) -> str:
+    """Lines of at most `width`, if the words allow it, all but the first indented."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lines += textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+    return ("\n" + " " * indent).join(lines)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, raises
+from tinytorch.check.report import Case, case, exercise, one_of_pair, raises
 
 __all__ = [
     "token_cost",
@@ -37,6 +37,16 @@ def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
     for claim, few in (("gives one row for each id", [2, 0]), ("repeats a row", [1, 1, 0])):
         expected = np.stack([table[i] for i in few])
         yield case(claim, lookup, table.copy(), np.array(few), expected=expected, hint=hint)
+    batch = np.array([[2, 0], [1, 1]])
+    yield case(
+        "gives a table of rows for a table of ids",
+        lookup,
+        table,
+        batch,
+        expected=np.array([[[3.0, 30.0], [1.0, 10.0]], [[2.0, 20.0], [2.0, 20.0]]]),
+        hint="The result has the shape of the ids, and one more axis for the vector.",
+    )
+    small = table
     for shape in ((2, 3), (2, 1, 4)):
         rng = np.random.default_rng(len(shape))
         table, ids = rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)
@@ -52,12 +62,19 @@ def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
     yield raises(
         "refuses an id below zero",
         lookup,
-        table.copy(),
-        np.array([3, -1]),
+        small,
+        np.array([1, -1]),
         error=IndexError,
         hint="NumPy counts negative indices from the end; here they are mistakes.",
     )
-    yield raises("refuses an id past the end", lookup, table, np.array([7]), error=IndexError)
+    yield raises(
+        "refuses an id past the end",
+        lookup,
+        small,
+        np.array([3]),
+        error=IndexError,
+        hint="Three rows have the ids 0, 1 and 2; NumPy's indexing refuses the others by itself.",
+    )
 
 
 @exercise(points=3)
@@ -83,12 +100,21 @@ def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
         (
             "sums the gradients of a repeated id",
             [2, 0, 2],
-            "`table[ids] += g` writes each row once: of a repeated id only the last g remains.",
+            "An indexed assignment writes each row once: of a repeated id only the last g remains.",
         ),
     ):
         g = np.array([[1.0, 1.0], [2.0, 2.0], [5.0, 5.0]])[: len(few)]
         expected = _scattered(few, g, 4)
-        yield case(claim, gradient, np.array(few), g.copy(), 4, expected=expected, hint=hint)
+        mean = expected / np.maximum(np.bincount(few, minlength=4), 1)[:, None]
+        told = [(mean, "A sum, not a mean: each time the row was used counts in full.")]
+        yield case(
+            claim, gradient, np.array(few), g, 4, expected=expected, hint=hint, mistakes=told
+        )
+    ids, g = np.array([[0, 1], [1, 1]]), np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
+    hint = "Flatten first: ids.reshape(-1) and g.reshape(-1, g.shape[-1])."
+    claim = "handles a batch of two sentences"
+    expected = np.array([[1.0], [9.0], [0.0]])
+    yield case(claim, gradient, ids, g, 3, expected=expected, hint=hint)
     rng = np.random.default_rng(0)
     for shape, vocab_size in (((2, 3), 5), ((40,), 6), ((3, 2, 4), 9)):
         ids, g = rng.integers(0, vocab_size, size=shape), rng.normal(size=(*shape, 3))
@@ -96,20 +122,11 @@ def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
             f"handles ids of shape {shape}",
             gradient,
             ids,
-            g.copy(),
+            g,
             vocab_size,
             expected=_scattered(ids, g, vocab_size),
-            hint="Flatten first: ids.reshape(-1) and g.reshape(-1, g.shape[-1]).",
+            hint=hint,
         )
-    yield case(
-        "leaves the gradient it was given alone",
-        _what_is_left(gradient, 1),
-        ids,
-        g,
-        vocab_size,
-        expected=g.copy(),
-        hint="Add into a new array; g belongs to someone else.",
-    )
 
 
 @exercise(points=2)
@@ -135,24 +152,20 @@ def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
             "The indexed assignment reads and writes each row once, whatever ids repeats.",
         ),
     ):
-        expected = table - lr * _scattered(few, g[: len(few)], 3)
-        given = (table.copy(), np.array(few), g[: len(few)].copy(), lr)
-        yield case(claim, step, *given, expected=expected, hint=hint)
+        whole = _scattered(few, g[: len(few)], 3)
+        mean = whole / np.maximum(np.bincount(few, minlength=3), 1)[:, None]
+        told = [
+            (table - lr * mean, "A sum, not a mean: each time the row was used counts in full."),
+            (table + lr * whole, "Down, not up: the step is subtracted."),
+        ]
+        given = (table, np.array(few), g[: len(few)], lr)
+        yield case(claim, step, *given, expected=table - lr * whole, hint=hint, mistakes=told)
     rng = np.random.default_rng(1)
     table, ids, g = rng.normal(size=(6, 3)), rng.integers(0, 6, size=30), rng.normal(size=(30, 3))
     expected = table - 0.1 * _scattered(ids, g, 6)
+    hint = "Every occurrence of an id moves its row once more."
     yield case(
-        "holds for many ids", step, table.copy(), ids, g.copy(), 0.1, expected=expected, atol=1e-4
-    )
-    yield case(
-        "returns a new table and leaves the old one alone",
-        _what_is_left(step, 0),
-        table,
-        ids,
-        g,
-        0.1,
-        expected=table.copy(),
-        hint="Copy the table before you change it.",
+        "holds for many ids", step, table, ids, g, 0.1, expected=expected, hint=hint, atol=1e-4
     )
 
 
@@ -178,6 +191,10 @@ def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
         2,
         expected=[1, 2],
         hint="Divide every row by its length before you multiply; leave row i itself out.",
+        mistakes=[
+            ([0, 1], "Row 0 is most like itself: leave it out."),
+            ([3, 2], "Nearest first: np.argsort sorts upwards, so sort the negated cosines."),
+        ],
     )
     yield case(
         "leaves out row i even when another row has its direction",
@@ -212,32 +229,42 @@ def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(token_cost(cost)), bool(token_cost(lambda v, d, rest, tied: ...))
         (True, False)
     """
-    shapes = [
-        ("a small tied model", (10, 4, 60, True), "One table of vocab_size * embed_dim numbers."),
-        (
-            "the same model untied",
-            (10, 4, 60, False),
-            "Two tables, and they are part of the total as well.",
-        ),
-        ("GPT-2 small, tied", (50257, 768, 85_842_432, True), ""),
-        ("GPT-2 small, untied", (50257, 768, 85_842_432, False), ""),
-    ]
+    share, size = (
+        (name, one_of_pair(i, "(share, bytes)")) for i, name in enumerate(("share", "bytes"))
+    )
+    numbers = "Weight, gradient and two running means are four numbers, of four bytes each."
+    small, untied = (10, 4, 60, True), (10, 4, 60, False)
+    yield case(
+        "the share of a small tied model",
+        cost,
+        *small,
+        expected=0.4,
+        part=share,
+        hint="One table of vocab_size * embed_dim numbers, divided by all parameters.",
+        mistakes=[
+            (40, "A fraction, not per cent: between 0 and 1."),
+            (640, "First the share, then the bytes."),
+            (40 / 60, "The tables are part of the total as well."),
+        ],
+    )
+    yield case(
+        "the bytes of a small tied model", cost, *small, expected=640, part=size, hint=numbers
+    )
+    two = "Two tables, and they are part of the total as well."
+    yield case("the share of the untied model", cost, *untied, expected=4 / 7, part=share, hint=two)
+    two = "Two tables, each with its gradient and running means."
+    yield case("the bytes of the untied model", cost, *untied, expected=1280, part=size, hint=two)
+    gpt = (50257, 768, 85_842_432)
+    shapes = [("GPT-2 small, tied", (*gpt, True)), ("GPT-2 small, untied", (*gpt, False))]
     rng = np.random.default_rng(3)
     for tied in (True, False):
         vocab_size, embed_dim, rest = (int(n) for n in rng.integers(100, 10_000, size=3))
-        shapes.append((f"a table of {vocab_size} rows", (vocab_size, embed_dim, rest, tied), ""))
-    for claim, (vocab_size, embed_dim, rest, tied), hint in shapes:
+        shapes.append((f"a table of {vocab_size} rows", (vocab_size, embed_dim, rest, tied)))
+    for claim, (vocab_size, embed_dim, rest, tied) in shapes:
         tables = vocab_size * embed_dim * (1 if tied else 2)
-        yield case(
-            claim,
-            cost,
-            vocab_size,
-            embed_dim,
-            rest,
-            tied,
-            expected=(tables / (tables + rest), 16 * tables),
-            hint=hint or "AdamW holds four float32 arrays of the shape of each table.",
-        )
+        expected = (tables / (tables + rest), 16 * tables)
+        given = (vocab_size, embed_dim, rest, tied)
+        yield case(claim, cost, *given, expected=expected, hint=numbers)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -256,14 +283,3 @@ def _by_cosine(table: np.ndarray, i: int) -> list[int]:
     lengths = np.linalg.norm(table, axis=1)
     cosine = table @ table[i] / (lengths * lengths[i])
     return [int(j) for j in np.argsort(-cosine) if j != i]
-
-
-def _what_is_left(answer: Callable[..., Any], which: int) -> Callable[..., Any]:
-    """A function that calls `answer` and returns its argument number `which` afterwards."""
-
-    def argument_after_the_call(*given: Any) -> Any:
-        given = tuple(np.array(g) if isinstance(g, np.ndarray) else g for g in given)
-        answer(*given)
-        return given[which]
-
-    return argument_after_the_call
