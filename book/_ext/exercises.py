@@ -1,8 +1,8 @@
 """Exercises: what sphinx-exercise and myst-nb leave to be mended.
 
-The directive gives the content of every exercise on a page the same HTML id. Two of them make the page
-invalid and a link to that id ambiguous, so here each gets an id of its own. And the line that opens a
-folded cell says what is behind it: a solution, or the code of a figure.
+The directive gives the content of every exercise on a page the same HTML id. Two of them make the
+page invalid and a link to that id ambiguous, so here each gets an id of its own. And the line that
+opens a folded cell says what is behind it: a solution, or the code of a figure.
 """
 
 from docutils import nodes

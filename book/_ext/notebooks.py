@@ -52,7 +52,7 @@ import sys
 if "google.colab" in sys.modules:  # Colab lacks the package; everywhere else it is installed
     get_ipython().run_line_magic("pip", "install -q 'tinytorch-book @ git+{repository}'")
 """
-ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}", re.IGNORECASE)
 LATEX = {  # commands that have a sign; of the others the name is left
     "\\times": "×", "\\cdot": "·", "\\dots": "…", "\\ldots": "…", "\\to": "→", "\\le": "≤",
     "\\ge": "≥", "\\ne": "≠", "\\approx": "≈", "\\infty": "∞", "\\partial": "∂",

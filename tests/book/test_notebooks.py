@@ -84,7 +84,11 @@ def test_pictures_are_left_out_but_numbers_are_not():
 def test_a_memory_address_or_a_warning_is_refused():
     cell = notebooks._code("1", {})
     cell.id = "x-000"
-    for name, text in (("stdout", "<object at 0x7f00aabbccdd>"), ("stderr", "Warning: old")):
+    for name, text in (
+        ("stdout", "<object at 0x7f00aabbccdd>"),
+        ("stdout", "Generator(PCG64) at 0x7F99AB"),
+        ("stderr", "Warning: old"),
+    ):
         cell.outputs = notebooks.nbformat.from_dict(
             [{"output_type": "stream", "name": name, "text": text}]
         )

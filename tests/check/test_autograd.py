@@ -32,6 +32,7 @@ def test_softplus_stub_is_not():
     report = check.autograd_softplus(primitive(lambda x: ...))
     assert failed_at(report) == "is log 2 at zero"
     assert "nothing yet" in repr(report)
+    assert "write the body" in repr(check.autograd_softplus(primitive(lambda x: None)))
 
 
 def test_softplus_without_its_decorator_is_not_solved():
@@ -241,6 +242,29 @@ def test_swish_gone_wrong_is_not_solved(pullback_of, claim):
     assert failed_at(check.autograd_swish(swish_with(pullback_of))).startswith(claim)
 
 
+@pytest.mark.parametrize(
+    ("pullback_of", "hint"),
+    [
+        (lambda x, s: lambda g: g * x * s * (1 - s), "as well as the one through the logistic"),
+        (lambda x, s: lambda g: g * (s + s * (1 - s)), "carries the factor x"),
+        (lambda x, s: lambda g: g * s * (1 - s), "two terms"),
+    ],
+)
+def test_swish_hint_fits_the_mistake(pullback_of, hint):
+    assert hint in check.autograd_swish(swish_with(pullback_of)).cases[-1].hint
+
+
+def test_swish_that_changes_its_argument_is_not_solved():
+    @primitive
+    def spoiling(x):
+        s = 1 / (1 + np.exp(-x))
+        slope = s + x * s * (1 - s)
+        x *= s
+        return x, lambda g: g * slope
+
+    assert "no longer what it was" in check.autograd_swish(spoiling).cases[-1].came
+
+
 # costs ---------------------------------------------------------------------------------------
 
 
@@ -259,17 +283,40 @@ def test_costs_stub_is_not():
 @pytest.mark.parametrize(
     ("wrong", "claim"),
     [
-        (lambda n, b, w: (n * w * w + 1, 8 * n * b * w), "counts every weight"),
-        (lambda n, b, w: (2 * n * b * w, 8 * n * b * w), "counts every weight"),
+        (lambda n, b, w: (n * w * w + 1, 8 * n * b * w), "runs a model of four weights"),
+        (lambda n, b, w: (2 * n * b * w, 8 * n * b * w), "runs a model of four weights"),
+        (lambda n, b, w: (2 * w * w, 8 * n * b * w), "counts every weight"),
         (lambda n, b, w: (2 * n * w * w, 4 * n * b * w), "keeps two numbers"),
         (lambda n, b, w: (2 * n * w * w, 2 * n * b * w), "keeps two numbers"),
         (lambda n, b, w: (2 * n * w * w, 8 * n * w * w), "grows with layers"),
-        (lambda n, b, w: 2 * n * w * w, "keeps two numbers"),
-        (lambda n, b, w: (2, 8), "counts every weight"),
+        (lambda n, b, w: 2 * n * w * w, "runs a model of four weights"),
+        (lambda n, b, w: (8, 48), "counts every weight"),
     ],
 )
 def test_costs_gone_wrong_is_not_solved(wrong, claim):
     assert failed_at(check.autograd_costs(wrong)).startswith(claim)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"),
+    [
+        (lambda n, b, w: (n * w * w + 1, 8 * n * b * w), "not in the middle"),
+        (lambda n, b, w: (n * w * w, 8 * n * b * w), "above and below"),
+        (lambda n, b, w: costs(n, b, w)[::-1], "First the number of runs"),
+        (lambda n, b, w: (2 * b * n * w * w, 8 * n * b * w), "the whole batch at once"),
+    ],
+)
+def test_costs_hint_fits_the_mistake(wrong, hint):
+    assert hint in check.autograd_costs(wrong).cases[-1].hint
+
+
+def test_costs_are_not_told_before_they_are_predicted():
+    assert "expected" not in repr(check.autograd_costs(lambda n, b, w: (0, 0)))
+
+
+def test_a_single_cost_is_told_to_be_no_pair():
+    report = check.autograd_costs(lambda n, b, w: 2 * n * w * w)
+    assert report.cases[-1].came == "8, which is no pair (runs, bytes)"
 
 
 def test_costs_expects_the_memory_that_the_package_keeps():

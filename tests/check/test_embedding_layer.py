@@ -34,7 +34,7 @@ def embed_from(ids, E, P, start):
 
 RIGHT = {
     check.layer_embed: embed,
-    check.layer_place_gradient: place_gradient,
+    check.layer_position_gradient: place_gradient,
     check.layer_scaled_embed: scaled_embed,
     check.layer_training_bytes: training_bytes,
     check.layer_embed_from: embed_from,
@@ -50,14 +50,14 @@ def test_the_right_answer_is_solved_and_an_empty_one_is_not(checked):
 @pytest.mark.parametrize(
     ("checked", "wrong", "claim"),
     [
-        (check.layer_embed, lambda ids, E, P: E[ids], "one sentence"),
+        (check.layer_embed, lambda ids, E, P: E[ids], "one sequence"),
         (check.layer_embed, lambda ids, E, P: E[ids] + P[: len(ids)][:, None]
-            if ids.ndim == 2 else E[ids] + P[: len(ids)], "a batch"),
-        (check.layer_embed, lambda ids, E, P: E[ids] + P[: len(ids)], "a longer batch"),
-        (check.layer_place_gradient, lambda g, n: g.mean(0), "sums over the batch"),
-        (check.layer_place_gradient, lambda g, n: g.sum(0), "leaves unread places at zero"),
+            if ids.ndim == 2 else E[ids] + P[: len(ids)], "a batch of one"),
+        (check.layer_embed, lambda ids, E, P: E[ids] + P[: len(ids)], "a batch of one"),
+        (check.layer_position_gradient, lambda g, n: g.mean(0), "sums over the batch"),
+        (check.layer_position_gradient, lambda g, n: g.sum(0), "leaves unread positions at zero"),
         (check.layer_scaled_embed, lambda ids, E, P: embed(ids, E, P) * E.shape[1] ** 0.5,
-            "places stay as they are"),
+            "positions stay as they are"),
         (check.layer_scaled_embed, lambda ids, E, P: 2 * E[ids] + P[: ids.shape[-1]],
             "a batch with d = 3"),
         (check.layer_scaled_embed, embed, "tokens are scaled"),
@@ -68,10 +68,20 @@ def test_the_right_answer_is_solved_and_an_empty_one_is_not(checked):
         (check.layer_embed_from, lambda ids, E, P, s: E[ids] + P[: ids.shape[1]],
             "begins further on"),
         (check.layer_embed_from, lambda ids, E, P, s: E[ids] + P[s : s + ids.shape[1]],
-            "refuses places behind the table from 3"),
+            "refuses positions behind the table from 3"),
     ],
 )  # fmt: skip
 def test_a_plausible_wrong_answer_fails_where_it_is_wrong(checked, wrong, claim):
     report = checked(wrong)
     assert not report
     assert report.cases[-1].claim == claim
+
+
+def test_scaling_the_table_itself_fails():
+    def in_place(ids, E, P):
+        E *= E.shape[1] ** 0.5
+        return embed(ids, E, P)
+
+    report = check.layer_scaled_embed(in_place)
+    assert not report
+    assert report.cases[-1].came == "the right result, but `E` is no longer what it was"

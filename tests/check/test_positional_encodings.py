@@ -49,6 +49,7 @@ def test_a_stub_has_not_passed(check):
     report = check(lambda *given: ...)
     assert not report
     assert "replace the ..." in repr(report)
+    assert "write the body" in repr(check(lambda *given: None))
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -122,7 +123,7 @@ def test_counting_the_angles_of_the_rotation_fails():
 
 def test_a_hard_coded_count_fails_at_another_shape():
     report = positions_count(lambda scheme, T, d: 20 if scheme == "learned" else 0)
-    fails_at(report, "GPT-2 small")
+    fails_at(report, "2,048 positions")
 
 
 def test_a_bias_that_leaves_the_future_open_fails():
@@ -209,3 +210,53 @@ def test_a_value_overwritten_too_early_fails():
         return x
 
     fails_at(positions_turn(too_early), "position 1")
+
+
+def test_a_look_up_fails_at_a_negative_position():
+    table = np.random.default_rng(0).normal(size=(5, 2))
+
+    def looked_up(x, positions):
+        return turn(x, positions) if positions.min() >= 0 else x + table[positions]
+
+    fails_at(positions_turn(looked_up), "a negative position")
+
+
+def test_turning_in_place_fails():
+    def in_place(x, positions):
+        x[:] = turn(x, positions)
+        return x
+
+    assert "`x` is no longer what it was" in repr(positions_turn(in_place))
+
+
+def test_predicted_counts_are_not_told():
+    assert "expected" not in repr(positions_count(lambda scheme, T, d: 3))
+    report = positions_count(lambda scheme, T, d: 20 if scheme == "learned" else 0)
+    assert "expected" not in repr(report) and str(2048 * 1024) not in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("check", "wrong", "hint"),
+    [
+        (positions_sinusoids, lambda T, d: sinusoids(T + 1, d)[1:], "Positions count from 0"),
+        (
+            positions_sinusoids,
+            lambda T, d: np.ones((T, d // 2)) * 10000 ** -np.arange(1, d // 2 + 1),
+            "10000.0",
+        ),
+        (positions_alibi, lambda n, T: -alibi(n, T), "it is negative"),
+        (positions_alibi, lambda n, T: alibi(n, T).swapaxes(1, 2), "Row i is the token that looks"),
+        (positions_alibi, lambda n, T: alibi(n, T) * 2, "2 to the power"),
+        (positions_turn, lambda x, p: turn(x, np.arange(len(x))), "comes from `positions`"),
+        (positions_turn, lambda x, p: turn(x, -p), "becomes (a cos - b sin"),
+    ],
+)
+def test_the_hint_fits_the_mistake(check, wrong, hint):
+    report = check(wrong)
+    assert not report
+    assert hint in report.cases[-1].hint
+
+
+def test_the_report_says_which_part_of_the_table_it_shows():
+    found = positions_sinusoids(lambda T, d: sinusoids(T, d, np.ones(d // 2))).cases[-1]
+    assert found.expected.startswith("row 1: ") and found.came.startswith("row 1: ")

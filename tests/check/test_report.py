@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tinytorch import RowSparse, Tensor, check
-from tinytorch.check.report import Case, Report, case, exercise, raises
+from tinytorch.check.report import Case, Report, case, exercise, one_of_pair, raises
 
 
 @exercise(points=2)
@@ -41,9 +41,9 @@ def test_report_stops_at_the_first_case_that_does_not_hold():
         "double: not yet\n"
         "  [x] doubles a number\n"
         "  [ ] doubles an array\n"
-        "      given     [1., 2.], shape (2,)\n"
-        "      expected  [2., 4.], shape (2,)\n"
-        "      came      [1., 4.], shape (2,)"
+        "      given     [1., 2.]\n"
+        "      expected  [2., 4.]\n"
+        "      came      [1., 4.]"
     )
 
 
@@ -62,10 +62,12 @@ def test_hard_coded_answer_meets_a_second_case():
 
 
 def test_several_lines_are_indented_under_their_label():
-    found = case("makes a matrix", lambda: None, expected=np.eye(2))
-    assert repr(Report("identity", 1, [found])).splitlines()[2:4] == [
-        "      expected  [[1., 0.],",
-        "                 [0., 1.]], shape (2, 2)",
+    found = case("makes a matrix", lambda: None, expected=np.eye(4))
+    assert repr(Report("identity", 1, [found])).splitlines()[2:6] == [
+        "      expected  [[1., 0., 0., 0.],",
+        "                 [0., 1., 0., 0.],",
+        "                 [0., 0., 1., 0.],",
+        "                 [0., 0., 0., 1.]], shape (4, 4)",
     ]
 
 
@@ -80,14 +82,20 @@ def test_check_keeps_the_name_of_its_generator():
 # One case ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("empty", [lambda x: None, lambda x: ...])
-def test_stub_is_told_that_there_is_nothing_yet(empty):
-    assert case("adds", empty, 1, expected=2).came == "nothing yet: replace the ..."
+NOTHING = "nothing yet: replace the ..."
+NONE = "None: write the body and return the result"
 
 
-@pytest.mark.parametrize("empty", [None, ...])
-def test_stub_in_place_of_a_value_is_told_so_too(empty):
-    assert case("is two", empty, expected=2).came == "nothing yet: replace the ..."
+@pytest.mark.parametrize(("empty", "told"), [(None, NONE), (..., NOTHING)])
+def test_only_an_ellipsis_is_to_be_replaced(empty, told):
+    assert case("adds", lambda x: empty, 1, expected=2).came == told
+    assert case("is two", empty, expected=2).came == told
+    assert raises("refuses", lambda x: empty, 1, error=ValueError).came == told
+
+
+def test_ellipsis_in_place_of_a_function_is_to_be_replaced():
+    assert case("adds", ..., 1, expected=2).came == NOTHING
+    assert raises("refuses", ..., 1, error=TypeError).came == NOTHING
 
 
 def test_answer_that_raises_is_reported_with_its_error():
@@ -166,7 +174,127 @@ def test_inputs_are_shown_as_they_were_before_the_answer_changed_them():
         x[:] = 0
         return 1
 
-    assert case("adds", spoils, np.array([1.0, 2.0]), expected=3).given == "[1., 2.], shape (2,)"
+    assert case("adds", spoils, np.array([1.0, 2.0]), expected=3).given == "[1., 2.]"
+
+
+# What is shown -----------------------------------------------------------------------------------
+
+
+def test_a_shape_is_shown_where_one_does_not_see_it():
+    shown = [case("", 1, np.zeros(n), expected=1).given for n in (2, (1, 2), 1000)]
+    assert shown == ["[0., 0.]", "[[0., 0.]], shape (1, 2)", "an array of shape (1000,)"]
+
+
+def test_both_results_have_their_shape_where_the_shape_is_wrong():
+    found = case("sums", lambda x: np.array([6.0, 60.0]), 0, expected=[[6.0], [60.0]])
+    assert found.expected == "[[6.], [60.]], shape (2, 1)"
+    assert found.came == "[6., 60.], shape (2,)"
+    assert case("sums", lambda x: None, 0, expected=[[6.0]]).expected == "[[6.]], shape (1, 1)"
+
+
+def test_of_a_long_result_the_first_difference_is_shown():
+    expected = np.arange(40.0).reshape(2, 20)
+    came = expected.copy()
+    came[1, 3:5] = -1
+    found = case("counts", lambda x: came, 0, expected=expected)
+    assert found.expected == "23 at [1, 3], shape (2, 20)"
+    assert found.came == "-1 at [1, 3], the first of 2 that differ"
+    came[1, 4] = 24
+    assert "the only one to differ" in case("counts", lambda x: came, 0, expected=expected).came
+
+
+def test_long_results_of_different_shape_are_not_shown_in_full():
+    found = case("counts", lambda x: np.zeros((20, 2)), 0, expected=np.zeros((2, 20)))
+    assert found.expected == "an array of shape (2, 20)"
+    assert found.came == "an array of shape (20, 2)"
+
+
+def test_results_that_differ_late_are_shown_to_that_digit():
+    found = case("is a third", lambda x: np.array([0.33336]), 0, expected=np.array([0.33334]))
+    assert found.expected != found.came
+
+
+def test_arrays_are_shown_one_a_line_and_other_arguments_together():
+    found = case("", 1, np.ones(1), 2, "a", np.ones((1, 1)), expected=1)
+    assert found.given == "[1.]\n2, 'a'\n[[1.]], shape (1, 1)"
+
+
+def test_zeros_have_no_sign_and_numpy_numbers_no_type():
+    found = case("", lambda x: np.array([-0.0, 1.0]), 0, expected=[1.0, 1.0])
+    assert found.came == "[0., 1.]"
+    assert case("", lambda x: [np.int64(3), np.float64(0.5)], 0, expected=3).came == "[3, 0.5]"
+
+
+def test_lines_are_at_most_76_columns_wide():
+    words = "word " * 60
+    found = case(words, lambda x: 1 / 0, np.ones((4, 6)), expected=np.ones((3, 7)), hint=words)
+    lines = repr(Report("wide", 1, [found])).splitlines()
+    assert max(map(len, lines)) <= 76 and len(lines) > 10
+
+
+def test_an_answer_whose_repr_fails_is_reported():
+    class Bad:
+        def __repr__(self):
+            raise RuntimeError
+
+    assert case("adds", lambda x: Bad(), 0, expected=1).came == "a Bad"
+
+
+def test_an_expected_value_may_be_kept_secret():
+    found = case("predicts", (1, 2), expected=(2, 1), hint="Turn it.", show_expected=False)
+    assert (found.expected, found.came, found.hint) == ("", "(1, 2)", "Turn it.")
+    assert case("predicts", ..., expected=(2, 1), show_expected=False).expected == ""
+
+
+# Parts, mistakes, arguments ----------------------------------------------------------------------
+
+
+def test_the_part_that_is_compared_is_named():
+    row = ("row 1", lambda table: table[1])
+    found = case("", lambda x: np.eye(2), 0, expected=[1.0, 0.0], part=row)
+    assert (found.expected, found.came) == ("row 1: [1., 0.]", "row 1: [0., 1.]")
+    assert case("", lambda x: np.eye(2), 0, expected=[0.0, 1.0], part=row).passed
+
+
+def test_a_result_without_that_part_is_shown_whole():
+    found = case("", lambda x: 5, 0, expected=1, part=("row 1", lambda table: table[1]))
+    assert found.came == "5, which has no row 1"
+
+
+def test_a_result_that_is_no_pair_is_told_so():
+    first = ("runs", one_of_pair(0, "(runs, bytes)"))
+    assert case("", lambda x: (1, 2), 0, expected=1, part=first).passed
+    assert (
+        case("", lambda x: 5, 0, expected=1, part=first).came == "5, which is no pair (runs, bytes)"
+    )
+
+
+def test_a_known_mistake_has_its_own_hint():
+    known = [(-2, "It is positive."), (ZeroDivisionError, "Not by nothing.")]
+    for answer, hint in ((lambda x: -2, known[0][1]), (lambda x: x / 0, known[1][1])):
+        assert case("", answer, 2, expected=2, hint="Otherwise.", mistakes=known).hint == hint
+    assert (
+        case("", lambda x: 3, 2, expected=2, hint="Otherwise.", mistakes=known).hint == "Otherwise."
+    )
+
+
+def test_a_right_result_is_not_solved_if_an_argument_has_changed():
+    def spoils(record, table):
+        table += 1
+        return 1
+
+    found = case("", spoils, [1], np.zeros(2), expected=1)
+    assert not found.passed and found.expected == ""
+    assert found.came == "the right result, but `table` is no longer what it was"
+    assert not case("", lambda record: record.reverse() or 1, [1, 2], expected=1).passed
+    assert "argument 2" in case("", lambda *a: a[1].fill(1) or 1, 0, np.zeros(2), expected=1).came
+
+
+def test_the_arguments_of_a_check_survive_an_answer_that_changes_them():
+    table = np.zeros(2)
+    case("", lambda x: x.fill(1), table, expected=1)
+    raises("", lambda x: x.fill(1), table, error=ValueError)
+    assert not table.any()
 
 
 # Expected errors ---------------------------------------------------------------------------------
@@ -185,9 +313,8 @@ def test_missing_error_is_reported_with_what_came():
     assert raises("refuses text", len, "abc", error=ValueError).came == "3, and no error"
 
 
-def test_stub_raises_nothing_and_is_told_so():
-    found = raises("refuses text", lambda x: ..., "a", error=ValueError)
-    assert found.came == "nothing yet: replace the ..."
+def test_the_article_fits_the_error():
+    assert raises("refuses", len, "a", error=IndexError).expected == "an IndexError"
 
 
 # Every check of the book -------------------------------------------------------------------------
@@ -227,3 +354,4 @@ def test_no_check_raises_or_passes_whatever_it_is_given(checked, odd):
     number = len(inspect.signature(checked.__wrapped__).parameters)
     report = checked(*[ODD_ANSWERS[odd]] * number)
     assert not report and "not yet" in repr(report)
+    assert max(map(len, repr(report).splitlines())) <= 76

@@ -63,7 +63,25 @@ def test_never_refusing_fails():
         a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
         return tuple(k if m == 1 else m for m, k in zip(a, b, strict=True))
 
-    assert "refuses" in failing(check.tensors_broadcast_shape(permissive))
+    report = check.tensors_broadcast_shape(permissive)
+    assert failing(report) == "refuses (3,) with (2,)"
+    assert "raise a ValueError" in report.cases[-1].hint
+
+
+def test_the_larger_length_is_not_always_the_right_one():
+    def larger(a, b):
+        np.broadcast_shapes(a, b)
+        n = max(len(a), len(b))
+        a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+        return tuple(max(m, k) for m, k in zip(a, b, strict=True))
+
+    report = check.tensors_broadcast_shape(larger)
+    assert failing(report) == "lets a one become a zero"
+
+
+def test_the_stub_of_a_prediction_does_not_tell_the_answer():
+    report = repr(check.tensors_six_shapes(dict.fromkeys(RIGHT_SHAPES, ...)))
+    assert "nothing yet" in report and "expected" not in report and "(2, 3, 5)" not in report
 
 
 @pytest.mark.parametrize("name", RIGHT_SHAPES)
@@ -90,3 +108,27 @@ def test_a_reshape_instead_of_a_permutation_fails():
     assert failing(wrong) == "keeps each token in its row"
     wrong = check.tensors_heads(split, lambda x: x.reshape(x.shape[0], x.shape[2], -1))
     assert failing(wrong) == "merges what was split"
+
+
+def test_the_second_axis_is_not_the_last_one():
+    report = check.tensors_centre_rows(lambda x: x - x.mean(axis=1, keepdims=True))
+    assert failing(report) == "centres each row of a cube"
+    assert "axis=-1" in report.cases[-1].hint
+
+
+def test_centring_in_place_fails():
+    def in_place(x):
+        x -= x.mean(-1, keepdims=True)
+        return x
+
+    report = check.tensors_centre_rows(in_place)
+    assert "`x` is no longer what it was" in report.cases[-1].came and not report
+
+
+def test_heads_that_take_every_other_number_fail_with_their_own_hint():
+    def interleaved(x, h):
+        return x.reshape(*x.shape[:2], -1, h).transpose(0, 3, 1, 2)
+
+    report = check.tensors_heads(interleaved, merge)
+    assert failing(report) == "gives head i the i-th part of each vector"
+    assert "i * d/h" in report.cases[-1].hint

@@ -169,7 +169,7 @@ def hard_coded(vocab_size, embed_dim, rest, tied):
     ("name", "answer", "where"),
     [
         ("token_lookup", lambda table, ids: table[ids], "refuses an id below zero"),
-        ("token_lookup", one_hot_of_one_axis, "keeps ids of shape (2, 3) in place"),
+        ("token_lookup", one_hot_of_one_axis, "gives a table of rows for a table of ids"),
         ("token_lookup", lambda table, ids: table[np.unique(ids)], "gives one row for each id"),
         ("token_lookup", lambda table, ids: table[ids[0]], "gives one row for each id"),
         ("token_scatter_add", assigned, "sums the gradients of a repeated id"),
@@ -180,15 +180,15 @@ def hard_coded(vocab_size, embed_dim, rest, tied):
             as_long_as_the_largest_id,
             "puts each gradient into the row of its id",
         ),
-        ("token_scatter_add", of_one_axis, "handles ids of shape (2, 3)"),
-        ("token_scatter_add", spoiling, "leaves the gradient it was given alone"),
+        ("token_scatter_add", of_one_axis, "handles a batch of two sentences"),
+        ("token_scatter_add", spoiling, "puts each gradient into the row of its id"),
         (
             "token_row_step",
             step_by_index,
             "moves a row that occurs twice by the sum of both gradients",
         ),
         ("token_row_step", step_upwards, "moves one row"),
-        ("token_row_step", step_in_place, "returns a new table and leaves the old one alone"),
+        ("token_row_step", step_in_place, "moves one row"),
         ("token_neighbours", by_dot_product, "finds the nearest direction, not the longest vector"),
         ("token_neighbours", by_distance, "finds the nearest direction, not the longest vector"),
         (
@@ -201,10 +201,10 @@ def hard_coded(vocab_size, embed_dim, rest, tied):
             first_one_skipped,
             "leaves out row i even when another row has its direction",
         ),
-        ("token_cost", always_tied, "the same model untied"),
-        ("token_cost", in_percent, "a small tied model"),
-        ("token_cost", weight_alone, "a small tied model"),
-        ("token_cost", of_the_rest, "a small tied model"),
+        ("token_cost", always_tied, "the share of the untied model"),
+        ("token_cost", in_percent, "the share of a small tied model"),
+        ("token_cost", weight_alone, "the bytes of a small tied model"),
+        ("token_cost", of_the_rest, "the share of a small tied model"),
         ("token_cost", hard_coded, "a table of 8133 rows"),
     ],
 )
@@ -212,3 +212,38 @@ def test_a_plausible_wrong_answer_fails_where_it_is_wrong(name, answer, where):
     report = getattr(checks, name)(answer)
     assert report.cases[-1].claim == where
     assert not report
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "hint"),
+    [
+        ("token_scatter_add", assigned, "An indexed assignment writes each row once"),
+        ("token_scatter_add", averaged, "A sum, not a mean"),
+        ("token_scatter_add", spoiling, "Work on a copy"),
+        ("token_row_step", step_by_index, "The indexed assignment reads and writes each row once"),
+        (
+            "token_row_step",
+            lambda table, ids, g, lr: table - lr * averaged(ids, g, len(table)),
+            "A sum, not a mean",
+        ),
+        ("token_row_step", step_upwards, "Down, not up"),
+        ("token_row_step", step_in_place, "Work on a copy"),
+        ("token_neighbours", itself_included, "Row 0 is most like itself"),
+        ("token_neighbours", lambda t, i, k: right_neighbours(-t, i, 3)[::-1][:k], "Nearest first"),
+        ("token_cost", in_percent, "A fraction"),
+        ("token_cost", of_the_rest, "The tables are part of the total"),
+        ("token_cost", lambda *sizes: right_cost(*sizes)[::-1], "First the share"),
+        ("token_cost", weight_alone, "four bytes each"),
+    ],
+)
+def test_the_hint_fits_the_mistake(name, answer, hint):
+    assert hint in getattr(checks, name)(answer).cases[-1].hint
+
+
+def test_a_single_cost_is_told_to_be_no_pair():
+    report = checks.token_cost(lambda *sizes: right_cost(*sizes)[0])
+    assert report.cases[-1].came == "0.4, which is no pair (share, bytes)"
+
+
+def test_plain_numbers_are_shown_for_the_numbers_of_numpy():
+    assert checks.token_neighbours(lambda *_: list(np.array([3, 2]))).cases[-1].came == "[3, 2]"

@@ -12,7 +12,7 @@ from tinytorch.check.report import Case, case, exercise, raises
 __all__ = [
     "layer_embed",
     "layer_embed_from",
-    "layer_place_gradient",
+    "layer_position_gradient",
     "layer_scaled_embed",
     "layer_training_bytes",
 ]
@@ -38,44 +38,40 @@ def layer_embed(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
         False
     """
     one = np.array([2, 0])
-    hint = "Look up the ids, then add the first rows of place_table, one for each place."
+    hint = "Look up the ids, then add the first rows of position_table, one a token."
     expected = np.array([[3.0, 3.1], [1.2, 1.3]])
-    yield case("one sentence", answer, one, _TOKENS, _PLACES, expected=expected, hint=hint)
-    two = np.array([[0, 1, 0], [2, 0, 1]])  # fewer sentences than places
-    expected = np.array(
-        [[[1.0, 1.1], [2.2, 2.3], [1.4, 1.5]], [[3.0, 3.1], [1.2, 1.3], [2.4, 2.5]]]
-    )
-    hint = "Places run along the last axis of the ids, whatever the batch."
+    yield case("one sequence", answer, one, _TOKENS, _PLACES, expected=expected, hint=hint)
+    hint = "Positions run along the last axis of the ids, whatever the batch."
     yield case(
-        "two sentences of three", answer, two, _TOKENS, _PLACES, expected=expected, hint=hint
+        "a batch of one", answer, one[None], _TOKENS, _PLACES, expected=expected[None], hint=hint
     )
-    square = two[:, :2]  # as many sentences as places
-    expected = expected[:, :2]
-    yield case("two of two", answer, square, _TOKENS, _PLACES, expected=expected, hint=hint)
+    two = np.array([[0, 1], [2, 0]])  # as many sequences as positions
+    expected = np.array([[[1.0, 1.1], [2.2, 2.3]], [[3.0, 3.1], [1.2, 1.3]]])
+    yield case("a batch of two", answer, two, _TOKENS, _PLACES, expected=expected, hint=hint)
     ids, tokens, places = _random_tables(0)
     expected = np.stack([tokens[row] + places[:3] for row in ids])
     yield case("a longer batch", answer, ids, tokens, places, expected=expected, hint=hint)
 
 
 @exercise(points=2)
-def layer_place_gradient(answer: Callable[[Any, int], Any]) -> Iterator[Case]:
+def layer_position_gradient(answer: Callable[[Any, int], Any]) -> Iterator[Case]:
     """Check the gradient of the whole position table.
 
     Example:
         >>> right = lambda g, n: np.pad(g.sum(0), ((0, n - g.shape[1]), (0, 0)))
-        >>> bool(layer_place_gradient(right))
+        >>> bool(layer_position_gradient(right))
         True
-        >>> bool(layer_place_gradient(lambda g, n: g.sum(0)))
+        >>> bool(layer_position_gradient(lambda g, n: g.sum(0)))
         False
     """
     g = np.array([[[1.0, 2.0], [3.0, 4.0]], [[10.0, 20.0], [30.0, 40.0]]])  # (2, 2, 2)
-    hint = "Sum over the sentences: each of them read the same rows."
+    hint = "Sum over the sequences of the batch: each of them read the same rows."
     yield case(
         "sums over the batch", answer, g, 2, expected=[[11.0, 22.0], [33.0, 44.0]], hint=hint
     )
     expected = np.array([[11.0, 22.0], [33.0, 44.0], [0.0, 0.0]])
     hint = "The gradient has the shape of the table; rows that were not read have gradient zero."
-    yield case("leaves unread places at zero", answer, g, 3, expected=expected, hint=hint)
+    yield case("leaves unread positions at zero", answer, g, 3, expected=expected, hint=hint)
     g = np.random.default_rng(1).normal(size=(3, 4, 5))
     expected = np.concatenate([g[0] + g[1] + g[2], np.zeros((2, 5))])
     yield case("a larger batch", answer, g, 6, expected=expected, hint=hint)
@@ -95,8 +91,10 @@ def layer_scaled_embed(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]
     nothing = np.zeros((3, 4))
     places = np.arange(8.0).reshape(2, 4)
     ids = np.array([0, 1])
-    hint = "Only the token vectors are multiplied; the places are added as they are."
-    yield case("places stay as they are", answer, ids, nothing, places, expected=places, hint=hint)
+    hint = "Only the token vectors are multiplied; the positions are added as they are."
+    yield case(
+        "positions stay as they are", answer, ids, nothing, places, expected=places, hint=hint
+    )
     hint = "The factor is the square root of the vector length, here 2."
     yield case(
         "tokens are scaled",
@@ -148,21 +146,24 @@ def layer_embed_from(answer: Callable[[Any, Any, Any, int], Any]) -> Iterator[Ca
     """
     ids = np.array([[0, 1]])
     expected = np.array([[[1.0, 1.1], [2.2, 2.3]]])
-    hint = "Look up the ids, and add the rows of the places from `start` on."
-    yield case("begins at place 0", answer, ids, _TOKENS, _PLACES, 0, expected=expected, hint=hint)
+    hint = "Look up the ids, and add the rows of the positions from `start` on."
+    yield case(
+        "begins at position 0", answer, ids, _TOKENS, _PLACES, 0, expected=expected, hint=hint
+    )
     expected = np.array([[[1.4, 1.5], [2.6, 2.7]]])
-    hint = "The first column stands at `start`, the next one a place further."
+    hint = "The first column stands at `start`, the next one a position further."
     yield case("begins further on", answer, ids, _TOKENS, _PLACES, 2, expected=expected, hint=hint)
     ids, tokens, places = _random_tables(3)
     expected = tokens[ids] + places[1:4]
     yield case("a batch", answer, ids, tokens, places, 1, expected=expected, hint=hint)
     hint = "A slice that ends behind the table is silently shorter: compare its end with len()."
+    ids = np.array([[0, 1, 2], [2, 0, 1]])
     for start in (3, 2):
         yield raises(
-            f"refuses places behind the table from {start}",
+            f"refuses positions behind the table from {start}",
             answer,
             ids,
-            np.tile(_TOKENS, (3, 1)),
+            _TOKENS,
             _PLACES,
             start,
             error=ValueError,

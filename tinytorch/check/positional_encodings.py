@@ -87,7 +87,7 @@ def positions_count(answer: Any) -> Iterator[Case]:
         True
         >>> positions_count(lambda scheme, T, d: T * d)
         positions_count: not yet
-          [x] a learned table has a vector for each place
+          [x] a learned table has a vector for each position
           [ ] sinusoidal positions are fixed
               given     'sinusoidal', 5, 4
               came      20
@@ -96,13 +96,13 @@ def positions_count(answer: Any) -> Iterator[Case]:
         False
     """
     yield case(
-        "a learned table has a vector for each place",
+        "a learned table has a vector for each position",
         answer,
         "learned",
         5,
         4,
         expected=20,
-        hint="Every place has a vector, and all its numbers are trained.",
+        hint="Every position has a vector, and all its numbers are trained.",
         show_expected=False,
     )
     for scheme, claim in (
@@ -121,14 +121,14 @@ def positions_count(answer: Any) -> Iterator[Case]:
             hint="An optimiser would find nothing to change.",
             show_expected=False,
         )
-    for model, width in (("GPT-2 small", 768), ("GPT-2 XL", 1600)):
+    for length, width in ((2048, 1024), (1024, 768)):
         yield case(
-            f"the learned table of {model}",
+            f"a learned table of {length:,} positions, {width:,} wide",
             answer,
             "learned",
-            1024,
+            length,
             width,
-            expected=1024 * width,
+            expected=length * width,
             hint="Compute it from max_seq_len and embed_dim.",
             show_expected=False,
         )

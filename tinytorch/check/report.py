@@ -87,7 +87,7 @@ class Report:
         lines = [f"{self.name}: {head}"]
         for case in self.cases:
             mark = "x" if case.passed else " "
-            lines.append(_wrapped(f"  [{mark}] {case.claim}", _WIDTH + 16, 6))
+            lines.append(_wrapped(f"  [{mark}] {case.claim}", _WIDTH + 10, 6))
             if not case.passed:
                 lines += [
                     f"      {label:<9} {_wrapped(text, _WIDTH, 16)}"
@@ -181,10 +181,9 @@ def case(
     if not got.told and not _same(got.value, expected, atol):
         wanted, came = _compared(expected, got.value, atol)
     if came:
-        label = f"{part[0]}: " if part else ""
         advice = next((text for wrong, text in mistakes if _is_mistake(got, wrong, atol)), hint)
-        came = came if got.told else label + came
-        wanted = label + wanted if show_expected else ""
+        came = came if got.told else _labelled(part, came)
+        wanted = _labelled(part, wanted) if show_expected else ""
         return replace(failed, expected=wanted, came=came, hint=advice)
     if got.changed:
         came = f"the right result, but `{got.changed}` is no longer what it was"
@@ -250,7 +249,8 @@ def _call(
     except NotYet as told:
         return _Got(told=str(told))
     except Exception as error:  # whatever the reader's code raises belongs in the report
-        return _Got(told=_shortened(f"{type(error).__name__}: {error}"), error=error)
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return _Got(told=_shortened(text), error=error)
     if value is None or value is ...:
         return _Got(told=_NONE if value is None else _ELLIPSIS)
     spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not _kept(*pair)]
@@ -320,6 +320,10 @@ def _array(value: Any) -> np.ndarray:
     return np.asarray(value.data if isinstance(value, Tensor) else value)
 
 
+def _is_array(value: Any) -> bool:
+    return isinstance(value, _ARRAYS)
+
+
 def _is_numeric(value: Any) -> bool:
     try:
         return _array(value).dtype.kind in "fiub"
@@ -327,9 +331,16 @@ def _is_numeric(value: Any) -> bool:
         return False
 
 
+def _labelled(part: tuple[str, Any] | None, text: str) -> str:
+    if part is None:
+        return text
+    line = f"{part[0]}: {text}"
+    return line if "\n" not in text and len(line) <= _WIDTH else f"{part[0]}:\n{text}"
+
+
 def _compared(expected: Any, came: Any, atol: float) -> tuple[str, str]:
     """Two different results as text, both in the same way; of long ones where they differ."""
-    arrays = isinstance(expected, _ARRAYS) or isinstance(came, _ARRAYS)
+    arrays = _is_array(expected) or _is_array(came)
     if not (_is_numeric(expected) and _is_numeric(came)):
         return _show(expected), _show(came)
     e, c = _array(expected), _array(came)
@@ -357,7 +368,8 @@ def _first_difference(e: np.ndarray, c: np.ndarray, atol: float) -> tuple[str, s
 def _show(value: Any) -> str:
     """A value as a reader would type it, shortened."""
     try:
-        return _show_array(_array(value)) if isinstance(value, _ARRAYS) else _show_plain(value)
+        table = isinstance(value, list) and _is_numeric(value) and _array(value).ndim > 1
+        return _show_array(_array(value)) if table or _is_array(value) else _show_plain(value)
     except Exception:  # a repr may be the reader's own code
         return f"a {type(value).__name__}"
 
@@ -382,7 +394,11 @@ def _show_array(array: np.ndarray, shape: bool = False, precision: int = 4) -> s
     if not _is_short(array):
         return f"an array of shape {array.shape}"
     text = _array_text(array, precision)
-    return f"{text}, shape {array.shape}" if shape or array.ndim > 1 else text
+    if not shape and array.ndim < 2:
+        return text
+    last = text.rsplit("\n", 1)[-1]
+    shown = f"shape {array.shape}"
+    return f"{text}, {shown}" if len(last) + 2 + len(shown) <= _WIDTH else f"{text},\n{shown}"
 
 
 def _is_short(array: np.ndarray) -> bool:
@@ -393,21 +409,21 @@ def _array_text(array: np.ndarray, precision: int) -> str:
     if not array.ndim:
         return _show(array[()])
     text = np.array2string(
-        array,
+        array + 0.0 if array.dtype.kind == "f" else array,  # no minus in front of a zero
         separator=", ",
         precision=precision,
         suppress_small=True,
         max_line_width=_WIDTH,
     )
-    line = re.sub(r"\s*\n\s*", " ", text)
-    return line if len(line) <= _WIDTH - 18 else text.replace("\n\n", "\n")
+    line = re.sub(r"(?<=\[) | (?=[],])", "", re.sub(r"\s+", " ", text))
+    return line if len(line) < _WIDTH else text.replace("\n\n", "\n")
 
 
 def _show_all(given: Sequence[Any]) -> str:
     """The arguments of a call: each array on a line of its own, what is short together."""
     lines: list[list[str]] = [[]]
     for value in given:
-        if isinstance(value, _ARRAYS):
+        if _is_array(value):
             lines += [[_show(value)], []]
         else:
             lines[-1].append(_show(value))
