@@ -7,6 +7,11 @@ builds each of them.
 
 from tinytorch.core import functional, ops
 from tinytorch.core.activations import GELU, ReLU, Sigmoid, Softmax, Tanh
+from tinytorch.core.attention import (
+    MultiHeadAttention,
+    causal_mask,
+    scaled_dot_product_attention,
+)
 from tinytorch.core.gradcheck import GradientCheck, check_gradients
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, Parameter, Sequential
 from tinytorch.core.losses import CrossEntropyLoss, MSELoss
@@ -14,6 +19,7 @@ from tinytorch.core.optimizers import SGD, AdamW
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
+from tinytorch.models.transformer import GPT, MLP, TransformerBlock
 from tinytorch.text.embeddings import (
     Embedding,
     EmbeddingLayer,
@@ -25,6 +31,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GELU",
+    "GPT",
+    "MLP",
     "SGD",
     "AdamW",
     "CrossEntropyLoss",
@@ -36,6 +44,7 @@ __all__ = [
     "Linear",
     "MSELoss",
     "Module",
+    "MultiHeadAttention",
     "Parameter",
     "PositionalEncoding",
     "ReLU",
@@ -45,6 +54,8 @@ __all__ = [
     "Softmax",
     "Tanh",
     "Tensor",
+    "TransformerBlock",
+    "causal_mask",
     "check_gradients",
     "create_sinusoidal_embeddings",
     "default_rng",
@@ -53,4 +64,5 @@ __all__ = [
     "no_grad",
     "ops",
     "primitive",
+    "scaled_dot_product_attention",
 ]

@@ -252,6 +252,30 @@ def rotary_inputs(draw):
     return (numbers((*lead, seq, 2 * pairs), draw(seeds)), cos, sin), {}
 
 
+@st.composite
+def attention_inputs(draw):
+    """Queries, keys and values whose batch axes broadcast, perhaps a mask, perhaps dropout.
+
+    The dropout probabilities are those whose scale, 2 or 4, is exact in float32.
+    """
+    for_q, for_k, for_v = draw(
+        st.sampled_from([((), (), ()), ((2,), (2,), (2,)), ((2, 1), (3,), (1,)), ((), (), (2,))])
+    )
+    queries, keys, d, dv = (draw(st.integers(1, 3)) for _ in range(4))
+    operands = (
+        numbers((*for_q, queries, d), draw(seeds)),
+        numbers((*for_k, keys, d), draw(seeds)),
+        numbers((*for_v, keys, dv), draw(seeds)),
+    )
+    batch = np.broadcast_shapes(for_q, for_k)
+    shape = draw(st.sampled_from([None, (keys,), (queries, keys), (*batch, queries, keys)]))
+    rng = np.random.default_rng(draw(seeds))
+    # -1.5 is neither kept nor blocked, as ALiBi has it; some queries lose all their keys
+    mask = None if shape is None else rng.choice([0.0, -np.inf, -1.5], size=shape)
+    dropout = draw(st.sampled_from([0.0, 0.5, 0.75]))
+    return operands, {"mask": mask, "dropout": dropout, "rng": draw(seeds)}
+
+
 # What they compute, by NumPy alone -------------------------------------------------------------
 
 
@@ -281,6 +305,16 @@ def cross_entropy(logits, targets):
 def rotary(x, cos, sin):
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * (cos + 1j * sin)[: x.shape[-2]]
     return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
+
+
+def attention(q, k, v, mask, dropout, rng):
+    scores = np.einsum("...id,...jd->...ij", q, k) / np.sqrt(q.shape[-1])
+    e = np.exp(scores if mask is None else scores + mask)
+    total = e.sum(axis=-1, keepdims=True)
+    weights = np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+    if dropout:
+        weights *= (default_rng(rng).random(weights.shape) >= dropout) / (1 - dropout)
+    return np.einsum("...ij,...jd->...id", weights, v)
 
 
 EXAMPLES = {
@@ -317,6 +351,7 @@ EXAMPLES = {
     "where": Example(ops.where, chosen(), lambda x, y, condition: np.where(condition, x, y)),
     # the fused ones
     "apply_rotary": Example(embeddings.apply_rotary, rotary_inputs(), rotary, constants=(1, 2)),
+    "attention": Example(functional.attention, attention_inputs(), attention, analytic=False),
     "cross_entropy": Example(functional.cross_entropy, cross_entropy_inputs(), cross_entropy),
     # dropout scales by a float32 number: seven digits
     "dropout": Example(functional.dropout, dropout_inputs(), dropout, rtol=1e-6),

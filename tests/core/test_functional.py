@@ -39,6 +39,15 @@ def dropout(x, *, p, rng):
     return ops.where(x / (1 - p), 0.0, condition=kept)
 
 
+def attention(q, k, v, *, mask, dropout, rng):
+    scores = q @ k.transpose() / math.sqrt(q.shape[-1])
+    weights = functional.softmax(scores if mask is None else scores + mask)
+    if dropout:
+        kept = default_rng(rng).random(weights.shape) >= dropout
+        weights = ops.where(weights / (1 - dropout), 0.0, condition=kept)
+    return weights @ v
+
+
 def relu(x):
     return ops.maximum(x, 0.0)
 
@@ -81,6 +90,7 @@ TWINS = {
     "embedding": embedding,
     "layer_norm": layer_norm,
     "dropout": dropout,
+    "attention": attention,
     "relu": relu,
     "sigmoid": sigmoid,
     "gelu": gelu,

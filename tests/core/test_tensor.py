@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import inspect
 import pickle
 import threading
 import weakref
@@ -528,3 +529,8 @@ def test_single_number_has_no_length():
 def test_numpy_function_of_a_tensor_is_refused_rather_than_cutting_the_graph():
     with pytest.raises(TypeError, match="does not support ufuncs"):
         np.exp(leaf([1.0]))
+
+
+def test_help_says_that_an_operation_returns_a_tensor():
+    assert inspect.signature(ops.add).return_annotation is Tensor
+    assert list(inspect.signature(ops.sum).parameters) == ["x", "axis", "keepdims"]

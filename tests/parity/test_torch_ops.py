@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as tf
 from compare import DTYPES, agree, array
 
-from tinytorch import Tensor, functional, ops
+from tinytorch import Tensor, causal_mask, functional, ops
 from tinytorch.text import embeddings
 
 MASK = array(3, 4, seed=7) > 0
@@ -34,6 +34,9 @@ def exact_tables(seq, d):
 A, B, POSITIVE = array(3, 4), array(3, 4, seed=2), array(3, 4, low=0.5)
 ROW, COLUMN, NUMBER = array(4, seed=3), array(3, 1, seed=4), array(seed=5)
 CUBE = array(2, 3, 4, seed=6)
+QKV = [array(2, 3, 5, 4, seed=seed) for seed in (11, 12, 13)]
+# some pairs blocked, the others moved a little; every query keeps its own key
+ADDED = np.where(array(2, 3, 5, 5, seed=14) + 3 * np.eye(5) > -0.3, array(5, 5), -np.inf)
 
 # name: (ours, theirs, operands)
 CASES = {
@@ -121,6 +124,24 @@ CASES = {
         lambda x: embeddings.apply_rotary(x, *exact_tables(16, 8)),
         rotary_by_complex_numbers,
         [array(2, 3, 10, 8)],
+    ),
+    "attention": (functional.attention, tf.scaled_dot_product_attention, QKV),
+    "attention, causal": (
+        lambda q, k, v: functional.attention(q, k, v, mask=causal_mask(5)),
+        lambda q, k, v: tf.scaled_dot_product_attention(q, k, v, is_causal=True),
+        QKV,
+    ),
+    "attention with a mask for each batch and head": (
+        lambda q, k, v: functional.attention(q, k, v, mask=ADDED),
+        lambda q, k, v: tf.scaled_dot_product_attention(
+            q, k, v, attn_mask=torch.tensor(ADDED, dtype=q.dtype)
+        ),
+        QKV,
+    ),
+    "attention of other lengths": (
+        functional.attention,
+        tf.scaled_dot_product_attention,
+        [array(2, 3, 4), array(2, 6, 4, seed=1), array(2, 6, 5, seed=2)],
     ),
     "cross_entropy": (
         lambda x: functional.cross_entropy(x, TARGETS),

@@ -7,6 +7,7 @@ formula that can be read.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import primitive
 
 __all__ = [
+    "attention",
     "cross_entropy",
     "dropout",
     "embedding",
@@ -156,11 +158,56 @@ def dropout(x: Any, *, p: float, rng: Any = None) -> Result:
         >>> dropout([1.0, 1.0, 1.0, 1.0], p=0.5, rng=0)
         Tensor([2., 0., 0., 0.])
     """
-    if not 0 <= p < 1:
-        raise ValueError(f"dropout: p must be in 0 <= p < 1, got {p}")
+    check_probability(p, "dropout: p")
     x = np.asarray(x)
-    scale = (default_rng(rng).random(x.shape) >= p).astype(np.float32) / np.float32(1 - p)
+    scale = _dropout_scale(x.shape, p, rng)
     return x * scale, lambda g: g * scale
+
+
+@primitive
+def attention(
+    q: Any, k: Any, v: Any, *, mask: Any = None, dropout: float = 0.0, rng: Any = None
+) -> Result:
+    """`softmax(q k^T / sqrt(d) + mask) v` in one node (Vaswani et al., 2017, section 3.2.1).
+
+    Args:
+        q: queries `(..., queries, d)`.
+        k: keys `(..., keys, d)`.
+        v: values `(..., keys, dv)`.
+        mask: an array added to the scores, 0 keeps and -inf blocks, broadcast to
+            `(..., queries, keys)`; None blocks nothing. It gets no gradient.
+        dropout: probability with which a weight is set to zero, the others being scaled up.
+        rng: where the dropout comes from.
+
+    Returns:
+        `(..., queries, dv)`; a query for which every key is blocked gets zeros.
+
+    Raises:
+        ValueError: the shapes do not fit, or `dropout` is not in `0 <= dropout < 1`.
+        TypeError: the mask is of Booleans, which cannot be added.
+
+    Example:
+        >>> attention([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0], [0.0]])
+        Tensor([[0.6698]])
+    """
+    q, k, v = np.asarray(q), np.asarray(k), np.asarray(v)
+    check_attention_shapes(q.shape, k.shape, v.shape, mask)
+    check_probability(dropout, "attention: dropout")
+    scale = 1 / math.sqrt(q.shape[-1])
+    scores = np.matmul(q, k.swapaxes(-1, -2)) * scale  # (..., queries, keys)
+    if mask is not None:
+        scores = scores + np.asarray(mask, dtype=scores.dtype)
+    weights = _softmax(scores, -1)
+    kept = _dropout_scale(weights.shape, dropout, rng) if dropout else 1
+    value = np.matmul(weights * kept, v)
+
+    def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
+        grad_v = np.matmul((weights * kept).swapaxes(-1, -2), g)
+        h = np.matmul(g, v.swapaxes(-1, -2)) * kept  # gradient of the weights
+        h = weights * (h - (h * weights).sum(axis=-1, keepdims=True)) * scale  # of the scores
+        return np.matmul(h, k), np.matmul(h.swapaxes(-1, -2), q), grad_v
+
+    return value, pullback
 
 
 # Activations ---------------------------------------------------------------------------------
@@ -322,6 +369,81 @@ def _log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
         raise ValueError("log_softmax: a row is -inf everywhere; it has no probabilities")
     shifted = x - largest
     return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:
+    """0 with probability `p`, otherwise `1 / (1 - p)`, for every element."""
+    return (default_rng(rng).random(shape) >= p).astype(np.float32) / np.float32(1 - p)
+
+
+def check_probability(p: float, name: str) -> None:
+    """Raise unless `0 <= p < 1`.
+
+    Raises:
+        ValueError: it is not; `name` says what was asked for.
+
+    Example:
+        >>> check_probability(1.5, "dropout: p")
+        Traceback (most recent call last):
+        ...
+        ValueError: dropout: p must be in 0 <= p < 1, got 1.5
+    """
+    if not 0 <= p < 1:
+        raise ValueError(f"{name} must be in 0 <= p < 1, got {p}")
+
+
+def check_mask(mask: Any) -> None:
+    """Raise if a mask is of Booleans: other libraries mean opposite things by True.
+
+    Raises:
+        TypeError: it is; says how to write it as numbers to be added.
+
+    Example:
+        >>> check_mask([[True, False]])
+        Traceback (most recent call last):
+        ...
+        TypeError: attention: a mask is added to the scores, 0 keeps and -inf blocks;
+            got Booleans, convert with np.where(keep, 0.0, -np.inf)
+    """
+    if np.asarray(mask).dtype == bool:
+        raise TypeError(
+            "attention: a mask is added to the scores, 0 keeps and -inf blocks; got Booleans, "
+            "convert with np.where(keep, 0.0, -np.inf)"
+        )
+
+
+def check_attention_shapes(
+    q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], mask: Any
+) -> None:
+    """Raise unless queries, keys, values and mask fit together.
+
+    Raises:
+        ValueError: they do not; says which two and what is needed.
+
+    Example:
+        >>> check_attention_shapes((3, 4), (5, 4), (6, 4), None)
+        Traceback (most recent call last):
+        ...
+        ValueError: attention: 5 keys (5, 4) need as many values, got (6, 4)
+    """
+    if min(len(q), len(k), len(v)) < 2:
+        raise ValueError(f"attention: queries {q}, keys {k} and values {v} need two axes or more")
+    if q[-1] != k[-1]:
+        raise ValueError(f"attention: queries {q} and keys {k} must have the same last axis")
+    if k[-2] != v[-2]:
+        raise ValueError(f"attention: {k[-2]} keys {k} need as many values, got {v}")
+    if mask is None:
+        return
+    check_mask(mask)
+    scores = (*np.broadcast_shapes(q[:-2], k[:-2]), q[-2], k[-2])
+    try:
+        fits = np.broadcast_shapes(np.shape(mask), scores) == scores
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"attention: mask {np.shape(mask)} does not broadcast to the scores {scores}"
+        )
 
 
 def _check_ids(ids: np.ndarray, count: int, what: str = "token id", of: str = "token") -> None:

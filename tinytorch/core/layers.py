@@ -251,8 +251,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5, rng: Any = None) -> None:
-        if not 0 <= p < 1:
-            raise ValueError(f"Dropout: p must be in 0 <= p < 1, got {p}")
+        functional.check_probability(p, "Dropout: p")
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 

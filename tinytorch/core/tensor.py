@@ -17,6 +17,7 @@ Broadcasting, recording and dtype rules live here once, so that no operation rep
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -371,7 +372,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
                 result._parents, result._pullback = parents, pullback
         return result
 
-    return operation
+    return _described(operation, function)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -392,6 +393,14 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
     if dtype is None and array.dtype.kind == "f":
         array = array.astype(np.float32, copy=False)
     return array
+
+
+def _described(operation: Callable[..., Tensor], function: Callable[..., Any]) -> Any:
+    """`operation`, which tells `help` that it returns a tensor and not the pair."""
+    operation.__annotations__ = {**function.__annotations__, "return": Tensor}
+    signature = inspect.signature(function).replace(return_annotation=Tensor)
+    setattr(operation, "__signature__", signature)  # noqa: B010 (mypy knows no such attribute)
+    return operation
 
 
 def _wrap(array: np.ndarray) -> Tensor:

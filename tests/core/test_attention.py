@@ -1,0 +1,580 @@
+"""Attention: the fused operation, its composed twin, the mask convention, and the heads."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinytorch import (
+    MultiHeadAttention,
+    Tensor,
+    causal_mask,
+    check_gradients,
+    functional,
+    scaled_dot_product_attention,
+)
+from tinytorch.text.embeddings import apply_rotary, create_alibi_bias, create_rotary_embeddings
+
+BLOCKED = -np.inf
+
+
+def message(error, f):
+    with pytest.raises(error) as caught:
+        f()
+    return str(caught.value)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).normal(size=shape)
+
+
+def exact(*shape, seed=0):
+    """Normal numbers in float64, so that nothing but the order of additions may differ."""
+    return Tensor(normal(*shape, seed=seed), requires_grad=True, dtype=np.float64)
+
+
+def in_float64(layer):
+    for p in layer.parameters():
+        p.data = p.data.astype(np.float64)
+    return layer
+
+
+def value_and_gradients(f, *shapes):
+    """What `f` gives for fixed numbers, and the gradients of its operands."""
+    operands = [exact(*shape, seed=seed) for seed, shape in enumerate(shapes)]
+    result = f(*operands)
+    result.backward(normal(*result.shape, seed=9))
+    return [result.data, *(o.grad for o in operands)]
+
+
+# One formula, twice ------------------------------------------------------------------------------
+
+CASES = {
+    "alone": ([(3, 4), (3, 4), (3, 4)], None),
+    "causal": ([(2, 5, 4), (2, 5, 4), (2, 5, 4)], causal_mask(5)),
+    "cross": ([(2, 3, 4), (2, 6, 4), (2, 6, 5)], None),
+    "cross with a mask": ([(2, 3, 4), (2, 6, 4), (2, 6, 5)], np.where(normal(3, 6) > 0, 0, -2.0)),
+    "heads": ([(2, 3, 5, 4), (2, 3, 5, 4), (2, 3, 5, 4)], causal_mask(5)),
+    "mask for each head": ([(2, 3, 5, 4)] * 3, create_alibi_bias(3, 5) + causal_mask(5)),
+    "one query for all batches": ([(1, 4), (7, 6, 4), (7, 6, 2)], None),
+    "a query that sees nothing": ([(3, 4)] * 3, np.array([[0.0], [BLOCKED], [0.0]])),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fused_attention_equals_the_one_that_can_be_read(name):
+    shapes, mask = CASES[name]
+    fused = value_and_gradients(lambda *qkv: functional.attention(*qkv, mask=mask), *shapes)
+    composed = value_and_gradients(
+        lambda *qkv: scaled_dot_product_attention(*qkv, mask)[0], *shapes
+    )
+    for own, other in zip(fused, composed, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-14)
+
+
+@st.composite
+def masked_shapes(draw):
+    """Lengths, heads and a mask that blocks any pairs, whole queries included."""
+    batch, heads, queries, keys, d = (draw(st.integers(1, 4)) for _ in range(5))
+    seed, share = draw(st.integers(0, 999)), draw(st.sampled_from([0.0, 0.3, 0.8, 1.0]))
+    blocked = np.random.default_rng(seed).random((batch, heads, queries, keys)) < share
+    shapes = [(batch, heads, queries, d), (batch, heads, keys, d), (batch, heads, keys, d)]
+    return shapes, np.where(blocked, BLOCKED, 0.0)
+
+
+@given(case=masked_shapes())
+def test_weights_are_probabilities_of_what_is_not_blocked(case):
+    shapes, mask = case
+    q, k, v = (normal(*shape, seed=i) for i, shape in enumerate(shapes))
+    output, weights = scaled_dot_product_attention(q, k, v, mask)
+    assert (weights.data >= 0).all()
+    assert (weights.data[np.isneginf(mask)] == 0).all()
+    some = ~np.isneginf(mask).all(axis=-1)
+    np.testing.assert_allclose(weights.data.sum(axis=-1), some, rtol=1e-6)
+    fused = functional.attention(q, k, v, mask=mask)
+    np.testing.assert_allclose(fused.data, output.data, rtol=1e-5, atol=1e-6)
+
+
+@given(case=masked_shapes())
+def test_output_lies_between_the_values_that_were_seen(case):
+    shapes, mask = case
+    q, k, v = (normal(*shape, seed=i) for i, shape in enumerate(shapes))
+    output = functional.attention(Tensor(q, dtype=np.float64), k, v, mask=mask).data
+    seen = (mask == 0)[..., None]  # (batch, heads, queries, keys, 1)
+    some = seen.any(axis=-2)
+    low = np.where(seen, v[:, :, None], np.inf).min(axis=-2)
+    high = np.where(seen, v[:, :, None], BLOCKED).max(axis=-2)
+    assert (np.where(some, output - low, 0) > -1e-12).all()
+    assert (np.where(some, high - output, 0) > -1e-12).all()
+    assert (output[~some[..., 0]] == 0).all()
+
+
+def test_score_of_a_query_and_a_key_is_divided_by_the_root_of_their_length():
+    q, k = np.full((1, 16), 1.0), np.array([[0.5] * 16, [0.0] * 16])
+    _, weights = scaled_dot_product_attention(q, k, np.zeros((2, 1)))
+    assert weights.data[0, 0] == pytest.approx(
+        1 / (1 + np.exp(-8 / 4))
+    )  # 8, not 8 / 4, is saturated
+    value = functional.attention(q, k, [[1.0], [0.0]])
+    assert value.item() == pytest.approx(1 / (1 + np.exp(-2)))
+
+
+def test_queries_that_match_nothing_take_the_mean_of_the_values():
+    value = functional.attention(np.zeros((2, 4)), normal(3, 4), [[3.0], [6.0], [0.0]])
+    np.testing.assert_allclose(value.data, [[3.0], [3.0]], rtol=1e-6)
+
+
+def test_query_that_matches_one_key_very_well_takes_its_value():
+    assert functional.attention([[1e4]], [[0.0], [1.0]], [[3.0], [6.0]]).item() == 6.0
+
+
+def test_integer_queries_are_not_rounded_anywhere():
+    q, k, v = np.array([[1, 0]]), np.array([[1, 0], [0, 1]]), np.array([[1], [0]])
+    expected = 1 / (1 + np.exp(-(2**-0.5)))
+    assert functional.attention(q, k, v).item() == pytest.approx(expected)
+    assert functional.attention(q, k, v, mask=[[0.0, BLOCKED]]).item() == 1.0
+
+
+def test_order_of_the_keys_does_not_matter():
+    q, k, v, order = exact(3, 4), exact(5, 4, seed=1), exact(5, 2, seed=2), [3, 1, 4, 0, 2]
+    shuffled = functional.attention(q, k[order], v[order])
+    np.testing.assert_allclose(shuffled.data, functional.attention(q, k, v).data, rtol=1e-12)
+
+
+def test_gradients_of_attention_are_those_of_finite_differences():
+    q, k, v = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 2, seed=2)
+    mask = np.where(normal(3, 5, seed=3) > 0.5, BLOCKED, normal(3, 5, seed=4))
+    found = check_gradients(lambda *qkv: functional.attention(*qkv, mask=mask), q, k, v, tol=1e-8)
+    assert found, found
+
+
+def test_score_gradients_of_a_query_sum_to_zero():
+    # one number added to all scores of a query changes nothing: the term a pullback may forget
+    q, k = exact(3, 4), exact(5, 4, seed=1)
+    moved = Tensor(np.zeros((1, 4)), requires_grad=True, dtype=np.float64)
+    result = functional.attention(q, k + moved, exact(5, 2, seed=2))  # moves every score alike
+    result.backward(normal(3, 2, seed=9))
+    assert np.abs(moved.grad).max() < 1e-15
+    assert np.abs(q.grad).max() > 1e-2
+
+
+# Masks: one convention ---------------------------------------------------------------------------
+
+
+def test_causal_mask_of_three():
+    expected = [[0, BLOCKED, BLOCKED], [0, 0, BLOCKED], [0, 0, 0]]
+    assert causal_mask(3).tolist() == expected
+    assert causal_mask(3).dtype == np.float32
+
+
+def test_zero_keeps_and_minus_infinity_blocks():
+    q, k, v = np.ones((1, 2)), np.ones((3, 2)), np.array([[3.0], [6.0], [100.0]])
+    assert functional.attention(q, k, v, mask=[0.0, 0.0, BLOCKED]).item() == 4.5
+    _, weights = scaled_dot_product_attention(q, k, v, [0.0, 0.0, BLOCKED])
+    assert weights.data.tolist() == [[0.5, 0.5, 0.0]]
+
+
+def test_mask_of_zeros_is_no_mask():
+    q, k, v = exact(3, 4), exact(3, 4, seed=1), exact(3, 4, seed=2)
+    masked = functional.attention(q, k, v, mask=np.zeros((3, 3)))
+    np.testing.assert_array_equal(masked.data, functional.attention(q, k, v).data)
+
+
+def test_mask_is_added_to_the_scores_after_they_are_scaled():
+    _, weights = scaled_dot_product_attention(
+        np.zeros((1, 4)), np.zeros((2, 4)), [[1], [2]], [0, 1]
+    )
+    assert weights.data[0, 1] == pytest.approx(1 / (1 + np.exp(-1)))
+
+
+def test_mask_may_be_a_tensor_or_a_list():
+    x = normal(2, 4)
+    expected = functional.attention(x, x, x, mask=causal_mask(2)).data
+    for mask in (Tensor(causal_mask(2)), causal_mask(2).tolist(), causal_mask(2).astype(float)):
+        np.testing.assert_array_equal(functional.attention(x, x, x, mask=mask).data, expected)
+        np.testing.assert_allclose(
+            scaled_dot_product_attention(x, x, x, mask)[0].data, expected, rtol=1e-6
+        )
+
+
+def test_mask_that_computes_in_float64_does_not_make_the_result_float64():
+    x = Tensor(normal(2, 4))
+    assert functional.attention(x, x, x, mask=np.zeros((2, 2))).dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 1), (3, 4), (2, 1, 1, 4), (5, 3, 4), (2, 5, 3, 4)])
+def test_mask_broadcasts_over_batch_heads_queries_and_keys(shape):
+    mask = np.where(normal(*shape, seed=5) > 0.7, BLOCKED, normal(*shape, seed=6))
+    q, k, v = normal(2, 5, 3, 4), normal(2, 5, 4, 4, seed=1), normal(2, 5, 4, 4, seed=2)
+    full = functional.attention(q, k, v, mask=np.broadcast_to(mask, (2, 5, 3, 4)))
+    np.testing.assert_array_equal(functional.attention(q, k, v, mask=mask).data, full.data)
+
+
+@pytest.mark.parametrize("with_weights", [False, True])
+def test_query_that_sees_nothing_gets_zeros_and_sends_no_gradient(with_weights):
+    mask = np.array([[0.0, 0.0, 0.0], [BLOCKED] * 3])
+    q, k, v = exact(2, 4), exact(3, 4, seed=1), exact(3, 2, seed=2)
+    if with_weights:
+        result, weights = scaled_dot_product_attention(q, k, v, mask)
+        assert weights.data[1].tolist() == [0, 0, 0]
+    else:
+        result = functional.attention(q, k, v, mask=mask)
+    assert result.data[1].tolist() == [0, 0] and (result.data[0] != 0).all()
+    result.backward([[0.0, 0.0], [5.0, -7.0]])  # upstream only at the query that sees nothing
+    for operand in (q, k, v):
+        assert (operand.grad == 0).all()
+
+
+def test_key_blocked_for_every_query_gets_no_gradient():
+    q, k, v = exact(3, 4), exact(3, 4, seed=1), exact(3, 4, seed=2)
+    functional.attention(q, k, v, mask=[0.0, BLOCKED, 0.0]).sum().backward()
+    assert (k.grad[1] == 0).all() and (v.grad[1] == 0).all()
+    assert (k.grad[[0, 2]] != 0).all()
+
+
+def test_changing_a_later_token_leaves_the_earlier_outputs_alone():
+    before = normal(6, 4)
+    after = before.copy()
+    after[4] += [3.0, -1.0, 0.5, 2.0]
+    old, new = (functional.attention(x, x, x, mask=causal_mask(6)).data for x in (before, after))
+    np.testing.assert_array_equal(new[:4], old[:4])
+    assert (np.abs(new[4:] - old[4:]).max(axis=1) > 1e-3).all()
+
+
+def test_mask_is_not_changed():
+    mask = causal_mask(3)
+    MultiHeadAttention(4, 2, bias=create_alibi_bias(2, 8))(normal(1, 3, 4), mask=mask)
+    np.testing.assert_array_equal(mask, causal_mask(3))
+
+
+# Dropout -----------------------------------------------------------------------------------------
+
+
+def test_dropout_of_the_weights_is_that_of_the_composed_form():
+    kept = (np.random.default_rng(3).random((2, 5, 5)) >= 0.5) * 2.0
+
+    def composed(q, k, v):
+        _, weights = scaled_dot_product_attention(q, k, v, causal_mask(5))
+        return (weights * kept) @ v
+
+    def fused(q, k, v):
+        return functional.attention(q, k, v, mask=causal_mask(5), dropout=0.5, rng=3)
+
+    shapes = [(2, 5, 4)] * 3
+    for own, other in zip(
+        value_and_gradients(fused, *shapes), value_and_gradients(composed, *shapes), strict=True
+    ):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-14)
+
+
+def test_dropout_keeps_the_expected_output():
+    q, k, v = np.zeros((2000, 4)), np.zeros((50, 4)), np.ones((50, 1))
+    dropped = functional.attention(q, k, v, dropout=0.2, rng=0).data
+    assert dropped.std() > 0.05
+    assert dropped.mean() == pytest.approx(1.0, abs=0.01)
+
+
+def test_layer_drops_in_training_and_not_in_evaluation():
+    layer, x = MultiHeadAttention(8, 2, dropout_prob=0.5, rng=0), normal(1, 6, 8)
+    assert np.abs(layer(x).data - layer(x).data).max() > 1e-3  # another choice each time
+    layer.eval()
+    sure = layer(x).data
+    np.testing.assert_array_equal(layer(x).data, sure)
+    layer.dropout_prob = 0.0
+    np.testing.assert_array_equal(layer.train()(x).data, sure)
+
+
+# Heads -------------------------------------------------------------------------------------------
+
+
+def by_loops(layer, query, key, value, mask=None):
+    """Multi-head attention as the paper writes it: each head by itself, then side by side."""
+    p = {name: parameter.data for name, parameter in layer.named_parameters()}
+    q, k, v = (
+        x @ p[f"{name}_proj.weight"] + p[f"{name}_proj.bias"]
+        for name, x in (("q", query), ("k", key), ("v", value))
+    )
+    d, result = layer.embed_dim // layer.num_heads, np.empty_like(q)
+    for b in range(len(q)):
+        for h in range(layer.num_heads):
+            own = slice(h * d, (h + 1) * d)
+            for i in range(q.shape[1]):
+                scores = np.array([q[b, i, own] @ row for row in k[b, :, own]]) / d**0.5
+                if mask is not None:
+                    scores = scores + (mask[h, i] if mask.ndim == 3 else mask[i])
+                weights = np.exp(scores) / np.exp(scores).sum()
+                result[b, i, own] = weights @ v[b, :, own]
+    return result @ p["out_proj.weight"] + p["out_proj.bias"]
+
+
+def random_layer(embed_dim, num_heads, **options):
+    layer = in_float64(MultiHeadAttention(embed_dim, num_heads, rng=1, **options))
+    for i, p in enumerate(layer.parameters()):  # biases too
+        p.data[...] = normal(*p.shape, seed=100 + i) / (embed_dim**0.5)
+    return layer
+
+
+@pytest.mark.parametrize("num_heads", [1, 2, 3, 6])
+def test_heads_are_separate_attentions_side_by_side(num_heads):
+    layer, x = random_layer(6, num_heads), normal(2, 5, 6)
+    mask = causal_mask(5)
+    np.testing.assert_allclose(
+        layer(Tensor(x, dtype=np.float64), mask=mask).data,
+        by_loops(layer, x, x, x, mask),
+        rtol=1e-12,
+        atol=1e-14,
+    )
+
+
+@given(
+    sizes=st.tuples(*[st.integers(1, 3)] * 3),
+    queries=st.integers(1, 5),
+    keys=st.integers(1, 5),
+    kind=st.sampled_from(["none", "keys", "heads"]),
+)
+def test_cross_attention_of_any_shape_is_the_loop_over_heads(sizes, queries, keys, kind):
+    batch, num_heads, head_dim = sizes
+    d = num_heads * head_dim
+    layer = random_layer(d, num_heads)
+    query, key, value = (normal(batch, n, d, seed=i) for i, n in enumerate((queries, keys, keys)))
+    shape = {"none": None, "keys": (queries, keys), "heads": (num_heads, queries, keys)}[kind]
+    mask = None if shape is None else normal(*shape, seed=8)
+    tensors = [Tensor(x, dtype=np.float64) for x in (query, key, value)]
+    result = layer(*tensors, mask=mask)
+    assert result.shape == (batch, queries, d)
+    expected = by_loops(layer, query, key, value, mask)
+    np.testing.assert_allclose(result.data, expected, rtol=1e-11, atol=1e-13)
+
+
+def test_without_key_and_value_it_is_self_attention():
+    layer, x, memory = random_layer(6, 2), exact(2, 3, 6), exact(2, 5, 6, seed=1)
+    np.testing.assert_array_equal(layer(x).data, layer(x, x, x).data)
+    np.testing.assert_array_equal(layer(x, memory).data, layer(x, memory, memory).data)
+    np.testing.assert_array_equal(
+        layer.forward(x, value=memory[:, :3]).data, layer(x, x, memory[:, :3]).data
+    )
+
+
+def test_gradients_of_every_parameter_and_of_all_three_inputs():
+    layer = random_layer(4, 2)
+    query, key, value = normal(2, 3, 4), normal(2, 4, 4, seed=1), normal(2, 4, 4, seed=2)
+    found = check_gradients(layer, query, key, value, tol=1e-8)
+    assert found and found.count == 4 * (16 + 4) + 24 + 32 + 32, found
+
+
+def test_constant_added_to_every_key_changes_nothing():
+    layer, x = random_layer(6, 2), exact(2, 5, 6)
+    layer(x).backward(normal(2, 5, 6, seed=9))
+    assert np.abs(layer.k_proj.bias.grad).max() < 1e-14
+    assert np.abs(layer.k_proj.weight.grad).max() > 1e-3
+
+
+def test_parameters_have_the_names_and_number_of_the_design():
+    layer = MultiHeadAttention(512, 8)
+    names = [name for name, _ in layer.named_parameters()]
+    assert names == [f"{x}_proj.{y}" for x in ("q", "k", "v", "out") for y in ("weight", "bias")]
+    assert sum(p.size for p in layer.parameters()) == 1_050_624
+
+
+def test_one_seed_draws_the_four_projections_differently():
+    layer = MultiHeadAttention(8, 2, rng=0)
+    weights = [p.data for p in layer.parameters() if p.ndim == 2]
+    for i, weight in enumerate(weights):
+        assert not any((weight == other).all() for other in weights[:i])
+    again = MultiHeadAttention(8, 2, rng=0)
+    np.testing.assert_array_equal(again.q_proj.weight.data, layer.q_proj.weight.data)
+
+
+# Positions inside attention ----------------------------------------------------------------------
+
+
+def rotary_layer(embed_dim=8, num_heads=2):
+    cos, sin = create_rotary_embeddings(64, embed_dim // num_heads)
+    return random_layer(embed_dim, num_heads, turn=lambda x: apply_rotary(x, cos, sin))
+
+
+def alibi_layer(embed_dim=8, num_heads=2, length=64):
+    return random_layer(embed_dim, num_heads, bias=create_alibi_bias(num_heads, length))
+
+
+def window_mask(length, start):
+    """Causal, and nothing before `start` is seen."""
+    mask = causal_mask(length)
+    mask[:, :start] = BLOCKED
+    return mask
+
+
+@pytest.mark.parametrize("make", [rotary_layer, alibi_layer])
+def test_only_distances_matter_to_a_layer_with_relative_positions(make):
+    layer, text = make(), normal(1, 5, 8)
+    here = layer(Tensor(text, dtype=np.float64), mask=causal_mask(5)).data
+    later = np.concatenate([normal(1, 20, 8, seed=1), text], axis=1)
+    there = layer(Tensor(later, dtype=np.float64), mask=window_mask(25, 20)).data[:, 20:]
+    # the rotary tables are float32: seven digits of every angle's sine and cosine
+    np.testing.assert_allclose(there, here, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [rotary_layer, alibi_layer])
+def test_order_matters_to_a_layer_with_relative_positions(make):
+    layer, x = make(), normal(1, 5, 8)
+    swapped = x[:, [1, 0, 2, 3, 4]]
+    ours, other = (layer(Tensor(t, dtype=np.float64)).data[:, 4] for t in (x, swapped))
+    assert np.abs(ours - other).max() > 1e-3
+    plain = random_layer(8, 2)
+    ours, other = (plain(Tensor(t, dtype=np.float64)).data[:, 4] for t in (x, swapped))
+    np.testing.assert_allclose(ours, other, atol=1e-14)
+
+
+def test_alibi_prefers_what_is_near_by_the_slope_of_each_head():
+    layer, x = alibi_layer(length=5), np.ones((1, 5, 8))  # all scores equal but for the bias
+    for p in (layer.v_proj, layer.out_proj):
+        p.weight.data[...], p.bias.data[...] = np.eye(8), 0
+    values = np.zeros((1, 5, 8))
+    values[0, 1] = 1  # what comes out is the weight of token 1
+    result = layer(Tensor(x, dtype=np.float64), x, values, mask=causal_mask(5)).data[0, 4]
+    for head, slope in enumerate([2**-4, 2**-8]):
+        e = np.exp(-slope * np.arange(4, -1, -1.0))
+        np.testing.assert_allclose(result[4 * head : 4 * head + 4], e[1] / e.sum(), rtol=1e-7)
+
+
+def test_bias_is_used_without_a_mask_too():
+    layer, x = alibi_layer(), exact(1, 5, 8)
+    np.testing.assert_array_equal(layer(x).data, layer(x, mask=np.zeros((5, 5))).data)
+    assert np.abs(layer(x).data - random_layer(8, 2)(x).data).max() > 1e-4
+
+
+@pytest.mark.parametrize("make", [rotary_layer, alibi_layer])
+def test_gradients_with_relative_positions(make):
+    layer = make(4, 2)
+    found = check_gradients(lambda x: layer(x, mask=causal_mask(3)), normal(1, 3, 4), tol=1e-8)
+    assert found, found
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+ONES = np.ones
+
+
+@pytest.mark.parametrize("f", [functional.attention, scaled_dot_product_attention])
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        (
+            [(2, 4), (3, 5), (3, 4)],
+            "attention: queries (2, 4) and keys (3, 5) must have the same last axis",
+        ),
+        ([(2, 4), (5, 4), (6, 4)], "attention: 5 keys (5, 4) need as many values, got (6, 4)"),
+        (
+            [(4,), (3, 4), (3, 4)],
+            "attention: queries (4,), keys (3, 4) and values (3, 4) need two axes or more",
+        ),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named(f, shapes, said):
+    assert message(ValueError, lambda: f(*(ONES(shape) for shape in shapes))) == said
+
+
+@pytest.mark.parametrize("f", [functional.attention, scaled_dot_product_attention])
+@pytest.mark.parametrize("shape", [(3, 3), (2,), (2, 1, 3), (7, 2, 3)])
+def test_mask_that_does_not_fit_is_named(f, shape):
+    q, kv = ONES((2, 4)), ONES((3, 4))
+    assert message(ValueError, lambda: f(q, kv, kv, mask=np.zeros(shape))) == (
+        f"attention: mask {shape} does not broadcast to the scores (2, 3)"
+    )
+
+
+def test_mask_of_booleans_is_refused_everywhere():
+    x, mask = ONES((2, 4)), np.tril(np.ones((2, 2), dtype=bool))
+    said = (
+        "attention: a mask is added to the scores, 0 keeps and -inf blocks; got Booleans, "
+        "convert with np.where(keep, 0.0, -np.inf)"
+    )
+    layer = MultiHeadAttention(4, 2)
+    biased = MultiHeadAttention(4, 2, bias=create_alibi_bias(2, 2))
+    for f in (
+        lambda: functional.attention(x, x, x, mask=mask),
+        lambda: scaled_dot_product_attention(x, x, x, mask),
+        lambda: layer(x[None], mask=mask),
+        lambda: biased(x[None], mask=mask),
+    ):
+        assert message(TypeError, f) == said
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0])
+def test_dropout_outside_its_range_is_refused(p):
+    x = ONES((2, 4))
+    assert message(ValueError, lambda: functional.attention(x, x, x, dropout=p)) == (
+        f"attention: dropout must be in 0 <= p < 1, got {p}"
+    )
+    assert message(ValueError, lambda: MultiHeadAttention(4, 2, dropout_prob=p)) == (
+        f"MultiHeadAttention: dropout_prob must be in 0 <= p < 1, got {p}"
+    )
+
+
+def test_heads_that_do_not_divide_the_length_are_refused():
+    assert message(ValueError, lambda: MultiHeadAttention(10, 3)) == (
+        "MultiHeadAttention: 3 heads do not divide embed_dim 10; "
+        "each head gets embed_dim / num_heads of it"
+    )
+
+
+def test_sizes_that_are_no_sizes_are_refused():
+    assert message(ValueError, lambda: causal_mask(0)) == "seq_len must be at least 1, got 0"
+    assert message(ValueError, lambda: MultiHeadAttention(4, 0)) == (
+        "num_heads must be at least 1, got 0"
+    )
+    assert message(TypeError, lambda: MultiHeadAttention(4, 2.0)) == (
+        "num_heads must be an integer, got 2.0"
+    )
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (1, 5, 6), (4,), (1, 2, 5, 4)])
+def test_input_of_the_wrong_shape_is_refused_by_its_name(shape):
+    layer, x = MultiHeadAttention(4, 2), ONES((1, 5, 4))
+    for name in ("query", "key", "value"):
+        inputs = {"query": x, "key": x, "value": x, name: ONES(shape)}
+        assert message(ValueError, lambda inputs=inputs: layer(**inputs)) == (
+            f"MultiHeadAttention: {name} must be (batch, seq, 4), got shape {shape}"
+        )
+
+
+def test_text_longer_than_the_bias_is_refused():
+    layer = MultiHeadAttention(4, 2, bias=create_alibi_bias(2, 5))
+    assert layer(ONES((1, 5, 4))).shape == (1, 5, 4)
+    said = "MultiHeadAttention: 6 positions exceed the bias, which is (2, 5, 5); make it longer"
+    assert message(ValueError, lambda: layer(ONES((1, 6, 4)))) == said
+    assert message(ValueError, lambda: layer(ONES((1, 2, 4)), ONES((1, 6, 4)))) == said
+
+
+# What it costs -----------------------------------------------------------------------------------
+
+
+def bytes_of_attention(length, f=functional.attention):
+    """The peak of the memory taken by one attention of `length`, and what its graph keeps."""
+    q, k, v = (Tensor(normal(length, 8, seed=i), requires_grad=True) for i in range(3))
+    mask = causal_mask(length)
+    tracemalloc.start()
+    result = f(q, k, v, mask=mask)
+    kept, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert result.requires_grad
+    return peak, kept
+
+
+def test_memory_grows_with_the_square_of_the_length():
+    peaks = {length: bytes_of_attention(length)[0] for length in (256, 512, 1024)}
+    assert 3.6 < peaks[512] / peaks[256] < 4.1
+    assert 3.8 < peaks[1024] / peaks[512] < 4.1
+    assert peaks[1024] < 5 * 1024**2 * 4  # a few arrays of T x T numbers at a time
+
+
+def test_fused_attention_keeps_one_square_array_and_the_composed_one_more():
+    square = 512**2 * 4
+    _, fused = bytes_of_attention(512)
+    _, composed = bytes_of_attention(
+        512, lambda *qkv, mask: scaled_dot_product_attention(*qkv, mask)[0]
+    )
+    assert square <= fused < 1.2 * square
+    assert composed > 1.9 * square

@@ -1,0 +1,450 @@
+"""GPT: causal, sensitive, differentiable in every parameter, counted and initialised by hand."""
+
+import copy
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from own_parts import MINE
+from tiny_models import in_float64, message, stirred, tiny_gpt
+
+from tinytorch import GPT, AdamW, Tensor, causal_mask, functional, manual_seed, no_grad
+from tinytorch.models.transformer import GPT2_SHAPES
+
+IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
+POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
+KINDS = [
+    *({"pos_encoding": kind} for kind in POSITIONS),
+    {"pre_norm": False},
+    {"tie_weights": False},
+    {"pos_encoding": "rotary", "pre_norm": False, "tie_weights": False},
+]
+
+
+def loss_of(model, ids=IDS):
+    """Next-token cross-entropy."""
+    logits = model(ids[:, :-1])
+    return functional.cross_entropy(logits, ids[:, 1:])
+
+
+# What it computes --------------------------------------------------------------------------------
+
+
+def test_logits_are_the_blocks_between_two_uses_of_one_table():
+    model = stirred(tiny_gpt())
+    table = model.token_embedding.weight
+    x = table[IDS] + model.position_embedding.position_embeddings[:5]
+    for block in model.blocks:
+        x = block(x, mask=causal_mask(5))
+    np.testing.assert_allclose(model(IDS).data, (model.ln_f(x) @ table.T).data, rtol=1e-12)
+
+
+def test_order_of_the_norms_is_passed_on_to_every_block():
+    pre, post = stirred(tiny_gpt()), stirred(tiny_gpt(pre_norm=False))
+    assert [block.pre_norm for block in (*pre.blocks, *post.blocks)] == [True] * 2 + [False] * 2
+    post.load_state_dict(pre.state_dict())
+    assert np.abs(pre(IDS).data - post(IDS).data).max() > 0.1
+
+
+def test_untied_model_has_an_output_layer_of_its_own_without_bias():
+    model = stirred(tiny_gpt(tie_weights=False))
+    assert "lm_head.weight" in model.state_dict() and "lm_head.bias" not in model.state_dict()
+    before = model(IDS).data
+    model.lm_head.weight.data *= 2
+    np.testing.assert_allclose(model(IDS).data, 2 * before, rtol=1e-12)
+
+
+def test_tied_table_is_one_parameter_with_the_gradient_of_both_uses():
+    tied, untied = stirred(tiny_gpt()), stirred(tiny_gpt(tie_weights=False))
+    assert tied.lm_head is None
+    state = tied.state_dict()
+    untied.load_state_dict({**state, "lm_head.weight": state["token_embedding.weight"].T})
+    np.testing.assert_allclose(tied(IDS).data, untied(IDS).data, rtol=1e-12)
+    for model in (tied, untied):
+        loss_of(model).backward()
+    both = untied.token_embedding.weight.grad + untied.lm_head.weight.grad.T
+    np.testing.assert_allclose(tied.token_embedding.weight.grad, both, rtol=1e-10, atol=1e-14)
+
+
+def test_one_text_needs_no_batch_axis():
+    model = stirred(tiny_gpt())
+    np.testing.assert_array_equal(model(IDS[0]).data, model(IDS[:1]).data[0])
+    assert model(IDS[0]).shape == (5, 11)
+
+
+def test_ids_may_be_lists_arrays_or_tensors():
+    model = tiny_gpt()
+    for ids in (IDS.tolist(), Tensor(IDS), IDS.astype(np.uint8)):
+        np.testing.assert_array_equal(model(ids).data, model(IDS).data)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_text_does_not_depend_on_its_neighbours_in_the_batch(options):
+    model = stirred(tiny_gpt(**options))
+    both, alone = model(IDS).data, model(IDS[1:]).data
+    np.testing.assert_allclose(both[1], alone[0], rtol=1e-10, atol=1e-12)
+
+
+@given(
+    heads=st.integers(1, 3),
+    head_dim=st.sampled_from([2, 4]),
+    layers=st.integers(1, 3),
+    shape=st.tuples(st.integers(1, 3), st.integers(1, 6)),
+    kind=st.sampled_from(POSITIONS),
+)
+def test_any_shape_gives_one_row_of_finite_logits_a_token(heads, head_dim, layers, shape, kind):
+    model = tiny_gpt(7, heads * head_dim, layers, heads, 6, pos_encoding=kind)
+    logits = model(np.random.default_rng(0).integers(0, 7, size=shape))
+    assert logits.shape == (*shape, 7)
+    assert logits.dtype == np.float32 and np.isfinite(logits.data).all()
+
+
+# Causality and sensitivity -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_later_token_does_not_move_earlier_logits(options):
+    model = stirred(tiny_gpt(**options))
+    changed = IDS.copy()
+    changed[:, 3] = [7, 8]  # another row of the table: no shift that a norm would take out
+    before, after = model(IDS).data, model(changed).data
+    np.testing.assert_allclose(after[:, :3], before[:, :3], rtol=0, atol=1e-13)
+    assert (np.abs(after[:, 3:] - before[:, 3:]).max(axis=-1) > 1e-3).all()
+
+
+@given(length=st.integers(2, 12), at=st.integers(0, 11), seed=st.integers(0, 999))
+def test_logits_of_a_prefix_are_those_of_the_whole_text(length, at, seed):
+    model = stirred(tiny_gpt())
+    ids = np.random.default_rng(seed).integers(0, 11, size=(1, length))
+    cut = 1 + at % length
+    whole, prefix = model(ids).data[:, :cut], model(ids[:, :cut]).data
+    np.testing.assert_allclose(whole, prefix, rtol=1e-9, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_first_token_influences_the_last_logits(options):
+    model = stirred(tiny_gpt(**options))
+    changed = IDS.copy()
+    changed[:, 0] = [7, 8]
+    moved = np.abs(model(changed).data[:, -1] - model(IDS).data[:, -1])
+    assert (moved.max(axis=-1) > 1e-3).all()
+
+
+@pytest.mark.parametrize("options", KINDS)
+@pytest.mark.parametrize("part", ["q_proj", "k_proj", "v_proj", "out_proj"])
+def test_other_projections_give_other_logits(part, options):
+    model = stirred(tiny_gpt(**options))
+    before = model(IDS).data
+    weight = getattr(model.blocks[0].attention, part).weight
+    weight.data[...] = np.random.default_rng(1).normal(0, 0.5, size=weight.shape)
+    assert np.abs(model(IDS).data - before).max() > 1e-3
+
+
+@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary", "alibi"])
+def test_order_of_the_earlier_tokens_matters_when_positions_are_told(kind):
+    swapped = IDS[:, [1, 0, 2, 3, 4]]
+    one_layer = stirred(tiny_gpt(num_layers=1, pos_encoding=kind))
+    assert np.abs(one_layer(swapped).data[:, -1] - one_layer(IDS).data[:, -1]).max() > 1e-3
+    blind = stirred(tiny_gpt(num_layers=1, pos_encoding=None))
+    np.testing.assert_allclose(
+        blind(swapped).data[:, -1], blind(IDS).data[:, -1], rtol=1e-10, atol=1e-12
+    )
+
+
+# Gradients ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_gradient_of_every_parameter_is_that_of_finite_differences(options):
+    """Along a random direction: one number for each parameter, to which all its elements add."""
+    model = stirred(tiny_gpt(embed_dim=8, **options))
+    loss_of(model).backward()
+    rng, step = np.random.default_rng(3), 1e-5
+    for name, p in model.named_parameters():
+        direction = rng.normal(size=p.shape)
+        direction /= np.linalg.norm(direction)
+        start, values = p.data.copy(), []
+        for sign in (1, -1):
+            p.data[...] = start + sign * step * direction
+            values.append(loss_of(model).item())
+        p.data[...] = start
+        numeric = (values[0] - values[1]) / (2 * step)
+        # a loss of about 3 has 2e-16 * 3 / 2e-5 = 3e-11 of rounding; the rest is step squared
+        assert (p.grad * direction).sum() == pytest.approx(numeric, rel=1e-6, abs=2e-9), name
+        if not name.endswith("k_proj.bias"):  # a number for all scores of a query moves nothing
+            assert np.abs(p.grad).max() > 1e-5, name
+
+
+def test_unused_positions_and_unseen_tokens_get_only_what_the_output_layer_gives():
+    model = stirred(tiny_gpt(tie_weights=False))
+    loss_of(model).backward()
+    unseen = [i for i in range(11) if i not in IDS[:, :-1]]
+    assert (model.token_embedding.weight.grad[unseen] == 0).all()
+    assert (model.position_embedding.position_embeddings.grad[4:] == 0).all()
+    assert (np.abs(model.position_embedding.position_embeddings.grad[:4]).max(axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_fifty_layers_run_forward_and_backward(pre_norm):
+    model = tiny_gpt(num_layers=50, pre_norm=pre_norm)
+    loss = loss_of(model)
+    loss.backward()
+    assert np.isfinite(loss.item())
+    for name, p in model.named_parameters():
+        assert np.isfinite(p.grad).all(), name
+    assert np.abs(model.blocks[0].attention.v_proj.weight.grad).max() > 0
+
+
+def test_few_steps_learn_a_text_by_heart():
+    model = tiny_gpt(embed_dim=16)
+    optimizer = AdamW(model.parameters(), lr=1e-2)
+    first = loss_of(model).item()
+    for _ in range(60):
+        model.zero_grad()
+        loss = loss_of(model)
+        loss.backward()
+        optimizer.step()
+    assert first == pytest.approx(math.log(11), abs=0.1)
+    assert loss.item() < 0.3
+
+
+# Dropout -----------------------------------------------------------------------------------------
+
+
+def test_dropout_reaches_embeddings_weights_and_branches():
+    model = tiny_gpt(dropout=0.25)
+    assert model.dropout.p == 0.25
+    for block in model.blocks:
+        found = [block.attention.dropout_prob, block.dropout.p, block.mlp.dropout.p]
+        assert found == [0.25] * 3
+
+
+def test_dropout_applies_in_training_and_not_in_evaluation():
+    model = tiny_gpt(dropout=0.5)
+    assert np.abs(model(IDS).data - model(IDS).data).max() > 1e-3
+    model.eval()
+    sure = model(IDS).data
+    np.testing.assert_array_equal(model(IDS).data, sure)
+    without = tiny_gpt()
+    np.testing.assert_array_equal(without(IDS).data, sure)
+
+
+def test_each_dropout_alone_moves_the_logits():
+    model = stirred(tiny_gpt())
+    sure = model(IDS).data
+    for module, name in (
+        (model.dropout, "p"),
+        (model.blocks[0].attention, "dropout_prob"),
+        (model.blocks[0].dropout, "p"),
+        (model.blocks[0].mlp.dropout, "p"),
+    ):
+        setattr(module, name, 0.5)
+        assert np.abs(model(IDS).data - sure).max() > 1e-3
+        setattr(module, name, 0.0)
+
+
+# Numbers of parameters ---------------------------------------------------------------------------
+
+
+def parameters_of(vocab_size, embed_dim, num_layers, max_seq_len, tied=True, learned=True):
+    """The sum that can be done by hand: tables, 12 d^2 + 13 d a block, the last norm."""
+    tables = vocab_size * (1 if tied else 2) + (max_seq_len if learned else 0)
+    return tables * embed_dim + num_layers * (12 * embed_dim**2 + 13 * embed_dim) + 2 * embed_dim
+
+
+@given(
+    vocab=st.integers(1, 9),
+    heads=st.integers(1, 3),
+    layers=st.integers(1, 3),
+    length=st.integers(1, 9),
+    tied=st.booleans(),
+    kind=st.sampled_from(POSITIONS),
+)
+def test_number_of_parameters_is_the_formula(vocab, heads, layers, length, tied, kind):
+    d = 4 * heads
+    model = GPT(vocab, d, layers, heads, length, tie_weights=tied, pos_encoding=kind)
+    count = model.num_parameters()
+    assert count["total"] == sum(p.size for p in model.parameters())
+    assert count["total"] == parameters_of(vocab, d, layers, length, tied, kind == "learned")
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("gpt2-small", 124_439_808),
+        ("gpt2-medium", 354_823_168),
+        ("gpt2-large", 774_030_080),
+        ("gpt2-xl", 1_557_611_200),
+    ],
+)
+def test_presets_have_the_published_numbers_of_parameters(name, count):
+    shape = GPT2_SHAPES[name]
+    assert parameters_of(50257, shape["embed_dim"], shape["num_layers"], 1024) == count
+    assert shape["embed_dim"] == 64 * shape["num_heads"]
+
+
+def test_preset_makes_that_shape_and_takes_options():
+    small = {"vocab_size": 5, "num_layers": 1, "max_seq_len": 4}
+    model = GPT.preset("gpt2-small", **small, rng=0)
+    assert model.blocks[0].attention.num_heads == 12 and model.embed_dim == 768
+    assert model.num_parameters()["total"] == parameters_of(5, 768, 1, 4)
+
+
+def test_parts_are_counted_by_name():
+    model = GPT(65, 64, 2, 4, max_seq_len=32, tie_weights=False)
+    assert model.num_parameters() == {
+        "token_embedding": 65 * 64,
+        "position_embedding": 32 * 64,
+        "attention": 33_280,
+        "mlp": 66_176,
+        "norms": 2 * 256 + 128,
+        "lm_head": 64 * 65,
+        "total": 2 * 65 * 64 + 32 * 64 + 99_968 + 128,
+    }
+
+
+# How it begins -----------------------------------------------------------------------------------
+
+
+def test_matrices_start_as_in_gpt2_and_vectors_as_zeros_and_ones():
+    model = GPT(300, 128, 8, 4, max_seq_len=64, tie_weights=False, rng=0)
+    for name, p in model.named_parameters():
+        if p.ndim == 1:
+            assert (p.data == (1 if name.endswith("gamma") else 0)).all(), name
+            continue
+        smaller = name.endswith(("out_proj.weight", "linear2.weight"))
+        deviation = 0.02 / 4 if smaller else 0.02  # sqrt(2 * 8 layers) = 4
+        n = p.size
+        assert p.data.std() == pytest.approx(deviation, rel=4 / (2 * n) ** 0.5), name
+        assert abs(p.data.mean()) < 4 * deviation / n**0.5, name
+        fourth = ((p.data / p.data.std()) ** 4).mean()  # 3 for a normal, 1.8 for a uniform
+        assert fourth == pytest.approx(3, abs=5 * (24 / n) ** 0.5), name
+
+
+def test_residual_stream_keeps_its_size_whatever_the_depth():
+    sizes = []
+    for layers in (2, 32):
+        model = GPT(50, 32, layers, 2, max_seq_len=8, rng=0)
+        seen = []
+        model.ln_f, inner = lambda x, seen=seen: seen.append(x.data.std()) or x, model.ln_f
+        model(np.arange(8))
+        model.ln_f = inner
+        sizes.append(seen[0])
+    assert sizes[1] < 1.5 * sizes[0]
+
+
+def test_untrained_model_is_about_as_unsure_as_it_can_be():
+    model = GPT(65, 64, 2, 4, max_seq_len=32, rng=0)
+    ids = np.random.default_rng(0).integers(0, 65, size=(8, 32))
+    assert loss_of(model, ids).item() == pytest.approx(math.log(65), abs=0.1)
+
+
+def test_seed_decides_all_weights():
+    first, again, other = tiny_gpt(rng=3), tiny_gpt(rng=3), tiny_gpt(rng=4)
+    for name, array in first.state_dict().items():
+        np.testing.assert_array_equal(again.state_dict()[name], array)
+        if array.ndim == 2:
+            assert (other.state_dict()[name] != array).any()
+
+
+def test_without_a_seed_the_default_generator_decides():
+    states = []
+    for _ in range(2):
+        manual_seed(5)
+        states.append(GPT(11, 8, 1, 2, 16).state_dict())
+    for name in states[0]:
+        np.testing.assert_array_equal(states[0][name], states[1][name])
+
+
+# Parts, names, saving ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", [["norm"], ["attention"], ["mlp"], ["norm", "attention", "mlp"]])
+def test_own_parts_load_our_checkpoint_and_give_our_logits(which):
+    ours = stirred(tiny_gpt())
+    own = in_float64(tiny_gpt(rng=9, **{part: MINE[part] for part in which}))
+    assert list(own.state_dict()) == list(ours.state_dict())
+    own.load_state_dict(ours.state_dict())
+    np.testing.assert_allclose(own(IDS).data, ours(IDS).data, rtol=1e-10, atol=1e-12)
+    assert own.num_parameters() == ours.num_parameters()
+
+
+def test_last_norm_is_replaced_too():
+    assert type(tiny_gpt(norm=MINE["norm"]).ln_f) is MINE["norm"]
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_state_goes_round(options):
+    source, target = tiny_gpt(**options), tiny_gpt(**{**options, "rng": 1})
+    assert np.abs(source(IDS).data - target(IDS).data).max() > 1e-4
+    target.load_state_dict(source.state_dict())
+    np.testing.assert_array_equal(target(IDS).data, source(IDS).data)
+
+
+def test_copy_of_a_model_is_independent():
+    model = tiny_gpt()
+    twin = copy.deepcopy(model)
+    twin.token_embedding.weight.data *= 2
+    assert np.abs(model(IDS).data - twin(IDS).data).max() > 1e-4
+
+
+def test_names_of_a_model():
+    names = list(tiny_gpt(num_layers=1, tie_weights=False).state_dict())
+    assert names[:2] == ["token_embedding.weight", "position_embedding.position_embeddings"]
+    assert names[-3:] == ["ln_f.gamma", "ln_f.beta", "lm_head.weight"]
+    assert all(name.startswith("blocks.0.") for name in names[2:-3]) and len(names) == 5 + 16
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+def test_text_that_is_too_long_is_refused_by_every_kind_of_position():
+    for kind in POSITIONS:
+        model = tiny_gpt(pos_encoding=kind)
+        with no_grad():
+            assert model(np.zeros((1, 16), dtype=int)).shape == (1, 16, 11)
+        assert message(ValueError, lambda model=model: model(np.zeros((1, 17), dtype=int))) == (
+            "length 17 exceeds max_seq_len 16; crop ids[:, -16:]"
+        )
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1, 0), (0, 3), (1, 2, 3)])
+def test_ids_of_another_shape_are_refused(shape):
+    ids = np.zeros(shape, dtype=int)
+    assert message(ValueError, lambda: tiny_gpt()(ids)) == (
+        f"GPT: expected ids of shape (batch, seq) or (seq,), not empty, got shape {shape}"
+    )
+
+
+def test_ids_that_are_no_tokens_are_refused():
+    model = tiny_gpt()
+    assert message(IndexError, lambda: model([[0, 11]])) == (
+        "token id 11 at (0, 1) is outside 0..10; was another tokenizer used?"
+    )
+    assert message(TypeError, lambda: model([[0.0, 1.0]])) == (
+        "token ids must be integers, got float64; convert with ids.astype(numpy.int64)"
+    )
+
+
+def test_bad_options_are_refused():
+    assert message(ValueError, lambda: tiny_gpt(pos_encoding="absolute")) == (
+        "pos_encoding must be 'learned', 'sinusoidal', 'rotary', 'alibi' or None, got 'absolute'"
+    )
+    assert message(ValueError, lambda: GPT.preset("gpt3")) == (
+        "no preset 'gpt3'; there are gpt2-small, gpt2-medium, gpt2-large, gpt2-xl"
+    )
+    assert message(ValueError, lambda: tiny_gpt(num_layers=0)) == (
+        "num_layers must be at least 1, got 0"
+    )
+    assert message(ValueError, lambda: tiny_gpt(embed_dim=10, num_heads=3)) == (
+        "MultiHeadAttention: 3 heads do not divide embed_dim 10; "
+        "each head gets embed_dim / num_heads of it"
+    )
+    assert message(ValueError, lambda: tiny_gpt(embed_dim=6, pos_encoding="rotary")) == (
+        "rotary embeddings turn pairs: head_dim must be even, got 3"
+    )
+    assert message(ValueError, lambda: tiny_gpt(dropout=1.0)) == (
+        "Dropout: p must be in 0 <= p < 1, got 1.0"
+    )

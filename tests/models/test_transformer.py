@@ -1,0 +1,240 @@
+"""The MLP and the block: what they compute, in which order, and how parts are replaced."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from own_parts import MINE
+from tiny_models import exact, in_float64, message, normal, stirred
+
+from tinytorch import (
+    MLP,
+    LayerNorm,
+    MultiHeadAttention,
+    Tensor,
+    TransformerBlock,
+    causal_mask,
+    check_gradients,
+)
+
+
+def size(module):
+    return sum(p.size for p in module.parameters())
+
+
+# MLP ---------------------------------------------------------------------------------------------
+
+
+def test_mlp_widens_bends_and_narrows():
+    mlp, x = stirred(MLP(4, rng=0)).eval(), exact(2, 3, 4)
+    p = {name: parameter.data for name, parameter in mlp.named_parameters()}
+    hidden = x.data @ p["linear1.weight"] + p["linear1.bias"]
+    bent = hidden / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3)))
+    expected = bent @ p["linear2.weight"] + p["linear2.bias"]
+    np.testing.assert_allclose(mlp(x).data, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_mlp_is_four_times_as_wide_inside_unless_told_otherwise():
+    assert MLP(4).linear1.weight.shape == (4, 16)
+    assert MLP(4, 6).linear1.weight.shape == (4, 6)
+    assert MLP(4, 6).linear2.weight.shape == (6, 4)
+
+
+def test_mlp_treats_every_token_by_itself():
+    mlp, x = stirred(MLP(4)).eval(), exact(2, 3, 4)
+    alone = mlp(x[1, 2]).data
+    np.testing.assert_allclose(mlp(x).data[1, 2], alone, rtol=1e-12, atol=1e-14)
+
+
+def test_mlp_drops_in_training_and_not_in_evaluation():
+    mlp, x = MLP(8, dropout_prob=0.5), np.ones((100, 8))
+    assert (mlp(x).data == 0).mean() == pytest.approx(0.5, abs=0.06)
+    mlp.eval()
+    assert (mlp(x).data != 0).all()
+    assert MLP(8).dropout.p == 0.1
+
+
+def test_seed_of_an_mlp_draws_its_two_matrices_differently():
+    mlp = MLP(8, 8, rng=0)
+    assert (mlp.linear1.weight.data != mlp.linear2.weight.data).all()
+    np.testing.assert_array_equal(MLP(8, 8, rng=0).linear2.weight.data, mlp.linear2.weight.data)
+
+
+def test_mlp_gradients():
+    found = check_gradients(MLP(3, rng=0).eval(), normal(2, 3), tol=1e-8)
+    assert found and found.count == 3 * 12 + 12 + 12 * 3 + 3 + 6, found
+
+
+# Numbers of parameters, by hand ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "count"),
+    [
+        (MLP(512), 2_099_712),
+        (TransformerBlock(64, 4), 49_984),
+        (TransformerBlock(512, 8), 3_152_384),
+    ],
+)
+def test_number_of_parameters(module, count):
+    assert size(module) == count
+
+
+@given(d=st.integers(1, 6), heads=st.integers(1, 3), ratio=st.integers(1, 5))
+def test_block_has_four_square_matrices_an_mlp_and_two_norms(d, heads, ratio):
+    d *= heads
+    attention, mlp, norms = 4 * d * d + 4 * d, 2 * ratio * d * d + (ratio + 1) * d, 2 * 2 * d
+    assert size(TransformerBlock(d, heads, ratio)) == attention + mlp + norms
+
+
+# The order of a block ----------------------------------------------------------------------------
+
+
+def test_pre_norm_block_is_two_lines():
+    block, x, mask = stirred(TransformerBlock(8, 2)).eval(), exact(2, 5, 8), causal_mask(5)
+    y = x + block.attention(block.ln1(x), mask=mask)
+    y = y + block.mlp(block.ln2(y))
+    np.testing.assert_array_equal(block(x, mask=mask).data, y.data)
+
+
+def test_post_norm_block_is_two_other_lines():
+    block = stirred(TransformerBlock(8, 2, pre_norm=False)).eval()
+    x, mask = exact(2, 5, 8), causal_mask(5)
+    y = block.ln1(x + block.attention(x, mask=mask))
+    y = block.ln2(y + block.mlp(y))
+    np.testing.assert_array_equal(block(x, mask=mask).data, y.data)
+
+
+def test_two_orders_differ_with_the_same_parameters():
+    pre, post = (stirred(TransformerBlock(8, 2, pre_norm=b, dropout_prob=0)) for b in (True, False))
+    post.load_state_dict(pre.state_dict())
+    x = exact(1, 5, 8)
+    assert np.abs(pre(x).data - post(x).data).max() > 0.1
+
+
+def silent(block):
+    """The block with both branches writing zeros."""
+    for layer in (block.attention.out_proj, block.mlp.linear2):
+        layer.weight.data[...], layer.bias.data[...] = 0, 0
+    return block
+
+
+def test_pre_norm_block_with_silent_branches_is_the_identity_both_ways():
+    block, x = silent(TransformerBlock(8, 2, dropout_prob=0)), exact(2, 3, 8)
+    result, g = block(x), normal(2, 3, 8, seed=9)
+    np.testing.assert_array_equal(result.data, x.data)
+    result.backward(g)
+    np.testing.assert_allclose(x.grad, g, rtol=1e-7)
+
+
+def test_post_norm_block_normalises_its_output():
+    block = in_float64(TransformerBlock(8, 2, dropout_prob=0, pre_norm=False))
+    y = block(exact(2, 5, 8)).data
+    np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
+    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=1e-3)  # eps in the denominator
+
+
+def test_mask_reaches_the_attention():
+    block, x = stirred(TransformerBlock(8, 2)).eval(), normal(1, 6, 8)
+    moved = x.copy()
+    moved[0, 4] += normal(8, seed=1)  # not the same for every element: a norm would hide that
+    old, new = (block(Tensor(t, dtype=np.float64), mask=causal_mask(6)).data for t in (x, moved))
+    np.testing.assert_allclose(new[0, :4], old[0, :4], rtol=0, atol=1e-13)
+    assert (np.abs(new[0, 4:] - old[0, 4:]).max(axis=-1) > 1e-3).all()
+    free = [block(Tensor(t, dtype=np.float64)).data for t in (x, moved)]
+    assert (np.abs(free[1] - free[0]).max(axis=-1) > 1e-3).all()
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_block_gradients(pre_norm):
+    block = stirred(TransformerBlock(4, 2, mlp_ratio=2, pre_norm=pre_norm)).eval()
+    found = check_gradients(block, normal(1, 3, 4), tol=1e-7)
+    assert found and found.count == 4 * 20 + 2 * 32 + 8 + 4 + 16 + 12, found
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_block_drops_in_training_and_not_in_evaluation(pre_norm):
+    block, x = TransformerBlock(8, 2, dropout_prob=0.5, pre_norm=pre_norm), normal(1, 5, 8)
+    assert np.abs(block(x).data - block(x).data).max() > 1e-3
+    block.eval()
+    np.testing.assert_array_equal(block(x).data, block(x).data)
+
+
+def test_dropout_of_a_block_applies_to_weights_and_to_both_branches():
+    block = TransformerBlock(8, 2, dropout_prob=0.25)
+    assert [block.attention.dropout_prob, block.dropout.p, block.mlp.dropout.p] == [0.25] * 3
+    # with half of it dropped and the MLP silent, a branch that was dropped leaves x as it was
+    block, x = silent(TransformerBlock(8, 2, dropout_prob=0.5)), np.ones((4, 50, 8))
+    block.attention.out_proj.bias.data[...] = 1
+    assert (block(x).data == 1).mean() == pytest.approx(0.5, abs=0.06)
+    assert set(np.unique(block(x).data)) == {1.0, 3.0}  # 1 + 0 and 1 + 1 / 0.5
+
+
+# Parts are passed in -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", [["norm"], ["attention"], ["mlp"], ["norm", "attention", "mlp"]])
+def test_own_parts_take_the_weights_of_ours_and_compute_the_same(which):
+    ours = stirred(TransformerBlock(8, 2, dropout_prob=0))
+    own = TransformerBlock(8, 2, dropout_prob=0, **{part: MINE[part] for part in which})
+    assert list(own.state_dict()) == list(ours.state_dict())
+    in_float64(own).load_state_dict(ours.state_dict())
+    results = []
+    for block in (ours, own):
+        x = exact(2, 5, 8)
+        y = block(x, mask=causal_mask(5))
+        y.backward(normal(2, 5, 8, seed=9))
+        results.append([y.data, x.grad, *(p.grad for p in block.parameters())])
+    for first, second in zip(*results, strict=True):
+        np.testing.assert_allclose(first, second, rtol=1e-10, atol=1e-12)
+
+
+def test_parts_are_made_with_the_documented_arguments():
+    calls = []
+
+    def recorded(name, part):
+        return lambda *args: calls.append((name, args)) or part(*args)
+
+    TransformerBlock(
+        8, 2, 3, 0.25,
+        norm=recorded("norm", LayerNorm),
+        attention=recorded("attention", MultiHeadAttention),
+        mlp=recorded("mlp", MLP),
+    )  # fmt: skip
+    assert calls == [
+        ("norm", (8,)),
+        ("attention", (8, 2, 0.25)),
+        ("norm", (8,)),
+        ("mlp", (8, 24, 0.25)),
+    ]
+
+
+def test_names_of_a_block():
+    names = list(TransformerBlock(8, 2).state_dict())
+    assert names == [
+        "ln1.gamma", "ln1.beta",
+        *(f"attention.{x}_proj.{y}" for x in ("q", "k", "v", "out") for y in ("weight", "bias")),
+        "ln2.gamma", "ln2.beta",
+        "mlp.linear1.weight", "mlp.linear1.bias", "mlp.linear2.weight", "mlp.linear2.bias",
+    ]  # fmt: skip
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+def test_bad_sizes_are_refused():
+    assert message(ValueError, lambda: TransformerBlock(10, 3)) == (
+        "MultiHeadAttention: 3 heads do not divide embed_dim 10; "
+        "each head gets embed_dim / num_heads of it"
+    )
+    assert message(ValueError, lambda: MLP(4, 0)) == "out_features must be at least 1, got 0"
+    assert message(ValueError, lambda: MLP(4, dropout_prob=1.0)) == (
+        "Dropout: p must be in 0 <= p < 1, got 1.0"
+    )
+
+
+def test_block_without_a_batch_axis_is_refused():
+    block = TransformerBlock(4, 2)
+    assert message(ValueError, lambda: block(Tensor(np.ones((5, 4))))) == (
+        "MultiHeadAttention: query must be (batch, seq, 4), got shape (5, 4)"
+    )

@@ -1,0 +1,47 @@
+"""Small models for the tests, with weights large enough that every part matters."""
+
+import numpy as np
+import pytest
+
+from tinytorch import GPT, Tensor
+
+__all__ = ["exact", "in_float64", "message", "normal", "stirred", "tiny_gpt"]
+
+
+def message(error, f):
+    with pytest.raises(error) as caught:
+        f()
+    return str(caught.value)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng((seed, *shape)).normal(size=shape)
+
+
+def exact(*shape, seed=0):
+    """Normal numbers in float64, which require a gradient."""
+    return Tensor(normal(*shape, seed=seed), requires_grad=True, dtype=np.float64)
+
+
+def in_float64(model):
+    """The same model computing in float64, where a difference of 1e-12 is seen."""
+    for p in model.parameters():
+        p.data = p.data.astype(np.float64)
+    return model
+
+
+def stirred(model, deviation=0.3):
+    """The model in float64 with every parameter moved at random, biases and norms included.
+
+    At GPT-2's initialisation the scores are so small that attention is nearly a mean: a test could
+    not tell a wrong query from a right one.
+    """
+    rng = np.random.default_rng(7)
+    for p in in_float64(model).parameters():
+        p.data += rng.normal(0.0, deviation, size=p.shape)
+    return model
+
+
+def tiny_gpt(vocab_size=11, embed_dim=8, num_layers=2, num_heads=2, max_seq_len=16, **options):
+    """A GPT that runs in a millisecond."""
+    return GPT(vocab_size, embed_dim, num_layers, num_heads, max_seq_len, **{"rng": 0, **options})

@@ -1,0 +1,186 @@
+"""Attention: how tokens look at each other.
+
+One convention for masks everywhere: a mask is *added* to the scores, 0 keeps a pair and -inf blocks
+it, and it broadcasts over `(batch, heads, queries, keys)`. A query for which everything is blocked
+receives zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core import functional
+from tinytorch.core.layers import Linear, Module, check_sizes
+from tinytorch.core.seeding import default_rng
+from tinytorch.core.tensor import Tensor
+
+__all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
+
+
+def causal_mask(seq_len: int) -> np.ndarray:
+    """The mask of a model that writes from left to right: no token sees a later one.
+
+    Args:
+        seq_len: number of positions, T.
+
+    Returns:
+        `(T, T)` in float32: 0 on and below the diagonal, -inf above it.
+
+    Example:
+        >>> causal_mask(3)
+        array([[  0., -inf, -inf],
+               [  0.,   0., -inf],
+               [  0.,   0.,   0.]], dtype=float32)
+    """
+    check_sizes(seq_len=seq_len)
+    return np.triu(np.full((seq_len, seq_len), -np.inf, dtype=np.float32), k=1)
+
+
+def scaled_dot_product_attention(Q: Any, K: Any, V: Any, mask: Any = None) -> tuple[Tensor, Tensor]:
+    """`softmax(Q K^T / sqrt(d) + mask) V` (Vaswani et al., 2017, section 3.2.1), and the weights.
+
+    Written with the operations of the earlier chapters, so that each step can be read and the
+    weights can be looked at. `functional.attention` computes the same output in one node.
+
+    Args:
+        Q: queries `(..., queries, d)`.
+        K: keys `(..., keys, d)`.
+        V: values `(..., keys, dv)`.
+        mask: added to the scores, broadcast to `(..., queries, keys)`; None blocks nothing.
+
+    Returns:
+        The output `(..., queries, dv)` and the weights `(..., queries, keys)`, whose rows sum to 1.
+
+    Raises:
+        ValueError: the shapes do not fit.
+        TypeError: the mask is of Booleans.
+
+    Example:
+        >>> x = Tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> output, weights = scaled_dot_product_attention(x, x, x, causal_mask(2))
+        >>> weights
+        Tensor([[1.    , 0.    ],
+                [0.3302, 0.6698]])
+    """
+    functional.check_attention_shapes(np.shape(Q), np.shape(K), np.shape(V), mask)
+    Q, K, V = (x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V))
+    scores = Q @ K.transpose() * (1 / math.sqrt(Q.shape[-1]))  # (..., queries, keys)
+    if mask is not None:
+        scores = scores + mask
+    weights = functional.softmax(scores)
+    return weights @ V, weights
+
+
+class MultiHeadAttention(Module):
+    """Several attentions side by side, each on its own part of the vectors.
+
+    Vaswani et al., 2017, section 3.2.2. With `key` and `value` given it is cross-attention, else
+    self-attention.
+
+    Args:
+        embed_dim: length d of the vectors.
+        num_heads: number of heads h, which must divide d.
+        dropout_prob: share of the attention weights that training drops.
+        turn: a function applied to queries and keys `(batch, heads, seq, d / h)` after they are
+            split, for rotary positions.
+        bias: an array `(heads, T, T)` added to the scores, for ALiBi; cut to the lengths at hand.
+        rng: where the initial weights and the dropout come from.
+
+    Attributes:
+        q_proj: the `Linear` that makes the queries; `k_proj`, `v_proj` and `out_proj` likewise.
+
+    Raises:
+        ValueError: `num_heads` does not divide `embed_dim`.
+
+    Example:
+        >>> attention = MultiHeadAttention(8, 2)
+        >>> attention(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
+        (1, 5, 8)
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout_prob: float = 0.0,
+        turn: Callable[[Tensor], Tensor] | None = None,
+        bias: np.ndarray | None = None,
+        rng: Any = None,
+    ) -> None:
+        check_sizes(embed_dim=embed_dim, num_heads=num_heads)
+        if embed_dim % num_heads:
+            raise ValueError(
+                f"MultiHeadAttention: {num_heads} heads do not divide embed_dim {embed_dim}; "
+                "each head gets embed_dim / num_heads of it"
+            )
+        functional.check_probability(dropout_prob, "MultiHeadAttention: dropout_prob")
+        self.embed_dim, self.num_heads, self.dropout_prob = embed_dim, num_heads, dropout_prob
+        rng = default_rng(rng) if rng is not None else None  # a seed must not draw four alike
+        self.turn, self.bias, self.rng = turn, bias, rng
+        self.q_proj = Linear(embed_dim, embed_dim, rng=rng)
+        self.k_proj = Linear(embed_dim, embed_dim, rng=rng)
+        self.v_proj = Linear(embed_dim, embed_dim, rng=rng)
+        self.out_proj = Linear(embed_dim, embed_dim, rng=rng)
+
+    def forward(self, query: Any, key: Any = None, value: Any = None, mask: Any = None) -> Tensor:
+        """Let every query look at the keys and take from the values.
+
+        Args:
+            query: `(batch, queries, embed_dim)`.
+            key: `(batch, keys, embed_dim)`; None for `query`.
+            value: `(batch, keys, embed_dim)`; None for `key`.
+            mask: added to the scores, broadcast to `(batch, heads, queries, keys)`.
+
+        Returns:
+            `(batch, queries, embed_dim)`.
+
+        Raises:
+            ValueError: an input is not 3-D, has another last axis, or the mask does not fit.
+            TypeError: the mask is of Booleans.
+        """
+        key = query if key is None else key
+        value = key if value is None else value
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            if len(np.shape(x)) != 3 or np.shape(x)[2] != self.embed_dim:
+                raise ValueError(
+                    f"MultiHeadAttention: {name} must be (batch, seq, {self.embed_dim}), got shape "
+                    f"{np.shape(x)}"
+                )
+        q, k = self._split(self.q_proj(query)), self._split(self.k_proj(key))
+        if self.turn is not None:
+            q, k = self.turn(q), self.turn(k)
+        mixed = functional.attention(
+            q,
+            k,
+            self._split(self.v_proj(value)),
+            mask=self._with_bias(mask, q.shape[2], k.shape[2]),
+            dropout=self.dropout_prob if self.training else 0.0,
+            rng=self.rng,
+        )  # (batch, heads, queries, d / h)
+        batch, _, queries, _ = mixed.shape
+        merged = mixed.permute(0, 2, 1, 3).reshape(batch, queries, self.embed_dim)
+        return self.out_proj(merged)
+
+    def _split(self, x: Tensor) -> Tensor:
+        batch, seq, _ = x.shape
+        heads = x.reshape(batch, seq, self.num_heads, -1)  # (batch, seq, heads, d / h)
+        return heads.permute(0, 2, 1, 3)  # (batch, heads, seq, d / h)
+
+    def _with_bias(self, mask: Any, queries: int, keys: int) -> Any:
+        """The mask plus the part of the bias that these lengths need."""
+        if self.bias is None:
+            return mask
+        if max(queries, keys) > self.bias.shape[-1]:
+            raise ValueError(
+                f"MultiHeadAttention: {max(queries, keys)} positions exceed the bias, which is "
+                f"{self.bias.shape}; make it longer"
+            )
+        bias = self.bias[:, :queries, :keys]
+        if mask is None:
+            return bias
+        functional.check_mask(mask)
+        return np.asarray(mask) + bias
