@@ -1,4 +1,4 @@
-"""No stale page: what a chapter prints depends on the package, so the cache of outputs does too.
+"""No stale page: outputs depend on the package, and pages on their style sheets.
 
 jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
 `tinytorch/` it would serve yesterday's outputs. Here the cache's directory carries a hash of the
@@ -16,6 +16,18 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 CACHE_PREFIX = ".jupyter_cache-"
+
+
+def looks(root: Path) -> str:
+    """Hash what makes the pages look as they do: style sheets, scripts and pictures.
+
+    Sphinx copies them only when it writes a page, so a change in them alone has to make it write.
+    """
+    digest = hashlib.sha256()
+    for path in sorted((root / "book" / "_static").rglob("*")):
+        if path.is_file():
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def fingerprint(root: Path) -> str:
@@ -45,9 +57,11 @@ def choose_cache(app: Sphinx, config: Config) -> None:
         if old != cache:
             shutil.rmtree(old, ignore_errors=True)
     config.nb_execution_cache_path = str(cache)
+    config.static_fingerprint = looks(root)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.add_config_value("static_fingerprint", "", "html")
     app.connect("config-inited", choose_cache)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

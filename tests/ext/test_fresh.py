@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from fresh import choose_cache, fingerprint
+from fresh import choose_cache, fingerprint, looks
 
 
 def package(root):
@@ -40,3 +40,14 @@ def test_the_caches_of_older_packages_are_removed(tmp_path):
     choose_cache(SimpleNamespace(srcdir=root), config)
     assert config.nb_execution_cache_path.endswith(f".jupyter_cache-{fingerprint(root)}")
     assert not old.exists()
+
+
+def test_a_change_of_the_style_sheet_alone_writes_the_pages_again(tmp_path):
+    root = package(tmp_path)
+    style = root / "book" / "_static" / "style.css"
+    style.parent.mkdir(parents=True)
+    style.write_text("a {}")
+    before = looks(root), fingerprint(root)
+    style.write_text("b {}")
+    assert looks(root) != before[0]
+    assert fingerprint(root) == before[1], "and runs no chapter again"

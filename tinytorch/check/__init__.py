@@ -4,9 +4,14 @@ One module a chapter; all checks are importable from here.
 """
 
 from tinytorch.check.autograd import *  # noqa: F403
+from tinytorch.check.block import *  # noqa: F403
 from tinytorch.check.embedding_layer import *  # noqa: F403
+from tinytorch.check.gpt import *  # noqa: F403
+from tinytorch.check.multi_head import *  # noqa: F403
+from tinytorch.check.normalisation_and_mlp import *  # noqa: F403
 from tinytorch.check.positional_encodings import *  # noqa: F403
 from tinytorch.check.report import Case, Report
+from tinytorch.check.scaled_dot_product import *  # noqa: F403
 from tinytorch.check.tensors import *  # noqa: F403
 from tinytorch.check.token_embeddings import *  # noqa: F403
 

@@ -204,7 +204,7 @@ def attention(
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         grad_v = np.matmul((weights * kept).swapaxes(-1, -2), g)
         h = np.matmul(g, v.swapaxes(-1, -2)) * kept  # gradient of the weights
-        h = weights * (h - (h * weights).sum(axis=-1, keepdims=True)) * scale  # of the scores
+        h = weights * (h - (h * weights).sum(axis=-1, keepdims=True)) * scale  # of q k^T
         return np.matmul(h, k), np.matmul(h.swapaxes(-1, -2), q), grad_v
 
     return value, pullback
