@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from exact_numbers import exact, in_float64, message, normal
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,27 +19,6 @@ from tinytorch import (
 from tinytorch.text.embeddings import apply_rotary, create_alibi_bias, create_rotary_embeddings
 
 BLOCKED = -np.inf
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng((seed, *shape)).normal(size=shape)
-
-
-def exact(*shape, seed=0):
-    """Normal numbers in float64, so that nothing but the order of additions may differ."""
-    return Tensor(normal(*shape, seed=seed), requires_grad=True, dtype=np.float64)
-
-
-def in_float64(layer):
-    for p in layer.parameters():
-        p.data = p.data.astype(np.float64)
-    return layer
 
 
 def value_and_gradients(f, *shapes):

@@ -1,33 +1,11 @@
 """Small models for the tests, with weights large enough that every part matters."""
 
 import numpy as np
-import pytest
+from exact_numbers import exact, in_float64, message, normal
 
-from tinytorch import GPT, Tensor
+from tinytorch import GPT
 
 __all__ = ["exact", "in_float64", "message", "normal", "stirred", "tiny_gpt"]
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
-
-
-def normal(*shape, seed=0):
-    return np.random.default_rng((seed, *shape)).normal(size=shape)
-
-
-def exact(*shape, seed=0):
-    """Normal numbers in float64, which require a gradient."""
-    return Tensor(normal(*shape, seed=seed), requires_grad=True, dtype=np.float64)
-
-
-def in_float64(model):
-    """The same model computing in float64, where a difference of 1e-12 is seen."""
-    for p in model.parameters():
-        p.data = p.data.astype(np.float64)
-    return model
 
 
 def stirred(model, deviation=0.3):
