@@ -13,11 +13,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
+from tinytorch.core.files import write_atomically
 from tinytorch.text.entropy import StoryEntropy
 from tinytorch.text.grammar import StoryGrammar
 
@@ -193,7 +193,12 @@ def _download(
             return content
     content = _fetch(url, max_bytes, cached)
     _check_digest(url, content, digest)
-    _write_atomically(cached, content)
+    try:
+        write_atomically(cached, content)
+    except OSError as error:
+        raise OSError(
+            f"cannot write to the cache folder {folder} ({error}); pass another cache_dir="
+        ) from error
     return content
 
 
@@ -227,21 +232,3 @@ def _offline(url: str, cached: Path, reason: object) -> str:
         f"could not download {url} ({reason}). Without a network: download it by hand elsewhere "
         f"and save it as {cached}, or pass the path of your copy to load_text"
     )
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write under a temporary name in the same folder, then rename: never half a file."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem[:8], suffix=".part")
-    except OSError as error:
-        raise OSError(
-            f"cannot write to the cache folder {path.parent} ({error}); pass another cache_dir="
-        ) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

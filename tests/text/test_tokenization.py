@@ -1,0 +1,773 @@
+"""Text to ids and back: characters; byte-pair encoding, with known merges and with any text."""
+
+import base64
+import json
+import re
+import time
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tinytorch import Tensor
+from tinytorch.core.files import write_atomically
+from tinytorch.text.bpe_encoding import join_by_rank
+from tinytorch.text.bpe_training import learn_merges
+from tinytorch.text.corpus import book_prose
+from tinytorch.text.tokenization import BPETokenizer, CharTokenizer, split_like_gpt2
+from tinytorch.text.tokenizer_files import bytes_to_letters, letters_to_bytes
+
+BYTES = {bytes([byte]): byte for byte in range(256)}
+END = "<|endoftext|>"
+NASTY = [
+    "",
+    " ",
+    "\n\n \t x \r\n",
+    "\x00\x1c\x1f\x7f\x85\xa0",
+    "naïve café, ⅷ² ½ ४२ 三",
+    "e\u0301 \u202b\u200d\ufeff",
+    "👩‍👩‍👧‍👦🇩🇪 I'm'll",
+    "\U0010ffff\uffff",
+    "_under_score__ 12_000",
+    "أهلا 你好，世界 שלום",
+]
+any_text = st.text(st.characters(exclude_categories=["Cs"])) | st.lists(
+    st.sampled_from([*NASTY, "'s", "'S", "the", " 7", "   ", "\u3000", END])
+).map("".join)
+
+
+@pytest.fixture(scope="module")
+def bpe(stories):
+    return BPETokenizer.train(stories.generate(200) + book_prose()[:30_000], 700, [END])
+
+
+def with_tokens(*tokens, special_tokens=None):
+    return BPETokenizer({**BYTES, **{t: 256 + i for i, t in enumerate(tokens)}}, special_tokens)
+
+
+# -------------------------------------------------------------------------------- pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("", []),
+        ("Hello, world!", ["Hello", ",", " world", "!"]),
+        ("I'll say it's 'sad'", ["I", "'ll", " say", " it", "'s", " '", "sad", "'"]),
+        ("DON'T we've", ["DON", "'", "T", " we", "'ve"]),  # capitals are not in the pattern
+        ("a  b\n\n c   ", ["a", " ", " b", "\n\n", " c", "   "]),
+        ("a\nb\n", ["a", "\n", "b", "\n"]),
+        ("x=1_000 _y", ["x", "=", "1", "_", "000", " _", "y"]),
+        ("10km² Ⅷa", ["10", "km", "²", " Ⅷ", "a"]),  # categories No and Nl
+        ("三 café", ["三", " café"]),  # a number to str.isnumeric, a letter to the pattern
+        ("cafe\u0301s", ["cafe", "\u0301", "s"]),  # a combining mark is neither
+        ("a\xa0b\u3000c", ["a", "\xa0", "b", "\u3000", "c"]),  # spaces, but not " "
+        ("a\x1cb \x1f", ["a", "\x1c", "b", " \x1f"]),  # separators to re, not White_Space
+        ("a \u200bb", ["a", " \u200b", "b"]),  # a space of no width is no White_Space either
+        ("\ud800a", ["\ud800", "a"]),
+    ],
+)
+def test_text_is_cut_as_gpt2_cuts_it(text, pieces):
+    assert split_like_gpt2(text) == pieces
+
+
+def test_white_space_is_what_unicode_says():
+    code_points = [*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
+    code_points += [0x2028, 0x2029, 0x202F, 0x205F, 0x3000]  # PropList.txt, but for " "
+    alone = [c for c in map(chr, range(0x110000)) if split_like_gpt2(f"!{c}!") == ["!", c, "!"]]
+    assert [ord(c) for c in alone if not c.isalnum()] == code_points
+
+
+@given(st.text())
+@settings(max_examples=200)
+def test_the_pieces_joined_are_the_text(text):
+    assert "".join(split_like_gpt2(text)) == text
+
+
+# ------------------------------------------------------------------------------ training
+
+
+def slow_merges(piece_counts, num_merges):
+    """Sennrich's algorithm word for word: count all, merge all, again."""
+    words = [([bytes([byte]) for byte in piece], count) for piece, count in piece_counts.items()]
+    merges = []
+    while len(merges) < num_merges:
+        counts = Counter()
+        for word, count in words:
+            for pair in pairwise(word):
+                counts[pair] += count
+        if not counts:
+            break
+        best = max(counts, key=counts.get)  # of equal counts the one that was met first
+        merges.append(best)
+        for word, _ in words:
+            i = 0
+            while i < len(word) - 1:
+                if (word[i], word[i + 1]) == best:
+                    word[i : i + 2] = [best[0] + best[1]]
+                i += 1
+    return merges
+
+
+def test_the_merges_of_the_paper():
+    """Sennrich et al. (2016), algorithm 1, without their sign for the end of a word."""
+    counts = {b"low": 5, b"lower": 2, b"newest": 6, b"widest": 3}
+    assert [a + b for a, b in learn_merges(counts, 7)] == [
+        b"es",
+        b"est",
+        b"lo",
+        b"low",
+        b"ne",
+        b"new",
+        b"newest",
+    ]
+
+
+def test_the_example_of_minbpe():
+    """The test of minbpe with the text of Wikipedia's article on byte-pair encoding."""
+    tokenizer = BPETokenizer.train("aaabdaaabac", 256 + 3)
+    assert tokenizer.merges == [(b"a", b"a"), (b"aa", b"a"), (b"aaa", b"b")]
+    assert tokenizer.encode("aaabdaaabac") == [258, 100, 258, 97, 99]
+
+
+def test_of_equally_frequent_pairs_the_first_in_the_text_is_merged():
+    assert learn_merges({b"xy": 1, b"ab": 1}, 1) == [(b"x", b"y")]
+    assert learn_merges({b"ab": 1, b"xy": 1}, 1) == [(b"a", b"b")]
+    assert learn_merges({b"abc": 2}, 1) == [(b"a", b"b")]
+
+
+def test_the_first_place_is_that_in_the_text_as_it_stands_after_the_merges_before():
+    # (b, c) stood first in "abc", but after (a, b) only in "xbc", which comes after "cd"
+    counts = {b"abc": 1, b"ab": 3, b"cd": 2, b"xbc": 2}
+    assert learn_merges(counts, 2) == [(b"a", b"b"), (b"c", b"d")]
+
+
+def test_overlapping_pairs_all_count_and_are_merged_from_left_to_right():
+    # (a, a) counts three times in "aaaa" and wins against (x, y)
+    assert learn_merges({b"xy": 2, b"aaaa": 1}, 1) == [(b"a", b"a")]
+    tokenizer = BPETokenizer.train("aaa", 257)
+    assert tokenizer.pieces("aaa") == [b"aa", b"a"]
+
+
+small = st.text("ab", max_size=40) | st.text("ab c'1", max_size=60) | st.text("aé ", max_size=40)
+
+
+@given(st.lists(st.tuples(small.filter(bool), st.integers(1, 4)), max_size=12))
+@example([("aaaa", 1), ("aa", 3), ("aaaaaaa", 1)])
+@settings(max_examples=150)
+def test_the_fast_trainer_learns_what_the_slow_one_learns(pieces):
+    counts = {piece.encode(): count for piece, count in pieces}
+    assert learn_merges(counts, 1000) == slow_merges(counts, 1000)
+
+
+def test_the_fast_trainer_learns_what_the_slow_one_learns_from_stories(stories):
+    counts = {p.encode(): n for p, n in Counter(split_like_gpt2(stories.generate(30))).items()}
+    assert learn_merges(counts, 150) == slow_merges(counts, 150)
+
+
+def test_the_bytes_come_first_then_the_merges_then_the_special_tokens(bpe):
+    assert list(bpe.ranks.items())[:256] == list(BYTES.items())
+    assert [a + b for a, b in bpe.merges] == list(bpe.ranks)[256:]
+    assert list(bpe.ranks.values()) == list(range(699))
+    assert bpe.special_tokens == {END: 699}
+    assert bpe.vocab_size == 700
+
+
+def test_special_tokens_get_their_ids_in_the_order_given():
+    tokenizer = BPETokenizer.train("abab", 259, ["<z>", "<a>"])
+    assert tokenizer.special_tokens == {"<z>": 257, "<a>": 258}
+
+
+def test_the_merges_are_those_that_were_learned(stories):
+    text = stories.generate(50)
+    counts = {p.encode(): n for p, n in Counter(split_like_gpt2(text)).items()}
+    assert BPETokenizer.train(text, 256 + 200).merges == learn_merges(counts, 200)
+
+
+def test_a_special_token_divides_the_training_text_and_is_not_learned():
+    tokenizer = BPETokenizer.train("ab<|x|>ab<|x|>", 258, ["<|x|>"])
+    assert tokenizer.merges == [(b"a", b"b")]
+    with pytest.raises(ValueError, match="allows only 1 merges"):
+        BPETokenizer.train("ab<|x|>ab<|x|>", 259, ["<|x|>"])
+
+
+def test_a_text_with_too_few_pairs_says_how_many_merges_it_allows():
+    message = r"allows only 3 merges.*Pass vocab_size=260 or less, or a longer text"
+    with pytest.raises(ValueError, match=message):
+        BPETokenizer.train("ab abc", 400, ["<s>"])
+    assert len(BPETokenizer.train("ab abc", 260, ["<s>"]).merges) == 3
+
+
+def test_a_vocabulary_too_small_for_the_bytes_is_refused():
+    with pytest.raises(
+        ValueError, match="vocab_size=257 is too small: the 256 bytes and 2 special"
+    ):
+        BPETokenizer.train("abc", 257, ["<a>", "<b>"])
+    with pytest.raises(ValueError, match="vocab_size=255 is too small"):
+        BPETokenizer.train("abc", 255)
+    assert BPETokenizer.train("", 256).merges == []
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "arguments"),
+    [
+        (TypeError, "vocab_size must be an integer, got 300.0", ("abc", 300.0)),
+        (TypeError, "a text is a string, got bytes", (b"abc", 256)),
+        (TypeError, r"special_tokens is a list of names; pass \['<s>'\]", ("abc", 300, "<s>")),
+        (TypeError, "a string, got 7", ("abc", 300, [7])),
+        (ValueError, "got an empty string", ("abc", 300, [""])),
+        (ValueError, "'<s>' is named twice", ("abc", 300, ["<s>", "<s>"])),
+        (ValueError, "'\\\\ud800' at position 1 is a lone surrogate", ("a\ud800", 256)),
+    ],
+)
+def test_training_on_something_else_is_refused(error, match, arguments):
+    with pytest.raises(error, match=match):
+        BPETokenizer.train(*arguments)
+
+
+def test_a_megabyte_is_learned_in_seconds():
+    rng = np.random.default_rng(0)
+    words = ["".join(chr(97 + int(c)) for c in rng.integers(0, 26, n)) for n in [2, 4, 6, 8] * 2000]
+    weights = 1 / np.arange(1, len(words) + 1)
+    text = " ".join(rng.choice(words, 200_000, p=weights / weights.sum()))
+    assert len(text) > 900_000
+    start = time.perf_counter()
+    tokenizer = BPETokenizer.train(text, 4000)
+    assert time.perf_counter() - start < 10
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_a_text_without_a_space_is_learned_in_seconds():
+    text = "".join(np.random.default_rng(0).choice(list("acgt"), 100_000))
+    start = time.perf_counter()
+    assert len(BPETokenizer.train(text, 1256).merges) == 1000
+    assert time.perf_counter() - start < 10
+
+
+# ------------------------------------------------------------------------------ encoding
+
+
+def slow_join(piece, ranks):
+    parts = [bytes([byte]) for byte in piece]
+    while True:
+        made = [ranks.get(a + b, 10**9) for a, b in pairwise(parts)]
+        if not made or min(made) == 10**9:
+            return parts
+        i = made.index(min(made))
+        parts[i : i + 2] = [parts[i] + parts[i + 1]]
+
+
+def test_the_lowest_rank_is_joined_first_not_the_longest_match():
+    assert with_tokens(b"bc", b"ab", b"abcd").pieces("abcd") == [b"abcd"]  # a token as it is
+    assert with_tokens(b"bc", b"ab", b"abc").pieces("abcd") == [b"abc", b"d"]
+    assert with_tokens(b"bc", b"ab").pieces("abcd") == [b"a", b"bc", b"d"]
+    assert with_tokens(b"ab", b"bc").pieces("abcd") == [b"ab", b"c", b"d"]
+
+
+@given(
+    st.lists(st.text("ab", min_size=2, max_size=6), unique=True, max_size=12),
+    st.text("ab", max_size=40),
+)
+@settings(max_examples=200)
+def test_the_heap_joins_as_a_search_for_the_lowest_rank_does(tokens, text):
+    ranks = {**BYTES, **{t.encode(): 256 + i for i, t in enumerate(tokens)}}
+    assert join_by_rank(text.encode(), ranks) == slow_join(text.encode(), ranks)
+
+
+def test_a_token_never_reaches_from_one_word_into_the_next(bpe):
+    words = ["The", " duck", " said", " no", "."]
+    together = bpe.encode("".join(words))
+    assert together == [i for word in words for i in bpe.encode(word)]
+
+
+def test_a_trained_text_is_shorter_in_tokens_than_in_bytes(bpe, stories):
+    text = stories.generate(10, seed=9)
+    assert len(bpe.encode(text)) < len(text) / 2.5
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "ab" * 50_000, "é" * 50_000, " " * 100_000])
+def test_a_page_without_a_word_is_encoded_in_seconds(text):
+    tokenizer = BPETokenizer.train(text[:4096], 256 + 6)
+    start = time.perf_counter()
+    ids = tokenizer.encode(text)
+    assert time.perf_counter() - start < 4
+    assert tokenizer.decode(ids) == text
+    assert len(ids) < len(text) / 30
+
+
+def test_what_is_remembered_of_earlier_texts_stays_small_and_changes_nothing(bpe, monkeypatch):
+    monkeypatch.setattr("tinytorch.text.tokenization._CACHE_SIZE", 10)
+    text = book_prose()[:5000]
+    fresh = BPETokenizer(bpe.ranks, bpe.special_tokens)
+    assert fresh.encode(text) == fresh.encode(text) == bpe.encode(text)
+    fresh.encode("x" * 1000)
+    assert len(fresh._cache) <= 10
+    assert all(len(piece) <= 64 for piece in fresh._cache)
+
+
+@given(any_text)
+@settings(max_examples=100)
+def test_every_text_comes_back_from_its_ids(bpe, text):
+    ids = bpe.encode_ordinary(text)
+    assert bpe.decode(ids, errors="strict") == text
+    assert all(type(i) is int and 0 <= i < bpe.vocab_size - 1 for i in ids)
+    assert b"".join(bpe.pieces(text)) == bpe.decode_bytes(ids) == text.encode()
+
+
+@given(any_text)
+def test_every_text_comes_back_with_special_tokens(bpe, text):
+    assert bpe.decode(bpe.encode(text, allowed_special="all")) == text
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_texts_that_break_things_come_back(bpe, text):
+    assert bpe.decode(bpe.encode(text)) == text
+
+
+def test_without_merges_the_ids_are_the_bytes():
+    assert BPETokenizer(BYTES).encode("aé\n") == [97, 195, 169, 10]
+
+
+def test_half_a_character_is_refused_with_its_place(bpe):
+    message = r"'\\ud83d' at position 3 is a lone surrogate.*errors=\"ignore\""
+    for encode in (bpe.encode, bpe.encode_ordinary, bpe.pieces):
+        with pytest.raises(ValueError, match=message):
+            encode("abc\ud83d")
+
+
+def test_only_strings_are_encoded(bpe):
+    for encode in (bpe.encode, bpe.encode_ordinary, bpe.pieces, CharTokenizer("a").encode):
+        with pytest.raises(TypeError, match="a text is a string, got bytes"):
+            encode(b"a")
+
+
+# ------------------------------------------------------------------------ special tokens
+
+
+def test_a_special_token_is_one_id_where_it_is_allowed(bpe):
+    ids = bpe.encode(f"one{END} two", allowed_special={END})
+    assert ids == [*bpe.encode("one"), 699, *bpe.encode(" two")]
+    assert ids == bpe.encode(f"one{END} two", allowed_special="all")
+    assert bpe.decode(ids) == f"one{END} two"
+
+
+def test_a_special_token_that_is_not_allowed_is_refused_with_the_two_remedies(bpe):
+    message = (
+        r"special token '<\|endoftext\|>' at position 3: pass "
+        r"allowed_special=\{'<\|endoftext\|>'\}.*or use encode_ordinary"
+    )
+    with pytest.raises(ValueError, match=message):
+        bpe.encode(f"one{END}")
+
+
+def test_in_ordinary_encoding_nothing_is_special(bpe):
+    ids = bpe.encode_ordinary(END)
+    assert 699 not in ids
+    assert bpe.decode(ids) == END
+    assert bpe.encode("<|endoftext") == bpe.encode_ordinary("<|endoftext")
+
+
+def test_of_two_special_tokens_that_begin_alike_the_longer_one_is_meant():
+    tokenizer = BPETokenizer(BYTES, {"<a>": 256, "<a><b>": 257, "<a": 258})
+    assert tokenizer.encode("<a><b><a><a", allowed_special="all") == [257, 256, 258]
+    with pytest.raises(ValueError, match=r"'<a><b>' at position 2"):
+        tokenizer.encode("..<a><b>", allowed_special={"<a>"})
+
+
+def test_the_signs_of_patterns_are_only_signs_in_a_special_token():
+    tokenizer = BPETokenizer(BYTES, {".*": 256, "a|b": 257})
+    assert tokenizer.encode("ab.*a|b", allowed_special="all") == [97, 98, 256, 257]
+
+
+def test_a_special_token_may_be_allowed_only_if_it_exists(bpe):
+    with pytest.raises(ValueError, match=r"'<pad>' is not a special token.*'<\|endoftext\|>'"):
+        bpe.encode("text", allowed_special={"<pad>"})
+    with pytest.raises(ValueError, match="there are none"):
+        BPETokenizer(BYTES).encode("text", allowed_special=["<pad>"])
+    with pytest.raises(TypeError, match=r"pass \{'<\|endoftext\|>'\}"):
+        bpe.encode("text", allowed_special=END)
+
+
+# ------------------------------------------------------------------------------ decoding
+
+
+@pytest.mark.parametrize("kind", [list, tuple, np.array, Tensor, lambda x: np.array(x, np.uint16)])
+def test_ids_are_decoded_from_lists_arrays_and_tensors(bpe, kind):
+    ids = bpe.encode("The duck said no.")
+    assert bpe.decode(kind(ids)) == "The duck said no."
+    assert CharTokenizer("abc").decode(kind([2, 0, 1])) == "cab"
+
+
+def test_no_ids_are_no_text(bpe):
+    for ids in ([], np.zeros(0, int), Tensor([])):
+        assert bpe.decode(ids) == CharTokenizer("a").decode(ids) == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "ids"),
+    [
+        (IndexError, r"token id 700 at position 1 is outside 0\.\.699", [0, 700]),
+        (IndexError, r"token id -1 at position 0 is outside 0\.\.699", np.array([-1, 3])),
+        (TypeError, "must be integers, got float64", [1.0]),
+        (TypeError, "must be integers, got float32", Tensor([1.0])),
+        (TypeError, "must be integers, got bool", [True]),
+        (TypeError, "must be integers, got object", [None]),
+        (ValueError, r"got shape \(2, 3\); decode each row", np.zeros((2, 3), int)),
+        (ValueError, r"got shape \(\); pass \[id\]", 7),
+    ],
+)
+def test_what_is_not_a_sequence_of_ids_is_refused(bpe, error, match, ids):
+    characters = CharTokenizer([chr(0x100 + i) for i in range(700)])
+    for decode in (bpe.decode, bpe.decode_bytes, characters.decode):
+        with pytest.raises(error, match=match):
+            decode(ids)
+
+
+def test_an_id_that_the_vocabulary_leaves_out_is_refused():
+    tokenizer = BPETokenizer(BYTES, {END: 300})
+    assert tokenizer.vocab_size == 301
+    with pytest.raises(IndexError, match="token id 299 at position 1 is one of the ids that this"):
+        tokenizer.decode([300, 299])
+
+
+def test_half_a_character_is_replaced_or_refused_when_decoded():
+    tokenizer = BPETokenizer(BYTES)
+    ids = tokenizer.encode("a🦆")
+    assert tokenizer.decode(ids[:3]) == "a\ufffd"
+    assert tokenizer.decode_bytes(ids[:3]) == b"a\xf0\x9f"
+    with pytest.raises(ValueError, match=r'not UTF-8 at byte 1 .*pass errors="replace"'):
+        tokenizer.decode(ids[:3], errors="strict")
+
+
+# ---------------------------------------------------------------------- the vocabulary
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "ranks", "special_tokens"),
+    [
+        (ValueError, "2 of the 256 single bytes have no id, the first is b'a'", None, None),
+        (ValueError, r"b'a' and b'ab' both have the id 97", {**BYTES, b"ab": 97}, None),
+        (ValueError, r"b'a' and '<s>' both have the id 97", BYTES, {"<s>": 97}),
+        (ValueError, "id of b'ab' must be 0 or more, got -1", {**BYTES, b"ab": -1}, None),
+        (TypeError, "id of b'ab' must be an integer, got 256.0", {**BYTES, b"ab": 256.0}, None),
+        (TypeError, "id of '<s>' must be an integer, got True", BYTES, {"<s>": True}),
+        (TypeError, "a token is one byte or more, got 'ab'", {**BYTES, "ab": 256}, None),
+        (TypeError, "a token is one byte or more, got b''", {**BYTES, b"": 256}, None),
+        (ValueError, "got an empty string", BYTES, {"": 256}),
+        (ValueError, "lone surrogate", BYTES, {"<\ud800>": 256}),
+    ],
+)
+def test_a_vocabulary_that_cannot_write_every_text_is_refused(error, match, ranks, special_tokens):
+    if ranks is None:
+        ranks = {token: i for token, i in BYTES.items() if token not in (b"a", b"z")}
+    with pytest.raises(error, match=match):
+        BPETokenizer(ranks, special_tokens)
+
+
+def test_a_vocabulary_that_was_not_learned_has_no_merges():
+    assert with_tokens(b"ab", b"abab").merges == [(b"a", b"b"), (b"ab", b"ab")]
+    with pytest.raises(ValueError, match=r"the token b'abc' \(id 256\) is not two.*but 3"):
+        _ = with_tokens(b"abc").merges
+
+
+def test_what_is_passed_in_may_be_changed_afterwards():
+    ranks, specials = {**BYTES, b"ab": np.int64(256)}, {"<s>": 257}
+    tokenizer = BPETokenizer(ranks, specials)
+    ranks.clear()
+    specials.clear()
+    assert tokenizer.encode("ab<s>", allowed_special="all") == [256, 257]
+    assert repr(tokenizer) == "BPETokenizer(257 tokens, 1 special tokens)"
+
+
+# ---------------------------------------------------------------------------- characters
+
+
+def test_characters_are_numbered_in_their_order():
+    tokenizer = CharTokenizer("the cat")
+    assert tokenizer.alphabet == " aceht"
+    assert tokenizer.vocab_size == 6
+    assert tokenizer.encode("a hat") == [1, 0, 4, 1, 5]
+    assert tokenizer.decode([5, 4, 3]) == "the"
+    assert CharTokenizer(["e", "th", "ca", "t "]).alphabet == tokenizer.alphabet
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_every_text_comes_back_in_its_own_characters(text):
+    tokenizer = CharTokenizer(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_stories_are_encoded_in_the_alphabet_of_their_grammar(stories):
+    tokenizer = CharTokenizer(stories.alphabet)
+    text = stories.generate(20)
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(np.array(ids)) == text
+    assert tokenizer.alphabet == "".join(sorted(stories.alphabet))
+
+
+def test_an_unknown_character_is_refused_with_its_place():
+    message = (
+        r"'é' \(U\+00E9\) at position 3 is not in the alphabet of 3 characters; build the tokenizer"
+    )
+    with pytest.raises(ValueError, match=message):
+        CharTokenizer("fac").encode("café éf")
+
+
+def test_an_alphabet_of_nothing_or_of_numbers_is_refused():
+    with pytest.raises(ValueError, match="the alphabet is empty"):
+        CharTokenizer("")
+    for alphabet in ([1, 2], 7, None, b"abc"):
+        with pytest.raises(TypeError, match="an alphabet is a string, or a list of characters"):
+            CharTokenizer(alphabet)
+    with pytest.raises(ValueError, match="lone surrogate"):
+        CharTokenizer("a\udc00")
+
+
+# ------------------------------------------------------------------------------ own files
+
+
+def test_a_saved_tokenizer_is_the_same_when_loaded(bpe, tmp_path):
+    bpe.save(tmp_path / "bpe.json")
+    loaded = BPETokenizer.load(tmp_path / "bpe.json")
+    assert list(loaded.ranks.items()) == list(bpe.ranks.items())
+    assert loaded.special_tokens == bpe.special_tokens
+    text = book_prose()[:3000] + END
+    assert loaded.encode(text, allowed_special="all") == bpe.encode(text, allowed_special="all")
+
+
+def test_a_saved_alphabet_is_the_same_when_loaded(tmp_path):
+    alphabet = '\x00\n "\\aé\u2028🦆\U0010ffff'
+    CharTokenizer(alphabet).save(tmp_path / "c.json")
+    assert CharTokenizer.load(tmp_path / "c.json").alphabet == "".join(sorted(alphabet))
+
+
+def test_a_saved_tokenizer_can_be_read_by_a_person_and_by_any_program(tmp_path):
+    with_tokens(b" the", b"\xc3\xa9\n", special_tokens={END: 258}).save(tmp_path / "bpe.json")
+    text = (tmp_path / "bpe.json").read_text(encoding="utf-8")
+    assert '"Ġthe": 256,\n' in text
+    content = json.loads(text)
+    assert content["format"] == "tinytorch byte-pair encoding"
+    assert content["version"] == 1
+    assert content["size"] == 259
+    assert content["special_tokens"] == {END: 258}
+    assert content["tokens"]["Ã©Ċ"] == 257
+    assert [file.name for file in tmp_path.iterdir()] == ["bpe.json"]
+
+
+def test_the_letters_of_bytes_are_those_of_gpt2():
+    assert bytes_to_letters(bytes(range(256)))[:34] == "".join(
+        [chr(0x100 + i) for i in range(33)] + ["!"]
+    )
+    assert bytes_to_letters(b" \n\t\r\x00\x7f\xa0\xad\xff") == "ĠĊĉčĀġłŃÿ"
+    assert letters_to_bytes(bytes_to_letters(bytes(range(256)))) == bytes(range(256))
+    with pytest.raises(ValueError, match="'a b' is not a token: ' ' is not one of the 256"):
+        letters_to_bytes("a b")
+
+
+def test_a_file_that_was_cut_off_anywhere_is_refused(bpe, tmp_path):
+    path = tmp_path / "bpe.json"
+    bpe.save(path)
+    whole = path.read_bytes()
+    for length in (0, 1, 10, 100, len(whole) // 2, len(whole) - 3):
+        path.write_bytes(whole[:length])
+        with pytest.raises(
+            ValueError, match=r"cannot read '.*bpe\.json' as a tokenizer: it is not"
+        ):
+            BPETokenizer.load(path)
+
+
+@pytest.mark.parametrize(
+    ("match", "old", "new"),
+    [
+        (r"it is not whole.*line 4, column 2 \(", '"size"', "size"),
+        ("not UTF-8: invalid start byte at byte 3", "{", "{\n \udcff"),
+        ("it has 'a' twice", '"b": 98', '"a": 98'),
+        ("the id of 'b' is '98', not an integer", '"b": 98', '"b": "98"'),
+        ("the id of 'b' is 98.0, not an integer", '"b": 98', '"b": 98.0'),
+        ("the id of 'b' is True, not an integer", '"b": 98', '"b": true'),
+        ("b'a' and b'b' both have the id 97", '"b": 98', '"b": 97'),
+        ("the id of b'b' must be 0 or more, got -98", '"b": 98', '"b": -98'),
+        ("it has 257 tokens and 1 special tokens, but says.*are 259", '"size": 258', '"size": 259'),
+        ("has 256 tokens and 1 special", ' "b": 98,\n', ""),
+        ("'日' is not a token: '日' is not one of the 256 letters", '"b": 98', '"日": 98'),
+        ("1 of the 256 single bytes have no id, the first is b'b'", '"b": 98', '"bb": 98'),
+        ("its version is 2, and this package reads version 1", '"version": 1', '"version": 2'),
+        ("not a tokenizer that `save` wrote", "byte-pair encoding", "bytes"),
+        ("its tokens are NoneType, not names with their ids", '"tokens"', '"words"'),
+        (
+            "special tokens are list",
+            '"special_tokens": {\n  "<s>": 257\n }',
+            '"special_tokens": []',
+        ),
+        ("read it with CharTokenizer.load", "byte-pair encoding", "characters"),
+    ],
+)
+def test_a_damaged_file_is_refused_and_says_why(match, old, new, tmp_path):
+    path = tmp_path / "bpe.json"
+    with_tokens(b"ab", special_tokens={"<s>": 257}).save(path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_bytes(text.replace(old, new, 1).encode("utf-8", "surrogateescape"))
+    with pytest.raises(ValueError, match=rf"^cannot read .*bpe\.json' as a tokenizer: .*({match})"):
+        BPETokenizer.load(path)
+
+
+@pytest.mark.parametrize(
+    ("match", "content"),
+    [
+        ("not a tokenizer", "[]"),
+        ("not a tokenizer", "null"),
+        ("not a tokenizer", '{"alphabet": "abc"}'),
+        ("nested too deeply", "[" * 100_000),
+        ("its alphabet is None", '{"format": "tinytorch characters", "version": 1}'),
+        ("not sorted", '{"format": "tinytorch characters", "version": 1, "alphabet": "ba"}'),
+        ("twice", '{"format": "tinytorch characters", "version": 1, "alphabet": "aa"}'),
+        ("is empty", '{"format": "tinytorch characters", "version": 1, "alphabet": ""}'),
+        ("surrogate", r'{"format": "tinytorch characters", "version": 1, "alphabet": "\ud800"}'),
+        ("BPETokenizer.load", '{"format": "tinytorch byte-pair encoding", "version": 1}'),
+    ],
+)
+def test_a_damaged_alphabet_is_refused_and_says_why(match, content, tmp_path):
+    (tmp_path / "c.json").write_text(content)
+    with pytest.raises(ValueError, match=rf"^cannot read .*c\.json' as a tokenizer: .*{match}"):
+        CharTokenizer.load(tmp_path / "c.json")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    path = tmp_path / "none.json"
+    for load in (BPETokenizer.load, CharTokenizer.load, BPETokenizer.from_tiktoken_file):
+        with pytest.raises(FileNotFoundError, match=r"there is no file '.*none\.json'"):
+            load(path)
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "deep" / "file.bin"
+    write_atomically(path, b"old")
+    write_atomically(path, b"new ", memoryview(b"file"))
+    assert path.read_bytes() == b"new file"
+    with pytest.raises(TypeError):
+        write_atomically(path, b"half", "not bytes")
+    assert path.read_bytes() == b"new file"
+    assert [file.name for file in path.parent.iterdir()] == ["file.bin"]
+
+
+def test_a_file_is_written_through_a_link_and_not_over_a_folder(tmp_path):
+    write_atomically(tmp_path / "real", b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+    with pytest.raises(IsADirectoryError, match="add a file name"):
+        write_atomically(tmp_path, b"x")
+    (tmp_path / "plain").touch()
+    assert (tmp_path / "real").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+# ------------------------------------------------------------------------ files of others
+
+
+def write_gpt2_files(folder, tokenizer):
+    """GPT-2's layout: the visible bytes have the first ids; the end of the text has the last."""
+    visible_first = sorted(BYTES, key=lambda byte: (ord(bytes_to_letters(byte)) >= 0x100, byte))
+    tokens = [bytes_to_letters(t) for t in [*visible_first, *list(tokenizer.ranks)[256:]]]
+    merges = [" ".join(map(bytes_to_letters, pair)) for pair in tokenizer.merges]
+    encoder, bpe = folder / "encoder.json", folder / "vocab.bpe"
+    encoder.write_text(json.dumps({t: i for i, t in enumerate([*tokens, END])}))
+    bpe.write_text("\n".join(["#version: 0.2", *merges, ""]), encoding="utf-8")
+    return encoder, bpe
+
+
+def test_the_two_files_of_gpt2_give_the_tokens_of_their_tokenizer_with_its_ids(bpe, tmp_path):
+    loaded = BPETokenizer.from_gpt2_files(*write_gpt2_files(tmp_path, bpe))
+    assert loaded.merges == bpe.merges
+    assert loaded.special_tokens == {END: 699}
+    assert loaded.encode("!") == [0]  # GPT-2 counts from the first visible character
+    assert loaded.encode(" ") == [220]  # as in the published encoder.json
+    assert loaded.encode("\n") == [198]
+    text = book_prose()[:5000] + "".join(NASTY)
+    assert loaded.pieces(text) == bpe.pieces(text)
+    assert loaded.decode(loaded.encode(text)) == text
+
+
+def test_the_ids_of_the_first_file_are_kept_even_if_they_leave_some_out(tmp_path):
+    encoder, merges = write_gpt2_files(tmp_path, with_tokens(b"ab", b"abc"))
+    ids = json.loads(encoder.read_text()) | {"ab": 1000, "abc": 2000, "<|pad|>": 3000}
+    encoder.write_text(json.dumps(ids))
+    loaded = BPETokenizer.from_gpt2_files(encoder, merges)
+    assert loaded.encode("abcab<|pad|>", allowed_special="all") == [2000, 1000, 3000]
+    assert loaded.special_tokens == {END: 258, "<|pad|>": 3000}
+
+
+@pytest.mark.parametrize(
+    ("match", "file", "old", "new"),
+    [
+        ("encoder.json'.*no merge in .*vocab.bpe makes its token 'abc'", 1, "ab c\n", ""),
+        ("vocab.bpe'.*a merge makes 'abc', which .*encoder.json does not", 0, ', "abc": 257', ""),
+        ("vocab.bpe'.*a merge makes 'bc', which .*encoder.json does", 1, "a b\nab c", "b c\na bc"),
+        ("line 3 joins 'ab', which no line above it makes", 1, "a b\nab c", "b c\nab c"),
+        ("line 3 is 'abc', not two tokens with a space", 1, "ab c", "abc"),
+        ("line 2 is 'a  b', not two tokens", 1, "a b", "a  b"),
+        ("it is not whole: as JSON", 0, '"a": 64', '"a" 64'),
+        ("the id of 'abc' is None", 0, '"abc": 257', '"abc": null'),
+        ("both have the id 256", 0, '"<|endoftext|>": 258', '"<|endoftext|>": 256'),
+        ("1 of the 256 single bytes have no id, the first is b'z'", 0, '"z": 89, ', ""),
+        ("its tokens are list", 0, "", "[]"),
+        ("it is not UTF-8", 1, "a b", "a \udcff"),
+    ],
+)
+def test_two_files_that_do_not_belong_together_are_refused(match, file, old, new, tmp_path):
+    paths = write_gpt2_files(tmp_path, with_tokens(b"ab", b"abc"))
+    text = paths[file].read_text(encoding="utf-8")
+    assert old in text
+    changed = text.replace(old, new, 1) if old else new
+    paths[file].write_bytes(changed.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ValueError, match=f"^cannot read '.*{match}"):
+        BPETokenizer.from_gpt2_files(*paths)
+
+
+def test_merges_in_another_order_than_the_ids_are_refused(tmp_path):
+    encoder, merges = write_gpt2_files(tmp_path, with_tokens(b"ab", b"cd"))
+    merges.write_text("#version: 0.2\nc d\na b\n")
+    with pytest.raises(ValueError, match=r"'ab' has the id 256 in .*merge before it the id 257"):
+        BPETokenizer.from_gpt2_files(encoder, merges)
+
+
+def test_merges_with_windows_line_ends_and_without_a_version_are_read(tmp_path):
+    encoder, merges = write_gpt2_files(tmp_path, with_tokens(b"ab", b"abc"))
+    merges.write_bytes(b"a b\r\nab c\r\n")
+    assert BPETokenizer.from_gpt2_files(encoder, merges).pieces("abc") == [b"abc"]
+
+
+def tiktoken_lines(ranks):
+    return "".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in ranks.items())
+
+
+def test_a_file_of_tiktoken_gives_its_ranks_back(bpe, tmp_path):
+    path = tmp_path / "small.tiktoken"
+    path.write_text(tiktoken_lines(bpe.ranks))
+    loaded = BPETokenizer.from_tiktoken_file(path, {END: 1000})
+    assert loaded.ranks == bpe.ranks
+    assert loaded.vocab_size == 1001
+    assert loaded.encode(f"duck{END}", allowed_special="all") == [*bpe.encode("duck"), 1000]
+    assert BPETokenizer.from_tiktoken_file(path).special_tokens == {}
+
+
+@pytest.mark.parametrize(
+    ("match", "line"),
+    [
+        ("line 257 is 'YWI=', not a token in base64 and its id", "YWI="),
+        ("line 257 is 'YWI= x', not a token", "YWI= x"),
+        ("line 257 is 'Y!WI= 256', not a token", "Y!WI= 256"),
+        ("line 257 is 'YWI 256', not a token", "YWI 256"),
+        ("line 257 has the token b'a' for a second time", "YQ== 256"),
+        ("b'a' and b'ab' both have the id 97", "YWI= 97"),
+    ],
+)
+def test_a_damaged_file_of_tiktoken_is_refused_with_the_line(match, line, tmp_path):
+    path = tmp_path / "small.tiktoken"
+    path.write_text(tiktoken_lines(BYTES) + line + "\n")
+    with pytest.raises(ValueError, match=rf"^cannot read '.*small.tiktoken'.*{re.escape(match)}"):
+        BPETokenizer.from_tiktoken_file(path)
