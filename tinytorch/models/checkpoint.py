@@ -1,0 +1,438 @@
+"""Weights on disk: the safetensors format, read and written with NumPy alone.
+
+A file is a length, a table of contents and the numbers, nothing else (Hugging Face, "Safetensors:
+format"): 8 bytes that say how long the header is, least significant first; the header, a JSON
+object that gives each tensor's dtype, shape and place; then the bytes of all tensors, end to end.
+Reading it runs nothing, unlike a pickle, which is a program. A file that does not add up is refused
+before any memory is set aside for its tensors.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+import os
+import reprlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinytorch.core.files import write_atomically
+from tinytorch.core.layers import Module
+
+__all__ = ["load_safetensors", "load_weights", "save_safetensors", "save_weights"]
+
+_HEADER_LIMIT = 100_000_000  # bytes, the limit of the format
+_METADATA = "__metadata__"
+_MOST_AXES = 64  # of a NumPy array
+_FIELDS = ("dtype", "shape", "data_offsets")
+
+# Name in the file: type in the file. In the order of the format, of growing alignment: a file holds
+# the last kind first, so that every tensor begins at a multiple of the size of its numbers.
+_DTYPES = {
+    "BOOL": "|b1",
+    "U8": "|u1",
+    "I8": "|i1",
+    "I16": "<i2",
+    "U16": "<u2",
+    "F16": "<f2",
+    "BF16": "<u2",  # the upper half of a float32, which NumPy does not know: widened on reading
+    "I32": "<i4",
+    "U32": "<u4",
+    "F32": "<f4",
+    "F64": "<f8",
+    "I64": "<i8",
+    "U64": "<u8",
+}
+_WRITTEN = {kind[1:]: name for name, kind in _DTYPES.items() if name != "BF16"}
+_RANK = {name: rank for rank, name in enumerate(_DTYPES)}
+
+# How other files begin, for those who took the wrong one.
+_OTHER_FILES = {
+    b"PK\x03\x04": "it is a zip file, such as torch.save and numpy.savez write",
+    b"\x80\x02": "it is a pickle, such as older versions of torch.save wrote",
+    b"\x80\x03": "it is a pickle",
+    b"\x80\x04": "it is a pickle",
+    b"\x80\x05": "it is a pickle",
+    b"\x93NUMPY": "it is a .npy file: numpy.load reads it",
+    b"GGUF": "it is a GGUF file",
+    b"version ": "it is the pointer of Git LFS to a file that was not fetched: run `git lfs pull`",
+}
+_NEVER = (
+    "; a pickle is a program, so it is never loaded here: open it where you trust it, and save the "
+    "tensors as safetensors"
+)
+
+
+# ------------------------------------------------------------------------------------ tensors
+
+
+def save_safetensors(
+    path: str | os.PathLike[str],
+    tensors: dict[str, np.ndarray],
+    metadata: dict[str, str] | None = None,
+) -> None:
+    """Write named arrays to one file, whole or not at all.
+
+    The same arrays give the same bytes: the tensors are sorted by dtype, then by name. A transposed
+    or big-endian array is written in the format's order (C, little-endian), by way of a copy of
+    that array; the others are written from where they are.
+
+    Args:
+        path: the file; an old one is replaced only when the new one is complete.
+        tensors: arrays of booleans, integers or floats of 16, 32 or 64 bits, of any shape.
+        metadata: texts to keep beside them, such as the model's sizes.
+
+    Raises:
+        TypeError: a name is not a string, a tensor not an array, the metadata not texts.
+        ValueError: a dtype or a name that the format does not have; nothing is written.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.safetensors"
+        >>> save_safetensors(path, {"w": np.float32([1, 2])}, {"step": "10"})
+        >>> path.read_bytes()[8:96].decode()
+        '{"__metadata__":{"step":"10"},"w":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}     '
+        >>> path.read_bytes()[96:].hex(" ", 4)
+        '0000803f 00000040'
+    """
+    names = {name: _name_of_dtype(name, array) for name, array in tensors.items()}
+    ordered = sorted(names, key=lambda name: (-_RANK[names[name]], name))
+    header: dict[str, Any] = {}
+    if metadata is not None:
+        header[_METADATA] = dict(sorted(_checked_metadata(metadata, TypeError).items()))
+    end = 0
+    for name in ordered:
+        array, begin = tensors[name], end
+        end += array.nbytes
+        values = (names[name], list(array.shape), [begin, end])
+        header[name] = dict(zip(_FIELDS, values, strict=True))
+    write_atomically(path, *_chunks(_encoded(header), (tensors[name] for name in ordered)))
+
+
+def load_safetensors(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Read all arrays of a file, and its metadata.
+
+    The whole header is checked first. Stricter than the reference implementation: a name that
+    comes twice, a header that does not begin with ``{``, metadata of null, an entry with other
+    fields than dtype, shape and data_offsets, booleans other than 0 and 1, and shapes that NumPy
+    cannot hold are errors.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The arrays by name, in the order of the file, and the metadata (empty if there is none). The
+        arrays are ordinary ones: writable, their own, in the machine's byte order. BF16 becomes
+        float32, exactly.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is not a safetensors file, is damaged, has a dtype that NumPy does not, or
+            does not fit into memory. The message names the file and the tensor.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.safetensors"
+        >>> save_safetensors(path, {"w": np.float32([1, 2])}, {"step": "10"})
+        >>> load_safetensors(path)
+        ({'w': array([1., 2.], dtype=float32)}, {'step': '10'})
+        >>> _ = path.write_bytes(path.read_bytes()[:-1])
+        >>> load_safetensors(path)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        ValueError: ...one.safetensors: tensor 'w' ends at byte 8 of the numbers, but there are 7
+    """
+    file_name = os.fspath(path)
+    if not os.path.exists(file_name):
+        raise FileNotFoundError(f"there is no file {file_name!r} (looked from {str(Path.cwd())!r})")
+    if not os.path.isfile(file_name):
+        raise ValueError(f"{file_name!r} is a folder or a device; pass the path of one file")
+    with open(file_name, "rb") as file:
+        try:
+            header, space = _read_header(file)
+            metadata = _checked_metadata(header.pop(_METADATA, {}), ValueError)
+            entries = [_checked_entry(name, header[name], space) for name in header]
+            in_order = _checked_layout(entries, space)
+            return {entry.name: _read_tensor(file, entry) for entry in in_order}, metadata
+        except MemoryError:
+            raise ValueError(f"{file_name}: it does not fit into memory") from None
+        except ValueError as error:
+            raise ValueError(f"{file_name}: {error}") from None
+
+
+# ------------------------------------------------------------------------------------ weights
+
+
+def save_weights(
+    path: str | os.PathLike[str], model: Module, metadata: dict[str, str] | None = None
+) -> None:
+    """Write the parameters of a model, each under its name in `model.named_parameters()`.
+
+    Args:
+        path: the file; an old one is replaced only when the new one is complete.
+        model: any `Module`; a shared parameter is written once.
+        metadata: texts to keep beside the weights, such as the model's sizes.
+
+    Raises:
+        TypeError: the metadata are not texts.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from tinytorch import Linear
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "linear.safetensors"
+        >>> save_weights(path, Linear(3, 2, rng=0))
+        >>> sorted(load_safetensors(path)[0])
+        ['bias', 'weight']
+    """
+    save_safetensors(path, {name: p.data for name, p in model.named_parameters()}, metadata)
+
+
+def load_weights(path: str | os.PathLike[str], model: Module) -> dict[str, str]:
+    """Copy the weights of a file into the parameters of the same names, all or none.
+
+    Args:
+        path: the file.
+        model: a model with exactly the file's names and shapes; it keeps its own dtype.
+
+    Returns:
+        The metadata of the file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged, or names or shapes differ, all of which are listed, or a
+            tensor holds no floats; the model is unchanged.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> from tinytorch import Linear
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "linear.safetensors"
+        >>> save_weights(path, Linear(3, 2, rng=0), {"made by": "seed 0"})
+        >>> other = Linear(3, 2, rng=1)
+        >>> load_weights(path, other)
+        {'made by': 'seed 0'}
+        >>> bool((other.weight.data == Linear(3, 2, rng=0).weight.data).all())
+        True
+    """
+    tensors, metadata = load_safetensors(path)
+    try:
+        for name, _ in model.named_parameters():
+            if name in tensors and tensors[name].dtype.kind != "f":
+                raise ValueError(f"weights are floats, but {name} is of {tensors[name].dtype}")
+        model.load_state_dict(tensors)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from None
+    return metadata
+
+
+# ------------------------------------------------------------------------------------ writing
+
+
+def _name_of_dtype(name: Any, array: Any) -> str:
+    """The format's name for the dtype of an array, if both names are allowed."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a tensor is a string, got {name!r}")
+    _check_text(name, "the name of a tensor")
+    if name == _METADATA:
+        raise ValueError(f"{_METADATA!r} names the metadata; give the tensor another name")
+    if not isinstance(array, np.ndarray):
+        raise TypeError(
+            f"tensor {name!r} must be a NumPy array (of a Tensor, its .data), "
+            f"got {type(array).__name__}"
+        )
+    try:
+        return _WRITTEN[array.dtype.str[1:]]
+    except KeyError:
+        allowed = ", ".join(np.dtype(kind).name for kind in _WRITTEN)
+        raise ValueError(
+            f"tensor {name!r} is of {array.dtype}; the format has {allowed}: convert it (.astype)"
+        ) from None
+
+
+def _encoded(header: dict[str, Any]) -> bytes:
+    """The length and the header, filled with spaces to a multiple of 8 bytes."""
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    text += b" " * (-len(text) % 8)
+    if len(text) > _HEADER_LIMIT:
+        raise ValueError(f"the header has {len(text)} bytes; the format allows {_HEADER_LIMIT}")
+    return len(text).to_bytes(8, "little") + text
+
+
+def _chunks(start: bytes, arrays: Iterable[np.ndarray]) -> Iterator[bytes | memoryview]:
+    """The file piece by piece; an array that lies in memory as in the file is not copied."""
+    yield start
+    for array in arrays:
+        yield np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C").data
+
+
+# ------------------------------------------------------------------------------------ reading
+
+
+class _Entry(NamedTuple):
+    """One line of the table of contents."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
+    """The JSON object at the beginning, and how many bytes follow it."""
+    size = os.fstat(file.fileno()).st_size
+    start = file.read(9)
+    if len(start) < 9:
+        raise ValueError(f"it has {size} bytes; a safetensors file has at least 10")
+    length = int.from_bytes(start[:8], "little")
+    if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
+        raise ValueError(
+            f"its first 8 bytes announce a header of {length} bytes; allowed are 2 to "
+            f"{_HEADER_LIMIT}, and {size - 8} follow{_other_file(start)}"
+        )
+    if start[8:] != b"{":
+        raise ValueError(f"its header begins with {start[8:]!r}, not b'{{'{_other_file(start)}")
+    content = b"{" + file.read(length - 1)
+    try:
+        header = json.loads(
+            content.decode("utf-8"),
+            object_pairs_hook=_without_repetition,
+            parse_int=_whole_number,
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"its header is not UTF-8 at byte {error.start}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"its header is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("its header is nested too deeply") from None
+    return header, size - 8 - length
+
+
+def _other_file(start: bytes) -> str:
+    """What a file is instead, as far as its first bytes tell."""
+    for begin, what in _OTHER_FILES.items():
+        if start.startswith(begin) and start[8:] != b"{":
+            return f": {what}" + (_NEVER if begin[0] in b"P\x80" else "")
+    return ""
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose names are different; which of two was meant, nobody can know."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = sorted(name for name, _ in pairs)
+        twice = next(a for a, b in itertools.pairwise(names) if a == b)
+        raise ValueError(f"its header has the name {_short(twice)} twice")
+    return result
+
+
+def _whole_number(digits: str) -> int | float:
+    """An integer if it has no sign and could be a size; a float, refused later, if not."""
+    return int(digits) if digits[0] != "-" and len(digits) <= 20 else float(digits)
+
+
+def _checked_metadata(metadata: Any, error: type[Exception]) -> dict[str, str]:
+    """The metadata if they map texts to texts, else the given error."""
+    if not isinstance(metadata, dict):
+        raise error(f"the metadata map strings to strings, got {_short(metadata)}")
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise error(f"the metadata map strings to strings, got {_short({key: value})}")
+        _check_text(key, "a name in the metadata")
+        _check_text(value, f"the metadata's {_short(key)}")
+    return metadata
+
+
+def _check_text(text: str, what: str) -> None:
+    """Raise unless UTF-8 has bytes for every character: it has none for half a surrogate pair."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{what} has no UTF-8 at character {error.start}: {_short(text)}"
+        ) from None
+
+
+def _checked_entry(name: str, entry: Any, space: int) -> _Entry:
+    """One tensor's line of the header, if dtype, shape and place agree."""
+    _check_text(name, "the name of a tensor")
+    tensor = f"tensor {_short(name)}"
+    if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
+        raise ValueError(f"{tensor} must have {', '.join(_FIELDS)}, no others; got {_short(entry)}")
+    dtype, shape, offsets = (entry[field] for field in _FIELDS)
+    if not isinstance(dtype, str) or dtype not in _DTYPES:
+        raise ValueError(f"{tensor} is of dtype {_short(dtype)}; known are {', '.join(_DTYPES)}")
+    if not _are_numbers(shape) or len(shape) > _MOST_AXES:
+        raise ValueError(
+            f"{tensor} must have a shape of at most {_MOST_AXES} lengths, got {_short(shape)}"
+        )
+    if not _are_numbers(offsets) or len(offsets) != 2:
+        raise ValueError(f"{tensor} must have two offsets, got {_short(offsets)}")
+    (begin, end), itemsize = offsets, np.dtype(_DTYPES[dtype]).itemsize
+    if begin > end:
+        raise ValueError(f"{tensor} begins at byte {begin}, after its end at {end}")
+    if end > space:
+        raise ValueError(f"{tensor} ends at byte {end} of the numbers, but there are {space}")
+    if math.prod(shape) * itemsize != end - begin:
+        raise ValueError(
+            f"{tensor} of {dtype} and shape {_short(shape)} takes {math.prod(shape) * itemsize} "
+            f"bytes, but its offsets {begin} to {end} hold {end - begin}"
+        )
+    if math.prod(n or 1 for n in shape) >= 2**60:  # NumPy counts so, with room for 8 bytes each
+        raise ValueError(f"{tensor} is empty, but its shape {_short(shape)} is out of all bounds")
+    return _Entry(name, dtype, tuple(shape), begin, end)
+
+
+def _are_numbers(values: Any) -> bool:
+    """Whether this is a list of integers, of which True is not one."""
+    return isinstance(values, list) and all(type(value) is int for value in values)
+
+
+def _checked_layout(entries: list[_Entry], space: int) -> list[_Entry]:
+    """The entries in the order of their bytes, if they cover all of them exactly once."""
+    in_order = sorted(entries, key=lambda entry: (entry.begin, entry.end))
+    end, before = 0, "the header"
+    for entry in in_order:
+        if entry.begin < end:
+            raise ValueError(f"tensors {before} and {_short(entry.name)} overlap at {entry.begin}")
+        if entry.begin > end:
+            raise ValueError(
+                f"bytes {end} to {entry.begin} of the numbers belong to no tensor; they lie "
+                f"between {before} and {_short(entry.name)}"
+            )
+        end, before = entry.end, _short(entry.name)
+    if end != space:
+        raise ValueError(f"{space - end} bytes after the last tensor belong to none")
+    return in_order
+
+
+def _read_tensor(file: io.BufferedReader, entry: _Entry) -> np.ndarray:
+    """The array at the file's present position."""
+    array = np.empty(entry.shape, _DTYPES[entry.dtype])
+    content = array.reshape(-1).view(np.uint8)  # (bytes,), the same memory
+    if file.readinto(content.data) != content.size:
+        raise ValueError(f"tensor {_short(entry.name)} is cut off: the file is changing")
+    if entry.dtype == "BOOL" and content.max(initial=0) > 1:
+        raise ValueError(
+            f"tensor {_short(entry.name)} is of BOOL, whose bytes are 0 or 1, got {content.max()}"
+        )
+    if entry.dtype == "BF16":
+        wide = np.empty(entry.shape, np.float32)
+        np.left_shift(array, 16, out=wide.view(np.uint32), dtype=np.uint32)
+        return wide
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = 80
+
+
+def _short(value: Any) -> str:
+    """The value as Python writes it, cut in the middle if it is long."""
+    return _REPR.repr(value)
