@@ -245,11 +245,12 @@ def mse_inputs(draw):
 
 @st.composite
 def rotary_inputs(draw):
-    """Vectors of even length and tables for at least as many positions."""
+    """Vectors of even length, where they begin, and tables for at least as many positions."""
     lead, pairs = draw(rows_of())
-    seq = draw(st.integers(1, 3))
-    cos, sin = embeddings.create_rotary_embeddings(seq + draw(st.integers(0, 2)), 2 * pairs)
-    return (numbers((*lead, seq, 2 * pairs), draw(seeds)), cos, sin), {}
+    seq, start = draw(st.integers(1, 3)), draw(st.integers(0, 2))
+    length = start + seq + draw(st.integers(0, 2))
+    cos, sin = embeddings.create_rotary_embeddings(length, 2 * pairs)
+    return (numbers((*lead, seq, 2 * pairs), draw(seeds)), cos, sin), {"start": start}
 
 
 @st.composite
@@ -302,8 +303,8 @@ def cross_entropy(logits, targets):
     return np.mean([-np.log(row[t]) for row, t in zip(flat, targets.reshape(-1), strict=True)])
 
 
-def rotary(x, cos, sin):
-    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * (cos + 1j * sin)[: x.shape[-2]]
+def rotary(x, cos, sin, start):
+    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * (cos + 1j * sin)[start:][: x.shape[-2]]
     return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
 
 

@@ -149,6 +149,18 @@ def test_causal_mask_of_three():
     assert causal_mask(3).dtype == np.float32
 
 
+@pytest.mark.parametrize("past", [0, 1, 4])
+@pytest.mark.parametrize("new", [1, 2, 5])
+def test_causal_mask_of_new_tokens_is_the_end_of_that_of_the_whole_text(new, past):
+    mask = causal_mask(new, past)
+    assert mask.shape == (new, past + new) and mask.dtype == np.float32
+    np.testing.assert_array_equal(mask, causal_mask(past + new)[past:])
+
+
+def test_causal_mask_of_two_after_one():
+    assert causal_mask(2, past=1).tolist() == [[0, 0, BLOCKED], [0, 0, 0]]
+
+
 def test_zero_keeps_and_minus_infinity_blocks():
     q, k, v = np.ones((1, 2)), np.ones((3, 2)), np.array([[3.0], [6.0], [100.0]])
     assert functional.attention(q, k, v, mask=[0.0, 0.0, BLOCKED]).item() == 4.5
@@ -425,6 +437,51 @@ def test_bias_is_used_without_a_mask_too():
     assert np.abs(layer(x).data - random_layer(8, 2)(x).data).max() > 1e-4
 
 
+class Kept:
+    """The least that a layer needs of a cache."""
+
+    def __init__(self):
+        self.stored, self.length = [], 0
+
+    def extend(self, k, v):
+        self.stored.append((np.asarray(k), np.asarray(v)))
+        self.length += k.shape[2]
+        return tuple(np.concatenate(parts, axis=2) for parts in zip(*self.stored, strict=True))
+
+
+def rotary_from(embed_dim=8, num_heads=2):
+    cos, sin = create_rotary_embeddings(64, embed_dim // num_heads)
+    turn = lambda x, start=0: apply_rotary(x, cos, sin, start=start)  # noqa: E731
+    return random_layer(embed_dim, num_heads, turn=turn)
+
+
+@pytest.mark.parametrize("make", [rotary_from, alibi_layer, lambda: random_layer(8, 2)])
+@pytest.mark.parametrize("pieces", [[5], [1, 1, 1, 1, 1], [2, 3], [3, 1, 1]])
+def test_text_read_in_pieces_with_a_cache_gives_the_same(make, pieces):
+    layer, x, cache, found = make(), exact(2, 5, 8), Kept(), []
+    for n in pieces:
+        past = cache.length
+        found.append(layer(x[:, past : past + n], mask=causal_mask(n, past), cache=cache).data)
+    whole = layer(x, mask=causal_mask(5)).data
+    np.testing.assert_allclose(np.concatenate(found, axis=1), whole, rtol=1e-12, atol=1e-13)
+
+
+def test_cache_with_a_key_or_a_value_is_refused():
+    layer, x = random_layer(8, 2), np.ones((1, 2, 8))
+    for other in ({"key": x}, {"value": x}):
+        assert message(ValueError, lambda other=other: layer(x, cache=Kept(), **other)) == (
+            "MultiHeadAttention: a cache is for self-attention; pass no key and no value"
+        )
+
+
+def test_cached_text_longer_than_the_bias_is_refused():
+    layer, cache = alibi_layer(length=5), Kept()
+    layer(np.ones((1, 4, 8)), cache=cache)
+    assert message(ValueError, lambda: layer(np.ones((1, 2, 8)), cache=cache)) == (
+        "MultiHeadAttention: 6 positions exceed the bias, which is (2, 5, 5); make it longer"
+    )
+
+
 @pytest.mark.parametrize("make", [rotary_layer, alibi_layer])
 def test_gradients_with_relative_positions(make):
     layer = make(4, 2)
@@ -502,6 +559,7 @@ def test_heads_that_do_not_divide_the_length_are_refused():
 
 def test_sizes_that_are_no_sizes_are_refused():
     assert message(ValueError, lambda: causal_mask(0)) == "seq_len must be at least 1, got 0"
+    assert message(ValueError, lambda: causal_mask(2, -1)) == "past must be >= 0, got -1"
     assert message(ValueError, lambda: MultiHeadAttention(4, 0)) == (
         "num_heads must be at least 1, got 0"
     )

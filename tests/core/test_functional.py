@@ -78,8 +78,8 @@ def mse(prediction, target):
     return ((prediction - target) ** 2).mean()
 
 
-def apply_rotary(x, cos, sin):
-    cos, sin = cos.data[: x.shape[-2]], sin.data[: x.shape[-2]]
+def apply_rotary(x, cos, sin, start):
+    cos, sin = (table.data[start : start + x.shape[-2]] for table in (cos, sin))
     even, odd = x[..., 0::2], x[..., 1::2]
     turned = ops.stack(even * cos - odd * sin, even * sin + odd * cos, axis=-1)
     return turned.reshape(*x.shape)

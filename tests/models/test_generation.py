@@ -1,13 +1,26 @@
-"""Writing: greedy and drawn, each row by itself, through a window, with dropout switched off."""
+"""Writing: greedy and drawn, cached and not, through a window, to a stop, token by token."""
+
+import inspect
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from own_parts import MINE, MyAttention
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import Tensor, manual_seed
-from tinytorch.models.generation import choose, generate
+from tinytorch import (
+    GPT,
+    MultiHeadAttention,
+    PositionalEncoding,
+    Tensor,
+    TransformerBlock,
+    causal_mask,
+    manual_seed,
+)
+from tinytorch.models import generation
+from tinytorch.models.generation import generate, stream
+from tinytorch.models.sampling import choose, next_token_probs
 
 PROMPTS = np.array([[3, 1, 4], [1, 5, 9], [2, 6, 5]])
 
@@ -20,7 +33,7 @@ def model():
 class Recorder:
     """A model that always finds the same logits, and notes what it was shown."""
 
-    max_seq_len, training = 4, False
+    max_seq_len = 4
 
     def __init__(self, logits):
         self.logits, self.shown = np.asarray(logits, dtype=float), []
@@ -29,8 +42,14 @@ class Recorder:
         self.shown.append(np.array(ids))
         return Tensor(np.broadcast_to(self.logits, (*ids.shape, self.logits.size)))
 
-    def eval(self):
-        return self
+
+class Counter:
+    """A model that is sure that the next token is the last one plus 1, modulo 10."""
+
+    max_seq_len = 8
+
+    def __call__(self, ids):
+        return Tensor(np.eye(10)[(np.asarray(ids) + 1) % 10])
 
 
 # Choosing ----------------------------------------------------------------------------------------
@@ -69,46 +88,28 @@ def test_equal_prompts_of_a_batch_are_continued_differently(model):
     assert len({tuple(row) for row in text.tolist()}) == 4
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-def test_tokens_are_drawn_with_the_probabilities_of_the_softmax(temperature):
-    logits = np.array([2.0, 0.0, -1.0, -np.inf])
-    rng, n = np.random.default_rng(0), 4000
-    drawn = np.bincount([choose(logits, temperature, rng) for _ in range(n)], minlength=4)
-    p = np.exp(logits / temperature) / np.exp(logits / temperature).sum()
-    # four standard deviations of a share of n draws; what has probability 0 never comes
-    assert (np.abs(drawn / n - p) <= 4 * np.sqrt(p * (1 - p) / n)).all()
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 0.7}, {"top_k": 3}, {"top_p": 0.6}, {"top_k": 4, "top_p": 0.8}]
+)
+def test_tokens_are_chosen_from_the_documented_probabilities_by_a_stream_for_each_row(
+    model, options
+):
+    text = model.generate(PROMPTS, 8, rng=3, **options).data
+    for row, own in enumerate(np.random.default_rng(3).spawn(3)):
+        for end in range(3, 11):
+            logits = model(text[row, :end]).data[-1]
+            assert text[row, end] == choose(next_token_probs(logits, **options), own)
 
 
-def test_low_temperature_is_nearly_greedy_and_high_nearly_even():
-    logits, rng = np.array([0.0, 1.0, 0.5]), np.random.default_rng(0)
-    assert {choose(logits, 0.01, rng) for _ in range(200)} == {1}
-    drawn = np.bincount([choose(logits, 1000.0, rng) for _ in range(3000)])
-    np.testing.assert_allclose(drawn / 3000, 1 / 3, atol=0.04)
-
-
-def test_large_logits_do_not_overflow():
-    assert (
-        choose(np.array([1e30, -1e30, 0.0], dtype=np.float32), 1e-3, np.random.default_rng(0)) == 0
-    )
-
-
-@given(seed=st.integers(0, 10_000), size=st.integers(1, 6))
-def test_forbidden_token_is_never_chosen(seed, size):
-    rng = np.random.default_rng(seed)
-    logits = np.concatenate([rng.normal(size=size), np.full(size, -np.inf)])
-    assert choose(rng.permuted(logits), 0.0, rng) >= 0
-    order = rng.permutation(2 * size)
-    for temperature in (0.0, 0.3, 1.0):
-        assert np.isfinite(logits[order][choose(logits[order], temperature, rng)])
-
-
-@pytest.mark.parametrize(("drawn", "expected"), [(0.0, 1), (0.49, 1), (0.51, 3), (1 - 2**-53, 3)])
-def test_ends_of_the_range_choose_tokens_that_are_allowed(drawn, expected):
-    class Fixed:
-        def random(self):
-            return drawn
-
-    assert choose(np.array([-np.inf, 0.0, -np.inf, 0.0, -np.inf]), 1.0, Fixed()) == expected
+def test_filters_are_passed_on():
+    logits = np.log([0.1, 0.4, 0.3, 0.2])
+    found = {
+        name: set(generate(Recorder(logits), [[0]] * 50, 1, rng=0, **options).data[:, 1].tolist())
+        for name, options in {
+            "all": {}, "k": {"top_k": 2}, "p": {"top_p": 0.8}, "t": {"temperature": 0.01}
+        }.items()
+    }  # fmt: skip
+    assert found == {"all": {0, 1, 2, 3}, "k": {1, 2}, "p": {1, 2, 3}, "t": {1}}
 
 
 # Rows --------------------------------------------------------------------------------------------
@@ -171,33 +172,405 @@ def test_prompt_is_not_changed(model):
     np.testing.assert_array_equal(prompt, PROMPTS)
 
 
-def test_long_text_is_read_through_a_window_over_its_end():
+# The window --------------------------------------------------------------------------------------
+
+
+def test_window_moves_on_by_half_when_the_text_outgrows_it():
     recorder = Recorder([0.0, 1.0, 0.0])
-    text = generate(recorder, [[0, 1, 2, 0, 2, 2]], 3, temperature=0)
-    assert text.data.tolist() == [[0, 1, 2, 0, 2, 2, 1, 1, 1]]
+    text = generate(recorder, [[0, 1, 2, 0, 2]], 6, temperature=0)
+    assert text.data.tolist() == [[0, 1, 2, 0, 2, 1, 1, 1, 1, 1, 1]]
     assert [shown.tolist() for shown in recorder.shown] == [
-        [[2, 0, 2, 2]],
-        [[0, 2, 2, 1]],
-        [[2, 2, 1, 1]],
+        [[2, 0, 2]],  # 5 tokens do not fit into 4: the first 2 go
+        [[2, 0, 2, 1]],
+        [[2, 1, 1]],  # nor do 7 - 2
+        [[2, 1, 1, 1]],
+        [[1, 1, 1]],
+        [[1, 1, 1, 1]],
     ]
 
 
+def test_long_prompt_is_read_from_the_first_start_at_which_it_fits():
+    recorder = Recorder([0.0, 1.0])
+    generate(recorder, [list(range(9))], 1, temperature=0)
+    assert recorder.shown[0].tolist() == [[6, 7, 8]]  # 9 - 2 - 2 - 2
+
+
+def test_window_of_one_token_moves_on_by_one():
+    recorder = Recorder([0.0, 1.0])
+    recorder.max_seq_len = 1
+    generate(recorder, [[0, 0, 0]], 3, temperature=0)
+    assert [shown.tolist() for shown in recorder.shown] == [[[0]], [[1]], [[1]]]
+
+
 @pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary", "alibi", None])
-def test_text_may_grow_beyond_max_seq_len(kind):
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_every_token_is_that_of_its_window(kind, use_cache):
     model = stirred(tiny_gpt(max_seq_len=6, pos_encoding=kind))
-    text = model.generate(PROMPTS, 10, temperature=0).data
-    assert text.shape == (3, 13)
-    best = model(text[:, 6:12]).data[:, -1].argmax(axis=-1)
-    np.testing.assert_array_equal(text[:, 12], best)
-    long_prompt = model.generate(text, 1, temperature=0).data
-    np.testing.assert_array_equal(long_prompt[:, :13], text)
+    text = model.generate(PROMPTS, 12, temperature=0, use_cache=use_cache).data
+    starts = {n: max(0, -(-(n - 6) // 3)) * 3 for n in range(3, 15)}  # 0 up to 6, then 3, 6, 9
+    assert [starts[n] for n in (6, 7, 9, 10)] == [0, 3, 3, 6]
+    for n, start in starts.items():
+        best = model(text[:, start:n]).data[:, -1].argmax(axis=-1)
+        np.testing.assert_array_equal(text[:, n], best)
+
+
+@pytest.mark.parametrize(("prompt", "new"), [(8, 2), (9, 1), (20, 1), (3, 7)])
+def test_text_that_might_not_fit_can_be_refused(prompt, new):
+    recorder = Counter()
+    said = message(ValueError, lambda: generate(recorder, [[0] * prompt], new, overflow="error"))
+    assert said == (
+        f"generate: {new} tokens after a prompt of {prompt} exceed max_seq_len 8; ask for at most "
+        f"{max(0, 9 - prompt)}, crop the prompt, or pass overflow='slide'"
+    )
+    with pytest.raises(ValueError):  # also if a stop token might come first
+        generate(Counter(), [[0] * prompt], new, overflow="error", stop_tokens=[1])
+    with pytest.raises(ValueError):  # at once, before it is asked for a token
+        stream(Counter(), [[0] * prompt], new, overflow="error")
+
+
+@pytest.mark.parametrize(("prompt", "new"), [(8, 1), (3, 6), (20, 0)])
+def test_text_that_fits_is_the_same_whatever_overflow_says(prompt, new):
+    same = [
+        generate(Counter(), [[0] * prompt], new, temperature=0, overflow=overflow).data.tolist()
+        for overflow in ("error", "slide")
+    ]
+    assert same == [[[0] * prompt + list(range(1, new + 1))]] * 2
+
+
+# With and without a cache ------------------------------------------------------------------------
+
+POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
+WINDOW = 6
+
+
+def texts_of(model, prompt, new, **options):
+    """The same text, without a cache and with one filled in pieces of 1, 3 and all."""
+    return [
+        model.generate(prompt, new, use_cache=False, **options).data,
+        *(model.generate(prompt, new, prefill_chunk=n, **options).data for n in (1, 3, 256)),
+    ]
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_cached_tokens_are_the_uncached_ones(kind, tied, pre_norm):
+    options = {"pos_encoding": kind, "tie_weights": tied, "pre_norm": pre_norm}
+    model = stirred(tiny_gpt(max_seq_len=WINDOW, **options))
+    choices = ({"temperature": 0}, {"rng": 1}, {"rng": 2, "top_k": 5, "top_p": 0.9})
+    for length in range(1, WINDOW + 4):
+        batch, choice = (1, 3)[length % 2], choices[length % 3]
+        prompt = np.random.default_rng(length).integers(0, 11, size=(batch, length))
+        plain, *cached = texts_of(model, prompt, 9, **choice)
+        for text in cached:
+            np.testing.assert_array_equal(text, plain)
+
+
+@given(
+    window=st.integers(1, 9),
+    prompt=st.lists(st.integers(0, 10), min_size=1, max_size=20),
+    new=st.integers(0, 20),
+    chunk=st.integers(1, 10),
+    kind=st.sampled_from(POSITIONS),
+)
+def test_cached_tokens_are_the_uncached_ones_for_any_window(window, prompt, new, chunk, kind):
+    model = stirred(tiny_gpt(max_seq_len=window, pos_encoding=kind))
+    plain = model.generate(prompt, new, rng=0, use_cache=False).data
+    cached = model.generate(prompt, new, rng=0, prefill_chunk=chunk).data
+    np.testing.assert_array_equal(cached, plain)
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_every_cached_logit_on_the_way_is_the_uncached_one(kind, monkeypatch):
+    model = stirred(tiny_gpt(max_seq_len=WINDOW, pos_encoding=kind))
+    seen = {}
+    for use_cache in (False, True):
+        rows = seen[use_cache] = []
+        monkeypatch.setattr(
+            generation, "next_token_probs", lambda x, *a, r=rows: r.append(x) or next_token_probs(x)
+        )
+        model.generate(PROMPTS, 15, rng=0, use_cache=use_cache)
+    np.testing.assert_allclose(seen[True], seen[False], rtol=1e-12, atol=1e-12)
+
+
+def lengths_read(model, monkeypatch, *args, **options):
+    """How many tokens the model was given each time it was called."""
+    lengths, forward = [], model.forward
+    signature = inspect.signature(forward)
+
+    def noted(tokens, *rest, **more):
+        lengths.append(np.shape(tokens)[-1])
+        return forward(tokens, *rest, **more)
+
+    noted.__signature__ = signature
+    monkeypatch.setattr(model, "forward", noted)
+    model.generate(*args, **options)
+    return lengths
+
+
+def test_cached_model_reads_every_token_once_until_the_window_moves(monkeypatch):
+    model = tiny_gpt(max_seq_len=8)
+    found = lengths_read(model, monkeypatch, [[1, 2, 3, 4, 5]], 8, prefill_chunk=2)
+    assert found == [2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1]  # 5; 6, 7, 8; 5 of 9 again; 10, 11, 12
+
+
+def test_uncached_model_reads_the_window_every_time(monkeypatch):
+    found = lengths_read(tiny_gpt(max_seq_len=8), monkeypatch, [[1] * 5], 8, use_cache=False)
+    assert found == [5, 6, 7, 8, 5, 6, 7, 8]
+
+
+def test_no_square_array_of_a_long_prompt_is_made(monkeypatch):
+    from tinytorch.models import transformer
+
+    sizes = []
+    monkeypatch.setattr(
+        transformer, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m
+    )
+    tiny_gpt(max_seq_len=64).generate([[1] * 50], 1, prefill_chunk=8)
+    assert [mask.shape for mask in sizes] == [(8, 8 * i) for i in range(1, 7)] + [(2, 50)]
+
+
+def test_only_the_last_position_is_scored():
+    model, shapes = tiny_gpt(tie_weights=False), []
+    head = model.lm_head.forward
+    model.lm_head.forward = lambda x: shapes.append(x.shape) or head(x)
+    for use_cache in (True, False):
+        model.generate(PROMPTS, 2, use_cache=use_cache)
+    assert shapes == [(3, 1, 8)] * 4
+
+
+# Parts that know no cache ------------------------------------------------------------------------
+
+
+class NoCacheBlock(TransformerBlock):
+    """A block as a reader may write it, without a cache."""
+
+    def forward(self, x, mask=None):
+        return super().forward(x, mask=mask)
+
+
+class Halved(MultiHeadAttention):
+    """Passes on whatever comes, so that it cannot be known what it takes."""
+
+    def forward(self, *args, **options):
+        return super().forward(*args, **options) * 0.5
+
+
+def own_turn(embed_dim, num_heads, dropout_prob):
+    """Our attention with a turn that knows no start: every vector backwards."""
+    return MultiHeadAttention(
+        embed_dim, num_heads, dropout_prob, turn=lambda x: x[..., ::-1] + x[..., :1]
+    )
+
+
+class ShortGPT(GPT):
+    def forward(self, tokens):
+        return super().forward(tokens)
+
+
+class OwnPositions(PositionalEncoding):
+    def forward(self, x):
+        return super().forward(x)
+
+
+def gpt_with(change):
+    model = tiny_gpt(max_seq_len=WINDOW)
+    if change == "blocks":
+        model.blocks = [NoCacheBlock(8, 2, dropout_prob=0.0) for _ in range(2)]
+    if change == "positions":
+        model.position_embedding = OwnPositions(WINDOW, 8)
+    return model
+
+
+WITHOUT_CACHE = {
+    "attention": lambda: tiny_gpt(max_seq_len=WINDOW, attention=MyAttention),
+    "all parts": lambda: tiny_gpt(max_seq_len=WINDOW, **MINE),
+    "attention that passes on": lambda: tiny_gpt(max_seq_len=WINDOW, attention=Halved),
+    "turn": lambda: tiny_gpt(max_seq_len=WINDOW, attention=own_turn, pos_encoding=None),
+    "block": lambda: gpt_with("blocks"),
+    "positions": lambda: gpt_with("positions"),
+    "model": lambda: ShortGPT(11, 8, 2, 2, WINDOW, rng=0),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_CACHE)
+def test_model_with_a_part_that_takes_no_cache_is_read_without(name, monkeypatch):
+    model = stirred(WITHOUT_CACHE[name]())
+    plain = model.generate(PROMPTS, 10, rng=0, use_cache=False).data
+    np.testing.assert_array_equal(model.generate(PROMPTS, 10, rng=0).data, plain)
+    assert lengths_read(model, monkeypatch, PROMPTS, 4) == [3, 4, 5, 6]
+
+
+def test_own_norm_and_mlp_need_not_know_a_cache(monkeypatch):
+    model = stirred(tiny_gpt(max_seq_len=WINDOW, norm=MINE["norm"], mlp=MINE["mlp"]))
+    plain = model.generate(PROMPTS, 10, rng=0, use_cache=False).data
+    np.testing.assert_array_equal(model.generate(PROMPTS, 10, rng=0).data, plain)
+    assert lengths_read(model, monkeypatch, PROMPTS, 4) == [3, 1, 1, 1]
+
+
+class CachedAttention(MyAttention):
+    """A reader's own attention with a cache: one line more."""
+
+    def forward(self, x, mask=None, cache=None):
+        q, k, v = (
+            p(x).reshape(*x.shape[:2], self.num_heads, -1).permute(0, 2, 1, 3)
+            for p in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        if cache is not None:
+            k, v = (Tensor(t, dtype=np.float64) for t in cache.extend(k, v))
+        scores = q @ k.transpose() / q.shape[-1] ** 0.5 + mask
+        weights = (scores - scores.data.max(axis=-1, keepdims=True)).exp()
+        mixed = weights / weights.sum(axis=-1, keepdims=True) @ v
+        return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
+
+
+def test_own_attention_may_take_the_cache(monkeypatch):
+    own = stirred(tiny_gpt(max_seq_len=WINDOW, attention=CachedAttention))
+    ours = stirred(tiny_gpt(max_seq_len=WINDOW))
+    expected = ours.generate(PROMPTS, 10, rng=0).data
+    np.testing.assert_array_equal(own.generate(PROMPTS, 10, rng=0).data, expected)
+    assert lengths_read(own, monkeypatch, PROMPTS, 4) == [3, 1, 1, 1]
+
+
+# Stopping ----------------------------------------------------------------------------------------
+
+
+def test_row_that_has_stopped_repeats_its_stop_token_until_all_have():
+    text = generate(Counter(), [[3], [6], [1]], 9, temperature=0, stop_tokens=[8, 5])
+    assert text.data.tolist() == [
+        [3, 4, 5, 5, 5],
+        [6, 7, 8, 8, 8],
+        [1, 2, 3, 4, 5],
+    ]
+
+
+def test_stop_token_of_the_prompt_stops_nothing():
+    text = generate(Counter(), [[5], [8]], 3, temperature=0, stop_tokens={5, 8})
+    assert text.data.tolist() == [[5, 6, 7, 8], [8, 9, 0, 1]]
+
+
+def test_stop_token_that_never_comes_changes_nothing(model):
+    plain = model.generate(PROMPTS, 6, rng=0).data
+    never = next(i for i in range(11) if i not in plain[:, 3:])
+    np.testing.assert_array_equal(
+        model.generate(PROMPTS, 6, rng=0, stop_tokens=[never]).data, plain
+    )
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("stop", range(11))
+def test_stopping_is_the_plain_text_cut_off(model, stop, use_cache):
+    plain = model.generate(PROMPTS, 30, rng=0).data
+    text = model.generate(PROMPTS, 30, rng=0, stop_tokens=[stop], use_cache=use_cache).data
+    ends = []
+    for row, long in zip(text, plain, strict=True):
+        where = np.flatnonzero(long[3:] == stop)
+        end = 3 + where[0] + 1 if where.size else 33
+        np.testing.assert_array_equal(row[:end], long[:end])
+        assert (row[end:] == stop).all()
+        ends.append(end)
+    assert text.shape[1] == max(ends)
+
+
+def test_row_does_not_depend_on_a_neighbour_that_stops(model):
+    both = model.generate(PROMPTS[:2], 30, rng=0, stop_tokens=[5]).data
+    alone = model.generate(PROMPTS[:1], 30, rng=0, stop_tokens=[5]).data[0]
+    n = min(len(alone), both.shape[1])
+    np.testing.assert_array_equal(both[0, :n], alone[:n])
+    other = model.generate([PROMPTS[0], [9, 9, 9]], 30, rng=0, stop_tokens=[5]).data
+    n = min(n, other.shape[1])
+    np.testing.assert_array_equal(other[0, :n], alone[:n])
+
+
+def test_nothing_is_drawn_for_a_row_that_has_stopped():
+    class Once(Recorder):
+        """Good logits for one token, then none that could be drawn from in row 0."""
+
+        def __call__(self, ids):
+            result = np.tile([0.0, 1.0, 0.0], (*ids.shape, 1))
+            result[0] = [5.0, 0.0, 0.0] if not self.shown else np.nan
+            self.shown.append(ids)
+            return Tensor(result)
+
+    text = generate(Once([0.0]), [[2], [2]], 3, temperature=0, stop_tokens=[0])
+    assert text.data.tolist() == [[2, 0, 0, 0], [2, 1, 1, 1]]
+
+
+def test_one_text_without_a_batch_ends_at_its_stop_token():
+    text = generate(Counter(), [3], 9, temperature=0, stop_tokens=(5,))
+    assert text.data.tolist() == [3, 4, 5]
+
+
+# Token by token ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("prompt", [PROMPTS, PROMPTS[0]])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"top_k": 3, "use_cache": False}, {"stop_tokens": [1, 2, 3]}, {"prefill_chunk": 2}],
+)
+def test_stream_is_what_generate_joins(model, prompt, options):
+    whole = model.generate(prompt, 20, rng=4, **options).data
+    pieces = list(stream(model, prompt, 20, rng=4, **options))
+    rows = 3 if np.ndim(prompt) == 2 else 1
+    assert all(piece.shape == (rows,) for piece in pieces)
+    assert all(piece.dtype == np.int64 for piece in pieces)
+    new = np.stack(pieces, axis=1)
+    np.testing.assert_array_equal(new if np.ndim(prompt) == 2 else new[0], whole[..., 3:])
+
+
+def test_stream_reads_only_when_a_token_is_asked_for():
+    recorder = Recorder([0.0, 1.0])
+    tokens = stream(recorder, [[0]], 3, temperature=0)
+    assert recorder.shown == []
+    for calls in (1, 2, 3):
+        assert next(tokens).tolist() == [1]
+        assert len(recorder.shown) == calls
+    assert next(tokens, None) is None and len(recorder.shown) == 3
+
+
+def test_changing_a_streamed_token_does_not_change_the_text():
+    tokens = stream(Counter(), [[0]], 3, temperature=0)
+    next(tokens)[:] = 7
+    assert [new.tolist() for new in tokens] == [[2], [3]]
+
+
+def test_stream_checks_its_arguments_at_once(model):
+    for options, said in (
+        ({"temperature": -1}, "temperature must be >= 0, got -1"),
+        ({"top_k": 0}, "top_k must be >= 1, got 0"),
+        ({"top_p": 1.5}, "top_p must be in 0 < top_p <= 1, got 1.5"),
+        ({"overflow": "crop"}, "generate: overflow must be 'slide' or 'error', got 'crop'"),
+        ({"prefill_chunk": 0}, "prefill_chunk must be at least 1, got 0"),
+    ):
+        assert message(ValueError, lambda o=options: stream(model, [1], 2, **o)) == said
+        assert message(ValueError, lambda o=options: model.generate([1], 0, **o)) == said
+
+
+def test_between_two_tokens_gradients_are_recorded_and_the_mode_is_its_own():
+    model = tiny_gpt(dropout=0.5)
+    model.blocks[1].eval()
+    before = all_modes(model)
+    tokens = stream(model, PROMPTS, 5)
+    for _ in range(2):  # and the iterator is left unfinished
+        next(tokens)
+        assert model(PROMPTS).requires_grad
+        assert all_modes(model) == before
+    assert len(set(before)) == 2
+
+
+def test_unfinished_stream_in_a_frozen_model_does_not_disturb_another():
+    first = stream(Counter(), [[0]], 5, temperature=0)
+    second = stream(Counter(), [[4]], 5, temperature=0)
+    found = [(next(first).item(), next(second).item()) for _ in range(3)]
+    assert found == [(1, 5), (2, 6), (3, 7)]
 
 
 # The model afterwards ----------------------------------------------------------------------------
 
 
-def modes(model):
-    return [model.training, model.dropout.training, model.blocks[1].attention.training]
+def all_modes(model):
+    return [part.training for _, part in model.named_modules()]
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -207,7 +580,7 @@ def test_dropout_is_off_meanwhile_and_the_mode_is_as_before(training):
     first, again = (model.generate(PROMPTS, 8, temperature=0).data for _ in range(2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first, tiny_gpt().generate(PROMPTS, 8, temperature=0).data)
-    assert modes(model) == [training] * 3
+    assert set(all_modes(model)) == {training}
 
 
 @pytest.mark.parametrize("training", [True, False])
@@ -216,7 +589,20 @@ def test_mode_is_as_before_after_an_error_too(training):
     model._set_training(training)
     with pytest.raises(IndexError, match="token id 99"):
         model.generate([[99]], 3)
-    assert modes(model) == [training] * 3
+    assert set(all_modes(model)) == {training}
+
+
+@pytest.mark.parametrize("prompt", [[[1]], [[99]]])
+def test_mixed_modes_are_each_as_before(prompt):
+    model = tiny_gpt(dropout=0.5)
+    model.blocks[0].eval()
+    model.blocks[1].attention.training = False
+    before = all_modes(model)
+    try:
+        model.generate(prompt, 3)
+    except IndexError:
+        assert prompt == [[99]]
+    assert all_modes(model) == before and len(set(before)) == 2
 
 
 def test_nothing_is_recorded(model):
@@ -233,13 +619,6 @@ def test_nothing_is_recorded(model):
 
 
 # Bad input ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("temperature", [-1, -0.5, float("nan")])
-def test_bad_temperature_is_refused(model, temperature):
-    assert message(ValueError, lambda: model.generate([1], 1, temperature=temperature)) == (
-        f"temperature must be >= 0, got {temperature}"
-    )
 
 
 @pytest.mark.parametrize("prompt", [[], [[]], 3, [[[1]]], np.zeros((0, 3), dtype=int)])
@@ -267,3 +646,17 @@ def test_id_outside_the_vocabulary_is_refused(model):
     assert message(IndexError, lambda: model.generate([1, 11], 1)) == (
         "token id 11 at (0, 1) is outside 0..10; was another tokenizer used?"
     )
+
+
+@pytest.mark.parametrize("stop", [[1.5], ["a"], [True]])
+def test_stop_tokens_that_are_not_integers_are_refused(model, stop):
+    assert message(TypeError, lambda: model.generate([1], 1, stop_tokens=stop)) == (
+        f"generate: stop_tokens must be integers, got {np.array(stop).dtype}"
+    )
+
+
+def test_model_that_finds_nothing_but_nan_is_refused(model):
+    broken = tiny_gpt()
+    broken.ln_f.gamma.data[...] = np.nan
+    with pytest.raises(ValueError, match="a logit is nan or inf; did training diverge"):
+        broken.generate([1], 1, temperature=0)

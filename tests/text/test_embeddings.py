@@ -201,6 +201,18 @@ def test_positional_encoding_of_the_wrong_width_is_refused():
     )
 
 
+def test_later_start_adds_the_later_positions():
+    layer = PositionalEncoding(6, 2)
+    table = layer.position_embeddings.data
+    np.testing.assert_array_equal(layer(np.zeros((1, 2, 2)), start=3).data[0], table[3:5])
+    assert message(ValueError, lambda: layer(np.zeros((1, 2, 2)), start=5)) == (
+        "length 2 after 5 exceeds max_seq_len 6; clear the cache and read the end of the text again"
+    )
+    assert message(ValueError, lambda: layer(np.zeros((1, 2, 2)), start=-1)) == (
+        "start must be >= 0, got -1"
+    )
+
+
 def test_sequence_of_the_full_length_fits_and_one_longer_does_not():
     layer = PositionalEncoding(128, 4)
     assert layer(np.zeros((1, 128, 4))).shape == (1, 128, 4)
@@ -350,6 +362,17 @@ def test_rotary_of_the_wrong_width_is_refused():
     tables = create_rotary_embeddings(4, 6)
     assert message(ValueError, lambda: apply_rotary(np.ones((2, 8)), *tables)) == (
         "apply_rotary: expected (..., seq, 6), got shape (2, 8)"
+    )
+
+
+def test_rotary_from_a_later_start_is_the_end_of_the_whole():
+    cos, sin = create_rotary_embeddings(8, 4)
+    x = np.random.default_rng(0).normal(size=(2, 8, 4))
+    whole = apply_rotary(x, cos, sin).data
+    np.testing.assert_array_equal(apply_rotary(x[:, 5:], cos, sin, start=5).data, whole[:, 5:])
+    assert message(ValueError, lambda: apply_rotary(x, cos, sin, start=1)) == (
+        "apply_rotary: operands of shape (2, 8, 4) and (8, 2) and (8, 2): length 8 after 1 exceeds "
+        "max_seq_len 8; clear the cache and read the end of the text again"
     )
 
 

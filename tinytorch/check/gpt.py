@@ -203,8 +203,10 @@ def _not_last(ids: Any) -> np.ndarray:
 
 
 class _Unmasked(MultiHeadAttention):
-    def forward(self, query: Any, key: Any = None, value: Any = None, mask: Any = None) -> Tensor:
-        return super().forward(query, key, value)
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
+    ) -> Tensor:
+        return super().forward(query, key, value, cache=cache)
 
 
 def _real(attention: Any) -> Callable[[Any], np.ndarray]:
@@ -276,9 +278,11 @@ class DoubledNorm(LayerNorm):
 class HalvedAttention(MultiHeadAttention):
     """An attention that shows whether it is used."""
 
-    def forward(self, query: Any, key: Any = None, value: Any = None, mask: Any = None) -> Tensor:
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
+    ) -> Tensor:
         """Half the usual."""
-        return super().forward(query, key, value, mask=mask) * 0.5
+        return super().forward(query, key, value, mask=mask, cache=cache) * 0.5
 
 
 class _PassOn(LayerNorm):

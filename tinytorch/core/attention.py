@@ -21,23 +21,30 @@ from tinytorch.core.tensor import Tensor
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
 
-def causal_mask(seq_len: int) -> np.ndarray:
+def causal_mask(seq_len: int, past: int = 0) -> np.ndarray:
     """The mask of a model that writes from left to right: no token sees a later one.
 
     Args:
         seq_len: number of positions, T.
+        past: number of positions before them, whose keys are cached; every token sees those.
 
     Returns:
-        `(T, T)` in float32: 0 on and below the diagonal, -inf above it.
+        `(T, past + T)` in float32: 0 where a token looks at itself or back, -inf ahead of it.
 
     Example:
         >>> causal_mask(3)
         array([[  0., -inf, -inf],
                [  0.,   0., -inf],
                [  0.,   0.,   0.]], dtype=float32)
+        >>> causal_mask(2, past=1)
+        array([[  0.,   0., -inf],
+               [  0.,   0.,   0.]], dtype=float32)
     """
     check_sizes(seq_len=seq_len)
-    return np.triu(np.full((seq_len, seq_len), -np.inf, dtype=np.float32), k=1)
+    if past < 0:
+        raise ValueError(f"past must be >= 0, got {past}")
+    blocked = np.full((seq_len, past + seq_len), -np.inf, dtype=np.float32)
+    return np.triu(blocked, k=1 + past)
 
 
 def scaled_dot_product_attention(Q: Any, K: Any, V: Any, mask: Any = None) -> tuple[Tensor, Tensor]:
@@ -86,7 +93,8 @@ class MultiHeadAttention(Module):
         num_heads: number of heads h, which must divide d.
         dropout_prob: share of the attention weights that training drops.
         turn: a function applied to queries and keys `(batch, heads, seq, d / h)` after they are
-            split, for rotary positions.
+            split, for rotary positions. With a cache it is called as `turn(x, start)`, where
+            `start` is the position of the first.
         bias: an array `(heads, T, T)` added to the scores, for ALiBi; cut to the lengths at hand.
         rng: where the initial weights and the dropout come from.
 
@@ -107,7 +115,7 @@ class MultiHeadAttention(Module):
         embed_dim: int,
         num_heads: int,
         dropout_prob: float = 0.0,
-        turn: Callable[[Tensor], Tensor] | None = None,
+        turn: Callable[..., Tensor] | None = None,
         bias: np.ndarray | None = None,
         rng: Any = None,
     ) -> None:
@@ -126,7 +134,9 @@ class MultiHeadAttention(Module):
         self.v_proj = Linear(embed_dim, embed_dim, rng=rng)
         self.out_proj = Linear(embed_dim, embed_dim, rng=rng)
 
-    def forward(self, query: Any, key: Any = None, value: Any = None, mask: Any = None) -> Tensor:
+    def forward(
+        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
+    ) -> Tensor:
         """Let every query look at the keys and take from the values.
 
         Args:
@@ -134,14 +144,21 @@ class MultiHeadAttention(Module):
             key: `(batch, keys, embed_dim)`; None for `query`.
             value: `(batch, keys, embed_dim)`; None for `key`.
             mask: added to the scores, broadcast to `(batch, heads, queries, keys)`.
+            cache: this layer's part of a `KVCache`: the tokens stand after those that it holds,
+                whose keys and values are looked at too. For self-attention.
 
         Returns:
             `(batch, queries, embed_dim)`.
 
         Raises:
-            ValueError: an input is not 3-D, has another last axis, or the mask does not fit.
+            ValueError: an input is not 3-D, has another last axis, the mask does not fit, or a
+                cache comes with a key or a value.
             TypeError: the mask is of Booleans.
         """
+        if cache is not None and not (key is None and value is None):
+            raise ValueError(
+                "MultiHeadAttention: a cache is for self-attention; pass no key and no value"
+            )
         key = query if key is None else key
         value = key if value is None else value
         for name, x in (("query", query), ("key", key), ("value", value)):
@@ -151,13 +168,17 @@ class MultiHeadAttention(Module):
                     f"{np.shape(x)}"
                 )
         q, k = self._split(self.q_proj(query)), self._split(self.k_proj(key))
+        v: Any = self._split(self.v_proj(value))
+        start = 0 if cache is None else cache.length
         if self.turn is not None:
-            q, k = self.turn(q), self.turn(k)
+            q, k = (self.turn(x, start) if start else self.turn(x) for x in (q, k))
+        if cache is not None:
+            k, v = cache.extend(k, v)
         mixed = functional.attention(
             q,
             k,
-            self._split(self.v_proj(value)),
-            mask=self._with_bias(mask, q.shape[2], k.shape[2]),
+            v,
+            mask=self._with_bias(mask, start, q.shape[2], k.shape[2]),
             dropout=self.dropout_prob if self.training else 0.0,
             rng=self.rng,
         )  # (batch, heads, queries, d / h)
@@ -170,16 +191,17 @@ class MultiHeadAttention(Module):
         heads = x.reshape(batch, seq, self.num_heads, -1)  # (batch, seq, heads, d / h)
         return heads.permute(0, 2, 1, 3)  # (batch, heads, seq, d / h)
 
-    def _with_bias(self, mask: Any, queries: int, keys: int) -> Any:
-        """The mask plus the part of the bias that these lengths need."""
+    def _with_bias(self, mask: Any, start: int, queries: int, keys: int) -> Any:
+        """The mask plus the part of the bias for these keys and the queries from `start` on."""
         if self.bias is None:
             return mask
-        if max(queries, keys) > self.bias.shape[-1]:
+        longest = max(start + queries, keys)
+        if longest > self.bias.shape[-1]:
             raise ValueError(
-                f"MultiHeadAttention: {max(queries, keys)} positions exceed the bias, which is "
+                f"MultiHeadAttention: {longest} positions exceed the bias, which is "
                 f"{self.bias.shape}; make it longer"
             )
-        bias = self.bias[:, :queries, :keys]
+        bias = self.bias[:, start : start + queries, :keys]
         if mask is None:
             return bias
         functional.check_mask(mask)

@@ -98,11 +98,12 @@ class PositionalEncoding(Module):
         self.max_seq_len, self.embed_dim = max_seq_len, embed_dim
         self.position_embeddings = Parameter(xavier_uniform((max_seq_len, embed_dim), rng))
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: Any, start: int = 0) -> Tensor:
         """Add the position vectors to `x`.
 
         Args:
             x: `(batch, seq, embed_dim)`.
+            start: the position of the first.
 
         Returns:
             The same shape.
@@ -121,8 +122,9 @@ class PositionalEncoding(Module):
                 f"PositionalEncoding: expected embed_dim {self.embed_dim} in the last axis, "
                 f"got shape {shape}"
             )
-        check_length(shape[1], self.max_seq_len)
-        return x + self.position_embeddings[: shape[1]]  # (batch, seq, d) + (seq, d)
+        check_length(shape[1], self.max_seq_len, start)
+        places = self.position_embeddings[start : start + shape[1]]
+        return x + places  # (batch, seq, d) + (seq, d)
 
 
 def create_sinusoidal_embeddings(max_seq_len: int, embed_dim: int) -> Tensor:
@@ -270,7 +272,7 @@ def create_rotary_embeddings(
 
 
 @primitive
-def apply_rotary(x: Any, cos: Any, sin: Any) -> Result:
+def apply_rotary(x: Any, cos: Any, sin: Any, *, start: int = 0) -> Result:
     """Turn each pair `(x[2i], x[2i+1])` of every vector by the angle of its position.
 
     A dot product of two turned vectors depends on their distance alone, not on where they stand.
@@ -278,8 +280,9 @@ def apply_rotary(x: Any, cos: Any, sin: Any) -> Result:
 
     Args:
         x: `(..., seq, head_dim)`, queries or keys.
-        cos: `(at least seq, head_dim / 2)` from `create_rotary_embeddings`.
+        cos: `(at least start + seq, head_dim / 2)` from `create_rotary_embeddings`.
         sin: the same for the sines.
+        start: the position of the first vector.
 
     Returns:
         The shape of `x`.
@@ -298,8 +301,9 @@ def apply_rotary(x: Any, cos: Any, sin: Any) -> Result:
         raise ValueError(
             f"apply_rotary: expected (..., seq, {2 * cos.shape[-1]}), got shape {x.shape}"
         )
-    check_length(x.shape[-2], len(cos))
-    cos, sin = cos[: x.shape[-2]], sin[: x.shape[-2]]
+    check_length(x.shape[-2], len(cos), start)
+    places = slice(start, start + x.shape[-2])
+    cos, sin = cos[places], sin[places]  # (seq, head_dim / 2)
     return _turn(x, cos, sin), lambda g: (_turn(g, cos, -sin), None, None)
 
 
@@ -370,8 +374,8 @@ def _turn(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
     return turned
 
 
-def check_length(seq_len: int, max_seq_len: int) -> None:
-    """Raise unless a sequence fits.
+def check_length(seq_len: int, max_seq_len: int, start: int = 0) -> None:
+    """Raise unless a sequence fits, after `start` others if those are cached.
 
     Raises:
         ValueError: it is longer than `max_seq_len`.
@@ -382,6 +386,13 @@ def check_length(seq_len: int, max_seq_len: int) -> None:
         ...
         ValueError: length 130 exceeds max_seq_len 128; crop ids[:, -128:]
     """
+    if start < 0:
+        raise ValueError(f"start must be >= 0, got {start}")
+    if start and start + seq_len > max_seq_len:
+        raise ValueError(
+            f"length {seq_len} after {start} exceeds max_seq_len {max_seq_len}; "
+            "clear the cache and read the end of the text again"
+        )
     if seq_len > max_seq_len:
         raise ValueError(
             f"length {seq_len} exceeds max_seq_len {max_seq_len}; crop ids[:, -{max_seq_len}:]"

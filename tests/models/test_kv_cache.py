@@ -1,0 +1,224 @@
+"""The cache: what it keeps, what a model computes with it, and what it refuses."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import message, normal, stirred, tiny_gpt
+
+from tinytorch import GPT, Tensor, no_grad
+from tinytorch.models import generation
+from tinytorch.models.kv_cache import KVCache
+
+POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
+KINDS = [
+    *({"pos_encoding": kind} for kind in POSITIONS),
+    *({"pos_encoding": kind, "pre_norm": False, "tie_weights": False} for kind in POSITIONS),
+]
+IDS = np.random.default_rng(0).integers(0, 11, size=(3, 16))
+
+
+def read_in_pieces(model, ids, pieces, cache=None):
+    """The logits of every position, the text read piece by piece with a cache."""
+    cache = KVCache(len(model.blocks), model.max_seq_len) if cache is None else cache
+    found, start = [], 0
+    with no_grad():
+        for n in pieces:
+            found.append(model(ids[:, start : start + n], cache=cache).data)
+            start += n
+            assert cache.length == start
+    return np.concatenate(found, axis=1)
+
+
+# With a model ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", KINDS)
+@pytest.mark.parametrize("pieces", [[1] * 16, [16], [5, 1, 1, 9], [3] * 5 + [1]])
+def test_logits_of_every_position_are_those_without_a_cache(options, pieces):
+    model = stirred(tiny_gpt(**options))
+    whole = model(IDS).data
+    cached = read_in_pieces(model, IDS, pieces)
+    assert cached.dtype == np.float64
+    np.testing.assert_allclose(cached, whole, rtol=1e-12, atol=1e-12)
+
+
+@given(
+    pieces=st.lists(st.integers(1, 6), min_size=1, max_size=6).filter(lambda x: sum(x) <= 16),
+    options=st.sampled_from(KINDS),
+    batch=st.integers(1, 3),
+)
+def test_pieces_of_any_length_give_the_same_logits(pieces, options, batch):
+    model, ids = stirred(tiny_gpt(**options)), IDS[:batch, : sum(pieces)]
+    cached = read_in_pieces(model, ids, pieces)
+    np.testing.assert_allclose(cached, model(ids).data, rtol=1e-12, atol=1e-12)
+
+
+def test_float32_model_stays_float32():
+    cached = read_in_pieces(tiny_gpt(), IDS, [4, 1, 1])
+    assert cached.dtype == np.float32
+    np.testing.assert_allclose(cached, tiny_gpt()(IDS[:, :6]).data, rtol=1e-4, atol=1e-6)
+
+
+def test_one_text_needs_no_batch_axis():
+    model, cache = stirred(tiny_gpt()), KVCache(2, 16)
+    with no_grad():
+        first, second = model(IDS[0, :4], cache=cache), model(IDS[0, 4:6], cache=cache)
+    assert (first.shape, second.shape) == ((4, 11), (2, 11))
+    np.testing.assert_allclose(second.data, model(IDS[0, :6]).data[4:], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_last_only_is_the_last_row_of_all(options):
+    model = stirred(tiny_gpt(**options))
+    whole = model(IDS)
+    last = model(IDS, last_only=True)
+    assert last.shape == (3, 1, 11)
+    np.testing.assert_allclose(last.data[:, 0], whole.data[:, -1], rtol=1e-12, atol=1e-12)
+    assert model(IDS[0], last_only=True).shape == (1, 11)
+
+
+def test_cleared_cache_is_like_a_new_one():
+    model, cache = stirred(tiny_gpt()), KVCache(2, 16)
+    read_in_pieces(model, IDS, [7, 1], cache)
+    cache.clear()
+    assert (cache.length, cache.nbytes) == (0, 0)
+    other = IDS[:2, ::-1]  # another batch
+    np.testing.assert_array_equal(
+        read_in_pieces(model, other, [4, 1], cache), read_in_pieces(model, other, [4, 1])
+    )
+
+
+def test_two_caches_of_one_model_do_not_mix():
+    model = stirred(tiny_gpt())
+    first, second = KVCache(2, 16), KVCache(2, 16)
+    with no_grad():
+        for i in range(5):
+            here = model(IDS[:, i : i + 1], cache=first).data
+            model(IDS[:, 15 - i : 16 - i], cache=second)
+    np.testing.assert_allclose(here, model(IDS[:, :5]).data[:, 4:], rtol=1e-12, atol=1e-12)
+
+
+def test_failed_reading_leaves_the_cache_as_it_was():
+    model, cache = stirred(tiny_gpt()), KVCache(2, 16)
+    read_in_pieces(model, IDS, [4], cache)
+    later, model.blocks[1].forward = model.blocks[1].forward, None  # the second layer fails
+    with no_grad(), pytest.raises(TypeError):
+        model(IDS[:, :3], cache=cache)
+    model.blocks[1].forward = later
+    assert cache.length == 4
+    with no_grad():
+        found = model(IDS[:, 4:6], cache=cache).data
+    np.testing.assert_allclose(found, model(IDS[:, :6]).data[:, 4:], rtol=1e-12, atol=1e-12)
+
+
+# What it keeps -----------------------------------------------------------------------------------
+
+
+def test_memory_is_two_arrays_a_layer_of_the_full_length_whatever_was_read():
+    batch, layers, length, d = 3, 4, 20, 12
+    model, cache = GPT(11, d, layers, 3, length), KVCache(layers, length)
+    assert cache.nbytes == 0
+    for _ in range(2):
+        with no_grad():
+            model(IDS[:, :2], cache=cache)
+        assert cache.nbytes == 2 * layers * batch * length * d * 4
+
+
+def test_keys_are_written_after_those_of_before_and_come_back_as_views():
+    cache = KVCache(2, 5)
+    k, v = normal(1, 2, 3, 4), normal(1, 2, 3, 4, seed=1)
+    for layer in (0, 1):
+        keys, values = cache.extend(layer, k + layer, v)
+        np.testing.assert_array_equal(keys, k + layer)
+        np.testing.assert_array_equal(values, v)
+    assert cache.length == 0  # until all layers have stored theirs
+    cache.advance(3)
+    new = normal(1, 2, 2, 4, seed=2)
+    keys, values = cache.layer(0).extend(Tensor(new, dtype=np.float64), -new)
+    np.testing.assert_array_equal(keys, np.concatenate([k, new], axis=2))
+    np.testing.assert_array_equal(values, np.concatenate([v, -new], axis=2))
+    assert keys.base is not None and keys.base.shape == (1, 2, 5, 4)  # nothing was copied
+    assert isinstance(keys, np.ndarray)
+
+
+def test_one_name_in_two_modules():
+    assert generation.KVCache is KVCache
+
+
+# What it refuses ---------------------------------------------------------------------------------
+
+
+def test_text_beyond_the_end_is_refused_before_anything_is_stored():
+    model, cache = tiny_gpt(), KVCache(2, 16)
+    read_in_pieces(model, IDS, [14], cache)
+    said = (
+        "length 3 after 14 exceeds max_seq_len 16; "
+        "clear the cache and read the end of the text again"
+    )
+    with no_grad():
+        assert message(ValueError, lambda: model(IDS[:, :3], cache=cache)) == said
+        assert message(ValueError, lambda: cache.extend(0, *[normal(3, 2, 3, 4)] * 2)) == said
+    assert message(ValueError, lambda: cache.advance(3)) == said
+    assert cache.length == 14
+
+
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_larger_cache_does_not_lengthen_the_model(kind):
+    model, cache = tiny_gpt(max_seq_len=4, pos_encoding=kind), KVCache(2, 16)
+    read_in_pieces(model, IDS, [4], cache)
+    with no_grad(), pytest.raises(ValueError, match="length 1 after 4 exceeds max_seq_len 4"):
+        model(IDS[:, :1], cache=cache)
+
+
+def test_smaller_cache_holds_as_much_as_it_says():
+    model, cache = tiny_gpt(), KVCache(2, 5)
+    read_in_pieces(model, IDS, [4, 1], cache)
+    with no_grad(), pytest.raises(ValueError, match="length 1 after 5 exceeds max_seq_len 5"):
+        model(IDS[:, :1], cache=cache)
+
+
+def test_gradient_that_is_being_recorded_is_refused():
+    model, cache = tiny_gpt(), KVCache(2, 16)
+    assert message(ValueError, lambda: model(IDS, cache=cache)) == (
+        "KVCache: keys and values are stored without a gradient, but one is being recorded; "
+        "call the model inside no_grad()"
+    )
+    assert (cache.length, cache.nbytes) == (0, 0)
+
+
+def test_another_batch_is_refused():
+    model, cache = tiny_gpt(), KVCache(2, 16)
+    read_in_pieces(model, IDS, [4], cache)
+    with no_grad():
+        assert message(ValueError, lambda: model(IDS[:2, :1], cache=cache)) == (
+            "KVCache: stores float32 keys (3, 2, 16, 4), got float32 (2, 2, 1, 4); "
+            "clear() it before reading another batch"
+        )
+        with pytest.raises(ValueError, match="got float64"):
+            stirred(model)(IDS[:, :1], cache=cache)
+
+
+def test_keys_and_values_of_other_shapes_are_refused():
+    cache = KVCache(2, 16)
+    for k, v in (((1, 2, 3), (1, 2, 3)), ((1, 2, 3, 4), (1, 2, 2, 4))):
+        assert message(ValueError, lambda k=k, v=v: cache.extend(0, normal(*k), normal(*v))) == (
+            f"KVCache: keys {k} and values {v} must both be (batch, heads, new, head_dim)"
+        )
+
+
+def test_cache_with_too_few_layers_is_refused():
+    said = (
+        "KVCache: there is no layer 1 in 0..0; make the cache with as many layers as the model "
+        "has blocks"
+    )
+    with no_grad():
+        assert message(IndexError, lambda: tiny_gpt()(IDS, cache=KVCache(1, 16))) == said
+    assert message(IndexError, lambda: KVCache(1, 4).extend(1, *[normal(1, 1, 1, 2)] * 2)) == said
+    with pytest.raises(IndexError):
+        KVCache(1, 4).layer(-1)
+
+
+def test_bad_sizes_are_refused():
+    assert message(ValueError, lambda: KVCache(0, 4)) == "num_layers must be at least 1, got 0"
+    assert message(TypeError, lambda: KVCache(1, 4.0)) == "max_seq_len must be an integer, got 4.0"

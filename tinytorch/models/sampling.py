@@ -1,0 +1,207 @@
+"""From scores to one token: temperature, the two filters, and the draw.
+
+`next_token_probs` composes them in one order: the scores are divided by the temperature and become
+probabilities, top-k keeps the most likely, top-p keeps of those the fewest that hold enough, and
+what is left is made to sum to one. All of it is in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.layers import check_sizes
+
+__all__ = ["choose", "keep_top_k", "keep_top_p", "next_token_probs"]
+
+
+def next_token_probs(
+    logits: Any, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> np.ndarray:
+    """The probabilities from which the next token is drawn.
+
+    `softmax(logits / temperature)`, then `keep_top_k`, then `keep_top_p`. The share `top_p` is
+    that of what top-k has left, which sums to one again.
+
+    Args:
+        logits: the model's scores `(..., vocab)`; -inf forbids a token.
+        temperature: below 1 bolder, above 1 more even; 0 is certain of the most likely token, of
+            the one with the lowest id among equals.
+        top_k: how many tokens may be drawn at most; None for all.
+        top_p: the share of probability that the tokens to be drawn from must hold; None for all.
+
+    Returns:
+        `(..., vocab)` in float64, each row sums to 1.
+
+    Raises:
+        ValueError: an option is outside its range, a logit is nan or +inf, or all of them are -inf.
+        TypeError: `top_k` is not an integer.
+
+    Example:
+        >>> logits = np.log([0.5, 0.25, 0.15, 0.1])
+        >>> next_token_probs(logits, temperature=0.5).round(3).tolist()
+        [0.725, 0.181, 0.065, 0.029]
+        >>> next_token_probs(logits, top_k=3, top_p=0.8).round(3).tolist()
+        [0.667, 0.333, 0.0, 0.0]
+    """
+    check_sampling(temperature, top_k, top_p)
+    probs = _tempered(_checked_logits(logits), temperature)
+    if top_k is not None:
+        probs = keep_top_k(probs, top_k)
+    if top_p is not None:
+        probs = keep_top_p(probs, top_p)
+    return probs
+
+
+def keep_top_k(probs: Any, k: int) -> np.ndarray:
+    """Keep the `k` most likely tokens (Fan et al., 2018, section 5.1).
+
+    Exactly `k` are kept, or all if there are fewer: among equals those with the lower ids.
+
+    Args:
+        probs: probabilities `(..., vocab)`.
+        k: how many to keep.
+
+    Returns:
+        `(..., vocab)` in float64: the others are 0, each row sums to 1 again.
+
+    Raises:
+        ValueError: `k` is less than 1, or a row holds no probabilities.
+        TypeError: `k` is not an integer.
+
+    Example:
+        >>> keep_top_k([0.25, 0.5, 0.125, 0.125], 3).round(3).tolist()
+        [0.286, 0.571, 0.143, 0.0]
+    """
+    check_sampling(top_k=k)
+    probs = _checked_probs(probs, "keep_top_k")
+    kept = np.zeros(probs.shape, dtype=bool)
+    np.put_along_axis(kept, _likeliest_first(probs)[..., :k], True, axis=-1)
+    return _normalised(np.where(kept, probs, 0.0))
+
+
+def keep_top_p(probs: Any, p: float) -> np.ndarray:
+    """Keep the most likely tokens until they hold `p` of the probability: the nucleus.
+
+    Holtzman et al., 2020, section 3.1: the smallest set whose probability reaches `p`. It has one
+    token at least; among equals the lower ids come first. A sum that misses `p` by rounding alone,
+    by less than 1e-12, has reached it.
+
+    Args:
+        probs: probabilities `(..., vocab)`.
+        p: the share to keep, `0 < p <= 1`; 1 keeps all.
+
+    Returns:
+        `(..., vocab)` in float64: the others are 0, each row sums to 1 again.
+
+    Raises:
+        ValueError: `p` is outside its range, or a row holds no probabilities.
+
+    Example:
+        >>> keep_top_p([0.1, 0.6, 0.3], 0.9).round(3).tolist()
+        [0.0, 0.667, 0.333]
+    """
+    check_sampling(top_p=p)
+    probs = _normalised(_checked_probs(probs, "keep_top_p"))
+    if p == 1:
+        return probs
+    order = _likeliest_first(probs)
+    falling = np.take_along_axis(probs, order, axis=-1)
+    before = falling.cumsum(axis=-1) - falling  # what the more likely ones hold
+    kept = np.zeros(probs.shape, dtype=bool)
+    np.put_along_axis(kept, order, before < p - 1e-12, axis=-1)
+    return _normalised(np.where(kept, probs, 0.0))
+
+
+def choose(probs: Any, rng: np.random.Generator) -> int:
+    """Draw one token; what has probability 0 is never drawn.
+
+    Args:
+        probs: probabilities `(vocab,)`.
+        rng: one number of it decides.
+
+    Example:
+        >>> choose([0.0, 1.0, 0.0], np.random.default_rng(0))
+        1
+    """
+    cumulative = np.cumsum(probs)
+    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def check_sampling(
+    temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> None:
+    """Raise unless every option is in its range.
+
+    Raises:
+        ValueError: one is not.
+        TypeError: `top_k` is not an integer.
+
+    Example:
+        >>> check_sampling(top_p=1.5)
+        Traceback (most recent call last):
+        ...
+        ValueError: top_p must be in 0 < top_p <= 1, got 1.5
+    """
+    if not 0 <= temperature < np.inf:
+        remedy = "; for even chances set all logits to 0" if temperature == np.inf else ""
+        raise ValueError(f"temperature must be >= 0, got {temperature}{remedy}")
+    if top_k is not None:
+        check_sizes(top_k=max(top_k, 1))
+        if top_k < 1:
+            raise ValueError(f"top_k must be >= 1, got {top_k}")
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be in 0 < top_p <= 1, got {top_p}")
+
+
+def _tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
+    """`softmax(logits / temperature)`, or its limit at 0."""
+    largest = logits.max(axis=-1, keepdims=True)
+    if temperature == 0:
+        certain = np.zeros_like(logits)
+        np.put_along_axis(certain, logits.argmax(axis=-1, keepdims=True), 1.0, axis=-1)
+        return certain
+    with np.errstate(over="ignore"):  # a tiny temperature: -inf, which exp makes 0
+        return _normalised(np.exp((logits - largest) / temperature))
+
+
+def _likeliest_first(probs: np.ndarray) -> np.ndarray:
+    """The ids from the most likely to the least; among equals the lower first."""
+    return np.argsort(-probs, axis=-1, kind="stable")
+
+
+def _normalised(probs: np.ndarray) -> np.ndarray:
+    return probs / probs.sum(axis=-1, keepdims=True)
+
+
+def _checked_logits(logits: Any) -> np.ndarray:
+    logits = np.asarray(logits, dtype=np.float64)
+    if logits.ndim == 0 or logits.size == 0:
+        raise ValueError(f"next_token_probs: logits must be (..., vocab), got shape {logits.shape}")
+    if np.isnan(logits).any() or (logits == np.inf).any():
+        raise ValueError(
+            "next_token_probs: a logit is nan or inf; did training diverge? "
+            "look at the weights and lower the learning rate"
+        )
+    if (logits.max(axis=-1) == -np.inf).any():
+        raise ValueError(
+            "next_token_probs: every logit is -inf; leave at least one token that may be chosen"
+        )
+    return logits
+
+
+def _checked_probs(probs: Any, name: str) -> np.ndarray:
+    probs = np.asarray(probs, dtype=np.float64)
+    if probs.ndim == 0 or probs.size == 0:
+        raise ValueError(f"{name}: probabilities must be (..., vocab), got shape {probs.shape}")
+    total = probs.sum(axis=-1)
+    if not ((probs >= 0).all() and (total > 0).all() and (total < np.inf).all()):
+        raise ValueError(
+            f"{name}: probabilities must be >= 0, finite and not all 0; pass logits through "
+            "next_token_probs first"
+        )
+    return probs
