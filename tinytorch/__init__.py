@@ -15,17 +15,21 @@ from tinytorch.core.attention import (
 from tinytorch.core.gradcheck import GradientCheck, check_gradients
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, Parameter, Sequential
 from tinytorch.core.losses import CrossEntropyLoss, MSELoss
-from tinytorch.core.optimizers import SGD, AdamW
+from tinytorch.core.optimizers import SGD, AdamW, CosineSchedule, clip_grad_norm
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
+from tinytorch.models.kv_cache import KVCache
+from tinytorch.models.training import Trainer
 from tinytorch.models.transformer import GPT, MLP, TransformerBlock
+from tinytorch.text.batches import Batches
 from tinytorch.text.embeddings import (
     Embedding,
     EmbeddingLayer,
     PositionalEncoding,
     create_sinusoidal_embeddings,
 )
+from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
 
 __version__ = "0.1.0"
 
@@ -35,11 +39,16 @@ __all__ = [
     "MLP",
     "SGD",
     "AdamW",
+    "BPETokenizer",
+    "Batches",
+    "CharTokenizer",
+    "CosineSchedule",
     "CrossEntropyLoss",
     "Dropout",
     "Embedding",
     "EmbeddingLayer",
     "GradientCheck",
+    "KVCache",
     "LayerNorm",
     "Linear",
     "MSELoss",
@@ -54,9 +63,11 @@ __all__ = [
     "Softmax",
     "Tanh",
     "Tensor",
+    "Trainer",
     "TransformerBlock",
     "causal_mask",
     "check_gradients",
+    "clip_grad_norm",
     "create_sinusoidal_embeddings",
     "default_rng",
     "functional",

@@ -59,6 +59,7 @@ __all__ = [
     "matrix_shapes",
     "panels",
     "scatter_words",
+    "text_bars",
     "use_style",
 ]
 
@@ -922,6 +923,78 @@ def _connect(
             bbox={"fc": PAPER, "ec": "none", "pad": 1.5},
             zorder=5,
         )
+
+
+# ----------------------------------------------------------------------------- along a text
+
+
+def text_bars(
+    text: str,
+    values: Any,
+    marks: Any = None,
+    *,
+    names: Sequence[str] = ("values", "marks"),
+    per_row: int = 36,
+    ylabel: str | None = None,
+) -> list[Axes]:
+    r"""Draw a bar above every character of a text, in rows that are broken at spaces.
+
+    Args:
+        text: what is written under the bars; a newline is shown as an arrow.
+        values: `(len(text),)`, one bar a character, not negative.
+        marks: `(len(text),)`, a short line across each bar for a second value; None for none.
+        names: what the bars and the lines are, for the legend.
+        per_row: the most characters of a row.
+        ylabel: name and unit of the values.
+
+    Returns:
+        The axes, one a row.
+
+    Raises:
+        ValueError: the text is empty, or values or marks are not one for each character.
+
+    Example:
+        >>> first, second = text_bars("a cat\n", [1, 0, 2, 0, 0, 1], per_row=4)
+        >>> [label.get_text() for label in second.get_xticklabels()]
+        ['c', 'a', 't', '↵']
+        >>> [float(bar.get_height()) for bar in second.patches]
+        [2.0, 0.0, 0.0, 1.0]
+    """
+    series = [_numbers(v, 1, "text_bars: values") for v in (values, marks) if v is not None]
+    for numbers in series:
+        _same_length(len(text), numbers.tolist(), "text_bars", "characters")
+    rows = _rows_of_text(text, per_row)
+    figure, axes = panels(1, len(rows), height=1.05)
+    highest = max(float(numbers.max()) for numbers in series) or 1.0
+    for ax, row in zip(axes, rows, strict=True):
+        at = np.arange(row.stop - row.start)
+        ax.bar(at, series[0][row], width=0.8, color=ACCENT_1, label=names[0])
+        for level in series[1:]:
+            style: dict[str, Any] = {"colors": ACCENT_2, "linewidth": 2.2, "label": names[1]}
+            ax.hlines(level[row], at - 0.5, at + 0.5, **style)
+        ax.set_xticks(at, [_visible(c) for c in text[row]])
+        ax.tick_params(axis="x", length=0, labelcolor=INK, pad=2)
+        ax.set(xlim=(-0.8, per_row - 0.2), ylim=(0, 1.08 * highest))
+        ax.grid(False, axis="x")
+    axes[0].legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.95), borderaxespad=0)
+    figure.supylabel(ylabel or "", fontsize=FONT_SIZE)
+    return axes
+
+
+def _rows_of_text(text: str, per_row: int) -> list[slice]:
+    """Slices of at most `per_row` characters, ending after a space where there is one."""
+    if not text or per_row < 1:
+        raise ValueError(f"text_bars needs a text and per_row >= 1, got {text!r} and {per_row}")
+    rows, start = [], 0
+    while len(text) - start > per_row:
+        stop = text.rfind(" ", start, start + per_row) + 1 or start + per_row
+        rows.append(slice(start, stop))
+        start = stop
+    return [*rows, slice(start, len(text))]
+
+
+def _visible(char: str) -> str:
+    return "↵" if char == "\n" else char
 
 
 use_style()

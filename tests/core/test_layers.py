@@ -17,7 +17,7 @@ from tinytorch import (
     check_gradients,
     manual_seed,
 )
-from tinytorch.core.layers import check_sizes, xavier_uniform
+from tinytorch.core.layers import check_sizes, evaluation_mode, xavier_uniform
 
 
 def message(error, f):
@@ -90,6 +90,51 @@ def test_train_and_eval_reach_every_module_and_return_the_module():
     assert [module.training, module.drop.training, module.last.layers[0].training] == [False] * 3
     assert module.train() is module
     assert [module.training, module.drop.training, module.last.layers[0].training] == [True] * 3
+
+
+def test_modules_are_listed_with_their_paths_the_whole_first():
+    module = Nested()
+    parts = dict(module.named_modules())
+    assert [*parts] == [
+        "",
+        "blocks.0",
+        "blocks.1",
+        "drop",
+        "last",
+        "last.layers.0",
+        "last.layers.1",
+    ]
+    assert parts[""] is module and parts["last.layers.0"] is module.last.layers[0]
+
+
+def test_evaluation_mode_switches_all_off_and_each_back_to_what_it_was():
+    module = Nested()
+    module.drop.eval()
+    with evaluation_mode(module):
+        assert not any(part.training for _, part in module.named_modules())
+    modes = {name: part.training for name, part in module.named_modules()}
+    assert modes.pop("drop") is False
+    assert all(modes.values())
+
+
+def test_evaluation_mode_comes_back_after_an_error_too():
+    module = Nested()
+    with pytest.raises(RuntimeError, match="stop"), evaluation_mode(module):
+        raise RuntimeError("stop")
+    assert module.training and module.drop.training
+
+
+def test_evaluation_mode_of_a_module_that_is_used_twice():
+    shared = Dropout(0.5)
+    module = Sequential(shared, Sequential(shared))
+    with evaluation_mode(module):
+        assert not shared.training
+    assert shared.training
+
+
+def test_evaluation_mode_lets_other_functions_through():
+    with evaluation_mode(np.exp):
+        pass
 
 
 def test_zero_grad_forgets_all_gradients():

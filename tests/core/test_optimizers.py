@@ -93,6 +93,19 @@ def test_adamw_weight_decay_is_decoupled_from_the_gradient():
     assert optimiser.m[0].tolist() == optimiser.v[0].tolist() == [0.0]
 
 
+def test_only_the_parameters_chosen_by_decay_are_pulled_to_zero():
+    matrix, bias = parameter([[2.0]], gradient=[[0.0]]), parameter([2.0], gradient=[0.0])
+    AdamW([matrix, bias], lr=0.1, weight_decay=0.5, decay=lambda p: p.ndim >= 2).step()
+    assert matrix.data[0, 0] == pytest.approx(1.9) and bias.data[0] == 2.0
+
+
+def test_decay_changes_nothing_but_the_pull():
+    spared, never = parameter([2.0], gradient=[3.0]), parameter([2.0], gradient=[3.0])
+    AdamW([spared], lr=0.1, weight_decay=0.5, decay=lambda p: False).step()
+    AdamW([never], lr=0.1, weight_decay=0.0).step()
+    assert spared.data[0] == never.data[0] < 2.0
+
+
 def test_adamw_defaults_are_those_of_the_docstring():
     optimiser = AdamW([parameter([1.0])])
     assert (optimiser.lr, optimiser.betas) == (1e-3, (0.9, 0.999))

@@ -1,5 +1,6 @@
 """One documented source of randomness."""
 
+import json
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from tinytorch import Embedding, default_rng, manual_seed
+from tinytorch.core.seeding import default_state, restore_default
 
 
 def test_manual_seed_repeats_every_draw_that_follows():
@@ -62,3 +64,47 @@ def test_anything_else_is_refused(rng, kind):
         f"rng must be a numpy Generator, a seed or None, got {kind}; "
         "make one with numpy.random.default_rng(seed)"
     )
+
+
+# The state, to keep and to come back to ----------------------------------------------------------
+
+
+def kept(state):
+    """The state after a way through a file."""
+    return json.loads(json.dumps(state))
+
+
+def test_restored_generator_goes_on_with_the_same_draws():
+    manual_seed(5).random(3)
+    state = kept(default_state())
+    first = default_rng().normal(size=4), default_rng().integers(10, size=3)
+    manual_seed(6)
+    restore_default(state)
+    again = default_rng().normal(size=4), default_rng().integers(10, size=3)
+    for one, other in zip(first, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_restored_generator_keeps_half_a_number_that_was_drawn():
+    manual_seed(5).integers(10, dtype=np.uint32)  # draws 64 bits and keeps 32 for the next
+    state = kept(default_state())
+    first = default_rng().integers(2**32, size=3, dtype=np.uint32).tolist()
+    restore_default(state)
+    assert default_rng().integers(2**32, size=3, dtype=np.uint32).tolist() == first
+
+
+def test_restored_generator_spawns_the_children_that_would_have_come_next():
+    manual_seed(5).spawn(2)
+    state = kept(default_state())
+    first = [child.random() for child in default_rng().spawn(2)]
+    restore_default(state)
+    assert [child.random() for child in default_rng().spawn(2)] == first
+    manual_seed(5)
+    assert [child.random() for child in default_rng().spawn(2)] != first
+
+
+def test_noting_the_state_changes_nothing():
+    manual_seed(5)
+    state = default_state()
+    assert default_state() == state
+    assert default_rng().random() == np.random.default_rng(5).random()

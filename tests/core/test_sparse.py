@@ -57,6 +57,18 @@ def test_sum_with_an_array_is_an_array_from_either_side():
         assert total.tolist() == [[v + 1 for v in row] for row in DENSE]
 
 
+def test_product_with_a_number_scales_every_row_from_either_side():
+    for scaled in (example() * 0.5, 0.5 * example()):
+        assert isinstance(scaled, RowSparse)
+        assert scaled.to_dense().tolist() == [[v / 2 for v in row] for row in DENSE]
+
+
+def test_product_with_a_number_keeps_the_dtype_and_leaves_the_original():
+    sparse = example().astype(np.float32)
+    assert (sparse * 0.1).dtype == np.float32
+    assert sparse.to_dense().tolist() == DENSE
+
+
 def test_conversion_is_a_copy():
     sparse = example()
     single = sparse.astype(np.float32)

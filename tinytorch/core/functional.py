@@ -194,18 +194,26 @@ def attention(
     check_attention_shapes(q.shape, k.shape, v.shape, mask)
     check_probability(dropout, "attention: dropout")
     scale = 1 / math.sqrt(q.shape[-1])
-    scores = np.matmul(q, k.swapaxes(-1, -2)) * scale  # (..., queries, keys)
+    scores = np.matmul(q * scale, k.swapaxes(-1, -2))  # (..., queries, keys), the large array
     if mask is not None:
-        scores = scores + np.asarray(mask, dtype=scores.dtype)
-    weights = _softmax(scores, -1)
-    kept = _dropout_scale(weights.shape, dropout, rng) if dropout else 1
-    value = np.matmul(weights * kept, v)
+        scores += np.asarray(mask, dtype=scores.dtype)
+    weights = _softmax(scores, -1, out=scores)
+    kept = _dropout_scale(weights.shape, dropout, rng) if dropout else None
+    used = weights if kept is None else weights * kept
+    value = np.matmul(used, v)
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
-        grad_v = np.matmul((weights * kept).swapaxes(-1, -2), g)
-        h = np.matmul(g, v.swapaxes(-1, -2)) * kept  # gradient of the weights
-        h = weights * (h - (h * weights).sum(axis=-1, keepdims=True)) * scale  # of q k^T
-        return np.matmul(h, k), np.matmul(h.swapaxes(-1, -2), q), grad_v
+        h = np.matmul(g, v.swapaxes(-1, -2))  # gradient of the used weights
+        if kept is not None:
+            h *= kept
+        h -= (g * value).sum(axis=-1, keepdims=True)  # = (h * weights).sum(), from shorter rows
+        h *= weights
+        h *= scale  # gradient of q k^T
+        return (
+            np.matmul(h, k),
+            np.matmul(h.swapaxes(-1, -2), q),
+            np.matmul(used.swapaxes(-1, -2), g),
+        )
 
     return value, pullback
 
@@ -356,11 +364,12 @@ def mse(prediction: Any, target: Any) -> Result:
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
+def _softmax(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
     largest = x.max(axis=axis, keepdims=True)
-    e = np.exp(x - np.where(np.isneginf(largest), 0, largest))
+    e = np.exp(np.subtract(x, np.where(np.isneginf(largest), 0, largest), out=out), out=out)
     total = e.sum(axis=axis, keepdims=True)
-    return e / np.where(total == 0, 1, total).astype(e.dtype)
+    e /= np.where(total == 0, 1, total).astype(e.dtype)
+    return e
 
 
 def _log_softmax(x: np.ndarray, axis: int) -> np.ndarray:

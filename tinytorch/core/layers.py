@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.seeding import default_rng
+from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
 __all__ = ["Dropout", "LayerNorm", "Linear", "Module", "Parameter", "Sequential", "xavier_uniform"]
@@ -73,6 +75,11 @@ class Module:
         """Every parameter once, in definition order; a shared one is listed the first time."""
         return [parameter for _, parameter in self.named_parameters()]
 
+    def named_modules(self) -> list[tuple[str, Module]]:
+        """This module, under the empty name, and every one inside it, with its path."""
+        inside = [(name, part) for name, part in _walk(self, "") if isinstance(part, Module)]
+        return [("", self), *inside]
+
     def zero_grad(self) -> None:
         """Forget the gradients of all parameters."""
         for parameter in self.parameters():
@@ -87,10 +94,8 @@ class Module:
         return self._set_training(False)
 
     def _set_training(self, training: bool) -> Module:
-        self.training = training
-        for _, part in _walk(self, ""):
-            if isinstance(part, Module):
-                part.training = training
+        for _, part in self.named_modules():
+            part.training = training
         return self
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -101,26 +106,11 @@ class Module:
         """Copy arrays into the parameters of the same names.
 
         Raises:
-            ValueError: names are missing, unexpected or of another shape; all of them are listed,
-                and no parameter is changed.
+            ValueError: names are missing, unexpected, of another shape or not floats; all of them
+                are listed, and no parameter is changed.
         """
-        own = dict(self.named_parameters())
-        problems = [f"missing: {name} {own[name].shape}" for name in own if name not in state]
-        problems += [
-            f"unexpected: {name} {np.shape(state[name])}" for name in state if name not in own
-        ]
-        problems += [
-            f"shape of {name}: expected {own[name].shape}, got {np.shape(state[name])}"
-            for name in own
-            if name in state and np.shape(state[name]) != own[name].shape
-        ]
-        if problems:
-            raise ValueError(
-                f"load_state_dict: {type(self).__name__} does not match:\n  "
-                + "\n  ".join(problems)
-            )
-        for name, parameter in own.items():
-            parameter.data[...] = np.asarray(state[name])
+        own = {name: parameter.data for name, parameter in self.named_parameters()}
+        restore(own, state, type(self).__name__)
 
     def __repr__(self) -> str:
         lines = [
@@ -154,6 +144,32 @@ def _walk(module: Module, prefix: str) -> Iterator[tuple[str, Module | Parameter
         yield prefix + name, part
         if isinstance(part, Module):
             yield from _walk(part, f"{prefix}{name}.")
+
+
+@contextmanager
+def evaluation_mode(model: Any) -> Iterator[None]:
+    """A context in which a model is evaluated: dropout is off, and each part's mode comes back.
+
+    Args:
+        model: a `Module`; anything else that can be called passes through untouched.
+
+    Example:
+        >>> layer = Dropout(0.5)
+        >>> with evaluation_mode(layer):
+        ...     layer.training
+        False
+        >>> layer.training
+        True
+    """
+    parts = [part for _, part in model.named_modules()] if isinstance(model, Module) else []
+    modes = [part.training for part in parts]
+    for part in parts:
+        part.training = False
+    try:
+        yield
+    finally:
+        for part, mode in zip(parts, modes, strict=True):
+            part.training = mode
 
 
 def xavier_uniform(shape: tuple[int, int], rng: Any = None) -> np.ndarray:

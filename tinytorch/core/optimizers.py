@@ -1,20 +1,22 @@
-"""Optimisers: how a gradient becomes a step.
+"""Optimisers: how a gradient becomes a step, how long the step is, and how long at most.
 
-Both take a row-sparse gradient as it comes and then touch its rows alone: the cost of a step on an
-embedding table follows the batch, not the vocabulary.
+Both optimisers take a row-sparse gradient as it comes and then touch its rows alone: the cost of a
+step on an embedding table follows the batch, not the vocabulary.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core.sparse import RowSparse
+from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
-__all__ = ["SGD", "AdamW", "Optimizer"]
+__all__ = ["SGD", "AdamW", "CosineSchedule", "Optimizer", "clip_grad_norm"]
 
 
 class Optimizer:
@@ -65,6 +67,22 @@ class Optimizer:
             elif p.grad is not None:
                 self._update(i, p.data, ..., p.grad)
 
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """A copy of everything the next step depends on, the learning rate and gradients aside."""
+        return {name: array.copy() for name, array in self._state().items()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from where another optimiser of the same parameters stood.
+
+        Raises:
+            ValueError: names are missing, unexpected or of another shape; nothing is changed.
+        """
+        restore(self._state(), state, type(self).__name__)
+
+    def _state(self) -> dict[str, np.ndarray]:
+        """The arrays that `step` changes, the parameters aside."""
+        return {}
+
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
         """Change `data[rows]`, parameter number `i`, according to its gradient `g`."""
         raise NotImplementedError
@@ -99,6 +117,9 @@ class SGD(Optimizer):
         self.momentum, self.weight_decay = momentum, weight_decay
         self.velocity = [np.zeros_like(p.data) for p in self.params] if momentum else []
 
+    def _state(self) -> dict[str, np.ndarray]:
+        return {f"velocity.{i}": v for i, v in enumerate(self.velocity)}
+
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
         if self.weight_decay:
             g = g + self.weight_decay * data[rows]
@@ -126,6 +147,8 @@ class AdamW(Optimizer):
         betas: how much of the two running means is kept at each step.
         eps: added to the square root.
         weight_decay: strength of the pull to zero.
+        decay: which parameters are pulled, a function of the parameter; None for all. In language
+            models biases and the parameters of norms are spared: `lambda p: p.ndim >= 2`.
 
     Example:
         >>> w = Tensor([1.0], requires_grad=True)
@@ -142,18 +165,29 @@ class AdamW(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.01,
+        decay: Callable[[Tensor], bool] | None = None,
     ) -> None:
         super().__init__(params, lr)
         _check_not_negative(eps=eps, weight_decay=weight_decay)
         _check_fraction(beta1=betas[0], beta2=betas[1])
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
-        self.steps = 0
+        self.decays = [decay is None or bool(decay(p)) for p in self.params]
+        self._steps = np.zeros((), dtype=np.int64)
         self.m = [np.zeros_like(p.data) for p in self.params]
         self.v = [np.zeros_like(p.data) for p in self.params]
 
+    @property
+    def steps(self) -> int:
+        """How many steps were made; the bias correction depends on it."""
+        return int(self._steps)
+
+    def _state(self) -> dict[str, np.ndarray]:
+        means = {f"m.{i}": m for i, m in enumerate(self.m)}
+        return {"steps": self._steps, **means, **{f"v.{i}": v for i, v in enumerate(self.v)}}
+
     def step(self) -> None:
         """Update every parameter that has a gradient."""
-        self.steps += 1
+        self._steps += 1
         super().step()
 
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
@@ -163,7 +197,106 @@ class AdamW(Optimizer):
         self.m[i][rows], self.v[i][rows] = m, v
         correction1, correction2 = 1 - beta1**self.steps, 1 - beta2**self.steps
         step = (m / correction1) / (np.sqrt(v / correction2) + self.eps)
-        data[rows] -= self.lr * (step + self.weight_decay * data[rows])
+        if self.decays[i]:
+            step = step + self.weight_decay * data[rows]
+        data[rows] -= self.lr * step
+
+
+class CosineSchedule:
+    """The learning rate of every step: a linear warm-up, then half a cosine down.
+
+    Loshchilov and Hutter, 2017, section 3, without restarts; the warm-up is that of Goyal et al.,
+    2017, section 2.2.
+
+    Args:
+        lr: the largest learning rate, reached at the end of the warm-up.
+        warmup_steps: how many steps the warm-up takes; the first has `lr / warmup_steps`.
+        total_steps: the step from which the rate stays at `min_lr`.
+        min_lr: the rate at the end.
+
+    Raises:
+        ValueError: the warm-up is longer than everything, or a rate is negative.
+
+    Example:
+        >>> schedule = CosineSchedule(lr=1.0, warmup_steps=2, total_steps=6)
+        >>> [round(schedule(step), 3) for step in range(7)]
+        [0.5, 1.0, 1.0, 0.854, 0.5, 0.146, 0.0]
+    """
+
+    def __init__(self, lr: float, warmup_steps: int, total_steps: int, min_lr: float = 0.0) -> None:
+        _check_not_negative(lr=lr, warmup_steps=warmup_steps, min_lr=min_lr)
+        if not warmup_steps < total_steps:
+            raise ValueError(
+                f"the warm-up of {warmup_steps} steps must end before the {total_steps} steps do"
+            )
+        if min_lr > lr:
+            raise ValueError(f"min_lr {min_lr} is above lr {lr}; the schedule falls")
+        self.lr, self.min_lr = lr, min_lr
+        self.warmup_steps, self.total_steps = warmup_steps, total_steps
+
+    def __call__(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        if step < self.warmup_steps:
+            return self.lr * (step + 1) / self.warmup_steps
+        done = (step - self.warmup_steps) / (self.total_steps - self.warmup_steps)
+        cosine = (1 + math.cos(math.pi * min(done, 1.0))) / 2  # from 1 down to 0
+        return self.min_lr + (self.lr - self.min_lr) * cosine
+
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"CosineSchedule({settings})"
+
+
+def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
+    """Scale all gradients together so that their norm is at most `max_norm`.
+
+    The norm is that of one long vector in which all gradients stand one after the other, so the
+    direction of the step stays (Pascanu et al., 2013, section 3.2).
+
+    Args:
+        params: tensors; those without a gradient are passed over.
+        max_norm: the largest norm allowed; infinity to measure only.
+
+    Returns:
+        The norm before clipping.
+
+    Raises:
+        TypeError: one tensor instead of a list.
+        ValueError: `max_norm` is not positive.
+        FloatingPointError: the norm is not finite; nothing is changed.
+
+    Example:
+        >>> w = Tensor([3.0, 4.0], requires_grad=True)
+        >>> (w * w).sum().backward()  # the gradient is (6, 8)
+        >>> clip_grad_norm([w], max_norm=5.0)
+        10.0
+        >>> w.grad
+        array([3., 4.], dtype=float32)
+    """
+    if not max_norm > 0:
+        raise ValueError(f"max_norm must be > 0, got {max_norm}")
+    if isinstance(params, Tensor):
+        raise TypeError("clip_grad_norm takes a list of parameters, got one tensor; write [w]")
+    with_gradient = list({id(p): p for p in params if p.grad is not None}.values())  # each once
+    for p in with_gradient:
+        if isinstance(p.grad, RowSparse):
+            p.grad = p.grad.coalesce()  # a row that is listed twice has one gradient, the sum
+    norm = math.sqrt(sum(_sum_of_squares(p.grad) for p in with_gradient))
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"the norm of the gradients is {norm}: a loss or a weight has overflowed; lower the "
+            "learning rate, or lengthen the warm-up"
+        )
+    if norm > max_norm:
+        for p in with_gradient:
+            p.grad = p.grad * (max_norm / norm)
+    return norm
+
+
+def _sum_of_squares(gradient: Any) -> float:
+    values = gradient.values if isinstance(gradient, RowSparse) else gradient
+    flat = values.ravel()
+    return float(flat @ flat)
 
 
 def _check_not_negative(**values: float) -> None:

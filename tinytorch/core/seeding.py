@@ -7,6 +7,8 @@ reproducible.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 _default: np.random.Generator | None = None  # made at the first draw: numpy.random loads slowly
@@ -51,3 +53,34 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
         f"rng must be a numpy Generator, a seed or None, got {type(rng).__name__}; "
         "make one with numpy.random.default_rng(seed)"
     )
+
+
+def default_state() -> dict[str, Any]:
+    """The state of the default generator, as plain numbers and lists that JSON can hold.
+
+    Example:
+        >>> _ = manual_seed(0)
+        >>> state = default_state()
+        >>> first = default_rng().random()
+        >>> restore_default(state)
+        >>> default_rng().random() == first
+        True
+    """
+    generator = default_rng().bit_generator
+    seed: Any = generator.seed_seq
+    return {
+        "seed": {
+            "entropy": seed.entropy,
+            "spawn_key": list(seed.spawn_key),
+            "n_children_spawned": seed.n_children_spawned,  # so that spawn() does not repeat itself
+        },
+        "state": generator.state,
+    }
+
+
+def restore_default(state: dict[str, Any]) -> None:
+    """Set the default generator to a state that `default_state` has noted."""
+    global _default
+    generator = np.random.PCG64(np.random.SeedSequence(**state["seed"]))
+    generator.state = state["state"]
+    _default = np.random.Generator(generator)

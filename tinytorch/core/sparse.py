@@ -81,5 +81,10 @@ class RowSparse:
 
     __radd__ = __add__
 
+    def __mul__(self, factor: float) -> RowSparse:
+        return RowSparse(self.rows, self.values * factor, self.shape)
+
+    __rmul__ = __mul__
+
     def __repr__(self) -> str:
         return f"RowSparse({self.rows.size} rows of {self.shape})"

@@ -1,0 +1,363 @@
+"""The training loop: every number of its history by hand, and nothing that disturbs it."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from tiny_models import message, stirred, tiny_gpt
+from training_runs import FLOOR, bits, clock, held_out, losses, new_trainer
+
+from tinytorch import (
+    SGD,
+    Batches,
+    CosineSchedule,
+    Dropout,
+    Embedding,
+    Linear,
+    Module,
+    Sequential,
+    Trainer,
+    functional,
+    manual_seed,
+)
+from tinytorch.models.evaluation import evaluate, surprise
+
+
+def log_softmax(logits):
+    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+
+
+# surprise and evaluate ---------------------------------------------------------------------------
+
+
+def test_surprise_is_minus_the_log_of_what_the_model_gave_the_target():
+    model = stirred(tiny_gpt())
+    inputs, targets = held_out(5)
+    expected = np.empty(inputs.shape)
+    for row, ids in enumerate(inputs):
+        log_probs = log_softmax(model(ids).data)
+        for at in range(inputs.shape[1]):
+            expected[row, at] = -log_probs[at, targets[row, at]]
+    np.testing.assert_allclose(surprise(model, inputs, targets), expected, rtol=1e-10)
+    assert evaluate(model, inputs, targets) == pytest.approx(expected.mean(), rel=1e-10)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 100])
+def test_batch_size_is_a_matter_of_memory_alone(batch_size):
+    model = stirred(tiny_gpt())
+    whole = surprise(model, *held_out(5), batch_size=5)
+    np.testing.assert_allclose(surprise(model, *held_out(5), batch_size), whole, rtol=1e-12)
+
+
+def test_model_that_finds_all_tokens_equally_likely_has_the_log_of_their_number():
+    inputs, targets = held_out()
+    result = surprise(lambda ids: np.zeros((*ids.shape, 11)), inputs, targets)
+    np.testing.assert_allclose(result, math.log(11))
+
+
+def test_surprise_of_what_cannot_be_is_infinite():
+    def certain(ids):
+        logits = np.full((*ids.shape, 3), -np.inf)
+        logits[..., 1] = 0.0
+        return logits
+
+    assert surprise(certain, [[0, 0]], [[1, 2]]).tolist() == [[0.0, math.inf]]
+
+
+def test_evaluation_records_no_gradient_and_drops_nothing():
+    model = tiny_gpt(dropout=0.5)
+    assert evaluate(model, *held_out()) == evaluate(model, *held_out())
+    assert model.training and all(p.grad is None for p in model.parameters())
+
+
+def test_evaluation_leaves_each_part_in_its_own_mode():
+    model = tiny_gpt(dropout=0.5)
+    model.blocks[1].eval()
+    before = [part.training for _, part in model.named_modules()]
+    evaluate(model, *held_out())
+    assert [part.training for _, part in model.named_modules()] == before
+    assert True in before and False in before
+
+
+@pytest.mark.parametrize(
+    ("inputs", "targets", "told"),
+    [
+        ([[1, 2]], [[1]], "got shapes (1, 2) and (1, 1)"),
+        ([1, 2], [2, 3], "got shapes (2,) and (2,)"),
+        (np.zeros((0, 4), int), np.zeros((0, 4), int), "got shapes (0, 4) and (0, 4)"),
+    ],
+)
+def test_windows_that_do_not_fit_are_refused(inputs, targets, told):
+    assert message(ValueError, lambda: evaluate(tiny_gpt(), inputs, targets)) == (
+        f"inputs and targets must both be (n, seq), not empty; {told}"
+    )
+
+
+def test_targets_that_are_no_ids_are_refused():
+    assert message(ValueError, lambda: evaluate(tiny_gpt(), [[1, 2]], [[2, -100]])) == (
+        "targets must be token ids, got int64 from -100 to 2"
+    )
+    with pytest.raises(ValueError, match="got float64"):
+        evaluate(tiny_gpt(), [[1, 2]], [[2.0, 1.0]])
+
+
+# The history -------------------------------------------------------------------------------------
+
+
+def test_first_loss_and_norm_are_those_of_cross_entropy_on_the_first_batch():
+    trainer, twin = new_trainer(dropout=0.0), new_trainer(dropout=0.0).model
+    inputs, targets = trainer.batches[0]
+    log_probs = log_softmax(twin(inputs).data.astype(np.float64))
+    rows, places = np.indices(targets.shape)
+    by_hand = -log_probs[rows, places, targets].mean()
+    functional.cross_entropy(twin(inputs), targets).backward()
+    norm = math.sqrt(sum(float((p.grad**2).sum()) for p in twin.parameters()))
+    (record,) = trainer.run(1)
+    assert record["loss"] == pytest.approx(by_hand, rel=1e-6)
+    assert record["grad_norm"] == pytest.approx(norm, rel=1e-5)
+    assert record["lr"] == 0.02 / 3 and record["validation"] is None
+
+
+def test_every_step_has_a_record_and_runs_add_up():
+    trainer = new_trainer(validation=held_out(), eval_every=2)
+    assert (trainer.step_number, trainer.history) == (0, [])
+    history = trainer.run(3)
+    assert trainer.run(2) is trainer.history is history
+    assert len(history) == trainer.step_number == 5
+    for record in history:
+        assert [*record] == ["loss", "lr", "grad_norm", "validation"]
+        assert type(record["loss"]) is type(record["lr"]) is type(record["grad_norm"]) is float
+
+
+def test_two_runs_are_one():
+    one, other = new_trainer(), new_trainer()
+    manual_seed(3)
+    one.run(6)
+    manual_seed(3)
+    other.run(2)
+    other.run(4)
+    assert one.history == other.history and bits(one) == bits(other)
+
+
+def test_loss_falls_towards_the_floor_of_the_text():
+    trainer = new_trainer(
+        dropout=0.0,
+        clip=1.0,
+        text=clock(5000),
+        validation=held_out(20),
+        schedule=CosineSchedule(0.03, warmup_steps=10, total_steps=150),
+    )
+    start = evaluate(trainer.model, *trainer.validation)
+    end = trainer.run(150)[-1]["validation"]
+    assert start == pytest.approx(math.log(11), abs=0.05)
+    assert FLOOR * 0.98 < end < FLOOR * 1.15
+
+
+def test_lr_of_a_step_is_the_schedules_and_is_the_one_used():
+    asked = []
+
+    def schedule(step):
+        asked.append(step)
+        return [0.0, 0.5, 0.0][step]
+
+    trainer = new_trainer(schedule=schedule, optimizer="SGD")
+    states = [bits(trainer)[0]]
+    for _ in range(3):
+        trainer.run(1)
+        states.append(bits(trainer)[0])
+    assert asked == [0, 1, 2]
+    assert [record["lr"] for record in trainer.history] == [0.0, 0.5, 0.0]
+    assert states[0] == states[1] != states[2] == states[3]
+
+
+def test_without_a_schedule_the_optimisers_rate_stays():
+    trainer = new_trainer(schedule=None, optimizer="SGD")
+    trainer.run(2)
+    trainer.optimizer.lr = 0.05
+    assert [record["lr"] for record in trainer.run(1)] == [0.1, 0.1, 0.05]
+
+
+def test_a_step_is_clipped_and_the_norm_before_is_noted():
+    moved = {}
+    for clip in (None, 1e-3):
+        trainer = new_trainer(clip=clip, schedule=None, optimizer="SGD", dropout=0.0)
+        before = trainer.model.state_dict()
+        (record,) = trainer.run(1)
+        after = trainer.model.state_dict()
+        step = math.sqrt(sum(((after[n] - before[n]) ** 2).sum() for n in before))
+        moved[clip] = step / 0.1
+        assert record["grad_norm"] > 0.1
+    assert moved[None] == pytest.approx(record["grad_norm"], rel=1e-3)
+    assert moved[1e-3] == pytest.approx(1e-3, rel=1e-2)
+
+
+def test_the_default_optimiser_spares_biases_and_norms():
+    trainer = Trainer(tiny_gpt(), Batches(clock(), 2, 8))
+    chosen = trainer.optimizer
+    names = [name for name, _ in trainer.model.named_parameters()]
+    decaying = {name for name, decays in zip(names, chosen.decays, strict=True) if decays}
+    assert decaying == {n for n in names if n.split(".")[-1] not in ("bias", "gamma", "beta")}
+    assert (chosen.lr, chosen.betas, chosen.weight_decay) == (1e-3, (0.9, 0.99), 0.1)
+
+
+# Accumulation ------------------------------------------------------------------------------------
+
+
+class Listed:
+    """Batches that were written down."""
+
+    def __init__(self, batches):
+        self.batches, self.seq_len = batches, batches[0][0].shape[1]
+        self.batch_size = len(batches[0][0])
+
+    def __getitem__(self, step):
+        return self.batches[step]
+
+
+def test_four_small_batches_make_the_step_of_one_large_batch():
+    small = Batches(clock(), batch_size=2, seq_len=8)
+    large = [
+        [
+            np.concatenate(part)
+            for part in zip(*(small[4 * step + i] for i in range(4)), strict=True)
+        ]
+        for step in range(3)
+    ]
+    ends = []
+    for batches, accumulate in ((small, 4), (Listed(large), 1)):
+        model = stirred(tiny_gpt(max_seq_len=8))
+        trainer = Trainer(
+            model, batches, optimizer=SGD(model.parameters(), 0.1), accumulate=accumulate,
+            clip=None, progress=False,
+        )  # fmt: skip
+        trainer.run(1)
+        gradients = {name: p.grad for name, p in model.named_parameters()}
+        trainer.run(2)
+        ends.append((trainer.history, gradients, model.state_dict()))
+    (history, gradients, state), (other_history, other_gradients, other_state) = ends
+    for record, other in zip(history, other_history, strict=True):
+        assert record["loss"] == pytest.approx(other["loss"], rel=1e-10)
+        assert record["grad_norm"] == pytest.approx(other["grad_norm"], rel=1e-10)
+    for name in gradients:
+        np.testing.assert_allclose(gradients[name], other_gradients[name], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(state[name], other_state[name], rtol=1e-9, atol=1e-12)
+
+
+def test_accumulation_reads_every_batch_once():
+    read = []
+
+    class Noting(Batches):
+        def __getitem__(self, step):
+            read.append(step)
+            return super().__getitem__(step)
+
+    Trainer(tiny_gpt(), Noting(clock(), 2, 8), accumulate=3, progress=False).run(3)
+    assert read == list(range(9))
+
+
+# Validation and modes ----------------------------------------------------------------------------
+
+
+def test_validation_is_measured_when_due_and_at_the_end():
+    trainer = new_trainer(validation=held_out(), eval_every=3)
+    trainer.run(7)
+    measured = [r["validation"] is not None for r in trainer.history]
+    assert measured == [False, False, True, False, False, True, True]
+    trainer.run(2)  # steps 8 and 9
+    assert [r["validation"] is not None for r in trainer.history[7:]] == [False, True]
+
+
+def test_validation_is_the_loss_of_the_model_after_the_step():
+    trainer = new_trainer(validation=held_out(), eval_every=1)
+    trainer.run(3)
+    assert trainer.history[-1]["validation"] == evaluate(trainer.model, *held_out())
+
+
+def test_validation_does_not_disturb_the_training():
+    with_it, without = new_trainer(validation=held_out(), eval_every=2), new_trainer()
+    for trainer in (with_it, without):
+        manual_seed(3)
+        trainer.run(6)
+    assert losses(with_it) == losses(without) and bits(with_it) == bits(without)
+
+
+def test_dropout_drops_in_training_even_after_eval():
+    trainer, other = new_trainer(dropout=0.5), new_trainer(dropout=0.5)
+    trainer.model.eval()
+    trainer.run(1)
+    manual_seed(99)
+    other.run(1)
+    assert trainer.model.training
+    assert losses(trainer) != losses(other)  # other elements were dropped
+
+
+# Losses that are not finite ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_loss_that_is_not_finite_stops_the_run_with_the_parameters_before_the_step(accumulate):
+    trainer = new_trainer(accumulate=accumulate, validation=held_out())
+    trainer.run(2)
+    before = bits(trainer)
+    history = [*trainer.history]
+    honest = trainer.model.forward
+    trainer.model.forward = lambda ids: honest(ids) * math.nan
+    assert message(FloatingPointError, lambda: trainer.run(3)) == (
+        "the loss is nan at step 2: the parameters have grown too far; lower the learning rate, "
+        "lengthen the warm-up or clip the gradients"
+    )
+    assert bits(trainer) == before
+    assert trainer.step_number == 2 and trainer.history == history
+    trainer.model.forward = honest
+    assert len(trainer.run(1)) == 3  # and it can go on
+
+
+def test_gradient_that_is_not_finite_stops_the_run_too():
+    class Cliff(Module):
+        """A finite loss whose gradient is not."""
+
+        def __init__(self):
+            self.table = Embedding(11, 11, rng=0)
+            self.table.weight.data[:] = 0.0
+
+        def forward(self, ids):
+            return (self.table(ids) ** 2 + 1e-46) ** 0.5
+
+    model = Cliff()
+    trainer = Trainer(model, Batches(clock(), 2, 8), clip=None, progress=False)
+    before = bits(trainer)
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="the norm of the"):
+        trainer.run(1)
+    assert bits(trainer) == before and trainer.step_number == 0
+
+
+# Sizes and threads -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["accumulate", "eval_every", "save_every"])
+def test_counts_are_positive(name):
+    told = message(ValueError, lambda: new_trainer(**{name: 0}))
+    assert told == f"{name} must be at least 1, got 0"
+
+
+def test_a_run_has_at_least_one_step():
+    assert message(ValueError, lambda: new_trainer().run(0)) == "steps must be at least 1, got 0"
+
+
+def test_training_works_in_a_thread():
+    in_thread, in_main = new_trainer(), new_trainer()
+    manual_seed(3)
+    thread = threading.Thread(target=in_thread.run, args=(3,))
+    thread.start()
+    thread.join()
+    manual_seed(3)
+    in_main.run(3)
+    assert in_thread.history == in_main.history
+
+
+def test_a_model_need_not_be_a_gpt():
+    model = Sequential(Embedding(11, 8, rng=0), Dropout(0.1, rng=1), Linear(8, 11, rng=2))
+    trainer = Trainer(model, Batches(clock(2000), 8, 8), progress=False)
+    trainer.optimizer.lr = 0.05
+    assert trainer.run(80)[-1]["loss"] < 1.1  # the last hour alone says all there is to know

@@ -1,0 +1,250 @@
+"""Batches and windows: the right tokens, the right shift, and nothing that depends on luck."""
+
+import numpy as np
+import pytest
+from exact_numbers import message
+
+from tinytorch import Batches, CharTokenizer, Tensor
+from tinytorch.text.batches import train_validation_split, windows
+
+TEXT = np.random.default_rng(0).integers(1000, size=60)
+
+
+def places(batches, step):
+    """Where the windows of a batch begin, in a text whose tokens count up from 0."""
+    return batches[step][0][:, 0].tolist()
+
+
+# Batches -----------------------------------------------------------------------------------------
+
+
+def test_targets_are_the_tokens_that_follow_the_inputs_in_the_text():
+    batches = Batches(TEXT, batch_size=50, seq_len=7)
+    neighbours = {tuple(TEXT[at : at + 8].tolist()) for at in range(len(TEXT) - 7)}
+    inputs, targets = batches[0]
+    assert (inputs[:, 1:] == targets[:, :-1]).all()
+    for row, last in zip(inputs.tolist(), targets[:, -1].tolist(), strict=True):
+        assert (*row, last) in neighbours
+
+
+def test_inputs_and_targets_are_64_bit_integers_of_batch_by_seq():
+    for array in Batches(TEXT.astype(np.uint16), batch_size=3, seq_len=5)[0]:
+        assert array.shape == (3, 5) and array.dtype == np.int64
+
+
+def test_every_window_that_fits_occurs_and_no_other():
+    batches = Batches(range(10), batch_size=40, seq_len=3)
+    seen = {place for step in range(5) for place in places(batches, step)}
+    assert seen == {0, 1, 2, 3, 4, 5, 6}  # that at 6 reads 6 7 8 and predicts 9
+
+
+def test_windows_are_drawn_uniformly():
+    batches = Batches(range(25), batch_size=100, seq_len=5)  # 20 places
+    counts = np.bincount(np.ravel([places(batches, step) for step in range(100)]), minlength=20)
+    expected = 10_000 / 20
+    chi_square = ((counts - expected) ** 2 / expected).sum()
+    assert 5 < chi_square < 44  # 19 degrees of freedom: outside once in a thousand seeds
+
+
+def test_a_batch_depends_on_the_seed_and_the_step_alone():
+    one, other = (Batches(TEXT, batch_size=4, seq_len=8, seed=3) for _ in range(2))
+    later = one[17]
+    np.random.seed(0)
+    for step in (5, 2, 17):  # in any order
+        other[step]
+    for array, again in zip(later, other[17], strict=True):
+        np.testing.assert_array_equal(array, again)
+
+
+def test_the_windows_of_a_seed_are_the_same_everywhere():
+    assert [places(Batches(range(1000), 4, 8, seed=7), step) for step in range(2)] == [
+        [937, 620, 678, 890],
+        [863, 763, 868, 111],
+    ]
+
+
+def test_another_step_or_seed_has_other_windows():
+    batches, other = (Batches(range(10**6), 8, 4, seed) for seed in (0, 1))
+    assert len({tuple(places(batches, step)) for step in range(50)}) == 50
+    assert not set(places(batches, 0)) & set(places(other, 0))
+    assert not set(places(batches, 1)) & set(places(other, 0))  # a seed is not a step
+
+
+def test_windows_begin_at_the_given_starts_that_leave_room():
+    batches = Batches(range(20), batch_size=50, seq_len=5, starts=[3, 9, 14, 15, 19])
+    assert set(places(batches, 0)) == {3, 9, 14}
+
+
+def test_tokens_may_be_a_list_a_tensor_or_what_a_tokenizer_gives():
+    text = "to be or not to be"
+    ids = CharTokenizer(text).encode(text)
+    for tokens in (ids, np.array(ids), Tensor(ids)):
+        np.testing.assert_array_equal(Batches(tokens, 2, 4)[0][0], Batches(ids, 2, 4)[0][0])
+
+
+def test_changing_the_text_afterwards_changes_no_batch():
+    text = TEXT.copy()
+    batches = Batches(text, 4, 8)
+    before = batches[0][0].copy()
+    text[:] = 0
+    batches[0][0][:] = 0
+    np.testing.assert_array_equal(batches[0][0], before)
+
+
+def test_shortest_text_has_one_window():
+    assert [a.tolist() for a in Batches([4, 5, 6], batch_size=1, seq_len=2)[9]] == [
+        [[4, 5]],
+        [[5, 6]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "tokens", "options", "told"),
+    [
+        (
+            ValueError,
+            range(8),
+            {},
+            "a text of 8 tokens is too short for a window of 8 and the token after it; "
+            "use a longer text, or seq_len <= 7",
+        ),
+        (
+            ValueError,
+            [5],
+            {},
+            "a text of 1 tokens is too short for a window of 8 and the token after it; "
+            "use a longer text",
+        ),
+        (
+            ValueError,
+            [],
+            {},
+            "a text of 0 tokens is too short for a window of 8 and the token after it; "
+            "use a longer text",
+        ),
+        (
+            ValueError,
+            range(20),
+            {"starts": [12, 19]},
+            "none of the 2 starts leaves room for 9 tokens in a text of 20; use a longer text or "
+            "a smaller seq_len",
+        ),
+        (
+            ValueError,
+            range(20),
+            {"starts": []},
+            "none of the 0 starts leaves room for 9 tokens in a text of 20; use a longer text or "
+            "a smaller seq_len",
+        ),
+        (
+            ValueError,
+            range(20),
+            {"starts": [0, 20]},
+            "starts must be positions in 0..19, got 0..20",
+        ),
+        (
+            ValueError,
+            range(20),
+            {"starts": [-1, 3]},
+            "starts must be positions in 0..19, got -1..3",
+        ),
+        (
+            TypeError,
+            range(20),
+            {"starts": [0.5]},
+            "starts must be integers, got float64",
+        ),
+        (
+            TypeError,
+            [0.0, 1.0],
+            {},
+            "token ids must be integers, got float64; encode the text first",
+        ),
+        (
+            TypeError,
+            "once upon a time",
+            {},
+            "token ids must be integers, got <U16; encode the text first",
+        ),
+        (
+            ValueError,
+            [[1, 2], [3, 4]],
+            {},
+            "expected the ids of one text, (n,), got shape (2, 2)",
+        ),
+        (ValueError, range(20), {"batch_size": 0}, "batch_size must be at least 1, got 0"),
+        (TypeError, range(20), {"seq_len": 2.5}, "seq_len must be an integer, got 2.5"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(error, tokens, options, told):
+    sizes = {"batch_size": 2, "seq_len": 8, **options}
+    assert message(error, lambda: Batches(tokens, **sizes)) == told
+
+
+def test_batches_are_numbered_from_zero():
+    batches = Batches(range(20), 2, 8)
+    assert message(IndexError, lambda: batches[-1]) == "batches are numbered from 0, got -1"
+
+
+# Split -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("share", "kept"), [(0.1, 54), (0.5, 30), (0.9, 6), (0.01, 59)])
+def test_split_cuts_once_in_order_and_loses_nothing(share, kept):
+    train, validation = train_validation_split(TEXT, share)
+    assert train.tolist() == TEXT[:kept].tolist()
+    assert validation.tolist() == TEXT[kept:].tolist()
+
+
+def test_split_keeps_a_tenth_for_validation_unless_told_otherwise():
+    assert len(train_validation_split(range(200))[1]) == 20
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
+def test_share_must_lie_between_0_and_1(share):
+    assert message(ValueError, lambda: train_validation_split(TEXT, share)) == (
+        f"validation must be a share between 0 and 1, got {share}"
+    )
+
+
+@pytest.mark.parametrize(("tokens", "share"), [([1, 2, 3], 0.1), ([1, 2, 3], 0.9), ([], 0.5)])
+def test_split_with_an_empty_part_is_refused(tokens, share):
+    assert message(ValueError, lambda: train_validation_split(tokens, share)) == (
+        f"a text of {len(tokens)} tokens cannot be split with validation={share}: one part would "
+        "be empty"
+    )
+
+
+# Windows -----------------------------------------------------------------------------------------
+
+
+def test_windows_come_in_order_and_their_targets_are_the_whole_text_once():
+    inputs, targets = windows(range(11), seq_len=3)
+    assert inputs.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+    assert targets.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+
+
+@pytest.mark.parametrize(("length", "count"), [(4, 1), (6, 1), (7, 2), (9, 2), (10, 3)])
+def test_a_rest_shorter_than_a_window_is_left_out(length, count):
+    assert windows(range(length), seq_len=3)[1].ravel().tolist() == [*range(1, 3 * count + 1)]
+
+
+def test_windows_from_given_starts():
+    inputs, targets = windows(range(11), seq_len=3, starts=[5, 0, 5, 8])
+    assert inputs[:, 0].tolist() == [5, 0, 5]  # from 8 the last target would be missing
+    assert targets[0].tolist() == [6, 7, 8]
+
+
+def test_limit_keeps_the_first_windows():
+    assert windows(range(11), seq_len=3, limit=2)[0][:, 0].tolist() == [0, 3]
+    assert windows(range(11), seq_len=3, limit=9)[0][:, 0].tolist() == [0, 3, 6]
+    assert windows(range(11), seq_len=3, starts=[7, 5, 0], limit=1)[0][:, 0].tolist() == [7]
+    with pytest.raises(ValueError, match="limit must be at least 1, got 0"):
+        windows(range(11), seq_len=3, limit=0)
+
+
+def test_windows_of_too_short_a_text_are_refused():
+    assert message(ValueError, lambda: windows(range(3), seq_len=3)) == (
+        "a text of 3 tokens is too short for a window of 3 and the token after it; use a longer "
+        "text, or seq_len <= 2"
+    )

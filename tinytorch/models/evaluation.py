@@ -1,0 +1,128 @@
+"""How good a model is: its surprise at text that it has not read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core import functional
+from tinytorch.core.layers import check_sizes, evaluation_mode
+from tinytorch.core.tensor import no_grad
+from tinytorch.text.tokenization import BPETokenizer
+
+__all__ = ["character_surprise", "evaluate", "surprise"]
+
+
+def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.ndarray:
+    """How surprised a model is by every token: `-log p(target | what stands before it)`, in nats.
+
+    Args:
+        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
+        inputs: integer ids `(n, seq)`.
+        targets: the ids that follow, `(n, seq)`.
+        batch_size: how many rows the model reads at a time.
+
+    Returns:
+        `(n, seq)` in float64. Dropout is off meanwhile, and no gradient is recorded.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> surprise(GPT(5, 8, 1, 2, max_seq_len=4), [[1, 2, 3]], [[2, 3, 4]]).shape
+        (1, 3)
+    """
+    inputs, targets = np.asarray(inputs), np.asarray(targets)
+    if inputs.shape != targets.shape or inputs.ndim != 2 or not inputs.size:
+        raise ValueError(
+            f"inputs and targets must both be (n, seq), not empty; got shapes {inputs.shape} and "
+            f"{targets.shape}"
+        )
+    if targets.dtype.kind not in "iu" or targets.min() < 0:
+        raise ValueError(
+            f"targets must be token ids, got {targets.dtype} from {targets.min()} to "
+            f"{targets.max()}"
+        )
+    check_sizes(batch_size=batch_size)
+    result = np.empty(inputs.shape)
+    with evaluation_mode(model), no_grad():
+        for first in range(0, len(inputs), batch_size):
+            rows = slice(first, first + batch_size)
+            log_probs = functional.log_softmax(model(inputs[rows])).data
+            result[rows] = -np.take_along_axis(log_probs, targets[rows, :, None], axis=-1)[..., 0]
+    return result
+
+
+def evaluate(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> float:
+    """The mean loss of a model on held-out windows, in nats a token.
+
+    Args:
+        model: maps ids `(batch, seq)` to logits.
+        inputs: integer ids `(n, seq)`.
+        targets: the ids that follow, `(n, seq)`.
+        batch_size: how many rows the model reads at a time.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> loss = evaluate(GPT(5, 8, 1, 2, max_seq_len=4), [[1, 2, 3]], [[2, 3, 4]])
+        >>> abs(loss - math.log(5)) < 0.1  # a new model guesses
+        True
+    """
+    return float(surprise(model, inputs, targets, batch_size).mean())
+
+
+def character_surprise(
+    model: Any, tokenizer: BPETokenizer, text: str, before: str = "\n"
+) -> np.ndarray:
+    r"""How surprised a model is by every character of a text, although it reads tokens.
+
+    A token is certain only when its last byte is read. After some of its bytes, the tokens that
+    begin with them are still possible; what they hold of the probability, over what was held one
+    byte before, is the probability of that byte. So the surprise of a token is divided among its
+    characters, and their sum is the token's.
+
+    Args:
+        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
+        tokenizer: what the model's tokens are.
+        text: the text, no longer than the model can read at once.
+        before: what the model has read when the text begins; it must end with a whole token.
+
+    Returns:
+        One number of nats for each character, in float64.
+
+    Raises:
+        ValueError: a text is empty, or a token reaches from `before` into `text`.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> tokenizer = BPETokenizer.train("low lower lowest", 258)
+        >>> new = GPT(tokenizer.vocab_size, 8, 1, 2, max_seq_len=8, rng=0)
+        >>> nats = character_surprise(new, tokenizer, "low!")  # tokens: low, !
+        >>> bool(abs(nats.sum() - 2 * math.log(258)) < 0.1)  # a new model guesses
+        True
+    """
+    skip = len(tokenizer.encode_ordinary(before))
+    ids = np.array(tokenizer.encode_ordinary(before + text))
+    pieces = tokenizer.pieces(before + text)
+    if not skip or not text or b"".join(pieces[:skip]) != before.encode():
+        raise ValueError(
+            "character_surprise: text and before must not be empty, and before must end with a "
+            f"whole token, as a newline does; got {before!r} before {text[:20]!r}"
+        )
+    with evaluation_mode(model), no_grad():
+        log_probs = functional.log_softmax(model(ids[None, :-1])).data[0]
+    spelled = sorted(tokenizer.ranks)  # tokens that begin alike stand next to each other
+    in_order = np.exp(log_probs[skip - 1 :, [tokenizer.ranks[t] for t in spelled]].astype(float))
+    held = np.insert(in_order.cumsum(axis=1), 0, 0.0, axis=1)  # by the tokens before each
+    nats: list[float] = []
+    for row, token in zip(held, pieces[skip:], strict=True):
+        first = bisect_left(spelled, token)
+        possible = [row[-1]]
+        for length in range(1, len(token)):
+            begun = token[:length]
+            after = bisect_right(spelled, begun + b"\xff" * len(spelled[-1]), lo=first)
+            possible.append(row[after] - row[bisect_left(spelled, begun)])
+        possible.append(row[first + 1] - row[first])
+        nats += (-np.diff(np.log(possible))).tolist()
+    width = [len(character.encode()) for character in text]
+    return np.add.reduceat(nats, np.cumsum([0, *width[:-1]]))

@@ -1,0 +1,143 @@
+"""A line that tells how a training run is doing: in a terminal, in Jupyter and in a log file.
+
+In a terminal one line is rewritten; in a notebook one output is, so that a saved page shows the
+last state; in a file or a pipe there is one line for every tenth of the run.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any, TextIO
+
+__all__ = ["Progress", "duration"]
+
+_BETWEEN = 0.2  # seconds from one drawing to the next
+
+
+class Progress:
+    """Shows how far a run is, and the numbers it reports.
+
+    Args:
+        total: how many steps there are.
+        floor: the lowest loss possible, shown beside the loss; None if unknown.
+        stream: where to write, by default standard output.
+
+    Example:
+        >>> progress = Progress(total=2, floor=0.5, stream=sys.stdout)
+        >>> progress.update(1, loss=0.75, tokens=640, seconds=2.0)  # doctest: +ELLIPSIS
+        step 1/2 ... loss 0.750, floor 0.500 | 320 tokens/s | 2 s left
+    """
+
+    def __init__(self, total: int, floor: float | None = None, stream: TextIO | None = None):
+        self.total, self.floor = total, floor
+        self.stream = sys.stdout if stream is None else stream
+        self._notebook = _notebook_display() if stream is None else None
+        self._terminal = self._notebook is None and self.stream.isatty()
+        self._drawn, self._tenth, self._width = float("-inf"), 0, 0
+
+    def update(
+        self, step: int, loss: float, tokens: int, seconds: float, validation: float | None = None
+    ) -> None:
+        """Show the state after a step, if it is time to show something.
+
+        Args:
+            step: how many steps are done.
+            loss: the loss to show, in nats a token.
+            tokens: how many tokens the run has read.
+            seconds: the time it took.
+            validation: the last loss on held-out text.
+        """
+        last, tenth = step >= self.total, 10 * step // self.total
+        now = time.monotonic()
+        live = self._terminal or self._notebook is not None
+        if not last and (now - self._drawn < _BETWEEN if live else tenth == self._tenth):
+            return
+        self._drawn, self._tenth = now, tenth
+        losses = f"loss {loss:.3f}"
+        if validation is not None:
+            losses += f", validation {validation:.3f}"
+        if self.floor is not None:
+            losses += f", floor {self.floor:.3f}"
+        speed = f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"
+        left = duration(seconds * (self.total - step) / max(step, 1))
+        self._draw(step, losses, speed, f"took {duration(seconds)}" if last else f"{left} left")
+
+    def close(self) -> None:
+        """Leave the last state standing."""
+        if self._terminal and self._width:
+            self.stream.write("\n")
+            self._width = 0
+
+    def _draw(self, step: int, losses: str, speed: str, time_left: str) -> None:
+        if self._notebook is not None:  # three short lines: they fit on a phone
+            count = f"step {step:,} of {self.total:,}"
+            self._notebook(f"{count}\n{self._bar(step, 40)}\n{losses}\n{speed}, {time_left}")
+            return
+        count = f"step {step:,}/{self.total:,}"
+        line = f"{count} {self._bar(step, 12)} {losses} | {speed} | {time_left}"
+        if self._terminal:
+            line = _fitting(
+                line,
+                f"{count} {losses} | {speed} | {time_left}",
+                f"{count} {losses} | {time_left}",
+            )
+            self.stream.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        else:
+            self.stream.write(line + "\n")
+        self.stream.flush()
+
+    def _bar(self, step: int, width: int) -> str:
+        full = width * min(step, self.total) // self.total
+        bar = "━" * full + "╌" * (width - full)
+        encoding = getattr(self.stream, "encoding", None) or "utf-8"
+        try:
+            bar.encode(encoding)
+        except UnicodeEncodeError:
+            return "#" * full + "." * (width - full)
+        return bar
+
+
+def duration(seconds: float) -> str:
+    """A time in words, rounded to what matters.
+
+    Example:
+        >>> duration(7.4), duration(190), duration(7400)
+        ('7 s', '3 min 10 s', '2 h 3 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _fitting(*lines: str) -> str:
+    """The first line that the terminal has room for: one that wraps could not be rewritten."""
+    import shutil
+
+    room = shutil.get_terminal_size().columns - 1
+    return next((line for line in lines if len(line) <= room), lines[-1][:room])
+
+
+def _notebook_display() -> Any:
+    """A function that shows a text in place of the last one, or None outside notebooks."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is None or not hasattr(shell, "kernel"):
+        return None
+    from IPython.display import display
+
+    handle: list[Any] = []
+
+    def show(text: str) -> None:
+        bundle = {"text/plain": text}
+        if handle:
+            handle[0].update(bundle, raw=True)
+        else:
+            first: Any = display
+            handle.append(first(bundle, raw=True, display_id=True))
+
+    return show

@@ -1,0 +1,245 @@
+"""The model of this book: a small GPT that has read stories for a minute or two.
+
+`train_story_gpt` is the whole recipe. What came out of one run of it is kept in the package:
+`load_story_gpt` gives the model, `story_gpt_run` its record. To train it anew, and replace both:
+
+    python -m tinytorch.models.story_gpt
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinytorch.core.optimizers import AdamW, CosineSchedule
+from tinytorch.models.checkpoint import load_safetensors, save_safetensors
+from tinytorch.models.training import Trainer
+from tinytorch.models.transformer import GPT
+from tinytorch.text.batches import Batches, windows
+from tinytorch.text.corpus import StoryGrammar
+from tinytorch.text.tokenization import BPETokenizer
+
+__all__ = [
+    "StoryWindows",
+    "load_story_gpt",
+    "new_story_gpt",
+    "story_batches",
+    "story_gpt_run",
+    "story_tokenizer",
+    "story_windows",
+    "train_story_gpt",
+]
+
+VOCAB_SIZE = 512
+SEQ_LEN = 112  # tokens; enough for a whole story
+STEPS = 4000
+
+
+class StoryWindows(NamedTuple):
+    """Held-out windows of stories, and what the best possible reader would make of them.
+
+    Attributes:
+        inputs: ids `(n, seq)`; every row begins with the newline before a story.
+        targets: the ids that follow, `(n, seq)`.
+        floor: the surprise of the oracle at every target, in nats, `(n, seq)`; its mean is the
+            lowest loss that any model can expect on these windows.
+        characters: how many characters every target has, `(n, seq)`: the sum of a model's surprise
+            over the sum of these is its loss in nats a character.
+    """
+
+    inputs: np.ndarray
+    targets: np.ndarray
+    floor: np.ndarray
+    characters: np.ndarray
+
+
+@cache
+def story_tokenizer() -> BPETokenizer:
+    """The tokenizer of the stories: byte-pair encoding, trained on a thousand of them.
+
+    Example:
+        >>> story_tokenizer().vocab_size
+        512
+    """
+    return BPETokenizer.train(StoryGrammar().generate(1000, seed=0), VOCAB_SIZE)
+
+
+def story_batches(
+    batch_size: int = 8, seq_len: int = SEQ_LEN, num_stories: int = 20_000, seed: int = 0
+) -> Batches:
+    """Windows to train on, each beginning with the newline before a story.
+
+    A window that began in the middle of a story could not know who the story is about, and its
+    best possible loss would be higher.
+
+    Args:
+        batch_size: windows in a batch.
+        seq_len: tokens in a window.
+        num_stories: how many stories are written; about 69 tokens each.
+        seed: which stories, and which windows of them.
+    """
+    ids, _ = _story_ids(num_stories, seed)
+    return Batches(ids, batch_size, seq_len, seed, starts=_newlines(ids))
+
+
+def story_windows(num_windows: int = 64, seq_len: int = SEQ_LEN, seed: int = 1) -> StoryWindows:
+    """Stories that the model has not read, with the surprise of the grammar's oracle.
+
+    Args:
+        num_windows: how many; one a story.
+        seq_len: tokens in a window.
+        seed: which stories; those to train on have seed 0.
+
+    Example:
+        >>> held_out = story_windows(num_windows=2, seq_len=8)
+        >>> held_out.inputs.shape, held_out.floor.shape
+        ((2, 8), (2, 8))
+    """
+    enough = num_windows + seq_len // 20 + 1  # the last windows reach into the stories after them
+    ids, text = _story_ids(enough, seed)
+    starts = _newlines(ids)[:num_windows]
+    inputs, targets = windows(ids, seq_len, starts)
+    characters = np.array([len(piece) for piece in story_tokenizer().pieces(text)])
+    ends = characters.cumsum()
+    known = np.append(0.0, -StoryGrammar().log_probs(text[1:])).cumsum()  # nats up to a character
+    floor = np.diff(known[ends - 1], prepend=0.0)
+    rows = starts[:, None] + np.arange(1, seq_len + 1)  # where the targets stand
+    return StoryWindows(inputs, targets, floor[rows], characters[rows])
+
+
+def new_story_gpt(rng: Any = 0) -> GPT:
+    """The model before it has read anything.
+
+    Example:
+        >>> new_story_gpt().num_parameters()["total"]
+        132864
+    """
+    return GPT(
+        VOCAB_SIZE,
+        embed_dim=64,
+        num_layers=2,
+        num_heads=4,
+        max_seq_len=SEQ_LEN,
+        pos_encoding="rotary",
+        init_std=0.1,
+        rng=rng,
+    )
+
+
+def train_story_gpt(steps: int = STEPS, **options: Any) -> Trainer:
+    """Train the model of this book.
+
+    Args:
+        steps: how many steps of 8 windows.
+        options: passed on to `Trainer`, for instance `checkpoint=`.
+
+    Returns:
+        The trainer, with the model and the history.
+    """
+    model = new_story_gpt()
+    held_out = story_windows()
+    trainer = Trainer(
+        model,
+        story_batches(),
+        optimizer=AdamW(
+            model.parameters(),
+            betas=(0.9, 0.99),
+            weight_decay=0.01,
+            decay=lambda p: p.ndim >= 2,
+        ),
+        schedule=CosineSchedule(lr=6e-3, warmup_steps=50, total_steps=steps),
+        validation=(held_out.inputs, held_out.targets),
+        floor=float(held_out.floor.mean()),
+        **options,
+    )
+    trainer.run(steps)
+    return trainer
+
+
+def load_story_gpt() -> GPT:
+    r"""The trained model that comes with the package.
+
+    Returns:
+        A model in evaluation mode, with new arrays at every call.
+
+    Example:
+        >>> model, tokenizer = load_story_gpt(), story_tokenizer()
+        >>> prompt = tokenizer.encode("\nMia was a ")
+        >>> text = tokenizer.decode(model.generate(prompt, 4, temperature=0))
+        >>> text[:11]
+        '\nMia was a '
+    """
+    model = new_story_gpt()
+    tensors, _ = load_safetensors(_data_file())
+    start = "model."
+    model.load_state_dict(
+        {name.removeprefix(start): a for name, a in tensors.items() if name.startswith(start)}
+    )
+    model.eval()
+    return model
+
+
+def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """The record of the run that made the trained model.
+
+    Returns:
+        Arrays by name, one number a step: `loss`, `lr`, `grad_norm`, `validation` (NaN where it
+        was not measured); and what is known of the run: `seconds`, `tokens_per_second`, `floor`,
+        `machine`, `date`, as text.
+    """
+    tensors, metadata = load_safetensors(_data_file())
+    start = "history."
+    record = {n.removeprefix(start): a for n, a in tensors.items() if n.startswith(start)}
+    return record, metadata
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _story_ids(num_stories: int, seed: int) -> tuple[np.ndarray, str]:
+    """The stories as ids, and as they are written, with a newline before the first one."""
+    text = "\n" + StoryGrammar().generate(num_stories, seed)
+    return np.array(story_tokenizer().encode(text)), text
+
+
+def _newlines(ids: np.ndarray) -> np.ndarray:
+    """Where the newlines are; the last one has no story after it."""
+    return np.flatnonzero(ids == story_tokenizer().encode("\n")[0])[:-1]
+
+
+def _data_file() -> Any:
+    return resources.files("tinytorch.models") / "data" / "story_gpt.safetensors"
+
+
+def _store(trainer: Trainer, seconds: float) -> None:
+    """Keep a run in the package: the weights in half precision, and its record."""
+    import datetime
+    import platform
+
+    weights = trainer.model.state_dict()
+    tensors = {f"model.{name}": array.astype(np.float16) for name, array in weights.items()}
+    for name in ("loss", "lr", "grad_norm", "validation"):
+        column = [record[name] for record in trainer.history]
+        tensors[f"history.{name}"] = np.array(column, dtype=np.float32)
+    tokens = trainer.step_number * trainer.batches.batch_size * trainer.batches.seq_len
+    metadata = {
+        "seconds": f"{seconds:.0f}",
+        "tokens_per_second": f"{tokens / seconds:.0f}",
+        "floor": f"{trainer.floor:.6f}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}",
+        "date": datetime.date.today().isoformat(),
+    }
+    save_safetensors(Path(str(_data_file())), tensors, metadata)
+
+
+if __name__ == "__main__":
+    import time
+
+    began = time.perf_counter()
+    done = train_story_gpt()
+    _store(done, time.perf_counter() - began)

@@ -1,0 +1,166 @@
+"""From one long text to batches: what a language model is trained and tested on.
+
+An example is a *window*: `seq_len` tokens to read and, shifted by one, the `seq_len` tokens to
+predict. A text of tokens holds a window for each of its positions.
+
+    >>> inputs, targets = windows([3, 1, 4, 1, 5, 9, 2], seq_len=3)
+    >>> inputs.tolist(), targets.tolist()
+    ([[3, 1, 4], [1, 5, 9]], [[1, 4, 1], [5, 9, 2]])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.layers import check_sizes
+
+__all__ = ["Batches", "train_validation_split", "windows"]
+
+
+def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+    """Cut a text in two: the beginning to learn from, the end to be tested on.
+
+    The end is kept in one piece, since neighbouring windows share most of their tokens: with
+    windows drawn here and there, the model would have read nearly all of its test.
+
+    Args:
+        tokens: integer ids `(n,)`.
+        validation: the share of the end, between 0 and 1.
+
+    Returns:
+        The ids to train on and those to validate on.
+
+    Raises:
+        ValueError: the share is not between 0 and 1, or leaves one part without a token.
+
+    Example:
+        >>> train, validation = train_validation_split(range(10), validation=0.2)
+        >>> train.tolist(), validation.tolist()
+        ([0, 1, 2, 3, 4, 5, 6, 7], [8, 9])
+    """
+    ids = _token_ids(tokens)
+    if not 0 < validation < 1:
+        raise ValueError(f"validation must be a share between 0 and 1, got {validation}")
+    cut = len(ids) - round(len(ids) * validation)
+    if cut in (0, len(ids)):
+        raise ValueError(
+            f"a text of {len(ids)} tokens cannot be split with validation={validation}: one part "
+            "would be empty"
+        )
+    return ids[:cut], ids[cut:]
+
+
+class Batches:
+    """Random windows of a text, a batch for every step.
+
+    `batches[step]` depends on the seed and the step alone: whoever knows the number of the step
+    knows where in the data a training run stands, and can go on from there.
+
+    Args:
+        tokens: integer ids `(n,)`.
+        batch_size: windows in a batch.
+        seq_len: tokens in a window.
+        seed: which windows are drawn.
+        starts: positions at which a window may begin, for instance those of the newlines; None
+            for anywhere. Those too near to the end for a whole window are left out.
+
+    Raises:
+        TypeError: the ids are not integers.
+        ValueError: the text is too short for one window, or a start lies outside it.
+
+    Example:
+        >>> batches = Batches(np.arange(100), batch_size=2, seq_len=4, seed=0)
+        >>> inputs, targets = batches[0]
+        >>> inputs.shape, bool((targets == inputs + 1).all())
+        ((2, 4), True)
+    """
+
+    def __init__(
+        self, tokens: Any, batch_size: int, seq_len: int, seed: int = 0, starts: Any = None
+    ) -> None:
+        check_sizes(batch_size=batch_size, seq_len=seq_len)
+        self.tokens = _token_ids(tokens)
+        self.batch_size, self.seq_len, self.seed = batch_size, seq_len, seed
+        self.starts = _starts_that_fit(self.tokens, seq_len, starts)
+
+    def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """The inputs and targets of a step, each `(batch_size, seq_len)`."""
+        if step < 0:
+            raise IndexError(f"batches are numbered from 0, got {step}")
+        chosen = np.random.default_rng([self.seed, step]).integers(
+            len(self.starts), size=self.batch_size
+        )
+        return _cut(self.tokens, self.starts[chosen], self.seq_len)
+
+
+def windows(
+    tokens: Any, seq_len: int, starts: Any = None, limit: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Windows in the order of the text, for evaluation.
+
+    Args:
+        tokens: integer ids `(n,)`.
+        seq_len: tokens in a window.
+        starts: where the windows begin; None for one after the other, without overlap. A rest that
+            is shorter than a window is left out.
+        limit: at most so many windows, the first ones.
+
+    Returns:
+        Inputs and targets, each `(number of windows, seq_len)`.
+
+    Raises:
+        TypeError: the ids are not integers.
+        ValueError: the text is too short for one window, or a start lies outside it.
+    """
+    check_sizes(seq_len=seq_len, **({} if limit is None else {"limit": limit}))
+    ids = _token_ids(tokens)
+    if starts is None:
+        starts = np.arange(0, max(len(ids) - seq_len, 1), seq_len)
+    return _cut(ids, _starts_that_fit(ids, seq_len, starts)[:limit], seq_len)
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _token_ids(tokens: Any) -> np.ndarray:
+    """The ids as a 1-D array of int64."""
+    ids = np.asarray(tokens)
+    if ids.dtype.kind not in "iu" and ids.size:
+        raise TypeError(f"token ids must be integers, got {ids.dtype}; encode the text first")
+    if ids.ndim != 1:
+        raise ValueError(f"expected the ids of one text, (n,), got shape {ids.shape}")
+    return ids.astype(np.int64)
+
+
+def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> np.ndarray:
+    """The starts that leave room for a window and the token after it."""
+    if len(ids) < seq_len + 1:
+        remedy = f", or seq_len <= {len(ids) - 1}" if len(ids) > 1 else ""
+        raise ValueError(
+            f"a text of {len(ids)} tokens is too short for a window of {seq_len} and the token "
+            f"after it; use a longer text{remedy}"
+        )
+    if starts is None:
+        return np.arange(len(ids) - seq_len)
+    given = np.asarray(starts)
+    if given.dtype.kind not in "iu" and given.size:
+        raise TypeError(f"starts must be integers, got {given.dtype}")
+    given = given.ravel().astype(np.int64)
+    if given.size and (given.min() < 0 or given.max() >= len(ids)):
+        raise ValueError(
+            f"starts must be positions in 0..{len(ids) - 1}, got {given.min()}..{given.max()}"
+        )
+    fitting = given[given + seq_len < len(ids)]
+    if not len(fitting):
+        raise ValueError(
+            f"none of the {len(given)} starts leaves room for {seq_len + 1} tokens in a text of "
+            f"{len(ids)}; use a longer text or a smaller seq_len"
+        )
+    return fitting
+
+
+def _cut(ids: np.ndarray, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
+    rows = ids[starts[:, None] + np.arange(seq_len + 1)]  # (windows, seq_len + 1)
+    return rows[:, :-1], rows[:, 1:]
