@@ -25,7 +25,7 @@ export PYTHONNOUSERSITE := 1
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book serve notebooks test test-unit test-notebooks parity bench links check format pins clean
+.PHONY: help book serve notebooks test test-unit test-notebooks parity bench story-gpt links check format pins clean
 .PHONY: check-python
 
 help: ## list what can be made
@@ -75,6 +75,11 @@ bench: $(VENV)/.parity ## measure speed against PyTorch (installs the parity ext
 	@if [ ! -d tests/bench ]; then echo "There are no benchmarks yet: tests/bench does not exist."; exit 0; fi; \
 	echo "==> Measuring against the reference frameworks (keep the machine quiet)"; \
 	$(BIN)/python -m pytest tests/bench -s
+
+story-gpt: $(VENV)/.book ## train the model that comes with the package anew (minutes; replaces the stored one)
+	@echo "==> Training the story GPT"
+	@$(BIN)/python -m tinytorch.models.story_gpt
+	@echo "The notebooks print what it writes: say 'make notebooks' next."
 
 links: $(VENV)/.book ## check the links that leave the book (needs the network)
 	@echo "==> Following every external link"
