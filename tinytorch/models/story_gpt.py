@@ -169,10 +169,9 @@ def load_story_gpt() -> GPT:
 
     Example:
         >>> model, tokenizer = load_story_gpt(), story_tokenizer()
-        >>> prompt = tokenizer.encode("\nMia was a ")
-        >>> text = tokenizer.decode(model.generate(prompt, 4, temperature=0))
-        >>> text[:11]
-        '\nMia was a '
+        >>> prompt = tokenizer.encode("\nOnce upon")  # no space at the end: it begins a token
+        >>> tokenizer.decode(model.generate(prompt, 5, temperature=0))
+        '\nOnce upon a time there was a'
     """
     model = new_story_gpt()
     tensors, _ = load_safetensors(_data_file())
