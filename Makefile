@@ -22,6 +22,9 @@ NBVAL_CFG := $(wildcard tests/book/nbval.cfg)
 # IPython profile.
 unexport PYTHONPATH MPLBACKEND
 export PYTHONNOUSERSITE := 1
+# The matrices of this book are small: more threads get in each other's way, above all where tests run side by side.
+OPENBLAS_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 

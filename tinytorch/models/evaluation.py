@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,8 @@ def character_surprise(
         One number of nats for each character, in float64.
 
     Raises:
-        ValueError: a text is empty, or a token reaches from `before` into `text`.
+        ValueError: a text is empty, a token reaches from `before` into `text`, or the text is
+            longer than the model's `max_seq_len`.
 
     Example:
         >>> from tinytorch import GPT
@@ -112,17 +114,24 @@ def character_surprise(
     with evaluation_mode(model), no_grad():
         log_probs = functional.log_softmax(model(ids[None, :-1])).data[0]
     spelled = sorted(tokenizer.ranks)  # tokens that begin alike stand next to each other
-    in_order = np.exp(log_probs[skip - 1 :, [tokenizer.ranks[t] for t in spelled]].astype(float))
-    held = np.insert(in_order.cumsum(axis=1), 0, 0.0, axis=1)  # by the tokens before each
+    in_order = log_probs[skip - 1 :, [tokenizer.ranks[t] for t in spelled]].astype(float)
     nats: list[float] = []
-    for row, token in zip(held, pieces[skip:], strict=True):
-        first = bisect_left(spelled, token)
-        possible = [row[-1]]
-        for length in range(1, len(token)):
-            begun = token[:length]
-            after = bisect_right(spelled, begun + b"\xff" * len(spelled[-1]), lo=first)
-            possible.append(row[after] - row[bisect_left(spelled, begun)])
-        possible.append(row[first + 1] - row[first])
-        nats += (-np.diff(np.log(possible))).tolist()
+    for row, token in zip(in_order, pieces[skip:], strict=True):
+        possible = [np.logaddexp.reduce(row[tokens]) for tokens in _still_possible(spelled, token)]
+        held = np.minimum.accumulate([0.0, *possible])  # logs; rounding must not let them grow
+        nats += (held[:-1] - held[1:]).tolist()
     width = [len(character.encode()) for character in text]
     return np.add.reduceat(nats, np.cumsum([0, *width[:-1]]))
+
+
+def _still_possible(spelled: list[bytes], token: bytes) -> Iterator[slice]:
+    """Where in the sorted vocabulary the tokens are that begin with 1, 2, ... bytes of a token.
+
+    After its last byte it is the token alone: the next one shows that it has ended.
+    """
+    beyond = b"\xff" * max(map(len, spelled))
+    for length in range(1, len(token)):
+        begun = token[:length]
+        yield slice(bisect_left(spelled, begun), bisect_right(spelled, begun + beyond))
+    place = bisect_left(spelled, token)
+    yield slice(place, place + 1)
