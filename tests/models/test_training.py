@@ -21,85 +21,11 @@ from tinytorch import (
     functional,
     manual_seed,
 )
-from tinytorch.models.evaluation import evaluate, surprise
+from tinytorch.models.evaluation import evaluate
 
 
 def log_softmax(logits):
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-
-
-# surprise and evaluate ---------------------------------------------------------------------------
-
-
-def test_surprise_is_minus_the_log_of_what_the_model_gave_the_target():
-    model = stirred(tiny_gpt())
-    inputs, targets = held_out(5)
-    expected = np.empty(inputs.shape)
-    for row, ids in enumerate(inputs):
-        log_probs = log_softmax(model(ids).data)
-        for at in range(inputs.shape[1]):
-            expected[row, at] = -log_probs[at, targets[row, at]]
-    np.testing.assert_allclose(surprise(model, inputs, targets), expected, rtol=1e-10)
-    assert evaluate(model, inputs, targets) == pytest.approx(expected.mean(), rel=1e-10)
-
-
-@pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 100])
-def test_batch_size_is_a_matter_of_memory_alone(batch_size):
-    model = stirred(tiny_gpt())
-    whole = surprise(model, *held_out(5), batch_size=5)
-    np.testing.assert_allclose(surprise(model, *held_out(5), batch_size), whole, rtol=1e-12)
-
-
-def test_model_that_finds_all_tokens_equally_likely_has_the_log_of_their_number():
-    inputs, targets = held_out()
-    result = surprise(lambda ids: np.zeros((*ids.shape, 11)), inputs, targets)
-    np.testing.assert_allclose(result, math.log(11))
-
-
-def test_surprise_of_what_cannot_be_is_infinite():
-    def certain(ids):
-        logits = np.full((*ids.shape, 3), -np.inf)
-        logits[..., 1] = 0.0
-        return logits
-
-    assert surprise(certain, [[0, 0]], [[1, 2]]).tolist() == [[0.0, math.inf]]
-
-
-def test_evaluation_records_no_gradient_and_drops_nothing():
-    model = tiny_gpt(dropout=0.5)
-    assert evaluate(model, *held_out()) == evaluate(model, *held_out())
-    assert model.training and all(p.grad is None for p in model.parameters())
-
-
-def test_evaluation_leaves_each_part_in_its_own_mode():
-    model = tiny_gpt(dropout=0.5)
-    model.blocks[1].eval()
-    before = [part.training for _, part in model.named_modules()]
-    evaluate(model, *held_out())
-    assert [part.training for _, part in model.named_modules()] == before
-    assert True in before and False in before
-
-
-@pytest.mark.parametrize(
-    ("inputs", "targets", "told"),
-    [
-        ([[1, 2]], [[1]], "got shapes (1, 2) and (1, 1)"),
-        ([1, 2], [2, 3], "got shapes (2,) and (2,)"),
-        (np.zeros((0, 4), int), np.zeros((0, 4), int), "got shapes (0, 4) and (0, 4)"),
-    ],
-)
-def test_windows_that_do_not_fit_are_refused(inputs, targets, told):
-    assert message(ValueError, lambda: evaluate(tiny_gpt(), inputs, targets)) == (
-        f"inputs and targets must both be (n, seq), not empty; {told}"
-    )
-
-
-def test_targets_that_are_no_ids_are_refused():
-    assert message(ValueError, lambda: evaluate(tiny_gpt(), [[1, 2]], [[2, -100]])) == (
-        "targets must be token ids, got int64 from -100 to 2"
-    )
-    with pytest.raises(ValueError, match="got float64"):
-        evaluate(tiny_gpt(), [[1, 2]], [[2.0, 1.0]])
 
 
 # The history -------------------------------------------------------------------------------------
