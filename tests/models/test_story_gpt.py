@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny_models import tiny_gpt
 
-from tinytorch import CharTokenizer, CosineSchedule, Trainer
+from tinytorch import CharTokenizer, CosineSchedule, Tensor, Trainer
 from tinytorch.models.evaluation import character_surprise, evaluate, surprise
 from tinytorch.models.story_gpt import (
     STEPS,
@@ -60,7 +60,7 @@ def test_characters_are_those_of_each_target(tokenizer):
 
 def test_window_has_room_for_every_whole_story(tokenizer):
     (newline,) = tokenizer.encode("\n")
-    assert (story_windows(num_windows=1000, seed=12).targets == newline).any(axis=1).all()
+    assert (story_windows(num_windows=500, seed=12).targets == newline).any(axis=1).all()
 
 
 def test_a_story_is_cut_into_the_same_tokens_wherever_it_stands(tokenizer, grammar):
@@ -134,14 +134,14 @@ def test_floor_of_a_whole_story_is_its_probability(tokenizer, grammar):
 
 
 def test_floors_of_many_stories_have_the_known_entropy(tokenizer, grammar):
-    _, targets, floor, characters = story_windows(num_windows=1500, seed=21)
+    _, targets, floor, characters = story_windows(num_windows=1000, seed=21)
     inside = first_stories(targets, tokenizer)
     nats, lengths = (floor * inside).sum(axis=1), (characters * inside).sum(axis=1)
     for sample, expected in (
         (nats, grammar.entropy.nats_per_story),
         (lengths, grammar.entropy.characters_per_story),
     ):
-        assert abs(sample.mean() - expected) < 4 * sample.std() / math.sqrt(1500)
+        assert abs(sample.mean() - expected) < 4 * sample.std() / math.sqrt(1000)
     rate = nats.sum() / lengths.sum()
     assert rate == pytest.approx(grammar.entropy.nats_per_character, rel=0.01)
 
@@ -158,7 +158,7 @@ class Oracle:
             for at in range(len(text)):  # the newline before the story says where it begins
                 for char, p in self.grammar.next_character_probs(text[1 : at + 1]).items():
                     logits[row, at, self.alphabet.encode(char)[0]] = math.log(p)
-        return logits
+        return Tensor(logits, dtype=np.float64)
 
 
 def test_the_grammar_as_a_model_of_characters_has_exactly_the_floor(tokenizer, grammar):
@@ -169,7 +169,7 @@ def test_the_grammar_as_a_model_of_characters_has_exactly_the_floor(tokenizer, g
         ids = np.array(alphabet.encode("\n" + tokenizer.decode(targets[row])))
         nats = surprise(Oracle(grammar, alphabet), ids[None, :-1], ids[None, 1:])[0]
         ends = characters[row].cumsum()
-        np.testing.assert_allclose(nats.cumsum()[ends - 1], floor[row].cumsum(), atol=1e-4)
+        np.testing.assert_allclose(nats.cumsum()[ends - 1], floor[row].cumsum(), atol=1e-9)
 
 
 # New models --------------------------------------------------------------------------------------
@@ -186,19 +186,19 @@ def test_new_model_is_the_same_every_time():
         np.testing.assert_array_equal(p.data, q.data, err_msg=name)
 
 
-def test_a_few_seconds_of_training_go_below_what_counting_characters_can_reach(grammar):
+def test_a_second_of_training_goes_below_what_counting_characters_can_reach(grammar):
     model = tiny_gpt(512, 32, 1, 2, max_seq_len=32, pos_encoding="rotary", init_std=0.1)
     inputs, targets, floor, characters = story_windows(num_windows=32, seq_len=32)
     trainer = Trainer(
         model,
         story_batches(batch_size=8, seq_len=32, num_stories=500),
-        schedule=CosineSchedule(0.01, warmup_steps=10, total_steps=150),
+        schedule=CosineSchedule(0.02, warmup_steps=10, total_steps=100),
         progress=False,
     )
-    trainer.run(150)
+    trainer.run(100)
     rate = surprise(model, inputs, targets).sum() / characters.sum()
     known = floor.sum() / characters.sum()
-    assert known < rate < 0.4 * grammar.entropy.unigram_nats_per_character
+    assert known < rate < 0.25 * grammar.entropy.unigram_nats_per_character
 
 
 # The trained model -------------------------------------------------------------------------------

@@ -55,7 +55,9 @@ def bpe_encode(encode: Callable[..., Any]) -> Iterator[Case]:
         "Of equal pairs the first is merged first, and the tokens of a pair cannot be used twice."
     )
     ranks = {b"a": 0, b"aa": 1, b"aaaa": 2}
-    yield case("merges equal pairs from the left", encode, b"aaaaaaa", ranks, expected=[2, 1, 0])
+    claim = "merges equal pairs from the left"
+    yield case(claim, encode, b"aaaaaaa", ranks, expected=[2, 1, 0], hint=hint)
+    hint = "No bytes, no pairs: return an empty list."
     yield case("gives no ids for no bytes", encode, b"", ranks, expected=[], hint=hint)
     rng = np.random.default_rng(0)
     words = [bytes(rng.choice(list(b"abcd"), size=9).tolist()) for _ in range(30)]
@@ -174,8 +176,11 @@ def bpe_stream(stream: Callable[..., Any]) -> Iterator[Case]:
         yield case(claim, stream, tokens, expected=written, hint=hint, mistakes=mistakes)
     claim = "writes what is complete, and holds the rest"
     tokens, written = [b"No\xc3", b"\xabl \xf0\x9f", b"\xa6\x8a"], ["No", "ël ", fox]
-    hint = "A token may end in the middle of a character: try without its last 1, 2 or 3 bytes."
+    hint = "Show what is complete; keep only the bytes that were not used."
     yield case(claim, stream, tokens, expected=written, hint=hint)
+    kept = "\ufffd is a character too; only bytes that are incomplete wait."
+    claim = "keeps a replacement character that is in the text"
+    yield case(claim, stream, ["a\ufffd".encode()], expected=["a\ufffd"], hint=kept)
     rng = np.random.default_rng(0)
     for _ in range(3):
         data = "".join(chr(int(i)) for i in rng.integers(0x20, 0x3000, size=12)).encode()
