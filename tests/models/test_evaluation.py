@@ -192,6 +192,19 @@ def test_certainty_is_zero_without_a_sign():
     assert [f"{n:.1f}" for n in nats] == ["0.0", "0.0", "0.0"]
 
 
+@pytest.mark.parametrize("count", [3, 5, 7, 12, 14, 19, 24, 26])
+def test_rounding_in_float32_leaves_nothing_below_zero(count):
+    tokenizer = with_tokens(*(b"l" + BYTES[ord("a") + i] for i in range(count)))
+    logits = np.full(tokenizer.vocab_size, -1000.0, dtype=np.float32)
+    logits[256:] = 0.0  # the first byte is certain, the second one open
+
+    def model(ids):
+        return np.tile(logits, (*ids.shape, 1))
+
+    first, second = character_surprise(model, tokenizer, "la")
+    assert 0.0 <= first < 1e-6 and second == pytest.approx(math.log(count))
+
+
 # character_surprise, by brute force ---------------------------------------------------------------
 
 TEXT = "\nlow lower lowest né née nèfle lo l \U0001f642\U0001f643\U0001f642 slow slower naïve low\n"

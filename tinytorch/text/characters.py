@@ -22,7 +22,6 @@ class CharTokenizer:
 
     Attributes:
         alphabet: the characters in the order of their ids.
-        vocab_size: how many there are.
 
     Raises:
         TypeError: the alphabet holds something that is not a string.

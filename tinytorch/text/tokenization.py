@@ -46,8 +46,6 @@ class BPETokenizer:
     Attributes:
         ranks: the bytes of every token and its id, in the order of the ids.
         special_tokens: names and ids of the special tokens.
-        vocab_size: the highest id plus one.
-        merges: the two sides of every token that is longer than one byte, in the order of the ids.
 
     Raises:
         TypeError: a token is not bytes, a name is not a string, or an id is not an integer.
@@ -154,7 +152,7 @@ class BPETokenizer:
         """The ids of a text.
 
         A special token's name in the text is an error unless it is allowed: a user who types
-        "<|endoftext|>" shall not end the document by accident. Where one name begins another,
+        ``<|endoftext|>`` shall not end the document by accident. Where one name begins another,
         the longer one is meant.
 
         Args:
