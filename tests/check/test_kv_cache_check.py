@@ -77,6 +77,32 @@ def write_without(model, prompt, n, cache):
     return ids
 
 
+def write_clearing_every_time(model, prompt, n, cache):
+    ids = list(prompt)
+    with no_grad():
+        for _ in range(n):
+            cache.clear()
+            ids.append(int(model(ids[cache.length :], cache=cache).data[-1].argmax()))
+    return ids
+
+
+def write_from_the_last(model, prompt, n, cache):
+    cache.clear()
+    ids = list(prompt)
+    with no_grad():
+        for _ in range(n):
+            ids.append(int(model(ids[-1:], cache=cache).data[-1].argmax()))
+    return ids
+
+
+def write_elsewhere(model, prompt, n, cache):
+    return write(model, prompt, n, KVCache(cache.num_layers, cache.max_seq_len))
+
+
+def write_with_generate(model, prompt, n, cache):
+    return model.generate(np.array(prompt), n, temperature=0).data.tolist()
+
+
 class Remembering(Module):
     """The solution, with switches for what one gets wrong."""
 
@@ -105,6 +131,25 @@ class Remembering(Module):
 
 class NotStoring(Remembering):
     stores = False
+
+
+class StoringWhole(Remembering):
+    """Gives the cache keys that are not split among the heads."""
+
+    def forward(self, x, mask=None, cache=None):
+        if cache is not None:
+            cache.extend(self.k_proj(x), self.v_proj(x))
+        return super().forward(x, mask)
+
+
+class Advancing(Remembering):
+    """Counts the new tokens itself, before all layers have stored theirs."""
+
+    def forward(self, x, mask=None, cache=None):
+        out = super().forward(x, mask, cache)
+        if cache is not None:
+            cache.advance(x.shape[1])
+        return out
 
 
 class NotLookingBack(Remembering):
@@ -162,6 +207,8 @@ def test_our_own_layer_passes():
         ("bytes of the cache", 6 * 1024 * 512 * 2, "keys and values"),
         ("bytes of the cache", 2 * 6 * 1024 * 512 * 4, "float16"),
         ("bytes of the cache", 2 * 6 * 1024 * 512 * 2 * 8, "share out"),
+        ("bytes of the cache", 2 * 6 * 1024 * 64 * 2, "d numbers together"),
+        ("bytes of the cache with 16 heads", 2 * 6 * 1024 * 32 * 2, "d numbers together"),
         ("bytes of the cache with 16 heads", 4 * 6 * 1024 * 512 * 2, "half the length"),
     ],
 )
@@ -225,10 +272,24 @@ def test_a_wrong_loop_fails_where_it_is_wrong(options, claim, hint):
     assert hint in last.hint
 
 
-def test_a_loop_that_does_without_the_cache_fails():
-    last = check.cache_write(write_without).cases[-1]
+@pytest.mark.parametrize("wrong", [write_without, write_clearing_every_time])
+def test_a_loop_that_reads_everything_again_fails(wrong):
+    last = check.cache_write(wrong).cases[-1]
     assert last.claim == "reads every token once, a prompt of 3"
-    assert "Pass the cache" in last.hint
+    assert "Pass the cache that you were given, and clear it once" in last.hint
+
+
+def test_a_loop_that_leaves_out_the_prompt_is_told():
+    last = check.cache_write(write_from_the_last).cases[-1]
+    assert last.claim.startswith("the text of the model without a cache")
+    assert "first the whole prompt" in last.hint
+
+
+@pytest.mark.parametrize("wrong", [write_elsewhere, write_with_generate])
+def test_a_loop_that_does_not_use_the_given_cache_fails(wrong):
+    last = check.cache_write(wrong).cases[-1]
+    assert last.claim == "the given cache holds all tokens but the last"
+    assert "Pass the cache that you were given" in last.hint
 
 
 def test_a_loop_that_returns_the_new_tokens_alone_is_told():
@@ -239,7 +300,9 @@ def test_a_loop_that_returns_the_new_tokens_alone_is_told():
 @pytest.mark.parametrize(
     ("wrong", "claim", "hint"),
     [
-        (Stub, "a prompt with an empty cache", "third argument"),
+        (Stub, "a prompt with an empty cache", "GPT calls advance"),
+        (StoringWhole, "a prompt with an empty cache", "split keys and values"),
+        (Advancing, "a prompt with an empty cache", "GPT calls advance"),
         (NotStoring, "stores keys and values", "cache.extend"),
         (NotLookingBack, "a prompt, then token by token", "all tokens"),
         (NeedsACache, "without a cache, as before", "no cache"),

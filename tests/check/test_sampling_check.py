@@ -26,17 +26,29 @@ def draw(probs, u, scaled=True, strict=False):
     return below.sum(axis=1)
 
 
+def last_token_at_most(probs, u):
+    return np.minimum(draw(probs, u, scaled=False), probs.shape[1] - 1)
+
+
+def last_sum_made_1(probs, u):
+    edges = probs.cumsum(axis=1)
+    edges[:, -1] = 1
+    return (edges <= u[:, None]).sum(axis=1)
+
+
 def tempered(logits, temperature):
     if temperature == 0:
         return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
     return functional.softmax(logits / temperature).numpy()
 
 
-def top_p(probs, p, reaches=True, normalise=True, sort_back=True):
+def top_p(probs, p, reaches=True, stops_at_p=True, normalise=True, sort_back=True):
     order = np.argsort(-probs, axis=1)
     falling = np.take_along_axis(probs, order, axis=1)
     total = falling.cumsum(axis=1)
-    kept = np.where(total - falling < p if reaches else total <= p, falling, 0)
+    before = total - falling
+    wanted = before < p if stops_at_p else before <= p
+    kept = np.where(wanted if reaches else total <= p, falling, 0)
     if sort_back:
         kept = np.take_along_axis(kept, np.argsort(order, axis=1), axis=1)
     return kept / kept.sum(axis=1, keepdims=True) if normalise else kept
@@ -88,8 +100,11 @@ def test_a_wrong_number_of_tokens_fails_without_telling_the_right_one(name, wron
         (lambda probs, u: probs.argmax(axis=1), "three rows, each with its number"),
         (lambda probs, u: draw(probs, u, strict=True), "never a token of probability 0"),
         (lambda probs, u: (probs.cumsum(axis=1) > u[:, None]).argmax(axis=1),
-            "the largest number below 1"),
-        (lambda probs, u: draw(probs, u, scaled=False), "the largest number below 1"),
+            "u = 1 - 2**-53, the largest number below 1"),
+        (lambda probs, u: draw(probs, u, scaled=False),
+            "u = 1 - 2**-53, the largest number below 1"),
+        (last_token_at_most, "the same, before a token of probability 0"),
+        (last_sum_made_1, "the same, before a token of probability 0"),
         (lambda probs, u: np.array([1, 0, 2]), "never a token of probability 0"),
         (lambda probs, u: draw(probs, np.full_like(u, u[0])), "three rows, each with its number"),
     ],
@@ -134,6 +149,7 @@ def test_a_wrong_temperature_fails_where_it_is_wrong(wrong, claim, hint):
         ({"reaches": False}, "0.9 of 0.5, 0.3, 0.15, 0.05", "reaches p"),
         ({"normalise": False}, "0.9 of 0.5, 0.3, 0.15, 0.05", "sum to one"),
         ({"sort_back": False}, "the same, not in order", "own column"),
+        ({"stops_at_p": False}, "exactly p", "enough"),
     ],
 )
 def test_a_wrong_nucleus_fails_where_it_is_wrong(switches, claim, hint):
@@ -177,6 +193,11 @@ def test_a_loop_that_is_wrong_fails_where_it_is_wrong(wrong, claim, hint):
     last = check.sampling_write(wrong).cases[-1]
     assert last.claim == claim
     assert hint in last.hint
+
+
+def test_a_report_names_its_models_by_what_they_do():
+    report = check.sampling_write(lambda *a: write(*a)[1:])
+    assert report.cases[-1].given.startswith("sure_of_last_plus_1")
 
 
 def test_a_loop_that_changes_its_prompt_fails():

@@ -85,6 +85,7 @@ def _predictions() -> Iterator[tuple[str, Any, str, list[tuple[Any, str]]]]:
         [
             (full // 2, "There are keys and values; and a number in float16 has 2 bytes."),
             (full * 2, "A number in float16 has 2 bytes."),
+            (full // 8, "All heads keep their part: d numbers together."),
             (full // 6, "Every layer has keys of its own."),
             (full * 8, "The heads share out the d numbers of a key; they do not each have d."),
             (full // 1024 * 100, "Room for the whole window is reserved at once."),
@@ -96,7 +97,7 @@ def _predictions() -> Iterator[tuple[str, Any, str, list[tuple[Any, str]]]]:
         "bytes of the cache with 16 heads",
         full,
         "Twice the heads, each with vectors of half the length.",
-        [(full * 2, "Twice the heads, each with vectors of half the length.")],
+        [(full // 16, "All heads keep their part: d numbers together.")],
     )
 
 
@@ -177,6 +178,8 @@ def _part_of_step(claim: str, answer: Any, given: tuple[Any, ...], part: int, hi
 
 # The loop that writes ------------------------------------------------------------------------
 
+_GIVEN = "Pass the cache that you were given, and clear it once, before the loop."
+
 
 @exercise(points=2)
 def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
@@ -198,7 +201,7 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
     """
     model = _lively(Noting(9, 8, 2, 2, 24, rng=0))
     first, second = [2, 7, 1], [5, 0, 4, 4]
-    hint = "The cache holds what was read. Give the model only what it has not read."
+    hint = "Give the model all that it has not read, and no more: first the whole prompt."
     for n in (1, 6):
         yield case(
             f"the text of the model without a cache, {n} token{'s' * (n > 1)}",
@@ -235,10 +238,19 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
             hint="The prompt in one pass, then each new token by itself, the last one not at all.",
             mistakes=[
                 ([len(prompt)] + [1] * 6, "Nobody asks what follows the last token."),
-                ([len(prompt) + i for i in range(6)], "Pass the cache that you were given."),
+                ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
             ],
         )
+    yield case(
+        "the given cache holds all tokens but the last",
+        lambda prompt, n: _length_cached(model, answer, prompt, n),
+        second,
+        6,
+        expected=len(second) + 5,
+        part=("length of the cache", lambda length: length),
+        hint=_GIVEN,
+    )
 
 
 class Noting(GPT):
@@ -276,6 +288,12 @@ def _lengths_read(model: Noting, answer: Any, prompt: list[int], n: int) -> list
         return model.read
     finally:
         model.read = None
+
+
+def _length_cached(model: GPT, answer: Any, prompt: list[int], n: int) -> int:
+    cache = KVCache(2, 24)
+    answer(model, prompt, n, cache)
+    return cache.length
 
 
 def _lively(model: Any) -> Any:
@@ -318,7 +336,8 @@ def cache_attention(answer: Callable[..., Any]) -> Iterator[Case]:
         answer,
         model,
         [6],
-        hint="forward must take a third argument, cache=None.",
+        hint="forward takes cache=None; extend gets the split keys and values, the mask stays as "
+        "it came, and GPT calls advance.",
     )
     yield _read_like(
         "stores keys and values",

@@ -83,12 +83,20 @@ def sampling_draw(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
     tenths = np.full((1, 10), 0.1)
     hint = "Ten tenths add up to a little less than 1: compare with u times the last sum."
     yield case(
-        "the largest number below 1",
+        "u = 1 - 2**-53, the largest number below 1",
         answer,
         tenths,
         np.array([1 - 2.0**-53]),
         expected=np.array([9]),
         hint=hint,
+    )
+    yield case(
+        "the same, before a token of probability 0",
+        answer,
+        np.array([[0.1] * 10 + [0.0]]),
+        np.array([1 - 2.0**-53]),
+        expected=np.array([9]),
+        hint="The last column is not always the last token that can be drawn: scale u instead.",
     )
     rng = np.random.default_rng(0)
     probs, u = rng.dirichlet(np.ones(7), size=50), rng.random(50)
@@ -181,6 +189,9 @@ def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
     hint = "One token holds more than p by itself. It is kept, and it alone."
     given = np.array([[0.1, 0.9]]), 0.6
     yield case("never empty", answer, *given, expected=np.array([[0.0, 1.0]]), hint=hint)
+    hint = "One token holds exactly p: that is enough."
+    given = np.array([[0.5, 0.25, 0.25]]), 0.5
+    yield case("exactly p", answer, *given, expected=np.array([[1.0, 0.0, 0.0]]), hint=hint)
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.full(9, 0.5), size=6)
     hint = "Each row has an order of its own, and keeps a number of its own."
@@ -209,7 +220,7 @@ def sampling_write(answer: Callable[[Any, Any, int, int, Any], Any]) -> Iterator
     """
     u = np.array([0.9, 0.1, 0.6, 0.3, 0.5])
     hint = "Append what is drawn, and give the longer list to next_probs."
-    given = counts_on, [3], 3, 9, u
+    given = sure_of_last_plus_1, [3], 3, 9, u
     yield case(
         "three tokens after one",
         answer,
@@ -224,34 +235,34 @@ def sampling_write(answer: Callable[[Any, Any, int, int, Any], Any]) -> Iterator
     yield case(
         "stops at the stop token",
         answer,
-        *(counts_on, [3], 5, 5, u),
+        *(sure_of_last_plus_1, [3], 5, 5, u),
         expected=[3, 4, 5],
         hint="When the stop token was drawn, nothing more is.",
         mistakes=[([3, 4], "The stop token itself belongs to the text.")],
     )
     hint = "A story begins with the newline that also ends it: only a drawn one ends the text."
-    given = counts_on, [0], 2, 0, u
+    given = sure_of_last_plus_1, [0], 2, 0, u
     yield case("not at one in the prompt", answer, *given, expected=[0, 1, 2], hint=hint)
     hint = "Each token has a number of its own: u[0] decides the first, u[1] the second."
-    given = always_uneven, [0], 3, 9, u
+    given = always_50_25_25, [0], 3, 9, u
     yield case("draws with the numbers in turn", answer, *given, expected=[0, 2, 0, 1], hint=hint)
     hint = "Give next_probs all ids so far, the prompt included, not the last one alone."
-    given = adds_up, [1, 2], 3, 9, u
+    given = sure_of_the_sum, [1, 2], 3, 9, u
     yield case("reads everything so far", answer, *given, expected=[1, 2, 3, 6, 2], hint=hint)
     hint = "With max_new = 0 the prompt comes back."
-    yield case("nothing new", answer, counts_on, [4], 0, 9, u, expected=[4], hint=hint)
+    yield case("nothing new", answer, sure_of_last_plus_1, [4], 0, 9, u, expected=[4], hint=hint)
 
 
-def counts_on(ids: Any) -> np.ndarray:
+def sure_of_last_plus_1(ids: Any) -> np.ndarray:
     """A model that is sure of the next number."""
     return np.eye(10)[(list(ids)[-1] + 1) % 10]
 
 
-def always_uneven(ids: Any) -> np.ndarray:
+def always_50_25_25(ids: Any) -> np.ndarray:
     """A model that expects the same whatever it has read."""
     return np.array([0.5, 0.25, 0.25])
 
 
-def adds_up(ids: Any) -> np.ndarray:
+def sure_of_the_sum(ids: Any) -> np.ndarray:
     """A model that is sure of the sum of what it has read, modulo 10."""
     return np.eye(10)[sum(int(i) for i in ids) % 10]

@@ -54,7 +54,7 @@ class Trainer:
             of one large batch, in the memory of a small one.
         validation: inputs and targets that are held out, each `(n, seq)`.
         eval_every: how many steps lie between two evaluations.
-        floor: the lowest loss that any model can have on the validation windows, if it is known.
+        floor: the lowest loss that any model can expect on the validation windows, if it is known.
         checkpoint: a path where the run is kept; None for nowhere.
         save_every: how many steps lie between two checkpoints; the end of a run and an interrupt
             are saved in any case.
