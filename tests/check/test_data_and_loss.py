@@ -67,10 +67,22 @@ def test_wrong_windows_fail_where_they_are_wrong(wrong, claim, hint):
     assert hint in last.hint
 
 
+def test_late_newlines_that_are_not_dropped_fail_at_once_with_the_fitting_hint():
+    def all_newlines(ids, T, newline):
+        rows = ids[np.flatnonzero(ids == newline)[:, None] + np.arange(T + 1)]
+        return rows[:, :-1], rows[:, 1:]
+
+    last = check.data_windows(all_newlines).cases[-1]
+    assert last.claim == "inputs of two stories, T = 3"
+    assert "IndexError" in last.came
+    assert "last target exists" in last.hint
+
+
 def test_a_window_without_its_last_target_fails():
     report = check.data_windows(lambda *a: windows(*a, room=-1))
     assert report.cases[-1].claim == "no window past the end, T = 5"
     assert "IndexError" in report.cases[-1].came
+    assert "last target exists" in report.cases[-1].hint
 
 
 @pytest.mark.parametrize(
@@ -133,7 +145,23 @@ def test_a_loss_that_overflows_fails():
         with np.errstate(all="ignore"):
             return cross_entropy(logits, targets, stable=False)
 
-    assert check.loss_and_gradient(unstable).cases[-1].claim == "large logits: loss"
+    last = check.loss_and_gradient(unstable).cases[-1]
+    assert last.claim == "large logits: loss"
+    assert "each row's largest logit" in last.hint
+
+
+@pytest.mark.parametrize("axis", [None, -1])
+def test_the_logarithm_of_a_rounded_probability_fails(axis):
+    def by_way_of_q(logits, targets):
+        with np.errstate(all="ignore"):
+            exp = np.exp(logits - logits.max(axis=axis, keepdims=True))
+            q = exp / exp.sum(axis=-1, keepdims=True)
+            loss = -np.log(np.take_along_axis(q, targets[..., None], axis=-1)).mean()
+        return loss, cross_entropy(logits, targets)[1]
+
+    last = check.loss_and_gradient(by_way_of_q).cases[-1]
+    assert last.claim == "large logits: loss"
+    assert "take no logarithm of a q" in last.hint
 
 
 def test_a_loss_for_two_axes_only_fails():

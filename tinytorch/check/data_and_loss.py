@@ -33,6 +33,7 @@ def data_windows(answer: Callable[[Any, int, int], Any]) -> Iterator[Case]:
     right, late = _story_windows(ids, 3, 0), _story_windows(ids, 3, 0, skip=1)
     after = "A window begins with the newline, so that the first character is predicted too."
     shifted = "Targets are the inputs of one position further on: ids[s + 1 : s + T + 1]."
+    fits = "A window may begin at s if its last target exists: s + T < len(ids)."
     for i, name in enumerate(("inputs", "targets")):
         yield case(
             f"{name} of two stories, T = 3",
@@ -43,14 +44,11 @@ def data_windows(answer: Callable[[Any, int, int], Any]) -> Iterator[Case]:
             expected=right[i],
             part=(name, one_of_pair(i, "(inputs, targets)")),
             hint="Begin at every newline: one row of T numbers for each.",
-            mistakes=[(late[i], after), (right[0], shifted)],
+            mistakes=[(IndexError, fits), (late[i], after), (right[0], shifted)],
         )
     for T, claim in ((4, "the last window that fits, T = 4"), (5, "no window past the end, T = 5")):
         both = _story_windows(ids, T, 0)
-        hint = "A window may begin at s if its last target exists: s + T < len(ids)."
-        yield case(
-            claim, answer, ids, T, 0, expected=both, hint=hint, mistakes=[(IndexError, hint)]
-        )
+        yield case(claim, answer, ids, T, 0, expected=both, hint=fits)
     rng = np.random.default_rng(0)
     long = rng.integers(4, 9, size=60) * (rng.random(60) > 0.2)
     hint = "The newline is whatever id is passed, and T too."
@@ -136,11 +134,12 @@ def loss_and_gradient(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
     large = np.array([[1000.0, 0.0], [0.0, -1000.0]])
     rng = np.random.default_rng(0)
     cube, many = rng.normal(0, 3, size=(2, 3, 5)), rng.integers(0, 5, size=(2, 3))
+    stable = "Subtract each row's largest logit, and take no logarithm of a q."
     for claim, logits, targets, hint in (
         ("one position", one, first, "loss: -ln p of the target; gradient: softmax minus one-hot."),
         ("the mean of two positions", two, both, "Loss and gradient are means over positions."),
         ("logits that are not ln p", two + 3.0, both, "A softmax does not mind a constant."),
-        ("large logits", large, np.array([1, 0]), "Subtract the largest logit before exp."),
+        ("large logits", large, np.array([1, 0]), stable),
         ("a batch (B, T, V)", cube, many, "Average over all B * T positions."),
     ):
         yield from _loss_cases(answer, claim, logits, targets, hint)
