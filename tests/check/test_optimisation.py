@@ -1,4 +1,4 @@
-"""The checks of "How does it learn?": right answers pass, empty and wrong ones do not."""
+"""The checks of "Optimisation": right answers pass, empty and wrong ones do not."""
 
 import numpy as np
 import pytest
@@ -58,6 +58,29 @@ def adamw_for_the_first_step(w, g, m, v, t, lr, decay):
     return w - lr * (np.sign(g) + decay * w), m, v
 
 
+def adamw_with_epsilon_under_the_root(w, g, m, v, t, lr, decay):
+    _, m, v = adamw(w, g, m, v, t, lr, decay)
+    step = (m / (1 - 0.9**t)) / np.sqrt(v / (1 - 0.999**t) + 1e-8)
+    return w - lr * (step + decay * w), m, v
+
+
+def adamw_without_epsilon(w, g, m, v, t, lr, decay):
+    _, m, v = adamw(w, g, m, v, t, lr, decay)
+    with np.errstate(invalid="ignore"):
+        step = (m / (1 - 0.9**t)) / np.sqrt(v / (1 - 0.999**t))
+    return w - lr * (step + decay * w), m, v
+
+
+def adamw_that_swaps_the_means(w, g, m, v, t, lr, decay):
+    new, m, v = adamw(w, g, m, v, t, lr, decay)
+    return new, v, m
+
+
+def adamw_that_grows(w, g, m, v, t, lr, decay):
+    new, m, v = adamw(w, g, m, v, t, lr, decay)
+    return new + 2 * lr * decay * w, m, v
+
+
 def rate(step, lr, warmup, total, cooldown):
     return lr * min(1, (step + 1) / warmup, (total - step) / cooldown)
 
@@ -74,6 +97,10 @@ def rate_without_warmup(step, lr, warmup, total, cooldown):
     return lr * min(1, (total - step) / cooldown)
 
 
+def rate_without_lr(step, lr, warmup, total, cooldown):
+    return rate(step, 1.0, warmup, total, cooldown)
+
+
 def rate_without_cooldown(step, lr, warmup, total, cooldown):
     return lr * min(1, (step + 1) / warmup)
 
@@ -88,6 +115,10 @@ def clip(gradients, max_norm):
 
 def clip_alone(gradients, max_norm):
     return [g * min(1, max_norm / np.linalg.norm(g)) for g in gradients]
+
+
+def clip_each_number(gradients, max_norm):
+    return [np.clip(g, -max_norm, max_norm) for g in gradients]
 
 
 def clip_always(gradients, max_norm):
@@ -131,6 +162,7 @@ def test_the_right_answer_is_solved_and_an_empty_one_is_not(checked):
 
 FIRST = "the first step moves every weight by lr"
 DECAYS = "decay pulls the weight, not the means"
+TINY = "gradients of 0 and 1e-8, where epsilon counts"
 
 
 @pytest.mark.parametrize(
@@ -145,13 +177,19 @@ DECAYS = "decay pulls the weight, not the means"
         (check.optim_adamw, adamw_with_l2, DECAYS, "L2"),
         (check.optim_adamw, lambda *a: adamw(*a[:6], 0.0), DECAYS, "missing"),
         (check.optim_adamw, adamw_decay_without_lr, DECAYS, "multiplied by lr"),
+        (check.optim_adamw, adamw_that_swaps_the_means, FIRST, "First m, then v"),
+        (check.optim_adamw, adamw_that_grows, DECAYS, "towards zero"),
+        (check.optim_adamw, adamw_with_epsilon_under_the_root, TINY, "not under it"),
+        (check.optim_adamw, adamw_without_epsilon, TINY, "0 is divided by 0"),
         (check.optim_adamw, adamw_for_the_first_step, "a later step", "Means first"),
         (check.optim_schedule, rate_from_zero, "the first step", "wastes"),
+        (check.optim_schedule, rate_without_lr, "the first step", "Multiply by lr"),
         (check.optim_schedule, rate_without_warmup, "the first step", "warm-up"),
         (check.optim_schedule, rate_zero_too_early, "the cool-down begins", "this one included"),
         (check.optim_schedule, rate_without_cooldown, "in the cool-down", "fall"),
         (check.optim_clip, clip_always, "below the limit", "at most 1"),
         (check.optim_clip, clip_alone, "keeps the direction", "by itself"),
+        (check.optim_clip, clip_each_number, "keeps the direction", "Each number"),
         (check.optim_clip, lambda gradients, limit: gradients, "keeps the direction", "is 10"),
         (check.optim_clip, clip_with_added_norms, "keeps the direction", "do not add"),
         (check.optim_clip, clip_by_square, "keeps the direction", "root"),

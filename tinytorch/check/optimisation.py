@@ -1,4 +1,4 @@
-"""Checks for the chapter "How does it learn?"."""
+"""Checks for the chapter "Optimisation"."""
 
 from __future__ import annotations
 
@@ -50,6 +50,14 @@ def optim_adamw(answer: Callable[[Any, Any, Any, Any, int, float, float], Any]) 
             mistakes=_mistaken_steps(*given),
             hint=hint,
         )
+    tiny = np.ones(2), np.array([0.0, 1e-8]), zero, zero, 1, 0.1, 0.0
+    yield case(
+        "gradients of 0 and 1e-8, where epsilon counts",
+        answer,
+        *tiny,
+        expected=_adamw(*tiny),
+        hint="epsilon is added to the root, not under it. Without it, 0 is divided by 0.",
+    )
     rng = np.random.default_rng(0)
     w, g, m = rng.normal(size=(3, 4, 3))
     given = w, g, m, m * m + 1, 7, 0.02, 0.1
@@ -85,6 +93,7 @@ def _mistaken_steps(
             "Return the means as they are; only the step uses the corrected ones.",
         ),
         (right, "Return three things: the weights and both means."),
+        ((right, new_v, new_m), "First m, then v."),
     ]
     if decay:
         found += [
@@ -93,6 +102,7 @@ def _mistaken_steps(
                 (_adamw(w, g, m, v, t, lr, 0.0)[0] - decay * w, new_m, new_v),
                 "The decay is multiplied by lr too.",
             ),
+            ((right + 2 * lr * decay * w, new_m, new_v), "Decay pulls towards zero."),
         ]
     return found
 
@@ -109,19 +119,20 @@ def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterat
         >>> bool(optim_schedule(lambda step, lr, warmup, total, cooldown: lr))
         False
     """
-    shape = 1.0, 4, 20, 5
+    shape = 2.0, 4, 20, 5
     rise = "In the warm-up the rate is lr (step + 1) / warmup."
     fall = "`total - step` steps are left, this one included; `cooldown` of them fall."
     for claim, step, expected, mistakes, hint in (
-        ("the first step", 0, 0.25, [(0.0, "A rate of 0 wastes the first step.")], rise),
-        ("in the warm-up", 2, 0.75, [(0.5, "Steps count from 0, so this is the third.")], rise),
-        ("the end of the warm-up", 3, 1.0, [], rise),
-        ("the level part", 10, 1.0, [], "Between warm-up and cool-down the rate is lr."),
-        ("the cool-down begins", 15, 1.0, [(0.8, fall)], fall),
-        ("in the cool-down", 17, 0.6, [(0.4, fall)], fall),
-        ("the last step", 19, 0.2, [(0.0, "That is the step after the last.")], fall),
+        ("the first step", 0, 0.5, [(0.0, "A rate of 0 wastes the first step.")], rise),
+        ("in the warm-up", 2, 1.5, [(1.0, "Steps count from 0, so this is the third.")], rise),
+        ("the end of the warm-up", 3, 2.0, [], rise),
+        ("the level part", 10, 2.0, [], "Between warm-up and cool-down the rate is lr."),
+        ("the cool-down begins", 15, 2.0, [(1.6, fall)], fall),
+        ("in the cool-down", 17, 1.2, [(0.8, fall)], fall),
+        ("the last step", 19, 0.4, [(0.0, "That is the step after the last.")], fall),
     ):
-        yield case(claim, answer, step, *shape, expected=expected, mistakes=mistakes, hint=hint)
+        found = [*mistakes, (expected / 2, "Multiply by lr.")]
+        yield case(claim, answer, step, *shape, expected=expected, mistakes=found, hint=hint)
     rng = np.random.default_rng(0)
     for step in sorted(rng.integers(0, 300, size=6).tolist()):
         expected = 0.003 * min(1, (step + 1) / 50, (300 - step) / 90)
@@ -148,15 +159,19 @@ def optim_clip(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
     up = "A norm below the limit stays: the factor is at most 1."
     mistakes: list[tuple[Any, str]] = [([np.array([3.0]), np.array([4.0])], up)]
     yield case("below the limit", answer, small, 5.0, expected=small, mistakes=mistakes, hint=up)
-    gradients = [np.array([6.0, 0.0]), np.array([8.0])]
+    gradients = [np.array([6.0, 0.0]), np.array([4.8, 6.4])]
     mistakes = [
-        ([np.array([5.0, 0.0]), np.array([5.0])], alone),
-        (gradients, "The norm of all three numbers is 10, and the limit is 5."),
+        ([np.array([5.0, 0.0]), np.array([3.0, 4.0])], alone),
+        (
+            [np.array([5.0, 0.0]), np.array([4.8, 5.0])],
+            "Each number was clipped by itself, so the direction has changed.",
+        ),
+        (gradients, "The norm of all four numbers is 10, and the limit is 5."),
         ([g * 5 / 14 for g in gradients], "Norms do not add; their squares do."),
         ([g * 5 / 100 for g in gradients], "Take the root of the sum of squares."),
         ([g / 10 for g in gradients], "The new norm is to be max_norm, not 1."),
     ]
-    expected = [np.array([3.0, 0.0]), np.array([4.0])]
+    expected = [np.array([3.0, 0.0]), np.array([2.4, 3.2])]
     yield case(
         "keeps the direction", answer, gradients, 5.0, expected=expected, mistakes=mistakes,
         hint=hint,
