@@ -18,7 +18,7 @@ PREDICTIONS = {
     "tokens read without a cache": sum(40 + i for i in range(60)),
     "tokens read with a cache": 40 + 59,
     "keys of a layer after the prompt (B, h, T, d/h)": (1, 8, 40, 64),
-    "scores of a layer for the next token (B, h, n, T)": (1, 8, 1, 41),
+    "scores of a layer for the first new token (B, h, n, T)": (1, 8, 1, 41),
     "bytes of the cache": 2 * 6 * 1024 * 512 * 2,
     "bytes of the cache with 16 heads": 2 * 6 * 1024 * 512 * 2,
 }
@@ -202,8 +202,8 @@ def test_our_own_layer_passes():
         ("tokens read without a cache", PREDICTIONS["tokens read without a cache"] + 60, "40"),
         ("tokens read with a cache", 100, "not read"),
         ("keys of a layer after the prompt (B, h, T, d/h)", (1, 8, 40, 512), "d/h"),
-        ("scores of a layer for the next token (B, h, n, T)", (1, 8, 1, 40), "itself"),
-        ("scores of a layer for the next token (B, h, n, T)", (1, 8, 41, 41), "query"),
+        ("scores of a layer for the first new token (B, h, n, T)", (1, 8, 1, 40), "itself"),
+        ("scores of a layer for the first new token (B, h, n, T)", (1, 8, 41, 41), "query"),
         ("bytes of the cache", 6 * 1024 * 512 * 2, "keys and values"),
         ("bytes of the cache", 2 * 6 * 1024 * 512 * 4, "float16"),
         ("bytes of the cache", 2 * 6 * 1024 * 512 * 2 * 8, "share out"),
@@ -270,6 +270,19 @@ def test_a_wrong_loop_fails_where_it_is_wrong(options, claim, hint):
     last = check.cache_write(lambda *given: write(*given, **options)).cases[-1]
     assert last.claim == claim
     assert hint in last.hint
+
+
+def test_a_loop_that_reads_on_after_another_text_fails():
+    def behind(model, prompt, n, cache):
+        ids, before = list(prompt), cache.length
+        for _ in range(n):
+            with no_grad():
+                logits = model(ids[cache.length - before :], cache=cache).data
+            ids.append(int(logits[-1].argmax()))
+        return ids
+
+    last = check.cache_write(behind).cases[-1]
+    assert last.claim == "the same with a cache that was used before"
 
 
 @pytest.mark.parametrize("wrong", [write_without, write_clearing_every_time])

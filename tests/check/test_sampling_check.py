@@ -206,3 +206,15 @@ def test_a_loop_that_changes_its_prompt_fails():
         return prompt
 
     assert "no longer what it was" in check.sampling_write(appends).cases[-1].came
+
+
+def test_top_p_that_keeps_all_equals_fails():
+    def threshold(probs, p):
+        falling = -np.sort(-probs, axis=-1)
+        number = (falling.cumsum(axis=-1) - falling < p - 1e-12).sum(axis=-1)
+        least = np.take_along_axis(falling, number[:, None] - 1, axis=-1)
+        kept = np.where(probs >= least, probs, 0.0)
+        return kept / kept.sum(axis=-1, keepdims=True)
+
+    last = check.sampling_top_p(threshold).cases[-1]
+    assert last.claim == "one of three equals"

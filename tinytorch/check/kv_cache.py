@@ -29,7 +29,7 @@ def cache_predict(answer: Any) -> Iterator[Case]:
         ...     "tokens read without a cache": 4170,
         ...     "tokens read with a cache": 99,
         ...     "keys of a layer after the prompt (B, h, T, d/h)": (1, 8, 40, 64),
-        ...     "scores of a layer for the next token (B, h, n, T)": (1, 8, 1, 41),
+        ...     "scores of a layer for the first new token (B, h, n, T)": (1, 8, 1, 41),
         ...     "bytes of the cache": 12582912,
         ...     "bytes of the cache with 16 heads": 12582912,
         ... }
@@ -70,7 +70,7 @@ def _predictions() -> Iterator[tuple[str, Any, str, list[tuple[Any, str]]]]:
         [((1, 8, 40, 512), "Each head has d/h numbers of every key.")],
     )
     yield (
-        "scores of a layer for the next token (B, h, n, T)",
+        "scores of a layer for the first new token (B, h, n, T)",
         (1, 8, 1, 41),
         "One new query looks at all keys.",
         [
@@ -218,7 +218,7 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
         )
     used = KVCache(2, 24)
     with no_grad():
-        model([8, 3, 3, 6], cache=used)
+        model([1, 7], cache=used)
     yield case(
         "the same with a cache that was used before",
         lambda prompt, n: answer(model, prompt, n, used),
@@ -292,6 +292,8 @@ def _lengths_read(model: Noting, answer: Any, prompt: list[int], n: int) -> list
 
 def _length_cached(model: GPT, answer: Any, prompt: list[int], n: int) -> int:
     cache = KVCache(2, 24)
+    with no_grad():
+        model([1, 7], cache=cache)
     answer(model, prompt, n, cache)
     return cache.length
 

@@ -192,6 +192,16 @@ def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
     hint = "One token holds exactly p: that is enough."
     given = np.array([[0.5, 0.25, 0.25]]), 0.5
     yield case("exactly p", answer, *given, expected=np.array([[1.0, 0.0, 0.0]]), hint=hint)
+    hint = "Of equals, only as many are kept as are needed: the set is the smallest."
+    yield case(
+        "one of three equals",
+        answer,
+        np.array([[0.4, 0.2, 0.2, 0.2]]),
+        0.5,
+        expected=np.array([2]),
+        part=("tokens kept in each row", lambda kept: (np.asarray(kept) > 0).sum(axis=-1)),
+        hint=hint,
+    )
     rng = np.random.default_rng(0)
     rows = rng.dirichlet(np.full(9, 0.5), size=6)
     hint = "Each row has an order of its own, and keeps a number of its own."

@@ -45,7 +45,7 @@ def generate(
         model: maps ids `(batch, seq)` to logits and has a `max_seq_len`.
         prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`, at least one a row.
         max_new_tokens: how many tokens to write at most.
-        temperature: the scores are divided by it: below 1 bolder, above 1 more even; 0 takes the
+        temperature: the scores are divided by it: below 1 surer, above 1 more even; 0 takes the
             most likely token every time.
         top_k: how many tokens each may be drawn from; see `sampling.next_token_probs`.
         top_p: the share of probability that each is drawn from; the same.

@@ -26,7 +26,7 @@ def next_token_probs(
 
     Args:
         logits: the model's scores `(..., vocab)`; -inf forbids a token.
-        temperature: below 1 bolder, above 1 more even; 0 is certain of the most likely token, of
+        temperature: below 1 surer, above 1 more even; 0 is certain of the most likely token, of
             the one with the lowest id among equals.
         top_k: how many tokens may be drawn at most; None for all.
         top_p: the share of probability that the tokens to be drawn from must hold; None for all.
