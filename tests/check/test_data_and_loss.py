@@ -88,7 +88,7 @@ def test_a_window_without_its_last_target_fails():
 @pytest.mark.parametrize(
     ("spare", "hint"),
     [
-        (lambda T: 0, "3 tokens past the cut"),
+        (lambda T: 0, "Which tokens does the window of start 14 need"),
         (lambda T: T - 1, "last target is held out"),
         (lambda T: T + 1, "One window more"),
     ],

@@ -93,8 +93,9 @@ def data_split(answer: Callable[[int, int, float], Any]) -> Iterator[Case]:
             expected=np.arange(cut - T),
             part=("training starts", one_of_pair(0, "(training starts, validation starts)")),
             hint=last,
+            show_expected=False,
             mistakes=[
-                (np.arange(cut), f"The last window would read {T} tokens past the cut. {last}"),
+                (np.arange(cut), f"Which tokens does the window of start {cut - 1} need? {last}"),
                 (np.arange(cut - T + 1), f"The last target is held out. {last}"),
                 (np.arange(cut - T - 1), f"One window more fits. {last}"),
             ],
@@ -140,7 +141,12 @@ def loss_and_gradient(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
         ("the mean of two positions", two, both, "Loss and gradient are means over positions."),
         ("logits that are not ln p", two + 3.0, both, "A softmax does not mind a constant."),
         ("large logits", large, np.array([1, 0]), stable),
-        ("a batch (B, T, V)", cube, many, "Average over all B * T positions."),
+        (
+            "a batch (B, T, V)",
+            cube,
+            many,
+            "The classes are the last axis; average over all B * T positions.",
+        ),
     ):
         yield from _loss_cases(answer, claim, logits, targets, hint)
 

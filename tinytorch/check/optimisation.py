@@ -56,7 +56,7 @@ def optim_adamw(answer: Callable[[Any, Any, Any, Any, int, float, float], Any]) 
         answer,
         *tiny,
         expected=_adamw(*tiny),
-        hint="epsilon is added to the root, not under it. Without it, 0 is divided by 0.",
+        hint="epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0.",
     )
     rng = np.random.default_rng(0)
     w, g, m = rng.normal(size=(3, 4, 3))
@@ -121,7 +121,7 @@ def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterat
     """
     shape = 2.0, 4, 20, 5
     rise = "In the warm-up the rate is lr (step + 1) / warmup."
-    fall = "`total - step` steps are left, this one included; `cooldown` of them fall."
+    fall = "The rate is lr at step total - cooldown and would be 0 at step total."
     for claim, step, expected, mistakes, hint in (
         ("the first step", 0, 0.5, [(0.0, "A rate of 0 wastes the first step.")], rise),
         ("in the warm-up", 2, 1.5, [(1.0, "Steps count from 0, so this is the third.")], rise),
@@ -154,7 +154,7 @@ def optim_clip(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
         False
     """
     hint = "One norm for all of them, one factor for all of them."
-    alone = "Each array was clipped by itself, so the direction has changed."
+    alone = "Compare the ratio of the two norms before and after: what changed it?"
     small = [np.array([0.3]), np.array([0.4])]
     up = "A norm below the limit stays: the factor is at most 1."
     mistakes: list[tuple[Any, str]] = [([np.array([3.0]), np.array([4.0])], up)]
