@@ -185,7 +185,7 @@ TINY = "gradients of 0 and 1e-8, where epsilon counts"
         (check.optim_schedule, rate_from_zero, "the first step", "wastes"),
         (check.optim_schedule, rate_without_lr, "the first step", "Multiply by lr"),
         (check.optim_schedule, rate_without_warmup, "the first step", "warm-up"),
-        (check.optim_schedule, rate_zero_too_early, "the cool-down begins", "would be 0 at step total"),
+        (check.optim_schedule, rate_zero_too_early, "the cool-down begins", "would be 0"),
         (check.optim_schedule, rate_without_cooldown, "in the cool-down", "total - cooldown"),
         (check.optim_clip, clip_always, "below the limit", "at most 1"),
         (check.optim_clip, clip_alone, "keeps the direction", "ratio of the two norms"),
