@@ -18,7 +18,7 @@ import numpy as np
 
 from tinytorch.core.optimizers import AdamW, CosineSchedule
 from tinytorch.models.checkpoint import load_safetensors, save_safetensors
-from tinytorch.models.training import Trainer
+from tinytorch.models.training import Trainer, history_columns, tensors_under
 from tinytorch.models.transformer import GPT
 from tinytorch.text.batches import Batches, windows
 from tinytorch.text.corpus import StoryGrammar
@@ -66,7 +66,7 @@ def story_tokenizer() -> BPETokenizer:
         >>> story_tokenizer().vocab_size
         512
     """
-    return BPETokenizer.train(StoryGrammar().generate(1000, seed=0), VOCAB_SIZE)
+    return BPETokenizer.train(_grammar().generate(1000, seed=0), VOCAB_SIZE)
 
 
 def story_batches(
@@ -106,7 +106,7 @@ def story_windows(num_windows: int = 64, seq_len: int = SEQ_LEN, seed: int = 1) 
     inputs, targets = windows(ids, seq_len, starts)
     characters = np.array([len(piece) for piece in story_tokenizer().pieces(text)])
     ends = characters.cumsum()
-    known = np.append(0.0, -StoryGrammar().log_probs(text[1:])).cumsum()  # nats up to a character
+    known = np.append(0.0, -_grammar().log_probs(text[1:])).cumsum()  # nats up to a character
     floor = np.diff(known[ends - 1], prepend=0.0)
     rows = starts[:, None] + np.arange(1, seq_len + 1)  # where the targets stand
     return StoryWindows(inputs, targets, floor[rows], characters[rows])
@@ -175,10 +175,7 @@ def load_story_gpt() -> GPT:
     """
     model = new_story_gpt()
     tensors, _ = load_safetensors(_data_file())
-    start = "model."
-    model.load_state_dict(
-        {name.removeprefix(start): a for name, a in tensors.items() if name.startswith(start)}
-    )
+    model.load_state_dict(tensors_under("model", tensors))
     model.eval()
     return model
 
@@ -192,17 +189,21 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
         `machine`, `date`, as text.
     """
     tensors, metadata = load_safetensors(_data_file())
-    start = "history."
-    record = {n.removeprefix(start): a for n, a in tensors.items() if n.startswith(start)}
-    return record, metadata
+    return tensors_under("history", tensors), metadata
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
+@cache
+def _grammar() -> StoryGrammar:
+    """The grammar of the stories; to read and check its rules takes a moment."""
+    return StoryGrammar()
+
+
 def _story_ids(num_stories: int, seed: int) -> tuple[np.ndarray, str]:
     """The stories as ids, and as they are written, with a newline before the first one."""
-    text = "\n" + StoryGrammar().generate(num_stories, seed)
+    text = "\n" + _grammar().generate(num_stories, seed)
     return np.array(story_tokenizer().encode(text)), text
 
 
@@ -222,9 +223,8 @@ def _store(trainer: Trainer, seconds: float) -> None:
 
     weights = trainer.model.state_dict()
     tensors = {f"model.{name}": array.astype(np.float16) for name, array in weights.items()}
-    for name in ("loss", "lr", "grad_norm", "validation"):
-        column = [record[name] for record in trainer.history]
-        tensors[f"history.{name}"] = np.array(column, dtype=np.float32)
+    for name, column in history_columns(trainer.history).items():
+        tensors[f"history.{name}"] = column.astype(np.float32)
     tokens = trainer.step_number * trainer.batches.batch_size * trainer.batches.seq_len
     metadata = {
         "seconds": f"{seconds:.0f}",

@@ -175,9 +175,11 @@ class Trainer:
         generators and the settings. The step's number is also the position in the data. A file
         that was there before is replaced in one move, or not at all.
         """
-        columns = {name: [record[name] for record in self.history] for name in _MEASURED}
-        history = {name: np.array(c, dtype=np.float64) for name, c in columns.items()}  # None: NaN
-        saved = (self.model.state_dict(), self.optimizer.state_dict(), history)
+        saved = (
+            self.model.state_dict(),
+            self.optimizer.state_dict(),
+            history_columns(self.history),
+        )
         tensors = {
             f"{part}.{name}": array
             for part, arrays in zip(_PARTS, saved, strict=True)
@@ -203,7 +205,7 @@ class Trainer:
                 then as it was.
         """
         tensors, metadata = load_safetensors(path)
-        model, optimizer, history = (_under(part, tensors) for part in _PARTS)
+        model, optimizer, history = (tensors_under(part, tensors) for part in _PARTS)
         try:
             settings, random = (json.loads(metadata[name]) for name in ("settings", "random"))
             columns = [history[name] for name in _MEASURED]
@@ -262,8 +264,25 @@ class Trainer:
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _under(part: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The tensors whose names begin with a part, without it."""
+def history_columns(history: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """A history as one array for each thing measured, NaN where it was not.
+
+    Example:
+        >>> step = {"loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "validation": None}
+        >>> history_columns([step])["validation"]
+        array([nan])
+    """
+    columns = {name: [record[name] for record in history] for name in _MEASURED}
+    return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+
+
+def tensors_under(part: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tensors of a checkpoint whose names begin with a part, without it.
+
+    Example:
+        >>> tensors_under("model", {"model.weight": np.zeros(2), "history.loss": np.ones(3)})
+        {'weight': array([0., 0.])}
+    """
     start = f"{part}."
     return {n.removeprefix(start): array for n, array in tensors.items() if n.startswith(start)}
 
