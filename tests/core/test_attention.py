@@ -602,17 +602,23 @@ def bytes_of_attention(length, f=functional.attention):
 
 
 def test_memory_grows_with_the_square_of_the_length():
-    peaks = {length: bytes_of_attention(length)[0] for length in (256, 512, 1024)}
-    assert 3.6 < peaks[512] / peaks[256] < 4.1
-    assert 3.8 < peaks[1024] / peaks[512] < 4.1
-    assert peaks[1024] < 5 * 1024**2 * 4  # a few arrays of T x T numbers at a time
+    kept = {length: bytes_of_attention(length)[1] for length in (512, 1024, 2048)}
+    assert 3.4 < kept[1024] / kept[512] < 4.1
+    assert 3.7 < kept[2048] / kept[1024] < 4.1
 
 
-def test_fused_attention_keeps_one_square_array_and_the_composed_one_more():
-    square = 512**2 * 4
-    _, fused = bytes_of_attention(512)
-    _, composed = bytes_of_attention(
+def test_a_causal_mask_halves_what_is_kept_and_the_peak_is_hardly_more():
+    square = 1024**2 * 4
+    peak, kept = bytes_of_attention(1024)
+    assert 0.5 * square < kept < 0.6 * square
+    assert peak < 0.7 * square
+    peak, kept = bytes_of_attention(1024, lambda *qkv, mask: functional.attention(*qkv))
+    assert square <= kept < 1.1 * square
+    assert peak < 1.2 * square
+
+
+def test_the_composed_attention_keeps_two_square_arrays():
+    _, kept = bytes_of_attention(
         512, lambda *qkv, mask: scaled_dot_product_attention(*qkv, mask)[0]
     )
-    assert square <= fused < 1.2 * square
-    assert composed > 1.9 * square
+    assert kept > 1.9 * 512**2 * 4

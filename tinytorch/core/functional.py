@@ -8,10 +8,12 @@ formula that can be read.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from tinytorch.core.chunks import chunks
 from tinytorch.core.ops import Result
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
@@ -31,6 +33,8 @@ __all__ = [
     "sigmoid",
     "softmax",
 ]
+
+BLOCK = 64  # queries that attention works on at a time
 
 # Layers --------------------------------------------------------------------------------------
 
@@ -61,12 +65,14 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
             f"the last axis must have length {weight.shape[0]}"
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
-    value = rows @ weight if bias is None else rows @ weight + bias  # (N, out)
+    value = rows @ weight  # (N, out)
+    if bias is not None:
+        value = _add(value, bias)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
         parts = (g @ weight.T).reshape(x.shape), rows.T @ g
-        return parts if bias is None else (*parts, g.sum(axis=0))
+        return parts if bias is None else (*parts, _column_sums(g))
 
     return value.reshape(*x.shape[:-1], weight.shape[1]), pullback
 
@@ -132,17 +138,36 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
             f"layer_norm: input {x.shape} does not fit gamma {gamma.shape}; "
             f"the last axis must have length {gamma.size}"
         )
-    centred = x - x.mean(axis=-1, keepdims=True)
-    inverse_std = 1 / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
-    normalised = centred * inverse_std
+    d = x.shape[-1]
+    rows = x.reshape(-1, d)  # (N, d)
+    value = np.empty(rows.shape, dtype=np.result_type(x, gamma, beta))
+    mean, inverse_std = (np.empty((len(rows), 1), dtype=value.dtype) for _ in range(2))
+    ones = np.ones((d, 1), dtype=value.dtype)  # a sum is a product with ones, and faster so
+    for at in chunks(len(rows), d):
+        mean[at] = rows[at] @ ones / d
+        centred = np.subtract(rows[at], mean[at], out=value[at])
+        inverse_std[at] = 1 / np.sqrt((centred * centred) @ ones / d + eps)
+        centred *= inverse_std[at]
+        centred *= gamma
+        centred += beta
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
-        h = g * gamma
-        along = (h * normalised).mean(axis=-1, keepdims=True)
-        grad_x = inverse_std * (h - h.mean(axis=-1, keepdims=True) - normalised * along)
-        return grad_x, g * normalised, g  # summed to the shape of gamma and beta
+        g = g.reshape(-1, d)
+        grad_x = np.empty_like(rows)
+        grad_gamma = np.zeros(d, dtype=g.dtype)
+        for at in chunks(len(rows), d):
+            normalised = rows[at] - mean[at]
+            normalised *= inverse_std[at]
+            h = np.multiply(g[at], gamma, out=grad_x[at])
+            along = np.vecdot(h, normalised)[:, None] / d
+            h -= g[at] @ gamma[:, None] / d
+            h -= normalised * along
+            h *= inverse_std[at]
+            normalised *= g[at]
+            grad_gamma += _column_sums(normalised)
+        return grad_x.reshape(x.shape), grad_gamma, _column_sums(g)
 
-    return normalised * gamma + beta, pullback
+    return value.reshape(x.shape), pullback
 
 
 @primitive
@@ -193,29 +218,49 @@ def attention(
     q, k, v = np.asarray(q), np.asarray(k), np.asarray(v)
     check_attention_shapes(q.shape, k.shape, v.shape, mask)
     check_probability(dropout, "attention: dropout")
-    scale = 1 / math.sqrt(q.shape[-1])
-    scores = np.matmul(q * scale, k.swapaxes(-1, -2))  # (..., queries, keys), the large array
-    if mask is not None:
-        scores += np.asarray(mask, dtype=scores.dtype)
-    weights = _softmax(scores, -1, out=scores)
-    kept = _dropout_scale(weights.shape, dropout, rng) if dropout else None
-    used = weights if kept is None else weights * kept
-    value = np.matmul(used, v)
+    (queries, d), keys = q.shape[-2:], k.shape[-2]
+    tables = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # as many tables of scores
+    drop = _dropout_scale((*tables, queries, keys), dropout, rng) if dropout else None
+    shape = np.broadcast_shapes(tables, v.shape[:-2])
+    lead = shape or (1,)
+    dtype = np.result_type(q, k, v, np.float32)
+    q, k, v = (np.broadcast_to(x, (*lead, *x.shape[-2:])) for x in (q, k, v))
+    if drop is not None:
+        drop = np.broadcast_to(drop, (*lead, queries, keys))
+    scale = 1 / math.sqrt(d)
+    value = np.empty_like(q, shape=(*lead, queries, v.shape[-1]), dtype=dtype)
+    tiles = []
+    for items, rows, seen, shift in _tiles(mask, lead, queries, keys):
+        # A column for each query: NumPy reduces short columns several times as fast as short rows.
+        scores = k[items, ..., seen, :] @ (q[items, ..., rows, :] * scale).swapaxes(-1, -2)
+        if shift is not None:
+            scores += shift
+        weights = _softmax(scores, -2, out=scores)  # (..., keys, queries)
+        kept = None if drop is None else drop[items, ..., rows, seen].swapaxes(-1, -2)
+        used = weights if kept is None else weights * kept
+        np.matmul(
+            used.swapaxes(-1, -2), v[items, ..., seen, :], out=value[items, ..., rows, :]
+        )
+        tiles.append((items, rows, seen, weights, kept, used))
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
-        h = np.matmul(g, v.swapaxes(-1, -2))  # gradient of the used weights
-        if kept is not None:
-            h *= kept
-        h -= (g * value).sum(axis=-1, keepdims=True)  # = (h * weights).sum(), from shorter rows
-        h *= weights
-        h *= scale  # gradient of q k^T
-        return (
-            np.matmul(h, k),
-            np.matmul(h.swapaxes(-1, -2), q),
-            np.matmul(used.swapaxes(-1, -2), g),
-        )
+        g = g.reshape(value.shape)
+        grad_q, grad_k, grad_v = (np.zeros_like(x, dtype=dtype) for x in (q, k, v))
+        along = np.vecdot(g, value)[..., None, :]  # = (h * weights).sum(), from shorter rows
+        for items, rows, seen, weights, kept, used in tiles:
+            g_tile = g[items, ..., rows, :]
+            h = v[items, ..., seen, :] @ g_tile.swapaxes(-1, -2)  # gradient of the used weights
+            if kept is not None:
+                h *= kept
+            h -= along[items, ..., rows]
+            h *= weights
+            h *= scale  # gradient of k q^T
+            np.matmul(h.swapaxes(-1, -2), k[items, ..., seen, :], out=grad_q[items, ..., rows, :])
+            grad_k[items, ..., seen, :] += h @ q[items, ..., rows, :]
+            grad_v[items, ..., seen, :] += used @ g_tile
+        return tuple(grad.reshape(*shape, *grad.shape[-2:]) for grad in (grad_q, grad_k, grad_v))
 
-    return value, pullback
+    return value.reshape(*shape, *value.shape[-2:]), pullback
 
 
 # Activations ---------------------------------------------------------------------------------
@@ -257,15 +302,41 @@ def gelu(x: Any) -> Result:
         Tensor([-0.1588,  0.    ,  0.8412])
     """
     x = np.asarray(x)
-    c, k = float(np.sqrt(2 / np.pi)), 0.044715
-    square = x * x
-    t = np.tanh(c * x * (1 + k * square))
+    c, k = math.sqrt(2 / math.pi), 0.044715
+    flat = x.reshape(-1)
+    value = np.empty(flat.shape, dtype=np.result_type(x, np.float32))
+
+    def share(part: np.ndarray, square: np.ndarray) -> np.ndarray:
+        """`(1 + tanh(...)) / 2`, so that the value is x times it."""
+        s = square * (c * k)
+        s += c
+        s *= part
+        np.tanh(s, out=s)
+        s *= 0.5
+        s += 0.5
+        return s
+
+    for at in chunks(x.size):
+        part = flat[at]
+        np.multiply(part, share(part, part * part), out=value[at])
 
     def pullback(g: np.ndarray) -> np.ndarray:
-        slope = c * (1 + 3 * k * square)
-        return g * 0.5 * (1 + t + x * (1 - t * t) * slope)
+        grad = np.empty(flat.shape, dtype=g.dtype)
+        g = g.reshape(-1)
+        for at in chunks(x.size):
+            part, h = flat[at], grad[at]
+            square = part * part
+            s = share(part, square)
+            np.multiply(square, 6 * c * k, out=h)
+            h += 2 * c
+            h *= part
+            h *= s
+            h *= 1 - s
+            h += s
+            h *= g[at]
+        return grad.reshape(x.shape)
 
-    return 0.5 * x * (1 + t), pullback
+    return value.reshape(x.shape), pullback
 
 
 @primitive
@@ -362,6 +433,36 @@ def mse(prediction: Any, target: Any) -> Result:
 
 
 # Helpers -------------------------------------------------------------------------------------
+
+
+def _add(value: np.ndarray, shift: Any) -> np.ndarray:
+    """`value + shift`, in the memory of `value` if its dtype can hold the sum."""
+    fits = np.result_type(value, shift) == value.dtype
+    return np.add(value, shift, out=value if fits else None)
+
+
+def _column_sums(rows: np.ndarray) -> np.ndarray:
+    """The sum over the first axis, as a product: several times as fast as `sum(axis=0)`."""
+    return np.ones(len(rows), dtype=rows.dtype) @ rows
+
+
+def _tiles(mask: Any, lead: tuple[int, ...], queries: int, keys: int) -> Iterator[Any]:
+    """The table of all scores in parts that fit the cache.
+
+    Each is some items of the first axis, some queries, the keys up to the last one that any of
+    these queries may look at, and their part of the mask, `(..., keys, queries)`.
+    """
+    full = (1,) * len(lead) + (queries, keys)
+    mask = np.zeros(full) if mask is None else np.asarray(mask)
+    mask = np.broadcast_to(mask, np.broadcast_shapes(mask.shape, full)).swapaxes(-1, -2)
+    for start in range(0, queries, BLOCK):
+        shift = mask[..., start : start + BLOCK]
+        is_open = (shift != -np.inf).any(axis=(*range(len(lead)), -1))  # (keys,)
+        end = int(np.flatnonzero(is_open)[-1]) + 1 if is_open.any() else 1
+        shift = np.ascontiguousarray(shift[..., :end, :])
+        for items in chunks(lead[0], math.prod(lead[1:]) * end * shift.shape[-1]):
+            part = shift if len(shift) == 1 else shift[items]
+            yield items, slice(start, start + BLOCK), slice(0, end), part if part.any() else None
 
 
 def _softmax(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.chunks import chunks
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
@@ -191,15 +192,36 @@ class AdamW(Optimizer):
         super().step()
 
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
+        whole = self.m[i], self.v[i], data
+        if rows is not ...:
+            parts = [array[rows] for array in whole]
+            self._advance(*parts, g, self.decays[i])
+            for array, part in zip(whole, parts, strict=True):
+                array[rows] = part
+            return
+        m, v, w, g = (np.atleast_1d(array) for array in (*whole, g))  # views of the arrays
+        for at in chunks(len(w), w[:1].size):
+            self._advance(m[at], v[at], w[at], g[at], self.decays[i])
+
+    def _advance(
+        self, m: np.ndarray, v: np.ndarray, w: np.ndarray, g: np.ndarray, decays: bool
+    ) -> None:
+        """One step of the parameters `w` and their means, in place."""
         beta1, beta2 = self.betas
-        m = beta1 * self.m[i][rows] + (1 - beta1) * g
-        v = beta2 * self.v[i][rows] + (1 - beta2) * g * g
-        self.m[i][rows], self.v[i][rows] = m, v
+        m *= beta1
+        m += (1 - beta1) * g
+        v *= beta2
+        g = g * g
+        g *= 1 - beta2
+        v += g
         correction1, correction2 = 1 - beta1**self.steps, 1 - beta2**self.steps
-        step = (m / correction1) / (np.sqrt(v / correction2) + self.eps)
-        if self.decays[i]:
-            step = step + self.weight_decay * data[rows]
-        data[rows] -= self.lr * step
+        if decays and self.weight_decay:
+            w *= 1 - self.lr * self.weight_decay
+        size = np.sqrt(v, out=g)
+        size += self.eps * math.sqrt(correction2)
+        np.divide(m, size, out=size)
+        size *= self.lr * math.sqrt(correction2) / correction1
+        w -= size
 
 
 class CosineSchedule:
