@@ -63,7 +63,12 @@ class TorchGPT(nn.Module):
     @torch.inference_mode()
     def generate(self, ids: torch.Tensor, new: int) -> torch.Tensor:
         """Greedy text with a preallocated cache."""
-        size = (ids.shape[0], self.heads, self.max_seq_len, self.tokens.weight.shape[1] // self.heads)
+        size = (
+            ids.shape[0],
+            self.heads,
+            self.max_seq_len,
+            self.tokens.weight.shape[1] // self.heads,
+        )
         cache = [(torch.empty(size), torch.empty(size)) for _ in self.blocks]
         past, unread = 0, ids
         for _ in range(new):

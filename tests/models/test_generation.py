@@ -20,7 +20,7 @@ from tinytorch import (
 )
 from tinytorch.models import generation
 from tinytorch.models.generation import generate, stream
-from tinytorch.models.sampling import choose, next_token_probs
+from tinytorch.models.sampling import choose, next_token_probs, next_tokens
 
 PROMPTS = np.array([[3, 1, 4], [1, 5, 9], [2, 6, 5]])
 
@@ -287,7 +287,9 @@ def test_every_cached_logit_on_the_way_is_the_uncached_one(kind, monkeypatch):
     for use_cache in (False, True):
         rows = seen[use_cache] = []
         monkeypatch.setattr(
-            generation, "next_token_probs", lambda x, *a, r=rows: r.append(x) or next_token_probs(x)
+            generation,
+            "next_tokens",
+            lambda x, rngs, *a, r=rows: r.append(x) or next_tokens(x, rngs),
         )
         model.generate(PROMPTS, 15, rng=0, use_cache=use_cache)
     np.testing.assert_allclose(seen[True], seen[False], rtol=1e-12, atol=1e-12)

@@ -230,7 +230,7 @@ def attention(
     scale = 1 / math.sqrt(d)
     value = np.empty_like(q, shape=(*lead, queries, v.shape[-1]), dtype=dtype)
     tiles = []
-    for items, rows, seen, shift in _tiles(mask, lead, queries, keys):
+    for items, rows, seen, shift in _tiles(mask, (*lead, queries, keys), dtype):
         # A column for each query: NumPy reduces short columns several times as fast as short rows.
         scores = k[items, ..., seen, :] @ (q[items, ..., rows, :] * scale).swapaxes(-1, -2)
         if shift is not None:
@@ -238,9 +238,7 @@ def attention(
         weights = _softmax(scores, -2, out=scores)  # (..., keys, queries)
         kept = None if drop is None else drop[items, ..., rows, seen].swapaxes(-1, -2)
         used = weights if kept is None else weights * kept
-        np.matmul(
-            used.swapaxes(-1, -2), v[items, ..., seen, :], out=value[items, ..., rows, :]
-        )
+        np.matmul(used.swapaxes(-1, -2), v[items, ..., seen, :], out=value[items, ..., rows, :])
         tiles.append((items, rows, seen, weights, kept, used))
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
@@ -446,20 +444,20 @@ def _column_sums(rows: np.ndarray) -> np.ndarray:
     return np.ones(len(rows), dtype=rows.dtype) @ rows
 
 
-def _tiles(mask: Any, lead: tuple[int, ...], queries: int, keys: int) -> Iterator[Any]:
-    """The table of all scores in parts that fit the cache.
+def _tiles(mask: Any, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
+    """The table of all scores, `(..., queries, keys)`, in parts that fit the cache.
 
     Each is some items of the first axis, some queries, the keys up to the last one that any of
     these queries may look at, and their part of the mask, `(..., keys, queries)`.
     """
-    full = (1,) * len(lead) + (queries, keys)
-    mask = np.zeros(full) if mask is None else np.asarray(mask)
-    mask = np.broadcast_to(mask, np.broadcast_shapes(mask.shape, full)).swapaxes(-1, -2)
+    *lead, queries, keys = shape
+    mask = np.zeros(()) if mask is None else np.asarray(mask)
+    mask = np.broadcast_to(mask, np.broadcast_shapes(mask.shape, (*[1] * len(lead), queries, keys)))
     for start in range(0, queries, BLOCK):
-        shift = mask[..., start : start + BLOCK]
+        shift = mask[..., start : start + BLOCK, :].swapaxes(-1, -2)
         is_open = (shift != -np.inf).any(axis=(*range(len(lead)), -1))  # (keys,)
         end = int(np.flatnonzero(is_open)[-1]) + 1 if is_open.any() else 1
-        shift = np.ascontiguousarray(shift[..., :end, :])
+        shift = np.ascontiguousarray(shift[..., :end, :], dtype=dtype)
         for items in chunks(lead[0], math.prod(lead[1:]) * end * shift.shape[-1]):
             part = shift if len(shift) == 1 else shift[items]
             yield items, slice(start, start + BLOCK), slice(0, end), part if part.any() else None

@@ -12,7 +12,7 @@ from tinytorch.core.layers import check_sizes, evaluation_mode
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor, no_grad
 from tinytorch.models.kv_cache import KVCache
-from tinytorch.models.sampling import check_sampling, choose, next_token_probs
+from tinytorch.models.sampling import check_sampling, next_tokens
 
 __all__ = ["KVCache", "generate", "stream"]
 
@@ -138,7 +138,7 @@ def stream(
         text,
         max_new_tokens,
         _Window(model, cache, prefill_chunk),
-        lambda logits: next_token_probs(logits, temperature, top_k, top_p),
+        lambda logits, rngs: next_tokens(logits, rngs, temperature, top_k, top_p),
         _stop_tokens(stop_tokens),
         default_rng(rng).spawn(len(text)),
     )
@@ -148,7 +148,7 @@ def _write(
     text: np.ndarray,
     max_new_tokens: int,
     window: _Window,
-    probabilities: Callable[[np.ndarray], np.ndarray],
+    choose: Callable[[np.ndarray, list[np.random.Generator]], Any],
     stop_tokens: np.ndarray,
     streams: list[np.random.Generator],
 ) -> Iterator[np.ndarray]:
@@ -158,13 +158,13 @@ def _write(
         logits = window.read(text)  # (batch, vocab)
         new = text[:, -1].copy()  # a finished row repeats its stop token
         writing = np.flatnonzero(~finished)
-        for row, probs in zip(writing, probabilities(logits[writing]), strict=True):
-            new[row] = choose(probs, streams[row])
+        new[writing] = choose(logits[writing], [streams[row] for row in writing])
         text = np.concatenate([text, new[:, None]], axis=1)
-        finished |= np.isin(new, stop_tokens)
         yield new
-        if finished.all():
-            return
+        if stop_tokens.size:
+            finished |= np.isin(new, stop_tokens)
+            if finished.all():
+                return
 
 
 class _Window:
@@ -173,10 +173,15 @@ class _Window:
     def __init__(self, model: Any, cache: KVCache | None, prefill_chunk: int) -> None:
         self.model, self.cache, self.prefill_chunk, self.start = model, cache, prefill_chunk, 0
         self.options = {"last_only": True} if _takes(model, "last_only") else {}
+        self.decoder = None
+        if cache is not None and hasattr(model, "decoder"):
+            self.decoder = model.decoder(cache)  # reads single tokens, faster than the model
 
     def read(self, text: np.ndarray) -> np.ndarray:
         """The logits `(batch, vocab)` of what follows the text."""
         self._slide(text.shape[1])
+        if self.decoder is not None and 0 < self.cache.length == text.shape[1] - self.start - 1:
+            return self.decoder.read(text[:, -1])
         with evaluation_mode(self.model), no_grad():
             if self.cache is None:
                 return self.model(text[:, self.start :], **self.options).data[:, -1]

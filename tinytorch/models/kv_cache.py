@@ -52,7 +52,7 @@ class KVCache:
     def clear(self) -> None:
         """Forget everything; the next keys may be of another batch."""
         self.length = 0
-        self._stored: list[tuple[np.ndarray, np.ndarray] | None] = [None] * self.num_layers
+        self.arrays: list[tuple[np.ndarray, np.ndarray] | None] = [None] * self.num_layers
 
     def extend(self, layer: int, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Store the keys and values of new tokens after those of one layer.
@@ -74,12 +74,12 @@ class KVCache:
             IndexError: there is no such layer.
         """
         self._check(layer, k, v)
-        stored = self._stored[layer]
+        stored = self.arrays[layer]
         if stored is None:
             batch, heads, _, head_dim = k.shape
             shape = batch, heads, self.max_seq_len, head_dim
             stored = np.empty(shape, dtype=k.dtype), np.empty(shape, dtype=v.dtype)
-            self._stored[layer] = stored
+            self.arrays[layer] = stored
         keys, values = stored
         end = self.length + k.shape[2]
         keys[:, :, self.length : end] = np.asarray(k)
@@ -107,7 +107,7 @@ class KVCache:
     @property
     def nbytes(self) -> int:
         """The bytes that the arrays take, filled or not; 0 before the first keys come."""
-        return sum(part.nbytes for stored in self._stored if stored is not None for part in stored)
+        return sum(part.nbytes for stored in self.arrays if stored is not None for part in stored)
 
     def _check_layer(self, layer: int) -> None:
         if not 0 <= layer < self.num_layers:
@@ -129,7 +129,7 @@ class KVCache:
                 "(batch, heads, new, head_dim)"
             )
         check_length(k.shape[2], self.max_seq_len, start=self.length)
-        stored = self._stored[layer]
+        stored = self.arrays[layer]
         if stored is None:
             return
         expected, came = stored[0].shape, k.shape

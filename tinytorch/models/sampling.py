@@ -13,7 +13,7 @@ import numpy as np
 
 from tinytorch.core.layers import check_sizes
 
-__all__ = ["choose", "keep_top_k", "keep_top_p", "next_token_probs"]
+__all__ = ["choose", "keep_top_k", "keep_top_p", "next_token_probs", "next_tokens"]
 
 
 def next_token_probs(
@@ -52,6 +52,38 @@ def next_token_probs(
     if top_p is not None:
         probs = keep_top_p(probs, top_p)
     return probs
+
+
+def next_tokens(
+    logits: np.ndarray,
+    rngs: list[np.random.Generator],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> np.ndarray:
+    """One token for each row, drawn from `next_token_probs` with the row's own generator.
+
+    Args:
+        logits: the model's scores `(batch, vocab)`.
+        rngs: a generator for each row; at temperature 0 nothing is drawn from them.
+        temperature: as for `next_token_probs`, and so are the others.
+        top_k: how many tokens may be drawn at most.
+        top_p: the share of probability that the tokens must hold.
+
+    Returns:
+        Ids `(batch,)`.
+
+    Raises:
+        ValueError: as for `next_token_probs`.
+
+    Example:
+        >>> next_tokens(np.array([[0.0, 2.0], [3.0, 1.0]]), [], temperature=0).tolist()
+        [1, 0]
+    """
+    if temperature == 0:  # certain, whatever top-k and top-p keep
+        return _checked_logits(logits).argmax(axis=-1)
+    probs = next_token_probs(logits, temperature, top_k, top_p)
+    return np.array([choose(row, rng) for row, rng in zip(probs, rngs, strict=True)], dtype=int)
 
 
 def keep_top_k(probs: Any, k: int) -> np.ndarray:
@@ -162,9 +194,7 @@ def _tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
     """`softmax(logits / temperature)`, or its limit at 0."""
     largest = logits.max(axis=-1, keepdims=True)
     if temperature == 0:
-        certain = np.zeros_like(logits)
-        np.put_along_axis(certain, logits.argmax(axis=-1, keepdims=True), 1.0, axis=-1)
-        return certain
+        return np.equal(np.arange(logits.shape[-1]), logits.argmax(-1, keepdims=True)).astype(float)
     with np.errstate(over="ignore"):  # a tiny temperature: -inf, which exp makes 0
         return _normalised(np.exp((logits - largest) / temperature))
 
@@ -182,16 +212,17 @@ def _checked_logits(logits: Any) -> np.ndarray:
     logits = np.asarray(logits, dtype=np.float64)
     if logits.ndim == 0 or logits.size == 0:
         raise ValueError(f"next_token_probs: logits must be (..., vocab), got shape {logits.shape}")
-    if np.isnan(logits).any() or (logits == np.inf).any():
-        raise ValueError(
-            "next_token_probs: a logit is nan or inf; did training diverge? "
-            "look at the weights and lower the learning rate"
-        )
-    if (logits.max(axis=-1) == -np.inf).any():
+    largest = logits.max(axis=-1)  # nan if one of them is
+    if np.isfinite(largest).all():
+        return logits
+    if (largest == -np.inf).any():
         raise ValueError(
             "next_token_probs: every logit is -inf; leave at least one token that may be chosen"
         )
-    return logits
+    raise ValueError(
+        "next_token_probs: a logit is nan or inf; did training diverge? "
+        "look at the weights and lower the learning rate"
+    )
 
 
 def _checked_probs(probs: Any, name: str) -> np.ndarray:

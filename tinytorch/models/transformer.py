@@ -17,6 +17,7 @@ from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, check_sizes
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.models.decoding import Decoder
 from tinytorch.models.generation import generate
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.text.embeddings import (
@@ -277,6 +278,25 @@ class GPT(Module):
         """Write on from a prompt; see `tinytorch.models.generation.generate`."""
         return generate(self, prompt_tokens, max_new_tokens, **options)
 
+    def decoder(self, cache: KVCache) -> Decoder | None:
+        """What reads one more token fastest; None if the model has a part of another kind.
+
+        Example:
+            >>> model = GPT(65, 16, 2, 2, pos_encoding="rotary")
+            >>> model.decoder(KVCache(2, 32)) is None
+            True
+        """
+        places = self.position_embedding
+        plain = (
+            type(self) is GPT
+            and type(self.token_embedding) is Embedding
+            and isinstance(places, (Tensor, PositionalEncoding, type(None)))
+            and type(self.ln_f) is LayerNorm
+            and all(_is_plain(block) for block in self.blocks)
+            and not any("forward" in vars(part) for _, part in self.named_modules())
+        )
+        return Decoder(self, cache) if plain else None
+
     def num_parameters(self) -> dict[str, int]:
         """How many numbers each part learns, and the total; a tied table counts once.
 
@@ -312,6 +332,20 @@ class GPT(Module):
                 if name.endswith(into_the_stream):
                     deviation /= math.sqrt(2 * len(self.blocks))
                 parameter.data[...] = rng.normal(0.0, deviation, size=parameter.shape)
+
+
+def _is_plain(block: Any) -> bool:
+    """Whether a block is of the kind that `Decoder` can read with."""
+    if type(block) is not TransformerBlock or not block.pre_norm:
+        return False
+    attention, mlp = block.attention, block.mlp
+    if (type(block.ln1), type(block.ln2)) != (LayerNorm, LayerNorm) or type(mlp) is not MLP:
+        return False
+    if type(attention) is not MultiHeadAttention or attention.turn or attention.bias is not None:
+        return False
+    projections = attention.q_proj, attention.k_proj, attention.v_proj, attention.out_proj
+    linears = *projections, mlp.linear1, mlp.linear2
+    return all(type(part) is Linear and part.bias is not None for part in linears)
 
 
 def _positions_in_attention(
