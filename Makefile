@@ -74,10 +74,9 @@ parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTor
 	@echo "==> Comparing with the reference frameworks"
 	@$(BIN)/python -m pytest tests/parity
 
-bench: $(VENV)/.parity ## measure speed against PyTorch (installs the parity extra)
-	@if [ ! -d tests/bench ]; then echo "There are no benchmarks yet: tests/bench does not exist."; exit 0; fi; \
-	echo "==> Measuring against the reference frameworks (keep the machine quiet)"; \
-	$(BIN)/python -m pytest tests/bench -s
+bench: $(VENV)/.parity ## measure speed beside PyTorch (installs the parity extra; BENCH=--store keeps the table)
+	@echo "==> Measuring beside PyTorch, about ten minutes (keep the machine quiet)"
+	@$(BIN)/python tests/bench/run.py $(BENCH)
 
 story-gpt: $(VENV)/.book ## train the model that comes with the package anew (minutes; replaces the stored one)
 	@echo "==> Training the story GPT"

@@ -146,25 +146,25 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
     for at in chunks(len(rows), d):
         mean[at] = rows[at] @ ones / d
         centred = np.subtract(rows[at], mean[at], out=value[at])
-        inverse_std[at] = 1 / np.sqrt((centred * centred) @ ones / d + eps)
+        variance = np.einsum("nd,nd->n", centred, centred)[:, None] / d
+        inverse_std[at] = 1 / np.sqrt(variance + eps)
         centred *= inverse_std[at]
         centred *= gamma
         centred += beta
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
-        grad_x = np.empty_like(rows)
-        grad_gamma = np.zeros(d, dtype=g.dtype)
+        grad_x, grad_gamma = np.empty(rows.shape, dtype=g.dtype), np.zeros(d, dtype=g.dtype)
         for at in chunks(len(rows), d):
             normalised = rows[at] - mean[at]
             normalised *= inverse_std[at]
+            along = g[at] * normalised
+            grad_gamma += _column_sums(along)
             h = np.multiply(g[at], gamma, out=grad_x[at])
-            along = np.vecdot(h, normalised)[:, None] / d
-            h -= g[at] @ gamma[:, None] / d
-            h -= normalised * along
+            h -= g[at] @ gamma[:, None] / d  # the mean of h
+            normalised *= along @ gamma[:, None] / d  # the mean of h * normalised
+            h -= normalised
             h *= inverse_std[at]
-            normalised *= g[at]
-            grad_gamma += _column_sums(normalised)
         return grad_x.reshape(x.shape), grad_gamma, _column_sums(g)
 
     return value.reshape(x.shape), pullback

@@ -468,7 +468,8 @@ def _first_gradient(result: Tensor, gradient: Any) -> np.ndarray:
                 f"backward() on shape {result.shape} needs an explicit gradient; reduce with .sum()"
             )
         return np.ones_like(result.data)
-    array = np.array(gradient, dtype=result.dtype)
+    own = True if result.is_leaf else None  # a leaf keeps it; pullbacks do not change theirs
+    array = np.array(gradient, dtype=result.dtype, copy=own)
     if array.shape != result.shape:
         raise ValueError(
             f"backward() on shape {result.shape} got a gradient of shape {array.shape}; "

@@ -28,6 +28,7 @@ import numpy as np
 from tinytorch.core import functional, seeding
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm
+from tinytorch.models.data_parallel import DataParallel
 from tinytorch.models.checkpoint import load_safetensors, save_safetensors
 from tinytorch.models.evaluation import evaluate
 from tinytorch.models.progress import Progress
@@ -52,6 +53,7 @@ class Trainer:
         clip: the largest norm of the gradients, or None.
         accumulate: how many batches make one step. Their gradients are averaged: the step is that
             of one large batch, in the memory of a small one.
+        threads: how many threads share the rows of a batch; see `DataParallel`.
         validation: inputs and targets that are held out, each `(n, seq)`.
         eval_every: how many steps lie between two evaluations.
         floor: the lowest loss that any model can expect on the validation windows, if it is known.
@@ -83,6 +85,7 @@ class Trainer:
         schedule: Callable[[int], float] | None = None,
         clip: float | None = 1.0,
         accumulate: int = 1,
+        threads: int = 1,
         validation: tuple[Any, Any] | None = None,
         eval_every: int = 100,
         floor: float | None = None,
@@ -90,13 +93,14 @@ class Trainer:
         save_every: int = 100,
         progress: bool = True,
     ) -> None:
-        check_sizes(accumulate=accumulate, eval_every=eval_every, save_every=save_every)
+        check_sizes(accumulate=accumulate, threads=threads, eval_every=eval_every, save_every=save_every)
         self.model, self.batches = model, batches
         self.optimizer = _default_optimizer(model) if optimizer is None else optimizer
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress = progress
+        self.parallel = DataParallel(model, threads) if threads > 1 else None
         self.step_number = 0
         self.history: list[dict[str, Any]] = []
 
@@ -141,6 +145,15 @@ class Trainer:
     def _is_due(self, every: int) -> bool:
         return self.step_number % every == 0
 
+    def _backward(self, inputs: Any, targets: Any) -> float:
+        """Add the gradients of one batch; if its loss is not finite there are none."""
+        if self.parallel is not None:
+            return self.parallel.backward(inputs, targets, 1 / self.accumulate)
+        loss = functional.cross_entropy(self.model(inputs), targets) * (1 / self.accumulate)
+        if math.isfinite(loss.item()):
+            loss.backward()
+        return loss.item()
+
     def _step(self) -> dict[str, Any]:
         """One step: gradients of `accumulate` batches, clipped, and what the optimiser does."""
         self.model.train()
@@ -148,14 +161,12 @@ class Trainer:
         loss = 0.0
         for part in range(self.accumulate):
             inputs, targets = self.batches[self.step_number * self.accumulate + part]
-            mean = functional.cross_entropy(self.model(inputs), targets) * (1 / self.accumulate)
-            loss += mean.item()
+            loss += self._backward(inputs, targets)
             if not math.isfinite(loss):
                 raise FloatingPointError(
                     f"the loss is {loss} at step {self.step_number}: the parameters have grown too "
                     "far; lower the learning rate, lengthen the warm-up or clip the gradients"
                 )
-            mean.backward()
         limit = math.inf if self.clip is None else self.clip
         norm = clip_grad_norm(self.optimizer.params, limit)
         if self.schedule is not None:

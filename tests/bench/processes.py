@@ -1,0 +1,46 @@
+"""What only a fresh process shows: the time to import, and the peak of the memory."""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+
+IMPORT = "import time; began = time.perf_counter(); import {}; print(time.perf_counter() - began)"
+
+
+def import_seconds(module: str) -> float:
+    """How long one import takes in a fresh interpreter."""
+    code = IMPORT.format(module)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(found.stdout)
+
+
+def import_pair(rounds: int = 15) -> tuple[float, float, float]:
+    """Seconds of ours, of NumPy alone, and the median ratio of neighbouring imports."""
+    pairs = [(import_seconds("tinytorch"), import_seconds("numpy")) for _ in range(rounds + 2)][2:]
+    ours, theirs = (statistics.median(column) for column in zip(*pairs, strict=True))
+    return ours, theirs, statistics.median(a / b for a, b in pairs)
+
+
+def peak_of_step(whose: str, size: str) -> float:
+    """MiB that three training steps take at most, beyond what the process had before the model."""
+    command = [sys.executable, __file__, whose, size]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(found.stdout)
+
+
+def _resident() -> float:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 2**20
+
+
+if __name__ == "__main__":
+    import training
+
+    before = _resident()
+    step = training.ours(sys.argv[2], 1) if sys.argv[1] == "ours" else training.theirs(sys.argv[2])
+    for _ in range(3):
+        step()
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)

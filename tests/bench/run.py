@@ -1,0 +1,215 @@
+"""Measures the package beside PyTorch eager: `make bench`.
+
+Every part runs in a process of its own, with its number of threads set for NumPy's BLAS and for
+PyTorch; within a part the two programs take turns and the median of the ratios counts. The table
+is printed as it grows. `--store` writes it to the package, where the book shows it from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tinytorch import bench
+
+PARTS = [  # a part and its threads
+    ("training", 1), ("training", 2), ("decoding", 1), ("prefill", 1), ("embedding", 1),
+    ("operations", 1), ("memory", 1), ("import", 1), ("tokens", 1),
+]  # fmt: skip
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+TRAINING = {1: {"S": (0.95, 0.70), "M": (0.95, 0.75), "L": (0.95, 0.75)}}
+TRAINING[2] = dict.fromkeys("SML", (1.0, 0.75))
+
+Row = dict[str, Any]
+
+
+def row(case: str, ours: str, theirs: str, ratio: float, better: str, **more: Any) -> Row:
+    """One line of the table; `better` says whether a small or a large ratio is good."""
+    return {"case": case, "ours": ours, "theirs": theirs, "ratio": ratio, "better": better, **more}
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def timed(case: str, ours: Any, theirs: Any, **more: Any) -> Row:
+    """A pair of programs whose times are compared."""
+    from pairs import paired
+
+    pair = paired(ours, theirs, seconds=more.pop("seconds", 4.0))
+    return row(
+        case, milliseconds(pair.ours), milliseconds(pair.theirs), pair.ratio, "lower",
+        spread=pair.spread, **more,
+    )  # fmt: skip
+
+
+def training(threads: int) -> Iterator[Row]:
+    import training as programs
+
+    for size in "SML":
+        ours, theirs = programs.ours(size, 1), programs.theirs(size)
+        programs.check_equal_losses(ours, theirs)
+        reach, aim = TRAINING[threads][size]
+        seconds = {"S": 5.0, "M": 8.0, "L": 25.0}[size]
+        name = f"training step {size}"
+        yield timed(name, programs.ours(size, threads), theirs, reach=reach, aim=aim, seconds=seconds)
+        if threads == 1:
+            fused = programs.theirs(size, fused=True)
+            yield timed(f"{name}, its fused AdamW", ours, fused, seconds=seconds)
+
+
+def decoding(_: int) -> Iterator[Row]:
+    import decoding as programs
+    from pairs import paired
+
+    targets = {"S": (1.5, 2.3), "M": (1.5, 2.3), "L": (1.5, 2.3), "gpt2-small": (1.6, 2.0)}
+    for size, new in (("S", 200), ("M", 200), ("L", 200), ("gpt2-small", 40)):
+        ours, theirs, weights = programs.programs(size, new)
+        pair = paired(ours, theirs, seconds=10.0)
+        reach, aim = targets[size]
+        speeds = [f"{new / seconds:,.0f} tokens/s" for seconds in (pair.ours, pair.theirs)]
+        yield row(
+            f"decoding {size}", *speeds, 1 / pair.ratio, "higher", reach=reach, aim=aim,
+            spread=[1 / x for x in reversed(pair.spread)],
+        )  # fmt: skip
+    speed, limit = weights * new / pair.ours / 1e9, programs.read_bandwidth() / 1e9
+    yield row(
+        "weights read while decoding gpt2-small, beside one thread's read bandwidth",
+        f"{speed:.1f} GB/s", f"{limit:.1f} GB/s", speed / limit, "higher", reach=0.75, aim=0.90,
+    )  # fmt: skip
+
+
+def prefill(_: int) -> Iterator[Row]:
+    from decoding import prefill as programs
+
+    for size, length in (("L", 256), ("gpt2-small", 128)):
+        yield timed(f"prefill {size}, {length} tokens", *programs(size, length), seconds=6.0)
+
+
+def embedding(_: int) -> Iterator[Row]:
+    from embedding import programs
+
+    seconds = {}
+    for vocab in (5_000, 50_000, 200_000):
+        ours, theirs = programs(vocab)
+        found = timed(f"row-sparse embedding step, vocabulary {vocab:,}", ours, theirs, aim=0.5)
+        seconds[vocab] = float(found["ours"].split()[0])
+        yield found
+    small, large = seconds[5_000], seconds[200_000]
+    yield row(
+        "row-sparse embedding step, 200,000 beside 5,000", f"{large} ms", f"{small} ms",
+        large / small, "lower", reach=1.3,
+    )  # fmt: skip
+
+
+def operations(_: int) -> Iterator[Row]:
+    from operations import cases
+
+    for name, ours, theirs in cases():
+        yield timed(f"{name}, forward and backward", ours, theirs, seconds=3.0)
+
+
+def memory(_: int) -> Iterator[Row]:
+    from processes import peak_of_step
+
+    ours, theirs = (peak_of_step(whose, "L") for whose in ("ours", "theirs"))
+    yield row(
+        "peak memory of a training step L", f"{ours:.0f} MiB", f"{theirs:.0f} MiB", ours / theirs,
+        "lower", reach=1.15, aim=0.8,
+    )  # fmt: skip
+
+
+def importing(_: int) -> Iterator[Row]:
+    from processes import import_pair
+
+    ours, theirs, ratio = import_pair()
+    yield row(
+        "import tinytorch beside import numpy", milliseconds(ours), milliseconds(theirs), ratio,
+        "lower", reach=1.5, aim=1.2,
+    )  # fmt: skip
+
+
+def tokens(_: int) -> Iterator[Row]:
+    import tokens as programs
+
+    yield timed("BPE training, tiktoken's educational trainer", *programs.training_programs())
+    ours, theirs, size = programs.encoding_programs()
+    yield timed(f"BPE encoding of {size / 1e6:.2g} MB, tiktoken", ours, theirs)
+
+
+CASES = {
+    "training": training, "decoding": decoding, "prefill": prefill, "embedding": embedding,
+    "operations": operations, "memory": memory, "import": importing, "tokens": tokens,
+}  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """What was measured on, and when."""
+    import numpy as np
+    import torch
+
+    with open("/proc/cpuinfo") as file:
+        names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return {
+        "date": time.strftime("%Y-%m-%d"),
+        "processor": ", ".join(sorted(names)) or platform.processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": f"{np.__version__} with {blas['name']} {blas['version']}",
+        "torch": torch.__version__,
+    }
+
+
+def measure(part: str, threads: int) -> Iterator[Row]:
+    """The rows of one part, from a process of its own."""
+    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
+    if part == "training":  # ours shares the batch among Python's threads
+        environment["OPENBLAS_NUM_THREADS"] = "1"
+    command = [sys.executable, __file__, "--part", part, "--threads", str(threads)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            yield {**json.loads(line), "threads": threads}
+    if child.returncode:
+        raise SystemExit(f"the benchmark of {part} failed")
+
+
+def main() -> None:
+    """Run one part in this process, or all parts in processes of their own."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--part", choices=CASES)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--store", action="store_true", help="keep the table for the book")
+    options = parser.parse_args()
+    if options.part is not None:
+        import torch
+
+        torch.set_num_threads(options.threads)
+        for found in CASES[options.part](options.threads):
+            print(json.dumps(found), flush=True)
+        return
+    results: dict[str, Any] = {"machine": machine(), "rows": []}
+    print(bench.heading(results["machine"]), bench.header(), sep="\n", flush=True)
+    for part, threads in PARTS:
+        if part in options.only:
+            for found in measure(part, threads):
+                results["rows"].append(found)
+                print(bench.line(found), flush=True)
+    target = bench.STORED if options.store else Path("_build/bench.json")
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"Written to {target}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""A training step: forward, loss, backward and AdamW."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from models import batch, gpt
+from torch.nn import functional as F
+from torch_gpt import TorchGPT
+
+from tinytorch import AdamW, functional
+from tinytorch.models.data_parallel import DataParallel
+
+
+def ours(size: str, threads: int) -> Callable[[], float]:
+    """A step of ours, through the public classes."""
+    model, (inputs, targets) = gpt(size), batch(size)
+    optimizer = AdamW(model.parameters(), lr=1e-4)
+    parallel = DataParallel(model, threads) if threads > 1 else None
+
+    def step() -> float:
+        optimizer.zero_grad()
+        if parallel is not None:
+            loss = parallel.backward(inputs, targets)
+        else:
+            mean = functional.cross_entropy(model(inputs), targets)
+            mean.backward()
+            loss = mean.item()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def theirs(size: str, **adamw: Any) -> Callable[[], float]:
+    """The same step in PyTorch eager."""
+    model, (inputs, targets) = TorchGPT(gpt(size)), map(torch.tensor, batch(size))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, **adamw)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def check_equal_losses(a: Callable[[], float], b: Callable[[], float]) -> None:
+    """Both programs must do the same work: their losses agree for three steps."""
+    for _ in range(3):
+        one, other = a(), b()
+        if not abs(one - other) < 1e-4 * abs(other):
+            raise AssertionError(f"the two programs differ: losses {one} and {other}")
