@@ -1,4 +1,4 @@
-"""Working through large arrays in pieces that stay in the processor's cache.
+"""Large arrays: worked through in pieces, in memory that is kept.
 
 An elementwise formula of eight steps reads and writes an array eight times. Done to the whole of a
 large array, every step waits for memory; done to a piece that fits the cache, only the first does.
@@ -7,6 +7,12 @@ large array, every step waits for memory; done to a piece that fits the cache, o
 from __future__ import annotations
 
 from collections.abc import Iterator
+
+import numpy as np
+
+# The C library of Linux hands freed memory back to the system and asks for it again, page by page,
+# unless a large array was freed before (mallopt(3), M_MMAP_THRESHOLD). This one is never touched.
+np.empty(2**25 - 2**16, dtype=np.uint8)
 
 CHUNK = 1 << 16  # elements: a quarter of a MiB in float32, so that several pieces fit the cache
 

@@ -464,10 +464,12 @@ def _tiles(mask: Any, shape: tuple[int, ...], dtype: Any) -> Iterator[Any]:
 
 
 def _softmax(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
-    largest = x.max(axis=axis, keepdims=True)
-    e = np.exp(np.subtract(x, np.where(np.isneginf(largest), 0, largest), out=out), out=out)
+    lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
+    e = np.subtract(x, np.maximum(x.max(axis=axis, keepdims=True), lowest), out=out)
+    e = np.exp(e, out=out)
     total = e.sum(axis=axis, keepdims=True)
-    e /= np.where(total == 0, 1, total).astype(e.dtype)
+    total += total == 0
+    e /= total
     return e
 
 

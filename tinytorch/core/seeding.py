@@ -7,15 +7,11 @@ reproducible.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 _default: np.random.Generator | None = None  # made at the first draw: numpy.random loads slowly
-_of_thread = threading.local()  # its `generator` replaces the default one in one thread
 
 
 def manual_seed(seed: int) -> np.random.Generator:
@@ -48,8 +44,7 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
         True
     """
     if rng is None:
-        here = getattr(_of_thread, "generator", None) or _default
-        return here if here is not None else manual_seed(0)
+        return _default if _default is not None else manual_seed(0)
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
@@ -58,23 +53,6 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
         f"rng must be a numpy Generator, a seed or None, got {type(rng).__name__}; "
         "make one with numpy.random.default_rng(seed)"
     )
-
-
-@contextmanager
-def drawing_from(generator: np.random.Generator | None) -> Iterator[None]:
-    """A context in which this thread's default generator is another one; None changes nothing.
-
-    Example:
-        >>> with drawing_from(np.random.default_rng(3)):
-        ...     default_rng().integers(0, 10, size=4).tolist()
-        [8, 0, 1, 2]
-    """
-    before = getattr(_of_thread, "generator", None)
-    _of_thread.generator = generator if generator is not None else before
-    try:
-        yield
-    finally:
-        _of_thread.generator = before
 
 
 def default_state() -> dict[str, Any]:

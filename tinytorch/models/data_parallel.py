@@ -1,53 +1,61 @@
-"""Gradients of one batch in several threads, each with its share of the rows.
+"""Gradients of one batch in several processes, each with its share of the rows.
 
-NumPy lets other threads run while it works on an array, so two threads on two processors take
-little more than half the time. Every thread has a replica of the model: other objects, whose
-parameters have gradients of their own but share their arrays with the model's.
+Threads would get in each other's way: most operations on a small model take microseconds, and
+Python runs one thread at a time. Processes do not. Each helper is a fork of this process, has a
+copy of the model, and reads the parameters from memory that all of them share.
 """
 
 from __future__ import annotations
 
-import copy
+import math
+import mmap
+import signal
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.layers import Module, Parameter, check_sizes
-from tinytorch.core.seeding import default_rng, drawing_from
+from tinytorch.core.layers import Module, check_sizes
+from tinytorch.core.seeding import default_rng, manual_seed
+from tinytorch.core.sparse import RowSparse
+from tinytorch.core.tensor import Tensor
 
 __all__ = ["DataParallel"]
 
 
 class DataParallel:
-    """Computes the loss of a batch and its gradients with several threads.
+    """Computes the loss of a batch and its gradients with several processes.
 
-    The shares are weighted so that the sum is the mean over the batch; it differs from that of a
-    single thread by rounding alone. Dropout draws from a generator for each thread, seeded from
-    the one that the model would use, so that a seed gives the same run for the same number of
-    threads. BLAS should have one thread for each of these (`OPENBLAS_NUM_THREADS=1`).
+    The shares are weighted so that the sum is the mean over the batch; it differs from that of one
+    process by rounding alone. A helper's random numbers follow from the generators of this
+    process, so that a seed gives the same run for the same number of workers. BLAS should have one
+    thread in each (`OPENBLAS_NUM_THREADS=1`). Helpers end with the object, or with the process.
 
     Args:
-        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
-        threads: how many; a batch with fewer rows uses as many as it has rows.
+        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`. Its parts must not be
+            replaced afterwards; parameters may change as they like.
+        workers: how many processes, this one included; a batch with fewer rows uses fewer.
+
+    Raises:
+        RuntimeError: the system cannot fork a process (Windows, a browser).
 
     Example:
         >>> from tinytorch import GPT
         >>> ids = np.arange(8).reshape(2, 4) % 5
         >>> model = GPT(5, 8, 1, 2, max_seq_len=4, rng=0)
-        >>> loss = DataParallel(model, threads=2).backward(ids, ids)
+        >>> loss = DataParallel(model, workers=2).backward(ids, ids)
         >>> whole = functional.cross_entropy(model(ids), ids)
         >>> abs(loss - whole.item()) < 1e-6, model.ln_f.gamma.grad.shape
         (True, (8,))
     """
 
-    def __init__(self, model: Module, threads: int = 2) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # not needed by those who use one thread
-
-        check_sizes(threads=threads)
-        self.model = model
-        self.replicas = [_replica(model, {}) for _ in range(threads - 1)]
-        self._pool = ThreadPoolExecutor(max_workers=max(1, threads - 1))
+    def __init__(self, model: Module, workers: int = 2) -> None:
+        check_sizes(workers=workers)
+        self.model, self.parameters = model, model.parameters()
+        self._parts = [part for _, part in model.named_modules()]
+        self._weights = [_shared(p.data) for p in self.parameters]
+        pipes = [_pipe() for _ in range(workers - 1)]
+        self._helpers = [_Helper(self, pipe, pipes) for pipe in pipes]
 
     def backward(self, inputs: Any, targets: Any, scale: float = 1.0) -> float:
         """Add the gradients of `scale` times the mean cross-entropy to those of the parameters.
@@ -59,65 +67,138 @@ class DataParallel:
 
         Returns:
             The loss, `scale` included. If it is not finite there are no new gradients.
+
+        Raises:
+            RuntimeError: a helper has ended.
         """
         inputs, targets = np.asarray(inputs), np.asarray(targets)
-        workers = [self.model, *self.replicas][: len(inputs)]
-        for replica in workers[1:]:
-            _follow(replica, self.model)
-        generators = [None, *(_branch(default_rng()) for _ in workers[1:])]
-        shares = [
-            (worker, generator, part, goal, scale * part.size / inputs.size)
-            for worker, generator, part, goal in zip(
-                workers, generators, *(np.array_split(x, len(workers)) for x in (inputs, targets)),
-                strict=True,
-            )
-        ]  # fmt: skip
-        waiting = [self._pool.submit(_loss, *share) for share in shares[1:]]
-        losses = [_loss(*shares[0]), *(future.result() for future in waiting)]
-        total = sum(loss.item() for loss in losses)
-        if not np.isfinite(total):
-            return total
-        waiting = [self._pool.submit(loss.backward) for loss in losses[1:]]
-        losses[0].backward()
-        for future in waiting:
-            future.result()
-        for replica in workers[1:]:
-            for own, other in zip(self.model.parameters(), replica.parameters(), strict=True):
-                if other.grad is not None:
-                    own.grad = other.grad if own.grad is None else own.grad + other.grad
-        return total
+        helpers = self._helpers[: max(0, len(inputs) - 1)]
+        parts = zip(*(np.array_split(x, len(helpers) + 1) for x in (inputs, targets)), strict=True)
+        own, *others = [(x, y, scale * x.size / inputs.size) for x, y in parts]
+        for shared, parameter in zip(self._weights, self.parameters, strict=True):
+            shared[...] = parameter.data
+        for helper, share in zip(helpers, others, strict=True):
+            helper.begin(share, _state_of(self._parts))
+        before = [p.grad for p in self.parameters]
+        _forget(self.parameters)
+        try:
+            losses = [_backward(self.model, *own)]
+        finally:
+            answers = [helper.end() for helper in helpers]  # none is left behind, whatever happens
+        loss = losses[0] + math.fsum(answer for answer, _ in answers)
+        found = [[p.grad for p in self.parameters], *(gradients for _, gradients in answers)]
+        for parameter, *parts in zip(self.parameters, before, *found, strict=True):
+            known = [g for g in (parts if math.isfinite(loss) else parts[:1]) if g is not None]
+            parameter.grad = known[0] if known else None
+            for g in known[1:]:
+                parameter.grad = parameter.grad + g
+        return loss
 
 
-def _loss(model: Any, generator: Any, inputs: np.ndarray, targets: np.ndarray, weight: float) -> Any:
-    with drawing_from(generator):
-        return functional.cross_entropy(model(inputs), targets) * weight
+class _Helper:
+    """A forked process that computes the gradients of one share."""
+
+    def __init__(self, owner: DataParallel, pipe: Any, pipes: list[Any]) -> None:
+        import multiprocessing
+
+        self.gradients = [_shared(p.data) for p in owner.parameters]
+        self.pipe = pipe[0]
+        arguments = owner.model, owner._weights, self.gradients, pipe[1], pipes
+        fork = multiprocessing.get_context("fork")
+        fork.Process(target=_work, args=arguments, daemon=True).start()
+        pipe[1].close()
+
+    def begin(self, share: tuple[Any, ...], state: tuple[Any, ...]) -> None:
+        try:
+            self.pipe.send((share, state))
+        except OSError:
+            raise _ended() from None
+
+    def end(self) -> tuple[float, list[Any]]:
+        """The loss of the share and the gradients, an array or `RowSparse` or None for each."""
+        try:
+            answer = self.pipe.recv()
+        except (EOFError, OSError):
+            raise _ended() from None
+        if isinstance(answer, BaseException):
+            raise answer
+        loss, others = answer
+        return loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
 
 
-def _branch(rng: np.random.Generator) -> np.random.Generator:
-    """A generator of its own, which follows from the state of `rng`."""
-    return np.random.default_rng(int(rng.integers(2**63)))
+def _work(model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[Any]) -> None:
+    """What a helper does until nobody asks any more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that asks
+    for asking, answering in pipes:  # so that the pipe breaks when the other process ends
+        asking.close()
+        if answering is not pipe:
+            answering.close()
+    parameters, parts = model.parameters(), [part for _, part in model.named_modules()]
+    for parameter, shared in zip(parameters, weights, strict=True):
+        parameter.data = shared
+    while True:
+        try:
+            share, state = pipe.recv()
+        except EOFError:
+            return
+        try:
+            _set_state(parts, *state)
+            _forget(parameters)
+            loss, others = _backward(model, *share), {}
+            for i, (parameter, dense) in enumerate(zip(parameters, gradients, strict=True)):
+                if parameter.grad is None or isinstance(parameter.grad, RowSparse):
+                    others[i] = parameter.grad
+                else:
+                    dense[...] = parameter.grad
+            pipe.send((loss, others))
+        except Exception as error:
+            pipe.send(error)
 
 
-def _replica(part: Any, made: dict[int, Any]) -> Any:
-    """Another object like `part`; the arrays of its parameters are the same."""
-    if isinstance(part, list | tuple):
-        return type(part)(_replica(x, made) for x in part)
-    if isinstance(part, dict):
-        return {name: _replica(x, made) for name, x in part.items()}
-    if not isinstance(part, Module | Parameter):
-        return part
-    if id(part) not in made:  # what is shared in the model is shared in the replica
-        twin = made[id(part)] = copy.copy(part)
-        if isinstance(part, Module):
-            vars(twin).update({name: _replica(x, made) for name, x in vars(part).items()})
-    return made[id(part)]
+def _backward(model: Module, inputs: np.ndarray, targets: np.ndarray, weight: float) -> float:
+    loss: Tensor = functional.cross_entropy(model(inputs), targets) * weight
+    if math.isfinite(loss.item()):
+        loss.backward()
+    return loss.item()
 
 
-def _follow(replica: Module, model: Module) -> None:
-    """Give a replica the model's arrays and modes as they are now, and no gradients."""
-    for own, other in zip(model.parameters(), replica.parameters(), strict=True):
-        other.data, other.grad = own.data, None
-    for (_, own), (_, other) in zip(model.named_modules(), replica.named_modules(), strict=True):
-        other.training = own.training
-        if getattr(own, "rng", None) is not None:
-            other.rng = _branch(own.rng)
+def _forget(parameters: list[Tensor]) -> None:
+    for parameter in parameters:
+        parameter.grad = None
+
+
+def _state_of(parts: list[Module]) -> tuple[int, list[bool], list[int | None]]:
+    """Seeds for the default generator and those of the parts, and the parts' modes."""
+    seeds = [_seed(part.rng) if getattr(part, "rng", None) is not None else None for part in parts]
+    return _seed(default_rng()), [part.training for part in parts], seeds
+
+
+def _set_state(parts: list[Module], seed: int, modes: list[bool], seeds: list[int | None]) -> None:
+    manual_seed(seed)
+    for part, mode, own in zip(parts, modes, seeds, strict=True):
+        part.training = mode
+        if own is not None:
+            setattr(part, "rng", np.random.default_rng(own))  # noqa: B010 (not every part has one)
+
+
+def _seed(rng: np.random.Generator) -> int:
+    return int(rng.integers(2**63))
+
+
+def _shared(array: np.ndarray) -> np.ndarray:
+    """An array like this one in memory that forked processes share."""
+    memory = mmap.mmap(-1, max(1, array.nbytes))
+    return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+
+
+def _pipe() -> tuple[Any, Any]:
+    """The two ends of a pipe."""
+    import multiprocessing
+
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise RuntimeError("DataParallel: this system cannot fork a process; use workers=1")
+    return multiprocessing.get_context("fork").Pipe()
+
+
+def _ended() -> RuntimeError:
+    return RuntimeError("DataParallel: a helper process has ended; make a new DataParallel")

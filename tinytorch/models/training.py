@@ -53,7 +53,7 @@ class Trainer:
         clip: the largest norm of the gradients, or None.
         accumulate: how many batches make one step. Their gradients are averaged: the step is that
             of one large batch, in the memory of a small one.
-        threads: how many threads share the rows of a batch; see `DataParallel`.
+        workers: how many processes share the rows of a batch; see `DataParallel`.
         validation: inputs and targets that are held out, each `(n, seq)`.
         eval_every: how many steps lie between two evaluations.
         floor: the lowest loss that any model can expect on the validation windows, if it is known.
@@ -85,7 +85,7 @@ class Trainer:
         schedule: Callable[[int], float] | None = None,
         clip: float | None = 1.0,
         accumulate: int = 1,
-        threads: int = 1,
+        workers: int = 1,
         validation: tuple[Any, Any] | None = None,
         eval_every: int = 100,
         floor: float | None = None,
@@ -93,14 +93,16 @@ class Trainer:
         save_every: int = 100,
         progress: bool = True,
     ) -> None:
-        check_sizes(accumulate=accumulate, threads=threads, eval_every=eval_every, save_every=save_every)
+        check_sizes(
+            accumulate=accumulate, workers=workers, eval_every=eval_every, save_every=save_every
+        )
         self.model, self.batches = model, batches
         self.optimizer = _default_optimizer(model) if optimizer is None else optimizer
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress = progress
-        self.parallel = DataParallel(model, threads) if threads > 1 else None
+        self.parallel = DataParallel(model, workers) if workers > 1 else None
         self.step_number = 0
         self.history: list[dict[str, Any]] = []
 
