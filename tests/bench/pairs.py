@@ -35,7 +35,9 @@ def paired(
     table = np.array(times)
     ratios = table[:, 0] / table[:, 1]
     low, middle, high = np.quantile(ratios, [0.25, 0.5, 0.75])
-    return Pair(*(float(x) for x in np.median(table, axis=0)), float(middle), (float(low), float(high)))
+    return Pair(
+        *(float(x) for x in np.median(table, axis=0)), float(middle), (float(low), float(high))
+    )
 
 
 def _seconds(function: Callable[[], Any]) -> float:

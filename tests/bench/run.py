@@ -60,7 +60,9 @@ def training(threads: int) -> Iterator[Row]:
         reach, aim = TRAINING[threads][size]
         seconds = {"S": 5.0, "M": 8.0, "L": 25.0}[size]
         name = f"training step {size}"
-        yield timed(name, programs.ours(size, threads), theirs, reach=reach, aim=aim, seconds=seconds)
+        yield timed(
+            name, programs.ours(size, threads), theirs, reach=reach, aim=aim, seconds=seconds
+        )
         if threads == 1:
             fused = programs.theirs(size, fused=True)
             yield timed(f"{name}, its fused AdamW", ours, fused, seconds=seconds)

@@ -241,7 +241,7 @@ def attention(
         np.matmul(used.swapaxes(-1, -2), v[items, ..., seen, :], out=value[items, ..., rows, :])
         tiles.append((items, rows, seen, weights, kept, used))
 
-    def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
+    def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(value.shape)
         grad_q, grad_k, grad_v = (np.zeros_like(x, dtype=dtype) for x in (q, k, v))
         along = np.vecdot(g, value)[..., None, :]  # = (h * weights).sum(), from shorter rows

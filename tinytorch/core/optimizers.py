@@ -194,8 +194,8 @@ class AdamW(Optimizer):
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
         whole = self.m[i], self.v[i], data
         if rows is not ...:
-            parts = [array[rows] for array in whole]
-            self._advance(*parts, g, self.decays[i])
+            m, v, w = parts = [array[rows] for array in whole]
+            self._advance(m, v, w, g, self.decays[i])
             for array, part in zip(whole, parts, strict=True):
                 array[rows] = part
             return

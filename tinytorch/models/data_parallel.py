@@ -73,8 +73,8 @@ class DataParallel:
         """
         inputs, targets = np.asarray(inputs), np.asarray(targets)
         helpers = self._helpers[: max(0, len(inputs) - 1)]
-        parts = zip(*(np.array_split(x, len(helpers) + 1) for x in (inputs, targets)), strict=True)
-        own, *others = [(x, y, scale * x.size / inputs.size) for x, y in parts]
+        cut = (np.array_split(x, len(helpers) + 1) for x in (inputs, targets))
+        own, *others = [(x, y, scale * x.size / inputs.size) for x, y in zip(*cut, strict=True)]
         for shared, parameter in zip(self._weights, self.parameters, strict=True):
             shared[...] = parameter.data
         for helper, share in zip(helpers, others, strict=True):
@@ -87,8 +87,8 @@ class DataParallel:
             answers = [helper.end() for helper in helpers]  # none is left behind, whatever happens
         loss = losses[0] + math.fsum(answer for answer, _ in answers)
         found = [[p.grad for p in self.parameters], *(gradients for _, gradients in answers)]
-        for parameter, *parts in zip(self.parameters, before, *found, strict=True):
-            known = [g for g in (parts if math.isfinite(loss) else parts[:1]) if g is not None]
+        for parameter, *terms in zip(self.parameters, before, *found, strict=True):
+            known = [g for g in (terms if math.isfinite(loss) else terms[:1]) if g is not None]
             parameter.grad = known[0] if known else None
             for g in known[1:]:
                 parameter.grad = parameter.grad + g
@@ -169,7 +169,8 @@ def _forget(parameters: list[Tensor]) -> None:
 
 def _state_of(parts: list[Module]) -> tuple[int, list[bool], list[int | None]]:
     """Seeds for the default generator and those of the parts, and the parts' modes."""
-    seeds = [_seed(part.rng) if getattr(part, "rng", None) is not None else None for part in parts]
+    generators = [vars(part).get("rng") for part in parts]
+    seeds = [None if generator is None else _seed(generator) for generator in generators]
     return _seed(default_rng()), [part.training for part in parts], seeds
 
 
@@ -178,7 +179,7 @@ def _set_state(parts: list[Module], seed: int, modes: list[bool], seeds: list[in
     for part, mode, own in zip(parts, modes, seeds, strict=True):
         part.training = mode
         if own is not None:
-            setattr(part, "rng", np.random.default_rng(own))  # noqa: B010 (not every part has one)
+            vars(part)["rng"] = np.random.default_rng(own)
 
 
 def _seed(rng: np.random.Generator) -> int:

@@ -180,7 +180,8 @@ class _Window:
     def read(self, text: np.ndarray) -> np.ndarray:
         """The logits `(batch, vocab)` of what follows the text."""
         self._slide(text.shape[1])
-        if self.decoder is not None and 0 < self.cache.length == text.shape[1] - self.start - 1:
+        read = 0 if self.cache is None else self.cache.length
+        if self.decoder is not None and 0 < read == text.shape[1] - self.start - 1:
             return self.decoder.read(text[:, -1])
         with evaluation_mode(self.model), no_grad():
             if self.cache is None:

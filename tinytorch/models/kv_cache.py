@@ -30,6 +30,7 @@ class KVCache:
 
     Attributes:
         length: how many tokens have been read.
+        arrays: the two arrays of each layer, or None where nothing has come yet.
 
     Example:
         >>> from tinytorch import GPT, no_grad
@@ -52,7 +53,7 @@ class KVCache:
     def clear(self) -> None:
         """Forget everything; the next keys may be of another batch."""
         self.length = 0
-        self.arrays: list[tuple[np.ndarray, np.ndarray] | None] = [None] * self.num_layers
+        self.arrays: list[Any] = [None] * self.num_layers  # keys and values of each layer
 
     def extend(self, layer: int, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Store the keys and values of new tokens after those of one layer.

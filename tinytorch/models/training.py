@@ -28,8 +28,8 @@ import numpy as np
 from tinytorch.core import functional, seeding
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm
-from tinytorch.models.data_parallel import DataParallel
 from tinytorch.models.checkpoint import load_safetensors, save_safetensors
+from tinytorch.models.data_parallel import DataParallel
 from tinytorch.models.evaluation import evaluate
 from tinytorch.models.progress import Progress
 from tinytorch.text.batches import Batches
