@@ -260,7 +260,8 @@ class Converter:
         place = f"{path}, `{options['pyobject']}`" if "pyobject" in options else path
         link = f"{self.index.repository}/blob/{self.index.branch}/{path}"
         fence = "`" * max(3, _longest_ticks(code) + 1)
-        return f"{fence}python\n{code.rstrip()}\n{fence}\n\n*From [{place}]({link}).*"
+        language = options.get("language", "python")
+        return f"{fence}{language}\n{code.rstrip()}\n{fence}\n\n*From [{place}]({link}).*"
 
     def _figure(self, block: Fenced) -> str:
         alt = str(block.options.get("alt") or "")

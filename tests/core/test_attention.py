@@ -622,3 +622,264 @@ def test_the_composed_attention_keeps_two_square_arrays():
         512, lambda *qkv, mask: scaled_dot_product_attention(*qkv, mask)[0]
     )
     assert kept > 1.9 * 512**2 * 4
+
+
+# In tiles: the same numbers wherever a tile ends -------------------------------------------------
+
+
+def outcome(f, arrays, upstream=None):
+    """The value and the gradients of `f` at these very arrays, not at copies of them."""
+    tensors = [Tensor(0.0, requires_grad=True) for _ in arrays]
+    for tensor, array in zip(tensors, arrays, strict=True):
+        tensor.data = array
+    result = f(*tensors)
+    if upstream is None:
+        upstream = normal(*result.shape, seed=9).astype(result.dtype)
+    result.backward(upstream)
+    return [result.data, *(tensor.grad for tensor in tensors)]
+
+
+def fused(mask=None, **options):
+    return lambda q, k, v: functional.attention(q, k, v, mask=mask, **options)
+
+
+def composed(mask=None):
+    return lambda q, k, v: scaled_dot_product_attention(q, k, v, mask)[0]
+
+
+def assert_same(found, expected, tolerance=1e-12):
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+def locked(array):
+    array.flags.writeable = False
+    return array
+
+
+def sevenths(*shape):
+    """A mask that blocks pairs here and there and moves the others."""
+    return np.where(normal(*shape, seed=5) > 0.6, BLOCKED, normal(*shape, seed=6))
+
+
+def without_sight(*queries, length=7):
+    mask = causal_mask(length)
+    mask[list(queries)] = BLOCKED
+    return mask
+
+
+HEADS = [(3, 2, 7, 4)] * 3
+LATE = [(3, 2, 3, 4), (3, 2, 7, 4), (3, 2, 7, 4)]  # three queries after four cached keys
+TILED = {
+    "none": (HEADS, None),
+    "causal": (HEADS, causal_mask(7)),
+    "causal with a past": (LATE, causal_mask(3, past=4)),
+    "one query": ([(3, 2, 1, 4), *HEADS[1:]], None),
+    "alibi": (HEADS, create_alibi_bias(2, 7) + causal_mask(7)),
+    "each text its own": (HEADS, sevenths(3, 1, 7, 7)),
+    "each text and head its own": (HEADS, sevenths(3, 2, 7, 7)),
+    "keys alone": (HEADS, sevenths(7)),
+    "queries alone": (HEADS, np.where(normal(7, 1) > 0, BLOCKED, 0.0)),
+    "one number": (HEADS, np.array(-0.5)),
+    "first queries see nothing": (HEADS, without_sight(0, 1, 2)),
+    "queries in the middle see nothing": (HEADS, without_sight(3, 4)),
+    "nothing is seen": (HEADS, np.full((7, 7), BLOCKED)),
+    "a window": (HEADS, np.where(np.tri(7, k=-3) > 0, BLOCKED, causal_mask(7))),
+    "only the last key": (HEADS, np.where(np.arange(7) == 6, 0.0, BLOCKED)),
+    "no batch": ([(7, 4)] * 3, causal_mask(7)),
+    "one head for all": ([(3, 2, 7, 4), (3, 1, 7, 4), (3, 1, 7, 5)], causal_mask(7)),
+    "one text of keys for all": ([(3, 2, 7, 4), (2, 7, 4), (7, 5)], sevenths(3, 1, 7, 7)),
+    "one query for all": ([(1, 4), (3, 2, 7, 4), (3, 2, 7, 5)], sevenths(2, 1, 7)),
+    "axes that cross": ([(3, 1, 7, 4), (1, 2, 7, 4), (3, 2, 7, 5)], sevenths(2, 7, 7)),
+    "more values than scores": ([(2, 7, 4), (2, 7, 4), (3, 2, 7, 5)], sevenths(2, 7, 7)),
+    "values of one for each head": ([(2, 7, 4), (1, 7, 4), (3, 1, 7, 5)], causal_mask(7)),
+}
+
+
+@pytest.mark.parametrize("case", TILED)
+@pytest.mark.parametrize(("block", "limit"), [(1, 1), (2, 30), (3, 60), (4, 10**6), (64, 98)])
+def test_tiles_of_any_size_give_the_attention_that_can_be_read(case, block, limit, monkeypatch):
+    monkeypatch.setattr(functional, "BLOCK", block)
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", limit)
+    shapes, mask = TILED[case]
+    arrays = [normal(*shape, seed=i) for i, shape in enumerate(shapes)]
+    assert_same(outcome(fused(mask), arrays), outcome(composed(mask), arrays))
+
+
+@given(
+    sizes=st.tuples(*[st.integers(1, 3)] * 3),
+    queries=st.integers(1, 9),
+    keys=st.integers(1, 9),
+    block=st.integers(1, 5),
+    limit=st.integers(1, 200),
+    axes=st.integers(0, 4),
+)
+def test_tiles_of_any_table_give_the_attention_that_can_be_read(
+    sizes, queries, keys, block, limit, axes
+):
+    batch, heads, d = sizes
+    shapes = [(batch, heads, n, d) for n in (queries, keys, keys)]
+    mask = sevenths(*(batch, heads, queries, keys)[4 - axes :])
+    arrays = [normal(*shape, seed=i) for i, shape in enumerate(shapes)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(functional, "BLOCK", block)
+        patch.setattr("tinytorch.core.chunks.CHUNK", limit)
+        found = outcome(fused(mask), arrays)
+    assert_same(found, outcome(composed(mask), arrays), 1e-11)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-5), (np.float64, 1e-11)])
+@pytest.mark.parametrize("kind", ["none", "causal", "alibi", "texts"])
+def test_tables_larger_than_a_tile_give_the_attention_that_can_be_read(kind, dtype, tolerance):
+    length = 2 * functional.BLOCK + 9
+    masks = {"none": None, "causal": causal_mask(length), "texts": sevenths(7, 1, length, length)}
+    masks["alibi"] = create_alibi_bias(3, length) + causal_mask(length)
+    arrays = [normal(7, 3, length, 8, seed=i).astype(dtype) for i in range(3)]
+    assert 7 * 3 * length**2 > 2**16 > 3 * functional.BLOCK * length  # some texts, not all
+    found = outcome(fused(masks[kind]), arrays)
+    assert {array.dtype for array in found} == {np.dtype(dtype)}
+    upstream = normal(*found[0].shape, seed=9)
+    wide = [array.astype(np.float64) for array in arrays]
+    expected = outcome(composed(masks[kind]), wide, upstream)
+    assert_same(found, expected, tolerance)
+
+
+@pytest.mark.parametrize("layout", ["F", "heads split", "spaced"])
+def test_queries_keys_and_values_may_lie_in_memory_in_any_way(layout, monkeypatch):
+    monkeypatch.setattr(functional, "BLOCK", 3)
+    lay = {
+        "F": np.asfortranarray,
+        "heads split": lambda a: np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2),
+        "spaced": lambda a: np.repeat(a, 2, axis=-1)[..., ::2],
+    }[layout]
+    arrays = [normal(*shape, seed=i) for i, shape in enumerate(HEADS)]
+    mask = np.asfortranarray(sevenths(2, 7, 7))
+    expected = outcome(composed(mask), arrays)
+    upstream = lay(normal(*expected[0].shape, seed=9))
+    assert_same(outcome(fused(mask), list(map(lay, arrays)), upstream), expected)
+
+
+def test_integer_queries_keys_and_values_count_as_the_numbers_they_are():
+    whole = [np.random.default_rng(i).integers(-3, 4, size=(2, 7, 4)) for i in range(3)]
+    found = functional.attention(*whole, mask=causal_mask(7))
+    expected = functional.attention(
+        *(Tensor(a, dtype=np.float64) for a in whole), mask=causal_mask(7)
+    )
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.data, expected.data, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("block", "limit"), [(2, 30), (3, 10**6), (64, 10**6)])
+def test_dropout_is_that_of_the_whole_table_wherever_a_tile_ends(block, limit, monkeypatch):
+    monkeypatch.setattr(functional, "BLOCK", block)
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", limit)
+    shapes, mask = TILED["values of one for each head"]
+    kept = (np.random.default_rng(3).random((2, 7, 7)) >= 0.5) * 2.0
+
+    def by_hand(q, k, v):
+        _, weights = scaled_dot_product_attention(q, k, v, mask)
+        return (weights * kept) @ v
+
+    arrays = [normal(*shape, seed=i) for i, shape in enumerate(shapes)]
+    assert_same(outcome(fused(mask, dropout=0.5, rng=3), arrays), outcome(by_hand, arrays))
+
+
+# What is hidden is not computed, and nothing else is hidden --------------------------------------
+
+
+def test_keys_beyond_the_reach_of_a_block_are_never_read(monkeypatch):
+    monkeypatch.setattr(functional, "BLOCK", 3)
+    arrays = [normal(2, 8, 4, seed=i) for i in range(3)]
+    clean = outcome(fused(causal_mask(8)), arrays)
+    for array in arrays[1:]:
+        array[:, 6], array[:, 7] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        value, grad_q, *_ = outcome(fused(causal_mask(8)), arrays)
+    np.testing.assert_array_equal(value[:, :6], clean[0][:, :6])  # blocks 0..2 and 3..5
+    np.testing.assert_array_equal(grad_q[:, :6], clean[1][:, :6])
+    assert np.isnan(value[:, 6:]).all()
+
+
+@pytest.mark.parametrize(
+    ("mask", "pairs"),
+    [
+        (None, 8 * 8),
+        (causal_mask(8), 3 * 3 + 3 * 6 + 2 * 8),
+        (causal_mask(8, past=2), 3 * 5 + 3 * 8 + 2 * 10),
+        (np.full((8, 8), BLOCKED), 8 * 1),  # one key, so that there is something to be zero
+        (np.zeros((8, 8)), 8 * 8),
+    ],
+)
+def test_scores_are_computed_up_to_the_last_key_that_a_block_may_see(mask, pairs, monkeypatch):
+    computed, softmax = [], functional._softmax
+
+    def counting(x, axis, out=None):
+        computed.append(x.size)
+        return softmax(x, axis, out)
+
+    monkeypatch.setattr(functional, "BLOCK", 3)
+    monkeypatch.setattr(functional, "_softmax", counting)
+    keys = 8 if mask is None else mask.shape[1]
+    functional.attention(normal(5, 8, 4), normal(5, keys, 4), normal(5, keys, 4), mask=mask)
+    assert sum(computed) == 5 * pairs
+
+
+@pytest.mark.parametrize("block", [2, 64])
+def test_nan_in_the_mask_is_not_hidden(block, monkeypatch):
+    monkeypatch.setattr(functional, "BLOCK", block)
+    arrays, mask = [normal(7, 4, seed=i) for i in range(3)], causal_mask(7)
+    clean = functional.attention(*arrays, mask=mask).data
+    mask[3, 6] = np.nan  # at a key that is blocked for every other query of the block
+    found = functional.attention(*arrays, mask=mask).data
+    assert np.isnan(found[3]).all()
+    np.testing.assert_allclose(np.delete(found, 3, 0), np.delete(clean, 3, 0), rtol=1e-6)
+
+
+def test_mask_that_is_only_nan_somewhere_is_added():
+    mask = np.zeros((3, 3))
+    mask[1, 1] = np.nan
+    found = functional.attention(*[normal(3, 4)] * 3, mask=mask).data
+    assert np.isnan(found).all(axis=1).tolist() == [False, True, False]
+
+
+# Whose memory it is ------------------------------------------------------------------------------
+
+
+def test_operands_mask_and_upstream_gradient_may_be_locked_and_stay(monkeypatch):
+    monkeypatch.setattr(functional, "BLOCK", 3)
+    arrays = [normal(*shape, seed=i) for i, shape in enumerate(HEADS)]
+    mask, upstream = sevenths(3, 1, 7, 7), normal(3, 2, 7, 4, seed=8)
+    before = [array.copy() for array in (*arrays, mask, upstream)]
+    given_arrays = [*map(locked, (*arrays, mask, upstream))]
+    outcome(fused(mask, dropout=0.2, rng=0), arrays, upstream)
+    for array, old in zip(given_arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+@pytest.mark.parametrize("mask", [None, causal_mask(7)])
+def test_result_and_gradients_stand_in_memory_of_their_own(mask):
+    arrays = [normal(*shape, seed=i) for i, shape in enumerate(HEADS)]
+    upstream = normal(3, 2, 7, 4, seed=8)
+    everything = [*arrays, upstream, *outcome(fused(mask), arrays, upstream)]
+    for i, array in enumerate(everything):
+        assert not any(np.shares_memory(array, other) for other in everything[:i])
+
+
+def test_result_and_gradients_that_are_kept_outlive_the_next_step():
+    arrays = [normal(2, 3, 150, 8, seed=i) for i in range(3)]
+    kept = outcome(fused(causal_mask(150)), arrays)
+    copies = [array.copy() for array in kept]
+    for factor in (2, -3):  # other numbers of the same shapes: a buffer used again would show them
+        outcome(fused(causal_mask(150)), [factor * array for array in arrays])
+    for array, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+def test_graphs_of_two_attentions_do_not_disturb_each_other():
+    first, second = ([exact(2, 7, 4, seed=i + s) for i in range(3)] for s in (0, 3))
+    alone = outcome(fused(causal_mask(7)), [t.data for t in first])
+    results = [functional.attention(*qkv, mask=causal_mask(7)) for qkv in (first, second)]
+    for result in reversed(results):  # both are made before either is differentiated
+        result.backward(normal(2, 7, 4, seed=9))
+    assert_same([results[0].data, *(t.grad for t in first)], alone, 0)

@@ -411,3 +411,184 @@ def test_log_softmax_refuses_a_row_without_probabilities():
 def test_linear_keeps_the_precision_of_a_float64_bias():
     bias = Tensor([1e-12], dtype=np.float64)
     assert functional.linear(Tensor([[1.0]]), Tensor([[0.0]]), bias).data[0, 0] == 1e-12
+
+
+# In pieces: the same numbers whatever a piece holds ----------------------------------------------
+
+
+def spaced(array):
+    """The same numbers, every other element of a larger array."""
+    return np.repeat(array, 2, axis=-1)[..., ::2]
+
+
+def turned(array):
+    """The same numbers, stored from the last to the first."""
+    return array[..., ::-1].copy()[..., ::-1]
+
+
+LAYOUTS = {"C": np.ascontiguousarray, "F": np.asfortranarray, "spaced": spaced, "turned": turned}
+SHAPES = {"gelu": [(4, 3, 6)], "layer_norm": [(4, 3, 6), (6,), (6,)]}
+SHAPES["linear"] = [(4, 3, 6), (6, 5), (5,)]
+LARGE = {"gelu": [(3, 257, 129)], "layer_norm": [(7, 100, 100), (100,), (100,)]}
+LARGE["linear"] = [(7, 100, 100), (100, 3), (3,)]
+SETTINGS = {"layer_norm": {"eps": 1e-5}}
+in_pieces = pytest.mark.parametrize("name", SHAPES)
+
+
+def random_arrays(shapes, dtype=np.float64):
+    return [
+        np.random.default_rng((i, *shape)).normal(size=shape).astype(dtype)
+        for i, shape in enumerate(shapes)
+    ]
+
+
+def upstream_of(value):
+    return np.random.default_rng(9).normal(size=value.shape).astype(value.dtype)
+
+
+def locked(array):
+    array.flags.writeable = False
+    return array
+
+
+def run(f, arrays, upstream=None, **settings):
+    """The value and the gradients of `f` at these very arrays, not at copies of them."""
+    tensors = [Tensor(0.0, requires_grad=True) for _ in arrays]
+    for tensor, array in zip(tensors, arrays, strict=True):
+        tensor.data = array
+    result = f(*tensors, **settings)
+    result.backward(upstream_of(result) if upstream is None else upstream)
+    return [result.data, *(tensor.grad for tensor in tensors)]
+
+
+def assert_same(found, expected, tolerance):
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
+
+
+@in_pieces
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("limit", [1, 6, 13, 18, 71, 72])
+def test_pieces_of_any_size_and_arrays_of_any_layout_give_the_twin(
+    name, layout, limit, monkeypatch
+):
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", limit)
+    arrays, settings = random_arrays(SHAPES[name]), SETTINGS.get(name, {})
+    expected = run(TWINS[name], arrays, **settings)
+    upstream = LAYOUTS[layout](upstream_of(expected[0]))
+    laid = [LAYOUTS[layout](a) for a in arrays]
+    assert_same(run(getattr(functional, name), laid, upstream, **settings), expected, 1e-12)
+
+
+@in_pieces
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-5), (np.float64, 1e-11)])
+def test_arrays_larger_than_a_piece_give_the_twin(name, dtype, tolerance):
+    arrays, settings = random_arrays(LARGE[name], dtype), SETTINGS.get(name, {})
+    assert arrays[0].size > 2**16
+    found = run(getattr(functional, name), arrays, **settings)
+    assert {array.dtype for array in found} == {np.dtype(dtype)}
+    wide = [array.astype(np.float64) for array in arrays]
+    upstream = upstream_of(found[0]).astype(np.float64)
+    expected = run(TWINS[name], wide, upstream, **settings)
+    sizes = [max(1.0, np.abs(array).max()) for array in expected]
+    assert_same(
+        [a / size for a, size in zip(found, sizes, strict=True)],
+        [a / size for a, size in zip(expected, sizes, strict=True)],
+        tolerance,
+    )
+
+
+@in_pieces
+@pytest.mark.parametrize("first", [(6,), (1, 6), (0, 6), (2, 0, 6)])
+def test_single_rows_and_none_at_all_give_the_twin(name, first):
+    arrays, settings = random_arrays([first, *SHAPES[name][1:]]), SETTINGS.get(name, {})
+    found = run(getattr(functional, name), arrays, **settings)
+    assert_same(found, run(TWINS[name], arrays, **settings), 1e-12)
+
+
+def test_gelu_of_a_single_number_has_its_value_and_slope():
+    x = Tensor(1.5, requires_grad=True, dtype=np.float64)
+    functional.gelu(x).backward()
+    s = math.tanh(math.sqrt(2 / math.pi) * (1.5 + 0.044715 * 1.5**3))
+    inner = math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * 1.5**2)
+    assert functional.gelu(x).item() == pytest.approx(0.75 * (1 + s), rel=1e-14)
+    assert x.grad.shape == () and x.grad == pytest.approx(
+        0.5 * (1 + s) + 0.75 * (1 - s * s) * inner, rel=1e-14
+    )
+
+
+@in_pieces
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int16])
+def test_integers_count_as_the_numbers_they_are(name, dtype):
+    whole = np.random.default_rng(0).integers(-5, 6, size=SHAPES[name][0]).astype(dtype)
+    others, settings = random_arrays(SHAPES[name][1:]), SETTINGS.get(name, {})
+    f = getattr(functional, name)
+    found = f(whole, *others, **settings)
+    expected = f(Tensor(whole, dtype=np.float64), *others, **settings)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.data, expected.data, rtol=1e-5, atol=1e-6)
+
+
+@in_pieces
+def test_operands_and_upstream_gradient_may_be_locked_and_stay(name, monkeypatch):
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", 13)
+    arrays, settings = random_arrays(SHAPES[name]), SETTINGS.get(name, {})
+    before = [array.copy() for array in arrays]
+    upstream = upstream_of(TWINS[name](*map(Tensor, arrays), **settings)).astype(np.float64)
+    run(getattr(functional, name), list(map(locked, arrays)), locked(upstream), **settings)
+    for array, old in zip(arrays, before, strict=True):
+        np.testing.assert_array_equal(array, old)
+
+
+@in_pieces
+def test_result_and_gradients_stand_in_memory_of_their_own(name):
+    arrays, settings = random_arrays(SHAPES[name]), SETTINGS.get(name, {})
+    f = getattr(functional, name)
+    upstream = upstream_of(run(f, arrays, **settings)[0])
+    everything = [*arrays, upstream, *run(f, arrays, upstream, **settings)]
+    for i, array in enumerate(everything):
+        assert not any(np.shares_memory(array, other) for other in everything[:i])
+
+
+@in_pieces
+def test_result_and_gradients_that_are_kept_outlive_the_next_step(name):
+    settings, f = SETTINGS.get(name, {}), getattr(functional, name)
+    kept = run(f, random_arrays(LARGE[name], np.float32), **settings)
+    copies = [array.copy() for array in kept]
+    for factor in (2, -3):  # other numbers of the same shapes: a buffer used again would show them
+        run(f, [factor * a for a in random_arrays(LARGE[name], np.float32)], **settings)
+    for array, copy in zip(kept, copies, strict=True):
+        np.testing.assert_array_equal(array, copy)
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+@given(data=st.data())
+def test_upstream_gradient_of_the_user_is_neither_changed_nor_kept(name, data):
+    operands, settings = data.draw(EXAMPLES[name].inputs)
+    learned = EXAMPLES[name].learned(operands)
+    tensors = [Tensor(a, i in learned, dtype=a.dtype) for i, a in enumerate(operands)]
+    result = EXAMPLES[name].operation(*tensors, **settings)
+    upstream = locked(np.asarray(upstream_of(result)))
+    result.backward(upstream)  # writing into it would raise
+    for i in learned:
+        grad = tensors[i].grad
+        array = grad.values if isinstance(grad, RowSparse) else grad
+        assert not np.shares_memory(array, upstream)
+
+
+def test_upstream_gradient_that_a_leaf_keeps_is_a_copy():
+    x, upstream = Tensor([1.0, 2.0], requires_grad=True), np.array([3.0, 4.0], dtype=np.float32)
+    x.backward(upstream)
+    upstream[:] = 0
+    assert x.grad.tolist() == [3.0, 4.0]
+
+
+def test_gelu_of_small_integers_does_not_overflow():
+    found = functional.gelu(np.array([12, 100], dtype=np.int8))
+    np.testing.assert_allclose(found.data, [12, 100])
+
+
+def test_layer_norm_of_integers_is_not_cut_to_integers():
+    found = functional.layer_norm([[1, 2, 3]], [1, 1, 1], [0, 0, 0], eps=0.0)
+    np.testing.assert_allclose(found.data, [[-1.2247, 0, 1.2247]], atol=1e-4)

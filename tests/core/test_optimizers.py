@@ -320,3 +320,144 @@ def test_a_computed_tensor_is_refused():
     w = Tensor([1.0], requires_grad=True)
     with pytest.raises(ValueError, match="was computed from others; pass those instead"):
         SGD([w * 2], lr=0.1)
+
+
+# In pieces: AdamW element by element -------------------------------------------------------------
+
+SETTINGS = {"lr": 0.05, "betas": (0.8, 0.95), "eps": 1e-3, "weight_decay": 0.2}
+
+
+def by_elements(w, gradients, touched=...):
+    """AdamW as its paper writes it, in float64; rows that no gradient touches rest."""
+    w = np.array(w, dtype=np.float64)
+    m, v = np.zeros_like(w), np.zeros_like(w)
+    (beta1, beta2), lr = SETTINGS["betas"], SETTINGS["lr"]
+    for t, g in enumerate(gradients, start=1):
+        m[touched] = beta1 * m[touched] + (1 - beta1) * g
+        v[touched] = beta2 * v[touched] + (1 - beta2) * g**2
+        m_hat, v_hat = m[touched] / (1 - beta1**t), v[touched] / (1 - beta2**t)
+        pulled = w[touched] - lr * SETTINGS["weight_decay"] * w[touched]
+        w[touched] = pulled - lr * m_hat / (np.sqrt(v_hat) + SETTINGS["eps"])
+    return w, m, v
+
+
+LAYOUTS = {
+    "C": lambda a: a.copy(),
+    "F": lambda a: np.array(a, order="F"),
+    "transposed": lambda a: a.T.copy().T,
+    "spaced": lambda a: np.repeat(a, 2, axis=-1)[..., ::2] if a.ndim else a.copy(),
+    "turned": lambda a: a[::-1].copy()[::-1] if a.ndim else a.copy(),
+}
+
+
+def locked(array):
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize("limit", [1, 5, 7, 2**16])
+@pytest.mark.parametrize("gradient_layout", LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", [(), (1,), (11,), (5, 3), (2, 3, 4), (0, 3)])
+def test_adamw_in_pieces_is_adamw_of_every_element(
+    shape, layout, gradient_layout, limit, monkeypatch
+):
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", limit)
+    rng = np.random.default_rng(0)
+    start, *gradients = (np.asarray(rng.normal(size=shape)) for _ in range(4))
+    w = Parameter(0.0, dtype=np.float64)
+    w.data = LAYOUTS[layout](start)
+    optimiser = AdamW([w], **SETTINGS)
+    arrays = w.data, optimiser.m[0], optimiser.v[0]
+    for g in gradients:
+        w.grad = locked(LAYOUTS[gradient_layout](g))
+        optimiser.step()
+        np.testing.assert_array_equal(w.grad, g)
+    assert w.data is arrays[0] and optimiser.m[0] is arrays[1] and optimiser.v[0] is arrays[2]
+    for array, expected in zip(arrays, by_elements(start, gradients), strict=True):
+        np.testing.assert_allclose(array, expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-12)])
+@pytest.mark.parametrize("shape", [(2**17 + 3,), (700, 300), (3, 2**16 + 1)])
+def test_adamw_of_a_large_parameter_is_adamw_of_every_element(shape, dtype, tolerance):
+    rng = np.random.default_rng(0)
+    w = Parameter(rng.normal(size=shape), dtype=dtype)
+    start, gradients = w.data.copy(), [rng.normal(size=shape).astype(dtype) for _ in range(2)]
+    optimiser = AdamW([w], **SETTINGS)
+    for w.grad in gradients:
+        optimiser.step()
+    expected = by_elements(start, [g.astype(np.float64) for g in gradients])
+    for array, own in zip((w.data, optimiser.m[0], optimiser.v[0]), expected, strict=True):
+        assert array.dtype == dtype
+        np.testing.assert_allclose(array, own, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("limit", [1, 4, 2**16])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_adamw_of_sparse_rows_is_adamw_of_their_elements(layout, limit, monkeypatch):
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", limit)
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=(9, 3)), [rng.normal(size=(4, 3)) for _ in range(3)]
+    w = Parameter(0.0, dtype=np.float64)
+    w.data = LAYOUTS[layout](start)
+    optimiser = AdamW([w], **SETTINGS)
+    arrays = w.data, optimiser.m[0], optimiser.v[0]
+    for g in gradients:
+        w.grad = RowSparse(locked(np.array([7, 0, 8, 3])), locked(g), (9, 3))
+        optimiser.step()
+    assert w.data is arrays[0] and optimiser.m[0] is arrays[1] and optimiser.v[0] is arrays[2]
+    for array, expected in zip(arrays, by_elements(start, gradients, [7, 0, 8, 3]), strict=True):
+        np.testing.assert_allclose(array, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_step_writes_only_into_the_elements_of_a_view():
+    whole = np.full((4, 6), 7.0)
+    w = Parameter(0.0, dtype=np.float64)
+    w.data, w.grad = whole[::2, 1::2], np.ones((2, 3))
+    AdamW([w], **SETTINGS).step()
+    assert (whole[::2, 1::2] < 7.0).all()
+    whole[::2, 1::2] = 7.0
+    assert (whole == 7.0).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_arrays_of_the_state_are_the_same_ones_all_the_time(sparse):
+    w = table()
+    optimiser = AdamW([w], lr=0.1)
+    views = optimiser._state()
+    for _ in range(2):
+        w.grad = rows(*SPARSE, SHAPE) if sparse else np.ones(SHAPE)
+        optimiser.step()
+        optimiser.load_state_dict(optimiser.state_dict())
+    assert views["steps"] == 2
+    for name, array in optimiser._state().items():
+        assert array is views[name]
+
+
+def test_state_that_was_copied_does_not_follow_the_next_step():
+    w = table()
+    w.grad = np.ones(SHAPE)
+    optimiser = AdamW([w], lr=0.1)
+    optimiser.step()
+    copied = optimiser.state_dict()
+    before = {name: array.copy() for name, array in copied.items()}
+    optimiser.step()
+    for name, array in copied.items():
+        np.testing.assert_array_equal(array, before[name])
+        assert (optimiser.state_dict()[name] != array).all()
+
+
+def test_decay_by_parameter_holds_in_every_piece(monkeypatch):
+    monkeypatch.setattr("tinytorch.core.chunks.CHUNK", 2)
+    spared, pulled = (parameter(np.full(7, 2.0), gradient=np.zeros(7)) for _ in range(2))
+    AdamW([spared, pulled], lr=0.1, weight_decay=0.5, decay=lambda p: p is pulled).step()
+    assert spared.data.tolist() == [2.0] * 7
+    np.testing.assert_allclose(pulled.data, 1.9, rtol=1e-15)
+
+
+def test_adamw_takes_a_gradient_of_integers():
+    w = Parameter([1.0, 2.0])
+    w.grad = np.array([1, -1])
+    AdamW([w], lr=0.1, weight_decay=0.0).step()
+    np.testing.assert_allclose(w.data, [0.9, 2.1], atol=1e-5)

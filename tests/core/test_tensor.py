@@ -534,3 +534,9 @@ def test_numpy_function_of_a_tensor_is_refused_rather_than_cutting_the_graph():
 def test_help_says_that_an_operation_returns_a_tensor():
     assert inspect.signature(ops.add).return_annotation is Tensor
     assert list(inspect.signature(ops.sum).parameters) == ["x", "axis", "keepdims"]
+
+
+def test_gradient_of_a_single_number_is_an_array():
+    x = Tensor(2.0, requires_grad=True)
+    (x * Tensor([1.0, 2.0])).sum().backward()
+    assert isinstance(x.grad, np.ndarray) and x.grad == 3

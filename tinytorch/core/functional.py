@@ -140,7 +140,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
         )
     d = x.shape[-1]
     rows = x.reshape(-1, d)  # (N, d)
-    value = np.empty(rows.shape, dtype=np.result_type(x, gamma, beta))
+    value = np.empty(rows.shape, dtype=np.result_type(x, gamma, beta, np.float32))
     mean, inverse_std = (np.empty((len(rows), 1), dtype=value.dtype) for _ in range(2))
     ones = np.ones((d, 1), dtype=value.dtype)  # a sum is a product with ones, and faster so
     for at in chunks(len(rows), d):
@@ -299,10 +299,10 @@ def gelu(x: Any) -> Result:
         >>> gelu([-1.0, 0.0, 1.0])
         Tensor([-0.1588,  0.    ,  0.8412])
     """
-    x = np.asarray(x)
+    x = np.asarray(x, dtype=np.result_type(x, np.float32))
     c, k = math.sqrt(2 / math.pi), 0.044715
     flat = x.reshape(-1)
-    value = np.empty(flat.shape, dtype=np.result_type(x, np.float32))
+    value = np.empty_like(flat)
 
     def share(part: np.ndarray, square: np.ndarray) -> np.ndarray:
         """`(1 + tanh(...)) / 2`, so that the value is x times it."""

@@ -192,7 +192,7 @@ class AdamW(Optimizer):
         super().step()
 
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
-        whole = self.m[i], self.v[i], data
+        whole, g = (self.m[i], self.v[i], data), np.asarray(g, dtype=data.dtype)
         if rows is not ...:
             m, v, w = parts = [array[rows] for array in whole]
             self._advance(m, v, w, g, self.decays[i])

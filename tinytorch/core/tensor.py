@@ -172,11 +172,11 @@ class Tensor:
             tensor = order.pop()
             g = waiting.pop(id(tensor))
             if tensor._pullback is None:  # a leaf
-                tensor.grad = g if tensor.grad is None else _total(tensor.grad, g)
+                tensor.grad = g if tensor.grad is None else total_gradient(tensor.grad, g)
                 continue
             for parent, part in _pull_back(tensor, tensor._pullback, g):
                 held = waiting.get(id(parent))
-                waiting[id(parent)] = part if held is None else _total(held, part)
+                waiting[id(parent)] = part if held is None else total_gradient(held, part)
 
     # Operators: each is one primitive of ops.py ------------------------------------------------
 
@@ -534,7 +534,7 @@ def _fit(part: Gradient, parent: Tensor, shared: tuple[Any, ...]) -> Gradient:
     return fitted
 
 
-def _total(held: Gradient, part: Gradient) -> Gradient:
+def total_gradient(held: Gradient, part: Gradient) -> Gradient:
     """The sum of two gradients; an array also where NumPy would make a bare number of it."""
     total = held + part
     return total if isinstance(total, RowSparse) else np.asarray(total)
@@ -548,7 +548,7 @@ def _undo_broadcast(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if added < 0 or any(n not in (1, m) for n, m in zip(shape, g.shape[added:], strict=True)):
         raise ValueError(f"a pullback returned shape {g.shape} for an operand of shape {shape}")
     repeated = tuple(i + added for i, n in enumerate(shape) if n == 1 and g.shape[i + added] != 1)
-    return g.sum(axis=(*range(added), *repeated)).reshape(shape)
+    return np.asarray(g.sum(axis=(*range(added), *repeated))).reshape(shape)
 
 
 from tinytorch.core import ops  # noqa: E402  (ops needs Tensor and primitive; the operators need ops)

@@ -7,9 +7,11 @@ copy of the model, and reads the parameters from memory that all of them share.
 
 from __future__ import annotations
 
+import copy
 import math
-import mmap
+import os
 import signal
+import weakref
 from typing import Any
 
 import numpy as np
@@ -18,9 +20,11 @@ from tinytorch.core import functional
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tensor import Tensor
+from tinytorch.core.tensor import Tensor, total_gradient
 
 __all__ = ["DataParallel"]
+
+_asking: Any = weakref.WeakSet()  # this process's ends of all pipes to helpers
 
 
 class DataParallel:
@@ -52,6 +56,7 @@ class DataParallel:
     def __init__(self, model: Module, workers: int = 2) -> None:
         check_sizes(workers=workers)
         self.model, self.parameters = model, model.parameters()
+        self._kinds = _kinds_of(self.parameters)
         self._parts = [part for _, part in model.named_modules()]
         self._weights = [_shared(p.data) for p in self.parameters]
         pipes = [_pipe() for _ in range(workers - 1)]
@@ -69,9 +74,18 @@ class DataParallel:
             The loss, `scale` included. If it is not finite there are no new gradients.
 
         Raises:
-            RuntimeError: a helper has ended.
+            ValueError: the batch is empty.
+            RuntimeError: a helper has ended, or parameters have another dtype or shape, or are
+                frozen, since the helpers began.
         """
         inputs, targets = np.asarray(inputs), np.asarray(targets)
+        if inputs.size == 0:
+            raise ValueError(f"DataParallel: a batch of shape {inputs.shape} holds no tokens")
+        if _kinds_of(self.parameters) != self._kinds:
+            raise RuntimeError(
+                "DataParallel: a parameter has another dtype or shape, or was frozen, since the "
+                "helpers began; make a new DataParallel"
+            )
         helpers = self._helpers[: max(0, len(inputs) - 1)]
         cut = (np.array_split(x, len(helpers) + 1) for x in (inputs, targets))
         own, *others = [(x, y, scale * x.size / inputs.size) for x, y in zip(*cut, strict=True)]
@@ -82,16 +96,20 @@ class DataParallel:
         before = [p.grad for p in self.parameters]
         _forget(self.parameters)
         try:
-            losses = [_backward(self.model, *own)]
+            loss = _backward(self.model, *own)
         finally:
-            answers = [helper.end() for helper in helpers]  # none is left behind, whatever happens
-        loss = losses[0] + math.fsum(answer for answer, _ in answers)
+            answers = [helper.end() for helper in helpers]  # no answer stays in a pipe
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        loss += math.fsum(part for part, _ in answers)
         found = [[p.grad for p in self.parameters], *(gradients for _, gradients in answers)]
-        for parameter, *terms in zip(self.parameters, before, *found, strict=True):
-            known = [g for g in (terms if math.isfinite(loss) else terms[:1]) if g is not None]
-            parameter.grad = known[0] if known else None
-            for g in known[1:]:
-                parameter.grad = parameter.grad + g
+        for parameter, earlier, *terms in zip(self.parameters, before, *found, strict=True):
+            parameter.grad = earlier
+            for g in terms if math.isfinite(loss) else []:
+                if g is not None:  # a sum or a copy: a helper's array is used again
+                    held = parameter.grad
+                    parameter.grad = copy.copy(g) if held is None else total_gradient(held, g)
         return loss
 
 
@@ -103,6 +121,7 @@ class _Helper:
 
         self.gradients = [_shared(p.data) for p in owner.parameters]
         self.pipe = pipe[0]
+        _asking.add(self.pipe)
         arguments = owner.model, owner._weights, self.gradients, pipe[1], pipes
         fork = multiprocessing.get_context("fork")
         fork.Process(target=_work, args=arguments, daemon=True).start()
@@ -114,14 +133,14 @@ class _Helper:
         except OSError:
             raise _ended() from None
 
-    def end(self) -> tuple[float, list[Any]]:
-        """The loss of the share and the gradients, an array or `RowSparse` or None for each."""
+    def end(self) -> Any:
+        """The loss of the share and the gradients (arrays, `RowSparse` or None), or an error."""
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError):
-            raise _ended() from None
+            return _ended()
         if isinstance(answer, BaseException):
-            raise answer
+            return answer
         loss, others = answer
         return loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
 
@@ -129,8 +148,9 @@ class _Helper:
 def _work(model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[Any]) -> None:
     """What a helper does until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that asks
-    for asking, answering in pipes:  # so that the pipe breaks when the other process ends
+    for asking in [*_asking, *(ends[0] for ends in pipes)]:  # so that the pipe can break
         asking.close()
+    for _, answering in pipes:
         if answering is not pipe:
             answering.close()
     parameters, parts = model.parameters(), [part for _, part in model.named_modules()]
@@ -169,8 +189,8 @@ def _forget(parameters: list[Tensor]) -> None:
 
 def _state_of(parts: list[Module]) -> tuple[int, list[bool], list[int | None]]:
     """Seeds for the default generator and those of the parts, and the parts' modes."""
-    generators = [vars(part).get("rng") for part in parts]
-    seeds = [None if generator is None else _seed(generator) for generator in generators]
+    own = [vars(part).get("rng") for part in parts]
+    seeds = [_seed(rng) if isinstance(rng, np.random.Generator) else None for rng in own]
     return _seed(default_rng()), [part.training for part in parts], seeds
 
 
@@ -186,18 +206,24 @@ def _seed(rng: np.random.Generator) -> int:
     return int(rng.integers(2**63))
 
 
+def _kinds_of(parameters: list[Tensor]) -> list[Any]:
+    return [(p.shape, p.dtype, p.requires_grad) for p in parameters]
+
+
 def _shared(array: np.ndarray) -> np.ndarray:
     """An array like this one in memory that forked processes share."""
+    import mmap
+
     memory = mmap.mmap(-1, max(1, array.nbytes))
     return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
 
 
 def _pipe() -> tuple[Any, Any]:
     """The two ends of a pipe."""
+    if not hasattr(os, "fork"):
+        raise RuntimeError("DataParallel: this system cannot fork a process; use workers=1")
     import multiprocessing
 
-    if "fork" not in multiprocessing.get_all_start_methods():
-        raise RuntimeError("DataParallel: this system cannot fork a process; use workers=1")
     return multiprocessing.get_context("fork").Pipe()
 
 

@@ -47,7 +47,6 @@ class Decoder:
         self.head = self.table.T if model.lm_head is None else model.lm_head.weight.data
         self.last_norm = _norm_of(model.ln_f)
         self.layers = [_layer_of(block) for block in model.blocks]
-        self.num_heads = model.blocks[0].attention.num_heads
         self.average = np.full((model.embed_dim, 1), 1 / model.embed_dim, self.table.dtype)
 
     def read(self, ids: np.ndarray) -> np.ndarray:
@@ -56,8 +55,8 @@ class Decoder:
         x = self.table[ids]  # (batch, d)
         if self.places is not None:
             x += self.places[self.cache.length]
-        for i, (norm1, qkv, out, norm2, widen, narrow) in enumerate(self.layers):
-            x += _linear(self._attention(i, _linear(self._norm(x, *norm1), *qkv)), *out)
+        for i, (norm1, qkv, heads, out, norm2, widen, narrow) in enumerate(self.layers):
+            x += _linear(self._attention(i, heads, _linear(self._norm(x, *norm1), *qkv)), *out)
             x += _linear(_gelu(_linear(self._norm(x, *norm2), *widen)), *narrow)
         self.cache.advance(1)
         return self._norm(x, *self.last_norm) @ self.head
@@ -71,11 +70,11 @@ class Decoder:
         h += beta
         return h
 
-    def _attention(self, layer: int, qkv: np.ndarray) -> np.ndarray:
+    def _attention(self, layer: int, num_heads: int, qkv: np.ndarray) -> np.ndarray:
         """What the one query of each row and head mixes from all values, `(batch, d)`."""
         at = self.cache.length
         keys, values = self.cache.arrays[layer]  # (batch, heads, max_seq_len, d / h)
-        q, k, v = qkv.reshape(len(qkv), 3, self.num_heads, -1).swapaxes(0, 1)
+        q, k, v = qkv.reshape(len(qkv), 3, num_heads, -1).swapaxes(0, 1)
         keys[:, :, at], values[:, :, at] = k, v
         weights = q[:, :, None] @ keys[:, :, : at + 1].swapaxes(-1, -2)  # (batch, heads, 1, seq)
         weights -= np.maximum.reduce(weights, axis=-1, keepdims=True)
@@ -130,4 +129,7 @@ def _layer_of(block: Any) -> tuple[Any, ...]:
         (part.weight.data, part.bias.data)
         for part in (attention.out_proj, mlp.linear1, mlp.linear2)
     )
-    return _norm_of(block.ln1), (weight, bias), out, _norm_of(block.ln2), widen, narrow
+    qkv = weight, bias
+    return (
+        _norm_of(block.ln1), qkv, attention.num_heads, out, _norm_of(block.ln2), widen, narrow
+    )  # fmt: skip

@@ -102,6 +102,7 @@ class Trainer:
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress = progress
+        self.workers = workers
         self.parallel = DataParallel(model, workers) if workers > 1 else None
         self.step_number = 0
         self.history: list[dict[str, Any]] = []
@@ -258,10 +259,11 @@ class Trainer:
             "optimizer": f"{type(o).__name__} {shown}",
             "schedule": repr(self.schedule).split(" at 0x")[0],
             "clip": str(self.clip),
+            "workers": str(self.workers),
         }
 
     def _check_settings(self, path: Any, saved: dict[str, str]) -> None:
-        own = self._settings()
+        own, saved = self._settings(), {"workers": "1", **saved}
         differing = [
             f"{name}: saved {saved.get(name)}, here {own[name]}"
             for name in own

@@ -290,8 +290,9 @@ class GPT(Module):
         plain = (
             type(self) is GPT
             and type(self.token_embedding) is Embedding
-            and isinstance(places, (Tensor, PositionalEncoding, type(None)))
-            and type(self.ln_f) is LayerNorm
+            and (isinstance(places, Tensor) or type(places) in (PositionalEncoding, type(None)))
+            and (type(self.ln_f), type(self.dropout)) == (LayerNorm, Dropout)
+            and (self.lm_head is None or _is_linear(self.lm_head, bias=False))
             and all(_is_plain(block) for block in self.blocks)
             and not any("forward" in vars(part) for _, part in self.named_modules())
         )
@@ -339,13 +340,17 @@ def _is_plain(block: Any) -> bool:
     if type(block) is not TransformerBlock or not block.pre_norm:
         return False
     attention, mlp = block.attention, block.mlp
-    if (type(block.ln1), type(block.ln2)) != (LayerNorm, LayerNorm) or type(mlp) is not MLP:
+    kinds = type(block.ln1), type(block.ln2), type(mlp), type(block.dropout)
+    if kinds != (LayerNorm, LayerNorm, MLP, Dropout) or type(mlp.dropout) is not Dropout:
         return False
     if type(attention) is not MultiHeadAttention or attention.turn or attention.bias is not None:
         return False
     projections = attention.q_proj, attention.k_proj, attention.v_proj, attention.out_proj
-    linears = *projections, mlp.linear1, mlp.linear2
-    return all(type(part) is Linear and part.bias is not None for part in linears)
+    return all(_is_linear(part) for part in (*projections, mlp.linear1, mlp.linear2))
+
+
+def _is_linear(part: Any, bias: bool = True) -> bool:
+    return type(part) is Linear and (part.bias is not None) == bias
 
 
 def _positions_in_attention(
