@@ -1,0 +1,123 @@
+// What a cell shows, in the markup of the stored outputs, so that both look alike.
+
+const LIMIT = 200_000; // characters of a cell's text: a page that holds more becomes slow
+
+export class Output {
+  // cell: the div.cell; where: the div.cell_output, made if there is none
+  constructor(cell) {
+    this.cell = cell;
+    this.stored = cell.querySelector(".cell_output");
+    this.original = this.stored && [...this.stored.childNodes];
+    this.caption = null;
+  }
+
+  get box() {
+    return this.cell.querySelector(".cell_output");
+  }
+
+  // The text that was printed when the book was built, or by the last run.
+  get text() {
+    return this.box ? textOf(this.box) : "";
+  }
+
+  clear() {
+    if (!this.box) {
+      const box = document.createElement("div");
+      box.className = "cell_output docutils container";
+      const fold = this.cell.matches(".tag_hide-cell") && this.cell.querySelector("details.hide");
+      (fold || this.cell).append(box);
+    }
+    this.box.replaceChildren();
+    this.last = null;
+    this.bySlot = new Map();
+    this.count = 0;
+    this.failed = false;
+  }
+
+  add(message) {
+    if (message.kind === "stream") this.#stream(message);
+    else if (message.kind === "display") this.#display(message);
+    else if (message.kind === "figure") this.#figure(message.svg);
+    else if (message.kind === "error") this.#error(message);
+  }
+
+  #block(classes, name) {
+    const outer = document.createElement("div");
+    outer.className = `output ${classes} notranslate`;
+    outer.innerHTML = '<div class="highlight"><pre></pre></div>';
+    this.box.append(outer);
+    this.last = name;
+    return outer.querySelector("pre");
+  }
+
+  #stream({ name, text }) {
+    if (this.count > LIMIT) return;
+    if (this.last !== name) {
+      this.pre = this.#block(name === "stderr" ? "stderr" : "stream highlight-myst-ansi", name);
+      this.lines = "";
+    }
+    this.count += text.length;
+    this.lines = overwritten(this.lines + text);
+    if (this.count > LIMIT) this.lines += "\n(the rest of what this cell prints is left out)\n";
+    this.pre.textContent = shown(this.lines);
+  }
+
+  #display({ slot, text }) {
+    const pre = this.bySlot.get(slot) ?? this.#block("text_plain highlight-myst-ansi", "display");
+    this.bySlot.set(slot, pre);
+    pre.textContent = text + "\n";
+  }
+
+  #figure(svg) {
+    // the caption of the stored figure stays: it belongs to the cell, not to this drawing
+    const stored = this.original?.find((node) => node.nodeName === "FIGURE");
+    const figure = stored && !this.box.querySelector("figure")
+      ? stored.cloneNode(true) : document.createElement("figure");
+    const drawing = figure.querySelector("svg, img");
+    const made = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+    if (drawing) drawing.replaceWith(made);
+    else figure.prepend(made);
+    this.box.append(figure);
+    this.last = "figure";
+  }
+
+  #error({ text }) {
+    const pre = this.#block("traceback", "error");
+    pre.textContent = text + "\n";
+    this.failed = true;
+  }
+
+  note(text) {
+    const p = document.createElement("p");
+    p.className = "tt-live__note";
+    p.textContent = text;
+    this.box.append(p);
+    return p;
+  }
+
+  restore() {
+    if (this.original) this.box.replaceChildren(...this.original);
+    else this.box?.remove();
+    this.failed = false;
+  }
+}
+
+export function textOf(box) {
+  return [...box.querySelectorAll(".output pre")].map((pre) => pre.textContent).join("");
+}
+
+// A carriage return sends the writer back to the start of its line, as a terminal does.
+export function overwritten(text) {
+  return text.split("\n").map((line) => {
+    const parts = line.split("\r");
+    let last = parts.pop(); // empty after a final \r: the line stands until something comes
+    if (last === "" && parts.length) return parts.at(-1) + "\r";
+    while (parts.length) {
+      const under = parts.pop();
+      if (under.length > last.length) last += under.slice(last.length);
+    }
+    return last;
+  }).join("\n");
+}
+
+const shown = (text) => text.replaceAll("\r", "");

@@ -1,0 +1,306 @@
+// The cells of a page: buttons, editing, running, and what is kept between visits.
+
+import { Kernel } from "./kernel.js";
+import { Output } from "./outputs.js";
+import { memory } from "./memory.js";
+import { exercises } from "./exercises.js";
+import { isolate } from "./isolate.js";
+
+const data = JSON.parse(document.getElementById("tt-live").textContent);
+const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
+const kept = memory(`edits:${data.page}`);
+const SLOW = 2; // seconds; what takes longer in the browser says so before it starts
+
+const make = (tag, classes, text = "", attributes = {}) => {
+  const element = document.createElement(tag);
+  element.className = classes;
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
+const button = (text, label, act) => {
+  const made = make("button", "tt-live__button", text, { type: "button" });
+  if (label) made.setAttribute("aria-label", label);
+  made.addEventListener("click", act);
+  return made;
+};
+
+const duration = (seconds) => seconds < 1 ? `${seconds.toFixed(1)} s`
+  : seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+
+// Says to a screen reader what the eye sees happen.
+const voice = make("div", "visually-hidden", "", { "aria-live": "polite", role: "status" });
+const announce = (text) => { voice.textContent = text; };
+
+class Cell {
+  constructor(element, info, number) {
+    this.element = element;
+    this.info = info;
+    this.number = number;
+    this.name = `cell ${number}`;
+    this.pre = element.querySelector(".cell_input pre");
+    this.original = this.pre.textContent.replace(/\n$/, "");
+    this.output = new Output(element);
+    this.ran = null; // the code that the kernel has run last
+    this.isStub = info.tags.includes("exercise-stub");
+    this.#build();
+    const edit = kept.get(number);
+    if (edit && edit.of === this.original) this.#showCode(edit.text);
+  }
+
+  get source() {
+    return this.editor ? this.editor.text : this.edited ?? this.original;
+  }
+
+  get changed() {
+    return this.source !== this.original;
+  }
+
+  #build() {
+    const bar = make("div", "tt-live__bar", "", { role: "group", "aria-label": this.name });
+    const word = this.isStub ? "Check" : "Run";
+    this.runButton = button(word, `${word} ${this.name}`, () => this.press());
+    this.runButton.classList.add("tt-live__button--run");
+    this.stopButton = button("Stop", `Stop ${this.name}`, () => kernel.stop());
+    this.editButton = button("Edit", `Edit ${this.name}`, () => this.edit());
+    this.resetButton = button("Reset", `Reset ${this.name}`, () => this.reset());
+    this.status = make("span", "tt-live__status");
+    this.stopButton.hidden = this.resetButton.hidden = true;
+    bar.append(this.runButton, this.stopButton, this.editButton, this.resetButton, this.status);
+    this.bar = bar;
+    const input = this.element.querySelector(".cell_input");
+    const fold = this.element.querySelector(":scope > details.hide");
+    (fold && !fold.querySelector(".cell_output") && !this.element.matches(".tag_hide-cell")
+      ? fold : input).after(bar);
+    const expected = this.info.expected ?? 0;
+    if (expected > SLOW) this.say(`about ${duration(expected)} in the browser`);
+    if (this.info.smaller) this.#offerSmaller();
+  }
+
+  // The same code with one number changed; the stored long run stays where it is.
+  #offerSmaller() {
+    const { name, value } = this.info.smaller;
+    const label = make("label", "tt-live__smaller", `${name} = `);
+    this.size = make("input", "", "", { type: "number", min: "1", value: String(value) });
+    label.append(this.size);
+    this.smallButton = button("Smaller run", `Smaller run of ${this.name}`, () => this.press(true));
+    this.stopButton.after(this.smallButton, label);
+  }
+
+  get smallSource() {
+    const { name } = this.info.smaller;
+    const found = new RegExp(`(\\b${name}\\s*=\\s*)[\\d_]+`);
+    return this.source.replace(found, (_, start) => start + Number(this.size.value));
+  }
+
+  say(text, state = "") {
+    this.status.textContent = text;
+    this.status.dataset.state = state;
+  }
+
+  #showCode(text) {
+    this.edited = text;
+    if (this.editor) this.editor.text = text;
+    else this.pre.textContent = text + "\n";
+    this.#mark();
+  }
+
+  #mark() {
+    this.element.classList.toggle("tt-live--changed", this.changed);
+    this.resetButton.hidden = !this.changed && this.ran === null;
+    if (this.changed) kept.set(this.number, { of: this.original, text: this.source });
+    else kept.remove(this.number);
+  }
+
+  async edit() {
+    const fold = this.element.querySelector(":scope > details.hide");
+    if (fold) fold.open = true;
+    if (!this.editor) {
+      this.say("Loading the editor");
+      const { openEditor } = await import(new URL("editor.js", import.meta.url));
+      this.say("");
+      if (this.editor) return;
+      const place = this.element.querySelector(".cell_input .highlight");
+      this.markup ??= place.innerHTML;
+      this.editor = openEditor(place, {
+        text: this.source,
+        label: `Code of ${this.name}. Escape leaves the editor, Control and Enter runs it.`,
+        onchange: () => { this.edited = this.editor?.text; this.#mark(); },
+        onrun: () => this.press(),
+        onleave: () => this.runButton.focus(),
+      });
+      this.element.classList.add("tt-live--editing");
+      this.say("Esc leaves the editor, Ctrl+Enter runs");
+    }
+    this.editor.focus();
+  }
+
+  reset() {
+    if (this.editor) {
+      this.editor.destroy();
+      this.editor = null;
+    }
+    const place = this.element.querySelector(".cell_input .highlight");
+    if (this.markup) place.innerHTML = this.markup;
+    else if (this.edited !== undefined) place.innerHTML = this.coloured ?? place.innerHTML;
+    this.pre = this.element.querySelector(".cell_input pre");
+    this.edited = undefined;
+    this.ran = null;
+    this.output.restore();
+    this.element.classList.remove("tt-live--editing", "tt-live--changed");
+    this.element.removeAttribute("data-live");
+    this.resetButton.hidden = true;
+    kept.remove(this.number);
+    this.say("");
+    announce(`${this.name} is as the book has it`);
+    this.runButton.focus();
+  }
+
+  async press(small = false) {
+    isolate(root);
+    const result = await this.run({ small });
+    if (result.type === "missing") this.#offerAbove(result.names, small);
+    else if (result.type === "done" && this.isStub) this.onchecked?.(this.report);
+    return result;
+  }
+
+  // Runs the cell; resolves as Kernel.run does.
+  async run({ small = false, force = false } = {}) {
+    const source = small ? this.smallSource : this.source;
+    this.above?.remove();
+    this.runButton.hidden = true;
+    this.stopButton.hidden = false;
+    this.element.dataset.live = "waiting";
+    this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
+    this.report = null;
+    let begun = false;
+    const begin = () => {
+      if (begun) return;
+      begun = true;
+      this.output.clear();
+    };
+    const focused = document.activeElement === this.runButton;
+    if (focused) this.stopButton.focus();
+    running.add(this);
+    const result = await kernel.run({
+      source, force,
+      title: this.name[0].toUpperCase() + this.name.slice(1),
+      alt: this.info.alt ?? "",
+      prefix: `tt-live-${this.number}`,
+      onrunning: () => {
+        begin();
+        this.element.dataset.live = "running";
+        this.say("Running", "busy");
+        announce(`${this.name} is running`);
+      },
+      onmessage: (message) => {
+        begin();
+        if (message.kind === "report") this.report = message;
+        if (message.kind === "error") this.error = message;
+        this.output.add(message);
+      },
+    });
+    running.delete(this);
+    const leave = document.activeElement === this.stopButton;
+    this.stopButton.hidden = true;
+    this.runButton.hidden = false;
+    if (leave) this.runButton.focus();
+    this.#ended(result, source, small);
+    return result;
+  }
+
+  #ended(result, source, small) {
+    const state = { missing: "missing", stopped: "stopped", broken: "error" }[result.type];
+    this.element.dataset.live = state ?? (result.ok ? "done" : "error");
+    if (result.type === "done") {
+      this.ran = source;
+      const took = `${result.seconds < 0.05 ? "0.0" : result.seconds.toFixed(1)} s`;
+      const size = small ? `${this.info.smaller.name} = ${this.size.value}, ` : "";
+      this.say(result.ok ? `${size}ran in ${took}` : "ended with an error", result.ok ? "" : "error");
+      const what = this.report ? (this.report.passed ? "solved" : "not yet")
+        : result.ok ? "finished" : this.error?.text.split("\n").at(-1);
+      announce(`${this.name}: ${what}`);
+    } else if (result.type === "stopped") {
+      const lost = result.lost ? ": Python was started anew, run the cells above again" : "";
+      this.say(`Stopped${lost}`, "error");
+      announce(`${this.name} was stopped${lost}`);
+    } else if (result.type === "broken") {
+      this.say(`Python could not run here: ${result.text}`, "error");
+      announce(this.status.textContent);
+    }
+    if (result.lost) for (const cell of cells) if (cell !== this) cell.ran = null;
+    this.resetButton.hidden = false;
+  }
+
+  // The cells above that have not run, if one of them may define what is missing.
+  #offerAbove(names, small) {
+    const before = cells.filter((c) => c.number < this.number && c.runnable && c.ran === null);
+    const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
+    this.say("");
+    if (!before.length) return this.run({ small, force: true });
+    const slow = before.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
+    const time = slow > 5 ? ` (about ${duration(slow)})` : "";
+    this.above = make("div", "tt-live__above");
+    const text = `Needs ${list} from the cells above.`;
+    this.above.append(
+      make("span", "", text),
+      button(`Run all above${time}`, `Run all above ${this.name}, then ${this.name}`, async () => {
+        this.above.remove();
+        if (await runAll(before)) await this.press(small);
+      }),
+    );
+    this.bar.after(this.above);
+    announce(text);
+    this.above.querySelector("button").focus();
+  }
+
+  get runnable() {
+    return !this.info.tags.includes("live-skip");
+  }
+}
+
+// Runs cells in turn, at their smaller size where they have one; stops at the first that fails.
+async function runAll(list) {
+  for (const cell of list) {
+    const result = await cell.run({ small: Boolean(cell.info.smaller), force: true });
+    const expected = cell.info.tags.includes("raises-exception") || cell.isStub;
+    if (result.type !== "done" || (!result.ok && !expected)) {
+      cell.status.scrollIntoView({ block: "nearest" });
+      return false;
+    }
+  }
+  return true;
+}
+
+const running = new Set();
+const kernel = new Kernel(
+  {
+    runtime: new URL(data.runtime, root).href,
+    files: new URL("./", import.meta.url).href,
+    wheel: new URL(data.wheel, import.meta.url).href,
+    draws: data.draws,
+  },
+  (state, text) => {
+    document.documentElement.dataset.liveKernel = state;
+    if (state === "starting" && text) {
+      for (const cell of running) cell.say(`${text} …`, "busy");
+      announce(text);
+    } else if (text && state !== "off") {
+      for (const cell of running) cell.say(`${text} …`, "busy");
+    }
+  },
+);
+
+const elements = [...document.querySelectorAll("div.cell")].filter((e) => e.querySelector(".cell_input pre"));
+const cells = elements
+  .map((element, i) => new Cell(element, data.cells[i] ?? { tags: [] }, i + 1));
+for (const cell of cells) {
+  if (cell.runnable) continue;
+  cell.bar.replaceChildren(make("span", "tt-live__status", "not run in the browser"));
+}
+document.body.append(voice);
+exercises(data, cells, { make, button, announce });
+// For tests, and for the curious at the console.
+globalThis.tinytorchLive = { cells, kernel, runAll };
+document.documentElement.dataset.live = "ready";

@@ -1,0 +1,73 @@
+// The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
+//
+// The page sends {type: "start", runtime, files, wheel, packages, interrupt} once and then
+// {type: "run", id, source, title, alt, prefix} for each cell, one at a time. It receives
+// {type: "progress", text}, {type: "ready"}, {type: "message", id, ...} as cell_runner.py
+// describes them, and {type: "done", id, ok} or {type: "missing", id, names}.
+
+const DRAWS = /\b(plots|matplotlib|pyplot)\b/; // what makes a cell need matplotlib
+const OURS = ["cell_runner.py", "page_backend.py", "inline_svg.py"];
+const quiet = { messageCallback: () => {}, errorCallback: () => {} };
+let python, runner, loaded = false, current = 0;
+
+const say = (message) => postMessage(message);
+const progress = (text) => say({ type: "progress", text });
+
+async function text(url) {
+  const answer = await fetch(url);
+  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
+  return answer.text();
+}
+
+async function start({ runtime, files, wheel, draws, interrupt }) {
+  progress("Loading Python");
+  const [{ loadPyodide }, wheelAnswer, ...sources] = await Promise.all([
+    import(runtime + "pyodide.mjs"),
+    fetch(wheel),
+    ...OURS.map((name) => text(files + name)),
+  ]);
+  if (!wheelAnswer.ok) throw new Error(`${wheel}: ${wheelAnswer.status}`);
+  // packages given here are fetched while the interpreter still compiles
+  python = await loadPyodide({
+    indexURL: runtime,
+    packages: draws ? ["numpy", "matplotlib"] : ["numpy"],
+    stdout: () => progress("Loading NumPy" + (draws ? " and matplotlib" : "")),
+  });
+  loaded = draws;
+  progress("Loading the package");
+  const extractDir = python.runPython("import sysconfig; sysconfig.get_path('purelib')");
+  python.unpackArchive(await wheelAnswer.arrayBuffer(), "wheel", { extractDir });
+  OURS.forEach((name, i) => python.FS.writeFile(`${extractDir}/${name}`, sources[i]));
+  python.runPython("import importlib; importlib.invalidate_caches()");
+  if (interrupt) python.setInterruptBuffer(interrupt);
+  const module = python.pyimport("cell_runner");
+  const svg = python.pyimport("inline_svg");
+  const post = (json) => say({ type: "message", id: current, ...JSON.parse(json) });
+  runner = module.start(post, svg.inline_svg);
+}
+
+async function run({ id, source, title, alt, prefix, force }) {
+  current = id;
+  if (!force) {
+    const found = runner.missing_names(source);
+    const names = found.toJs();
+    found.destroy();
+    if (names.length) return say({ type: "missing", id, names });
+  }
+  if (!loaded && DRAWS.test(source)) {
+    progress("Loading matplotlib");
+    await python.loadPackage("matplotlib", quiet);
+    loaded = true;
+  }
+  say({ type: "running", id });
+  say({ type: "done", id, ok: runner.run(source, title, alt, prefix) });
+}
+
+let turn = Promise.resolve();
+onmessage = ({ data }) => {
+  const act = data.type === "start" ? start : run;
+  turn = turn.then(() => act(data)).then(
+    () => data.type === "start" && say({ type: "ready" }),
+    (error) => say({ type: "broken", id: data.id, text: String(error?.message ?? error) }),
+  );
+};
