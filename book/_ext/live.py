@@ -150,8 +150,13 @@ def merge(app: Sphinx, env: Any, docnames: set[str], other: Any) -> None:
         setattr(env, known, mine)
 
 
-def say_where_else(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Tell who cannot run cells here where they run; the page's script hides it from the rest."""
+def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Make room for the reader's progress; tell who cannot run cells here where they run."""
+    if docname == app.config.root_doc:
+        first = next((s for s in doctree.findall(nodes.section) if s.parent is not doctree), None)
+        if first is not None:
+            place = '<section class="tt-progress" aria-label="Your progress" hidden></section>'
+            first += nodes.raw("", place, format="html")
     card = next((n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None)
     if card is None or not app.env.live_cells.get(docname):
         return
@@ -256,7 +261,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", time_cells, priority=900)  # after fresh.py has chosen the cache
     app.connect("config-inited", choose_runtime)
     app.connect("doctree-read", collect)
-    app.connect("doctree-resolved", say_where_else)
+    app.connect("doctree-resolved", add_places)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
     app.connect("html-page-context", tell_page)

@@ -127,7 +127,7 @@ class Runner:
         tree = ast.parse(source, name)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
-            last = ast.Expression(tree.body.pop().value)  # type: ignore[attr-defined]
+            last = ast.Expression(tree.body.pop().value)
         exec(compile(tree, name, "exec", dont_inherit=True), self.names)
         if last is None:
             return
@@ -208,11 +208,11 @@ def ipython_stand_in(runner: Runner) -> dict[str, types.ModuleType]:
     events = types.SimpleNamespace(register=lambda *args: None, unregister=lambda *args: None)
     # a kernel is how tinytorch.models.progress tells a notebook from a terminal
     shell = types.SimpleNamespace(events=events, user_ns=runner.names, kernel=runner)
-    ipython.get_ipython = lambda: shell  # type: ignore[attr-defined]
-    ipython.version_info = (9, 0, 0)  # type: ignore[attr-defined]
-    ipython.display = display  # type: ignore[attr-defined]
-    ipython.__path__ = []  # type: ignore[attr-defined]
-    display.display = runner.display  # type: ignore[attr-defined]
+    ipython.get_ipython = lambda: shell
+    ipython.version_info = (9, 0, 0)
+    ipython.display = display
+    ipython.__path__ = []
+    display.display = runner.display
     return {"IPython": ipython, "IPython.display": display}
 
 

@@ -101,8 +101,12 @@ class Cell {
 
   #showCode(text) {
     this.edited = text;
-    if (this.editor) this.editor.text = text;
-    else this.pre.textContent = text + "\n";
+    if (this.editor) {
+      this.editor.text = text;
+    } else {
+      this.markup ??= this.pre.innerHTML;
+      this.pre.textContent = text + "\n";
+    }
     this.#mark();
   }
 
@@ -121,8 +125,10 @@ class Cell {
       const { openEditor } = await import(new URL("editor.js", import.meta.url));
       this.say("");
       if (this.editor) return;
-      const place = this.element.querySelector(".cell_input .highlight");
-      this.markup ??= place.innerHTML;
+      const stored = this.element.querySelector('.cell_input [class*="highlight-"]');
+      const place = make("div", "tt-live__editor");
+      stored.after(place);
+      stored.hidden = true;
       this.editor = openEditor(place, {
         text: this.source,
         label: `Code of ${this.name}. Escape leaves the editor, Control and Enter runs it.`,
@@ -140,11 +146,10 @@ class Cell {
     if (this.editor) {
       this.editor.destroy();
       this.editor = null;
+      this.element.querySelector(".tt-live__editor").remove();
+      this.element.querySelector('.cell_input [class*="highlight-"]').hidden = false;
     }
-    const place = this.element.querySelector(".cell_input .highlight");
-    if (this.markup) place.innerHTML = this.markup;
-    else if (this.edited !== undefined) place.innerHTML = this.coloured ?? place.innerHTML;
-    this.pre = this.element.querySelector(".cell_input pre");
+    if (this.markup !== undefined) this.pre.innerHTML = this.markup;
     this.edited = undefined;
     this.ran = null;
     this.output.restore();
