@@ -1,4 +1,4 @@
-"""An SVG drawn by matplotlib, made part of a page: it follows light and dark, and says what it shows.
+"""An SVG drawn by matplotlib, made part of a page: it follows light and dark, and has words.
 
 The chapters draw with matplotlib as SVG in a fixed palette on opaque paper, which any notebook
 shows as it is. Here the palette becomes CSS variables that the style sheet redefines for the dark

@@ -37,7 +37,8 @@ RUNTIME = Path("_build/live/pyodide")
 HEADERS = Path("book/_live/live-headers.js")
 STATIC = "_static/live"
 TIMES = "cell_times.json"
-SLOWER = 12  # times longer than natively: what a cell of the book takes in a browser
+MEGABYTES = 27  # what a first run loads, if the site does not hold it
+SLOWER = 11  # times longer than natively: what a cell of the book takes in a browser
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
 
@@ -157,7 +158,9 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if first is not None:
             place = '<section class="tt-progress" aria-label="Your progress" hidden></section>'
             first += nodes.raw("", place, format="html")
-    card = next((n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None)
+    card = next(
+        (n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None
+    )
     if card is None or not app.env.live_cells.get(docname):
         return
     links = launch_links(app, docname)
@@ -169,6 +172,7 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     text = f"The cells of this page cannot run in this browser; they run in {places}."
     note = f'<p class="tt-live-plain"{{}}>{text}</p>'
     both = f"<noscript>{note.format('')}</noscript>{note.format(' hidden')}"
+    both += '<p class="tt-live-intro" hidden></p>'
     card.parent.insert(card.parent.index(card) + 1, nodes.raw("", both, format="html"))
 
 
@@ -193,6 +197,7 @@ def tell_page(
         "cells": told,
         "draws": any(cell["draws"] for cell in cells),
         "runtime": app.config.live_runtime,
+        "megabytes": app.config.live_megabytes,
         "wheel": app.config.live_wheel,
         "exercises": {d: e for d, e in sorted(app.env.live_exercises.items()) if e},
     }
@@ -211,6 +216,8 @@ def choose_runtime(app: Sphinx, config: Config) -> None:
     official = json.loads((root / RECIPE).read_text(encoding="utf-8"))["official"]
     own = (root / RUNTIME / "pyodide-lock.json").exists()
     config.live_runtime = f"{STATIC}/pyodide/" if own else official
+    files = [path for path in (root / RUNTIME).glob("*") if path.is_file()]
+    config.live_megabytes = round(sum(p.stat().st_size for p in files) / 1e6) if own else MEGABYTES
     config.live_wheel = f"{wheel_name(root)}?v={fresh.fingerprint(root)}"
 
 
@@ -258,6 +265,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("live_runtime", "", "html")
     app.add_config_value("live_wheel", "", "html")
+    app.add_config_value("live_megabytes", 0, "html")
     app.connect("config-inited", time_cells, priority=900)  # after fresh.py has chosen the cache
     app.connect("config-inited", choose_runtime)
     app.connect("doctree-read", collect)

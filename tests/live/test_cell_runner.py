@@ -99,7 +99,9 @@ def test_a_traceback_begins_at_the_cell_and_quotes_its_lines(page):
 
 
 def test_the_traceback_of_an_error_from_another_has_no_frames_of_the_runner(page):
-    _, sent = run(page, "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError() from e")
+    _, sent = run(
+        page, "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError() from e"
+    )
     assert "cell_runner" not in sent[0]["text"]
     assert "direct cause" in sent[0]["text"]
 
@@ -160,6 +162,14 @@ def test_magic_is_left_out_and_lines_keep_their_numbers(page):
     assert "line 3" in sent[0]["text"]
 
 
+def test_a_smaller_run_leaves_out_the_assertions_of_the_long_one(page):
+    source = "steps = 3\nif steps:\n    assert steps > 100\nprint(steps)\nassert steps > 100"
+    assert not page.run(source)
+    page.sent.clear()
+    assert page.run(source, asserts=False)
+    assert texts(page.sent, "stream") == ["3\n"]
+
+
 def test_the_source_of_a_function_of_a_cell_can_be_read(page):
     _, sent = run(page, "import inspect\ndef f():\n    return 7\nprint(inspect.getsource(f))")
     assert "return 7" in sent[0]["text"]
@@ -207,7 +217,9 @@ def test_installed_it_is_main_and_draws_figures(runner_module, monkeypatch):
         runner.install()
         plt.switch_backend("module://page_backend")
         source = "from tinytorch import plots\nimport matplotlib.pyplot as plt\n"
-        source += "ax = plots.bars(['a'], [1])\nplt.show()\nprint('after')\nax = plots.bars(['b'], [2])"
+        source += (
+            "ax = plots.bars(['a'], [1])\nplt.show()\nprint('after')\nax = plots.bars(['b'], [2])"
+        )
         assert runner.run(source, "Cell 2", "One bar.", "tt-live-2")
     finally:
         plt.switch_backend(backend)

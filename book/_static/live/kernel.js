@@ -68,8 +68,8 @@ export class Kernel {
     this.current = this.waiting.shift();
     if (this.interrupt) this.interrupt[0] = 0;
     this.#set("busy");
-    const { id, source, title, alt, prefix, force } = this.current;
-    this.worker.postMessage({ type: "run", id, source, title, alt, prefix, force });
+    const { id, source, title, alt, prefix, force, asserts } = this.current;
+    this.worker.postMessage({ type: "run", id, source, title, alt, prefix, force, asserts });
   }
 
   // Runs a cell after those before it. Resolves to {type: "done", ok, seconds}, {type: "missing",

@@ -3,16 +3,11 @@
 const LIMIT = 200_000; // characters of a cell's text: a page that holds more becomes slow
 
 export class Output {
-  // cell: the div.cell; where: the div.cell_output, made if there is none
   constructor(cell) {
     this.cell = cell;
-    this.stored = cell.querySelector(".cell_output");
+    this.box = cell.querySelector(".cell_output"); // where what comes is shown
+    this.stored = this.box;
     this.original = this.stored && [...this.stored.childNodes];
-    this.caption = null;
-  }
-
-  get box() {
-    return this.cell.querySelector(".cell_output");
   }
 
   // The text that was printed when the book was built, or by the last run.
@@ -20,18 +15,24 @@ export class Output {
     return this.box ? textOf(this.box) : "";
   }
 
-  clear() {
-    if (!this.box) {
-      const box = document.createElement("div");
-      box.className = "cell_output docutils container";
+  // Makes room: in the place of the stored output, or beside it for a smaller run.
+  clear(beside = false) {
+    if (beside || !this.stored) {
+      this.restore();
+      this.box = document.createElement("div");
+      this.box.className = "cell_output docutils container tt-live__own";
       const fold = this.cell.matches(".tag_hide-cell") && this.cell.querySelector("details.hide");
-      (fold || this.cell).append(box);
+      if (this.stored) this.stored.after(this.box);
+      else (fold || this.cell).append(this.box);
+    } else {
+      if (this.box !== this.stored) this.restore();
+      this.box.classList.add("tt-live__own");
+      this.box.replaceChildren();
     }
-    this.box.replaceChildren();
+    if (beside) this.note("Your smaller run");
     this.last = null;
     this.bySlot = new Map();
     this.count = 0;
-    this.failed = false;
   }
 
   add(message) {
@@ -71,7 +72,8 @@ export class Output {
   #figure(svg) {
     // the caption of the stored figure stays: it belongs to the cell, not to this drawing
     const stored = this.original?.find((node) => node.nodeName === "FIGURE");
-    const figure = stored && !this.box.querySelector("figure")
+    const first = this.box === this.stored && !this.box.querySelector("figure");
+    const figure = stored && first
       ? stored.cloneNode(true) : document.createElement("figure");
     const drawing = figure.querySelector("svg, img");
     const made = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
@@ -84,7 +86,6 @@ export class Output {
   #error({ text }) {
     const pre = this.#block("traceback", "error");
     pre.textContent = text + "\n";
-    this.failed = true;
   }
 
   note(text) {
@@ -96,9 +97,10 @@ export class Output {
   }
 
   restore() {
-    if (this.original) this.box.replaceChildren(...this.original);
-    else this.box?.remove();
-    this.failed = false;
+    if (this.box !== this.stored) this.box.remove();
+    this.box = this.stored;
+    this.stored?.classList.remove("tt-live__own");
+    this.stored?.replaceChildren(...this.original);
   }
 }
 

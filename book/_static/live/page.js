@@ -183,13 +183,14 @@ class Cell {
     const begin = () => {
       if (begun) return;
       begun = true;
-      this.output.clear();
+      this.output.clear(small);
     };
     const focused = document.activeElement === this.runButton;
     if (focused) this.stopButton.focus();
     running.add(this);
     const result = await kernel.run({
       source, force,
+      asserts: !small, // they speak of the long run
       title: this.name[0].toUpperCase() + this.name.slice(1),
       alt: this.info.alt ?? "",
       prefix: `tt-live-${this.number}`,
@@ -305,6 +306,13 @@ for (const cell of cells) {
   cell.bar.replaceChildren(make("span", "tt-live__status", "not run in the browser"));
 }
 document.body.append(voice);
+const intro = document.querySelector(".tt-live-intro");
+if (intro) {
+  intro.textContent = "Every cell of this page runs here, in your browser: press Run or change the code. "
+    + `The first press loads Python, about ${data.megabytes} MB, which the browser then keeps. `
+    + "What you write stays on this page.";
+  intro.hidden = false;
+}
 exercises(data, cells, { make, button, announce });
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };

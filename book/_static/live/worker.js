@@ -1,7 +1,7 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
 // The page sends {type: "start", runtime, files, wheel, packages, interrupt} once and then
-// {type: "run", id, source, title, alt, prefix} for each cell, one at a time. It receives
+// {type: "run", id, source, title, alt, prefix, force, asserts} for each cell, one at a time. It receives
 // {type: "progress", text}, {type: "ready"}, {type: "message", id, ...} as cell_runner.py
 // describes them, and {type: "done", id, ok} or {type: "missing", id, names}.
 
@@ -46,7 +46,7 @@ async function start({ runtime, files, wheel, draws, interrupt }) {
   runner = module.start(post, svg.inline_svg);
 }
 
-async function run({ id, source, title, alt, prefix, force }) {
+async function run({ id, source, title, alt, prefix, force, asserts }) {
   current = id;
   if (!force) {
     const found = runner.missing_names(source);
@@ -60,7 +60,7 @@ async function run({ id, source, title, alt, prefix, force }) {
     loaded = true;
   }
   say({ type: "running", id });
-  say({ type: "done", id, ok: runner.run(source, title, alt, prefix) });
+  say({ type: "done", id, ok: runner.run(source, title, alt, prefix, asserts ?? true) });
 }
 
 let turn = Promise.resolve();
