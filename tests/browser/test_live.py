@@ -31,12 +31,12 @@ RUN_ALL = """async (slow) => {
         if (!cell.runnable || tooSlow) { results.push(left); continue; }
         const small = Boolean(cell.info.smaller);
         const stored = cell.output.text;
-        const figures = cell.element.querySelectorAll('.cell_output svg').length;
+        const figures = cell.element.querySelectorAll('svg.tt-figure').length;
         const {type, ok, text} = await cell.run({small});
         if (type === 'missing') { results.push(left); continue; }
         results.push({number: cell.number, tags: cell.info.tags, small, stored, type, ok, text,
             came: cell.output.text, figures,
-            drawn: cell.element.querySelectorAll('.cell_output svg').length});
+            drawn: cell.element.querySelectorAll('svg.tt-figure').length});
     }
     return results;
 }"""
