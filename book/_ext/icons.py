@@ -23,28 +23,36 @@ LOADS_SCRIPT = re.compile(r"\s*<script[^>]*scripts/fontawesome\.js[^>]*></script
 ICON = re.compile(r'<i\s([^>]*\bclass="(?:[^"]*\s)?fa[bsr]?[\s-][^"]*"[^>]*)>\s*</i>')
 CLASSES = re.compile(r'class="([^"]*)"')
 # name:[width,height,[other names],"character","path"]
-ENTRY = r'[{{,]"?{name}"?:\[(\d+),(\d+),\[[^\]]*\],"[0-9a-f]+","([^"]+)"\]'
-OTHER_NAME = r'[{{,]"?([a-z0-9-]+)"?:\[\d+,\d+,\[[^\]]*"{name}"[^\]]*\],"'
+ENTRY = re.compile(
+    r'[{,]"?(?P<name>[a-z0-9-]+)"?:\[(?P<width>\d+),(?P<height>\d+),\[(?P<others>[^\]]*)\],'
+    r'"[0-9a-f]+","(?P<path>[^"]+)"\]'
+)
 SIZES = {"lg", "xs", "sm", "xl", "fw", "solid", "regular", "brands"}
 
 
 @cache
+def drawings() -> dict[str, list[tuple[str, str, str]]]:
+    """Read the theme's script: for every name of an icon its drawings, the solid one last."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for entry in ENTRY.finditer(SCRIPT.read_text(encoding="utf-8")):
+        names = [entry["name"], *re.findall(r'"([^"]+)"', entry["others"])]
+        for name in names:
+            found.setdefault(name, []).append((entry["width"], entry["height"], entry["path"]))
+    return found
+
+
 def drawing(name: str, brand: bool) -> tuple[str, str, str] | None:
-    """Find an icon in the theme's script.
+    """Find an icon.
 
     Args:
         name: such as `magnifying-glass`; an icon's other names count.
-        brand: whether it is a company's sign; the solid icons come last in the script.
+        brand: whether it is a company's sign.
 
     Returns:
         Width, height and path, or None if there is no such icon.
     """
-    script = SCRIPT.read_text(encoding="utf-8")
-    found = re.findall(ENTRY.format(name=re.escape(name)), script)
-    if not found:
-        first = re.findall(OTHER_NAME.format(name=re.escape(name)), script)
-        return drawing(first[-1], brand) if first and first[-1] != name else None
-    return found[0 if brand else -1]
+    found = drawings().get(name)
+    return found[0 if brand else -1] if found else None
 
 
 def as_svg(match: re.Match[str]) -> str:

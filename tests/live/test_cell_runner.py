@@ -157,6 +157,14 @@ def test_names_of_earlier_cells_are_not_missing(page):
     assert page.missing_names("math.sin(a)") == []
 
 
+def test_of_the_cells_above_those_are_chosen_that_define_what_is_missing(runner_module):
+    above = ["import numpy as np", "a = np.ones(3)", "print(np.pi)", "b = a + 1", "c = 5", "a = 7"]
+    assert runner_module.needed_cells(above, ["b"]) == [0, 1, 3]
+    assert runner_module.needed_cells(above, ["a"]) == [5]
+    assert runner_module.needed_cells(above, ["b", "c"]) == [0, 1, 3, 4]
+    assert runner_module.needed_cells(above, ["d"]) == []
+
+
 def test_magic_is_left_out_and_lines_keep_their_numbers(page):
     _, sent = run(page, "%matplotlib inline\n!ls\n1 / 0")
     assert "line 3" in sent[0]["text"]

@@ -54,7 +54,7 @@ export function openEditor(place, { text, label, onchange, onrun, onleave }) {
         ]),
         lineNumbers(), highlightSpecialChars(), history(), drawSelection(), indentOnInput(),
         indentUnit.of("    "), bracketMatching(), closeBrackets(), autocompletion({ activateOnTyping: false }),
-        python(), syntaxHighlighting(colours), theme,
+        EditorView.lineWrapping, python(), syntaxHighlighting(colours), theme,
         keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, indentWithTab]),
         // last, so that Escape first closes what else is open
         keymap.of([{ key: "Escape", run: leave }]),

@@ -198,6 +198,25 @@ class Runner:
         return sorted(used_names(without_magic(source)) - set(self.names) - set(dir(builtins)))
 
 
+def needed_cells(above: list[str], names: list[str]) -> list[int]:
+    """Choose among the cells above those that define what is missing, and what these need.
+
+    Args:
+        above: the code of the cells above, in order.
+        names: what the cell needs.
+
+    Returns:
+        Indices into `above`, in order. A cell that only changes a value is not among them.
+    """
+    wanted, chosen = set(names), []
+    for i in reversed(range(len(above))):
+        source = without_magic(above[i])
+        if wanted & bound_names(source):
+            chosen.append(i)
+            wanted = wanted - bound_names(source) | used_names(source)
+    return chosen[::-1]
+
+
 class WithoutAsserts(ast.NodeTransformer):
     """Replaces assertions by nothing."""
 
@@ -249,13 +268,21 @@ def without_magic(source: str) -> str:
     return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
 
 
+def bound_names(source: str) -> set[str]:
+    """Names that a cell defines; none if it cannot be read."""
+    try:
+        top = symtable.symtable(source, "cell", "exec")
+    except SyntaxError:
+        return set()
+    return {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+
+
 def used_names(source: str) -> set[str]:
     """Names that a cell takes from outside itself; none if it cannot be read."""
     try:
         top = symtable.symtable(source, "cell", "exec")
     except SyntaxError:
         return set()
-    own = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
     found: set[str] = set()
     waiting = [top]
     while waiting:
@@ -265,7 +292,7 @@ def used_names(source: str) -> set[str]:
             outside = symbol.is_global() or table is top
             if symbol.is_referenced() and outside:
                 found.add(symbol.get_name())
-    return found - own
+    return found - bound_names(source)
 
 
 def described(error: BaseException, name: str) -> dict[str, Any]:

@@ -68,12 +68,12 @@ export class Kernel {
     this.current = this.waiting.shift();
     if (this.interrupt) this.interrupt[0] = 0;
     this.#set("busy");
-    const { id, source, title, alt, prefix, force, asserts } = this.current;
-    this.worker.postMessage({ type: "run", id, source, title, alt, prefix, force, asserts });
+    const { id, source, title, alt, prefix, force, asserts, above = [] } = this.current;
+    this.worker.postMessage({ type: "run", id, source, title, alt, prefix, force, asserts, above });
   }
 
   // Runs a cell after those before it. Resolves to {type: "done", ok, seconds}, {type: "missing",
-  // names}, {type: "stopped", lost} or {type: "broken", text}; lost: the names are gone.
+  // names, needed}, {type: "stopped", lost} or {type: "broken", text}; lost: the names are gone.
   run(job) {
     return new Promise((resolve) => {
       this.waiting.push({ ...job, id: (this.count = (this.count ?? 0) + 1), resolve });

@@ -12,6 +12,7 @@ export class Output {
 
   // The text that was printed when the book was built, or by the last run.
   get text() {
+    this.flush();
     return this.box ? textOf(this.box) : "";
   }
 
@@ -30,7 +31,7 @@ export class Output {
       this.box.replaceChildren();
     }
     if (beside) this.note("Your smaller run");
-    this.last = null;
+    this.last = this.shownLine = null;
     this.bySlot = new Map();
     this.count = 0;
   }
@@ -43,6 +44,7 @@ export class Output {
   }
 
   #block(classes, name) {
+    this.flush();
     const outer = document.createElement("div");
     outer.className = `output ${classes} notranslate`;
     outer.innerHTML = '<div class="highlight"><pre></pre></div>';
@@ -54,13 +56,31 @@ export class Output {
   #stream({ name, text }) {
     if (this.count > LIMIT) return;
     if (this.last !== name) {
-      this.pre = this.#block(name === "stderr" ? "stderr" : "stream highlight-myst-ansi", name);
-      this.lines = "";
+      this.flush();
+      const pre = this.#block(name === "stderr" ? "stderr" : "stream highlight-myst-ansi", name);
+      this.line = ""; // the unfinished one, which may still be overwritten
+      this.finished = ""; // lines that wait to be shown
+      this.shownLine = new Text("");
+      pre.append(this.shownLine);
     }
     this.count += text.length;
-    this.lines = overwritten(this.lines + text);
-    if (this.count > LIMIT) this.lines += "\n(the rest of what this cell prints is left out)\n";
-    this.pre.textContent = shown(this.lines);
+    const all = this.line + text;
+    const end = all.lastIndexOf("\n") + 1;
+    this.finished += overwritten(all.slice(0, end));
+    this.line = overwritten(all.slice(end));
+    if (this.count > LIMIT) this.line += "\n(the rest of what this cell prints is left out)\n";
+    // a loop may print faster than a page can be drawn
+    this.timer ??= setTimeout(() => this.flush(), 30);
+  }
+
+  // Shows what has been printed since the last time.
+  flush() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    if (!this.shownLine) return;
+    if (this.finished) this.shownLine.before(shown(this.finished));
+    this.finished = "";
+    this.shownLine.data = shown(this.line);
   }
 
   #display({ slot, text }) {
@@ -94,6 +114,14 @@ export class Output {
     p.textContent = text;
     this.box.append(p);
     return p;
+  }
+
+  // What scrolls sideways must scroll by keyboard too.
+  reachable() {
+    this.flush();
+    for (const pre of this.box?.querySelectorAll("pre") ?? []) {
+      if (pre.scrollWidth > pre.clientWidth) pre.tabIndex = 0;
+    }
   }
 
   restore() {

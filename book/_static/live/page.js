@@ -165,7 +165,7 @@ class Cell {
   async press(small = false) {
     isolate(root);
     const result = await this.run({ small });
-    if (result.type === "missing") this.#offerAbove(result.names, small);
+    if (result.type === "missing") this.#offerAbove(result, small);
     else if (result.type === "done" && this.isStub) this.onchecked?.(this.report);
     return result;
   }
@@ -188,11 +188,13 @@ class Cell {
     const focused = document.activeElement === this.runButton;
     if (focused) this.stopButton.focus();
     running.add(this);
+    const before = this.notRun;
     const result = await kernel.run({
       source, force,
       asserts: !small, // they speak of the long run
+      above: before.map((cell) => cell.source),
       title: this.name[0].toUpperCase() + this.name.slice(1),
-      alt: this.info.alt ?? "",
+      alt: this.info.alt ?? `Figure of ${this.name}`,
       prefix: `tt-live-${this.number}`,
       onrunning: () => {
         begin();
@@ -212,7 +214,9 @@ class Cell {
     this.stopButton.hidden = true;
     this.runButton.hidden = false;
     if (leave) this.runButton.focus();
+    if (result.needed) result.needed = result.needed.map((i) => before[i]);
     this.#ended(result, source, small);
+    this.output.reachable();
     return result;
   }
 
@@ -239,26 +243,38 @@ class Cell {
     this.resetButton.hidden = false;
   }
 
-  // The cells above that have not run, if one of them may define what is missing.
-  #offerAbove(names, small) {
-    const before = cells.filter((c) => c.number < this.number && c.runnable && c.ran === null);
-    const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
+  get notRun() {
+    return cells.filter((c) => c.number < this.number && c.runnable && c.ran === null);
+  }
+
+  // Offers to run what is above: all of it, so that every number comes out as in the book, or
+  // only the cells that define what is missing, which is enough for an exercise.
+  #offerAbove({ names, needed }, small) {
     this.say("");
-    if (!before.length) return this.run({ small, force: true });
-    const slow = before.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
-    const time = slow > 5 ? ` (about ${duration(slow)})` : "";
+    if (!needed.length) return this.run({ small, force: true }); // Python will say what is missing
+    const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
+    const all = this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
     this.above = make("div", "tt-live__above");
-    const text = `Needs ${list} from the cells above.`;
-    this.above.append(
-      make("span", "", text),
-      button(`Run all above${time}`, `Run all above ${this.name}, then ${this.name}`, async () => {
+    const offer = (text, list) => {
+      const slow = list.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
+      const time = slow > 5 ? `, about ${duration(slow)}` : "";
+      const count = list.length === 1 ? "1 cell" : `${list.length} cells`;
+      this.above.append(button(`${text} (${count}${time})`, "", async () => {
         this.above.remove();
-        if (await runAll(before)) await this.press(small);
-      }),
-    );
+        if (await runAll(list)) await this.press(small);
+      }));
+    };
+    const text = `Needs ${list} from above.`;
+    this.above.append(make("span", "", text));
+    if (!this.isStub) offer("Run all above", all);
+    if (this.isStub || needed.length < all.length) offer("Run what it needs", needed);
     this.bar.after(this.above);
     announce(text);
     this.above.querySelector("button").focus();
+  }
+
+  get isSolution() {
+    return this.info.tags.includes("exercise-solution");
   }
 
   get runnable() {

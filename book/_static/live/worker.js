@@ -1,14 +1,15 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
 // The page sends {type: "start", runtime, files, wheel, packages, interrupt} once and then
-// {type: "run", id, source, title, alt, prefix, force, asserts} for each cell, one at a time. It receives
+// {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time. It receives
 // {type: "progress", text}, {type: "ready"}, {type: "message", id, ...} as cell_runner.py
-// describes them, and {type: "done", id, ok} or {type: "missing", id, names}.
+// describes them, and {type: "done", id, ok} or {type: "missing", id, names,
+// needed}: what no cell has defined yet, and which of the cells above do.
 
 const DRAWS = /\b(plots|matplotlib|pyplot)\b/; // what makes a cell need matplotlib
 const OURS = ["cell_runner.py", "page_backend.py", "inline_svg.py"];
 const quiet = { messageCallback: () => {}, errorCallback: () => {} };
-let python, runner, loaded = false, current = 0;
+let python, cells, runner, loaded = false, current = 0;
 
 const say = (message) => postMessage(message);
 const progress = (text) => say({ type: "progress", text });
@@ -40,19 +41,24 @@ async function start({ runtime, files, wheel, draws, interrupt }) {
   OURS.forEach((name, i) => python.FS.writeFile(`${extractDir}/${name}`, sources[i]));
   python.runPython("import importlib; importlib.invalidate_caches()");
   if (interrupt) python.setInterruptBuffer(interrupt);
-  const module = python.pyimport("cell_runner");
+  cells = python.pyimport("cell_runner");
   const svg = python.pyimport("inline_svg");
   const post = (json) => say({ type: "message", id: current, ...JSON.parse(json) });
-  runner = module.start(post, svg.inline_svg);
+  runner = cells.start(post, svg.inline_svg);
 }
 
-async function run({ id, source, title, alt, prefix, force, asserts }) {
+function plain(list) {
+  const values = list.toJs();
+  list.destroy();
+  return values;
+}
+
+async function run({ id, source, title, alt, prefix, force, asserts, above }) {
   current = id;
   if (!force) {
-    const found = runner.missing_names(source);
-    const names = found.toJs();
-    found.destroy();
-    if (names.length) return say({ type: "missing", id, names });
+    const names = plain(runner.missing_names(source));
+    const needed = names.length ? plain(cells.needed_cells(python.toPy(above), python.toPy(names))) : [];
+    if (names.length) return say({ type: "missing", id, names, needed });
   }
   if (!loaded && DRAWS.test(source)) {
     progress("Loading matplotlib");
