@@ -170,7 +170,7 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         for name in ("Colab", "Binder")
         if name in links
     )
-    text = f"The cells of this page cannot run in this browser; they run in {places}."
+    text = f"The cells of this page do not run here; they run in {places}."
     note = f'<p class="tt-live-plain"{{}}>{text}</p>'
     both = f"<noscript>{note.format('')}</noscript>{note.format(' hidden')}"
     both += '<p class="tt-live-intro" hidden></p>'

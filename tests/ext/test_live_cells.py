@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import live
 import nbformat
@@ -72,3 +73,17 @@ def test_the_wheel_has_the_name_that_the_build_gives_it(request):
     assert re.fullmatch(
         r"tinytorch_book-[\d.]+-py3-none-any\.whl", live.wheel_name(request.config.rootpath)
     )
+
+
+def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(request, tmp_path):
+    root = request.config.rootpath
+    for name in ("pyproject.toml", live.RECIPE):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((root / name).read_bytes())
+    config = SimpleNamespace()
+    live.choose_runtime(SimpleNamespace(srcdir=tmp_path), config)
+    assert re.fullmatch(r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/", config.live_runtime)
+    (tmp_path / live.RUNTIME).mkdir(parents=True)
+    (tmp_path / live.RUNTIME / "pyodide-lock.json").write_text("{}")
+    live.choose_runtime(SimpleNamespace(srcdir=tmp_path), config)
+    assert config.live_runtime == "_static/live/pyodide/"

@@ -163,6 +163,7 @@ class Cell {
   }
 
   async press(small = false) {
+    if (running.has(this)) return undefined;
     isolate(root);
     const result = await this.run({ small });
     if (result.type === "missing") this.#offerAbove(result, small);
@@ -227,7 +228,8 @@ class Cell {
       this.ran = source;
       const took = `${result.seconds < 0.05 ? "0.0" : result.seconds.toFixed(1)} s`;
       const size = small ? `${this.info.smaller.name} = ${this.size.value}, ` : "";
-      this.say(result.ok ? `${size}ran in ${took}` : "ended with an error", result.ok ? "" : "error");
+      const said = this.report ? (this.report.passed ? "Solved" : "Not yet") : `${size}ran in ${took}`;
+      this.say(result.ok ? said : "ended with an error", result.ok ? "" : "error");
       const what = this.report ? (this.report.passed ? "solved" : "not yet")
         : result.ok ? "finished" : this.error?.text.split("\n").at(-1);
       announce(`${this.name}: ${what}`);
