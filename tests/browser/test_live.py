@@ -18,7 +18,7 @@ from test_in_chromium import LAPTOP, OVERFLOW, PHONE, Visit
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
 FIRST_OUTPUT = 10  # seconds after the first press
 SLOW = 30  # seconds in a browser
-NOT_RUN = 12  # cells of the whole book that are too slow, or need one that is
+NOT_RUN = 15  # cells of the whole book that are too slow, or need one that is
 SHORT = "book/foundations/tensors"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 IGNORED = {"nbval-ignore-output"}
@@ -31,12 +31,11 @@ RUN_ALL = """async (slow) => {
         const tooSlow = (cell.info.expected ?? 0) > slow && !cell.info.smaller;
         const left = {number: cell.number, left: true};
         if (!cell.runnable || tooSlow) { results.push(left); continue; }
-        const small = Boolean(cell.info.smaller);
         const stored = cell.output.text;
         const figures = cell.element.querySelectorAll('svg.tt-figure').length;
-        const {type, ok, text} = await cell.run({small});
+        const {type, ok, text} = await cell.run({small: Boolean(cell.info.smaller)});
         if (type === 'missing') { results.push(left); continue; }
-        results.push({number: cell.number, tags: cell.info.tags, small, stored, type, ok, text,
+        results.push({number: cell.number, tags: cell.info.tags, small: cell.small, stored, type, ok, text,
             came: cell.output.text, figures,
             drawn: cell.element.querySelectorAll('svg.tt-figure').length});
     }
@@ -102,7 +101,7 @@ def press(visit, number, name="Run"):
 
 def ended(visit, number, state="done"):
     cell(visit, number).and_(visit.page.locator(f'[data-live="{state}"]')).wait_for()
-    return cell(visit, number).locator(".cell_output").inner_text()
+    return cell(visit, number).locator(".cell_output").last.inner_text()
 
 
 def lines(text):
@@ -243,6 +242,13 @@ def test_a_smaller_run_stands_beside_the_stored_one(context, site):
     press(visit, 1, "Smaller run")
     assert "7 steps" in ended(visit, 1)
     assert "600" in visit.page.evaluate("tinytorchLive.cells[0].source")
+    stored = visit.page.locator(".cell_output:not(.tt-live__own)").first.inner_text()
+    rewrite(visit, 2, "assert steps > 100\nprint('still', steps)")
+    press(visit, 2)
+    ended(visit, 2)
+    own = cell(visit, 2).locator(".tt-live__own").inner_text()
+    assert "still 7" in own and "smaller" in own
+    assert cell(visit, 2).locator(".cell_output").first.inner_text() == stored, "beside it"
 
 
 def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(context, site):

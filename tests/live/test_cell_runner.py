@@ -178,6 +178,15 @@ def test_a_smaller_run_leaves_out_the_assertions_of_the_long_one(page):
     assert texts(page.sent, "stream") == ["3\n"]
 
 
+def test_what_follows_from_a_smaller_run_is_known_and_its_assertions_are_left_out(page):
+    page.run("import math\nsteps = 3", asserts=False)
+    assert page.follows_smaller("curve = [steps]") and not page.follows_smaller("math.pi")
+    assert page.run("curve = [steps]\nassert steps > 100")
+    assert page.follows_smaller("print(curve)")
+    page.run("steps = 600")
+    assert not page.follows_smaller("print(steps)") and page.follows_smaller("print(curve)")
+
+
 def test_the_source_of_a_function_of_a_cell_can_be_read(page):
     _, sent = run(page, "import inspect\ndef f():\n    return 7\nprint(inspect.getsource(f))")
     assert "return 7" in sent[0]["text"]

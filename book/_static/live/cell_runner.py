@@ -85,6 +85,7 @@ class Runner:
         self._alt = self._prefix = ""
         self._figures = itertools.count(1)
         self._streams: tuple[Stream, ...] = ()
+        self._small: set[str] = set()  # names that come from a smaller run
 
     def install(self) -> None:
         """Become the interpreter's `__main__`, its `display` and matplotlib's backend."""
@@ -110,8 +111,11 @@ class Runner:
             alt: alternative text for its figures.
             prefix: put before the ids of its figures.
             asserts: whether its assertions hold for this run; those of a long run need not for
-                a smaller one.
+                a smaller one, nor for what follows from it.
         """
+        small = not asserts or self.follows_smaller(source)
+        assigned = assigned_names(without_magic(source))
+        self._small = self._small | assigned if small else self._small - assigned
         self._alt, self._prefix, self._figures = alt, prefix, itertools.count(1)
         name = f"{title}, run {next(self._count)}"
         source = without_magic(source)
@@ -121,7 +125,7 @@ class Runner:
         self._streams = Stream("stdout", self.emit), Stream("stderr", self.emit)
         with redirect_stdout(self._streams[0]), redirect_stderr(self._streams[1]):
             try:
-                self._execute(source, name, asserts)
+                self._execute(source, name, asserts=not small)
                 self.show_figures()
                 return True
             except BaseException as error:  # a cell's SystemExit must not end the page's Python
@@ -192,6 +196,10 @@ class Runner:
     def _flush(self) -> None:
         for stream in self._streams:
             stream.flush()
+
+    def follows_smaller(self, source: str) -> bool:
+        """Say whether a cell uses what a smaller run has left: then it gives other numbers too."""
+        return bool(used_names(without_magic(source)) & self._small)
 
     def missing_names(self, source: str) -> list[str]:
         """Name what a cell uses and nothing has defined yet: it needs cells above it."""
@@ -275,6 +283,15 @@ def bound_names(source: str) -> set[str]:
     except SyntaxError:
         return set()
     return {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+
+
+def assigned_names(source: str) -> set[str]:
+    """Names that a cell defines, but for those it only imports."""
+    try:
+        top = symtable.symtable(source, "cell", "exec")
+    except SyntaxError:
+        return set()
+    return {s.get_name() for s in top.get_symbols() if s.is_assigned() and not s.is_imported()}
 
 
 def used_names(source: str) -> set[str]:

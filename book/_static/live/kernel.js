@@ -51,7 +51,7 @@ export class Kernel {
       // of a cell that was given up
     } else if (message.type === "running") {
       job.started = performance.now();
-      job.onrunning?.();
+      job.onrunning?.(message);
     } else if (message.type === "message") {
       job.onmessage(message);
     } else {

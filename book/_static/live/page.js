@@ -180,12 +180,6 @@ class Cell {
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
     this.report = null;
-    let begun = false;
-    const begin = () => {
-      if (begun) return;
-      begun = true;
-      this.output.clear(small);
-    };
     const focused = document.activeElement === this.runButton;
     if (focused) this.stopButton.focus();
     running.add(this);
@@ -197,14 +191,14 @@ class Cell {
       title: this.name[0].toUpperCase() + this.name.slice(1),
       alt: this.info.alt ?? `Figure of ${this.name}`,
       prefix: `tt-live-${this.number}`,
-      onrunning: () => {
-        begin();
+      onrunning: (begun) => {
+        this.small = begun.small; // also what follows from a smaller run stands beside the stored
+        this.output.clear(begun.small);
         this.element.dataset.live = "running";
         this.say("Running", "busy");
         announce(`${this.name} is running`);
       },
       onmessage: (message) => {
-        begin();
         if (message.kind === "report") this.report = message;
         if (message.kind === "error") this.error = message;
         this.output.add(message);
@@ -227,7 +221,8 @@ class Cell {
     if (result.type === "done") {
       this.ran = source;
       const took = `${result.seconds < 0.05 ? "0.0" : result.seconds.toFixed(1)} s`;
-      const size = small ? `${this.info.smaller.name} = ${this.size.value}, ` : "";
+      const size = small ? `${this.info.smaller.name} = ${this.size.value}, `
+        : this.small ? "from the smaller run, " : "";
       const said = this.report ? (this.report.passed ? "Solved" : "Not yet") : `${size}ran in ${took}`;
       this.say(result.ok ? said : "ended with an error", result.ok ? "" : "error");
       const what = this.report ? (this.report.passed ? "solved" : "not yet")

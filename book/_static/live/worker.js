@@ -65,7 +65,7 @@ async function run({ id, source, title, alt, prefix, force, asserts, above }) {
     await python.loadPackage("matplotlib", quiet);
     loaded = true;
   }
-  say({ type: "running", id });
+  say({ type: "running", id, small: asserts === false || runner.follows_smaller(source) });
   say({ type: "done", id, ok: runner.run(source, title, alt, prefix, asserts ?? true) });
 }
 
