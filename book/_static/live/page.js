@@ -166,9 +166,14 @@ class Cell {
     if (running.has(this)) return undefined;
     isolate(root);
     const result = await this.run({ small });
-    if (result.type === "missing") this.#offerAbove(result, small);
-    else if (result.type === "done" && this.isStub) this.onchecked?.(this.report);
-    return result;
+    if (result.type === "missing" && result.needed.length) {
+      this.#offerAbove(result, small);
+      return result;
+    }
+    // nothing above defines what is missing: then Python says so itself
+    const last = result.type === "missing" ? await this.run({ small, force: true }) : result;
+    if (last.type === "done" && this.isStub) this.onchecked?.(this.report);
+    return last;
   }
 
   // Runs the cell; resolves as Kernel.run does.
@@ -179,7 +184,7 @@ class Cell {
     this.stopButton.hidden = false;
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
-    this.report = null;
+    this.report = this.error = null;
     const focused = document.activeElement === this.runButton;
     if (focused) this.stopButton.focus();
     running.add(this);
@@ -224,7 +229,8 @@ class Cell {
       const size = small ? `${this.info.smaller.name} = ${this.size.value}, `
         : this.small ? "from the smaller run, " : "";
       const said = this.report ? (this.report.passed ? "Solved" : "Not yet") : `${size}ran in ${took}`;
-      this.say(result.ok ? said : "ended with an error", result.ok ? "" : "error");
+      const failed = this.error?.name === "KeyboardInterrupt" ? "Stopped" : "ended with an error";
+      this.say(result.ok ? said : failed, result.ok ? "" : "error");
       const what = this.report ? (this.report.passed ? "solved" : "not yet")
         : result.ok ? "finished" : this.error?.text.split("\n").at(-1);
       announce(`${this.name}: ${what}`);
@@ -248,7 +254,6 @@ class Cell {
   // only the cells that define what is missing, which is enough for an exercise.
   #offerAbove({ names, needed }, small) {
     this.say("");
-    if (!needed.length) return this.run({ small, force: true }); // Python will say what is missing
     const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
     const all = this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
     this.above = make("div", "tt-live__above");
@@ -311,8 +316,9 @@ const kernel = new Kernel(
   },
 );
 
-const elements = [...document.querySelectorAll("div.cell")].filter((e) => e.querySelector(".cell_input pre"));
-const cells = elements
+// In the order of the page, as book/_ext/live.py has counted them.
+const cells = [...document.querySelectorAll("div.cell")]
+  .filter((element) => element.querySelector(".cell_input pre"))
   .map((element, i) => new Cell(element, data.cells[i] ?? { tags: [] }, i + 1));
 for (const cell of cells) {
   if (cell.runnable) continue;
