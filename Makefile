@@ -28,7 +28,7 @@ export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book serve notebooks test test-unit test-notebooks parity bench story-gpt links check format pins clean
+.PHONY: help book live editor serve notebooks test test-unit test-notebooks parity bench story-gpt links check format pins clean
 .PHONY: check-python
 
 help: ## list what can be made
@@ -45,6 +45,13 @@ book: $(VENV)/.book ## install, run every chapter, build the site
 	@echo "The site is at $(CURDIR)/$(SITE)/index.html"
 	@echo "Open that file, or say 'make serve' and open http://localhost:$(PORT)"
 
+live: $(VENV)/.python ## fetch the Python that runs cells in the page (27 MB, once), for the next 'make book'
+	@echo "==> Fetching what runs in the reader's browser"
+	@$(BIN)/python book/_live/runtime.py
+
+editor: ## bundle the editor of the live cells anew (needs Node and npm; its result is committed)
+	@cd book/_live/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
+
 serve: ## build the site and serve it on localhost (PORT=8000)
 	@$(MAKE) --no-print-directory book
 	@echo "==> Serving http://localhost:$(PORT) (stop with Ctrl-C)"
@@ -54,7 +61,8 @@ notebooks: $(VENV)/.book ## write the notebooks of book/notebooks anew and run t
 	@echo "==> Writing and running book/notebooks"
 	@$(BIN)/python book/_ext/notebooks.py --execute
 
-test: ## build the book, then test the package, the notebooks and the pages
+test: ## fetch what runs in the page, build the book, then test the package, the notebooks and the pages
+	@$(MAKE) --no-print-directory live
 	@$(MAKE) --no-print-directory book
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory test-notebooks

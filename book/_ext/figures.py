@@ -1,111 +1,19 @@
 """Figures that follow the reader's light or dark scheme, scale, and say what they show.
 
-The chapters draw with matplotlib as SVG in a fixed palette on opaque paper, which any notebook
-shows as it is. On a page of the book the SVG is put inline: its palette becomes CSS variables that
-the style sheet redefines for the dark scheme, its ids are made unique, and it carries the cell's
-alternative text.
+The SVG outputs of cells are put inline (`inline_svg.py`), with the cell's alternative text.
 """
 
-import re
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 from docutils import nodes
+from inline_svg import inline_svg
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
-SVG = "http://www.w3.org/2000/svg"
-XLINK = "http://www.w3.org/1999/xlink"
-
-# The light colours of the palette, in which figures are drawn, and the variable each follows.
-PALETTE = {
-    "#1c2733": "--tt-ink",
-    "#fffdf9": "--tt-paper",
-    "#5b6672": "--tt-muted",
-    "#d9dee3": "--tt-grid",
-    "#0f6b6b": "--tt-accent-1",
-    "#a8480f": "--tt-accent-2",
-    "#6d4b8d": "--tt-accent-3",
-    "#4f6f1f": "--tt-accent-4",
-}
-COLOUR = re.compile("|".join(PALETTE), re.IGNORECASE)
-POINT = 4 / 3  # CSS pixels in a point
 CELL_IMAGES = "jupyter_execute"
-
-
-def inline_svg(source: str, alt: str, prefix: str) -> str:
-    """Turn an SVG file into an element for an HTML page.
-
-    Args:
-        source: the text of the file.
-        alt: what one would see, for a reader who does not.
-        prefix: put before every id, so that two figures on a page never share one.
-
-    Returns:
-        The `<svg>` element: role `img`, the palette as CSS variables, as wide as drawn but never
-        wider than the page.
-
-    Raises:
-        ValueError: if the file is not an SVG, or has neither a size nor a `viewBox`.
-    """
-    try:
-        root = ET.fromstring(source)
-    except ET.ParseError as error:
-        raise ValueError(f"not an SVG: {error}") from error
-    if root.tag != f"{{{SVG}}}svg":
-        raise ValueError(f"not an SVG: the root element is {root.tag}")
-    fit_to_page(root)
-    for metadata in root.findall(f"{{{SVG}}}metadata"):
-        root.remove(metadata)
-    for element in root.iter():
-        rename(element, prefix)
-    root.set("id", prefix)
-    root.set("role", "img")
-    root.set("aria-label", " ".join(alt.split()))
-    root.set("class", "tt-figure")
-    ET.register_namespace("", SVG)
-    ET.register_namespace("xlink", XLINK)  # embedded pictures: browsers know no other prefix
-    return follow_scheme(ET.tostring(root, encoding="unicode"))
-
-
-def fit_to_page(root: ET.Element) -> None:
-    """Keep the drawn width as a wish and the proportions as a rule."""
-    width, height = root.attrib.pop("width", ""), root.attrib.pop("height", "")
-    if "viewBox" not in root.attrib:
-        if not (width and height):
-            raise ValueError("the SVG has neither a viewBox nor a width and a height")
-        root.set("viewBox", f"0 0 {pixels(width):g} {pixels(height):g}")
-    wish = pixels(width) if width else float(root.attrib["viewBox"].split()[2])
-    root.set("style", f"width: {wish:.0f}px; max-width: 100%; height: auto")
-
-
-def pixels(length: str) -> float:
-    """Read a length in points or pixels."""
-    number = float(re.sub(r"[a-z]+$", "", length.strip()))
-    return number * POINT if length.strip().endswith("pt") else number
-
-
-def rename(element: ET.Element, prefix: str) -> None:
-    """Make an element's id, and its references to other elements, this figure's own."""
-    for name, value in list(element.attrib.items()):
-        if name == "id":
-            element.set(name, f"{prefix}-{value}")
-        elif name in ("href", f"{{{XLINK}}}href") and value.startswith("#"):
-            del element.attrib[name]
-            element.set("href", f"#{prefix}-{value[1:]}")
-        elif "url(#" in value:
-            element.set(name, value.replace("url(#", f"url(#{prefix}-"))
-    if element.tag == f"{{{SVG}}}style" and element.text:
-        # matplotlib writes one rule for every element; it must not reach the rest of the page
-        element.text = re.sub(r"(^|\})\s*\*\s*\{", rf"\1#{prefix} * {{", element.text)
-
-
-def follow_scheme(svg: str) -> str:
-    """Replace each palette colour by its variable; the colour drawn stays as the fallback."""
-    return COLOUR.sub(lambda m: f"var({PALETTE[m[0].lower()]}, {m[0].lower()})", svg)
 
 
 class InlineFigures(SphinxPostTransform):

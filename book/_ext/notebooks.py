@@ -39,6 +39,7 @@ TAGS = {
     "hide-cell",
     "hide-input",
     "hide-output",
+    "live-skip",
     "nbval-ignore-output",
     "raises-exception",
 }
@@ -275,9 +276,9 @@ def _cells(index: BookIndex, docname: str) -> list[NotebookNode]:
 def _cell_metadata(block: Fenced, docname: str) -> dict[str, Any]:
     """What a notebook keeps of a code cell's options."""
     where = f"{docname}.md:{block.line}"
-    unknown = sorted(set(block.options) - {"tags", "mystnb"})
+    unknown = sorted(set(block.options) - {"live", "mystnb", "tags"})
     if unknown:
-        raise MystError(f"{where}: unknown cell options {unknown}; allowed: mystnb, tags")
+        raise MystError(f"{where}: unknown cell options {unknown}; allowed: live, mystnb, tags")
     tags = list(block.options.get("tags") or [])
     if set(tags) - TAGS:
         wrong = sorted(set(tags) - TAGS)

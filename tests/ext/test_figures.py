@@ -2,9 +2,8 @@
 
 import re
 
-import figures
 import pytest
-from figures import inline_svg
+from inline_svg import PALETTE, inline_svg
 
 from tinytorch import plots
 
@@ -78,4 +77,4 @@ def test_what_is_no_figure_is_refused(source, message):
 
 def test_the_palette_is_the_one_that_plots_draws_in():
     drawn = {value for value in vars(plots).values() if re.fullmatch("#[0-9a-f]{6}", str(value))}
-    assert set(figures.PALETTE) <= drawn
+    assert set(PALETTE) <= drawn

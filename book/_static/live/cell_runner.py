@@ -1,0 +1,349 @@
+"""Runs the cells of a page in the reader's browser, in the manner of a notebook.
+
+The page's worker (`worker.js`) loads this file into Pyodide; it needs the standard library alone,
+so the tests run it in any Python. Everything a cell shows leaves through `emit`, one dictionary at
+a time, while the cell runs:
+
+    {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
+    {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it
+    {"kind": "figure", "svg": "..."}                        made for the page by inline_svg.py
+    {"kind": "report", "name": "...", "passed": true}       what an exercise's check said
+    {"kind": "error", "name": "NameError", "text": "...", "missing": "np"}
+
+A cell's names live in a module `__main__` of their own, shared by the cells of a page.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import itertools
+import json
+import linecache
+import os
+import pprint
+import symtable
+import sys
+import traceback
+import types
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from typing import Any
+
+WIDTH = 79  # of a container shown as the last value; IPython breaks its lines there too
+Emit = Callable[[dict[str, Any]], None]
+page: Runner | None = None  # whoever has been installed
+
+
+class Stream(io.TextIOBase):
+    """Standard output or error: a line leaves when it ends, or when it is flushed."""
+
+    encoding = "utf-8"
+
+    def __init__(self, name: str, emit: Emit):
+        self.name, self._emit, self._kept = name, emit, ""
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Keep an unfinished line; send finished ones."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        self._kept += text
+        end = max(self._kept.rfind("\n"), self._kept.rfind("\r")) + 1
+        if end:
+            self._send(end)
+        return len(text)
+
+    def flush(self) -> None:
+        """Send what is there."""
+        self._send(len(self._kept))
+
+    def _send(self, end: int) -> None:
+        text, self._kept = self._kept[:end], self._kept[end:]
+        if text:
+            self._emit({"kind": "stream", "name": self.name, "text": text})
+
+
+class Runner:
+    """The kernel of one page.
+
+    Args:
+        emit: called with each message.
+        draw: makes an SVG file part of a page: `(source, alt, prefix) -> str`.
+    """
+
+    def __init__(self, emit: Emit, draw: Callable[[str, str, str], str] | None = None):
+        self.emit, self._draw = emit, draw or (lambda source, alt, prefix: source)
+        self.module = types.ModuleType("__main__")
+        self.names = self.module.__dict__
+        self.names["display"] = self.display
+        self._count, self._ids = itertools.count(1), itertools.count(1)
+        self._alt = self._prefix = ""
+        self._figures = itertools.count(1)
+        self._streams: tuple[Stream, ...] = ()
+        self._small: set[str] = set()  # names that come from a smaller run
+
+    def install(self) -> None:
+        """Become the interpreter's `__main__`, its `display` and matplotlib's backend."""
+        global page
+        page = self
+        sys.modules["__main__"] = self.module
+        sys.modules.update(ipython_stand_in(self))
+        os.environ["MPLBACKEND"] = "module://page_backend"
+
+    def run(
+        self,
+        source: str,
+        title: str = "cell",
+        alt: str = "",
+        prefix: str = "live",
+        asserts: bool = True,
+    ) -> bool:
+        """Run one cell; says whether it ended well.
+
+        Args:
+            source: its code; lines of magic (`%`, `!`) are left out.
+            title: what a traceback calls it.
+            alt: alternative text for its figures.
+            prefix: put before the ids of its figures.
+            asserts: whether its assertions hold for this run; those of a long run need not for
+                a smaller one, nor for what follows from it.
+        """
+        small = not asserts or self.follows_smaller(source)
+        assigned = assigned_names(without_magic(source))
+        self._small = self._small | assigned if small else self._small - assigned
+        self._alt, self._prefix, self._figures = alt, prefix, itertools.count(1)
+        name = f"{title}, run {next(self._count)}"
+        source = without_magic(source)
+        # a traceback, and inspect.getsource, find the lines of a cell here
+        lines = source.splitlines(keepends=True)
+        linecache.cache[name] = (len(source), None, lines, name)
+        self._streams = Stream("stdout", self.emit), Stream("stderr", self.emit)
+        with redirect_stdout(self._streams[0]), redirect_stderr(self._streams[1]):
+            try:
+                self._execute(source, name, asserts=not small)
+                self.show_figures()
+                return True
+            except BaseException as error:  # a cell's SystemExit must not end the page's Python
+                self._flush()
+                self.emit(described(error, name))
+                self._close_figures()
+                return False
+            finally:
+                self._flush()
+
+    def _execute(self, source: str, name: str, asserts: bool) -> None:
+        tree = ast.parse(source, name)
+        if not asserts:
+            tree = ast.fix_missing_locations(WithoutAsserts().visit(tree))
+        last = None
+        if tree.body and isinstance(tree.body[-1], ast.Expr):
+            last = ast.Expression(tree.body.pop().value)
+        exec(compile(tree, name, "exec", dont_inherit=True), self.names)
+        if last is None:
+            return
+        value = eval(compile(last, name, "eval", dont_inherit=True), self.names)
+        quiet = source.rstrip().endswith(";")
+        if value is not None and not quiet:
+            self.names["_"] = value
+            self.display(value)
+
+    def display(self, *values: Any, raw: bool = False, display_id: Any = None) -> Any:
+        """Show values; with `display_id` the returned handle can show another in its place."""
+        shown = str(next(self._ids)) if display_id in (None, True) else str(display_id)
+        for value in values:
+            self._show(value, raw, shown)
+        return Handle(self, shown) if display_id is not None else None
+
+    def _show(self, value: Any, raw: bool, shown: str) -> None:
+        self._flush()
+        figure = sys.modules.get("matplotlib.figure")
+        if figure is not None and isinstance(value, figure.Figure):
+            self._show_figure(value)
+            return
+        text = value.get("text/plain", "") if raw and isinstance(value, dict) else plain(value)
+        self.emit({"kind": "display", "text": text, "slot": shown})
+        # a report knows its exercise; a reader's own class of that name does not count
+        if type(value).__module__ == "tinytorch.check.report" and hasattr(value, "points"):
+            passed = bool(value)
+            self.emit({"kind": "report", "name": value.name, "passed": passed})
+
+    def show_figures(self) -> None:
+        """Show every open figure, and close it."""
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is None:
+            return
+        self._flush()
+        for number in pyplot.get_fignums():
+            self._show_figure(pyplot.figure(number))
+        pyplot.close("all")
+
+    def _show_figure(self, figure: Any) -> None:
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+        svg = self._draw(file.getvalue(), self._alt, f"{self._prefix}-{next(self._figures)}")
+        self.emit({"kind": "figure", "svg": svg})
+
+    def _close_figures(self) -> None:
+        pyplot = sys.modules.get("matplotlib.pyplot")
+        if pyplot is not None:
+            pyplot.close("all")
+
+    def _flush(self) -> None:
+        for stream in self._streams:
+            stream.flush()
+
+    def follows_smaller(self, source: str) -> bool:
+        """Say whether a cell uses what a smaller run has left: then it gives other numbers too."""
+        return bool(used_names(without_magic(source)) & self._small)
+
+    def missing_names(self, source: str) -> list[str]:
+        """Name what a cell uses and nothing has defined yet: it needs cells above it."""
+        return sorted(used_names(without_magic(source)) - set(self.names) - set(dir(builtins)))
+
+
+def needed_cells(above: list[str], names: list[str]) -> list[int]:
+    """Choose among the cells above those that define what is missing, and what these need.
+
+    Args:
+        above: the code of the cells above, in order.
+        names: what the cell needs.
+
+    Returns:
+        Indices into `above`, in order. A cell that only changes a value is not among them.
+    """
+    wanted, chosen = set(names), []
+    for i in reversed(range(len(above))):
+        source = without_magic(above[i])
+        if wanted & bound_names(source):
+            chosen.append(i)
+            wanted = wanted - bound_names(source) | used_names(source)
+    return chosen[::-1]
+
+
+class WithoutAsserts(ast.NodeTransformer):
+    """Replaces assertions by nothing."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Pass:
+        """Whatever it says."""
+        return ast.copy_location(ast.Pass(), node)
+
+
+class Handle:
+    """What `display(..., display_id=True)` returns."""
+
+    def __init__(self, runner: Runner, shown: str):
+        self._runner, self.display_id = runner, shown
+
+    def display(self, value: Any, **options: Any) -> None:
+        """Show a value."""
+        self.update(value, **options)
+
+    def update(self, value: Any, raw: bool = False, **options: Any) -> None:
+        """Show another value in the place of the first."""
+        self._runner.display(value, raw=raw, display_id=self.display_id)
+
+
+def ipython_stand_in(runner: Runner) -> dict[str, types.ModuleType]:
+    """As much of IPython as a cell, or a progress line, asks for."""
+    ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    events = types.SimpleNamespace(register=lambda *args: None, unregister=lambda *args: None)
+    # a kernel is how tinytorch.models.progress tells a notebook from a terminal
+    shell = types.SimpleNamespace(events=events, user_ns=runner.names, kernel=runner)
+    ipython.get_ipython = lambda: shell
+    ipython.version_info = (9, 0, 0)
+    ipython.display = display
+    ipython.__path__ = []
+    display.display = runner.display
+    return {"IPython": ipython, "IPython.display": display}
+
+
+def plain(value: Any) -> str:
+    """A value as a notebook prints it: containers that are too long one item a line."""
+    text = repr(value)
+    if type(value) in (dict, list, set, tuple, frozenset) and len(text) > WIDTH:
+        return pprint.pformat(value, width=WIDTH + 1, sort_dicts=False)
+    return text
+
+
+def without_magic(source: str) -> str:
+    """Replace lines of magic by empty ones, so that the others keep their numbers."""
+    lines = source.splitlines()
+    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
+
+
+def bound_names(source: str) -> set[str]:
+    """Names that a cell defines; none if it cannot be read."""
+    try:
+        top = symtable.symtable(source, "cell", "exec")
+    except SyntaxError:
+        return set()
+    return {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+
+
+def assigned_names(source: str) -> set[str]:
+    """Names that a cell defines, but for those it only imports."""
+    try:
+        top = symtable.symtable(source, "cell", "exec")
+    except SyntaxError:
+        return set()
+    return {s.get_name() for s in top.get_symbols() if s.is_assigned() and not s.is_imported()}
+
+
+def used_names(source: str) -> set[str]:
+    """Names that a cell takes from outside itself; none if it cannot be read."""
+    try:
+        top = symtable.symtable(source, "cell", "exec")
+    except SyntaxError:
+        return set()
+    found: set[str] = set()
+    waiting = [top]
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        for symbol in table.get_symbols():
+            outside = symbol.is_global() or table is top
+            if symbol.is_referenced() and outside:
+                found.add(symbol.get_name())
+    return found - bound_names(source)
+
+
+def described(error: BaseException, name: str) -> dict[str, Any]:
+    """An error as a reader wants to see it: from the cell on, without the frames of this file."""
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename != name:
+        frames = frames.tb_next
+    kind = type(error).__name__
+    if isinstance(error, KeyboardInterrupt):
+        text = "Stopped."
+    elif isinstance(error, (SyntaxError, SystemExit)) and frames is None:
+        text = "".join(traceback.format_exception_only(type(error), error))
+    else:
+        hide_below(error, name)
+        text = "".join(traceback.format_exception(type(error), error, frames))
+    missing = getattr(error, "name", None) if isinstance(error, NameError) else None
+    return {"kind": "error", "name": kind, "text": text.rstrip("\n"), "missing": missing or ""}
+
+
+def hide_below(error: BaseException, name: str) -> None:
+    """Cut the frames of this file from the errors that led to this one."""
+    seen = {id(error)}
+    cause = error.__cause__ or error.__context__
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        frames = cause.__traceback__
+        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+            frames = frames.tb_next
+        cause.__traceback__ = frames
+        cause = cause.__cause__ or cause.__context__
+
+
+def start(post: Callable[[str], None], draw: Callable[[str, str, str], str]) -> Runner:
+    """Make the runner of a page whose messages leave as JSON."""
+    runner = Runner(lambda message: post(json.dumps(message)), draw)
+    runner.install()
+    return runner

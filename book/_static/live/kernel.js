@@ -1,0 +1,123 @@
+// One Python for one page: started at the first press, one cell at a time, stopped on request.
+
+const ISOLATED = () => globalThis.crossOriginIsolated === true && "SharedArrayBuffer" in globalThis;
+const INTERRUPT = 2; // SIGINT, as Pyodide's interrupt buffer wants it
+
+export class Kernel {
+  // settings: {runtime, files, wheel, draws}, the first three absolute addresses
+  constructor(settings, onstate = () => {}) {
+    this.settings = settings;
+    this.onstate = onstate;
+    this.state = "off"; // off, starting, ready, busy
+    this.worker = null;
+    this.waiting = [];
+    this.current = null;
+    this.seconds = 0; // what the start took
+  }
+
+  get canInterrupt() {
+    return Boolean(this.interrupt);
+  }
+
+  #set(state, text = "") {
+    this.state = state;
+    this.onstate(state, text);
+  }
+
+  #start() {
+    this.began = performance.now();
+    this.#set("starting", "Loading Python");
+    this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+    this.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    this.worker.onmessage = ({ data }) => this.#hear(data);
+    this.worker.onerror = (event) => {
+      event.preventDefault();
+      this.#broken(event.message || "the worker could not be started");
+    };
+    this.worker.postMessage({ type: "start", ...this.settings, interrupt: this.interrupt });
+  }
+
+  #hear(message) {
+    const job = this.current;
+    if (message.type === "progress") {
+      this.onstate(this.state, message.text);
+    } else if (message.type === "ready") {
+      this.seconds = (performance.now() - this.began) / 1000;
+      this.#set("ready");
+      this.#next();
+    } else if (message.type === "broken") {
+      this.#broken(message.text);
+    } else if (!job || message.id !== job.id) {
+      // of a cell that was given up
+    } else if (message.type === "running") {
+      job.started = performance.now();
+      job.onrunning?.(message);
+    } else if (message.type === "message") {
+      job.onmessage(message);
+    } else {
+      const seconds = (performance.now() - (job.started ?? performance.now())) / 1000;
+      this.current = null;
+      this.#set("ready");
+      job.resolve({ ...message, seconds });
+      this.#next();
+    }
+  }
+
+  #next() {
+    if (this.current || !this.waiting.length || this.state !== "ready") return;
+    this.current = this.waiting.shift();
+    if (this.interrupt) this.interrupt[0] = 0;
+    this.#set("busy");
+    const { id, source, title, alt, prefix, force, asserts, above = [] } = this.current;
+    this.worker.postMessage({ type: "run", id, source, title, alt, prefix, force, asserts, above });
+  }
+
+  // Runs a cell after those before it. Resolves to {type: "done", ok, seconds}, {type: "missing",
+  // names, needed}, {type: "stopped", lost} or {type: "broken", text}; lost: the names are gone.
+  run(job) {
+    return new Promise((resolve) => {
+      this.waiting.push({ ...job, id: (this.count = (this.count ?? 0) + 1), resolve });
+      if (this.state === "off") this.#start();
+      this.#next();
+    });
+  }
+
+  // Interrupts the running cell and forgets those that wait. Without shared memory Python cannot
+  // hear anything while it runs: then it is ended, and what the cells had defined with it.
+  stop() {
+    for (const job of this.waiting.splice(0)) job.resolve({ type: "stopped", lost: false });
+    if (!this.current) {
+      if (this.state === "starting") this.#end({ type: "stopped", lost: true });
+    } else if (this.interrupt && !this.asked) {
+      this.interrupt[0] = INTERRUPT;
+      const job = this.current;
+      this.asked = setTimeout(() => (this.asked = null), 5000);
+      job.resolve = ((resolve) => (result) => {
+        clearTimeout(this.asked);
+        this.asked = null;
+        resolve(result);
+      })(job.resolve);
+    } else {
+      this.#end({ type: "stopped", lost: true });
+    }
+  }
+
+  restart() {
+    if (this.state !== "off") this.#end({ type: "stopped", lost: true });
+  }
+
+  #broken(text) {
+    this.#end({ type: "broken", text, lost: true });
+  }
+
+  #end(result) {
+    this.worker?.terminate();
+    this.worker = null;
+    clearTimeout(this.asked);
+    this.asked = null;
+    const jobs = [this.current, ...this.waiting.splice(0)].filter(Boolean);
+    this.current = null;
+    this.#set("off", result.text ?? "");
+    for (const job of jobs) job.resolve(result);
+  }
+}

@@ -1,0 +1,153 @@
+// What a cell shows, in the markup of the stored outputs, so that both look alike.
+
+const LIMIT = 200_000; // characters of a cell's text: a page that holds more becomes slow
+
+export class Output {
+  constructor(cell) {
+    this.cell = cell;
+    this.box = cell.querySelector(".cell_output"); // where what comes is shown
+    this.stored = this.box;
+    this.original = this.stored && [...this.stored.childNodes];
+  }
+
+  // The text that was printed when the book was built, or by the last run.
+  get text() {
+    this.flush();
+    return this.box ? textOf(this.box) : "";
+  }
+
+  // Makes room: in the place of the stored output, or beside it for a smaller run.
+  clear(beside = false) {
+    if (beside || !this.stored) {
+      this.restore();
+      this.box = document.createElement("div");
+      this.box.className = "cell_output docutils container tt-live__own";
+      const fold = this.cell.matches(".tag_hide-cell") && this.cell.querySelector("details.hide");
+      if (this.stored) this.stored.after(this.box);
+      else (fold || this.cell).append(this.box);
+    } else {
+      if (this.box !== this.stored) this.restore();
+      this.box.classList.add("tt-live__own");
+      this.box.replaceChildren();
+    }
+    if (beside) this.note("Your smaller run");
+    this.last = this.shownLine = null;
+    this.bySlot = new Map();
+    this.count = 0;
+  }
+
+  add(message) {
+    if (message.kind === "stream") this.#stream(message);
+    else if (message.kind === "display") this.#display(message);
+    else if (message.kind === "figure") this.#figure(message.svg);
+    else if (message.kind === "error") this.#error(message);
+  }
+
+  #block(classes, name) {
+    this.flush();
+    const outer = document.createElement("div");
+    outer.className = `output ${classes} notranslate`;
+    outer.innerHTML = '<div class="highlight"><pre></pre></div>';
+    this.box.append(outer);
+    this.last = name;
+    return outer.querySelector("pre");
+  }
+
+  #stream({ name, text }) {
+    if (this.count > LIMIT) return;
+    if (this.last !== name) {
+      this.flush();
+      const pre = this.#block(name === "stderr" ? "stderr" : "stream highlight-myst-ansi", name);
+      this.line = ""; // the unfinished one, which may still be overwritten
+      this.finished = ""; // lines that wait to be shown
+      this.shownLine = new Text("");
+      pre.append(this.shownLine);
+    }
+    this.count += text.length;
+    const all = this.line + text;
+    const end = all.lastIndexOf("\n") + 1;
+    this.finished += overwritten(all.slice(0, end));
+    this.line = overwritten(all.slice(end));
+    if (this.count > LIMIT) this.line += "\n(the rest of what this cell prints is left out)\n";
+    // a loop may print faster than a page can be drawn
+    this.timer ??= setTimeout(() => this.flush(), 30);
+  }
+
+  // Shows what has been printed since the last time.
+  flush() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    if (!this.shownLine) return;
+    if (this.finished) this.shownLine.before(shown(this.finished));
+    this.finished = "";
+    this.shownLine.data = shown(this.line);
+  }
+
+  #display({ slot, text }) {
+    const pre = this.bySlot.get(slot) ?? this.#block("text_plain highlight-myst-ansi", "display");
+    this.bySlot.set(slot, pre);
+    pre.textContent = text + "\n";
+  }
+
+  #figure(svg) {
+    // the caption of the stored figure stays: it belongs to the cell, not to this drawing
+    const stored = this.original?.find((node) => node.nodeName === "FIGURE");
+    const first = this.box === this.stored && !this.box.querySelector("figure");
+    const figure = stored && first
+      ? stored.cloneNode(true) : document.createElement("figure");
+    const drawing = figure.querySelector("svg, img");
+    const made = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+    if (drawing) drawing.replaceWith(made);
+    else figure.prepend(made);
+    this.box.append(figure);
+    this.last = "figure";
+  }
+
+  #error({ text }) {
+    const pre = this.#block("traceback", "error");
+    pre.textContent = text + "\n";
+  }
+
+  note(text) {
+    const p = document.createElement("p");
+    p.className = "tt-live__note";
+    p.textContent = text;
+    this.box.append(p);
+    return p;
+  }
+
+  // What scrolls sideways must scroll by keyboard too.
+  reachable() {
+    this.flush();
+    for (const pre of this.box?.querySelectorAll("pre") ?? []) {
+      if (pre.scrollWidth > pre.clientWidth) pre.tabIndex = 0;
+    }
+  }
+
+  restore() {
+    if (this.box !== this.stored) this.box.remove();
+    this.box = this.stored;
+    this.stored?.classList.remove("tt-live__own");
+    this.stored?.replaceChildren(...this.original);
+  }
+}
+
+export function textOf(box) {
+  return [...box.querySelectorAll(".output pre")].map((pre) => pre.textContent).join("");
+}
+
+// A carriage return sends the writer back to the start of its line, as a terminal does.
+export function overwritten(text) {
+  return text.split("\n").map((line) => {
+    const parts = line.split("\r");
+    let last = parts.pop(); // empty after a final \r: the line stands until something comes
+    if (last === "" && parts.length) return parts.at(-1) + "\r";
+    while (parts.length) {
+      const under = parts.pop();
+      if (under.length > last.length) last += under.slice(last.length);
+    }
+    return last;
+  }).join("\n");
+}
+
+const shown = (text) => text.replaceAll("\r", "");

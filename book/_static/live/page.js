@@ -1,0 +1,338 @@
+// The cells of a page: buttons, editing, running, and what is kept between visits.
+
+import { Kernel } from "./kernel.js";
+import { Output } from "./outputs.js";
+import { memory } from "./memory.js";
+import { exercises } from "./exercises.js";
+import { isolate } from "./isolate.js";
+
+const data = JSON.parse(document.getElementById("tt-live").textContent);
+const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
+const kept = memory(`edits:${data.page}`);
+const SLOW = 2; // seconds; what takes longer in the browser says so before it starts
+
+const make = (tag, classes, text = "", attributes = {}) => {
+  const element = document.createElement(tag);
+  element.className = classes;
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
+const button = (text, label, act) => {
+  const made = make("button", "tt-live__button", text, { type: "button" });
+  if (label) made.setAttribute("aria-label", label);
+  made.addEventListener("click", act);
+  return made;
+};
+
+const duration = (seconds) => seconds < 1 ? `${seconds.toFixed(1)} s`
+  : seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+
+// Says to a screen reader what the eye sees happen.
+const voice = make("div", "visually-hidden", "", { "aria-live": "polite", role: "status" });
+const announce = (text) => { voice.textContent = text; };
+
+class Cell {
+  constructor(element, info, number) {
+    this.element = element;
+    this.info = info;
+    this.number = number;
+    this.name = `cell ${number}`;
+    this.pre = element.querySelector(".cell_input pre");
+    this.original = this.pre.textContent.replace(/\n$/, "");
+    this.output = new Output(element);
+    this.ran = null; // the code that the kernel has run last
+    this.isStub = info.tags.includes("exercise-stub");
+    this.#build();
+    const edit = kept.get(number);
+    if (edit && edit.of === this.original) this.#showCode(edit.text);
+  }
+
+  get source() {
+    return this.editor ? this.editor.text : this.edited ?? this.original;
+  }
+
+  get changed() {
+    return this.source !== this.original;
+  }
+
+  #build() {
+    const bar = make("div", "tt-live__bar", "", { role: "group", "aria-label": this.name });
+    const word = this.isStub ? "Check" : "Run";
+    this.runButton = button(word, `${word} ${this.name}`, () => this.press());
+    this.runButton.classList.add("tt-live__button--run");
+    this.stopButton = button("Stop", `Stop ${this.name}`, () => kernel.stop());
+    this.editButton = button("Edit", `Edit ${this.name}`, () => this.edit());
+    this.resetButton = button("Reset", `Reset ${this.name}`, () => this.reset());
+    this.status = make("span", "tt-live__status");
+    this.stopButton.hidden = this.resetButton.hidden = true;
+    bar.append(this.runButton, this.stopButton, this.editButton, this.resetButton, this.status);
+    this.bar = bar;
+    const input = this.element.querySelector(".cell_input");
+    const fold = this.element.querySelector(":scope > details.hide");
+    (fold && !fold.querySelector(".cell_output") && !this.element.matches(".tag_hide-cell")
+      ? fold : input).after(bar);
+    const expected = this.info.expected ?? 0;
+    if (expected > SLOW) this.say(`about ${duration(expected)} in the browser`);
+    if (this.info.smaller) this.#offerSmaller();
+  }
+
+  // The same code with one number changed; the stored long run stays where it is.
+  #offerSmaller() {
+    const { name, value } = this.info.smaller;
+    const label = make("label", "tt-live__smaller", `${name} = `);
+    this.size = make("input", "", "", { type: "number", min: "1", value: String(value) });
+    label.append(this.size);
+    this.smallButton = button("Smaller run", `Smaller run of ${this.name}`, () => this.press(true));
+    this.stopButton.after(this.smallButton, label);
+  }
+
+  get smallSource() {
+    const { name } = this.info.smaller;
+    const found = new RegExp(`(\\b${name}\\s*=\\s*)[\\d_]+`);
+    return this.source.replace(found, (_, start) => start + Number(this.size.value));
+  }
+
+  say(text, state = "") {
+    this.status.textContent = text;
+    this.status.dataset.state = state;
+  }
+
+  #showCode(text) {
+    this.edited = text;
+    if (this.editor) {
+      this.editor.text = text;
+    } else {
+      this.markup ??= this.pre.innerHTML;
+      this.pre.textContent = text + "\n";
+    }
+    this.#mark();
+  }
+
+  #mark() {
+    this.element.classList.toggle("tt-live--changed", this.changed);
+    this.resetButton.hidden = !this.changed && this.ran === null;
+    if (this.changed) kept.set(this.number, { of: this.original, text: this.source });
+    else kept.remove(this.number);
+  }
+
+  async edit() {
+    const fold = this.element.querySelector(":scope > details.hide");
+    if (fold) fold.open = true;
+    if (!this.editor) {
+      this.say("Loading the editor");
+      const { openEditor } = await import(new URL("editor.js", import.meta.url));
+      this.say("");
+      if (this.editor) return;
+      const stored = this.element.querySelector('.cell_input [class*="highlight-"]');
+      const place = make("div", "tt-live__editor");
+      stored.after(place);
+      stored.hidden = true;
+      this.editor = openEditor(place, {
+        text: this.source,
+        label: `Code of ${this.name}. Escape leaves the editor, Control and Enter runs it.`,
+        onchange: () => { this.edited = this.editor?.text; this.#mark(); },
+        onrun: () => this.press(),
+        onleave: () => this.runButton.focus(),
+      });
+      this.element.classList.add("tt-live--editing");
+      this.say("Esc leaves the editor, Ctrl+Enter runs");
+    }
+    this.editor.focus();
+  }
+
+  reset() {
+    if (this.editor) {
+      this.editor.destroy();
+      this.editor = null;
+      this.element.querySelector(".tt-live__editor").remove();
+      this.element.querySelector('.cell_input [class*="highlight-"]').hidden = false;
+    }
+    if (this.markup !== undefined) this.pre.innerHTML = this.markup;
+    this.edited = undefined;
+    this.ran = null;
+    this.output.restore();
+    this.element.classList.remove("tt-live--editing", "tt-live--changed");
+    this.element.removeAttribute("data-live");
+    this.resetButton.hidden = true;
+    kept.remove(this.number);
+    this.say("");
+    announce(`${this.name} is as the book has it`);
+    this.runButton.focus();
+  }
+
+  async press(small = false) {
+    if (running.has(this)) return undefined;
+    isolate(root);
+    const result = await this.run({ small });
+    if (result.type === "missing" && result.needed.length) {
+      this.#offerAbove(result, small);
+      return result;
+    }
+    // nothing above defines what is missing: then Python says so itself
+    const last = result.type === "missing" ? await this.run({ small, force: true }) : result;
+    if (last.type === "done" && this.isStub) this.onchecked?.(this.report);
+    return last;
+  }
+
+  // Runs the cell; resolves as Kernel.run does.
+  async run({ small = false, force = false } = {}) {
+    const source = small ? this.smallSource : this.source;
+    this.above?.remove();
+    this.runButton.hidden = true;
+    this.stopButton.hidden = false;
+    this.element.dataset.live = "waiting";
+    this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
+    this.report = this.error = null;
+    const focused = document.activeElement === this.runButton;
+    if (focused) this.stopButton.focus();
+    running.add(this);
+    const before = this.notRun;
+    const result = await kernel.run({
+      source, force,
+      asserts: !small, // they speak of the long run
+      above: before.map((cell) => cell.source),
+      title: this.name[0].toUpperCase() + this.name.slice(1),
+      alt: this.info.alt ?? `Figure of ${this.name}`,
+      prefix: `tt-live-${this.number}`,
+      onrunning: (begun) => {
+        this.small = begun.small; // also what follows from a smaller run stands beside the stored
+        this.output.clear(begun.small);
+        this.element.dataset.live = "running";
+        this.say("Running", "busy");
+        announce(`${this.name} is running`);
+      },
+      onmessage: (message) => {
+        if (message.kind === "report") this.report = message;
+        if (message.kind === "error") this.error = message;
+        this.output.add(message);
+      },
+    });
+    running.delete(this);
+    const leave = document.activeElement === this.stopButton;
+    this.stopButton.hidden = true;
+    this.runButton.hidden = false;
+    if (leave) this.runButton.focus();
+    if (result.needed) result.needed = result.needed.map((i) => before[i]);
+    this.#ended(result, source, small);
+    this.output.reachable();
+    return result;
+  }
+
+  #ended(result, source, small) {
+    const state = { missing: "missing", stopped: "stopped", broken: "error" }[result.type];
+    this.element.dataset.live = state ?? (result.ok ? "done" : "error");
+    if (result.type === "done") {
+      this.ran = source;
+      const took = `${result.seconds < 0.05 ? "0.0" : result.seconds.toFixed(1)} s`;
+      const size = small ? `${this.info.smaller.name} = ${this.size.value}, `
+        : this.small ? "from the smaller run, " : "";
+      const said = this.report ? (this.report.passed ? "Solved" : "Not yet") : `${size}ran in ${took}`;
+      const failed = this.error?.name === "KeyboardInterrupt" ? "Stopped" : "ended with an error";
+      this.say(result.ok ? said : failed, result.ok ? "" : "error");
+      const what = this.report ? (this.report.passed ? "solved" : "not yet")
+        : result.ok ? "finished" : this.error?.text.split("\n").at(-1);
+      announce(`${this.name}: ${what}`);
+    } else if (result.type === "stopped") {
+      const lost = result.lost ? ": Python was started anew, run the cells above again" : "";
+      this.say(`Stopped${lost}`, "error");
+      announce(`${this.name} was stopped${lost}`);
+    } else if (result.type === "broken") {
+      this.say(`Python could not run here: ${result.text}`, "error");
+      announce(this.status.textContent);
+    }
+    if (result.lost) for (const cell of cells) if (cell !== this) cell.ran = null;
+    this.resetButton.hidden = false;
+  }
+
+  get notRun() {
+    return cells.filter((c) => c.number < this.number && c.runnable && c.ran === null);
+  }
+
+  // Offers to run what is above: all of it, so that every number comes out as in the book, or
+  // only the cells that define what is missing, which is enough for an exercise.
+  #offerAbove({ names, needed }, small) {
+    this.say("");
+    const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
+    const all = this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
+    this.above = make("div", "tt-live__above");
+    const offer = (text, list) => {
+      const slow = list.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
+      const time = slow > 5 ? `, about ${duration(slow)}` : "";
+      const count = list.length === 1 ? "1 cell" : `${list.length} cells`;
+      this.above.append(button(`${text} (${count}${time})`, "", async () => {
+        this.above.remove();
+        if (await runAll(list)) await this.press(small);
+      }));
+    };
+    const text = `Needs ${list} from above.`;
+    this.above.append(make("span", "", text));
+    if (!this.isStub) offer("Run all above", all);
+    if (this.isStub || needed.length < all.length) offer("Run what it needs", needed);
+    this.bar.after(this.above);
+    announce(text);
+    this.above.querySelector("button").focus();
+  }
+
+  get isSolution() {
+    return this.info.tags.includes("exercise-solution");
+  }
+
+  get runnable() {
+    return !this.info.tags.includes("live-skip");
+  }
+}
+
+// Runs cells in turn, at their smaller size where they have one; stops at the first that fails.
+async function runAll(list) {
+  for (const cell of list) {
+    const result = await cell.run({ small: Boolean(cell.info.smaller), force: true });
+    const expected = cell.info.tags.includes("raises-exception") || cell.isStub;
+    if (result.type !== "done" || (!result.ok && !expected)) {
+      cell.status.scrollIntoView({ block: "nearest" });
+      return false;
+    }
+  }
+  return true;
+}
+
+const running = new Set();
+const kernel = new Kernel(
+  {
+    runtime: new URL(data.runtime, root).href,
+    files: new URL("./", import.meta.url).href,
+    wheel: new URL(data.wheel, import.meta.url).href,
+    draws: data.draws,
+  },
+  (state, text) => {
+    document.documentElement.dataset.liveKernel = state;
+    if (state === "starting" && text) {
+      for (const cell of running) cell.say(`${text} …`, "busy");
+      announce(text);
+    } else if (text && state !== "off") {
+      for (const cell of running) cell.say(`${text} …`, "busy");
+    }
+  },
+);
+
+// In the order of the page, as book/_ext/live.py has counted them.
+const cells = [...document.querySelectorAll("div.cell")]
+  .filter((element) => element.querySelector(".cell_input pre"))
+  .map((element, i) => new Cell(element, data.cells[i] ?? { tags: [] }, i + 1));
+for (const cell of cells) {
+  if (cell.runnable) continue;
+  cell.bar.replaceChildren(make("span", "tt-live__status", "not run in the browser"));
+}
+document.body.append(voice);
+const intro = document.querySelector(".tt-live-intro");
+if (intro) {
+  intro.textContent = "Every cell of this page runs here, in your browser: press Run or change the code. "
+    + `The first press loads Python, about ${data.megabytes} MB, which the browser then keeps. `
+    + "What you write stays on this page.";
+  intro.hidden = false;
+}
+exercises(data, cells, { make, button, announce });
+// For tests, and for the curious at the console.
+globalThis.tinytorchLive = { cells, kernel, runAll };
+document.documentElement.dataset.live = "ready";

@@ -1,0 +1,248 @@
+"""What runs a cell in the page, here in plain Python: it needs no browser."""
+
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+STATIC = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
+
+
+@pytest.fixture
+def runner_module(monkeypatch):
+    monkeypatch.syspath_prepend(str(STATIC))
+    import cell_runner
+
+    return cell_runner
+
+
+@pytest.fixture
+def page(runner_module):
+    """A runner and the messages it has sent."""
+    sent = []
+    runner = runner_module.Runner(sent.append)
+    runner.sent = sent
+    return runner
+
+
+def run(page, source):
+    page.sent.clear()
+    ok = page.run(textwrap.dedent(source).strip(), "Cell 1")
+    return ok, page.sent
+
+
+def texts(sent, kind):
+    return [message["text"] for message in sent if message["kind"] == kind]
+
+
+def test_lines_leave_as_they_are_printed_and_the_last_value_is_shown(page):
+    ok, sent = run(
+        page,
+        """
+        x = 3
+        print("one")
+        print("two", end="")
+        x + 1
+        """,
+    )
+    assert ok
+    assert [m["kind"] for m in sent] == ["stream", "stream", "display"]
+    assert "".join(texts(sent, "stream")) == "one\ntwo"
+    assert texts(sent, "display") == ["4"]
+
+
+def test_a_semicolon_and_none_show_nothing(page):
+    assert run(page, "3;") == (True, [])
+    assert run(page, "None") == (True, [])
+    assert run(page, "") == (True, [])
+
+
+def test_names_are_shared_by_the_cells_of_a_page(page):
+    run(page, "def f(x):\n    return x + offset")
+    assert run(page, "offset = 2\nf(1)")[1][0]["text"] == "3"
+
+
+def test_standard_error_is_told_apart(page):
+    _, sent = run(page, "import sys\nprint('careful', file=sys.stderr)")
+    assert [(m["name"], m["text"]) for m in sent] == [("stderr", "careful\n")]
+
+
+def test_a_progress_line_leaves_at_its_carriage_return(page):
+    _, sent = run(page, "print('10 %', end='\\r')\nprint('20 %', end='\\r', flush=True)")
+    assert texts(sent, "stream") == ["10 %\r", "20 %\r"]
+
+
+def test_long_containers_are_shown_one_item_a_line(page):
+    _, sent = run(page, "{f'name {i}': 'x' * 30 for i in range(3)}")
+    assert sent[0]["text"].count("\n") == 2
+    _, sent = run(page, "['a' * 10] * 3")
+    assert "\n" not in sent[0]["text"]
+
+
+def test_a_traceback_begins_at_the_cell_and_quotes_its_lines(page):
+    ok, sent = run(
+        page,
+        """
+        def half(x):
+            return x / 0
+
+        half(1)
+        """,
+    )
+    assert not ok
+    (error,) = sent
+    assert error["name"] == "ZeroDivisionError"
+    assert "cell_runner" not in error["text"]
+    assert "return x / 0" in error["text"] and "Cell 1" in error["text"]
+    assert error["text"].splitlines()[-1] == "ZeroDivisionError: division by zero"
+
+
+def test_the_traceback_of_an_error_from_another_has_no_frames_of_the_runner(page):
+    _, sent = run(
+        page, "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError() from e"
+    )
+    assert "cell_runner" not in sent[0]["text"]
+    assert "direct cause" in sent[0]["text"]
+
+
+def test_a_syntax_error_points_at_its_place(page):
+    ok, sent = run(page, "x = (1,\ny = 2")
+    assert not ok
+    assert sent[0]["name"] == "SyntaxError"
+    assert "Traceback" not in sent[0]["text"] and "line " in sent[0]["text"]
+
+
+def test_a_missing_name_is_named(page):
+    _, sent = run(page, "print(vectors)")
+    assert (sent[0]["name"], sent[0]["missing"]) == ("NameError", "vectors")
+
+
+def test_leaving_python_is_an_error_of_the_cell_and_nothing_else(page):
+    ok, sent = run(page, "raise SystemExit(3)")
+    assert not ok and "SystemExit: 3" in sent[0]["text"]
+    assert run(page, "1 + 1")[0]
+
+
+def test_an_interrupt_says_stopped(page):
+    ok, sent = run(page, "raise KeyboardInterrupt")
+    assert not ok and sent[0]["text"] == "Stopped."
+
+
+def test_what_a_cell_printed_before_its_error_comes_first(page):
+    _, sent = run(page, "print('before', end='')\n1 / 0")
+    assert [m["kind"] for m in sent] == ["stream", "error"]
+
+
+@pytest.mark.parametrize(
+    ("source", "missing"),
+    [
+        ("print(a + b)", ["a", "b"]),
+        ("a = 1\nprint(a)", []),
+        ("import numpy as np\nnp.zeros(3)", []),
+        ("def f(x):\n    return x + a", ["a"]),
+        ("def f(x):\n    y = x\n    return y", []),
+        ("[i for i in range(3)]", []),
+        ("class A(Module):\n    def g(self):\n        return helper(self)", ["Module", "helper"]),
+        ("not python at (", []),
+        ("x += 1", []),  # bound in the cell: Python itself will say so
+    ],
+)
+def test_names_that_a_cell_takes_from_cells_above(page, source, missing):
+    assert page.missing_names(source) == missing
+
+
+def test_names_of_earlier_cells_are_not_missing(page):
+    run(page, "a = 1\nimport math")
+    assert page.missing_names("math.sin(a)") == []
+
+
+def test_of_the_cells_above_those_are_chosen_that_define_what_is_missing(runner_module):
+    above = ["import numpy as np", "a = np.ones(3)", "print(np.pi)", "b = a + 1", "c = 5", "a = 7"]
+    assert runner_module.needed_cells(above, ["b"]) == [0, 1, 3]
+    assert runner_module.needed_cells(above, ["a"]) == [5]
+    assert runner_module.needed_cells(above, ["b", "c"]) == [0, 1, 3, 4]
+    assert runner_module.needed_cells(above, ["d"]) == []
+
+
+def test_magic_is_left_out_and_lines_keep_their_numbers(page):
+    _, sent = run(page, "%matplotlib inline\n!ls\n1 / 0")
+    assert "line 3" in sent[0]["text"]
+
+
+def test_a_smaller_run_leaves_out_the_assertions_of_the_long_one(page):
+    source = "steps = 3\nif steps:\n    assert steps > 100\nprint(steps)\nassert steps > 100"
+    assert not page.run(source)
+    page.sent.clear()
+    assert page.run(source, asserts=False)
+    assert texts(page.sent, "stream") == ["3\n"]
+
+
+def test_what_follows_from_a_smaller_run_is_known_and_its_assertions_are_left_out(page):
+    page.run("import math\nsteps = 3", asserts=False)
+    assert page.follows_smaller("curve = [steps]") and not page.follows_smaller("math.pi")
+    assert page.run("curve = [steps]\nassert steps > 100")
+    assert page.follows_smaller("print(curve)")
+    page.run("steps = 600")
+    assert not page.follows_smaller("print(steps)") and page.follows_smaller("print(curve)")
+
+
+def test_the_source_of_a_function_of_a_cell_can_be_read(page):
+    _, sent = run(page, "import inspect\ndef f():\n    return 7\nprint(inspect.getsource(f))")
+    assert "return 7" in sent[0]["text"]
+
+
+def test_display_replaces_what_it_showed(page):
+    ok, sent = run(page, "h = display('a', display_id=True)\nh.update('b')\ndisplay('c')")
+    assert ok
+    slots = [m["slot"] for m in sent]
+    assert slots[0] == slots[1] != slots[2]
+    assert texts(sent, "display") == ["'a'", "'b'", "'c'"]
+
+
+def test_a_report_says_whether_the_exercise_is_solved(page):
+    source = "from tinytorch.check.report import exercise, case\n@exercise(points=2)\n"
+    source += "def double(answer):\n    yield case('doubles', answer, 3, expected=6)\n"
+    run(page, source)
+    _, sent = run(page, "double(lambda x: x * x)")
+    assert sent[1] == {"kind": "report", "name": "double", "passed": False}
+    _, sent = run(page, "double(lambda x: 2 * x)")
+    assert sent[1] == {"kind": "report", "name": "double", "passed": True}
+
+
+def test_an_object_that_calls_itself_a_report_solves_nothing(page):
+    _, sent = run(page, "class Report:\n    points = 1\n    name = 'double'\nReport()")
+    assert [m["kind"] for m in sent] == ["display"]
+
+
+def test_installed_it_is_main_and_draws_figures(runner_module, monkeypatch):
+    for name in ("__main__", "IPython", "IPython.display"):
+        if name in sys.modules:
+            monkeypatch.setitem(sys.modules, name, sys.modules[name])
+        else:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.setattr(runner_module, "page", None)
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+    from inline_svg import inline_svg
+
+    backend = mpl.get_backend()
+    sent = []
+    runner = runner_module.Runner(sent.append, inline_svg)
+    try:
+        runner.install()
+        plt.switch_backend("module://page_backend")
+        source = "from tinytorch import plots\nimport matplotlib.pyplot as plt\n"
+        source += (
+            "ax = plots.bars(['a'], [1])\nplt.show()\nprint('after')\nax = plots.bars(['b'], [2])"
+        )
+        assert runner.run(source, "Cell 2", "One bar.", "tt-live-2")
+    finally:
+        plt.switch_backend(backend)
+        for name in ("IPython", "IPython.display", "page_backend"):
+            sys.modules.pop(name, None)
+    assert [m["kind"] for m in sent] == ["figure", "stream", "figure"]
+    assert 'aria-label="One bar."' in sent[0]["svg"] and "var(--tt-ink" in sent[0]["svg"]
+    assert 'id="tt-live-2-1"' in sent[0]["svg"] and 'id="tt-live-2-2"' in sent[2]["svg"]
+    assert plt.get_fignums() == []
