@@ -155,7 +155,7 @@ class AdamW(Optimizer):
         >>> w = Tensor([1.0], requires_grad=True)
         >>> (w * w).backward()
         >>> AdamW([w], lr=0.1, weight_decay=0.0).step()
-        >>> w.data
+        >>> w.data.round(4)
         array([0.9], dtype=float32)
     """
 
