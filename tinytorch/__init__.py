@@ -19,6 +19,7 @@ from tinytorch.core.optimizers import SGD, AdamW, CosineSchedule, clip_grad_norm
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
+from tinytorch.models.data_parallel import DataParallel
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.models.training import Trainer
 from tinytorch.models.transformer import GPT, MLP, TransformerBlock
@@ -44,6 +45,7 @@ __all__ = [
     "CharTokenizer",
     "CosineSchedule",
     "CrossEntropyLoss",
+    "DataParallel",
     "Dropout",
     "Embedding",
     "EmbeddingLayer",

@@ -174,7 +174,7 @@ def machine() -> dict[str, Any]:
 def measure(part: str, threads: int) -> Iterator[Row]:
     """The rows of one part, from a process of its own."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
-    if part == "training":  # ours shares the batch among Python's threads
+    if part == "training":  # ours shares the batch among processes
         environment["OPENBLAS_NUM_THREADS"] = "1"
     command = [sys.executable, __file__, "--part", part, "--threads", str(threads)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 import signal
 import weakref
 from typing import Any
@@ -220,11 +219,14 @@ def _shared(array: np.ndarray) -> np.ndarray:
 
 def _pipe() -> tuple[Any, Any]:
     """The two ends of a pipe."""
-    if not hasattr(os, "fork"):
-        raise RuntimeError("DataParallel: this system cannot fork a process; use workers=1")
-    import multiprocessing
+    try:
+        import multiprocessing
 
-    return multiprocessing.get_context("fork").Pipe()
+        return multiprocessing.get_context("fork").Pipe()
+    except (ImportError, ValueError, OSError) as error:  # Windows, a browser
+        raise RuntimeError(
+            f"DataParallel: this system cannot fork a process ({error}); use workers=1"
+        ) from None
 
 
 def _ended() -> RuntimeError:

@@ -1,9 +1,9 @@
 """Reading one more token, in bare NumPy.
 
-A model that writes spends its time on one token after the other, and for one token the arrays are
-so small that what surrounds the arithmetic, the recording of graphs and the checking of shapes,
-costs several times as much as the arithmetic. `Decoder` does what `GPT.forward` does with a cache,
-on the same arrays and to the same numbers, and nothing else.
+A model that writes spends its time on one token after the other. For one token of a small model the
+arrays are so small that what surrounds the arithmetic, the making of tensors and the checking of
+shapes, costs several times as much as the arithmetic. `Decoder` does what `GPT.forward` does with a
+cache, on the same arrays and to the same numbers, and nothing else.
 """
 
 from __future__ import annotations
