@@ -43,8 +43,8 @@ def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
         docname: the page, `book/foundations/tensors`.
 
     Returns:
-        Some of `Colab`, `Binder`, `JupyterLite` and `.ipynb` (in the site, relative to the page) and
-        `Source`: those that lead somewhere.
+        Some of `Colab`, `Binder`, `JupyterLite` and `.ipynb` (both in the site, relative to the
+        page) and `Source`: those that lead somewhere.
     """
     options = app.config.html_theme_options
     repository, branch = options["repository_url"], options.get("repository_branch", "main")

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -29,6 +30,7 @@ START = f"{FOLDER}/lab/index.html"
 LOCK = "pyodide-lock.json"
 EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
+BESIDES = ["numpy", "matplotlib"]  # loaded with the package
 EPOCH = "2026-01-01T00:00:00Z"  # the notebooks' times, so that a build can be repeated
 
 
@@ -60,12 +62,12 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
     shutil.rmtree(target, ignore_errors=True)
     if "jupyterlite_url" not in app.config.html_theme_options.get("launch_buttons", {}):
         return
-    if build(target, app.config.project):
+    if build(target, settings(app.config.project, fetcher(root).pins())):
         add_packages(root, target)
         add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), target)
 
 
-def build(target: Path, name: str) -> bool:
+def build(target: Path, site_settings: dict[str, Any]) -> bool:
     """Build JupyterLite without contents; says whether it worked."""
     extension = Path(sys.prefix, "share/jupyter/labextensions", EXTENSION)
     options = {
@@ -77,7 +79,7 @@ def build(target: Path, name: str) -> bool:
     }
     with tempfile.TemporaryDirectory() as place:
         write(Path(place, "jupyter_lite_config.json"), {"LiteBuildConfig": options})
-        write(Path(place, "jupyter-lite.json"), settings(name))
+        write(Path(place, "jupyter-lite.json"), site_settings)
         command = [sys.executable, "-m", "jupyterlite_core", "build"]
         done = subprocess.run(
             [*command, "--lite-dir", place, "--output-dir", str(target)],
@@ -90,12 +92,17 @@ def build(target: Path, name: str) -> bool:
     return not done.returncode
 
 
-def settings(name: str) -> dict[str, Any]:
-    """Say where Python is and what it loads before the first cell."""
+def settings(name: str, kernel_pins: Iterable[str]) -> dict[str, Any]:
+    """Say where Python is and what it loads before the first cell.
+
+    Args:
+        name: what the window is called.
+        kernel_pins: the packages that the kernel needs.
+    """
     kernel = {
         "pyodideUrl": f"./../{STATIC}/pyodide/pyodide.mjs",
         "disablePyPIFallback": True,
-        "loadPyodideOptions": {"lockFileURL": LOCK, "packages": sorted(fetcher_pins())},
+        "loadPyodideOptions": {"lockFileURL": LOCK, "packages": sorted(kernel_pins)},
     }
     data = {
         "appName": name,
@@ -103,11 +110,6 @@ def settings(name: str) -> dict[str, Any]:
         "litePluginSettings": {f"{EXTENSION}:kernel": kernel},
     }
     return {"jupyter-lite-schema-version": 0, "jupyter-config-data": data}
-
-
-def fetcher_pins() -> dict[str, tuple[str, str]]:
-    """Give what the kernel needs: version and hash by name."""
-    return fetcher(Path(__file__).resolve().parents[2]).pins()
 
 
 def add_packages(root: Path, target: Path) -> None:
@@ -123,17 +125,15 @@ def add_packages(root: Path, target: Path) -> None:
         shutil.copyfile(wheel, place / wheel.name)
         packages[name] = package(name, wheel, f"packages/{wheel.name}")
     ours = Path(target.parent, STATIC, wheel_name(root))
-    packages["tinytorch-book"] = package(
-        "tinytorch-book",
-        ours,
-        f"../{STATIC}/{ours.name}",
-        imports=["tinytorch"],
-        depends=["numpy", "matplotlib"],
-    )
+    book = package("tinytorch-book", ours, f"../{STATIC}/{ours.name}")
+    # an address that changes with the file, so that no older one comes from the browser's cache;
+    # Pyodide looks at its end to see that it is a wheel
+    book["file_name"] += f"?v={book['sha256'][:16]}.whl"
+    packages["tinytorch-book"] = {**book, "imports": ["tinytorch"], "depends": BESIDES}
     write(target / LOCK, lock)
 
 
-def package(name: str, wheel: Path, address: str, **known: list[str]) -> dict[str, Any]:
+def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
     """Describe a wheel as a lock does."""
     return {
         "name": name,
@@ -145,7 +145,6 @@ def package(name: str, wheel: Path, address: str, **known: list[str]) -> dict[st
         "unvendored_tests": False,
         "imports": [],
         "depends": [],
-        **known,
     }
 
 
@@ -158,7 +157,9 @@ def add_notebooks(notebooks: list[Path], target: Path) -> None:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         notebook["metadata"]["kernelspec"] = KERNEL
         write(files / path.name, notebook)
-    entries = [entry(path.name, "notebook", (files / path.name).stat().st_size) for path in notebooks]
+    entries = [
+        entry(path.name, "notebook", (files / path.name).stat().st_size) for path in notebooks
+    ]
     write(listing, {**entry("", "directory", None), "format": "json", "content": entries})
 
 
