@@ -1,4 +1,4 @@
-"""Fetch axe-core, which tests a page's accessibility, into _build: pinned, verified, never committed.
+"""Fetch axe-core, which tests how accessible a page is, into _build: pinned and verified.
 
 python tests/browser/axe.py
 """

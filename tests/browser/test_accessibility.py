@@ -17,6 +17,7 @@ OTHERS = [
     name for name in ("search", "genindex", "py-modindex") if (SITE / f"{name}.html").exists()
 ]
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+COLOURS = ["color-contrast", "link-in-text-block"]  # all that changes with the scheme
 AUDIT = """async (levels) => {
     const options = {runOnly: levels, resultTypes: ['violations']};
     const {violations} = await axe.run({exclude: ['mjx-container']}, options);
@@ -66,7 +67,7 @@ def test_no_violation_of_wcag(page, site, auditor, docname):
             assert page.evaluate(OVERFLOW) == []
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            for problem in page.evaluate(AUDIT, LEVELS):
+            for problem in page.evaluate(AUDIT, LEVELS if scheme == "light" else COLOURS):
                 if not any(problem.startswith(known) for known in KNOWN):
                     found.setdefault(problem, []).append(f"{scheme} {size['width']}")
     assert found == {}
@@ -75,7 +76,7 @@ def test_no_violation_of_wcag(page, site, auditor, docname):
 @pytest.mark.parametrize("docname", PAGES)
 def test_without_images_every_figure_has_its_text(page, site, docname):
     page.route(re.compile(r"\.(png|svg|jpe?g|gif|webp)$"), lambda route: route.abort())
-    page.goto(f"{site}{docname}.html", wait_until="load")
+    page.goto(f"{site}{docname}.html", wait_until="domcontentloaded")
     texts = page.locator("article").evaluate(
         """article => [...article.querySelectorAll('img, figure svg, svg.tt-figure')]
             .filter(e => !e.closest('[aria-hidden=true]'))
