@@ -21,11 +21,12 @@ COLOURS = ["color-contrast", "link-in-text-block"]  # all that changes with the 
 AUDIT = """async (levels) => {
     const options = {runOnly: levels, resultTypes: ['violations']};
     const {violations} = await axe.run({exclude: ['mjx-container']}, options);
-    return violations.flatMap(({id, nodes}) => nodes.map(n =>
+    // a choice that is a formula has MathML for a name, which axe-core does not read
+    const formula = (id, [target]) => id === 'summary-name'
+        && document.querySelector(target).querySelector('mjx-assistive-mml math');
+    return violations.flatMap(({id, nodes}) => nodes.filter(n => !formula(id, n.target)).map(n =>
         `${id} ${n.target.join(' ')}: ${n.html.slice(0, 150)} ${n.failureSummary}`));
 }"""
-# Rule and selector of what is the theme's and cannot be mended here, each with the reason: none.
-KNOWN: dict[str, str] = {}
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important }"
 FOCUSED = """() => { const e = document.activeElement; const r = e.getBoundingClientRect();
     const s = getComputedStyle(e);
@@ -68,8 +69,7 @@ def test_no_violation_of_wcag(page, site, auditor, docname):
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             for problem in page.evaluate(AUDIT, LEVELS if scheme == "light" else COLOURS):
-                if not any(problem.startswith(known) for known in KNOWN):
-                    found.setdefault(problem, []).append(f"{scheme} {size['width']}")
+                found.setdefault(problem, []).append(f"{scheme} {size['width']}")
     assert found == {}
 
 
@@ -117,9 +117,7 @@ def test_a_chapter_by_keyboard_alone(page, site):
     page.wait_for_function("() => document.activeElement.closest('.cm-editor')")
     page.keyboard.press("End")
     page.keyboard.type("  # mine")
-    left = focus_after(page, "Escape")
-    assert not page.evaluate("() => Boolean(document.activeElement.closest('.cm-editor'))"), left
-    tab_to(page, "Run")
+    assert focus_after(page, "Escape")["text"].startswith("Run")
     page.keyboard.press("Enter")
     cell = page.locator('div.cell[data-live="done"]').first
     cell.wait_for()
