@@ -1,8 +1,8 @@
 """Every page for readers who see it differently or not at all, and for those without a mouse.
 
 axe-core looks at every page in both schemes at a phone's and a laptop's width, for what WCAG 2.2
-asks at level AA. What MathJax draws is left out: it has its own assistive text, and is not ours. So is what lies
-inside a figure, which has one text as a whole.
+asks at level AA. What MathJax draws is left out: it has its own assistive text, and is not ours.
+So is what lies inside a figure, which has one text as a whole.
 """
 
 import re
