@@ -45,9 +45,10 @@ book: $(VENV)/.book ## install, run every chapter, build the site
 	@echo "The site is at $(CURDIR)/$(SITE)/index.html"
 	@echo "Open that file, or say 'make serve' and open http://localhost:$(PORT)"
 
-live: $(VENV)/.python ## fetch the Python that runs cells in the page (27 MB, once), for the next 'make book'
+live: $(VENV)/.python ## fetch the Python that runs cells in the page (31 MB, once), for the next 'make book'
 	@echo "==> Fetching what runs in the reader's browser"
 	@$(BIN)/python book/_live/runtime.py
+	@$(BIN)/python book/_live/kernel.py
 
 editor: ## bundle the editor of the live cells anew (needs Node and npm; its result is committed)
 	@cd book/_live/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
@@ -70,6 +71,7 @@ test: ## fetch what runs in the page, build the book, then test the package, the
 	@echo "All tests passed. 'make parity' compares with PyTorch, 'make check' reads the style."
 
 test-unit: $(VENV)/.test ## only the package's tests and those of the built pages
+	@$(BIN)/python tests/browser/axe.py || echo "The pages' accessibility is not tested this time."
 	@echo "==> Testing the package and the built pages"
 	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore=tests/parity --ignore=tests/bench
 

@@ -40,9 +40,11 @@ SECONDS_PER_CELL = 20
 LAUNCH_LABELS = {
     "Colab": "Open in Colab",
     "Binder": "Open in Binder",
+    "JupyterLite": "Open in JupyterLite",
     ".ipynb": "Download the notebook",
     "Source": "Read the source",
 }
+INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
 MARKS = {"[x] ": True, "[X] ": True, "[ ] ": False}
 
 
@@ -182,7 +184,7 @@ def launch(app: Sphinx, docname: str) -> list[nodes.Node]:
     """Make the list of the page's launch links."""
     links = launch_links(app, docname)
     items = [
-        build("li", nodes.reference("", text, refuri=links[label], internal=label == ".ipynb"))
+        build("li", nodes.reference("", text, refuri=links[label], internal=label in INSIDE))
         for label, text in LAUNCH_LABELS.items()
         if label in links
     ]

@@ -43,8 +43,8 @@ def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
         docname: the page, `book/foundations/tensors`.
 
     Returns:
-        Some of `Colab`, `Binder`, `.ipynb` (a download, relative to the page) and `Source`: those
-        that lead somewhere.
+        Some of `Colab`, `Binder`, `JupyterLite` and `.ipynb` (both in the site, relative to the
+        page) and `Source`: those that lead somewhere.
     """
     options = app.config.html_theme_options
     repository, branch = options["repository_url"], options.get("repository_branch", "main")
@@ -60,6 +60,11 @@ def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
                     f"{colab}/github/{owner_and_name}/blob/{branch}/{notebook_of(docname)}"
                 )
             page = app.builder.get_target_uri(docname)
+            lite = services.get("jupyterlite_url")  # set by lite.py
+            if lite:
+                links["JupyterLite"] = (
+                    f"{relative_uri(page, lite)}?path={notebook_of(docname).name}"
+                )
             links[".ipynb"] = relative_uri(page, f"_sources/{docname}.ipynb")
         binder = services.get("binderhub_url", "").rstrip("/")
         if binder:
@@ -128,7 +133,7 @@ def mend_page(
 def mend_button(button: dict[str, Any], links: dict[str, str]) -> bool:
     """Correct one button in place; say whether it may stay."""
     label = button.get("text")
-    if label not in ("Colab", "Binder", ".ipynb"):
+    if label not in ("Colab", "Binder", "JupyterLite", ".ipynb"):
         return True
     button["url"] = links.get(label, "")
     return bool(button["url"])

@@ -37,6 +37,15 @@ def test_a_chapter_with_a_notebook_has_every_link(tmp_path):
     }
 
 
+def test_jupyterlite_is_offered_where_the_site_holds_it(tmp_path, monkeypatch):
+    (tmp_path / "book" / "notebooks").mkdir(parents=True)
+    (tmp_path / "book" / "notebooks" / "tensors.ipynb").touch()
+    services = {**OPTIONS["launch_buttons"], "jupyterlite_url": "lite/lab/index.html"}
+    monkeypatch.setitem(OPTIONS, "launch_buttons", services)
+    link = launch_links(application(tmp_path), PAGE)["JupyterLite"]
+    assert link == "../../lite/lab/index.html?path=tensors.ipynb"
+
+
 def test_without_its_notebook_a_chapter_offers_neither_colab_nor_a_download(tmp_path):
     assert set(launch_links(application(tmp_path), PAGE)) == {"Binder", "Source"}
 

@@ -1,0 +1,191 @@
+"""The whole book in JupyterLite, a JupyterLab that runs in the reader's browser, under `lite/`.
+
+It is there when `make live` has fetched the runtime, and shares that with the live cells: its own
+lock file names the same NumPy and matplotlib, the package's wheel, and what the kernel needs
+besides. Its notebooks are copies of `book/notebooks` that ask for the kernel it has. Nothing comes
+from another site; installing from the package index is switched off.
+"""
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from live import RUNTIME, STATIC, wheel_name
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+FOLDER = "lite"
+START = f"{FOLDER}/lab/index.html"
+LOCK = "pyodide-lock.json"
+EXTENSION = "@jupyterlite/pyodide-kernel-extension"
+KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
+BESIDES = ["numpy", "matplotlib"]  # loaded with the package
+EPOCH = "2026-01-01T00:00:00Z"  # the notebooks' times, so that a build can be repeated
+
+
+def fetcher(root: Path) -> ModuleType:
+    """Load `book/_live/kernel.py`, which knows the kernel's wheels."""
+    spec = spec_from_file_location("kernel", root / "book/_live/kernel.py")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def can_be_built(root: Path) -> bool:
+    """Say whether everything that JupyterLite needs has been fetched."""
+    kernel = fetcher(root)
+    return (root / RUNTIME / LOCK).exists() and not kernel.missing_packages(kernel.FOLDER)
+
+
+def offer(app: Sphinx, config: Config) -> None:
+    """Have the pages link to JupyterLite if it can be built."""
+    if can_be_built(Path(app.srcdir)):
+        config.html_theme_options["launch_buttons"]["jupyterlite_url"] = START
+
+
+def complete_site(app: Sphinx, error: Exception | None) -> None:
+    """Put JupyterLite, its packages and the book's notebooks into the site."""
+    if error is not None or app.builder.format != "html":
+        return
+    root, target = Path(app.srcdir), Path(app.outdir, FOLDER)
+    shutil.rmtree(target, ignore_errors=True)
+    if "jupyterlite_url" not in app.config.html_theme_options.get("launch_buttons", {}):
+        return
+    if build(target, settings(app.config.project, fetcher(root).pins())):
+        add_packages(root, target)
+        add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), target)
+
+
+def build(target: Path, site_settings: dict[str, Any]) -> bool:
+    """Build JupyterLite without contents; says whether it worked."""
+    extension = Path(sys.prefix, "share/jupyter/labextensions", EXTENSION)
+    options = {
+        "apps": ["lab"],
+        "no_sourcemaps": True,
+        "no_unused_shared_packages": True,
+        "ignore_sys_prefix": ["federated_extensions"],  # those that happen to be installed
+        "federated_extensions": [str(extension)],
+    }
+    with tempfile.TemporaryDirectory() as place:
+        write(Path(place, "jupyter_lite_config.json"), {"LiteBuildConfig": options})
+        write(Path(place, "jupyter-lite.json"), site_settings)
+        command = [sys.executable, "-m", "jupyterlite_core", "build"]
+        done = subprocess.run(
+            [*command, "--lite-dir", place, "--output-dir", str(target)],
+            cwd=place,
+            capture_output=True,
+            text=True,
+        )
+    if done.returncode:
+        logger.error("cannot build JupyterLite: %s", done.stderr or done.stdout)
+    return not done.returncode
+
+
+def settings(name: str, kernel_pins: Iterable[str]) -> dict[str, Any]:
+    """Say where Python is and what it loads before the first cell.
+
+    Args:
+        name: what the window is called.
+        kernel_pins: the packages that the kernel needs.
+    """
+    kernel = {
+        "pyodideUrl": f"./../{STATIC}/pyodide/pyodide.mjs",
+        "disablePyPIFallback": True,
+        "loadPyodideOptions": {"lockFileURL": LOCK, "packages": sorted(kernel_pins)},
+    }
+    data = {
+        "appName": name,
+        "contentsAllJsonFile": "all.json",
+        "litePluginSettings": {f"{EXTENSION}:kernel": kernel},
+    }
+    return {"jupyter-lite-schema-version": 0, "jupyter-config-data": data}
+
+
+def add_packages(root: Path, target: Path) -> None:
+    """Copy the kernel's wheels, and write the lock that names them and what the site has anyway."""
+    lock = json.loads((root / RUNTIME / LOCK).read_text(encoding="utf-8"))
+    packages = lock["packages"]
+    for entry in packages.values():
+        entry["file_name"] = f"../{STATIC}/pyodide/{entry['file_name']}"
+    place = target / "packages"
+    place.mkdir()
+    kernel = fetcher(root)
+    for name, wheel in kernel.wheels(kernel.FOLDER).items():
+        shutil.copyfile(wheel, place / wheel.name)
+        packages[name] = package(name, wheel, f"packages/{wheel.name}")
+    ours = Path(target.parent, STATIC, wheel_name(root))
+    book = package("tinytorch-book", ours, f"../{STATIC}/{ours.name}")
+    # an address that changes with the file, so that no older one comes from the browser's cache;
+    # Pyodide looks at its end to see that it is a wheel
+    book["file_name"] += f"?v={book['sha256'][:16]}.whl"
+    packages["tinytorch-book"] = {**book, "imports": ["tinytorch"], "depends": BESIDES}
+    write(target / LOCK, lock)
+
+
+def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
+    """Describe a wheel as a lock does."""
+    return {
+        "name": name,
+        "version": wheel.name.split("-")[1],
+        "file_name": address,
+        "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "install_dir": "site",
+        "package_type": "package",
+        "unvendored_tests": False,
+        "imports": [],
+        "depends": [],
+    }
+
+
+def add_notebooks(notebooks: list[Path], target: Path) -> None:
+    """Copy the notebooks, and list them as JupyterLite's file browser expects it."""
+    files, listing = target / "files", target / "api/contents/all.json"
+    for folder in (files, listing.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    for path in notebooks:
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook["metadata"]["kernelspec"] = KERNEL
+        write(files / path.name, notebook)
+    entries = [
+        entry(path.name, "notebook", (files / path.name).stat().st_size) for path in notebooks
+    ]
+    write(listing, {**entry("", "directory", None), "format": "json", "content": entries})
+
+
+def entry(name: str, kind: str, size: int | None) -> dict[str, Any]:
+    """Describe a file as Jupyter's contents interface does."""
+    return {
+        "name": name,
+        "path": name,
+        "type": kind,
+        "size": size,
+        "created": EPOCH,
+        "last_modified": EPOCH,
+        "writable": True,
+        "format": None,
+        "mimetype": None,
+        "content": None,
+    }
+
+
+def write(path: Path, content: Any) -> None:
+    """Write JSON."""
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("config-inited", offer)
+    app.connect("build-finished", complete_site, priority=900)  # after live.py has built the wheel
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,64 @@
+"""The book in JupyterLite: a copy of every notebook, links to it, and nothing from elsewhere."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from built import NOTEBOOKS, SITE
+
+LITE = SITE / "lite"
+
+
+def read(path):
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def offered(chapter_page):
+    """Where the page's links to JupyterLite lead: the launch menu's and the card's."""
+    return [a["href"] for a in chapter_page.find_all("a", href=True) if "/lite/" in a["href"]]
+
+
+@pytest.fixture
+def built():
+    if not (SITE / "_static/live/pyodide").exists():
+        pytest.skip("the site holds no Python: say `make live`, then `make book`")
+
+
+def test_every_chapter_offers_its_copy(built, chapter, offered):
+    menu, card = (urlsplit(link) for link in offered)
+    assert menu == card
+    assert (SITE / chapter).parent.joinpath(menu.path).resolve() == LITE / "lab" / "index.html"
+    assert (LITE / "lab" / "index.html").exists()
+    name = f"{chapter.rsplit('/', 1)[-1]}.ipynb"
+    assert parse_qs(menu.query) == {"path": [name]}
+    copy, original = read(LITE / "files" / name), read(NOTEBOOKS / name)
+    assert copy["cells"] == original["cells"]
+    assert copy["metadata"]["kernelspec"]["name"] == "python"
+
+
+def test_without_the_runtime_no_page_offers_it(chapter, offered):
+    if not LITE.exists():
+        assert offered == []
+
+
+def test_the_file_browser_lists_every_notebook(built):
+    listing = read(LITE / "api/contents/all.json")
+    names = [entry["name"] for entry in listing["content"]]
+    assert names == sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
+    sizes = {entry["name"]: entry["size"] for entry in listing["content"]}
+    assert sizes == {name: (LITE / "files" / name).stat().st_size for name in names}
+
+
+def test_python_and_every_package_are_of_this_site(built):
+    settings = read(LITE / "jupyter-lite.json")["jupyter-config-data"]["litePluginSettings"]
+    kernel = settings["@jupyterlite/pyodide-kernel-extension:kernel"]
+    assert kernel["disablePyPIFallback"] is True
+    assert LITE.joinpath(kernel["pyodideUrl"]).resolve().exists()
+    assert all(urlsplit(address).scheme == "" for address in kernel["pipliteUrls"])
+    lock = read(LITE / kernel["loadPyodideOptions"]["lockFileURL"])
+    for entry in lock["packages"].values():
+        assert LITE.joinpath(urlsplit(entry["file_name"]).path).resolve().is_file()
+    assert set(kernel["loadPyodideOptions"]["packages"]) <= set(lock["packages"])
+    copies = [path.name for path in LITE.rglob("*") if path.name.startswith(("numpy-", "pyodide."))]
+    assert copies == [], "JupyterLite shares these with the live cells"

@@ -1,0 +1,80 @@
+"""A chapter in JupyterLite: opened from its page's menu, every cell run, nothing from elsewhere."""
+
+import json
+
+import pytest
+from chromium import ROOT, SITE
+from test_in_chromium import LAPTOP
+
+SHORT = "book/foundations/tensors"
+HARMLESS = ("Disabling terminals plugin",)  # JupyterLite has no terminals, and says so
+ALL_RUN = """() => {
+    const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
+    const texts = prompts.map(prompt => prompt.innerText);
+    return texts.some(text => /\\d/.test(text)) && !texts.some(text => text.includes('*'));
+}"""
+OUTPUTS = """() => [...document.querySelectorAll('.jp-CodeCell')].map(cell =>
+    [...cell.querySelectorAll('.jp-OutputArea-output')].map(e => e.textContent).join(''))"""
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def context(browser, site):
+    """A browser that reaches this site only; `problems` has what went wrong in any of its pages."""
+    context = browser.new_context(color_scheme="light", viewport=LAPTOP)
+    context.set_default_timeout(120_000)
+    context.problems = []
+
+    def gate(route):
+        if route.request.url.startswith((site, "data:", "blob:")):
+            return route.continue_()
+        context.problems.append(f"foreign request: {route.request.url}")
+        return route.abort()
+
+    def listen(message):
+        if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
+            context.problems.append(f"console {message.type}: {message.text}")
+
+    def check(answer):
+        if answer.status >= 400:
+            context.problems.append(f"{answer.status}: {answer.url}")
+
+    context.route("**/*", gate)
+    context.on("console", listen)
+    context.on("response", check)
+    context.on("weberror", lambda error: context.problems.append(f"script error: {error.error}"))
+    yield context
+    context.close()
+
+
+def stored():
+    """What the code cells of the notebook print, and whether that is the same every time."""
+    path = ROOT / "book" / "notebooks" / f"{SHORT.rsplit('/', 1)[-1]}.ipynb"
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    for cell in (c for c in cells if c["cell_type"] == "code"):
+        streams = [o["text"] for o in cell["outputs"] if o["output_type"] == "stream"]
+        tags = cell["metadata"].get("tags", [])
+        yield "".join(map("".join, streams)), "nbval-ignore-output" not in tags
+
+
+def test_a_chapter_runs_in_jupyterlite(context, site):
+    if not (SITE / "lite" / "lab" / "index.html").exists():
+        pytest.fail("there is no JupyterLite: say `make live`, then `make book`", pytrace=False)
+    page = context.new_page()
+    page.goto(f"{site}{SHORT}.html")
+    page.locator(".dropdown-launch-buttons button").click()
+    with context.expect_page() as opening:
+        page.locator(".dropdown-launch-buttons").get_by_text("JupyterLite").click()
+    lab = opening.value
+    lab.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    lab.get_by_role("menuitem", name="Run", exact=True).click()
+    lab.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    lab.wait_for_function(ALL_RUN)
+    came = lab.evaluate(OUTPUTS)
+    expected = list(stored())
+    assert len(came) == len(expected)
+    for text, (printed, constant) in zip(came, expected, strict=True):
+        assert "Traceback" not in text
+        if constant and printed:
+            assert text.split() == printed.split()
+    assert context.problems == []
