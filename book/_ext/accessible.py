@@ -6,9 +6,9 @@ search form gets the button that sends it, seen when it has the focus.
 """
 
 import re
-from typing import Any
 
 from sphinx.application import Sphinx
+from written_pages import change_pages
 
 FOLD = '<summary aria-label="Toggle hidden content">'
 SEARCH_BUTTON = re.compile(
@@ -30,16 +30,7 @@ def with_submit(form: str) -> str:
     return form if 'type="submit"' in form else f"{form}\n  {SUBMIT}"
 
 
-def mend_pages(app: Sphinx) -> None:
-    """Do so to every page, when its template has been filled in."""
-    templates: Any = getattr(app.builder, "templates", None)
-    if app.builder.format != "html" or templates is None:
-        return
-    render = templates.render
-    templates.render = lambda name, context: mended(render(name, context))
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("builder-inited", mend_pages)
+    app.connect("builder-inited", change_pages(mended))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,11 +8,11 @@ import html
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pydata_sphinx_theme
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from written_pages import change_pages
 
 logger = logging.getLogger(__name__)
 
@@ -79,16 +79,7 @@ def with_icons(page: str) -> str:
     return LOADS_SCRIPT.sub("", ICON.sub(as_svg, page))
 
 
-def draw_icons(app: Sphinx) -> None:
-    """Do so to every page, when its template has been filled in."""
-    templates: Any = getattr(app.builder, "templates", None)
-    if app.builder.format != "html" or templates is None:
-        return
-    render = templates.render
-    templates.render = lambda name, context: with_icons(render(name, context))
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    app.connect("builder-inited", draw_icons)
+    app.connect("builder-inited", change_pages(with_icons))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

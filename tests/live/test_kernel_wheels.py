@@ -1,19 +1,6 @@
 """The wheels of JupyterLite's kernel: those that are pinned, whole, and no others."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def kernel():
-    spec = importlib.util.spec_from_file_location("kernel", ROOT / "book/_live/kernel.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def pin(kernel, tmp_path, monkeypatch, content=b"wheel"):

@@ -1,7 +1,6 @@
 """Fetching what runs in the page: only what has the right hash, from whichever place has it."""
 
 import hashlib
-import importlib.util
 import io
 import json
 import tarfile
@@ -10,14 +9,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def runtime():
-    spec = importlib.util.spec_from_file_location("runtime", ROOT / "book/_live/runtime.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def sha(content):

@@ -21,7 +21,7 @@ from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, total_gradient
 
-__all__ = ["DataParallel"]
+__all__ = ["DataParallel", "add_gradients"]
 
 _asking: Any = weakref.WeakSet()  # this process's ends of all pipes to helpers
 
@@ -95,7 +95,7 @@ class DataParallel:
         before = [p.grad for p in self.parameters]
         _forget(self.parameters)
         try:
-            loss = _backward(self.model, *own)
+            loss = add_gradients(self.model, *own)
         finally:
             answers = [helper.end() for helper in helpers]  # no answer stays in a pipe
         for answer in answers:
@@ -163,7 +163,7 @@ def _work(model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[An
         try:
             _set_state(parts, *state)
             _forget(parameters)
-            loss, others = _backward(model, *share), {}
+            loss, others = add_gradients(model, *share), {}
             for i, (parameter, dense) in enumerate(zip(parameters, gradients, strict=True)):
                 if parameter.grad is None or isinstance(parameter.grad, RowSparse):
                     others[i] = parameter.grad
@@ -174,8 +174,16 @@ def _work(model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[An
             pipe.send(error)
 
 
-def _backward(model: Module, inputs: np.ndarray, targets: np.ndarray, weight: float) -> float:
-    loss: Tensor = functional.cross_entropy(model(inputs), targets) * weight
+def add_gradients(model: Module, inputs: Any, targets: Any, scale: float = 1.0) -> float:
+    """What `DataParallel.backward` does, in this process alone.
+
+    Example:
+        >>> from tinytorch import Linear
+        >>> layer = Linear(2, 3)
+        >>> round(add_gradients(layer, np.zeros((1, 2)), np.array([0])), 4)  # ln 3
+        1.0986
+    """
+    loss: Tensor = functional.cross_entropy(model(inputs), targets) * scale
     if math.isfinite(loss.item()):
         loss.backward()
     return loss.item()
@@ -183,7 +191,7 @@ def _backward(model: Module, inputs: np.ndarray, targets: np.ndarray, weight: fl
 
 def _forget(parameters: list[Tensor]) -> None:
     for parameter in parameters:
-        parameter.grad = None
+        parameter.zero_grad()
 
 
 def _state_of(parts: list[Module]) -> tuple[int, list[bool], list[int | None]]:

@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import functional, seeding
+from tinytorch.core import seeding
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm
 from tinytorch.models.checkpoint import load_safetensors, save_safetensors
-from tinytorch.models.data_parallel import DataParallel
+from tinytorch.models.data_parallel import DataParallel, add_gradients
 from tinytorch.models.evaluation import evaluate
 from tinytorch.models.progress import Progress
 from tinytorch.text.batches import Batches
@@ -148,14 +148,11 @@ class Trainer:
     def _is_due(self, every: int) -> bool:
         return self.step_number % every == 0
 
-    def _backward(self, inputs: Any, targets: Any) -> float:
+    def _add_gradients(self, inputs: Any, targets: Any, scale: float) -> float:
         """Add the gradients of one batch; if its loss is not finite there are none."""
         if self.parallel is not None:
-            return self.parallel.backward(inputs, targets, 1 / self.accumulate)
-        loss = functional.cross_entropy(self.model(inputs), targets) * (1 / self.accumulate)
-        if math.isfinite(loss.item()):
-            loss.backward()
-        return loss.item()
+            return self.parallel.backward(inputs, targets, scale)
+        return add_gradients(self.model, inputs, targets, scale)
 
     def _step(self) -> dict[str, Any]:
         """One step: gradients of `accumulate` batches, clipped, and what the optimiser does."""
@@ -164,7 +161,7 @@ class Trainer:
         loss = 0.0
         for part in range(self.accumulate):
             inputs, targets = self.batches[self.step_number * self.accumulate + part]
-            loss += self._backward(inputs, targets)
+            loss += self._add_gradients(inputs, targets, 1 / self.accumulate)
             if not math.isfinite(loss):
                 raise FloatingPointError(
                     f"the loss is {loss} at step {self.step_number}: the parameters have grown too "
