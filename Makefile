@@ -90,7 +90,7 @@ bench: $(VENV)/.parity ## measure speed beside PyTorch (installs the parity extr
 
 story-gpt: $(VENV)/.book ## train the model that comes with the package anew (minutes; replaces the stored one)
 	@echo "==> Training the story GPT"
-	@$(BIN)/python -m tinytorch.models.story_gpt
+	@$(BIN)/python -m tinytorch.training.story_gpt
 	@echo "The notebooks print what it writes: say 'make notebooks' next."
 
 links: $(VENV)/.book ## check the links that leave the book (needs the network)

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import settings
 
 from tinytorch import manual_seed
+from tinytorch.stories import StoryGrammar
 
 # doctests are looked for in every module, but two modules cannot both be imported as conftest
 collect_ignore_glob = ["*conftest.py"]
@@ -15,3 +16,8 @@ settings.load_profile("book")
 @pytest.fixture(autouse=True)
 def the_default_generator_starts_at_zero():
     manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def stories():
+    return StoryGrammar()

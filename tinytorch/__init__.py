@@ -1,6 +1,6 @@
 """TinyTorch: from tensors and embeddings to a GPT, in NumPy alone.
 
-Three rooms, each using only the ones before it: `core` (arrays that know their gradient), `text`
+Rooms, each using only the ones before it: `core` (arrays that know their gradient), `text`
 (text to vectors) and `models` (vectors to text). The names below are the public ones; the book
 builds each of them.
 """
@@ -19,9 +19,7 @@ from tinytorch.core.optimizers import SGD, AdamW, CosineSchedule, clip_grad_norm
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
-from tinytorch.models.data_parallel import DataParallel
 from tinytorch.models.kv_cache import KVCache
-from tinytorch.models.training import Trainer
 from tinytorch.models.transformer import GPT, MLP, TransformerBlock
 from tinytorch.text.batches import Batches
 from tinytorch.text.embeddings import (
@@ -31,6 +29,8 @@ from tinytorch.text.embeddings import (
     create_sinusoidal_embeddings,
 )
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
+from tinytorch.training.distributed import DataParallel
+from tinytorch.training.trainer import Trainer
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from torch_gpt import TorchGPT
 
 from tinytorch import AdamW, functional
-from tinytorch.models.data_parallel import DataParallel
+from tinytorch.training.distributed import DataParallel
 
 
 def ours(size: str, threads: int) -> Callable[[], float]:

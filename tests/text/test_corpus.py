@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
+from tinytorch.stories import StoryEntropy, StoryGrammar
 from tinytorch.text import corpus
-from tinytorch.text.corpus import StoryEntropy, StoryGrammar, book_prose, load_text
+from tinytorch.text.corpus import book_prose, load_text
 
 
 def test_the_prose_of_the_book_comes_with_the_package():

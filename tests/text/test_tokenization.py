@@ -12,13 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tinytorch import Tensor
-from tinytorch.core.files import write_atomically
+from tinytorch.core.atomic_files import write_atomically
 from tinytorch.text import bpe_training
 from tinytorch.text.bpe_encoding import join_by_rank
 from tinytorch.text.bpe_training import learn_merges
 from tinytorch.text.corpus import book_prose
+from tinytorch.text.files import bytes_to_letters, letters_to_bytes
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer, split_like_gpt2
-from tinytorch.text.tokenizer_files import bytes_to_letters, letters_to_bytes
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 END = "<|endoftext|>"

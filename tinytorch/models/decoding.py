@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.positions import check_length
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.kv_cache import KVCache
-from tinytorch.text.embeddings import check_length
 
 __all__ = ["Decoder"]
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.layers import check_sizes
+from tinytorch.core.positions import check_length
 from tinytorch.core.tensor import Tensor
-from tinytorch.text.embeddings import check_length
 
 __all__ = ["KVCache"]
 

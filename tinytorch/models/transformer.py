@@ -15,20 +15,19 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, check_sizes
-from tinytorch.core.seeding import default_rng
-from tinytorch.core.tensor import Tensor
-from tinytorch.models.decoding import Decoder
-from tinytorch.models.generation import generate
-from tinytorch.models.kv_cache import KVCache
-from tinytorch.text.embeddings import (
-    Embedding,
-    PositionalEncoding,
+from tinytorch.core.positions import (
     apply_rotary,
     check_length,
     create_alibi_bias,
     create_rotary_embeddings,
     create_sinusoidal_embeddings,
 )
+from tinytorch.core.seeding import default_rng
+from tinytorch.core.tensor import Tensor
+from tinytorch.models.decoding import Decoder
+from tinytorch.models.generation import generate
+from tinytorch.models.kv_cache import KVCache
+from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
 __all__ = ["GPT", "GPT2_SHAPES", "MLP", "LayerNorm", "TransformerBlock"]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.text import tokenizer_files as files
+from tinytorch.text import files
 
 __all__ = ["CharTokenizer", "as_ids", "check_is_text", "check_text"]
 

@@ -1,11 +1,8 @@
-"""Something to read: stories whose entropy is known, the prose of this book, and your own text.
+"""Something to read: the prose of this book, and your own text.
 
-All three are one string, ready for a tokenizer:
-
-* `StoryGrammar` writes children's stories without end and knows the exact probability of every
-  character (see `tinytorch.text.grammar`),
-* `book_prose` is the text of this book's chapters,
-* `load_text` reads a file of yours, or one from the network, which it checks and keeps.
+Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters, and
+`load_text` reads a file of yours, or one from the network, which it checks and keeps. Stories whose
+entropy is known come from `tinytorch.stories`.
 """
 
 from __future__ import annotations
@@ -17,11 +14,9 @@ from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 
-from tinytorch.core.files import write_atomically
-from tinytorch.text.entropy import StoryEntropy
-from tinytorch.text.grammar import StoryGrammar
+from tinytorch.core.atomic_files import write_atomically
 
-__all__ = ["StoryEntropy", "StoryGrammar", "book_prose", "load_text"]
+__all__ = ["book_prose", "load_text"]
 
 _CHUNK = 1 << 16
 _TIMEOUT = 30.0  # seconds without a byte

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.layers import check_sizes
-from tinytorch.text import tokenizer_files as files
+from tinytorch.text import files
 from tinytorch.text.bpe_encoding import join_by_rank
 from tinytorch.text.bpe_training import learn_merges
 from tinytorch.text.characters import CharTokenizer, as_ids, check_text
@@ -360,7 +360,7 @@ class BPETokenizer:
 
         Example:
             >>> import json, pathlib, tempfile
-            >>> from tinytorch.text.tokenizer_files import bytes_to_letters
+            >>> from tinytorch.text.files import bytes_to_letters
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> ids = {bytes_to_letters(bytes([byte])): byte for byte in range(256)} | {"lo": 256}
             >>> _ = (folder / "encoder.json").write_text(json.dumps(ids))

@@ -252,7 +252,7 @@ def ipython_stand_in(runner: Runner) -> dict[str, types.ModuleType]:
     """As much of IPython as a cell, or a progress line, asks for."""
     ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
     events = types.SimpleNamespace(register=lambda *args: None, unregister=lambda *args: None)
-    # a kernel is how tinytorch.models.progress tells a notebook from a terminal
+    # a kernel is how tinytorch.training.progress tells a notebook from a terminal
     shell = types.SimpleNamespace(events=events, user_ns=runner.names, kernel=runner)
     ipython.get_ipython = lambda: shell
     ipython.version_info = (9, 0, 0)

@@ -3,12 +3,7 @@
 import pytest
 from brute_force import TINY_CAST, TINY_RULES
 
-from tinytorch.text.corpus import StoryGrammar
-
-
-@pytest.fixture(scope="session")
-def stories():
-    return StoryGrammar()
+from tinytorch.stories import StoryGrammar
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 `train_story_gpt` is the whole recipe. What came out of one run of it is kept in the package:
 `load_story_gpt` gives the model, `story_gpt_run` its record. To train it anew, and replace both:
 
-    python -m tinytorch.models.story_gpt
+    python -m tinytorch.training.story_gpt
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinytorch.core.optimizers import AdamW, CosineSchedule
-from tinytorch.models.checkpoint import load_safetensors, save_safetensors
-from tinytorch.models.training import Trainer, history_columns, tensors_under
 from tinytorch.models.transformer import GPT
+from tinytorch.stories import StoryGrammar
 from tinytorch.text.batches import Batches, windows
-from tinytorch.text.corpus import StoryGrammar
 from tinytorch.text.tokenization import BPETokenizer
+from tinytorch.training.checkpoint import load_safetensors, save_safetensors
+from tinytorch.training.trainer import Trainer, history_columns, tensors_under
 
 __all__ = [
     "StoryWindows",
@@ -213,7 +213,7 @@ def _newlines(ids: np.ndarray) -> np.ndarray:
 
 
 def _data_file() -> Any:
-    return resources.files("tinytorch.models") / "data" / "story_gpt.safetensors"
+    return resources.files("tinytorch.training") / "data" / "story_gpt.safetensors"
 
 
 def _store(trainer: Trainer, seconds: float) -> None:

@@ -7,18 +7,18 @@
     bread, and it ate and ate and ate. After that, the hen came to tea
     every morning.
 
-The stories are data: `tinytorch.text.stories` holds and explains it, `tinytorch.text.rules` reads
-it. Three facts make everything about them computable:
+The stories are data: `tinytorch.stories.story_rules` holds and explains them,
+`tinytorch.stories.rules` reads them. Three facts make everything about them computable:
 
 * *Every choice can be read off the text.* No text of one option is the beginning of a text of
   another one, so whoever reads a story from left to right can tell every choice that was made: a
   story has exactly one derivation. The constructor checks this.
 * *The rules do not look at the cast.* Which sentence comes next does not depend on which animal
   the story is about, so expectations can be summed over rules and cast separately
-  (`tinytorch.text.entropy`).
+  (`tinytorch.stories.entropy`).
 * *A story ends with the only newline it has.* Stories follow each other independently, and
   the entropy of one story divided by its expected length is the entropy rate of the endless text:
-  no reader can do better than `tinytorch.text.oracle`.
+  no reader can do better than `tinytorch.stories.oracle`.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.text.ambiguity import check_unambiguous
-from tinytorch.text.entropy import Pairs, StoryEntropy, expected_pairs, story_entropy
-from tinytorch.text.oracle import Oracle
-from tinytorch.text.rules import WORD, Rules, listed
-from tinytorch.text.stories import STORY_CAST, STORY_KINDS, STORY_RULES
+from tinytorch.stories.ambiguity import check_unambiguous
+from tinytorch.stories.entropy import Pairs, StoryEntropy, expected_pairs, story_entropy
+from tinytorch.stories.oracle import Oracle
+from tinytorch.stories.rules import WORD, Rules, listed
+from tinytorch.stories.story_rules import STORY_CAST, STORY_KINDS, STORY_RULES
 
 __all__ = ["StoryGrammar"]
 

@@ -1,4 +1,4 @@
-r"""Reads the rules and the cast of a grammar: the two dictionaries of `tinytorch.text.stories`.
+r"""Reads the rules and the cast of a grammar, as `tinytorch.stories.story_rules` writes them.
 
 A story that is still to be written is a tuple of *parts*: characters, and symbols in braces.
 

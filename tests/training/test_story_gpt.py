@@ -7,8 +7,9 @@ import pytest
 from tiny_models import tiny_gpt
 
 from tinytorch import CharTokenizer, CosineSchedule, Tensor, Trainer
-from tinytorch.models.evaluation import character_surprise, evaluate, surprise
-from tinytorch.models.story_gpt import (
+from tinytorch.stories import StoryGrammar
+from tinytorch.training.evaluation import character_surprise, evaluate, surprise
+from tinytorch.training.story_gpt import (
     STEPS,
     load_story_gpt,
     new_story_gpt,
@@ -17,7 +18,6 @@ from tinytorch.models.story_gpt import (
     story_tokenizer,
     story_windows,
 )
-from tinytorch.text.corpus import StoryGrammar
 
 
 def stories_of(grammar, seed, count):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.files import write_atomically
+from tinytorch.core.atomic_files import write_atomically
 from tinytorch.core.layers import Module
 
 __all__ = ["load_safetensors", "load_weights", "save_safetensors", "save_weights"]

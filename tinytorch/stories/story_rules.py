@@ -1,7 +1,7 @@
 """The stories of this book, as data: what a story can say, and who can be in it.
 
-`tinytorch.text.grammar` turns this page into text; change a word, and the stories change. To read
-it, begin at the rule `"story"` and replace what stands in braces, from left to right:
+`tinytorch.stories.grammar` turns this page into text; change a word, and the stories change. To
+read it, begin at the rule `"story"` and replace what stands in braces, from left to right:
 
 * `STORY_RULES` say what a symbol may become. `{opening}` in a text stands for one of the texts of
   the rule `"opening"`, drawn anew every time, with probability proportional to its weight: the

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from brute_force import all_stories, derivations
 
-from tinytorch.text.corpus import StoryGrammar
+from tinytorch.stories import StoryGrammar
 
 
 def test_the_tiny_grammar_writes_every_story_in_one_way(tiny):

@@ -21,7 +21,7 @@ from tinytorch import (
     functional,
     manual_seed,
 )
-from tinytorch.models.evaluation import evaluate
+from tinytorch.training.evaluation import evaluate
 
 
 def log_softmax(logits):

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from tinytorch.text.entropy import expected_visits
-from tinytorch.text.rules import WORD, Known, Parts, Rules, is_letter, listed
+from tinytorch.stories.entropy import expected_visits
+from tinytorch.stories.rules import WORD, Known, Parts, Rules, is_letter, listed
 
 __all__ = ["Oracle"]
 

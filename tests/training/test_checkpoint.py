@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from safetensors_files import ONE, arrays_by_name, broken_files, file_of, same_bits
 
 from tinytorch import GPT, Linear, Module, Parameter
-from tinytorch.models import checkpoint
-from tinytorch.models.checkpoint import (
+from tinytorch.training import checkpoint
+from tinytorch.training.checkpoint import (
     load_safetensors,
     load_weights,
     save_safetensors,
@@ -477,7 +477,7 @@ def test_an_error_while_writing_leaves_the_old_file(path, monkeypatch):
 WRITER = """
 import sys
 import numpy as np
-from tinytorch.models.checkpoint import save_safetensors
+from tinytorch.training.checkpoint import save_safetensors
 number = 0
 while True:
     number += 1

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tinytorch.text.rules import Chosen, Rules, State
+from tinytorch.stories.rules import Chosen, Rules, State
 
 __all__ = ["StoryEntropy", "expected_pairs", "expected_visits", "story_entropy"]
 
@@ -53,7 +53,7 @@ class StoryEntropy:
         bigram_nats_per_word: Entropy of a word given the one before it.
 
     Example:
-        >>> from tinytorch.text.corpus import StoryGrammar
+        >>> from tinytorch.stories import StoryGrammar
         >>> entropy = StoryGrammar().entropy
         >>> round(entropy.nats_per_word, 3), round(entropy.bigram_nats_per_word, 3)
         (0.458, 1.668)

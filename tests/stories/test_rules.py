@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinytorch.text.corpus import StoryGrammar
+from tinytorch.stories import StoryGrammar
 
 
 def refuse(match, rules, cast=None, error=ValueError):

@@ -23,7 +23,7 @@ from tinytorch import (
     functional,
     manual_seed,
 )
-from tinytorch.models.data_parallel import DataParallel
+from tinytorch.training.distributed import DataParallel
 
 pytestmark = pytest.mark.skipif(
     "fork" not in multiprocessing.get_all_start_methods(), reason="helpers are forks"

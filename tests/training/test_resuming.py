@@ -27,7 +27,7 @@ from tinytorch import (
     default_rng,
     manual_seed,
 )
-from tinytorch.models.checkpoint import load_safetensors, save_safetensors
+from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from tinytorch.text.rules import Chosen, Parts, Rules, is_letter
+from tinytorch.stories.rules import Chosen, Parts, Rules, is_letter
 
 __all__ = ["check_unambiguous"]
 
@@ -27,7 +27,7 @@ def check_unambiguous(rules: Rules) -> None:
         ValueError: Two options, or two values of one of the cast, could be taken for each other.
 
     Example:
-        >>> from tinytorch.text.rules import Rules
+        >>> from tinytorch.stories.rules import Rules
         >>> rules = Rules({"story": {"A cat.\n": 1, "A {pet}.\n": 1}, "pet": "cat"}, cast={})
         >>> check_unambiguous(rules)  # doctest: +ELLIPSIS
         Traceback (most recent call last):

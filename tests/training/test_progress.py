@@ -8,8 +8,8 @@ import types
 import pytest
 from training_runs import new_trainer
 
-from tinytorch.models import progress as module
-from tinytorch.models.progress import Progress, duration
+from tinytorch.training import progress as module
+from tinytorch.training.progress import Progress, duration
 
 
 class Stream(io.StringIO):

@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tinytorch.core.files import write_atomically
+from tinytorch.core.atomic_files import write_atomically
 
 __all__ = ["bytes_to_letters", "letters_to_bytes"]
 

@@ -28,11 +28,11 @@ import numpy as np
 from tinytorch.core import seeding
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm
-from tinytorch.models.checkpoint import load_safetensors, save_safetensors
-from tinytorch.models.data_parallel import DataParallel, add_gradients
-from tinytorch.models.evaluation import evaluate
-from tinytorch.models.progress import Progress
 from tinytorch.text.batches import Batches
+from tinytorch.training.checkpoint import load_safetensors, save_safetensors
+from tinytorch.training.distributed import DataParallel, add_gradients
+from tinytorch.training.evaluation import evaluate
+from tinytorch.training.progress import Progress
 
 __all__ = ["Trainer"]
 

@@ -10,8 +10,8 @@ from tiny_models import message, stirred, tiny_gpt
 from training_runs import held_out
 
 from tinytorch import Tensor
-from tinytorch.models.evaluation import character_surprise, evaluate, surprise
 from tinytorch.text.tokenization import BPETokenizer
+from tinytorch.training.evaluation import character_surprise, evaluate, surprise
 
 
 def log_softmax(logits):
