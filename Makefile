@@ -1,14 +1,14 @@
 # Every habit has one name. `make` alone lists them.
 #
-# A fresh machine needs Python 3.10 or newer and make; the rest goes into .venv from pinned requirements.
+# A fresh machine needs Python 3.11 or newer and make; the rest goes into .venv from pinned requirements.
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
 # The first of these that is new enough is used; say PYTHON=... to choose another.
-PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
-    $$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && { echo $$p; break; }; done)
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 PORT ?= 8000
 JOBS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 
@@ -28,14 +28,15 @@ export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book live editor serve notebooks test test-unit test-notebooks parity bench story-gpt links check format pins clean
+.PHONY: help book live editor serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check format
+.PHONY: pins clean
 .PHONY: check-python
 
 help: ## list what can be made
 	@echo "make TARGET, where TARGET is one of"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 	    awk -F'|' '{ printf "  %-15s %s\n", $$1, $$2 }'
-	@echo "Needs Python 3.10 or newer; PYTHON=/path/to/python chooses one, PORT=8000 is where serve listens."
+	@echo "Needs Python 3.11 or newer; PYTHON=/path/to/python chooses one, PORT=8000 is where serve listens."
 
 book: $(VENV)/.book ## install, run every chapter, build the site
 	@echo "==> Running the chapters and building the site (a few minutes the first time, seconds after that)"
@@ -62,6 +63,9 @@ notebooks: $(VENV)/.book ## write the notebooks of book/notebooks anew and run t
 	@echo "==> Writing and running book/notebooks"
 	@$(BIN)/python book/_ext/notebooks.py --execute
 
+quick: $(VENV)/.test ## the tests to run at every change: the package and the book's tools, in a minute, without network
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(foreach part,book browser parity bench,--ignore=tests/$(part))
+
 test: ## fetch what runs in the page, build the book, then test the package, the notebooks and the pages
 	@$(MAKE) --no-print-directory live
 	@$(MAKE) --no-print-directory book
@@ -73,7 +77,7 @@ test: ## fetch what runs in the page, build the book, then test the package, the
 test-unit: $(VENV)/.test ## only the package's tests and those of the built pages
 	@$(BIN)/python tests/browser/axe.py
 	@echo "==> Testing the package and the built pages"
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore=tests/parity --ignore=tests/bench
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/parity --ignore=tests/bench
 
 test-notebooks: $(VENV)/.test ## only the notebooks: run each, compare every output
 	@echo "==> Running every notebook and comparing what it prints with what is committed"
@@ -107,10 +111,10 @@ format: $(VENV)/.dev ## format the code and mend what lint can mend
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
 
-# Universal pins hold for Python 3.10 and newer on every platform; hashes say exactly which files.
+# Universal pins hold for Python 3.11 and newer on every platform; hashes say exactly which files.
 LOCK = $(BIN)/uv pip compile --quiet --upgrade --no-config --no-emit-index-url --no-emit-find-links \
     --custom-compile-command "make pins" pyproject.toml
-UNIVERSAL = --universal --python-version 3.10 --generate-hashes
+UNIVERSAL = --universal --python-version 3.11 --generate-hashes
 
 pins: $(VENV)/.dev ## compile the newest allowed requirements anew
 	@echo "==> Compiling requirements"
@@ -159,11 +163,11 @@ $(VENV)/.parity: requirements/parity.txt $(VENV)/.test
 check-python:
 	@if [ -z "$(PYTHON)" ]; then \
 	    found=$$(python3 --version 2>&1 || python --version 2>&1 || echo "no Python at all"); \
-	    echo "This book needs Python 3.10 or newer; found: $$found." >&2; \
+	    echo "This book needs Python 3.11 or newer; found: $$found." >&2; \
 	    echo "Install one, or name one that is not on your PATH: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; fi
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || { \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	    is=$$($(PYTHON) --version 2>/dev/null || echo "not a Python that runs"); \
-	    echo "PYTHON=$(PYTHON) is $$is; this book needs Python 3.10 or newer." >&2; \
+	    echo "PYTHON=$(PYTHON) is $$is; this book needs Python 3.11 or newer." >&2; \
 	    echo "Name another: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
 	    echo "$(PYTHON) has no venv module (some systems ship it apart)." >&2; \
