@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
-from tinytorch import Tensor, no_grad, ops, primitive
+from tinytorch import SGD, AdamW, Tensor, no_grad, ops, primitive
+from tinytorch.core.layers import Module, Parameter
 
 
 def leaf(data, dtype=None):
@@ -370,6 +371,124 @@ def test_same_leaf_as_both_operands_of_a_sum():
     assert a.grad.tolist() == [2.0, 2.0]
 
 
+# Data changed between forward and backward ------------------------------------------------------
+
+STALE = (
+    "backward() through mul: its operand 0 of shape (2,) was changed after the operation had used "
+    "it, so the gradient would be wrong; compute the result again after an update, or update after "
+    "backward()"
+)
+
+
+def assign(w):
+    w.data = np.array([5.0, 6.0])
+
+
+def subtract(w):
+    w.data -= 1.0
+
+
+def write_and_say_so(w):
+    w.data[0] = 7.0
+    w.mark_changed()
+
+
+def change_a_detached_twin(w):
+    w.detach().data -= 1.0
+
+
+def step(optimizer):
+    def update(w):
+        w.grad = np.ones(2)
+        optimizer([w], lr=0.1).step()
+
+    return update
+
+
+def load(w):
+    holder = Module()
+    holder.w = w
+    holder.load_state_dict({"w": np.zeros(2)})
+
+
+CHANGES = [
+    assign,
+    subtract,
+    write_and_say_so,
+    change_a_detached_twin,
+    load,
+    step(SGD),
+    step(AdamW),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_operand_changed_between_forward_and_backward_is_noticed(change):
+    w = Parameter([1.0, 2.0])
+    loss = (w * w).sum()
+    change(w)
+    w.zero_grad()
+    assert message(RuntimeError, loss.backward) == STALE
+    assert w.grad is None
+    (w * w).sum().backward()  # computed again, it is right again
+    assert w.grad.tolist() == (2 * w.data).tolist()
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_data_changed_after_backward_are_no_matter(change):
+    w = Parameter([1.0, 2.0])
+    (w * w).sum().backward()
+    change(w)
+    w.zero_grad()
+    (w * w).sum().backward()
+
+
+def test_constant_operand_that_changes_is_noticed_too():
+    w, x = leaf([1.0]), Tensor([2.0])
+    y = w * x
+    x.data *= 3
+    assert "operand 1 of shape (1,) was changed" in message(RuntimeError, y.backward)
+
+
+def test_result_that_changes_is_noticed_for_its_pullback_may_use_it():
+    y = leaf([1.0]).exp()
+    y.data *= 2
+    assert "through exp: its result of shape (1,) was changed" in message(RuntimeError, y.backward)
+
+
+def test_no_gradient_is_touched_when_one_operation_is_stale():
+    a, b = leaf([1.0]), leaf([2.0])
+    total = a * 3 + b * b
+    b.data += 1
+    message(RuntimeError, total.backward)
+    assert a.grad is None and b.grad is None
+
+
+def test_no_gradient_is_touched_when_one_part_is_freed():
+    a, b = leaf([1.0]), leaf([2.0])
+    shared = b * b
+    (shared * 2).backward()
+    message(RuntimeError, (a * 3 + shared).backward)
+    assert a.grad is None and b.grad.tolist() == [8.0]
+
+
+def test_changes_in_another_thread_are_no_false_alarm():
+    def churn():
+        other = leaf([1.0])
+        for _ in range(3000):
+            other.data += 1
+
+    threads = [threading.Thread(target=churn) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        w = leaf([1.0])
+        w.data += 1
+        (w * w).backward()
+    for thread in threads:
+        thread.join()
+
+
 # No recording ------------------------------------------------------------------------------------
 
 
@@ -451,7 +570,7 @@ def test_pullback_that_forgets_an_operand_is_told_so():
         return x * y, lambda g: (g * y,)
 
     assert message(ValueError, product(leaf([1.0]), leaf([2.0])).backward) == (
-        "a pullback returned 1 gradients for 2 operands; "
+        "backward() through product: the pullback returned 1 gradients for 2 operands; "
         "it must return one each, None where there is none"
     )
 
@@ -462,7 +581,7 @@ def test_pullback_of_the_wrong_shape_is_told_so():
         return x * 2, lambda g: np.ones((3, 2))
 
     assert message(ValueError, wrong(leaf([1.0, 2.0, 3.0])).sum().backward) == (
-        "a pullback returned shape (3, 2) for an operand of shape (3,)"
+        "backward() through wrong: a gradient of shape (3, 2) does not fit an operand of shape (3,)"
     )
 
 
@@ -532,7 +651,7 @@ def test_numpy_function_of_a_tensor_is_refused_rather_than_cutting_the_graph():
 
 
 def test_help_says_that_an_operation_returns_a_tensor():
-    assert inspect.signature(ops.add).return_annotation is Tensor
+    assert inspect.signature(ops.add).return_annotation == "Tensor"
     assert list(inspect.signature(ops.sum).parameters) == ["x", "axis", "keepdims"]
 
 

@@ -83,8 +83,8 @@ def autograd_undo_broadcast(answer: Any) -> Iterator[Case]:
     """Check `undo_broadcast(g, shape)`: sums over the axes that were added or stretched.
 
     Example:
-        >>> from tinytorch.core.tensor import _undo_broadcast
-        >>> bool(autograd_undo_broadcast(_undo_broadcast))
+        >>> from tinytorch.core.broadcasting import undo_broadcast
+        >>> bool(autograd_undo_broadcast(undo_broadcast))
         True
         >>> bool(autograd_undo_broadcast(lambda g, shape: ...))
         False

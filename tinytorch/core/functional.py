@@ -17,7 +17,7 @@ from tinytorch.core.chunks import chunks
 from tinytorch.core.ops import Result
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tensor import primitive
+from tinytorch.core.tracing import primitive
 
 __all__ = [
     "attention",

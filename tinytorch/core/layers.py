@@ -109,8 +109,10 @@ class Module:
             ValueError: names are missing, unexpected, of another shape or not floats; all of them
                 are listed, and no parameter is changed.
         """
-        own = {name: parameter.data for name, parameter in self.named_parameters()}
-        restore(own, state, type(self).__name__)
+        named = self.named_parameters()
+        restore({name: p.data for name, p in named}, state, type(self).__name__)
+        for _, parameter in named:
+            parameter.mark_changed()
 
     def __repr__(self) -> str:
         lines = [

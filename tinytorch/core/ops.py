@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from tinytorch.core.tensor import Pullback, primitive
+from tinytorch.core.tracing import Pullback, primitive
 
 __all__ = [
     "abs",

@@ -62,11 +62,14 @@ class Optimizer:
         For a dense gradient that is the whole array; for a row-sparse one its rows.
         """
         for i, p in enumerate(self.params):
+            if p.grad is None:
+                continue
             if isinstance(p.grad, RowSparse):
                 g = p.grad.coalesce()
                 self._update(i, p.data, g.rows, g.values)
-            elif p.grad is not None:
+            else:
                 self._update(i, p.data, ..., p.grad)
+            p.mark_changed()
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """A copy of everything the next step depends on, the learning rate and gradients aside."""

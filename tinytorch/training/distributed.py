@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.backward import total_gradient
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tensor import Tensor, total_gradient
+from tinytorch.core.tensor import Tensor
 
 __all__ = ["DataParallel", "add_gradients"]
 

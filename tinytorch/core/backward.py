@@ -1,0 +1,185 @@
+"""The backward pass: gradients carried from a result to the leaves it was computed from.
+
+Every operation has recorded its operands and its pullback (`tracing.py`). `backward` reads those
+records in reverse order (reverse-mode differentiation: Griewank and Walther, 2008, chapter 3;
+Baydin et al., 2018, section 3.2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.broadcasting import undo_broadcast
+from tinytorch.core.sparse import RowSparse
+from tinytorch.core.tracing import Gradient, Node, Record
+
+__all__ = ["backward", "topological_order", "total_gradient"]
+
+
+def backward(result: Node, gradient: Any = None) -> None:
+    """Leave the gradient of `result` in `.grad` of every leaf that requires one.
+
+    Gradients add up over the paths that lead to a leaf, and over repeated calls, until
+    `zero_grad()`. The graph is freed on the way. `Tensor.backward` is this function.
+
+    Args:
+        result: the tensor to differentiate.
+        gradient: the gradient of the final result with respect to this tensor, an array of
+            the same shape; needed unless the tensor holds a single element.
+
+    Raises:
+        ValueError: a gradient is missing or has the wrong shape.
+        RuntimeError: there is nothing to differentiate, the graph was already used, or data that
+            it needs were changed; no gradient is touched then.
+
+    Example:
+        >>> from tinytorch import Tensor
+        >>> x = Tensor([1.0, 2.0], requires_grad=True)
+        >>> backward(x * x, [1.0, 10.0])
+        >>> x.grad
+        array([ 2., 40.], dtype=float32)
+    """
+    waiting = {id(result): _first_gradient(result, gradient)}
+    order = topological_order(result)
+    _check_unchanged(order)
+    while order:
+        node = order.pop()
+        g = waiting.pop(id(node))
+        if node._record is None:  # a leaf
+            node.grad = g if node.grad is None else total_gradient(node.grad, g)
+            continue
+        for parent, part in _pull_back(node, node._record, g):
+            held = waiting.get(id(parent))
+            waiting[id(parent)] = part if held is None else total_gradient(held, part)
+
+
+def topological_order(result: Node) -> list[Node]:
+    """Every tensor that needs a gradient, each before all the tensors computed from it.
+
+    An explicit stack instead of recursion: a graph may be deeper than Python's call stack.
+
+    Example:
+        >>> from tinytorch import Tensor
+        >>> x = Tensor([3.0], requires_grad=True)
+        >>> y = x * x
+        >>> [node.data.tolist() for node in topological_order(y + x)]
+        [[3.0], [9.0], [12.0]]
+    """
+    order: list[Node] = []
+    seen: set[int] = set()
+    stack = [(result, False)]
+    while stack:
+        node, parents_done = stack.pop()
+        if parents_done:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            parents = node._record[1] if node._record is not None else ()
+            stack.extend((p, False) for p in parents if p is not None and p._requires_grad)
+    return order
+
+
+def total_gradient(held: Gradient, part: Gradient) -> Gradient:
+    """The sum of two gradients, arrays or row-sparse; an array even of a single number.
+
+    Example:
+        >>> total_gradient(np.array(1.0), np.array(2.0))
+        array(3.)
+    """
+    total = held + part
+    return total if isinstance(total, RowSparse) else np.asarray(total)
+
+
+def _first_gradient(result: Node, gradient: Any) -> np.ndarray:
+    """The gradient that starts the backward pass."""
+    if not result.requires_grad:
+        raise RuntimeError(
+            "backward() on a tensor that does not depend on anything that requires a gradient; "
+            "create an input with requires_grad=True, outside no_grad()"
+        )
+    data = result.data
+    if gradient is None:
+        if data.size != 1:
+            raise ValueError(
+                f"backward() on shape {data.shape} needs an explicit gradient; reduce with .sum()"
+            )
+        return np.ones_like(data)
+    own = True if result.is_leaf else None  # a leaf keeps it; pullbacks do not change theirs
+    array = np.array(gradient, dtype=data.dtype, copy=own)
+    if array.shape != data.shape:
+        raise ValueError(
+            f"backward() on shape {data.shape} got a gradient of shape {array.shape}; "
+            "the two must be equal"
+        )
+    return array
+
+
+def _check_unchanged(order: list[Node]) -> None:
+    """Refuse a graph that is freed, or whose numbers are no longer those that were recorded."""
+    for node in order:
+        if node._record is None:
+            continue
+        name, parents, _, time = node._record
+        if node._record is _FREED:
+            raise RuntimeError(
+                "backward() through a graph that was already used and freed; "
+                "compute the result again before calling backward() a second time"
+            )
+        if node._changed is not None and node._changed[0] > time:
+            raise RuntimeError(_stale(name, f"its result of shape {node.data.shape}"))
+        for i, parent in enumerate(parents):
+            if parent is not None and parent._changed is not None and parent._changed[0] > time:
+                raise RuntimeError(_stale(name, f"its operand {i} of shape {parent.data.shape}"))
+
+
+def _stale(name: str, what: str) -> str:
+    return (
+        f"backward() through {name}: {what} was changed after the operation had used it, so the "
+        "gradient would be wrong; compute the result again after an update, or update after "
+        "backward()"
+    )
+
+
+def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Gradient]]:
+    """The gradient for each parent that requires one; frees the record."""
+    name, parents, pullback, _ = record
+    g = g.to_dense() if isinstance(g, RowSparse) else g
+    try:
+        parts = pullback(g)
+        parts = parts if isinstance(parts, tuple) else (parts,)
+        if len(parts) != len(parents):
+            raise ValueError(
+                f"the pullback returned {len(parts)} gradients for {len(parents)} operands; "
+                "it must return one each, None where there is none"
+            )
+        return [
+            (parent, _fitted(parts, i, parent, g))
+            for i, parent in enumerate(parents)
+            if parent is not None and parent._requires_grad
+        ]
+    except Exception as error:
+        kind = ValueError if isinstance(error, ValueError) else RuntimeError
+        raise kind(f"backward() through {name}: {error}") from error
+    finally:
+        node._record = _FREED
+
+
+def _fitted(parts: tuple[Any, ...], i: int, parent: Node, g: np.ndarray) -> Gradient:
+    """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nobody else holds."""
+    part, data = parts[i], parent._data
+    if isinstance(part, RowSparse):
+        return part.astype(data.dtype)
+    if part is None:
+        return np.zeros_like(data)
+    fitted = undo_broadcast(np.asarray(part), data.shape).astype(data.dtype, copy=False)
+    if parent._record is None and (
+        fitted.base is not None or any(fitted is other for other in (g, *parts[:i]))
+    ):
+        return fitted.copy()
+    return fitted
+
+
+_FREED: Record = ("", [], lambda g: g, 0)

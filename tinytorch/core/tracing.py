@@ -1,0 +1,323 @@
+"""What an operation makes, and what it records.
+
+An operation is a plain NumPy function that returns its value *and* its pullback, the function that
+maps the gradient of the value to the gradients of the operands. `primitive` lifts it to tensors::
+
+    @primitive
+    def mul(x, y):
+        return x * y, lambda g: (g * y, g * x)
+
+The result is a `Node`: an array together with a record of how it was made, which `backward.py`
+reads in reverse. Recording and dtype rules live here once, so that no operation repeats them; what
+a reader calls a tensor, a node with operators, is in `tensor.py`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinytorch.core.sparse import RowSparse
+
+if TYPE_CHECKING:
+    from tinytorch.core.tensor import Tensor
+
+__all__ = ["Node", "no_grad", "primitive"]
+
+Gradient = Any  # an array or a RowSparse
+Pullback = Callable[[np.ndarray], Any]
+
+# the operation's name, its operands (None for one that is no tensor), the pullback, and the time
+Record = tuple[str, "list[Node | None]", Pullback, int]
+
+
+class Node:
+    """An array, its gradient, and the record of the operation that made it.
+
+    A time here is the number of changes in place that were noted so far. A record holds the time
+    when it was made, a node that of its own last change, and `backward` compares the two.
+    """
+
+    __slots__ = ("__weakref__", "_changed", "_data", "_grad", "_record", "_requires_grad")
+
+    _data: np.ndarray
+    _grad: Gradient
+    _requires_grad: bool
+    _record: Record | None  # None for a leaf
+    _changed: list[int] | None  # the time of the last change, shared by all that share the data
+
+    @property
+    def data(self) -> np.ndarray:
+        """The array itself.
+
+        Assigning to it (`t.data = a`, `t.data -= a`) is noted, and a backward pass through an
+        operation that used the old numbers is refused. Writing into the array (`t.data[...] = a`)
+        cannot be seen: call `mark_changed()` after it if a graph is open.
+        """
+        return self._data
+
+    @data.setter
+    def data(self, array: Any) -> None:
+        array = np.asarray(array)
+        if array.dtype.kind not in ("f" if self._requires_grad else "fiub"):
+            raise TypeError(f"{_wanted(self._requires_grad)}, got data of {array.dtype}")
+        self._data = array
+        self.mark_changed()
+
+    @property
+    def grad(self) -> Any:
+        """The gradient that `backward()` has left: an array, a `RowSparse`, or None."""
+        return self._grad
+
+    @grad.setter
+    def grad(self, gradient: Any) -> None:
+        if gradient is not None and not isinstance(gradient, RowSparse):
+            gradient = np.asarray(gradient)
+            if gradient.dtype.kind not in "fiub":
+                raise TypeError(f"a gradient consists of numbers, got {gradient.dtype}")
+        if gradient is not None and gradient.shape != self._data.shape:
+            raise ValueError(
+                f"the gradient of a tensor of shape {self._data.shape} has its shape, "
+                f"got {gradient.shape}"
+            )
+        self._grad = gradient
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward()` carries a gradient to this tensor; may be set on a leaf."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if wanted and self._data.dtype.kind != "f":
+            raise TypeError(
+                f"a tensor of {self._data.dtype} cannot require a gradient; only floating-point "
+                "numbers vary continuously: pass dtype=numpy.float32"
+            )
+        if not wanted and self._record is not None:
+            raise RuntimeError(
+                "this tensor was computed from others that require a gradient, which would be "
+                "lost; use detach() for its data alone"
+            )
+        self._requires_grad = bool(wanted)
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor was made by hand and not computed from others that need a gradient."""
+        return self._record is None
+
+    def mark_changed(self) -> None:
+        """Note that the data were changed in place, so that no stale gradient is computed.
+
+        Example:
+            >>> from tinytorch import Tensor
+            >>> w = Tensor([2.0], requires_grad=True)
+            >>> y = w * w
+            >>> w.data[...] = 5.0
+            >>> w.mark_changed()
+            >>> y.backward()  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            RuntimeError: backward() through mul: its operand 0 of shape (1,) was changed ...
+        """
+        if self._changed is None:
+            self._changed = [0]
+        self._changed[0] = _clock.tick()
+
+
+class _Clock:
+    """The number of changes in place so far; it only rises, in whatever thread they happen."""
+
+    def __init__(self) -> None:
+        self.now, self._lock = 0, threading.Lock()
+
+    def tick(self) -> int:
+        with self._lock:
+            self.now += 1
+            return self.now
+
+
+_clock = _Clock()
+_result_class: type[Any] = Node
+
+
+def result_class(chosen: type[Any]) -> type[Any]:
+    """Decorate the class, a `Node`, whose instances operations return."""
+    global _result_class
+    _result_class = chosen
+    return chosen
+
+
+def wrap(array: np.ndarray) -> Any:
+    """A tensor around an existing array: no copy, no conversion, no record."""
+    node = _new(_result_class)
+    node._data = array
+    node._grad = node._record = node._changed = None
+    node._requires_grad = False
+    return node
+
+
+_new = object.__new__
+
+# Recording -----------------------------------------------------------------------------------
+
+# how many no_grad blocks are open; each thread and each asynchronous task has its own count
+_open_blocks: ContextVar[int] = ContextVar("open no_grad blocks", default=0)
+
+
+def is_recording() -> bool:
+    """Whether operations record themselves here and now.
+
+    Example:
+        >>> with no_grad():
+        ...     is_recording()
+        False
+    """
+    return not _open_blocks.get()
+
+
+class no_grad:
+    """A context, or a decorator, in which no graph is recorded: for evaluation and updates.
+
+    Example:
+        >>> from tinytorch import Tensor
+        >>> w = Tensor([2.0], requires_grad=True)
+        >>> with no_grad():
+        ...     y = w * 3
+        >>> y.requires_grad
+        False
+    """
+
+    def __enter__(self) -> None:
+        _open_blocks.set(_open_blocks.get() + 1)
+
+    def __exit__(self, *_: object) -> None:
+        _open_blocks.set(max(0, _open_blocks.get() - 1))
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate `function` so that it always runs without recording."""
+
+        @wraps(function)
+        def without_grad(*args: Any, **kwargs: Any) -> Any:
+            with no_grad():
+                return function(*args, **kwargs)
+
+        return without_grad
+
+
+# Operations ----------------------------------------------------------------------------------
+
+
+def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Tensor]:
+    """Lift a NumPy function that returns `(value, pullback)` to an operation on tensors.
+
+    Positional arguments are operands: tensors, arrays or numbers, handed to `function` as arrays.
+    Keyword arguments are settings and pass through untouched. The pullback takes the gradient of
+    the value and returns one gradient for each operand (None where there is none); with a single
+    operand it may return that gradient alone. It works with the arrays after broadcasting:
+    `backward` sums a gradient back to its operand's shape.
+
+    The result has dtype float64 only if a tensor among the operands has.
+
+    Args:
+        function: `f(*arrays, **settings) -> (value, pullback)`, which must not change its inputs.
+
+    Example:
+        >>> from tinytorch import Tensor
+        >>> @primitive
+        ... def cube(x):
+        ...     return x * x * x, lambda g: g * 3 * x * x
+        >>> x = Tensor([2.0], requires_grad=True)
+        >>> cube(x).backward()
+        >>> x.grad
+        array([12.], dtype=float32)
+    """
+    name = function.__name__
+
+    @wraps(function)
+    def operation(*operands: Any, **settings: Any) -> Tensor:
+        arrays: list[Any] = []
+        parents: list[Node | None] = []
+        needed = False
+        for operand in operands:
+            if isinstance(operand, Node):
+                arrays.append(operand._data)
+                parents.append(operand)
+                needed = needed or operand._requires_grad
+            else:
+                arrays.append(as_operand(operand))
+                parents.append(None)
+        try:
+            value, pullback = function(*arrays, **settings)
+        except ValueError as error:
+            raise _explained(error, name, arrays) from None
+        if type(value) is not np.ndarray or value.dtype is not _FLOAT32:
+            value = _settled(value, name, parents)
+        result = wrap(value)
+        if needed and not _open_blocks.get() and value.dtype.kind == "f":
+            result._requires_grad = True
+            result._record = (name, parents, pullback, _clock.now)
+        return result
+
+    return _described(operation, function)
+
+
+_FLOAT32 = np.dtype(np.float32)
+
+
+def as_operand(operand: Any) -> Any:
+    """What an operation computes with: the array of a tensor, an array of a list, else as it is."""
+    if isinstance(operand, Node):
+        return operand._data
+    if not isinstance(operand, (list, tuple)):
+        return operand
+    if any(isinstance(part, Node) and part.requires_grad for part in operand):
+        raise TypeError(
+            "a list of tensors is not an operand, their gradients would be lost; "
+            "pass them one by one, or join them with ops.stack(*tensors)"
+        )
+    return np.asarray(operand)
+
+
+def _settled(value: Any, name: str, parents: list[Node | None]) -> np.ndarray:
+    """`value` as an array, which is wider than float32 only where a tensor is."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"{name}: the result is of {array.dtype}; tensors hold real numbers")
+    if array.dtype.kind != "f" or array.dtype.itemsize <= 4:
+        return array
+    floats = [p._data.dtype for p in parents if p is not None and p._data.dtype.kind == "f"]
+    return array.astype(np.result_type(_FLOAT32, *floats), copy=False)
+
+
+def _described(operation: Callable[..., Tensor], function: Callable[..., Any]) -> Any:
+    """`operation`, which tells `help` that it returns a tensor and not the pair."""
+    operation.__annotations__ = {**function.__annotations__, "return": "Tensor"}
+    signature = inspect.signature(function).replace(return_annotation="Tensor")
+    setattr(operation, "__signature__", signature)  # noqa: B010 (mypy knows no such attribute)
+    return operation
+
+
+def _explained(error: ValueError, name: str, arrays: list[Any]) -> ValueError:
+    """The same error, naming the operation and the shapes of its operands."""
+    message = str(error)
+    if message.startswith(name):
+        return error
+    shapes = " and ".join(str(np.shape(array)) for array in arrays)
+    if "broadcast" in message:
+        return ValueError(
+            f"{name}: shapes {shapes} do not broadcast; aligned from the right, two lengths must "
+            "be equal or one of them 1"
+        )
+    return ValueError(f"{name}: operands of shape {shapes}: {message}")
+
+
+def _wanted(requires_grad: bool) -> str:
+    if requires_grad:
+        return "a tensor that requires a gradient holds floating-point numbers"
+    return "a tensor holds real numbers"
