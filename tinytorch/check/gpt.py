@@ -309,7 +309,7 @@ def _same_logits(claim: str, answer: Any, sizes: tuple[int, ...], parts: dict[st
         *sizes,
         *parts.values(),
         expected=_logits(state, sizes, parts),
-        atol=1e-4,
+        rtol=1e-4,
         part=("logits", logits),
         hint="Compare yours with MyGPT, line by line, names included.",
         mistakes=[

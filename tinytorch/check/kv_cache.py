@@ -392,7 +392,7 @@ def _read_like(
         expected=expected,
         part=("bytes of the cache" if stored else "logits", lambda result: result),
         hint=hint,
-        atol=1e-4,
+        rtol=1e-4,
     )
 
 

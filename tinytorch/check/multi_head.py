@@ -276,7 +276,7 @@ def _cases_of_use(answer: Any) -> Iterator[Case]:
         gradients,
         x,
         expected=[p.grad for p in _named(layer).values()],
-        atol=1e-3,  # another order of the same steps rounds differently, and these add up
+        rtol=1e-3,  # another order of the same steps rounds differently, and these add up
         hint="Compute with tensors from end to end: .data and .numpy() leave the gradient behind.",
     )
     ids = np.array([[1, 2, 3, 1, 6]])

@@ -92,7 +92,7 @@ def norm_each_token(answer: Callable[[Any], Any]) -> Iterator[Case]:
             x,
             expected=_normalised(x),
             hint="The last axis is axis=-1, however many axes there are.",
-            atol=1e-4,
+            rtol=1e-4,
         )
         small = 0.01 * _TOKEN
         yield case(
@@ -171,7 +171,7 @@ def _values(answer: Any) -> Iterator[Case]:
         x,
         expected=_normalised(x),
         hint="Mean and deviation over axis=-1, with keepdims=True.",
-        atol=1e-4,
+        rtol=1e-4,
     )
     yield case(
         "keeps eps inside the root",
@@ -179,7 +179,7 @@ def _values(answer: Any) -> Iterator[Case]:
         0.01 * _TOKEN,
         expected=_normalised(0.01 * _TOKEN),
         hint="eps, 1e-5 unless told otherwise, is added to the variance before the root.",
-        atol=1e-4,
+        rtol=1e-4,
     )
     yield case(
         "leaves a constant vector at zero",
@@ -228,7 +228,7 @@ def _gradients(answer: Any) -> Iterator[Case]:
             "beta": g.sum(axis=(0, 1)),
         },
         hint="Use self.gamma and self.beta themselves in forward, not their .data.",
-        atol=1e-4,
+        rtol=1e-4,
     )
     yield case(
         "has the gradient of a batch",
@@ -237,7 +237,7 @@ def _gradients(answer: Any) -> Iterator[Case]:
         g,
         expected=_input_gradient(_ours, x, g),
         hint="Every operation between x and the result must be one of tensors.",
-        atol=1e-4,
+        rtol=1e-4,
     )
 
 
@@ -257,7 +257,7 @@ def _in_a_gpt(answer: Any) -> Iterator[Case]:
         ids,
         expected=model(ids).data,
         hint="GPT calls norm(embed_dim) and loads gamma and beta by their names.",
-        atol=1e-4,
+        rtol=1e-4,
     )
 
 

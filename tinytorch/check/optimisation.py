@@ -137,7 +137,7 @@ def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterat
     for step in sorted(rng.integers(0, 300, size=6).tolist()):
         expected = 0.003 * min(1, (step + 1) / 50, (300 - step) / 90)
         given = step, 0.003, 50, 300, 90
-        yield case(f"step {step} of 300", answer, *given, expected=expected, hint=fall, atol=1e-9)
+        yield case(f"step {step} of 300", answer, *given, expected=expected, hint=fall, rtol=1e-9)
 
 
 @exercise(points=2)

@@ -1,38 +1,48 @@
 """How an exercise is checked: cases in order, a report that never raises.
 
-A check is a generator of cases. Each case runs the reader's answer on one input and compares what
-came with what was expected; `exercise` collects them, stops at the first that does not hold, and
-says what was given, what was expected, what came, and a hint::
+An exercise is declared once, with a reference function, the mistakes that readers make, as
+functions too, and the rules that its statement names. A check is then a generator of cases, each of
+them a claim, the answer, and inputs. What is expected comes from the reference, in float64; an
+answer that returns what a mistake returns is shown the hint of that mistake::
 
-    @exercise(points=2)
+    @exercise(
+        points=2, reference=lambda x: 2 * x, mistakes=[(lambda x: x * x, "Add, do not square.")]
+    )
     def double(answer):
-        yield case("doubles a number", answer, 3, expected=6, hint="Add it to itself.")
-        yield case("keeps the sign", answer, -1, expected=-2)
+        yield case("doubles a number", answer, 3, hint="Add it to itself.")
+        yield case("keeps the sign", answer, -1)
 """
 
 from __future__ import annotations
 
-import copy
 import inspect
-import re
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tensor import Tensor
+from tinytorch.check.rules import Rule, breach_of, watched
+from tinytorch.check.values import (
+    WIDTH,
+    compared,
+    copied,
+    in_float64,
+    same,
+    shortened,
+    show,
+    show_all,
+    unchanged,
+)
 
 _ELLIPSIS = "nothing yet: replace the ..."
 _NONE = "None: write the body and return the result"
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
-_WIDTH = 60  # of a value or a hint: 76 columns, less the 16 of its label
-_NUMBERS = 24  # an array of more is not shown in full
-_ROWS = 4  # nor one of more lines
-_ARRAYS = (np.ndarray, Tensor, RowSparse)
+_FROM_REFERENCE = object()
+
+Mistakes = Sequence[tuple[Any, str]]
 
 
 class NotYet(Exception):
@@ -41,14 +51,34 @@ class NotYet(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One thing an answer should do, and whether it did.
+    """One thing that an answer should do: `case` and `raises` make it, `judge` runs it."""
+
+    claim: str
+    answer: Any
+    given: tuple[Any, ...] = ()
+    expected: Any = _FROM_REFERENCE
+    error: type[Exception] | None = None
+    hint: str = ""
+    rtol: float = 1e-5
+    atol: float | None = None
+    part: tuple[str, Callable[[Any], Any]] | None = None
+    mistakes: Mistakes = ()
+    show_expected: bool = True
+    reference: Callable[..., Any] | None = None
+    run: Callable[..., Any] | None = None
+    rules: Sequence[Rule] = ()
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A case that was run: whether its claim held and, if not, what the report says, as text.
 
     Attributes:
         claim: what should hold, a short clause: "sums repeated tokens".
         passed: whether it held.
-        given: the input, as text.
-        expected: what was expected, as text.
-        came: what came, as text.
+        given: the input.
+        expected: what was expected.
+        came: what came.
         hint: where to look.
     """
 
@@ -70,14 +100,14 @@ class Report:
         cases: the cases that were run, the failing one last.
 
     Example:
-        >>> Report("double", 2, [Case("doubles a number", True)])
+        >>> Report("double", 2, [Finding("doubles a number", True)])
         double: solved, 2 of 2 points
           [x] doubles a number
     """
 
     name: str
     points: int
-    cases: list[Case] = field(default_factory=list)
+    cases: list[Finding] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.cases) and all(case.passed for case in self.cases)
@@ -85,33 +115,39 @@ class Report:
     def __repr__(self) -> str:
         head = f"solved, {self.points} of {self.points} points" if self else "not yet"
         lines = [f"{self.name}: {head}"]
-        for case in self.cases:
-            mark = "x" if case.passed else " "
-            lines.append(_wrapped(f"  [{mark}] {case.claim}", _WIDTH + 10, 6))
-            if not case.passed:
-                lines += [
-                    f"      {label:<9} {_wrapped(text, _WIDTH, 16)}"
-                    for label, text in (
-                        ("given", case.given),
-                        ("expected", case.expected),
-                        ("came", case.came),
-                        ("hint", case.hint),
-                    )
-                    if text
-                ]
+        for found in self.cases:
+            mark = "x" if found.passed else " "
+            lines.append(_wrapped(f"  [{mark}] {found.claim}", WIDTH + 10, 6))
+            for label in ("given", "expected", "came", "hint") if not found.passed else ():
+                if text := getattr(found, label):
+                    lines.append(f"      {label:<9} {_wrapped(text, WIDTH, 16)}")
         return "\n".join(lines)
 
 
-def exercise(points: int = 1) -> Callable[[Callable[..., Iterator[Case]]], Callable[..., Report]]:
+def exercise(
+    points: int = 1,
+    reference: Callable[..., Any] | None = None,
+    mistakes: Mistakes = (),
+    rules: Sequence[Rule] = (),
+    run: Callable[..., Any] | None = None,
+    show_expected: bool = True,
+) -> Callable[[Callable[..., Iterator[Case]]], Callable[..., Report]]:
     """Turn a generator of cases into a check that returns a `Report`.
 
     Args:
         points: what the exercise is worth.
+        reference: the right function: what it returns is expected where a case does not say.
+        mistakes: pairs of a wrong function, and the hint for an answer that returns the same.
+        rules: what the statement says about how the answer is written.
+        run: how the answer, the reference and the mistakes are called: `run(answer, *given)`; by
+            default `answer(*given)`.
+        show_expected: whether the report tells what was expected: not if it is to be predicted.
 
     Example:
-        >>> @exercise(points=2)
+        >>> squared = (lambda x: x * x, "Add it to itself.")
+        >>> @exercise(points=2, reference=lambda x: 2 * x, mistakes=[squared])
         ... def double(answer):
-        ...     yield case("doubles a number", answer, 3, expected=6, hint="Add it to itself.")
+        ...     yield case("doubles a number", answer, 3)
         >>> double(lambda x: x * x)
         double: not yet
           [ ] doubles a number
@@ -119,19 +155,27 @@ def exercise(points: int = 1) -> Callable[[Callable[..., Iterator[Case]]], Calla
               expected  6
               came      9
               hint      Add it to itself.
-        >>> bool(double(lambda x: 2 * x))
+        >>> bool(double(lambda x: x + x))
         True
     """
 
     def decorate(cases_of: Callable[..., Iterator[Case]]) -> Callable[..., Report]:
         @wraps(cases_of)
         def check(*answers: Any) -> Report:
-            cases = []
-            for found in cases_of(*answers):
-                cases.append(found)
-                if not found.passed:
+            found = []
+            for posed in cases_of(*answers):
+                posed = replace(
+                    posed,
+                    reference=posed.reference or reference,
+                    mistakes=(*posed.mistakes, *mistakes),
+                    rules=rules,
+                    run=posed.run or run,
+                    show_expected=posed.show_expected and show_expected,
+                )
+                found.append(judge(posed))
+                if not found[-1].passed:
                     break
-            return Report(cases_of.__name__, points, cases)
+            return Report(cases_of.__name__, points, found)
 
         return check
 
@@ -142,68 +186,75 @@ def case(
     claim: str,
     answer: Any,
     *given: Any,
-    expected: Any,
+    expected: Any = _FROM_REFERENCE,
     hint: str = "",
-    atol: float = 1e-5,
+    rtol: float = 1e-5,
+    atol: float | None = None,
     part: tuple[str, Callable[[Any], Any]] | None = None,
-    mistakes: Sequence[tuple[Any, str]] = (),
+    mistakes: Mistakes = (),
     show_expected: bool = True,
+    reference: Callable[..., Any] | None = None,
+    run: Callable[..., Any] | None = None,
 ) -> Case:
-    """Call `answer(*given)` and compare the result with `expected`.
+    """Call `answer(*given)` and compare the result with what is expected, as `values.same` does.
 
-    Numbers and arrays are compared by shape and, within `atol` (absolute and relative), by value;
-    tensors by their data; tuples, lists and dictionaries item by item; anything else by type and
-    `==`. An answer that raises an error, returns nothing, or changes the arrays, lists or
-    dictionaries that it is given, has not passed.
+    An answer that raises an error, returns nothing, breaks a rule of the exercise, or changes the
+    arrays, tensors, lists or dictionaries that it is given, has not passed.
 
     Args:
         claim: what should hold.
         answer: the reader's function; with no `given` and not callable, the value itself.
         given: what it is called with (copies of it).
-        expected: what should come.
+        expected: what should come; without it, what the reference returns.
         hint: shown if something else came.
-        atol: the largest difference that counts as equal.
+        rtol: the largest difference that counts as equal, as a share of what is expected.
+        atol: and in absolute terms, the same number unless given: 0 where tiny results count.
         part: what of the result is compared: its name, and a function that takes it out.
-        mistakes: pairs of a wrong result, or the class of an error, and the hint shown for it.
-        show_expected: whether the report tells what was expected: not if it is to be predicted.
+        mistakes: pairs of a wrong result, a function that returns it, or the class of an error, and
+            the hint shown for it; those of the exercise come after them.
+        show_expected: whether the report tells what was expected.
+        reference: another than that of the exercise.
+        run: another than that of the exercise.
 
     Example:
-        >>> case("adds", lambda x, y: x + y, 1, 2, expected=3).passed
+        >>> judge(case("adds", lambda x, y: x + y, 1, 2, expected=3)).passed
         True
-        >>> case("adds", lambda x, y: ..., 1, 2, expected=3).came
+        >>> judge(case("adds", lambda x, y: ..., 1, 2, expected=3)).came
         'nothing yet: replace the ...'
-        >>> case("adds", max, 1, 2, expected=3, mistakes=[(2, "That is the larger one.")]).hint
+        >>> larger = (max, "That is the larger one.")
+        >>> judge(case("adds", lambda x, y: y, 1, 2, expected=3, mistakes=[larger])).hint
         'That is the larger one.'
     """
-    got = _call(answer, given, part)
-    failed = Case(claim, False, _show_all(given), hint=hint)
-    came, wanted = got.told, _show(expected)
-    if not got.told and not _same(got.value, expected, atol):
-        wanted, came = _compared(expected, got.value, atol)
-    if came:
-        advice = next((text for wrong, text in mistakes if _is_mistake(got, wrong, atol)), hint)
-        came = came if got.told else _labelled(part, came)
-        wanted = _labelled(part, wanted) if show_expected else ""
-        return replace(failed, expected=wanted, came=came, hint=advice)
-    if got.changed:
-        came = f"the right result, but `{got.changed}` is no longer what it was"
-        return replace(failed, came=came, hint=_ON_A_COPY)
-    return Case(claim, True)
+    return Case(
+        claim, answer, given, expected, None, hint, rtol, atol, part, mistakes, show_expected,
+        reference, run,
+    )  # fmt: skip
 
 
 def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: str = "") -> Case:
     """Call `answer(*given)` and require that it raises `error`.
 
     Example:
-        >>> raises("refuses text", int, "a", error=ValueError).passed
+        >>> judge(raises("refuses text", int, "a", error=ValueError)).passed
         True
     """
-    got = _call(answer, given)
-    if isinstance(got.error, error):
-        return Case(claim, True)
-    article = "an" if error.__name__[0] in "AEIOU" else "a"
-    came = got.told or f"{_show(got.value)}, and no error"
-    return Case(claim, False, _show_all(given), f"{article} {error.__name__}", came, hint)
+    return Case(claim, answer, given, error=error, hint=hint)
+
+
+def predictions(answer: Any, results: Mapping[str, tuple[Any, str]]) -> Iterator[Case]:
+    """A case for each value that is to be predicted in a dictionary, none of them told.
+
+    Args:
+        answer: the reader's dictionary.
+        results: for each of its keys what is expected, and a hint.
+
+    Example:
+        >>> [judge(posed).passed for posed in predictions({"1 + 1": 2}, {"1 + 1": (2, "Count.")})]
+        [True]
+    """
+    for name, (expected, hint) in results.items():
+        predicted = answer.get(name, ...) if isinstance(answer, dict) else ...
+        yield case(name, predicted, expected=expected, hint=hint, show_expected=False)
 
 
 def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
@@ -220,10 +271,36 @@ def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
 
     def take(result: Any) -> Any:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise NotYet(f"{_show(result)}, which is no pair {names}")
+            raise NotYet(f"{show(result)}, which is no pair {names}")
         return result[i]
 
     return take
+
+
+def judge(posed: Case) -> Finding:
+    """Run a case on the answer: it passes, or the finding says why not."""
+    got = _called(posed)
+    failed = Finding(posed.claim, False, show_all(posed.given), hint=posed.hint)
+    if posed.error is not None:
+        if isinstance(got.error, posed.error):
+            return Finding(posed.claim, True)
+        article = "an" if posed.error.__name__[0] in "AEIOU" else "a"
+        came = got.told or f"{show(got.value)}, and no error"
+        return replace(failed, expected=f"{article} {posed.error.__name__}", came=came)
+    expected = _expected(posed)
+    came, wanted = got.told, show(expected)
+    if not got.told and not _equal(posed, got.value, expected):
+        wanted, came = compared(expected, got.value, *_tolerance(posed))
+        came = _labelled(posed.part, came)
+    if came:
+        wanted = _labelled(posed.part, wanted) if posed.show_expected else ""
+        return replace(failed, expected=wanted, came=came, hint=_advice(posed, got))
+    if got.breach:
+        return replace(failed, came=f"the right result, but {got.breach}", hint=got.remedy)
+    return Finding(posed.claim, True)
+
+
+# Helpers -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -232,50 +309,86 @@ class _Got:
 
     value: Any = None
     told: str = ""
-    error: Exception | None = None
-    changed: str = ""
+    error: BaseException | None = None
+    breach: str = ""
+    remedy: str = ""
 
 
-def _call(
-    answer: Any, given: Sequence[Any], part: tuple[str, Callable[[Any], Any]] | None = None
-) -> _Got:
+def _called(posed: Case) -> _Got:
+    """Run the answer on copies, see which rules it breaks, and take out the part to compare."""
+    answer, given = posed.answer, posed.given
     if answer is ...:
         return _Got(told=_ELLIPSIS)
     if given and not callable(answer):
-        return _Got(told=f"{_show(answer)}, which is not a function")
-    passed = [_copied(value) for value in given]
+        return _Got(told=f"{show(answer)}, which is not a function")
+    passed = [copied(value) for value in given]
     try:
-        value = answer(*passed) if callable(answer) else answer
+        with np.errstate(all="ignore"), watched(posed.rules) as breaches:
+            value = _run(posed, answer, passed) if callable(answer) else answer
     except NotYet as told:
         return _Got(told=str(told))
-    except Exception as error:  # whatever the reader's code raises belongs in the report
-        text = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return _Got(told=_shortened(text), error=error)
+    except (Exception, SystemExit) as error:  # whatever the reader's code raises is reported
+        return _Got(
+            told=shortened(f"{type(error).__name__}: {error}".removesuffix(": ")), error=error
+        )
     if value is None or value is ...:
         return _Got(told=_NONE if value is None else _ELLIPSIS)
-    spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not _kept(*pair)]
-    changed = _name_of_argument(answer, spoilt[0]) if spoilt else ""
-    if part is None:
-        return _Got(value, changed=changed)
+    spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not unchanged(*pair)]
+    breach, remedy = breaches[0] if breaches else breach_of(posed.rules, answer)
+    if spoilt:
+        name = _name_of_argument(answer, spoilt[0])
+        breach, remedy = f"`{name}` is no longer what it was", _ON_A_COPY
     try:
-        return _Got(part[1](value), changed=changed)
+        taken = posed.part[1](value) if posed.part else value
     except NotYet as told:
         return _Got(told=str(told))
     except Exception:
-        return _Got(told=f"{_show(value)}, which has no {part[0]}")
+        return _Got(told=f"{show(value)}, which has no {posed.part[0] if posed.part else ''}")
+    return _Got(taken, breach=breach, remedy=remedy)
 
 
-def _copied(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:
+    return posed.run(function, *given) if posed.run else function(*given)
 
 
-def _kept(before: Any, after: Any) -> bool:
-    """Whether an argument is, after the call, what it was before."""
-    if isinstance(before, np.ndarray):
-        return before.shape == after.shape and before.tobytes() == after.tobytes()
-    return not isinstance(before, (list, dict)) or repr(before) == repr(after)
+def _expected(posed: Case) -> Any:
+    if posed.expected is not _FROM_REFERENCE:
+        return posed.expected
+    return _result(posed, posed.reference)
+
+
+def _result(posed: Case, function: Any) -> Any:
+    """What a function of ours returns for the inputs of a case, in float64."""
+    with np.errstate(all="ignore"):
+        value = _run(posed, function, [in_float64(copied(value)) for value in posed.given])
+        return posed.part[1](value) if posed.part else value
+
+
+def _tolerance(posed: Case) -> tuple[float, float]:
+    return posed.rtol, posed.rtol if posed.atol is None else posed.atol
+
+
+def _equal(posed: Case, came: Any, expected: Any) -> bool:
+    try:
+        return same(came, expected, *_tolerance(posed))
+    except Exception:  # a comparison may be the reader's own code
+        return False
+
+
+def _advice(posed: Case, got: _Got) -> str:
+    """The hint of the first mistake that gives what came; that of the case if none does."""
+    for wrong, hint in posed.mistakes:
+        if isinstance(wrong, type) and issubclass(wrong, BaseException):
+            if isinstance(got.error, wrong):
+                return hint
+        elif not got.told:
+            try:
+                result = _result(posed, wrong) if callable(wrong) else wrong
+            except Exception:  # this mistake has no result here
+                continue
+            if _equal(posed, got.value, result):
+                return hint
+    return posed.hint
 
 
 def _name_of_argument(answer: Callable[..., Any], i: int) -> str:
@@ -285,153 +398,11 @@ def _name_of_argument(answer: Callable[..., Any], i: int) -> str:
         return f"argument {i + 1}"
 
 
-def _is_mistake(got: _Got, wrong: Any, atol: float) -> bool:
-    if isinstance(wrong, type):
-        return isinstance(got.error, wrong)
-    return not got.told and _same(got.value, wrong, atol)
-
-
-def _same(came: Any, expected: Any, atol: float) -> bool:
-    if isinstance(expected, (bool, np.bool_)):
-        return isinstance(came, (bool, np.bool_)) and bool(came) == bool(expected)
-    if isinstance(expected, dict):
-        return (
-            isinstance(came, dict)
-            and came.keys() == expected.keys()
-            and all(_same(came[key], value, atol) for key, value in expected.items())
-        )
-    if isinstance(expected, (tuple, list)) and not _is_numeric(expected):
-        return (
-            isinstance(came, (tuple, list))
-            and len(came) == len(expected)
-            and all(_same(c, e, atol) for c, e in zip(came, expected, strict=True))
-        )
-    if _is_numeric(expected):
-        if not _is_numeric(came):
-            return False
-        c, e = _array(came), _array(expected)
-        return c.shape == e.shape and bool(np.allclose(c, e, rtol=atol, atol=atol))
-    return isinstance(came, type(expected)) and bool(came == expected)
-
-
-def _array(value: Any) -> np.ndarray:
-    if isinstance(value, RowSparse):
-        return value.to_dense()
-    return np.asarray(value.data if isinstance(value, Tensor) else value)
-
-
-def _is_array(value: Any) -> bool:
-    return isinstance(value, _ARRAYS)
-
-
-def _is_numeric(value: Any) -> bool:
-    try:
-        return _array(value).dtype.kind in "fiub"
-    except (TypeError, ValueError):
-        return False
-
-
 def _labelled(part: tuple[str, Any] | None, text: str) -> str:
     if part is None:
         return text
     line = f"{part[0]}: {text}"
-    return line if "\n" not in text and len(line) <= _WIDTH else f"{part[0]}:\n{text}"
-
-
-def _compared(expected: Any, came: Any, atol: float) -> tuple[str, str]:
-    """Two different results as text, both in the same way; of long ones where they differ."""
-    arrays = _is_array(expected) or _is_array(came)
-    if not (_is_numeric(expected) and _is_numeric(came)):
-        return _show(expected), _show(came)
-    e, c = _array(expected), _array(came)
-    if not arrays and max(e.ndim, c.ndim) < 2:
-        return _show(expected), _show(came)
-    if e.shape != c.shape:
-        return _show_array(e, shape=True), _show_array(c, shape=True)
-    if not _is_short(e) or not _is_short(c):
-        return _first_difference(e, c, atol)
-    for precision in (4, 8, 16):
-        texts = _show_array(e, precision=precision), _show_array(c, precision=precision)
-        if texts[0] != texts[1]:
-            break
-    return texts
-
-
-def _first_difference(e: np.ndarray, c: np.ndarray, atol: float) -> tuple[str, str]:
-    wrong = np.argwhere(~np.isclose(c, e, rtol=atol, atol=atol))
-    place = tuple(int(i) for i in wrong[0])
-    at = f"at [{', '.join(map(str, place))}]"
-    count = f"the first of {len(wrong)} that differ" if len(wrong) > 1 else "the only one to differ"
-    return f"{_show(e[place])} {at}, shape {e.shape}", f"{_show(c[place])} {at}, {count}"
-
-
-def _show(value: Any) -> str:
-    """A value as a reader would type it, shortened."""
-    try:
-        table = isinstance(value, list) and _is_numeric(value) and _array(value).ndim > 1
-        return _show_array(_array(value)) if table or _is_array(value) else _show_plain(value)
-    except Exception:  # a repr may be the reader's own code
-        return f"a {type(value).__name__}"
-
-
-def _show_plain(value: Any) -> str:
-    if isinstance(value, (list, tuple)):
-        inner = ", ".join(_show(item) for item in value)
-        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
-        return _shortened(f"[{inner}]" if isinstance(value, list) else f"({inner}{comma})")
-    if isinstance(value, dict):
-        inner = ", ".join(f"{_show(key)}: {_show(item)}" for key, item in value.items())
-        return _shortened(f"{{{inner}}}")
-    if callable(value):
-        return getattr(value, "__name__", type(value).__name__)
-    if isinstance(value, np.generic):
-        value = value.item()
-    return f"{value:.6g}" if isinstance(value, float) else _shortened(repr(value))
-
-
-def _show_array(array: np.ndarray, shape: bool = False, precision: int = 4) -> str:
-    """An array with its shape where one does not see it, on one line if there is room."""
-    if not _is_short(array):
-        return f"an array of shape {array.shape}"
-    text = _array_text(array, precision)
-    if not shape and array.ndim < 2:
-        return text
-    last = text.rsplit("\n", 1)[-1]
-    shown = f"shape {array.shape}"
-    return f"{text}, {shown}" if len(last) + 2 + len(shown) <= _WIDTH else f"{text},\n{shown}"
-
-
-def _is_short(array: np.ndarray) -> bool:
-    return array.size <= _NUMBERS and _array_text(array, 4).count("\n") < _ROWS
-
-
-def _array_text(array: np.ndarray, precision: int) -> str:
-    if not array.ndim:
-        return _show(array[()])
-    text = np.array2string(
-        array + 0.0 if array.dtype.kind == "f" else array,  # no minus in front of a zero
-        separator=", ",
-        precision=precision,
-        suppress_small=True,
-        max_line_width=_WIDTH,
-    )
-    line = re.sub(r"(?<=\[) | (?=[],])", "", re.sub(r"\s+", " ", text))
-    return line if len(line) < _WIDTH else text.replace("\n\n", "\n")
-
-
-def _show_all(given: Sequence[Any]) -> str:
-    """The arguments of a call: each array on a line of its own, what is short together."""
-    lines: list[list[str]] = [[]]
-    for value in given:
-        if _is_array(value):
-            lines += [[_show(value)], []]
-        else:
-            lines[-1].append(_show(value))
-    return "\n".join(", ".join(line) for line in lines if line)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= 200 else text[:197] + "..."
+    return line if "\n" not in text and len(line) <= WIDTH else f"{part[0]}:\n{text}"
 
 
 def _wrapped(text: str, width: int, indent: int) -> str:

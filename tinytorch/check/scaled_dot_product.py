@@ -39,6 +39,8 @@ def attend_causal_mask(answer: Callable[[int, int], Any]) -> Iterator[Case]:
     mistakes = [
         (seen, added),
         (~seen, added),
+        (seen * 1.0, added),
+        (~seen * 1.0, added),
         (np.where(seen, 0, -1e9), "Block with -inf: no other number gives a weight of exactly 0."),
         (square.T, "This one hides the past. The columns are the keys: block those to the right."),
         (np.where(np.eye(3), _BLOCK, square), "A token may look at itself: the diagonal is kept."),

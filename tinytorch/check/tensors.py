@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, raises
+from tinytorch.check.report import Case, case, exercise, predictions, raises
+from tinytorch.check.rules import no_loop, no_numpy
 
 __all__ = [
     "tensors_broadcast_shape",
@@ -17,30 +18,48 @@ __all__ = [
 ]
 
 
-@exercise(points=2)
+@exercise(points=2, reference=np.broadcast_shapes, rules=[no_numpy])
 def tensors_broadcast_shape(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
     """Check a function that gives the shape of two broadcast shapes.
 
     Example:
-        >>> bool(tensors_broadcast_shape(lambda a, b: np.broadcast_shapes(a, b)))
-        True
-        >>> bool(tensors_broadcast_shape(lambda a, b: ...))
-        False
+        >>> def shape(a, b):
+        ...     a, b = (1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b
+        ...     if any(m != n and 1 not in (m, n) for m, n in zip(a, b)):
+        ...         raise ValueError(f"{a} and {b} do not broadcast")
+        ...     return tuple(n if m == 1 else m for m, n in zip(a, b))
+        >>> bool(tensors_broadcast_shape(shape)), bool(tensors_broadcast_shape(lambda a, b: ...))
+        (True, False)
     """
     ones = "A length of one takes the other length, on either side."
-    yield case("keeps equal shapes", answer, (2, 3), (2, 3), expected=(2, 3))
-    yield case("stretches a one on the left", answer, (1, 3), (2, 3), expected=(2, 3), hint=ones)
-    yield case("stretches ones on both sides", answer, (3, 1), (1, 4), expected=(3, 4), hint=ones)
     right = "Align the shapes at their right ends; missing lengths count as one."
-    yield case("aligns from the right", answer, (2, 3, 4), (4,), expected=(2, 3, 4), hint=right)
-    yield case("pads either operand", answer, (7, 1), (8, 1, 6), expected=(8, 7, 6), hint=right)
-    yield case("accepts a single number", answer, (), (5,), expected=(5,), hint=right)
+    for claim, a, b, hint in (
+        ("keeps equal shapes", (2, 3), (2, 3), right),
+        ("stretches a one on the left", (1, 3), (2, 3), ones),
+        ("stretches ones on both sides", (3, 1), (1, 4), ones),
+        ("aligns from the right", (2, 3, 4), (4,), right),
+        ("pads either operand", (7, 1), (8, 1, 6), right),
+        ("accepts a single number", (), (5,), right),
+        ("accepts two single numbers", (), (), right),
+        ("treats four axes like two", (5, 1, 4, 1), (3, 1, 2), ones),
+    ):
+        yield case(claim, answer, a, b, hint=hint)
     error = "Two lengths that differ do not fit unless one of them is 1: raise a ValueError."
-    for a, b in [((3,), (2,)), ((2, 3), (2,)), ((4, 2, 3), (4, 3, 3))]:
-        yield raises(f"refuses {a} with {b}", answer, a, b, error=ValueError, hint=error)
+    for pair in [
+        ((3,), (2,)),
+        ((2, 3), (2,)),
+        ((4, 2, 3), (4, 3, 3)),
+        ((6,), (3,)),
+        ((2, 3), (3, 3)),
+    ]:
+        claim = "refuses {} with {}".format(*pair)
+        yield raises(claim, answer, *pair, error=ValueError, hint=error)
     zero = "A length of zero is a length like any other: a length of 1 becomes 0, not the larger."
-    yield case("lets a one become a zero", answer, (1, 3), (0, 3), expected=(0, 3), hint=zero)
-    yield raises("refuses (0,) with (2,)", answer, (0,), (2,), error=ValueError, hint=error)
+    yield case("lets a one become a zero", answer, (1, 3), (0, 3), hint=zero)
+    yield case("and the other way round", answer, (2, 0), (2, 1), hint=zero)
+    for pair in [((0,), (2,)), ((2, 3), (2, 0))]:
+        claim = "refuses {} with {}".format(*pair)
+        yield raises(claim, answer, *pair, error=ValueError, hint=error)
 
 
 @exercise(points=1)
@@ -64,12 +83,10 @@ def tensors_six_shapes(answer: dict[str, Any]) -> Iterator[Case]:
         "x.transpose()": (x.swapaxes(-1, -2), "Our transpose swaps the last two axes."),
         "y @ y.transpose()": (y @ y.swapaxes(-1, -2), "The two axes in front are carried along."),
     }
-    for name, (result, hint) in results.items():
-        predicted = answer.get(name, ...) if isinstance(answer, dict) else ...
-        yield case(name, predicted, expected=result.shape, hint=hint, show_expected=False)
+    yield from predictions(answer, {name: (r.shape, hint) for name, (r, hint) in results.items()})
 
 
-@exercise(points=2)
+@exercise(points=2, reference=lambda x: x - x.mean(axis=-1, keepdims=True), rules=[no_loop])
 def tensors_centre_rows(answer: Callable[[Any], Any]) -> Iterator[Case]:
     """Check a function that subtracts from every row its mean.
 
@@ -79,19 +96,30 @@ def tensors_centre_rows(answer: Callable[[Any], Any]) -> Iterator[Case]:
         >>> bool(tensors_centre_rows(lambda x: x - x.mean()))
         False
     """
-    hint = "The mean of each row must stay in its row: look at keepdims."
-    square = np.array([[1.0, 3.0], [10.0, 20.0]])
-    yield case("centres each row", answer, square, expected=[[-1.0, 1.0], [-5.0, 5.0]], hint=hint)
-    hint = "A row runs along the last axis, which is axis=-1 however many axes there are."
+    keep = "The mean of each row must stay in its row: look at keepdims."
+    yield case("centres each row", answer, np.array([[1.0, 3.0], [10.0, 20.0]]), hint=keep)
+    last = "A row runs along the last axis, which is axis=-1 however many axes there are."
     cube = np.arange(8.0).reshape(2, 2, 2)
-    expected = np.array([[[-0.5, 0.5]] * 2] * 2)
-    yield case("centres each row of a cube", answer, cube, expected=expected, hint=hint)
-    for shape in [(5,), (3, 4), (2, 3, 4)]:
-        x = np.random.default_rng(1).normal(size=shape)
-        expected = x - np.expand_dims(x.sum(axis=-1) / shape[-1], -1)
-        yield case(
-            f"centres the last axis of shape {shape}", answer, x, expected=expected, hint=hint
-        )
+    yield case("centres each row of a cube", answer, cube, hint=last)
+    rng = np.random.default_rng(1)
+    for shape in [(5,), (3, 4), (4, 4), (2, 3, 4), (2, 1, 3, 6), (3, 1)]:
+        x = rng.normal(size=shape)
+        yield case(f"centres the last axis of shape {shape}", answer, x, hint=last)
+    whole = "The mean of whole numbers may be a fraction: leave the result a float."
+    yield case("centres whole numbers", answer, np.array([[1, 2], [7, 0]]), hint=whole)
+    size = "Subtract the mean and do nothing else: the size of the numbers does not matter."
+    for scale in (1e-30, 1e30):
+        x = scale * rng.normal(size=(2, 5))
+        yield case(f"centres numbers around {scale:g}", answer, x, hint=size, atol=0.0)
+
+
+def _split(x: np.ndarray, num_heads: int) -> np.ndarray:
+    """Head `i` of `num_heads`: the `i`-th part of each vector."""
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)  # (B, T, d) -> (B, h, T, d/h)
+
+
+def _merge(x: np.ndarray) -> np.ndarray:
+    return np.concatenate(list(x.swapaxes(0, 1)), axis=-1)  # (B, h, T, d/h) -> (B, T, d)
 
 
 @exercise(points=3)
@@ -106,18 +134,24 @@ def tensors_heads(split: Callable[[Any, int], Any], merge: Callable[[Any], Any])
         >>> bool(tensors_heads(lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), merge))
         False
     """
-    tokens = np.repeat(np.arange(3), 4).reshape(1, 3, 4)
-    expected = np.array([[[[0, 0], [1, 1], [2, 2]]] * 2])
-    hint = "Row t of each head must hold numbers of token t: reshape to (B, T, h, d/h), then swap."
-    yield case("keeps each token in its row", split, tokens, 2, expected=expected, hint=hint)
-    few = np.arange(8).reshape(1, 2, 4)
-    few_heads = np.array([[[[0, 1], [4, 5]], [[2, 3], [6, 7]]]])
+    rows = "Row t of each head must hold numbers of token t: reshape to (B, T, h, d/h), then swap."
     part = "Head i takes the numbers from i * d/h on, d/h of them: the new axes are h, then d/h."
-    claim = "gives head i the i-th part of each vector"
-    yield case(claim, split, few, 2, expected=few_heads, hint=part)
-    x = np.random.default_rng(2).normal(size=(2, 3, 12))
-    heads = np.stack([x[:, :, 3 * i : 3 * i + 3] for i in range(4)], axis=1)
-    yield case("splits two sequences into four heads", split, x, 4, expected=heads, hint=part)
     undo = "Undo the steps of the split in the opposite order: swap back, then reshape."
-    yield case("merges what was split", merge, few_heads, expected=few, hint=undo)
-    yield case("merges four heads of two sequences", merge, heads, expected=x, hint=undo)
+    tokens = np.repeat(np.arange(3), 4).reshape(1, 3, 4)
+    few, rng = np.arange(8).reshape(1, 2, 4), np.random.default_rng(2)
+    sizes = [(2, 3, 12, 4), (3, 1, 6, 2), (2, 4, 4, 4), (1, 5, 7, 1), (2, 2, 10, 5)]
+    drawn = [(rng.normal(size=size[:3]), size[3]) for size in sizes]
+    yield case("keeps each token in its row", split, tokens, 2, reference=_split, hint=rows)
+    claim = "gives head i the i-th part of each vector"
+    yield case(claim, split, few, 2, reference=_split, hint=part)
+    yield case(
+        "splits two sequences into four heads", split, *drawn[0], reference=_split, hint=part
+    )
+    for x, h in drawn[1:]:
+        yield case(f"splits {x.shape}, h = {h}", split, x, h, reference=_split, hint=part)
+    yield case("merges what was split", merge, _split(few, 2), reference=_merge, hint=undo)
+    claim = "merges four heads of two sequences"
+    yield case(claim, merge, _split(*drawn[0]), reference=_merge, hint=undo)
+    for x, h in drawn[1:]:
+        heads = _split(x, h)
+        yield case(f"merges {heads.shape}", merge, heads, reference=_merge, hint=undo)

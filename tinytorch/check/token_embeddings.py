@@ -165,7 +165,7 @@ def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
     expected = table - 0.1 * _scattered(ids, g, 6)
     hint = "Every occurrence of an id moves its row once more."
     yield case(
-        "holds for many ids", step, table, ids, g, 0.1, expected=expected, hint=hint, atol=1e-4
+        "holds for many ids", step, table, ids, g, 0.1, expected=expected, hint=hint, rtol=1e-4
     )
 
 

@@ -38,7 +38,7 @@ def fast_count(answer: Any) -> Iterator[Case]:
         counted = answer.get(name, ...) if isinstance(answer, dict) else ...
         yield case(
             name, counted, expected=expected, hint=hint, mistakes=mistakes, show_expected=False,
-            atol=1e-12,
+            rtol=1e-12,
         )  # fmt: skip
 
 

@@ -1,0 +1,115 @@
+"""Every exercise accepts right answers written differently, and refuses what learners get wrong."""
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tinytorch import Tensor, check
+
+FRAMEWORK = {"__init__", "report", "rules", "values"}
+CHAPTERS = {path.stem for path in Path(check.__file__).parent.glob("*.py")} - FRAMEWORK
+WITHOUT_ANSWERS = {
+    "autograd",
+    "block",
+    "data_and_loss",
+    "embedding_layer",
+    "gpt",
+    "kv_cache",
+    "multi_head",
+    "normalisation_and_mlp",
+    "optimisation",
+    "positional_encodings",
+    "sampling",
+    "scaled_dot_product",
+    "token_embeddings",
+    "tokenization",
+    "why_it_is_fast",
+}
+ANSWERS = {name: import_module(f"answers.{name}") for name in sorted(CHAPTERS - WITHOUT_ANSWERS)}
+CHECKS = [
+    value
+    for name, value in sorted(vars(check).items())
+    if not name.startswith("_") and hasattr(value, "__wrapped__")
+]
+RIGHT = [
+    pytest.param(name, answer, id=f"{name}-{i}")
+    for module in ANSWERS.values()
+    for name, answers in module.RIGHT.items()
+    for i, answer in enumerate(answers)
+]
+WRONG = [
+    pytest.param(name, answer, id=f"{name}-{what}")
+    for module in ANSWERS.values()
+    for name, answers in module.WRONG.items()
+    for what, answer in answers.items()
+]
+JUNK = {
+    "None": None,
+    "the dots": ...,
+    "a number": 3,
+    "text": "a",
+    "an empty list": [],
+    "an empty dictionary": {},
+    "an array": np.ones((2, 3)),
+    "a tensor": Tensor([1.0]),
+    "returns None": lambda *a, **k: None,
+    "returns the dots": lambda *a, **k: ...,
+    "returns a number": lambda *a, **k: 3,
+    "returns NaN": lambda *a, **k: float("nan"),
+    "returns text": lambda *a, **k: "a",
+    "returns an array": lambda *a, **k: np.ones(3),
+    "returns a tensor": lambda *a, **k: Tensor([[2.0]]),
+    "returns a tuple": lambda *a, **k: (1, None),
+    "returns a function": lambda *a, **k: lambda *b: 3,
+    "raises": lambda *a, **k: 1 / 0,
+    "leaves": lambda *a, **k: exit(),
+    "takes nothing": lambda: 1,
+    "a class": type("Nothing", (), {}),
+}
+
+
+def judged(name, answer):
+    """The report of a check; where it asks for several answers they come as a tuple."""
+    checked = getattr(check, name)
+    several = len(inspect.signature(checked.__wrapped__).parameters) > 1
+    return checked(*answer) if several else checked(answer)
+
+
+@pytest.mark.parametrize("chapter", ANSWERS)
+def test_every_exercise_has_three_right_and_five_wrong_answers(chapter):
+    names = import_module(f"tinytorch.check.{chapter}").__all__
+    module = ANSWERS[chapter]
+    assert set(module.RIGHT) == set(module.WRONG) == set(names)
+    assert [name for name in names if len(module.RIGHT[name]) < 3] == []
+    assert [name for name in names if len(module.WRONG[name]) < 5] == []
+
+
+def test_every_check_stands_in_a_chapter():
+    names = {n for c in CHAPTERS for n in import_module(f"tinytorch.check.{c}").__all__}
+    assert names == {checked.__name__ for checked in CHECKS}
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_a_right_answer_is_solved(name, answer):
+    report = judged(name, answer)
+    assert report, f"\n{report!r}"
+
+
+@pytest.mark.parametrize(("name", "answer"), WRONG)
+def test_a_wrong_answer_is_not_solved_and_is_told_why(name, answer):
+    report = judged(name, answer)
+    assert not report
+    assert report.cases[-1].hint
+    assert max(map(len, repr(report).splitlines())) <= 76
+
+
+@pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)
+def test_no_check_raises_or_passes_whatever_it_is_given(checked):
+    number = len(inspect.signature(checked.__wrapped__).parameters)
+    for what, junk in JUNK.items():
+        report = checked(*[junk] * number)
+        assert not report and "not yet" in repr(report), what
+        assert max(map(len, repr(report).splitlines())) <= 76, what

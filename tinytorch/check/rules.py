@@ -1,0 +1,286 @@
+"""Rules that an exercise states about how its answer is written, and how a breach is found.
+
+A loop is found in the compiled code of the answer and of the functions of the reader's own that it
+uses; a call of the package while the answer runs, whatever name it goes by. Both need no source, so
+they work for lambdas, classes and partial functions, in a notebook and in the page.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+_HIDDEN_LOOPS = (map, itertools.starmap, functools.reduce, np.vectorize, np.apply_along_axis)
+_HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
+_JUMPS = {*dis.hasjrel, *dis.hasjabs}
+_ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
+_LIBRARIES = {"tinytorch", "numpy", *sys.stdlib_module_names}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A stated rule: what to say of a breach, and two ways to find one.
+
+    Attributes:
+        hint: the rule, as a sentence that helps.
+        of_answer: from the answer to the breach that its code shows, "" if there is none.
+        of_call: from the module and the name of what the answer calls to the breach, or "".
+    """
+
+    hint: str
+    of_answer: Callable[[Any], str] = lambda answer: ""
+    of_call: Callable[[str, Any], str] = lambda module, called: ""
+
+
+def breach_of(rules: Sequence[Rule], answer: Any) -> tuple[str, str]:
+    """The breach and the hint of the first rule that the code of `answer` breaks.
+
+    Example:
+        >>> from tinytorch import functional
+        >>> breach_of([in_numpy], functional.softmax)[0]
+        "it is the package's softmax"
+    """
+    found = ((rule.of_answer(answer), rule.hint) for rule in rules)
+    return next((breach for breach in found if breach[0]), ("", ""))
+
+
+@contextmanager
+def watched(rules: Sequence[Rule]) -> Iterator[list[tuple[str, str]]]:
+    """Collect the breaches among the calls that a reader's code makes, and their hints."""
+    found: list[tuple[str, str]] = []
+
+    def look(frame: FrameType, event: str, called: Any) -> None:
+        if event == "call" and _module(frame).startswith("tinytorch.check"):
+            return  # something that the check handed over
+        if event == "call" and _is_library(_module(frame)):
+            caller, module, what = _caller(frame), _module(frame), frame.f_code
+        elif event == "c_call":
+            caller, module, what = frame, getattr(called, "__module__", None) or "", called
+        else:
+            return
+        if caller is not None and not _is_library(_module(caller)):
+            breaches = ((rule.of_call(module, what), rule.hint) for rule in rules)
+            found.extend(breach for breach in breaches if breach[0])
+
+    before = sys.getprofile()
+    if any(rule.of_call is not Rule.of_call for rule in rules):
+        sys.setprofile(look)
+    try:
+        yield found
+    finally:
+        sys.setprofile(before)
+
+
+# The rules -----------------------------------------------------------------------------------
+
+
+def _loop_in(answer: Any) -> str:
+    if isinstance(answer, np.vectorize):
+        return "np.vectorize is a loop"
+    for function in _functions_of(answer):
+        for code in _codes_in(function.__code__):
+            if _repeats(code):
+                return f"`{function.__name__}` has a loop"
+            hidden = {name for name in code.co_names if name in _HIDDEN_NAMES}
+            names = {name for name, value in _globals_of(function) if _is_one_of(value)}
+            if hidden or names:
+                return f"{min(hidden | names)} is a loop"
+    return ""
+
+
+def _numpy_in(answer: Any) -> str:
+    for function in _functions_of(answer):
+        used = [value for _, value in _globals_of(function)]
+        imports = {i.argval for i in _steps_of(function) if i.opname == "IMPORT_NAME"}
+        if any(_is_of(value, "numpy") for value in used) or "numpy" in imports:
+            return f"`{function.__name__}` uses NumPy"
+    return "it is NumPy's" if _is_of(answer, "numpy") else ""
+
+
+def _packaged(answer: Any) -> str:
+    bare = _bare(answer)
+    name = getattr(bare, "__name__", type(bare).__name__)
+    ours = _is_of(bare, "tinytorch") and not _is_of(bare, "tinytorch.check")
+    return f"it is the package's {name}" if ours else ""
+
+
+def package_only(hint: str, *modules: str) -> Rule:
+    """Refuse what the package offers, except the functions of `modules`."""
+
+    def call(module: str, called: Any) -> str:
+        allowed = any(module == name or module.startswith(f"{name}.") for name in modules)
+        name = called.co_name if isinstance(called, CodeType) else called.__name__
+        return f"it calls the package's {name}" if _ours(module) and not allowed else ""
+
+    return Rule(hint, _packaged, call)
+
+
+def without(hint: str, *functions: Any) -> Rule:
+    """Refuse calls of these functions, whatever name the answer gives them.
+
+    Example:
+        >>> breach_of([without("Write it yourself.", np.repeat)], np.repeat)
+        ('it is repeat itself', 'Write it yourself.')
+    """
+    bare = [_bare(function) for function in functions]
+    codes = {getattr(function, "__code__", function): function.__name__ for function in bare}
+
+    def own(answer: Any) -> str:
+        same = [function for function in bare if _bare(answer) is function]
+        return f"it is {same[0].__name__} itself" if same else ""
+
+    def call(module: str, called: Any) -> str:
+        known = isinstance(called, CodeType) or inspect.isbuiltin(called)
+        return f"it calls {codes[called]}" if known and called in codes else ""
+
+    return Rule(hint, own, call)
+
+
+no_loop = Rule(
+    "Without a loop: work on whole arrays. A comprehension is a loop too.", of_answer=_loop_in
+)
+no_numpy = Rule("Without NumPy: plain Python is enough here.", of_answer=_numpy_in)
+in_numpy = package_only("In NumPy alone, without anything from the package.")
+tensor_operations = package_only(
+    "Compose it of operations on tensors: +, *, @, sum, exp and their like.",
+    "tinytorch.core.tensor",
+    "tinytorch.core.ops",
+)
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _bare(answer: Any) -> Any:
+    """What a partial function, a bound method or a decorator is made of."""
+    while True:
+        inner = getattr(answer, "__wrapped__", None)
+        inner = answer.func if isinstance(answer, functools.partial) else inner
+        inner = answer.__func__ if isinstance(answer, MethodType) else inner
+        if inner is None:
+            return answer
+        answer = inner
+
+
+def _functions_of(answer: Any) -> list[FunctionType]:
+    """The reader's own functions that an answer consists of, methods and helpers included."""
+    found: dict[int, FunctionType] = {}
+    seen: set[int] = set()
+    waiting = [answer]
+    while waiting:
+        value = _bare(waiting.pop())
+        value = value.fget if isinstance(value, property) else value
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, FunctionType):
+            if _is_library(value.__globals__.get("__name__", "")):
+                continue
+            found[id(value)] = value
+            cells = (cell.cell_contents for cell in value.__closure__ or () if _is_full(cell))
+            waiting += [*cells, *(used for _, used in _globals_of(value))]
+        elif isinstance(value, type) and not _is_library(value.__module__):
+            waiting += [method for base in value.__mro__[:-1] for method in vars(base).values()]
+        elif callable(value) and not isinstance(value, type):
+            waiting.append(type(value))
+    return list(found.values())
+
+
+def _is_full(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # not assigned yet
+        return False
+
+
+def _codes_in(code: CodeType) -> Iterator[CodeType]:
+    """A code object and all that are defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes_in(constant)
+
+
+def _steps_of(function: FunctionType) -> Iterator[dis.Instruction]:
+    return (step for code in _codes_in(function.__code__) for step in dis.get_instructions(code))
+
+
+def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The names that a function loads from its module or from Python, with their values."""
+    names = {s.argval for s in _steps_of(function) if s.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    for name in sorted(names):
+        yield name, function.__globals__.get(name, getattr(builtins, name, None))
+
+
+def _repeats(code: CodeType) -> bool:
+    """Whether a jump leads back to where the same jump is reached again.
+
+    A jump back alone is no loop: the compiler puts the handling of errors last, and returns.
+    """
+    steps = list(dis.get_instructions(code))
+    at = {step.offset: i for i, step in enumerate(steps)}
+    leads = {i: at.get(step.argval, i) for i, step in enumerate(steps) if step.opcode in _JUMPS}
+
+    def next_of(i: int) -> list[int]:
+        name = steps[i].opname
+        stops = name in _ENDS or (name.startswith("JUMP") and "IF" not in name)
+        following = [] if stops or i + 1 == len(steps) else [i + 1]
+        return following + ([leads[i]] if i in leads else [])
+
+    def reaches(start: int, goal: int) -> bool:
+        seen, waiting = set(), [start]
+        while waiting:
+            i = waiting.pop()
+            if i == goal:
+                return True
+            if i not in seen:
+                seen.add(i)
+                waiting += next_of(i)
+        return False
+
+    return any(target <= i and reaches(target, i) for i, target in leads.items())
+
+
+def _is_one_of(value: Any) -> bool:
+    return any(value is hidden for hidden in _HIDDEN_LOOPS)
+
+
+def _module(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__") or ""
+
+
+def _caller(frame: FrameType) -> FrameType | None:
+    """Who called, beyond the frame that lifts a NumPy function to tensors."""
+    caller = frame.f_back
+    while caller is not None and _module(caller) == "tinytorch.core.tensor":
+        if caller.f_code.co_name == "backward":  # what a pullback does was not written here
+            break
+        caller = caller.f_back
+    return caller
+
+
+def _ours(module: str) -> bool:
+    return module.split(".")[0] == "tinytorch"
+
+
+def _is_library(module: str) -> bool:
+    return module.split(".")[0] in _LIBRARIES
+
+
+def _is_of(value: Any, package: str) -> bool:
+    if isinstance(value, ModuleType):
+        name = value.__name__
+    else:
+        name = getattr(value, "__module__", None) or type(value).__module__
+    return name == package or name.startswith(f"{package}.")

@@ -1,0 +1,210 @@
+"""How the values of an exercise are compared, copied and shown."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.sparse import RowSparse
+from tinytorch.core.tensor import Tensor
+
+WIDTH = 60  # of a value or a hint: 76 columns, less the 16 of its label
+_NUMBERS = 24  # an array of more is not shown in full
+_ROWS = 4  # nor one of more lines
+_ARRAYS = (np.ndarray, Tensor, RowSparse)
+
+
+def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-5) -> bool:
+    """Whether two results are equal.
+
+    Numbers and arrays are compared by shape and by value: whole numbers and booleans exactly,
+    others within `atol` plus `rtol` times the expected value, infinities and NaN only with their
+    like. A whole number may come as a float. Tuples, lists and dictionaries are compared item by
+    item, anything else by type and `==`.
+
+    Example:
+        >>> same(1.000001, 1.0), same(8.0, 8), same(12_600_100, 12_600_000), same(1, True)
+        (True, True, False, False)
+    """
+    if isinstance(expected, dict):
+        return (
+            isinstance(came, dict)
+            and came.keys() == expected.keys()
+            and all(same(came[key], value, rtol, atol) for key, value in expected.items())
+        )
+    if isinstance(expected, (tuple, list)) and not is_numeric(expected):
+        return (
+            isinstance(came, (tuple, list))
+            and len(came) == len(expected)
+            and all(same(c, e, rtol, atol) for c, e in zip(came, expected, strict=True))
+        )
+    if not is_numeric(expected):
+        return isinstance(came, type(expected)) and bool(came == expected)
+    if not is_numeric(came):
+        return False
+    c, e = as_array(came), as_array(expected)
+    return c.shape == e.shape and bool(_equal(c, e, rtol, atol).all())
+
+
+def _equal(c: np.ndarray, e: np.ndarray, rtol: float, atol: float) -> np.ndarray:
+    """Which elements of `c` are those of `e`, an array of the same shape."""
+    if (c.dtype.kind == "b") != (e.dtype.kind == "b"):
+        return np.zeros(e.shape, dtype=bool)
+    if e.dtype.kind != "f":
+        return np.asarray(c == e)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.isclose(c, e, rtol=rtol, atol=atol, equal_nan=True))
+
+
+def copied(value: Any) -> Any:
+    """A copy of what an answer could change: an array, a list, a dictionary, a leaf tensor."""
+    if isinstance(value, Tensor) and value.is_leaf:
+        return Tensor(value.data, requires_grad=value.requires_grad, dtype=value.data.dtype)
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        return type(value)(copied(item) for item in value)
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+
+
+def unchanged(before: Any, after: Any) -> bool:
+    """Whether an argument is, after the call, what it was before."""
+    if isinstance(before, Tensor):
+        return unchanged(before.data, after.data)
+    if isinstance(before, np.ndarray):
+        return before.shape == after.shape and before.tobytes() == after.tobytes()
+    if isinstance(before, (tuple, list)):
+        return len(before) == len(after) and all(map(unchanged, before, after))
+    return before is after or same(after, before, 0.0, 0.0)
+
+
+def in_float64(value: Any) -> Any:
+    """`value` with every array and tensor of floats in double precision."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value.astype(np.float64)
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        return type(value)(in_float64(item) for item in value)
+    if isinstance(value, Tensor) and value.data.dtype.kind == "f":
+        return Tensor(value.data, requires_grad=value.requires_grad, dtype=np.float64)
+    return value
+
+
+def as_array(value: Any) -> np.ndarray:
+    """The numbers of an array, a tensor, a row-sparse gradient or a list."""
+    if isinstance(value, RowSparse):
+        return value.to_dense()
+    return np.asarray(value.data if isinstance(value, Tensor) else value)
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of one of the package's kinds."""
+    return isinstance(value, _ARRAYS)
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value is a number, or made of numbers that form one array."""
+    try:
+        return as_array(value).dtype.kind in "fiub"
+    except (TypeError, ValueError):
+        return False
+
+
+def compared(expected: Any, came: Any, rtol: float, atol: float) -> tuple[str, str]:
+    """Two different results as text, both in the same way; of long ones where they differ."""
+    arrays = is_array(expected) or is_array(came)
+    if not (is_numeric(expected) and is_numeric(came)):
+        return show(expected), show(came)
+    e, c = as_array(expected), as_array(came)
+    if not arrays and max(e.ndim, c.ndim) < 2:
+        return show(expected), show(came)
+    if e.shape != c.shape:
+        return _show_array(e, shape=True), _show_array(c, shape=True)
+    if not _is_short(e) or not _is_short(c):
+        return _first_difference(e, c, rtol, atol)
+    for precision in (4, 8, 16):
+        texts = _show_array(e, precision=precision), _show_array(c, precision=precision)
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _first_difference(e: np.ndarray, c: np.ndarray, rtol: float, atol: float) -> tuple[str, str]:
+    wrong = np.argwhere(~_equal(c, e, rtol, atol))
+    place = tuple(int(i) for i in wrong[0])
+    at = f"at [{', '.join(map(str, place))}]"
+    count = f"the first of {len(wrong)} that differ" if len(wrong) > 1 else "the only one to differ"
+    return f"{show(e[place])} {at}, shape {e.shape}", f"{show(c[place])} {at}, {count}"
+
+
+def show(value: Any) -> str:
+    """A value as a reader would type it, shortened."""
+    try:
+        table = isinstance(value, list) and is_numeric(value) and as_array(value).ndim > 1
+        return _show_array(as_array(value)) if table or is_array(value) else _show_plain(value)
+    except Exception:  # a repr may be the reader's own code
+        return f"a {type(value).__name__}"
+
+
+def _show_plain(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(show(item) for item in value)
+        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        return shortened(f"[{inner}]" if isinstance(value, list) else f"({inner}{comma})")
+    if isinstance(value, dict):
+        inner = ", ".join(f"{show(key)}: {show(item)}" for key, item in value.items())
+        return shortened(f"{{{inner}}}")
+    if callable(value):
+        return getattr(value, "__name__", type(value).__name__)
+    if isinstance(value, np.generic):
+        value = value.item()
+    return f"{value:.6g}" if isinstance(value, float) else shortened(repr(value))
+
+
+def _show_array(array: np.ndarray, shape: bool = False, precision: int = 4) -> str:
+    """An array with its shape where one does not see it, on one line if there is room."""
+    if not _is_short(array):
+        return f"an array of shape {array.shape}"
+    text = _array_text(array, precision)
+    if not shape and array.ndim < 2:
+        return text
+    last = text.rsplit("\n", 1)[-1]
+    shown = f"shape {array.shape}"
+    return f"{text}, {shown}" if len(last) + 2 + len(shown) <= WIDTH else f"{text},\n{shown}"
+
+
+def _is_short(array: np.ndarray) -> bool:
+    return array.size <= _NUMBERS and _array_text(array, 4).count("\n") < _ROWS
+
+
+def _array_text(array: np.ndarray, precision: int) -> str:
+    if not array.ndim:
+        return show(array[()])
+    text = np.array2string(
+        array + 0.0 if array.dtype.kind == "f" else array,  # no minus in front of a zero
+        separator=", ",
+        precision=precision,
+        suppress_small=True,
+        max_line_width=WIDTH,
+    )
+    line = re.sub(r"(?<=\[) | (?=[],])", "", re.sub(r"\s+", " ", text))
+    return line if len(line) < WIDTH else text.replace("\n\n", "\n")
+
+
+def show_all(given: Sequence[Any]) -> str:
+    """The arguments of a call: each array on a line of its own, what is short together."""
+    lines: list[list[str]] = [[]]
+    for value in given:
+        if is_array(value):
+            lines += [[show(value)], []]
+        else:
+            lines[-1].append(show(value))
+    return "\n".join(", ".join(line) for line in lines if line)
+
+
+def shortened(text: str) -> str:
+    """At most 200 characters of a text."""
+    return text if len(text) <= 200 else text[:197] + "..."
