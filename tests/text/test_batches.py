@@ -164,13 +164,19 @@ def test_shortest_text_has_one_window():
             TypeError,
             "once upon a time",
             {},
-            "token ids must be integers, got <U16; encode the text first",
+            "token ids must be integers, got 'once upon a time'; encode the text first",
         ),
         (
             ValueError,
             [[1, 2], [3, 4]],
             {},
-            "expected the ids of one text, (n,), got shape (2, 2)",
+            "token ids must have the shape (n,), got (2, 2); pass one row at a time, as in ids[0]",
+        ),
+        (
+            ValueError,
+            [[1, 2], [3]],
+            {},
+            "token ids must be one row, got rows of several lengths",
         ),
         (ValueError, range(20), {"batch_size": 0}, "batch_size must be at least 1, got 0"),
         (TypeError, range(20), {"seq_len": 2.5}, "seq_len must be an integer, got 2.5"),
@@ -181,9 +187,43 @@ def test_what_cannot_be_cut_is_refused(error, tokens, options, told):
     assert message(error, lambda: Batches(tokens, **sizes)) == told
 
 
-def test_batches_are_numbered_from_zero():
+@pytest.mark.parametrize(
+    ("error", "step", "told"),
+    [
+        (IndexError, -1, "Batches: step must be 0 or more, got -1"),
+        (TypeError, 1.0, "Batches: step must be an integer, got 1.0"),
+        (TypeError, True, "Batches: step must be an integer, got True"),
+        (TypeError, slice(0, 3), "Batches: step must be an integer, got slice(0, 3, None)"),
+        (TypeError, "1", "Batches: step must be an integer, got '1'"),
+    ],
+)
+def test_a_step_is_an_integer_from_zero_on(error, step, told):
+    assert message(error, lambda: Batches(range(20), 2, 8)[step]) == told
+
+
+def test_a_step_may_be_a_numpy_integer_and_as_large_as_you_like():
+    batches = Batches(range(1000), 4, 8)
+    np.testing.assert_array_equal(batches[np.int64(7)][0], batches[7][0])
+    assert places(batches, 10**30) != places(batches, 10**30 + 1)
+
+
+def test_batches_have_no_end_and_say_how_to_loop():
     batches = Batches(range(20), 2, 8)
-    assert message(IndexError, lambda: batches[-1]) == "batches are numbered from 0, got -1"
+    told = (
+        "Batches have no end: there is a batch for every step. Loop over the steps, as in "
+        "`for step in range(100): inputs, targets = batches[step]`"
+    )
+    for whole in (list, iter, lambda b: [*b], enumerate):
+        assert message(TypeError, lambda whole=whole: whole(batches)) == told
+    with pytest.raises(TypeError, match=r"has no len\(\)"):
+        len(batches)
+    assert batches  # and yet they are not empty
+
+
+@pytest.mark.parametrize(("error", "seed"), [(ValueError, -1), (TypeError, None), (TypeError, 0.5)])
+def test_a_seed_is_an_integer_from_zero_on(error, seed):
+    told = message(error, lambda: Batches(range(20), 2, 8, seed=seed))
+    assert told.startswith("Batches: seed must be ") and told.endswith(f"got {seed}")
 
 
 # Split -------------------------------------------------------------------------------------------
@@ -204,6 +244,13 @@ def test_split_keeps_a_tenth_for_validation_unless_told_otherwise():
 def test_share_must_lie_between_0_and_1(share):
     assert message(ValueError, lambda: train_validation_split(TEXT, share)) == (
         f"validation must be a share between 0 and 1, got {share}"
+    )
+
+
+@pytest.mark.parametrize("share", ["0.1", None, True])
+def test_share_must_be_a_number(share):
+    assert message(TypeError, lambda: train_validation_split(TEXT, share)) == (
+        f"validation must be a share between 0 and 1, got {share!r}"
     )
 
 

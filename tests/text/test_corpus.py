@@ -1,9 +1,12 @@
 """Texts to read: the prose of the book, your own files, downloads; and the documentation of all."""
 
+import gzip
 import hashlib
 import http.server
+import sys
 import threading
 
+import pooch
 import pytest
 
 from tinytorch.stories import StoryEntropy, StoryGrammar
@@ -63,8 +66,15 @@ def test_what_cannot_be_a_text_is_refused(tmp_path):
         load_text("file://elsewhere/a.txt")
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         load_text("a.txt", sha256="abc")
-    with pytest.raises(TypeError, match="a path or a URL"):
-        load_text(b"a.txt")
+    for something in (b"a.txt", None, 5, ["a.txt"]):
+        with pytest.raises(TypeError, match="a path or a URL"):
+            load_text(something)
+    with pytest.raises(FileNotFoundError, match="there is no file 'Once upon a time"):
+        load_text("Once upon a time there was a fox.\n" * 1000)  # the text itself
+    with pytest.raises(TypeError, match="max_bytes must be an integer"):
+        load_text("a.txt", max_bytes="5")
+    with pytest.raises(ValueError, match="max_bytes must be at least 1"):
+        load_text("a.txt", max_bytes=0)
 
 
 STORY = "Mia lost her hat.\n" * 20_000
@@ -74,23 +84,40 @@ DIGEST = hashlib.sha256(STORY.encode()).hexdigest()
 @pytest.fixture
 def server():
     """A web server on this machine; `requests` are the paths that were asked for."""
-    requests = []
+    requests, over = [], threading.Event()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
             requests.append(self.path)
-            self.send_response(404 if self.path == "/missing" else 200)
-            self.send_header("Content-Length", str(len(STORY)))
+            moved = {"/moved": "/a.txt", "/circle": "/circle"}.get(self.path)
+            self.send_response(404 if self.path == "/missing" else 302 if moved else 200)
+            if moved:
+                self.send_header("Location", moved)
+            body = (
+                b""
+                if moved
+                else gzip.compress(STORY.encode())
+                if "gzip" in self.path
+                else STORY.encode()
+            )
+            if "gzip" in self.path:
+                self.send_header("Content-Encoding", "gzip")
+            if self.path != "/unsized":
+                self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(STORY.encode()[: 1000 if self.path == "/broken" else None])
+            self.wfile.write(body[: 1000 if self.path in ("/broken", "/stalled") else None])
+            if self.path == "/stalled":
+                self.wfile.flush()
+                over.wait()
 
         def log_message(self, *args):
             pass
 
-    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}", requests
+    over.set()
     server.shutdown()
     thread.join()
     server.server_close()
@@ -111,40 +138,53 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(server, tmp_path):
     assert requests == ["/a.txt"]
 
 
-def test_the_default_cache_follows_xdg(server, tmp_path, monkeypatch):
-    url, _ = server
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    load_text(url + "/a.txt", DIGEST)
+def test_the_default_cache_is_the_users(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / name)
+    load_text(server[0] + "/a.txt", DIGEST)
     assert (tmp_path / "tinytorch" / f"{DIGEST}.txt").is_file()
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    load_text(url + "/a.txt", DIGEST)
-    assert (tmp_path / "home" / ".cache" / "tinytorch" / f"{DIGEST}.txt").is_file()
+
+
+@pytest.mark.parametrize("path", ["/moved", "/gzip", "/unsized"])
+def test_redirected_compressed_and_unsized_answers_are_read(server, tmp_path, path):
+    assert load_text(server[0] + path, DIGEST, tmp_path) == STORY
 
 
 @pytest.mark.parametrize(
     ("path", "error", "match"),
     [
         ("/missing", ConnectionError, "404.*download it by hand"),
-        ("/broken", ConnectionError, "only 1000 of 360000 bytes came"),
+        ("/broken", ConnectionError, "1000 bytes read, 359000 more expected"),
+        ("/circle", ConnectionError, "Exceeded 30 redirects"),
+        ("/stalled", ConnectionError, "timed out.*download it by hand"),
     ],
 )
-def test_a_failed_download_leaves_nothing_behind(server, tmp_path, path, error, match):
+def test_a_failed_download_leaves_nothing_behind(server, tmp_path, path, error, match, monkeypatch):
+    monkeypatch.setattr(corpus, "_TIMEOUT", 0.2 if path == "/stalled" else 30)
     with pytest.raises(error, match=match):
         load_text(server[0] + path, DIGEST, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_another_text_than_expected_is_not_kept(server, tmp_path):
-    with pytest.raises(ValueError, match=f"its SHA-256 is {DIGEST}, not 000"):
+    with pytest.raises(ValueError, match=f"a.txt: .*expected 0{{64}} but got {DIGEST}"):
         load_text(server[0] + "/a.txt", "0" * 64, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_download_that_is_too_large_is_refused(server, tmp_path):
-    with pytest.raises(ValueError, match="more than 1000 bytes"):
-        load_text(server[0] + "/a.txt", DIGEST, tmp_path, max_bytes=1000)
+@pytest.mark.parametrize("path", ["/a.txt", "/gzip", "/unsized"])
+def test_a_download_that_is_too_large_is_refused(server, tmp_path, path):
+    with pytest.raises(ValueError, match=rf"{path}: it has more than 359999 bytes; pass a larger"):
+        load_text(server[0] + path, DIGEST, tmp_path, max_bytes=359_999)
     assert list(tmp_path.iterdir()) == []
+    assert load_text(server[0] + path, DIGEST, tmp_path, max_bytes=360_000) == STORY
+
+
+def test_a_download_without_pooch_says_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match="pip install pooch, or download the file yourself"):
+        load_text("http://127.0.0.1:1/a.txt", DIGEST, tmp_path)
+    (tmp_path / "a.txt").write_text("local files need nothing")
+    assert load_text(tmp_path / "a.txt") == "local files need nothing"
 
 
 def test_a_download_without_a_checksum_is_refused_and_says_how_to_get_one(server):

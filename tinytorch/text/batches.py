@@ -1,7 +1,7 @@
 """From one long text to batches: what a language model is trained and tested on.
 
 An example is a *window*: `seq_len` tokens to read and, shifted by one, the `seq_len` tokens to
-predict. A text of tokens holds a window for each of its positions.
+predict. A text has a window at each position that leaves room for one.
 
     >>> inputs, targets = windows([3, 1, 4, 1, 5, 9, 2], seq_len=3)
     >>> inputs.tolist(), targets.tolist()
@@ -10,11 +10,12 @@ predict. A text of tokens holds a window for each of its positions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from tinytorch.core.layers import check_sizes
+from tinytorch.text.tokenization import as_token_ids
 
 __all__ = ["Batches", "train_validation_split", "windows"]
 
@@ -22,8 +23,8 @@ __all__ = ["Batches", "train_validation_split", "windows"]
 def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
     """Cut a text in two: the beginning to learn from, the end to be tested on.
 
-    The end is kept in one piece, since neighbouring windows share most of their tokens: with
-    windows drawn here and there, the model would have read nearly all of its test.
+    The end stays in one piece, because neighbouring windows share most of their tokens: if the
+    validation windows were drawn here and there, the model would have read nearly all of them.
 
     Args:
         tokens: integer ids `(n,)`.
@@ -33,6 +34,7 @@ def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.nda
         The ids to train on and those to validate on.
 
     Raises:
+        TypeError: the ids are not integers, or the share is not a number.
         ValueError: the share is not between 0 and 1, or leaves one part without a token.
 
     Example:
@@ -40,7 +42,9 @@ def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.nda
         >>> train.tolist(), validation.tolist()
         ([0, 1, 2, 3, 4, 5, 6, 7], [8, 9])
     """
-    ids = _token_ids(tokens)
+    ids = as_token_ids(tokens)
+    if isinstance(validation, bool) or not isinstance(validation, (int, float, np.number)):
+        raise TypeError(f"validation must be a share between 0 and 1, got {validation!r}")
     if not 0 < validation < 1:
         raise ValueError(f"validation must be a share between 0 and 1, got {validation}")
     cut = len(ids) - round(len(ids) * validation)
@@ -55,16 +59,18 @@ def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.nda
 class Batches:
     """Random windows of a text, a batch for every step.
 
-    `batches[step]` depends on the seed and the step alone: whoever knows the number of the step
-    knows where in the data a training run stands, and can go on from there.
+    `batches[step]` depends on the seed and the step alone: the number of the step says where in the
+    data a training run stands, and where to resume it. There is a batch for every step from 0 on,
+    without end; so `Batches` have no length, and a loop runs over steps:
+    ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
         tokens: integer ids `(n,)`.
         batch_size: windows in a batch.
         seq_len: tokens in a window.
-        seed: which windows are drawn.
+        seed: which windows are drawn, an integer from 0 on.
         starts: positions at which a window may begin, for instance those of the newlines; None
-            for anywhere. Those too near to the end for a whole window are left out.
+            for anywhere. Positions too near the end for a whole window are left out.
 
     Raises:
         TypeError: the ids are not integers.
@@ -81,18 +87,24 @@ class Batches:
         self, tokens: Any, batch_size: int, seq_len: int, seed: int = 0, starts: Any = None
     ) -> None:
         check_sizes(batch_size=batch_size, seq_len=seq_len)
-        self.tokens = _token_ids(tokens)
+        _check_natural(seed, "seed", ValueError)
+        self.tokens = as_token_ids(tokens)
         self.batch_size, self.seq_len, self.seed = batch_size, seq_len, seed
         self.starts = _starts_that_fit(self.tokens, seq_len, starts)
 
     def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The inputs and targets of a step, each `(batch_size, seq_len)`."""
-        if step < 0:
-            raise IndexError(f"batches are numbered from 0, got {step}")
+        _check_natural(step, "step", IndexError)
         chosen = np.random.default_rng([self.seed, step]).integers(
             len(self.starts), size=self.batch_size
         )
         return _cut(self.tokens, self.starts[chosen], self.seq_len)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "Batches have no end: there is a batch for every step. Loop over the steps, as in "
+            "`for step in range(100): inputs, targets = batches[step]`"
+        )
 
 
 def windows(
@@ -103,9 +115,9 @@ def windows(
     Args:
         tokens: integer ids `(n,)`.
         seq_len: tokens in a window.
-        starts: where the windows begin; None for one after the other, without overlap. A rest that
-            is shorter than a window is left out.
-        limit: at most so many windows, the first ones.
+        starts: where the windows begin; None for one after another, without overlap. A remainder
+            shorter than a window is left out.
+        limit: at most this many windows, the first ones.
 
     Returns:
         Inputs and targets, each `(number of windows, seq_len)`.
@@ -115,7 +127,7 @@ def windows(
         ValueError: the text is too short for one window, or a start lies outside it.
     """
     check_sizes(seq_len=seq_len, **({} if limit is None else {"limit": limit}))
-    ids = _token_ids(tokens)
+    ids = as_token_ids(tokens)
     if starts is None:
         starts = np.arange(0, max(len(ids) - seq_len, 1), seq_len)
     return _cut(ids, _starts_that_fit(ids, seq_len, starts)[:limit], seq_len)
@@ -124,14 +136,12 @@ def windows(
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _token_ids(tokens: Any) -> np.ndarray:
-    """The ids as a 1-D array of int64."""
-    ids = np.asarray(tokens)
-    if ids.dtype.kind not in "iu" and ids.size:
-        raise TypeError(f"token ids must be integers, got {ids.dtype}; encode the text first")
-    if ids.ndim != 1:
-        raise ValueError(f"expected the ids of one text, (n,), got shape {ids.shape}")
-    return ids.astype(np.int64)
+def _check_natural(number: int, name: str, error: type[Exception]) -> None:
+    """Raise unless a number is an integer from 0 on."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"Batches: {name} must be an integer, got {number!r}")
+    if number < 0:
+        raise error(f"Batches: {name} must be 0 or more, got {number}")
 
 
 def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> np.ndarray:

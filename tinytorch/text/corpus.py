@@ -1,8 +1,8 @@
 """Something to read: the prose of this book, and your own text.
 
 Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters, and
-`load_text` reads a file of yours, or one from the network, which it checks and keeps. Stories whose
-entropy is known come from `tinytorch.stories`.
+`load_text` reads a file of yours, or downloads one, checks it and keeps it. Stories whose entropy
+is known come from `tinytorch.stories`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
-from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.layers import check_sizes
 
 __all__ = ["book_prose", "load_text"]
 
-_CHUNK = 1 << 16
 _TIMEOUT = 30.0  # seconds without a byte
 
 
@@ -29,7 +28,7 @@ def book_prose() -> str:
         One string; it comes with the package, so no network is needed.
 
     Raises:
-        FileNotFoundError: The package was built without its data.
+        FileNotFoundError: the package was built without its data.
 
     Example:
         >>> "tensor" in book_prose()
@@ -52,28 +51,30 @@ def load_text(
     *,
     max_bytes: int = 100_000_000,
 ) -> str:
-    r"""Read a text of your own: a local file, or a URL whose content you can name by its SHA-256.
+    r"""Read a text of your own: a local file, or a URL whose content you identify by its SHA-256.
 
-    A download is written under a temporary name, checked, and only then put in the cache; the next
-    call reads it from there and needs no network. Line ends are universal: ``\r\n`` and ``\r``
-    become ``\n``, and a byte-order mark at the beginning is dropped. The checksum is that of the
-    bytes as they are stored.
+    A download (which needs the package `pooch`) is written under a temporary name, checked, and
+    only then put in the cache; the next call reads it from there and needs no network. Newlines
+    are universal: ``\r\n`` and ``\r`` become ``\n``, and a byte-order mark at the beginning is
+    dropped. The checksum is that of the bytes as they are stored.
 
     Args:
-        path_or_url: A path, or an ``http:``, ``https:`` or ``file:`` URL.
-        sha256: The SHA-256 of the file, 64 hexadecimal digits. A download must have one: the same
+        path_or_url: a path, or an ``http:``, ``https:`` or ``file:`` URL.
+        sha256: the SHA-256 of the file, 64 hexadecimal digits. A download must have one: the same
             address may send another text tomorrow. For a local file it is optional.
-        cache_dir: Where downloads are kept; by default ``$XDG_CACHE_HOME/tinytorch``, or
-            ``~/.cache/tinytorch``.
-        max_bytes: Refuse anything larger.
+        cache_dir: where downloads are kept; by default the user's cache folder for `tinytorch`,
+            on Linux ``~/.cache/tinytorch``.
+        max_bytes: refuse anything larger.
 
     Returns:
         The text.
 
     Raises:
-        FileNotFoundError: There is no such file.
-        ConnectionError: The download failed; the message says how to do without it.
-        ValueError: The checksum is missing, malformed or different; the text is empty, too large
+        TypeError: `path_or_url` is not a path or a URL.
+        FileNotFoundError: there is no such file.
+        ImportError: a download needs `pooch`, which is not installed.
+        ConnectionError: the download failed; the message says how to do without it.
+        ValueError: the checksum is missing, malformed or different; the text is empty, too large
             or not UTF-8.
 
     Example:
@@ -83,20 +84,53 @@ def load_text(
         >>> load_text(path)
         'Roses are red.\n'
     """
-    name = os.fspath(path_or_url)
-    if not isinstance(name, str):
-        raise TypeError(f"load_text needs a path or a URL as a string, got {name!r}")
-    digest = _checked_digest(sha256)
+    if not isinstance(path_or_url, (str, os.PathLike)):
+        raise TypeError(f"load_text needs a path or a URL as a string, got {path_or_url!r}")
+    check_sizes(max_bytes=max_bytes)
+    if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
+        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
+    name = str(os.fspath(path_or_url))
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://|(?i:(file)):", name)
     kind = (scheme[1] or scheme[2]).lower() if scheme else "path"
     if kind in ("http", "https"):
-        content = _download(name, digest, cache_dir, max_bytes)
+        path = _download(name, sha256, cache_dir, max_bytes)
     elif kind in ("path", "file"):
-        content = _read_file(_path_of_url(name) if kind == "file" else Path(name), max_bytes)
-        _check_digest(name, content, digest)
+        path = _path_of_url(name) if kind == "file" else Path(name)
     else:
         raise ValueError(f"load_text reads http, https and file URLs and paths, got {name!r}")
-    return _decode(name, content)
+    return _decode(name, _read(path, sha256, max_bytes))
+
+
+def _path_of_url(url: str) -> Path:
+    """The path that a file: URL names."""
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost"):
+        host = parts.netloc
+        raise ValueError(f"{url!r} names a file on the host {host!r}; only local files work")
+    return Path(url2pathname(parts.path))
+
+
+def _read(path: Path, sha256: str | None, max_bytes: int) -> bytes:
+    """The bytes of a file, if they are the expected ones and not too many."""
+    if not os.path.exists(path):  # never an error, however long the name
+        where = f"(looked from {str(Path.cwd())!r})"
+        raise FileNotFoundError(f"there is no file {str(path)[:200]!r} {where}")
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder; pass the path of one text file")
+    with path.open("rb") as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise ValueError(f"{path} has more than {max_bytes} bytes; pass a larger max_bytes=")
+    actual = hashlib.sha256(content).hexdigest()
+    if sha256 is not None and actual != sha256.lower():
+        raise ValueError(
+            f"{path} is not the expected text: its SHA-256 is {actual}, not {sha256}; look at it, "
+            "and pass the new checksum if this is the text you want"
+        )
+    return content
 
 
 def _decode(name: str, content: bytes) -> str:
@@ -114,116 +148,59 @@ def _decode(name: str, content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _path_of_url(url: str) -> Path:
-    """The path that a file: URL names."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost"):
-        raise ValueError(
-            f"{url!r} names a file on the host {parts.netloc!r}; only local files work"
-        )
-    return Path(url2pathname(parts.path))
-
-
-def _read_file(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a file, if they are not too many."""
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r} (looked from {str(Path.cwd())!r})")
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder; pass the path of one text file")
-    with path.open("rb") as file:
-        return b"".join(_at_most(max_bytes, str(path), iter(lambda: file.read(_CHUNK), b"")))
-
-
-def _at_most(max_bytes: int, name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The chunks, as long as their sum is within the limit."""
-    total = 0
-    for chunk in chunks:
-        total += len(chunk)
-        if total > max_bytes:
-            raise ValueError(f"{name} has more than {max_bytes} bytes; pass a larger max_bytes=")
-        yield chunk
-
-
-# ------------------------------------------------------------------------------ checksums
-
-
-def _checked_digest(sha256: str | None) -> str | None:
-    if sha256 is None:
-        return None
-    if not isinstance(sha256, str) or not re.fullmatch(r"[0-9A-Fa-f]{64}", sha256):
-        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
-    return sha256.lower()
-
-
-def _check_digest(name: str, content: bytes, digest: str | None) -> None:
-    actual = hashlib.sha256(content).hexdigest()
-    if digest is not None and actual != digest:
-        raise ValueError(
-            f"{name} is not the expected text: its SHA-256 is {actual}, not {digest}; look at it, "
-            "and pass the new checksum if this is the text you want"
-        )
-
-
 # ------------------------------------------------------------------------------ downloads
 
 
 def _download(
-    url: str, digest: str | None, cache_dir: str | os.PathLike[str] | None, max_bytes: int
-) -> bytes:
-    """The bytes behind a URL, from the cache if they are there and whole."""
-    if digest is None:
+    url: str, sha256: str | None, cache_dir: str | os.PathLike[str] | None, max_bytes: int
+) -> Path:
+    """Where the content of a URL is kept, after downloading it if it is not there and whole."""
+    if sha256 is None:
         raise ValueError(
             f"{url} needs sha256=, for the same address may send another text tomorrow. Download "
             "the file once, look at it, and take the first word that `sha256sum FILE` prints (or "
             "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()); or pass the path of your copy"
         )
-    folder = Path(cache_dir) if cache_dir is not None else _default_cache()
-    cached = folder / f"{digest}.txt"
-    if cached.is_file():
-        content = _read_file(cached, max_bytes)
-        if hashlib.sha256(content).hexdigest() == digest:
-            return content
-    content = _fetch(url, max_bytes, cached)
-    _check_digest(url, content, digest)
     try:
-        write_atomically(cached, content)
+        import pooch
+        from requests import RequestException
+    except ImportError:
+        raise ImportError(
+            f"load_text needs pooch to download {url}; install it with: pip install pooch, or "
+            "download the file yourself and pass the path of your copy"
+        ) from None
+    digest = sha256.lower()
+    folder = Path(pooch.os_cache("tinytorch") if cache_dir is None else cache_dir)
+
+    download = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=_TIMEOUT)
+
+    def fetch(url: str, path: str, _: Any) -> None:
+        with open(path, "wb") as file:
+            download(url, _Limited(file, max_bytes), None)
+
+    try:
+        return Path(pooch.retrieve(url, digest, f"{digest}.txt", folder, downloader=fetch))
+    except RequestException as error:
+        raise ConnectionError(
+            f"could not download {url} ({error}). Without a network: download it by hand elsewhere "
+            f"and save it as {folder / digest}.txt, or pass the path of your copy to load_text"
+        ) from error
     except OSError as error:
         raise OSError(
             f"cannot write to the cache folder {folder} ({error}); pass another cache_dir="
         ) from error
-    return content
+    except ValueError as error:
+        raise ValueError(f"{url}: {error}") from None
 
 
-def _default_cache() -> Path:
-    """The user's cache folder, as the XDG base directory specification has it."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tinytorch"
+class _Limited:
+    """A file that refuses to grow beyond a limit."""
 
+    def __init__(self, file: Any, max_bytes: int) -> None:
+        self.file, self.max_bytes, self.flush = file, max_bytes, file.flush
 
-def _fetch(url: str, max_bytes: int, cached: Path) -> bytes:
-    """The bytes that a server sends."""
-    from http.client import HTTPException
-    from urllib.request import Request, urlopen
-
-    try:
-        request = Request(url, headers={"User-Agent": "tinytorch-book"})
-        with urlopen(request, timeout=_TIMEOUT) as reply:
-            chunks = iter(lambda: reply.read(_CHUNK), b"")
-            content = b"".join(_at_most(max_bytes, url, chunks))
-            announced = reply.headers.get("Content-Length", "")
-    except (OSError, HTTPException) as error:
-        raise ConnectionError(_offline(url, cached, error)) from error
-    if announced.isdigit() and int(announced) != len(content):
-        broken = f"only {len(content)} of {announced} bytes came"
-        raise ConnectionError(_offline(url, cached, broken))
-    return content
-
-
-def _offline(url: str, cached: Path, reason: object) -> str:
-    return (
-        f"could not download {url} ({reason}). Without a network: download it by hand elsewhere "
-        f"and save it as {cached}, or pass the path of your copy to load_text"
-    )
+    def write(self, chunk: bytes) -> None:
+        """Append a chunk."""
+        if self.file.tell() + len(chunk) > self.max_bytes:
+            raise ValueError(f"it has more than {self.max_bytes} bytes; pass a larger max_bytes=")
+        self.file.write(chunk)

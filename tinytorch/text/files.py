@@ -1,9 +1,9 @@
 """Tokenizers in files: our own JSON, GPT-2's pair of files, and tiktoken's lines.
 
-All of them are text. Reading one runs nothing that the file says, and a file that is damaged is
-refused with the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible
-character of Latin-1 stands for itself, the others take the letters from U+0100 on, so that a space
-is "Ġ" and a newline "Ċ".
+All of them are text. Reading a file never runs anything in it, and a damaged file is refused with
+the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character of
+Latin-1 stands for itself, the others take the letters from U+0100 on, so that a space is "Ġ" and a
+newline is "Ċ".
 """
 
 from __future__ import annotations
@@ -21,25 +21,18 @@ from tinytorch.core.atomic_files import write_atomically
 
 __all__ = ["bytes_to_letters", "letters_to_bytes"]
 
-_CHARACTERS = "tinytorch characters"
-_BPE = "tinytorch byte-pair encoding"
-_VERSION = 1
-
-Path_ = str | os.PathLike[str]
+StrPath = str | os.PathLike[str]
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
 
-
-def _letters() -> list[str]:
-    """The letter of each byte."""
-    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in visible]
-    letters = {byte: chr(byte) for byte in visible}
-    letters.update((byte, chr(0x100 + i)) for i, byte in enumerate(others))
-    return [letters[byte] for byte in range(256)]
-
-
-_LETTERS = _letters()
-_BYTES = {letter: byte for byte, letter in enumerate(_LETTERS)}
+_OWNERS = {
+    "tinytorch characters": "CharTokenizer",
+    "tinytorch byte-pair encoding": "BPETokenizer",
+}
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
+_LETTERS = {byte: chr(byte) for byte in _VISIBLE}
+_LETTERS.update((byte, chr(0x100 + i)) for i, byte in enumerate(_OTHERS))
+_BYTES = {letter: byte for byte, letter in _LETTERS.items()}
 
 
 def bytes_to_letters(token: bytes) -> str:
@@ -65,197 +58,161 @@ def letters_to_bytes(letters: str) -> bytes:
     try:
         return bytes([_BYTES[letter] for letter in letters])
     except KeyError as error:
-        raise ValueError(
-            f"{letters!r} is not a token: {error.args[0]!r} is not one of the 256 letters that "
-            "stand for bytes"
-        ) from None
+        reason = f"{error.args[0]!r} is not one of the 256 letters that stand for bytes"
+        raise ValueError(f"{letters!r} is not a token: {reason}") from None
 
 
 # ------------------------------------------------------------------------- our own files
 
 
-def write_characters(path: Path_, alphabet: str) -> None:
+def write_characters(path: StrPath, alphabet: str) -> None:
     """Write a `CharTokenizer`."""
-    _write(path, {"format": _CHARACTERS, "version": _VERSION, "alphabet": alphabet})
+    _write(path, "tinytorch characters", alphabet=alphabet)
 
 
-def read_characters(path: Path_) -> str:
+def read_characters(path: StrPath) -> str:
     """The alphabet in a file of a `CharTokenizer`."""
-    alphabet = _read(path, _CHARACTERS).get("alphabet")
-    if not isinstance(alphabet, str):
-        raise ValueError(f"its alphabet is {alphabet!r}, not a string")
-    if alphabet != "".join(sorted(set(alphabet))):
-        raise ValueError("its alphabet is not sorted, or has a character twice")
+    alphabet = _read(path, "tinytorch characters").get("alphabet")
+    if not isinstance(alphabet, str) or alphabet != "".join(sorted(set(alphabet))):
+        raise ValueError(f"its alphabet is {alphabet!r:.60}, not a string of sorted characters")
     return alphabet
 
 
-def write_bpe(path: Path_, ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> None:
+def write_bpe(path: StrPath, ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> None:
     """Write a `BPETokenizer`."""
-    content = {
-        "format": _BPE,
-        "version": _VERSION,
-        "size": len(ranks) + len(special_tokens),
-        "special_tokens": dict(special_tokens),
-        "tokens": {bytes_to_letters(token): i for token, i in ranks.items()},
-    }
-    _write(path, content)
+    tokens = {bytes_to_letters(token): i for token, i in ranks.items()}
+    size = len(tokens) + len(special_tokens)
+    kind = "tinytorch byte-pair encoding"
+    _write(path, kind, size=size, special_tokens=dict(special_tokens), tokens=tokens)
 
 
-def read_bpe(path: Path_) -> Vocabulary:
+def read_bpe(path: StrPath) -> Vocabulary:
     """The tokens and the special tokens in a file of a `BPETokenizer`."""
-    content = _read(path, _BPE)
+    content = _read(path, "tinytorch byte-pair encoding")
     tokens = _ids(content.get("tokens"), "tokens")
     specials = _ids(content.get("special_tokens"), "special tokens")
     if len(tokens) + len(specials) != content.get("size"):
-        raise ValueError(
-            f"it has {len(tokens)} tokens and {len(specials)} special tokens, but says that "
-            f"together they are {content.get('size')!r}"
-        )
+        there = f"{len(tokens)} tokens and {len(specials)} special tokens"
+        raise ValueError(f"it has {there}, but says that its size is {content.get('size')!r}")
     return {letters_to_bytes(letters): i for letters, i in tokens.items()}, specials
 
 
-def _write(path: Path_, content: dict[str, Any]) -> None:
-    text = json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-    write_atomically(path, text.encode())
+def _write(path: StrPath, kind: str, **content: Any) -> None:
+    whole = {"format": kind, "version": 1, **content}
+    write_atomically(path, f"{json.dumps(whole, ensure_ascii=False, indent=1)}\n".encode())
 
 
-def _read(path: Path_, kind: str) -> dict[str, Any]:
+def _read(path: StrPath, kind: str) -> dict[str, Any]:
     """The JSON object in a file, if it is of this kind."""
     content = _parse(path)
-    if not isinstance(content, dict) or content.get("format") not in (_CHARACTERS, _BPE):
+    found = content.get("format") if isinstance(content, dict) else None
+    if found not in list(_OWNERS):
         raise ValueError("it is JSON, but not a tokenizer that `save` wrote")
-    if content["format"] != kind:
-        owner = {_CHARACTERS: "CharTokenizer", _BPE: "BPETokenizer"}[content["format"]]
-        raise ValueError(f"its format is {content['format']!r}; read it with {owner}.load")
-    if content.get("version") != _VERSION:
-        raise ValueError(
-            f"its version is {content.get('version')!r}, and this package reads version {_VERSION}"
-        )
+    if found != kind:
+        raise ValueError(f"its format is {found!r}; read it with {_OWNERS[found]}.load")
+    if content.get("version") != 1:
+        raise ValueError(f"its version is {content.get('version')!r}; this package reads version 1")
     return content
 
 
 # ----------------------------------------------------------------------- files of others
 
 
-def read_gpt2(encoder_json: Path_, vocab_bpe: Path_) -> Vocabulary:
+def read_gpt2(encoder_json: StrPath, vocab_bpe: StrPath) -> Vocabulary:
     """The tokens and the special tokens in GPT-2's two files."""
     encoder = _ids(_parse(encoder_json), "tokens")
-    with damaged(vocab_bpe):
-        merged = _read_merges(vocab_bpe)
-        ids = [_id_of(letters, encoder, encoder_json) for letters in merged]
-        for letters, (before, after) in zip(merged[1:], pairwise(ids), strict=True):
-            if after <= before:
-                raise ValueError(
-                    f"{letters!r} has the id {after} in {os.fspath(encoder_json)}, and the merge "
-                    f"before it the id {before}: the two files do not belong together"
-                )
-    known = {*_LETTERS, *merged}
+    merged = _read_merges(vocab_bpe)
+    apart = f"{os.fspath(vocab_bpe)!r} does not belong to it: "
+    for token in merged:
+        if token not in encoder:
+            raise ValueError(f"{apart}a merge makes {token!r}, which has no id")
+    for before, after in pairwise(merged):
+        if encoder[after] <= encoder[before]:
+            raise ValueError(f"{apart}{after!r} is merged after {before!r}, but has a lower id")
+    known = {*_BYTES, *merged}
     specials = {name: i for name, i in encoder.items() if name not in known}
     for name in specials:
         if not re.fullmatch(r"<\|.+\|>", name):
-            raise ValueError(
-                f"no merge in {os.fspath(vocab_bpe)} makes its token {name!r}: the two files do "
-                "not belong together"
-            )
+            raise ValueError(f"{apart}no merge makes the token {name!r}")
     return {letters_to_bytes(t): i for t, i in encoder.items() if t in known}, specials
 
 
-def _read_merges(path: Path_) -> list[str]:
-    """What the merges make, in their order."""
-    known, merged = set(_LETTERS), []
-    for number, line in enumerate(_text(path).split("\n"), 1):
-        if not line.strip() or (number == 1 and line.startswith("#version")):
-            continue
-        sides = line.rstrip("\r").split(" ")
-        if len(sides) != 2 or not all(sides):
-            raise ValueError(f"line {number} is {line!r}, not two tokens with a space between them")
-        for side in sides:
-            if side not in known:
-                raise ValueError(f"line {number} joins {side!r}, which no line above it makes")
-        known.add("".join(sides))
-        merged.append("".join(sides))
+def _read_merges(path: StrPath) -> list[str]:
+    """What the merges make, in order."""
+    merged: list[str] = []
+    known = set(_BYTES)
+    with damaged(path):
+        for number, line in enumerate(_text(path).splitlines(), 1):
+            if not line.strip() or (number == 1 and line.startswith("#version")):
+                continue
+            sides = line.split(" ")
+            if len(sides) != 2 or not all(sides):
+                raise ValueError(f"line {number} is {line!r}, not two tokens separated by a space")
+            for side in sides:
+                if side not in known:
+                    raise ValueError(f"line {number} joins {side!r}, which no line above it makes")
+            merged.append("".join(sides))
+            known.add("".join(sides))
     return merged
 
 
-def _id_of(letters: str, encoder: dict[str, int], encoder_json: Path_) -> int:
-    if letters not in encoder:
-        raise ValueError(
-            f"a merge makes {letters!r}, which {os.fspath(encoder_json)} does not have: the two "
-            "files do not belong together"
-        )
-    return encoder[letters]
-
-
-def read_tiktoken(path: Path_) -> dict[bytes, int]:
+def read_tiktoken(path: StrPath) -> dict[bytes, int]:
     """The tokens in a file of tiktoken: base64, a space, and the id."""
     import base64
 
     ranks: dict[bytes, int] = {}
     for number, line in enumerate(_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            letters, rank = line.split()
-            token = base64.b64decode(letters, validate=True)
-            i = int(rank)
-        except ValueError as error:
-            raise ValueError(
-                f"line {number} is {line[:60]!r}, not a token in base64 and its id ({error})"
-            ) from None
-        if token in ranks:
-            raise ValueError(f"line {number} has the token {token!r} for a second time")
-        ranks[token] = i
+        if line.strip():
+            try:
+                letters, i = line.split()
+                token, rank = base64.b64decode(letters, validate=True), int(i)
+            except ValueError as error:
+                wrong = f"{line[:60]!r}, not a token in base64 and its id ({error})"
+                raise ValueError(f"line {number} is {wrong}") from None
+            if token in ranks:
+                raise ValueError(f"line {number} has the token {token!r} for a second time")
+            ranks[token] = rank
     return ranks
 
 
 # ------------------------------------------------------------------------- what all share
 
 
-class _Damaged(ValueError):
-    """What is wrong with which file."""
-
-
 @contextmanager
-def damaged(path: Path_) -> Iterator[None]:
-    """Say in which file it is that something is wrong."""
+def damaged(path: StrPath) -> Iterator[None]:
+    """Name the file in which something is wrong."""
     try:
         yield
-    except _Damaged:
-        raise  # one of its two files, which has been named
     except ValueError as error:
-        name = os.fspath(path)
-        raise _Damaged(f"cannot read {name!r} as a tokenizer: {error}") from None
+        if str(error).startswith("cannot read"):
+            raise  # the other one of two files, which has been named
+        raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {error}") from None
 
 
-def _text(path: Path_) -> str:
-    file = Path(path)
-    if not file.exists():
-        raise FileNotFoundError(f"there is no file {str(file)!r} (looked from {str(Path.cwd())!r})")
+def _text(path: StrPath) -> str:
     try:
-        return file.read_bytes().decode("utf-8")
+        return Path(path).read_bytes().decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def _parse(path: Path_) -> Any:
+def _parse(path: StrPath) -> Any:
     """The JSON in a file; a name that is given twice is an error."""
     try:
         return json.loads(_text(path), object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"it is not whole: as JSON it stops making sense in line {error.lineno}, column "
-            f"{error.colno} ({error.msg})"
-        ) from None
+        place = f"line {error.lineno}, column {error.colno} ({error.msg})"
+        raise ValueError(f"it is not whole: as JSON it ends or breaks at {place}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"it has {twice!r} twice")
+    content: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in content:
+            raise ValueError(f"it has {name!r} twice")
+        content[name] = value
     return content
 
 

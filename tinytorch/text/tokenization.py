@@ -1,10 +1,19 @@
-"""Text to integers and back: characters, and byte-pair encoding as in GPT-2.
+r"""Text to integers and back: byte-pair encoding, and one token for each character.
 
-A model counts in integers. `CharTokenizer` gives every character of an alphabet a number: easy to
-see through, but a long text, and nothing outside the alphabet. `BPETokenizer` starts from the 256
-bytes, so that it can write every text there is, and learns which neighbours to join into one token
-(Sennrich et al., 2016; on bytes, Radford et al., 2019). Before that, `split_like_gpt2` cuts the
-text into pieces, roughly words; a token never reaches from one piece into the next.
+Byte-pair encoding (Sennrich et al., 2016; on bytes, Radford et al., 2019) comes first, in its
+plainest form. `train` merges the most frequent pair of neighbouring tokens, again and again;
+`encode` applies the merges to another text in the same order; `decode` undoes them. The classes
+below do this for whole texts: `CharTokenizer` is the simplest tokenizer there is, and
+`BPETokenizer` has the vocabulary that the loop would learn, from the faster functions of
+`tinytorch.text.bpe`.
+
+    >>> merges = train([b"low", b" low", b" lower", b" lowest"], 4)
+    >>> merges
+    [(b'l', b'o'), (b'lo', b'w'), (b' ', b'low'), (b' low', b'e')]
+    >>> encode(b" lows", merges)
+    [258, 115]
+    >>> decode([258, 115], merges)
+    b' lows'
 """
 
 from __future__ import annotations
@@ -12,40 +21,202 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tinytorch.core.layers import check_sizes
 from tinytorch.text import files
-from tinytorch.text.bpe_encoding import join_by_rank
-from tinytorch.text.bpe_training import learn_merges
-from tinytorch.text.characters import CharTokenizer, as_ids, check_text
-from tinytorch.text.splitting import split_like_gpt2
+from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
 
-__all__ = ["BPETokenizer", "CharTokenizer", "split_like_gpt2"]
+__all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "split_like_gpt2", "train"]
+
+Pair = tuple[bytes, bytes]
+StrPath = str | os.PathLike[str]
+
+
+# ----------------------------------------------------------------- byte-pair encoding, as a loop
+
+
+def train(pieces: Iterable[bytes], num_merges: int) -> list[Pair]:
+    """Merge the most frequent pair, again and again; of several, the first in the text."""
+    words = [[bytes([byte]) for byte in piece] for piece in pieces]
+    merges: list[Pair] = []
+    while len(merges) < num_merges:
+        counts = Counter(pair for word in words for pair in pairwise(word))
+        if not counts:
+            break  # every piece has become one token
+        best = max(counts, key=counts.__getitem__)
+        merges.append(best)
+        words = [merge(word, best) for word in words]
+    return merges
+
+
+def merge(word: Iterable[bytes], pair: Pair) -> list[bytes]:
+    """Join the two tokens of a pair wherever they are neighbours, from left to right."""
+    merged: list[bytes] = []
+    for token in word:
+        merged.append(token)
+        if tuple(merged[-2:]) == pair:
+            merged[-2:] = [pair[0] + pair[1]]
+    return merged
+
+
+def encode(piece: bytes, merges: Sequence[Pair]) -> list[int]:
+    """The ids of a piece: its bytes, merged in the order in which the merges were learned."""
+    tokens = [bytes([byte]) for byte in piece]
+    for pair in merges:
+        tokens = merge(tokens, pair)
+    vocabulary = _vocabulary(merges)
+    return [vocabulary.index(token) for token in tokens]
+
+
+def decode(ids: Iterable[int], merges: Sequence[Pair]) -> bytes:
+    """The bytes of all the ids, one after another."""
+    vocabulary = _vocabulary(merges)
+    return b"".join(vocabulary[i] for i in ids)
+
+
+def _vocabulary(merges: Iterable[Pair]) -> list[bytes]:
+    """The bytes of every id: the 256 single bytes, then what each merge has made."""
+    return [bytes([byte]) for byte in range(256)] + [left + right for left, right in merges]
+
+
+# -------------------------------------------------------------------------------- characters
+
+
+class CharTokenizer:
+    """One token for each character.
+
+    Args:
+        alphabet: the characters, in any order and with repetitions: an alphabet, or a whole text.
+            The distinct characters, sorted, are the vocabulary.
+
+    Attributes:
+        alphabet: the characters in the order of their ids.
+        vocab_size: how many there are.
+
+    Raises:
+        TypeError: the alphabet is not made of strings.
+        ValueError: the alphabet is empty, or contains half a character (a lone surrogate).
+
+    Example:
+        >>> tokenizer = CharTokenizer("hello world")
+        >>> tokenizer.alphabet
+        ' dehlorw'
+        >>> tokenizer.encode("hold")
+        [3, 5, 4, 1]
+        >>> tokenizer.decode([3, 5, 4, 1])
+        'hold'
+    """
+
+    def __init__(self, alphabet: str | Iterable[str]) -> None:
+        try:
+            self.alphabet = "".join(sorted(set("".join(alphabet))))
+        except TypeError:
+            allowed = "an alphabet is a string, or a list of characters"
+            raise TypeError(f"{allowed}; got {alphabet!r}") from None
+        if not self.alphabet:
+            raise ValueError("the alphabet is empty; pass the text that you want to encode")
+        _check_text(self.alphabet)
+        self.vocab_size = len(self.alphabet)
+        self._ids = {character: i for i, character in enumerate(self.alphabet)}
+
+    def __repr__(self) -> str:
+        return f"CharTokenizer({self.alphabet!r})"
+
+    def encode(self, text: str) -> list[int]:
+        """The id of every character.
+
+        Raises:
+            TypeError: `text` is not a string.
+            ValueError: a character is not in the alphabet; the message says which, and where.
+
+        Example:
+            >>> CharTokenizer("abc").encode("cab")
+            [2, 0, 1]
+        """
+        _check_text(text)
+        try:
+            return [self._ids[character] for character in text]
+        except KeyError as error:
+            character = error.args[0]
+        raise ValueError(
+            f"the character {character!r} (U+{ord(character):04X}) at position "
+            f"{text.index(character)} is not in the alphabet of {self.vocab_size} characters; "
+            "build the tokenizer from a text that has it, or leave it out of this one"
+        )
+
+    def decode(self, ids: Any) -> str:
+        """The text of a sequence of ids: a list, an array or a Tensor.
+
+        Raises:
+            TypeError: the ids are not integers.
+            IndexError: an id is outside the vocabulary.
+            ValueError: the ids are not one row.
+
+        Example:
+            >>> CharTokenizer("abc").decode([2, 0, 1])
+            'cab'
+        """
+        return "".join(_look_up(ids, dict(enumerate(self.alphabet))))
+
+    def save(self, path: StrPath) -> None:
+        """Write the alphabet to a JSON file.
+
+        Example:
+            >>> import os, tempfile
+            >>> path = os.path.join(tempfile.mkdtemp(), "characters.json")
+            >>> CharTokenizer("abc").save(path)
+            >>> CharTokenizer.load(path)
+            CharTokenizer('abc')
+        """
+        files.write_characters(path, self.alphabet)
+
+    @classmethod
+    def load(cls, path: StrPath) -> CharTokenizer:
+        """Read what `save` wrote.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, or is not such a file; the message says why.
+
+        Example:
+            >>> import os, tempfile
+            >>> path = os.path.join(tempfile.mkdtemp(), "characters.json")
+            >>> CharTokenizer("hello").save(path)
+            >>> CharTokenizer.load(path).alphabet
+            'ehlo'
+        """
+        with files.damaged(path):
+            return cls(files.read_characters(path))
+
+
+# -------------------------------------------------------------- byte-pair encoding, of any text
 
 _CACHE_SIZE = 1 << 15  # pieces
 _CACHED_LENGTH = 64  # characters of a piece
 
 
 class BPETokenizer:
-    """Byte-pair encoding: a text becomes bytes, and neighbours are joined as a text has taught.
+    """Byte-pair encoding: a text becomes bytes, and learned pairs of neighbours become tokens.
 
-    Every text can be encoded, and decoding gives exactly that text back. Special tokens stand for
-    things that are not text, such as the end of a document; they are never made of other tokens,
-    and text becomes one only where `encode` is told to allow it.
+    Every text can be encoded, and decoding returns exactly that text. Special tokens stand for
+    what is not text, such as the end of a document; they are never made of other tokens, and text
+    becomes one only where `encode` is told to allow it.
 
     Args:
         ranks: the bytes of every token and its id; all 256 single bytes must be there. Of several
-            neighbours that could be joined, those are joined first that make the lowest id.
+            neighbours that could be joined, those that make the lowest id are joined first.
         special_tokens: names and ids of the special tokens.
 
     Attributes:
         ranks: the bytes of every token and its id, in the order of the ids.
         special_tokens: names and ids of the special tokens.
+        vocab_size: the highest id plus one: how many rows an embedding table needs.
 
     Raises:
         TypeError: a token is not bytes, a name is not a string, or an id is not an integer.
@@ -64,26 +235,28 @@ class BPETokenizer:
     def __init__(
         self, ranks: Mapping[bytes, int], special_tokens: Mapping[str, int] | None = None
     ) -> None:
-        specials = dict(special_tokens or {})
+        specials = {} if special_tokens is None else special_tokens
         _check_vocabulary(ranks, specials)
         in_order = sorted(ranks.items(), key=lambda item: item[1])
         self.ranks: dict[bytes, int] = {token: int(i) for token, i in in_order}
         self.special_tokens: dict[str, int] = {name: int(i) for name, i in specials.items()}
         self._tokens = {i: token for token, i in self.ranks.items()}
         self._tokens.update((i, name.encode()) for name, i in self.special_tokens.items())
+        self.vocab_size = max(self._tokens) + 1
         self._special_pattern = _any_of(specials)
-        self._cache: dict[str, tuple[int, ...]] = {}
+        self._cache: dict[str, list[int]] = {}
 
     @classmethod
     def train(cls, text: str, vocab_size: int, special_tokens: Iterable[str] = ()) -> BPETokenizer:
-        """Learn a vocabulary from a text; the same text always teaches the same one.
+        """Learn a vocabulary from a text; the same text always gives the same vocabulary.
 
-        The most frequent pair of neighbours becomes a token, again and again; of several equally
-        frequent pairs, the one that comes first in the text. The ids 0 to 255 are the bytes, then
-        come the merges in their order, then the special tokens.
+        The text is cut into pieces (`split_like_gpt2`). The most frequent pair of neighbours
+        becomes a token, again and again; of several equally frequent pairs, the one that comes
+        first in the text. The ids 0 to 255 are the bytes, then come the merges in order, then the
+        special tokens.
 
         Args:
-            text: the text to learn from. A special token's name divides it and is not learned from.
+            text: the text to learn from. Names of special tokens divide it and are not learned.
             vocab_size: the number of all tokens: 256 bytes, merges and special tokens.
             special_tokens: the names of the special tokens, in the order of their ids.
 
@@ -93,43 +266,41 @@ class BPETokenizer:
         Raises:
             TypeError: `text` is not a string, or `vocab_size` is not an integer.
             ValueError: the vocabulary is too small for the bytes and the special tokens, or so
-                large that the text has not enough pairs; or the text holds half a character.
+                large that the text does not have enough pairs; or the text contains half a
+                character.
 
         Example:
             >>> BPETokenizer.train("to be or not to be", 260, ["<|end|>"]).merges
             [(b't', b'o'), (b' ', b'b'), (b' b', b'e')]
         """
         names = _checked_names(special_tokens)
-        check_text(text)
+        _check_text(text)
         check_sizes(vocab_size=vocab_size)
-        num_merges = int(vocab_size) - 256 - len(names)
-        if num_merges < 0:
+        smallest = 256 + len(names)
+        if vocab_size < smallest:
             raise ValueError(
                 f"vocab_size={vocab_size} is too small: the 256 bytes and {len(names)} special "
-                f"tokens alone need {256 + len(names)}"
+                f"tokens alone need {smallest}"
             )
-        merges = learn_merges(_count_pieces(text, names), num_merges)
-        if len(merges) < num_merges:
+        parts = _any_of(names).split(text)
+        counts = Counter(piece for part in parts for piece in split_like_gpt2(part))
+        in_bytes = {piece.encode(): count for piece, count in counts.items()}
+        merges = learn_merges(in_bytes, int(vocab_size) - smallest)
+        if smallest + len(merges) < vocab_size:
             raise ValueError(
                 f"the text allows only {len(merges)} merges: after them each of its pieces is one "
-                f"token. Pass vocab_size={256 + len(merges) + len(names)} or less, or a longer text"
+                f"token. Pass vocab_size={smallest + len(merges)} or less, or a longer text"
             )
-        tokens = [bytes([byte]) for byte in range(256)] + [a + b for a, b in merges]
-        ranks = {token: i for i, token in enumerate(tokens)}
+        ranks = {token: i for i, token in enumerate(_vocabulary(merges))}
         return cls(ranks, {name: len(ranks) + i for i, name in enumerate(names)})
 
-    @property
-    def vocab_size(self) -> int:
-        """The highest id plus one: how many rows an embedding table needs."""
-        return max(self._tokens) + 1
-
     @cached_property
-    def merges(self) -> list[tuple[bytes, bytes]]:
+    def merges(self) -> list[Pair]:
         """The two sides of every token that is longer than one byte, in the order of the ids.
 
         Raises:
-            ValueError: a token is not two earlier ones joined, as can be in a vocabulary that was
-                made otherwise.
+            ValueError: a token is not the concatenation of two earlier ones, as may happen in a
+                vocabulary that was not made by merging.
         """
         merges = []
         for token, rank in self.ranks.items():
@@ -151,8 +322,8 @@ class BPETokenizer:
     def encode(self, text: str, allowed_special: Collection[str] = ()) -> list[int]:
         """The ids of a text.
 
-        A special token's name in the text is an error unless it is allowed: a user who types
-        ``<|endoftext|>`` shall not end the document by accident. Where one name begins another,
+        The name of a special token in the text is an error unless it is allowed: a user who types
+        ``<|endoftext|>`` must not end the document by accident. Where one name begins another,
         the longer one is meant.
 
         Args:
@@ -164,8 +335,8 @@ class BPETokenizer:
 
         Raises:
             TypeError: `text` is not a string.
-            ValueError: the text holds a special token's name that is not allowed, or half a
-                character; or a name that is allowed is not a special token.
+            ValueError: the text contains the name of a special token that is not allowed, or half
+                a character; or an allowed name is not a special token.
 
         Example:
             >>> tokenizer = BPETokenizer.train("ab ab", 258, ["<|end|>"])
@@ -173,7 +344,7 @@ class BPETokenizer:
             [256, 257]
         """
         allowed = self._allowed(allowed_special)
-        check_text(text)
+        _check_text(text)
         ids: list[int] = []
         start = 0
         for match in self._special_pattern.finditer(text):
@@ -184,8 +355,7 @@ class BPETokenizer:
                     f"allowed_special={{{name!r}}} if it is meant as one, or use encode_ordinary "
                     "to treat it as any other text"
                 )
-            ids += self._encode(text[start : match.start()])
-            ids.append(self.special_tokens[name])
+            ids += [*self._encode(text[start : match.start()]), self.special_tokens[name]]
             start = match.end()
         return ids + self._encode(text[start:])
 
@@ -194,18 +364,18 @@ class BPETokenizer:
 
         Raises:
             TypeError: `text` is not a string.
-            ValueError: the text holds half a character (a lone surrogate).
+            ValueError: the text contains half a character (a lone surrogate).
 
         Example:
             >>> tokenizer = BPETokenizer.train("ab ab", 258, ["<|end|>"])
             >>> tokenizer.encode_ordinary("<|end|>")
             [60, 124, 101, 110, 100, 124, 62]
         """
-        check_text(text)
+        _check_text(text)
         return self._encode(text)
 
     def pieces(self, text: str) -> list[bytes]:
-        """The tokens of a text as bytes, to look at; nothing in the text is special.
+        """The tokens of a text as bytes, for looking at; nothing in the text is special.
 
         Example:
             >>> BPETokenizer.train("low lower lowest", 259).pieces("slower")
@@ -215,16 +385,14 @@ class BPETokenizer:
 
     def _allowed(self, names: Collection[str]) -> Collection[str]:
         """The names that a text may use, after a check that they are special tokens."""
-        if isinstance(names, str):
-            if names == "all":
-                return self.special_tokens
-            raise TypeError(f'allowed_special must be "all" or a set of names; pass {{{names!r}}}')
-        allowed = set(names)
-        for name in sorted(allowed):
+        if names == "all":
+            return self.special_tokens
+        allowed = _checked_names(names, "allowed_special")
+        for name in allowed:
             if name not in self.special_tokens:
+                known = ", ".join(map(repr, self.special_tokens)) or "none"
                 raise ValueError(
-                    f"{name!r} is not a special token of this tokenizer; there are "
-                    f"{', '.join(map(repr, self.special_tokens)) or 'none'}"
+                    f"{name!r} is not a special token of this tokenizer; there are {known}"
                 )
         return allowed
 
@@ -232,16 +400,14 @@ class BPETokenizer:
         ids: list[int] = []
         for piece in split_like_gpt2(text):
             known = self._cache.get(piece)
-            ids.extend(self._encode_piece(piece) if known is None else known)
+            ids += self._encode_piece(piece) if known is None else known
         return ids
 
-    def _encode_piece(self, piece: str) -> tuple[int, ...]:
-        """The ids of one piece, remembered if it is short enough to come again."""
+    def _encode_piece(self, piece: str) -> list[int]:
+        """The ids of one piece, kept if it is short enough to come up again."""
         token = piece.encode()
-        if token in self.ranks:
-            ids: tuple[int, ...] = (self.ranks[token],)
-        else:
-            ids = tuple(self.ranks[part] for part in join_by_rank(token, self.ranks))
+        tokens = [token] if token in self.ranks else join_by_rank(token, self.ranks)
+        ids = [self.ranks[token] for token in tokens]
         if len(piece) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHE_SIZE:
                 self._cache.clear()
@@ -253,11 +419,11 @@ class BPETokenizer:
     def decode(self, ids: Any, errors: str = "replace") -> str:
         r"""The text of a sequence of ids: a list, an array or a Tensor.
 
-        A token may be a part of a character, so that some sequences of ids are not UTF-8, for
+        A token may be part of a character, so some sequences of ids are not valid UTF-8, for
         instance one that was cut off.
 
         Args:
-            ids: integers, one axis.
+            ids: integers, `(n,)`.
             errors: what to do about bytes that are not UTF-8: `"replace"` puts "\ufffd" in their
                 place, `"strict"` raises.
 
@@ -267,8 +433,8 @@ class BPETokenizer:
         Raises:
             TypeError: the ids are not integers.
             IndexError: there is no token with this id.
-            ValueError: the ids have more or fewer than one axis; or `errors` is `"strict"` and the
-                bytes are not UTF-8.
+            ValueError: the ids are not one row; or `errors` is `"strict"` and the bytes are not
+                UTF-8.
 
         Example:
             >>> tokenizer = BPETokenizer.train("café", 256)
@@ -277,11 +443,10 @@ class BPETokenizer:
             >>> tokenizer.decode([195, 169]), tokenizer.decode([195])
             ('é', '\ufffd')
         """
-        content = self.decode_bytes(ids)
         try:
-            return content.decode("utf-8", errors)
+            return self.decode_bytes(ids).decode("utf-8", errors)
         except UnicodeDecodeError as error:
-            place, reason = error.start, error.reason
+            place, reason, content = error.start, error.reason, error.object
         raise ValueError(
             f"the tokens are not UTF-8 at byte {place} ({content[place : place + 4]!r}: {reason}); "
             'decode more of them together, or pass errors="replace"'
@@ -293,26 +458,18 @@ class BPETokenizer:
         Raises:
             TypeError: the ids are not integers.
             IndexError: there is no token with this id.
-            ValueError: the ids have more or fewer than one axis.
+            ValueError: the ids are not one row.
 
         Example:
             >>> BPETokenizer.train("café", 256).decode_bytes([195])
             b'\xc3'
         """
-        numbers = as_ids(ids, self.vocab_size)
-        try:
-            return b"".join([self._tokens[i] for i in numbers])
-        except KeyError as error:
-            missing = error.args[0]
-        raise IndexError(
-            f"token id {missing} at position {numbers.index(missing)} is one of the ids that this "
-            "vocabulary leaves out; was another tokenizer used?"
-        )
+        return b"".join(_look_up(ids, self._tokens))
 
     # ---------------------------------------------------------------------------- files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tokenizer into one JSON file, which a person can read.
+    def save(self, path: StrPath) -> None:
+        """Write the tokenizer to a JSON file that a person can read.
 
         Example:
             >>> import os, tempfile
@@ -324,12 +481,12 @@ class BPETokenizer:
         files.write_bpe(path, self.ranks, self.special_tokens)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> BPETokenizer:
+    def load(cls, path: StrPath) -> BPETokenizer:
         """Read what `save` wrote.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is damaged or is not such a file; the message says why.
+            ValueError: the file is damaged, or is not such a file; the message says why.
 
         Example:
             >>> import os, tempfile
@@ -342,9 +499,7 @@ class BPETokenizer:
             return cls(*files.read_bpe(path))
 
     @classmethod
-    def from_gpt2_files(
-        cls, encoder_json: str | os.PathLike[str], vocab_bpe: str | os.PathLike[str]
-    ) -> BPETokenizer:
+    def from_gpt2_files(cls, encoder_json: StrPath, vocab_bpe: StrPath) -> BPETokenizer:
         r"""Read GPT-2's vocabulary from the two files in which it is published.
 
         Args:
@@ -373,7 +528,7 @@ class BPETokenizer:
 
     @classmethod
     def from_tiktoken_file(
-        cls, path: str | os.PathLike[str], special_tokens: Mapping[str, int] | None = None
+        cls, path: StrPath, special_tokens: Mapping[str, int] | None = None
     ) -> BPETokenizer:
         r"""Read a vocabulary in tiktoken's format: on each line a token in base64, and its id.
 
@@ -403,13 +558,54 @@ class BPETokenizer:
 
 # --------------------------------------------------------------------------------- helpers
 
+Token = TypeVar("Token", str, bytes)
 
-def _count_pieces(text: str, special_names: Collection[str]) -> dict[bytes, int]:
-    """How often each piece of a text occurs, in the order in which they first occur."""
-    counts: Counter[str] = Counter()
-    for part in _any_of(special_names).split(text):
-        counts.update(split_like_gpt2(part))
-    return {piece.encode(): count for piece, count in counts.items()}
+
+def as_token_ids(ids: Any) -> np.ndarray:
+    """The ids of one text as an array `(n,)`, after a check that they are integers."""
+    try:
+        array = np.asarray(ids)
+    except ValueError:  # ragged
+        raise ValueError("token ids must be one row, got rows of several lengths") from None
+    if array.size and array.dtype.kind not in "iu":
+        got = repr(array.ravel().tolist()[0])[:60] if array.dtype.kind in "OUS" else array.dtype
+        raise TypeError(f"token ids must be integers, got {got}; encode the text first")
+    if array.ndim != 1:
+        remedy = "[id]" if array.ndim == 0 else "one row at a time, as in ids[0]"
+        raise ValueError(f"token ids must have the shape (n,), got {array.shape}; pass {remedy}")
+    return array.astype(np.int64)
+
+
+def _look_up(ids: Any, tokens: Mapping[int, Token]) -> list[Token]:
+    """The token of every id."""
+    numbers = as_token_ids(ids).tolist()
+    try:
+        return [tokens[i] for i in numbers]
+    except KeyError as error:
+        wrong, last = error.args[0], max(tokens)
+    where = f"outside 0..{last}" if not 0 <= wrong <= last else "not in this vocabulary"
+    raise IndexError(
+        f"token id {wrong} at position {numbers.index(wrong)} is {where}; was another tokenizer "
+        "used?"
+    )
+
+
+def _check_text(text: str) -> None:
+    """Raise unless a text is a string that UTF-8 can write."""
+    if not isinstance(text, str):
+        raise TypeError(
+            f"a text is a string, got {type(text).__name__}; decode bytes with .decode('utf-8')"
+        )
+    try:
+        text.encode()
+        return
+    except UnicodeEncodeError as error:
+        place = error.start
+    raise ValueError(
+        f"the character {text[place]!r} at position {place} is a lone surrogate, half of a "
+        "character, which UTF-8 cannot write; read the text again with the right encoding, or drop "
+        'it with text.encode(errors="ignore").decode()'
+    )
 
 
 def _any_of(names: Collection[str]) -> re.Pattern[str]:
@@ -418,10 +614,10 @@ def _any_of(names: Collection[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, longest_first)) if names else r"(?!)")
 
 
-def _checked_names(names: Iterable[str]) -> list[str]:
+def _checked_names(names: Iterable[str], what: str = "special_tokens") -> list[str]:
     """The names of special tokens as a list."""
-    if isinstance(names, str):
-        raise TypeError(f"special_tokens is a list of names; pass [{names!r}]")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"{what} is a list of names such as ['<|end|>'], got {names!r}")
     checked = list(names)
     for name in checked:
         if not isinstance(name, str):
@@ -430,12 +626,15 @@ def _checked_names(names: Iterable[str]) -> list[str]:
             raise ValueError("a special token needs a name, got an empty string")
         if checked.count(name) > 1:
             raise ValueError(f"the special token {name!r} is named twice")
-        check_text(name)
+        _check_text(name)
     return checked
 
 
 def _check_vocabulary(ranks: Mapping[bytes, int], specials: Mapping[str, int]) -> None:
     """Raise unless the tokens can write every text, and every id means one token."""
+    for what, given in (("ranks", ranks), ("special_tokens", specials)):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"{what} must map tokens to ids, got {type(given).__name__}")
     _checked_names(specials)
     for token in ranks:
         if not isinstance(token, bytes) or not token:
@@ -449,9 +648,9 @@ def _check_vocabulary(ranks: Mapping[bytes, int], specials: Mapping[str, int]) -
         if i in owners:
             raise ValueError(f"{owners[i]!r} and {owner!r} both have the id {i}")
         owners[int(i)] = owner
-    missing = [byte for byte in range(256) if bytes([byte]) not in ranks]
+    missing = bytes(byte for byte in range(256) if bytes([byte]) not in ranks)
     if missing:
         raise ValueError(
-            f"{len(missing)} of the 256 single bytes have no id, the first is "
-            f"{bytes(missing[:1])!r}: not every text could be encoded"
+            f"{len(missing)} of the 256 single bytes have no id, the first is {missing[:1]!r}: not "
+            "every text could be encoded"
         )

@@ -1,0 +1,233 @@
+r"""Byte-pair encoding made fast: cutting a text into words, learning the merges, applying them.
+
+The loop at the top of `tinytorch.text.tokenization` says what byte-pair encoding is; the functions
+here give exactly the same merges and tokens, and the tests hold them to it. They are what
+`BPETokenizer` uses.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+import sys
+import unicodedata
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
+from functools import cache
+from itertools import groupby
+
+__all__ = ["join_by_rank", "learn_merges", "split_like_gpt2"]
+
+
+# ------------------------------------------------------------------------------ splitting
+
+# The Unicode property White_Space. (`\s` in `re` also matches four separators, \x1c to \x1f.)
+_SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def split_like_gpt2(text: str) -> list[str]:
+    r"""Cut a text into pieces as GPT-2 does; joined, they are the text again.
+
+    A piece is an English ending such as `'s`; or letters, or digits, or other symbols, with one
+    space before them; or white space, whose last space is left to the word that follows. The
+    pattern is `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+    (Radford et al., 2019, in the code published with the paper).
+
+    Args:
+        text: any string.
+
+    Returns:
+        The pieces in order.
+
+    Raises:
+        TypeError: `text` is not a string.
+
+    Example:
+        >>> split_like_gpt2("It's  2 dogs, isn't it?")
+        ['It', "'s", ' ', ' 2', ' dogs', ',', ' isn', "'t", ' it', '?']
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"split_like_gpt2 needs a string, got {type(text).__name__}")
+    return _pattern().findall(text)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    r"""GPT-2's pattern for `re`, which has neither `\p{L}` nor `\p{N}`.
+
+    `\w` matches letters, decimal digits (`\d`), other numbers such as ² or Ⅷ, and "_".
+    """
+    other = [c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) in ("Nl", "No")]
+    runs = [[c for _, c in run] for _, run in groupby(enumerate(other), lambda ic: ic[1] - ic[0])]
+    numbers = "".join(rf"\U{run[0]:08x}-\U{run[-1]:08x}" for run in runs)
+    letter, number = rf"[^\W\d_{numbers}]", rf"[\d{numbers}]"
+    symbol = rf"(?:[^\w{_SPACE}{numbers}]|_)"
+    return re.compile(
+        rf"'(?:[sdmt]|ll|ve|re)| ?{letter}+| ?{number}+| ?{symbol}+"
+        rf"|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
+    )
+
+
+# ------------------------------------------------------------------------------- training
+
+Pair = tuple[int, int]
+_GAP = -1  # between two pieces, and where a token has been merged into the one before it
+
+
+def learn_merges(piece_counts: Mapping[bytes, int], num_merges: int) -> list[tuple[bytes, bytes]]:
+    """The merges of byte-pair encoding, in order (Sennrich et al., 2016, on bytes).
+
+    The most frequent pair is merged; of several equally frequent pairs, the one that comes first
+    in the text as it stands. Overlapping pairs, as in "aaa", all count; they are merged from left
+    to right.
+
+    Counting every pair again after every merge would take hours. Three observations make it
+    seconds: a word that occurs a thousand times is kept once, with its count; a merge changes only
+    the counts of the pairs beside it; and once both its tokens exist, the count of a pair can only
+    fall. So an outdated entry of the heap is never too low, and looking again at what comes out on
+    top is enough.
+
+    Args:
+        piece_counts: how often each piece (roughly a word) occurs, in the order of first
+            occurrence. No merge crosses from one piece into the next.
+        num_merges: how many merges to learn.
+
+    Returns:
+        The two sides of each merge: fewer than `num_merges` if every piece has become one token.
+
+    Example:
+        >>> learn_merges({b"low": 5, b"lowest": 2, b"newer": 6, b"wider": 3}, 3)
+        [(b'e', b'r'), (b'l', b'o'), (b'lo', b'w')]
+    """
+    text = _LinkedTokens(piece_counts)
+    names = [bytes([byte]) for byte in range(256)]
+    heap = text.candidates(list(text.counts))
+    heapq.heapify(heap)
+    merges: list[tuple[bytes, bytes]] = []
+    while heap and len(merges) < num_merges:
+        negative_count, _, pair = heapq.heappop(heap)  # the smallest, so the most frequent pair
+        if -negative_count != text.counts[pair]:  # outdated: back to where it belongs now
+            changed = [pair]
+        else:
+            changed = text.merge(pair, len(names))
+            merges.append((names[pair[0]], names[pair[1]]))
+            names.append(names[pair[0]] + names[pair[1]])
+        for candidate in text.candidates(changed):
+            heapq.heappush(heap, candidate)
+    return merges
+
+
+class _LinkedTokens:
+    """The distinct pieces of a text as one linked list of tokens, with the pairs counted.
+
+    Attributes:
+        counts: how often each pair occurs.
+        positions: where each pair occurs, from left to right; some may be outdated.
+    """
+
+    def __init__(self, piece_counts: Mapping[bytes, int]) -> None:
+        self.token, self.weight = [_GAP], [0]
+        for piece, count in piece_counts.items():
+            self.token += [*piece, _GAP]
+            self.weight += [count] * (len(piece) + 1)
+        length = len(self.token)
+        self.left, self.right = list(range(-1, length - 1)), list(range(1, length + 1))
+        self.counts: Counter[Pair] = Counter()
+        self.positions: defaultdict[Pair, deque[int]] = defaultdict(deque)
+        for position in range(1, length - 1):
+            self._add(position)
+
+    def candidates(self, pairs: Iterable[Pair]) -> list[tuple[int, int, Pair]]:
+        """Entries of the heap: the most frequent pair first, then the one that comes first."""
+        return [(-self.counts[p], self._first(p), p) for p in pairs if self.counts[p]]
+
+    def merge(self, pair: Pair, new: int) -> list[Pair]:
+        """Replace a pair by a new token wherever it occurs; returns the pairs this creates."""
+        created: dict[Pair, None] = {}  # a set that keeps its order
+        for position in self.positions.pop(pair):
+            second = self.right[position]
+            if self._pair(position) != pair:
+                continue
+            before, after = self.left[position], self.right[second]
+            self._remove(before)
+            self._remove(second)
+            self.token[position], self.token[second] = new, _GAP
+            self.right[position], self.left[after] = after, position
+            created[self._add(before)] = None
+            created[self._add(position)] = None
+        del self.counts[pair]
+        return [pair for pair in created if _GAP not in pair]
+
+    def _pair(self, position: int) -> Pair:
+        return self.token[position], self.token[self.right[position]]
+
+    def _first(self, pair: Pair) -> int:
+        """The first position of a pair; outdated positions are dropped on the way."""
+        positions = self.positions[pair]
+        while self._pair(positions[0]) != pair:
+            positions.popleft()
+        return positions[0]
+
+    def _add(self, position: int) -> Pair:
+        pair = self._pair(position)
+        if _GAP not in pair:
+            self.counts[pair] += self.weight[position]
+            self.positions[pair].append(position)
+        return pair
+
+    def _remove(self, position: int) -> None:
+        pair = self._pair(position)
+        if _GAP not in pair:
+            self.counts[pair] -= self.weight[position]
+
+
+# ------------------------------------------------------------------------------- encoding
+
+
+def join_by_rank(piece: bytes, ranks: Mapping[bytes, int], below: float = math.inf) -> list[bytes]:
+    """Cut a piece into tokens: starting from bytes, join the neighbours with the lowest rank.
+
+    Of equal ranks, the leftmost pair is joined first. A heap holds the next pair, so that a piece
+    of n bytes costs O(n log n), and a page without a single space is no problem.
+
+    Args:
+        piece: the bytes.
+        ranks: the rank of every token; neighbours can be joined if their concatenation has one.
+        below: use only the ranks below this one.
+
+    Returns:
+        The tokens; their concatenation is the piece.
+
+    Example:
+        >>> join_by_rank(b"lower", {b"lo": 256, b"low": 257, b"er": 258, b"we": 259})
+        [b'low', b'er']
+    """
+    length = len(piece)
+    end = list(range(1, length + 1))  # where the token that begins here ends
+    begin = list(range(-1, length))  # where the token that ends here begins
+    heap: list[tuple[int, int, int]] = []
+
+    def consider(first: int) -> None:
+        second = end[first]
+        if second < length:
+            rank = ranks.get(piece[first : end[second]])
+            if rank is not None and rank < below:
+                heapq.heappush(heap, (rank, first, end[second]))
+
+    for first in range(length):
+        consider(first)
+    while heap:
+        _, first, last = heapq.heappop(heap)
+        second = end[first]
+        if second == length or end[second] != last:
+            continue  # one of the two has since been joined with another
+        end[first], end[second], begin[last] = last, length, first
+        consider(first)
+        if first:
+            consider(begin[first])
+    tokens, first = [], 0
+    while first < length:
+        tokens.append(piece[first : end[first]])
+        first = end[first]
+    return tokens
