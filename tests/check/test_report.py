@@ -401,3 +401,9 @@ def test_a_prediction_is_not_told():
         ("1 + 1", "", "3"),
         ("2 + 2", "", NOTHING),
     ]
+
+
+def test_a_known_mistake_in_a_prediction_has_a_hint_of_its_own():
+    results = {"2 + 2": (4, "Count.", (22, "Add the numbers, not the digits."))}
+    hints = [judge(*report.predictions({"2 + 2": n}, results)).hint for n in (5, 22)]
+    assert hints == ["Count.", "Add the numbers, not the digits."]

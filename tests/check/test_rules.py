@@ -8,8 +8,15 @@ import pytest
 
 from tinytorch import Tensor, functional, primitive
 from tinytorch.check.report import case, exercise
-from tinytorch.check.rules import in_numpy, no_loop, no_numpy, tensor_operations, without
-from tinytorch.core.layers import Linear
+from tinytorch.check.rules import (
+    breach_of,
+    in_numpy,
+    no_loop,
+    no_numpy,
+    tensor_operations,
+    without,
+)
+from tinytorch.core.layers import Linear, Module
 
 X = np.array([[1.0, 2.0], [3.0, 5.0]])
 
@@ -241,3 +248,15 @@ def test_a_profiler_that_runs_is_put_back():
         assert sys.getprofile() is profiler
     finally:
         sys.setprofile(before)
+
+
+def test_a_class_that_inherits_what_it_should_write_is_refused_and_a_module_is_not():
+    class Inherits(Linear):
+        pass
+
+    class Writes(Module):
+        def forward(self, x):
+            return x
+
+    assert breach_of([tensor_operations], Inherits)[0] == "it is the package's Linear"
+    assert breach_of([tensor_operations], Writes) == ("", "")

@@ -241,20 +241,22 @@ def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: s
     return Case(claim, answer, given, error=error, hint=hint)
 
 
-def predictions(answer: Any, results: Mapping[str, tuple[Any, str]]) -> Iterator[Case]:
+def predictions(answer: Any, results: Mapping[str, tuple[Any, ...]]) -> Iterator[Case]:
     """A case for each value that is to be predicted in a dictionary, none of them told.
 
     Args:
         answer: the reader's dictionary.
-        results: for each of its keys what is expected, and a hint.
+        results: for each of its keys what is expected, a hint, and pairs of a mistake and its hint.
 
     Example:
         >>> [judge(posed).passed for posed in predictions({"1 + 1": 2}, {"1 + 1": (2, "Count.")})]
         [True]
     """
-    for name, (expected, hint) in results.items():
+    for name, (expected, hint, *mistakes) in results.items():
         predicted = answer.get(name, ...) if isinstance(answer, dict) else ...
-        yield case(name, predicted, expected=expected, hint=hint, show_expected=False)
+        yield case(
+            name, predicted, expected=expected, hint=hint, mistakes=mistakes, show_expected=False
+        )
 
 
 def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:

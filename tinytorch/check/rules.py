@@ -21,11 +21,14 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.layers import Module
+
 _HIDDEN_LOOPS = (map, itertools.starmap, functools.reduce, np.vectorize, np.apply_along_axis)
 _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 _LIBRARIES = {"tinytorch", "numpy", *sys.stdlib_module_names}
+_MACHINERY = tuple(f"tinytorch.core.{n}" for n in ("tensor", "tracing", "backward", "broadcasting"))
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,14 @@ def _numpy_in(answer: Any) -> str:
 
 
 def _packaged(answer: Any) -> str:
+    """What of the package an answer is, or inherits from; a reader's layer is a Module anyway."""
     bare = _bare(answer)
-    name = getattr(bare, "__name__", type(bare).__name__)
-    ours = _is_of(bare, "tinytorch") and not _is_of(bare, "tinytorch.check")
-    return f"it is the package's {name}" if ours else ""
+    for base in inspect.getmro(bare) if isinstance(bare, type) else (bare,):
+        ours = _is_of(base, "tinytorch") and not _is_of(base, "tinytorch.check")
+        if ours and base is not Module:
+            name = getattr(base, "__name__", type(base).__name__)
+            return f"it is the package's {name}"
+    return ""
 
 
 def package_only(hint: str, *modules: str) -> Rule:
@@ -154,8 +161,8 @@ no_numpy = Rule("Without NumPy: plain Python is enough here.", of_answer=_numpy_
 in_numpy = package_only("In NumPy alone, without anything from the package.")
 tensor_operations = package_only(
     "Compose it of operations on tensors: +, *, @, sum, exp and their like.",
-    "tinytorch.core.tensor",
     "tinytorch.core.ops",
+    *_MACHINERY,
 )
 
 
@@ -261,9 +268,9 @@ def _module(frame: FrameType) -> str:
 
 
 def _caller(frame: FrameType) -> FrameType | None:
-    """Who called, beyond the frame that lifts a NumPy function to tensors."""
+    """Who called, beyond the frames that lift a NumPy function to tensors."""
     caller = frame.f_back
-    while caller is not None and _module(caller) == "tinytorch.core.tensor":
+    while caller is not None and _module(caller) in _MACHINERY:
         if caller.f_code.co_name == "backward":  # what a pullback does was not written here
             break
         caller = caller.f_back
