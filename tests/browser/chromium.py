@@ -4,6 +4,7 @@ import functools
 import http.server
 import os
 import shutil
+import sys
 import threading
 from pathlib import Path
 
@@ -32,15 +33,24 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+class Server(http.server.ThreadingHTTPServer):
+    """A server that does not mind when a page is closed before it has all it asked for."""
+
+    def handle_error(self, request, client_address):
+        """Say nothing of a connection that the browser has closed."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def find_chromium() -> str | None:
     """Where Chromium is: $CHROMIUM, or one of its names on the path."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
-def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
+def serve(folder: Path) -> tuple[Server, str]:
     """Serve a folder on a free port of this machine."""
     handler = functools.partial(Quiet, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server = Server(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_address[1]}/"

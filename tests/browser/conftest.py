@@ -4,6 +4,7 @@ import os
 
 import pytest
 from chromium import ARGUMENTS, SITE, find_chromium, serve
+from visit import LAPTOP, Visit
 
 
 def missing(reason: str) -> None:
@@ -38,3 +39,17 @@ def browser():
         running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield running
         running.close()
+
+
+@pytest.fixture
+def context(browser):
+    """A reader with a laptop who likes it light, and has never been here."""
+    context = browser.new_context(color_scheme="light", viewport=LAPTOP)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def visit(context, site):
+    """A page to open."""
+    return Visit(context, site)

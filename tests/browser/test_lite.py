@@ -4,10 +4,8 @@ import json
 
 import pytest
 from chromium import ROOT, SITE
-from test_in_chromium import LAPTOP
 
 SHORT = "book/foundations/tensors"
-HARMLESS = ("Disabling terminals plugin",)  # JupyterLite has no terminals, and says so
 ALL_RUN = """() => {
     const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
     const texts = prompts.map(prompt => prompt.innerText);
@@ -16,35 +14,6 @@ ALL_RUN = """() => {
 OUTPUTS = """() => [...document.querySelectorAll('.jp-CodeCell')].map(cell =>
     [...cell.querySelectorAll('.jp-OutputArea-output')].map(e => e.textContent).join(''))"""
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-
-
-@pytest.fixture
-def context(browser, site):
-    """A browser that reaches this site only; `problems` has what went wrong in any of its pages."""
-    context = browser.new_context(color_scheme="light", viewport=LAPTOP)
-    context.set_default_timeout(120_000)
-    context.problems = []
-
-    def gate(route):
-        if route.request.url.startswith((site, "data:", "blob:")):
-            return route.continue_()
-        context.problems.append(f"foreign request: {route.request.url}")
-        return route.abort()
-
-    def listen(message):
-        if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
-            context.problems.append(f"console {message.type}: {message.text}")
-
-    def check(answer):
-        if answer.status >= 400:
-            context.problems.append(f"{answer.status}: {answer.url}")
-
-    context.route("**/*", gate)
-    context.on("console", listen)
-    context.on("response", check)
-    context.on("weberror", lambda error: context.problems.append(f"script error: {error.error}"))
-    yield context
-    context.close()
 
 
 def stored():
@@ -57,11 +26,10 @@ def stored():
         yield "".join(map("".join, streams)), "nbval-ignore-output" not in tags
 
 
-def test_a_chapter_runs_in_jupyterlite(context, site):
+def test_a_chapter_runs_in_jupyterlite(visit, context):
     if not (SITE / "lite" / "lab" / "index.html").exists():
         pytest.fail("there is no JupyterLite: say `make live`, then `make book`", pytrace=False)
-    page = context.new_page()
-    page.goto(f"{site}{SHORT}.html")
+    page = visit.open_live(SHORT)
     page.locator(".dropdown-launch-buttons button").click()
     with context.expect_page() as opening:
         page.locator(".dropdown-launch-buttons").get_by_text("JupyterLite").click()
@@ -77,4 +45,4 @@ def test_a_chapter_runs_in_jupyterlite(context, site):
         assert "Traceback" not in text
         if constant and printed:
             assert text.split() == printed.split()
-    assert context.problems == []
+    assert visit.problems == []

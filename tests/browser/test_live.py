@@ -1,36 +1,27 @@
 """Live cells in a real browser: every cell of every chapter runs there and prints what is stored.
 
 One Python a page, one page at a time; the network reaches only this machine. A cell with a smaller
-run is run at that size; one without that takes too long in a browser is not run at all, nor is what
-needs it; these are counted.
+run is run at that size; one that cannot run in a browser (tag `live-skip`) is not run.
 """
 
-import gzip
 import json
 import re
-import time
 from urllib.parse import urlsplit
 
 import pytest
 from chromium import PAGES, ROOT, SITE
-from test_in_chromium import LAPTOP, OVERFLOW, PHONE, Visit
+from visit import OVERFLOW, PHONE, READY, Visit
 
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
-FIRST_OUTPUT = 10  # seconds after the first press
-SLOW = 30  # seconds in a browser
-NOT_RUN = 1  # cells of the whole book that are too slow, or cannot run there at all
 SHORT = "book/foundations/tensors"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 IGNORED = {"nbval-ignore-output"}
-COUNTED: dict[str, list[int]] = {}
 
-READY = "() => document.documentElement.dataset.live === 'ready'"
-RUN_ALL = """async (slow) => {
+RUN_ALL = """async () => {
     const results = [];
     for (const cell of tinytorchLive.cells) {
-        const tooSlow = (cell.info.expected ?? 0) > slow && !cell.info.smaller;
-        const left = {number: cell.number, left: true};
-        if (!cell.runnable || tooSlow) { results.push(left); continue; }
+        const left = {number: cell.number, tags: cell.info.tags, left: true};
+        if (!cell.runnable) { results.push(left); continue; }
         const figures = cell.element.querySelectorAll('svg.tt-figure').length;
         const {type, ok, text} = await cell.run({small: Boolean(cell.info.smaller)});
         if (type === 'missing') { results.push(left); continue; }
@@ -66,19 +57,15 @@ def runtime():
 
 
 @pytest.fixture
-def context(browser):
-    context = browser.new_context(color_scheme="light", viewport=LAPTOP)
-    yield context
-    context.close()
+def opened(context, site):
+    """A function that opens a page whose cells are ready to be run."""
 
+    def open_page(docname):
+        visit = Visit(context, site)
+        visit.open_live(docname)
+        return visit
 
-def opened(context, site, docname):
-    """A page whose cells are ready to be run."""
-    visit = Visit(context, site)
-    visit.page.set_default_timeout(120_000)
-    visit.page.goto(f"{site}{docname}.html", wait_until="load")
-    visit.page.wait_for_function(READY)
-    return visit
+    return open_page
 
 
 def cell(visit, number):
@@ -103,27 +90,18 @@ def ended(visit, number, state="done"):
     return cell(visit, number).locator(".cell_output").last.inner_text()
 
 
-def first_output(visit):
-    """Seconds from the first press to the first output."""
-    begun = time.monotonic()
-    press(visit, 1)
-    ended(visit, 1)
-    return time.monotonic() - begun
-
-
 def lines(text):
     """The stored text has lost empty lines and spaces at line ends on its way into the page."""
     return [line.rstrip() for line in text.splitlines() if line.strip()]
 
 
 @pytest.mark.parametrize("docname", CHAPTERS)
-def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(context, site, docname):
+def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, docname):
     """Run all, compare; then each stub is refused and each solution accepted."""
-    visit = opened(context, site, docname)
+    visit = opened(docname)
     stored = visit.page.evaluate("tinytorchLive.cells.map((cell) => cell.output.text)")
-    first = first_output(visit)
-    results = visit.page.evaluate(RUN_ALL, SLOW)
-    COUNTED[docname] = [r["number"] for r in results if r.get("left")]
+    results = visit.page.evaluate(RUN_ALL)
+    assert [r for r in results if r.get("left") and "live-skip" not in r["tags"]] == []
     for result in (r for r in results if not r.get("left")):
         where = f"cell {result['number']} of {docname}"
         wanted = "raises-exception" not in result["tags"]
@@ -141,22 +119,11 @@ def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(context,
     visit.page.set_viewport_size(PHONE)
     assert visit.page.evaluate(OVERFLOW) == []
     assert visit.problems == []
-    visit.page.close()
-    for _ in range(2):  # other tests run beside this one: a slow start is measured again
-        if first >= FIRST_OUTPUT:
-            first = first_output(opened(context, site, docname))
-    assert first < FIRST_OUTPUT
 
 
-def test_few_cells_are_too_slow_for_the_browser():
-    """Runs after the chapters, which count them."""
-    assert COUNTED, "run the whole file"
-    assert sum(map(len, COUNTED.values())) <= NOT_RUN, COUNTED
-
-
-def test_an_endless_loop_is_stopped(context, site):
+def test_an_endless_loop_is_stopped(opened):
     """First by starting Python anew; once the page is isolated by a true interrupt."""
-    visit = opened(context, site, SHORT)
+    visit = opened(SHORT)
     press(visit, 1)
     ended(visit, 1)
     assert not visit.page.evaluate("tinytorchLive.kernel.canInterrupt")
@@ -182,8 +149,8 @@ def test_an_endless_loop_is_stopped(context, site):
     assert visit.problems == []
 
 
-def test_an_exception_shows_a_traceback_that_begins_in_the_cell(context, site):
-    visit = opened(context, site, SHORT)
+def test_an_exception_shows_a_traceback_that_begins_in_the_cell(opened):
+    visit = opened(SHORT)
     rewrite(visit, 1, "def half(x):\n    return x / 0\n\nhalf(1)")
     press(visit, 1)
     text = ended(visit, 1, "error")
@@ -192,8 +159,8 @@ def test_an_exception_shows_a_traceback_that_begins_in_the_cell(context, site):
     assert visit.problems == []
 
 
-def test_two_pages_do_not_disturb_each_other(context, site):
-    first, second = (opened(context, site, page) for page in (SHORT, CHAPTERS[0]))
+def test_two_pages_do_not_disturb_each_other(opened):
+    first, second = (opened(page) for page in (SHORT, CHAPTERS[0]))
     for visit, value in ((first, 1), (second, 2)):
         rewrite(visit, 1, f"mine = {value}")
         press(visit, 1)
@@ -205,8 +172,8 @@ def test_two_pages_do_not_disturb_each_other(context, site):
         assert f"mine is {value}" in ended(visit, 1)
 
 
-def test_what_a_cell_needs_from_above_is_offered_and_run(context, site):
-    visit = opened(context, site, SHORT)
+def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
+    visit = opened(SHORT)
     stored = cell(visit, 3).locator(".cell_output").inner_text()
     press(visit, 3)
     offer = cell(visit, 3).get_by_role("button", name="Run all above (2 cells)")
@@ -218,8 +185,8 @@ def test_what_a_cell_needs_from_above_is_offered_and_run(context, site):
     assert visit.problems == []
 
 
-def test_an_exercise_runs_of_the_cells_above_what_it_needs(context, site):
-    visit = opened(context, site, SHORT)
+def test_an_exercise_runs_of_the_cells_above_what_it_needs(opened):
+    visit = opened(SHORT)
     stubs = "tinytorchLive.cells.filter((cell) => cell.isStub)"
     stub = visit.page.evaluate(f"{stubs}.at(-1).number")
     press(visit, stub, "Check")
@@ -231,7 +198,7 @@ def test_an_exercise_runs_of_the_cells_above_what_it_needs(context, site):
     assert visit.problems == []
 
 
-def test_a_smaller_run_stands_beside_the_stored_one(context, site):
+def test_a_smaller_run_stands_beside_the_stored_one(opened):
     """Tell the page that its first cell has one, as a cell's options would."""
 
     def tell(route):
@@ -240,9 +207,8 @@ def test_a_smaller_run_stands_beside_the_stored_one(context, site):
         text = re.sub(r'("cells":\[\{.*?)"expected":[\d.]+', small, text, count=1)
         route.fulfill(body=text, content_type="text/html")
 
-    context.route(f"**/{SHORT}.html", tell)
-    visit = opened(context, site, SHORT)
-    visit.page.unroute("**/*")  # the gate would go before the context's route
+    visit = opened(SHORT)
+    visit.page.route(f"**/{SHORT}.html", tell)
     visit.page.reload()
     visit.page.wait_for_function(READY)
     assert "about 40 s" in cell(visit, 1).locator(".tt-live__status").inner_text()
@@ -260,8 +226,8 @@ def test_a_smaller_run_stands_beside_the_stored_one(context, site):
     assert cell(visit, 2).locator(".cell_output").first.inner_text() == stored, "beside it"
 
 
-def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(context, site):
-    visit = opened(context, site, SHORT)
+def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(opened):
+    visit = opened(SHORT)
     rewrite(visit, 1, "print('mine')")
     stub = visit.page.evaluate("tinytorchLive.cells.find((cell) => cell.isStub).number")
     solution = visit.page.evaluate(
@@ -278,7 +244,7 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(co
     press(visit, 1, "Reset")
     assert "mine" not in cell(visit, 1).locator(".cell_input").inner_text()
 
-    landing = opened(context, site, PAGES[0])
+    landing = opened(PAGES[0])
     progress = landing.page.locator(".tt-progress")
     assert progress.locator(".tt-progress__text").inner_text().startswith("1 of ")
     progress.get_by_role("button").click()
@@ -290,8 +256,8 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(co
     assert visit.problems == landing.problems == []
 
 
-def test_hints_open_one_after_another_and_then_the_solution(context, site):
-    visit = opened(context, site, SHORT)
+def test_hints_open_one_after_another_and_then_the_solution(opened):
+    visit = opened(SHORT)
     visit.page.evaluate("() => tinytorchLive.runAll(tinytorchLive.cells.slice(0, 2))")
     stub = visit.page.evaluate("tinytorchLive.cells.find((cell) => cell.isStub).number")
     press(visit, stub, "Check")
@@ -306,16 +272,16 @@ def test_hints_open_one_after_another_and_then_the_solution(context, site):
     assert visit.problems == []
 
 
-def test_an_answer_to_a_question_is_remembered(context, site):
-    visit = opened(context, site, SHORT)
+def test_an_answer_to_a_question_is_remembered(opened):
+    visit = opened(SHORT)
     visit.page.locator("details.tt-reflect__choice summary").first.click()
     visit.page.reload()
     visit.page.wait_for_function(READY)
     assert visit.page.locator("details.tt-reflect__choice[open]").count() == 1
 
 
-def test_a_cell_is_edited_run_and_left_by_keyboard(context, site):
-    visit = opened(context, site, SHORT)
+def test_a_cell_is_edited_run_and_left_by_keyboard(opened):
+    visit = opened(SHORT)
     keyboard = visit.page.keyboard
     run = cell(visit, 1).get_by_role("button", name="Run cell 1")
     for _ in range(200):
@@ -338,8 +304,8 @@ def test_a_cell_is_edited_run_and_left_by_keyboard(context, site):
     assert visit.problems == []
 
 
-def test_long_output_and_progress_lines_are_kept_short(context, site):
-    visit = opened(context, site, SHORT)
+def test_long_output_and_progress_lines_are_kept_short(opened):
+    visit = opened(SHORT)
     code = "for i in range(100):\n    print(f'\\r{i} %', end='', flush=True)\nprint()\n"
     rewrite(visit, 1, code + "for i in range(60_000):\n    print(i)")
     press(visit, 1)
@@ -349,8 +315,8 @@ def test_long_output_and_progress_lines_are_kept_short(context, site):
     assert len(text) < 250_000
 
 
-def test_every_button_is_named_and_large_enough(context, site):
-    visit = opened(context, site, SHORT)
+def test_every_button_is_named_and_large_enough(opened):
+    visit = opened(SHORT)
     visit.page.set_viewport_size(PHONE)
     visit.page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
     small = visit.page.evaluate(
@@ -381,31 +347,15 @@ def test_opened_as_a_file_the_page_is_the_plain_book(context):
     assert problems == []
 
 
-def test_nothing_of_python_is_loaded_before_the_first_press(context, site):
-    asked = []
-    context.on("request", lambda request: asked.append(urlsplit(request.url).path))
-    visit = opened(context, site, SHORT)
+def test_nothing_of_python_is_loaded_before_the_first_press(opened):
+    visit = opened(SHORT)
     visit.page.wait_for_load_state("networkidle")
+    asked = [urlsplit(response.url).path for response in visit.responses]
     assert not [path for path in asked if "pyodide" in path or path.endswith((".whl", "editor.js"))]
     assert (
         visit.page.evaluate("async () => (await navigator.serviceWorker.getRegistrations()).length")
         == 0
     )
-
-
-@pytest.mark.parametrize("docname", PAGES)
-def test_a_page_is_light_before_the_first_press(context, site, docname):
-    """As static hosts send it, compressed; the search index and Python come when asked for."""
-    weights = {}
-
-    def weigh(response):
-        if response.request.resource_type != "document" or docname in response.url:
-            weights[response.url] = len(gzip.compress(response.body()))
-
-    context.on("response", weigh)
-    page = context.new_page()
-    page.goto(f"{site}{docname}.html", wait_until="networkidle")
-    assert sum(weights.values()) < 1_500_000, weights
 
 
 def test_the_sites_python_is_the_pinned_one():

@@ -1,0 +1,126 @@
+"""Each page in a real browser that reaches only this machine: phone and laptop, light and dark.
+
+A page is opened once, and everything that one opening can show is looked at: scripts and requests,
+formulas, weight, what a reader without images gets, the width of a phone, and what axe-core finds
+in both schemes at both widths of what WCAG 2.2 asks at level AA. What MathJax draws is left out of
+the last: it has its own assistive text, and is not ours. So is what lies inside a figure, which
+has one text as a whole.
+"""
+
+import gzip
+
+import axe
+import pytest
+from chromium import PAGES, SITE
+from conftest import missing
+from visit import LAPTOP, OVERFLOW, PHONE, STILL
+
+OTHERS = [
+    name for name in ("search", "genindex", "py-modindex") if (SITE / f"{name}.html").exists()
+]
+HEAVIEST = 1_500_000  # bytes, compressed as static hosts send them
+LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+COLOURS = ["color-contrast", "link-in-text-block"]  # all that changes with the scheme
+AUDIT = """async (levels) => {
+    const options = {runOnly: levels, resultTypes: ['violations']};
+    const {violations} = await axe.run({exclude: ['mjx-container', 'svg.tt-figure > *']}, options);
+    // a choice that is a formula has MathML for a name, which axe-core does not read
+    const formula = (id, [target]) => id === 'summary-name'
+        && document.querySelector(target).querySelector('mjx-assistive-mml math');
+    return violations.flatMap(({id, nodes}) => nodes.filter(n => !formula(id, n.target)).map(n =>
+        `${id} ${n.target.join(' ')}: ${n.html.slice(0, 150)} ${n.failureSummary}`));
+}"""
+TEXTS = """() => [...document.querySelectorAll('article img, article figure svg, svg.tt-figure')]
+    .filter(e => !e.closest('[aria-hidden=true]'))
+    .map(e => [e.outerHTML.slice(0, 120), e.tagName === 'IMG' ? e.getAttribute('alt')
+        : e.getAttribute('aria-label') || e.querySelector('title')?.textContent
+        || document.getElementById(e.getAttribute('aria-labelledby'))?.textContent])
+    .filter(([, text]) => !(text || '').trim())"""
+# The theme looks for what scrolls some time after a change of width, and makes it a tab stop.
+SCROLLABLE_BY_KEYBOARD = """() => [...document.querySelectorAll('pre, .cell_output > .output')]
+    .every(e => e.scrollWidth <= e.clientWidth || e.tabIndex === 0 || !e.offsetParent)"""
+FILLS = """() => [...document.querySelectorAll('svg.tt-figure')].map(svg =>
+    [...svg.querySelectorAll('*')].map(e => getComputedStyle(e).fill + getComputedStyle(e).stroke)
+    .join())"""
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module")
+def auditor():
+    """The text of axe-core."""
+    try:
+        return axe.script()
+    except OSError as error:
+        missing(f"axe-core cannot be fetched: {error}")
+
+
+def weight(visit, docname):
+    """What was sent; the search index and Python come only when asked for."""
+    sent = [r for r in visit.responses if r.ok and not r.url.startswith(("data:", "blob:"))]
+    assert any(docname in r.url for r in sent)
+    return sum(len(gzip.compress(r.body())) for r in sent)
+
+
+def violations(page):
+    """What axe-core finds, with the scheme and the width."""
+    found = {}
+    for size in (PHONE, LAPTOP):
+        page.set_viewport_size(size)
+        page.wait_for_function(SCROLLABLE_BY_KEYBOARD)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            for problem in page.evaluate(AUDIT, LEVELS if scheme == "light" else COLOURS):
+                found.setdefault(problem, []).append(f"{scheme} {size['width']}")
+    return found
+
+
+@pytest.mark.parametrize("docname", [*PAGES, *OTHERS])
+def test_page(visit, auditor, docname):
+    page = visit.open(docname)
+    page.wait_for_load_state("networkidle")
+    formulas = page.locator("article .math").count()
+    assert page.locator("article .math mjx-container").count() >= formulas
+    assert page.locator("article mjx-merror").count() == 0
+    assert page.evaluate(TEXTS) == [], "a figure without its text"
+    assert weight(visit, docname) < HEAVIEST
+    page.add_style_tag(content=STILL)
+    page.set_viewport_size(PHONE)
+    assert page.evaluate(OVERFLOW) == []
+    page.evaluate(auditor)
+    assert violations(page) == {}
+    assert visit.problems == []
+
+
+def test_the_scheme_button_changes_the_colours_of_figures(visit):
+    page = visit.open("book/foundations/tensors")
+    page.add_style_tag(content=STILL)
+    assert page.locator("svg.tt-figure").count(), "the page has an inline figure"
+    seen = {}
+    for _ in range(3):  # the button goes round three modes: auto, light and dark
+        page.locator(".theme-switch-button:visible").first.click()
+        seen[page.evaluate("() => document.documentElement.dataset.theme")] = page.evaluate(FILLS)
+    assert set(seen) == {"light", "dark"}
+    for bright, dim in zip(seen["light"], seen["dark"], strict=True):
+        assert bright != dim
+    assert visit.problems == []
+
+
+def test_every_part_of_the_map_leads_to_its_page(visit):
+    page = visit.open(PAGES[0])
+    links = page.locator("article svg a")
+    targets = {links.nth(i).get_attribute("href") for i in range(links.count())}
+    assert targets, "the landing page has a map whose parts are links"
+    for target in sorted(targets):
+        link = page.locator(f'article svg a[href="{target}"]').first
+        link.focus()
+        assert link.evaluate("e => e === document.activeElement"), f"{target}: not by keyboard"
+        address = link.evaluate("e => new URL(e.href.baseVal ?? e.href, location).href")
+        path, _, anchor = address.removeprefix(visit.site).partition("#")
+        assert (SITE / path).exists(), f"{address} is no page"
+        assert not anchor or f'id="{anchor}"' in (SITE / path).read_text(encoding="utf-8")
+
+
+def test_the_start_page_leads_to_the_landing_page(visit):
+    visit.page.goto(visit.site)
+    visit.page.wait_for_url(f"**/{PAGES[0]}.html")
+    assert visit.problems == []

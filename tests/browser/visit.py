@@ -1,0 +1,69 @@
+"""A page opened in Chromium, and everything that went wrong on it."""
+
+PHONE, LAPTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
+PATIENCE = 20 * 60 * 1000  # ms: a machine may be slow, but nothing waits for ever
+TYPESET = "() => !window.MathJax?.startup?.promise || MathJax.startup.promise.then(() => true)"
+READY = "() => document.documentElement.dataset.live === 'ready'"
+STILL = "*, *::before, *::after { transition: none !important; animation: none !important }"
+OVERFLOW = """() => {
+    const wide = document.documentElement.clientWidth;
+    const held = ['auto', 'scroll', 'hidden', 'clip'];
+    const scrolls = e => { for (; e; e = e.parentElement)
+        if (held.includes(getComputedStyle(e).overflowX)) return true; };
+    if (document.documentElement.scrollWidth <= wide) return [];
+    return [...document.querySelectorAll('body *')].filter(e =>
+        e.getBoundingClientRect().right > wide + 1 && !scrolls(e.parentElement))
+        .slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 60))
+        .concat(['the page is ' + document.documentElement.scrollWidth + ' wide']);
+}"""
+HARMLESS = ("Disabling terminals plugin",)  # JupyterLite has no terminals, and says so
+
+
+class Visit:
+    """A page that reaches this site only; `problems` says what else went wrong.
+
+    Args:
+        context: a browser context; pages that this one opens are watched too.
+        site: the address of the site.
+    """
+
+    def __init__(self, context, site):
+        self.site, self.problems, self.responses = site, [], []
+        context.set_default_timeout(PATIENCE)
+        context.route("**/*", self.gate)
+        context.on("console", self.listen)
+        context.on("response", self.check)
+        context.on("requestfailed", lambda r: self.problems.append(f"request failed: {r.url}"))
+        context.on("weberror", lambda e: self.problems.append(f"script error: {e.error}"))
+        self.page = context.new_page()
+
+    def gate(self, route):
+        """Let requests to this site through and no other."""
+        url = route.request.url
+        if url.startswith((self.site, "data:", "blob:")):
+            return route.continue_()
+        self.problems.append(f"foreign request: {url}")
+        return route.abort()
+
+    def listen(self, message):
+        """Note what the console complains of."""
+        if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
+            self.problems.append(f"console {message.type}: {message.text}")
+
+    def check(self, response):
+        """Note what has come, and what the server has not."""
+        self.responses.append(response)
+        if response.status >= 400:
+            self.problems.append(f"{response.status}: {response.url}")
+
+    def open(self, docname):
+        """Open a page of the book, its formulas typeset."""
+        self.page.goto(f"{self.site}{docname}.html", wait_until="load")
+        self.page.evaluate(TYPESET)
+        return self.page
+
+    def open_live(self, docname):
+        """Open a page whose cells are ready to be run."""
+        self.page.goto(f"{self.site}{docname}.html", wait_until="load")
+        self.page.wait_for_function(READY)
+        return self.page
