@@ -106,6 +106,7 @@ check: $(VENV)/.dev ## formatting, lint, types, spelling
 	@echo "==> ruff check";   $(BIN)/ruff check .
 	@echo "==> mypy";         $(BIN)/mypy
 	@echo "==> codespell";    $(BIN)/codespell
+	@echo "==> oxlint";       $(BIN)/oxlint --quiet
 
 format: $(VENV)/.dev ## format the code and mend what lint can mend
 	@$(BIN)/ruff check --fix --quiet . || true

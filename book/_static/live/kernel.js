@@ -29,11 +29,11 @@ export class Kernel {
     this.#set("starting", "Loading Python");
     this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     this.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    this.worker.onmessage = ({ data }) => this.#hear(data);
-    this.worker.onerror = (event) => {
+    this.worker.addEventListener("message", ({ data }) => this.#hear(data));
+    this.worker.addEventListener("error", (event) => {
       event.preventDefault();
       this.#broken(event.message || "the worker could not be started");
-    };
+    });
     this.worker.postMessage({ type: "start", ...this.settings, interrupt: this.interrupt });
   }
 

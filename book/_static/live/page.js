@@ -257,13 +257,13 @@ class Cell {
     const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
     const all = this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
     this.above = make("div", "tt-live__above");
-    const offer = (text, list) => {
-      const slow = list.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
+    const offer = (name, chosen) => {
+      const slow = chosen.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
       const time = slow > 5 ? `, about ${duration(slow)}` : "";
-      const count = list.length === 1 ? "1 cell" : `${list.length} cells`;
-      this.above.append(button(`${text} (${count}${time})`, "", async () => {
+      const count = chosen.length === 1 ? "1 cell" : `${chosen.length} cells`;
+      this.above.append(button(`${name} (${count}${time})`, "", async () => {
         this.above.remove();
-        if (await runAll(list)) await this.press(small);
+        if (await runAll(chosen)) await this.press(small);
       }));
     };
     const text = `Needs ${list} from above.`;

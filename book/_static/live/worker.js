@@ -13,8 +13,9 @@ let python, cells, runner, loaded = false, current = 0;
 
 const say = (message) => postMessage(message);
 const progress = (text) => say({ type: "progress", text });
+const report = (json) => say({ type: "message", id: current, ...JSON.parse(json) });
 
-async function text(url) {
+async function textAt(url) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
   return answer.text();
@@ -25,7 +26,7 @@ async function start({ runtime, files, wheel, draws, interrupt }) {
   const [{ loadPyodide }, wheelAnswer, ...sources] = await Promise.all([
     import(runtime + "pyodide.mjs"),
     fetch(wheel),
-    ...OURS.map((name) => text(files + name)),
+    ...OURS.map((name) => textAt(files + name)),
   ]);
   if (!wheelAnswer.ok) throw new Error(`${wheel}: ${wheelAnswer.status}`);
   // packages given here are fetched while the interpreter still compiles
@@ -43,8 +44,7 @@ async function start({ runtime, files, wheel, draws, interrupt }) {
   if (interrupt) python.setInterruptBuffer(interrupt);
   cells = python.pyimport("cell_runner");
   const svg = python.pyimport("inline_svg");
-  const post = (json) => say({ type: "message", id: current, ...JSON.parse(json) });
-  runner = cells.start(post, svg.inline_svg);
+  runner = cells.start(report, svg.inline_svg);
 }
 
 function plain(list) {
