@@ -81,7 +81,7 @@ test-unit: $(VENV)/.test ## only the package's tests and those of the built page
 
 test-notebooks: $(VENV)/.test ## only the notebooks: run each, compare every output
 	@echo "==> Running every notebook and comparing what it prints with what is committed"
-	@$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=120 -o addopts= -o doctest_optionflags= \
+	@$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=1800 --nbval-kernel-startup-timeout=600 -o addopts= -o doctest_optionflags= \
 	    $(if $(NBVAL_CFG),--nbval-sanitize-with $(NBVAL_CFG)) -n $(JOBS) --dist loadfile book/notebooks
 
 parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTorch

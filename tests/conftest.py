@@ -1,7 +1,7 @@
 """What all tests share: the same examples and the same random numbers on every run."""
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tinytorch import manual_seed
 from tinytorch.stories import StoryGrammar
@@ -9,7 +9,14 @@ from tinytorch.stories import StoryGrammar
 # doctests are looked for in every module, but two modules cannot both be imported as conftest
 collect_ignore_glob = ["*conftest.py"]
 
-settings.register_profile("book", derandomize=True, deadline=None, database=None, max_examples=15)
+settings.register_profile(
+    "book",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=15,
+    suppress_health_check=[HealthCheck.too_slow],  # that is the machine, not the test
+)
 settings.load_profile("book")
 
 

