@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tinytorch import plots
+from tinytorch.plots import style
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -34,11 +35,11 @@ def svg(ax):
 
 
 def luminance(colour):
-    return float(plots._luminance(matplotlib.colors.to_rgb(colour)))
+    return float(style.luminance(matplotlib.colors.to_rgb(colour)))
 
 
 def contrast(a, b):
-    return float(plots._contrast(np.array(luminance(a)), np.array(luminance(b))))
+    return float(style.contrast(np.array(luminance(a)), np.array(luminance(b))))
 
 
 # --------------------------------------------------------------------------- palette and style
@@ -56,11 +57,11 @@ def test_contrast_of_black_and_white_is_twenty_one():
 @pytest.mark.parametrize("colormap", [plots.SEQUENTIAL, plots.DIVERGING])
 def test_a_number_reads_on_every_colour_of_the_maps(colormap):
     for rgba in colormap(np.arange(256)):
-        assert contrast(rgba[:3], plots._text_on(rgba)) >= 4.5
+        assert contrast(rgba[:3], style.text_on(rgba)) >= 4.5
 
 
 def test_the_sequential_map_only_gets_darker():
-    values = plots._luminance(plots.SEQUENTIAL(np.arange(256))[:, :3])
+    values = style.luminance(plots.SEQUENTIAL(np.arange(256))[:, :3])
     assert (np.diff(values) <= 1e-6).all()
 
 
@@ -132,6 +133,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from matplotlib_inline.config import InlineBackend
 shell = InteractiveShell.instance()
 from tinytorch import plots
+from tinytorch.plots import style
 config = InlineBackend.instance(parent=shell)
 assert config.figure_formats == {"svg"}, config.figure_formats
 assert config.print_figure_kwargs == {"bbox_inches": None, "metadata": {"Date": None}}

@@ -379,8 +379,13 @@ EXAMPLES = {
 def all_primitives():
     """Every primitive that the package defines, by name, wherever it stands."""
     lifted = ops.add.__code__  # the function inside `primitive` that all of them are
-    names = [m.name for m in pkgutil.walk_packages(tinytorch.__path__, "tinytorch.")]
-    modules = [importlib.import_module(name) for name in names if name != "tinytorch.plots"]
+    home = tinytorch.__path__[0]
+    rooms = [room.name for room in pkgutil.iter_modules([home]) if room.name != "plots"]
+    modules = [
+        importlib.import_module(module.name)
+        for room in rooms
+        for module in pkgutil.iter_modules([f"{home}/{room}"], f"tinytorch.{room}.")
+    ]
     return {
         value.__name__: value
         for module in modules

@@ -1,0 +1,511 @@
+"""Charts: a matrix as a heat map, curves, bars, words in the plane, and bars along a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import colors as mcolors
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from tinytorch.plots.style import (
+    ACCENT_1,
+    ACCENT_2,
+    DIVERGING,
+    FONT_SIZE,
+    INK,
+    MUTED,
+    PAPER,
+    SEQUENTIAL,
+    SERIES,
+    SMALL,
+    WIDTH,
+    as_numbers,
+    axes_or_new,
+    check_labels,
+    finish,
+    panels,
+    text_on,
+)
+
+__all__ = ["bars", "heatmap", "lines", "scatter_words", "text_bars"]
+
+_DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+_MARKERS = "osD^vP"
+_MOST_CELLS_AS_VECTORS = 1200
+
+
+# ----------------------------------------------------------------------------- matrices
+
+
+def heatmap(
+    matrix: Any,
+    row_labels: Sequence[Any] | None = None,
+    col_labels: Sequence[Any] | None = None,
+    *,
+    annotate: bool = True,
+    fmt: str = ".2f",
+    diverging: bool | None = None,
+    vmin: float | None = None,
+    vmax: float | None = None,
+    title: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a matrix as coloured cells, row 0 on top, with its numbers in the cells.
+
+    Values that are not finite (a masked score is minus infinity) stay empty, with a dash.
+
+    Args:
+        matrix: `(rows, columns)`, a Tensor, an array or nested lists.
+        row_labels: one a row, or None for the row numbers.
+        col_labels: one a column, or None for the column numbers.
+        annotate: write each value in its cell; False draws a colour bar instead.
+        fmt: format specification of those values, such as `".2f"` or `"d"`.
+        diverging: colours about zero, rust below and teal above; None means "if any is negative".
+        vmin: value of the first colour; None takes the smallest (or minus the largest magnitude).
+        vmax: value of the last colour, likewise.
+        title: above the figure, at the left.
+        xlabel: what the columns are.
+        ylabel: what the rows are.
+        ax: axes to draw on; None makes a figure whose height suits the number of rows.
+
+    Raises:
+        ValueError: `matrix` is not 2-D, is empty, or the labels do not fit it.
+
+    Example:
+        >>> ax = heatmap([[1.0, 0.0], [0.5, 0.5]], ["I", "am"], ["I", "am"])
+        >>> [text.get_text() for text in ax.texts]
+        ['1.00', '0.00', '0.50', '0.50']
+    """
+    values = as_numbers(matrix, 2, "heatmap: matrix")
+    if values.size == 0:
+        raise ValueError(f"heatmap: matrix is empty, got shape {values.shape}")
+    rows, columns = values.shape
+    check_labels(rows, row_labels, "heatmap", "rows")
+    check_labels(columns, col_labels, "heatmap", "columns")
+    ax = axes_or_new(ax, float(np.clip(0.42 * rows + 0.9, 1.5, 5.4)))
+    mesh = _cells(ax, values, *_colour_range(values, diverging, vmin, vmax))
+    _label_cells(ax, rows, columns, row_labels, col_labels)
+    if annotate:
+        _write_values(ax, values, mesh, fmt)
+    else:
+        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.02)
+        bar.outline.set_visible(False)
+    return finish(ax, title, xlabel, ylabel)
+
+
+def _colour_range(
+    values: NDArray[Any], diverging: bool | None, vmin: float | None, vmax: float | None
+) -> tuple[mcolors.Colormap, float, float]:
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if diverging or (diverging is None and low < 0):
+        reach = max(abs(low), abs(high)) or 1.0
+        return DIVERGING, -reach if vmin is None else vmin, reach if vmax is None else vmax
+    low, high = low if vmin is None else vmin, high if vmax is None else vmax
+    return SEQUENTIAL, low, high if high > low else low + 1.0
+
+
+def _cells(ax: Axes, values: NDArray[Any], cmap: mcolors.Colormap, low: float, high: float) -> Any:
+    """Vector cells for a small matrix; one embedded picture for a large one."""
+    shown = np.ma.masked_invalid(values.astype(np.float64))
+    rows, columns = values.shape
+    ax.grid(False)
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+    if values.size > _MOST_CELLS_AS_VECTORS:
+        return ax.imshow(shown, cmap=cmap, vmin=low, vmax=high, aspect="auto", interpolation="none")
+    edges_x, edges_y = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    mesh = ax.pcolormesh(
+        edges_x, edges_y, shown, cmap=cmap, vmin=low, vmax=high, edgecolor=PAPER, linewidth=1.5
+    )
+    ax.invert_yaxis()
+    return mesh
+
+
+def _label_cells(
+    ax: Axes,
+    rows: int,
+    columns: int,
+    row_labels: Sequence[Any] | None,
+    col_labels: Sequence[Any] | None,
+) -> None:
+    """Column labels above, row labels at the left; without labels, a readable few numbers."""
+    ax.xaxis.set_ticks_position("top")
+    ax.xaxis.set_label_position("top")
+    ax.tick_params(length=0)
+    for axis, count, labels in ((ax.xaxis, columns, col_labels), (ax.yaxis, rows, row_labels)):
+        step = 1 if labels is not None else max(1, int(2 ** np.ceil(np.log2(count / 12))))
+        ticks = list(range(0, count, step))
+        axis.set_ticks(ticks, [str(labels[i] if labels is not None else i) for i in ticks])
+        if labels is not None:
+            axis.set_tick_params(labelcolor=INK)
+    longest = max((len(str(label)) for label in col_labels or [""]), default=0)
+    if col_labels is not None and longest * columns > 56:
+        for label in ax.get_xticklabels():
+            label.set(rotation=45, ha="left", rotation_mode="anchor")
+
+
+def _write_values(ax: Axes, values: NDArray[Any], mesh: Any, fmt: str) -> None:
+    columns = values.shape[1]
+    room = WIDTH * 72 * 0.82 / columns  # points across one cell
+    longest = max(len(_number(v, fmt)) for v in values.ravel())
+    size = float(np.clip(room / (0.68 * longest), 6.0, SMALL))
+    for (row, column), value in np.ndenumerate(values):
+        finite = bool(np.isfinite(value))
+        colour = text_on(mesh.cmap(mesh.norm(float(value)))) if finite else MUTED
+        text = _number(value, fmt)
+        ax.text(column, row, text, ha="center", va="center", color=colour, fontsize=size)
+
+
+def _number(value: Any, fmt: str) -> str:
+    """`value` with a true minus sign and no minus zero; a dash for what is not finite."""
+    if not np.isfinite(value):
+        return "–"
+    text = format(int(value) if fmt.endswith("d") else float(value), fmt)
+    if text.startswith("-") and not any(digit in text for digit in "123456789"):
+        text = text[1:]
+    return text.replace("-", "−")
+
+
+# ----------------------------------------------------------------------------- curves and bars
+
+
+def lines(
+    x: Any,
+    series: Mapping[str, Any],
+    *,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    title: str | None = None,
+    logx: bool = False,
+    logy: bool = False,
+    markers: bool = False,
+    reference: Mapping[str, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw curves over one `x`, each labelled at its right end (a legend beyond four).
+
+    Args:
+        x: `(n,)`, shared by all the curves.
+        series: name to values `(n,)`, drawn in this order.
+        xlabel: name and unit of `x`.
+        ylabel: name and unit of the values.
+        title: above the figure, at the left.
+        logx: logarithmic `x`.
+        logy: logarithmic values.
+        markers: mark each point; for few, measured points.
+        reference: name to a level drawn as a dashed line across, such as a known best loss.
+        ax: axes to draw on; None makes a figure.
+
+    Raises:
+        ValueError: no series, a series whose length is not that of `x`, or a value that is not
+            positive on a logarithmic axis.
+
+    Example:
+        >>> ax = lines([0, 1, 2], {"loss": [3.0, 2.0, 1.5]}, reference={"floor": 1.2})
+        >>> [[float(y) for y in line.get_ydata()] for line in ax.lines]
+        [[3.0, 2.0, 1.5], [1.2, 1.2]]
+        >>> [text.get_text() for text in ax.texts]
+        ['loss', 'floor']
+    """
+    points = as_numbers(x, 1, "lines: x")
+    curves = _curves(points, series, logx, logy)
+    ax = axes_or_new(ax)
+    ax.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    for i, (name, values) in enumerate(curves.items()):
+        style = {"color": SERIES[i % 4], "linestyle": _DASHES[i // 4 % 4]}
+        ax.plot(points, values, label=name, marker="o" if markers else None, **style)
+    for name, level in (reference or {}).items():
+        ax.axhline(level, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.5, label=name)
+    if len(ax.lines) <= 4 + len(reference or {}):
+        _label_ends(ax)
+    else:
+        ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
+    return finish(ax, title, xlabel, ylabel)
+
+
+def _curves(
+    points: NDArray[Any], series: Mapping[str, Any], logx: bool, logy: bool
+) -> dict[str, NDArray[Any]]:
+    if not series:
+        raise ValueError("lines needs at least one series, got none")
+    curves = {name: as_numbers(y, 1, f"lines: series {name!r}") for name, y in series.items()}
+    for name, values in curves.items():
+        if len(values) != len(points):
+            raise ValueError(
+                f"lines: series {name!r} has {len(values)} values for {len(points)} points of x"
+            )
+        if logy and (values <= 0).any():
+            raise ValueError(f"lines: logy needs positive values; {name!r} has {values.min()}")
+    if logx and (points <= 0).any():
+        raise ValueError(f"lines: logx needs positive x, got {points.min()}")
+    return curves
+
+
+def _label_ends(ax: Axes) -> None:
+    """Write each line's name beside its last point, pushing names apart that would overlap."""
+    to_fraction = ax.transData + ax.transAxes.inverted()
+    ax.autoscale_view()
+    ends = []
+    for line in ax.lines:
+        y = np.asarray(line.get_ydata(), dtype=float)
+        x = ax.get_xlim()[1]
+        ends.append(float(to_fraction.transform((x, y[np.isfinite(y)][-1]))[1]))
+    gap = 1.35 * SMALL / (ax.get_window_extent().height * 72 / ax.figure.dpi)
+    for line, height in zip(ax.lines, _apart(ends, gap), strict=True):
+        ax.annotate(
+            str(line.get_label()),
+            (1, height),
+            xycoords="axes fraction",
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=line.get_color(),
+            fontsize=SMALL,
+        )
+
+
+def _apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Heights moved as little as needed for neighbours to be at least `gap` apart.
+
+    Example:
+        >>> _apart([0.5, 0.9, 0.5], 0.2)
+        [0.4, 0.9, 0.6]
+    """
+    order = np.argsort(heights, kind="stable")
+    moved = np.asarray(heights, dtype=float)[order]
+    for _ in range(100):
+        short = gap - np.diff(moved)
+        if (short <= 1e-9).all():
+            break
+        push = np.where(short > 1e-9, short / 2, 0.0)
+        moved[:-1] -= push
+        moved[1:] += push
+    result = np.empty_like(moved)
+    result[order] = moved
+    return [round(float(h), 6) for h in result]
+
+
+def bars(
+    labels: Sequence[Any],
+    values: Any,
+    *,
+    fmt: str = "",
+    highlight: Iterable[Any] = (),
+    xlabel: str | None = None,
+    title: str | None = None,
+    logx: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw horizontal bars, the first on top, with the value at the end of each.
+
+    Args:
+        labels: one a bar.
+        values: `(n,)`.
+        fmt: format specification of the written values, such as `".1%"` or `",d"`; "" is plain.
+        highlight: labels of the bars drawn in the second accent.
+        xlabel: name and unit of the values.
+        title: above the figure, at the left.
+        logx: logarithmic values.
+        ax: axes to draw on; None makes a figure whose height suits the number of bars.
+
+    Raises:
+        ValueError: labels and values differ in number, or there are none.
+
+    Example:
+        >>> ax = bars(["GPT-2", "GPT-3"], [0.31, 0.0035], fmt=".2%")
+        >>> [text.get_text() for text in ax.texts]
+        ['31.00%', '0.35%']
+    """
+    lengths = as_numbers(values, 1, "bars: values")
+    check_labels(len(lengths), labels, "bars", "values")
+    if not len(lengths):
+        raise ValueError("bars needs at least one value, got none")
+    ax = axes_or_new(ax, float(np.clip(0.42 * len(lengths) + 0.9, 1.5, 6.0)))
+    marked = set(highlight)
+    colours = [ACCENT_2 if label in marked else ACCENT_1 for label in labels]
+    rows = np.arange(len(lengths))
+    drawn = ax.barh(rows, lengths, color=colours, height=0.66, log=logx)
+    written = [_number(v, fmt) if fmt else f"{v:g}".replace("-", "−") for v in lengths.tolist()]
+    ax.bar_label(drawn, written, padding=5, fontsize=SMALL, color=INK)
+    ax.set_yticks(rows, [str(label) for label in labels])
+    ax.tick_params(axis="y", length=0, labelcolor=INK)
+    ax.invert_yaxis()
+    ax.grid(False, axis="y")
+    ax.margins(x=0.16)
+    return finish(ax, title, xlabel)
+
+
+# ----------------------------------------------------------------------------- the plane
+
+
+def scatter_words(
+    xy: Any,
+    words: Sequence[str],
+    kinds: Sequence[str] | None = None,
+    *,
+    title: str | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Place words in the plane: a point and its word, kinds told apart by colour and by shape.
+
+    Args:
+        xy: `(n, 2)` coordinates.
+        words: one a point.
+        kinds: the kind of each word, named above the figure; None draws them all alike.
+        title: above the figure, at the left.
+        xlabel: what the first coordinate is.
+        ylabel: what the second coordinate is.
+        ax: axes to draw on; None makes a figure, taller than the others.
+
+    Raises:
+        ValueError: `xy` is not `(n, 2)`, or words or kinds are not `n`.
+
+    Example:
+        >>> ax = scatter_words([[0, 0], [1, 1]], ["fox", "red"], ["animal", "colour"])
+        >>> [text.get_text() for text in ax.texts]
+        ['fox', 'red']
+        >>> [points.get_label() for points in ax.collections]
+        ['animal', 'colour']
+    """
+    places = as_numbers(xy, 2, "scatter_words: xy").astype(np.float64)
+    if places.shape[1] != 2 or not len(places):
+        raise ValueError(f"scatter_words: xy must be (n, 2) with n >= 1, got {places.shape}")
+    check_labels(len(places), words, "scatter_words: words", "points")
+    check_labels(len(places), kinds, "scatter_words: kinds", "points")
+    ax = axes_or_new(ax, 4.8)
+    names = list(dict.fromkeys(kinds)) if kinds is not None else [""]
+    of_kind = np.array([names.index(kind) for kind in kinds or [""] * len(places)])
+    for i, name in enumerate(names):
+        chosen = places[of_kind == i]
+        style: dict[str, Any] = {"color": SERIES[i % 4], "marker": _MARKERS[i % len(_MARKERS)]}
+        ax.scatter(chosen[:, 0], chosen[:, 1], s=34, linewidth=0, label=name, **style)
+    if kinds is not None:
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=min(len(names), 4),
+            handletextpad=0.2,
+            columnspacing=1.2,
+            borderaxespad=0.2,
+        )
+    ax.margins(0.1)
+    _place_words(ax, places, words, [SERIES[i % 4] for i in of_kind])
+    return finish(ax, title, xlabel, ylabel)
+
+
+def _place_words(
+    ax: Axes, places: NDArray[np.float64], words: Sequence[str], colours: Sequence[str]
+) -> None:
+    """Write each word on the side of its point where it covers least of what is there already."""
+    ax.autoscale_view()
+    in_points = ax.transData.transform(places) * 72 / ax.figure.dpi
+    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in in_points]
+    sides = [(7, 0, "left"), (-7, 0, "right"), (0, 11, "center"), (0, -11, "center")]
+    sides += [(6, 9, "left"), (6, -9, "left"), (-6, 9, "right"), (-6, -9, "right")]
+    for (x, y), place, word, colour in zip(in_points, places, words, colours, strict=True):
+        width = 0.6 * SMALL * len(word)
+        boxes = []
+        for dx, dy, align in sides:
+            left = x + dx - {"left": 0.0, "right": width, "center": width / 2}[align]
+            boxes.append((left, y + dy - 6, left + width, y + dy + 6))
+        covered = [sum(_overlap(box, other) for other in taken) for box in boxes]
+        best = int(np.argmin(covered))
+        taken.append(boxes[best])
+        dx, dy, align = sides[best]
+        ax.annotate(
+            word,
+            (float(place[0]), float(place[1])),
+            xytext=(dx, dy),
+            textcoords="offset points",
+            ha=align,
+            va="center",
+            color=colour,
+            fontsize=SMALL,
+        )
+
+
+def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
+    """Common area of two boxes `(left, bottom, right, top)`."""
+    width = min(a[2], b[2]) - max(a[0], b[0])
+    height = min(a[3], b[3]) - max(a[1], b[1])
+    return max(width, 0.0) * max(height, 0.0)
+
+
+# ----------------------------------------------------------------------------- along a text
+
+
+def text_bars(
+    text: str,
+    values: Any,
+    marks: Any = None,
+    *,
+    names: Sequence[str] = ("values", "marks"),
+    per_row: int = 36,
+    ylabel: str | None = None,
+) -> list[Axes]:
+    r"""Draw a bar above every character of a text, in rows that are broken at spaces.
+
+    Args:
+        text: what is written under the bars; a newline is shown as an arrow.
+        values: `(len(text),)`, one bar a character, not negative.
+        marks: `(len(text),)`, a short line across each bar for a second value; None for none.
+        names: what the bars and the lines are, for the legend.
+        per_row: the most characters of a row.
+        ylabel: name and unit of the values.
+
+    Returns:
+        The axes, one a row.
+
+    Raises:
+        ValueError: the text is empty, or values or marks are not one for each character.
+
+    Example:
+        >>> first, second = text_bars("a cat\n", [1, 0, 2, 0, 0, 1], per_row=4)
+        >>> [label.get_text() for label in second.get_xticklabels()]
+        ['c', 'a', 't', '↵']
+        >>> [float(bar.get_height()) for bar in second.patches]
+        [2.0, 0.0, 0.0, 1.0]
+    """
+    series = [as_numbers(v, 1, "text_bars: values") for v in (values, marks) if v is not None]
+    for numbers in series:
+        check_labels(len(text), numbers.tolist(), "text_bars", "characters")
+    rows = _rows_of_text(text, per_row)
+    figure, axes = panels(1, len(rows), height=1.05)
+    highest = max(float(numbers.max()) for numbers in series) or 1.0
+    for ax, row in zip(axes, rows, strict=True):
+        at = np.arange(row.stop - row.start)
+        ax.bar(at, series[0][row], width=0.8, color=ACCENT_1, label=names[0])
+        for level in series[1:]:
+            style: dict[str, Any] = {"colors": ACCENT_2, "linewidth": 2.2, "label": names[1]}
+            ax.hlines(level[row], at - 0.5, at + 0.5, **style)
+        ax.set_xticks(at, [_visible(c) for c in text[row]])
+        ax.tick_params(axis="x", length=0, labelcolor=INK, pad=2)
+        ax.set(xlim=(-0.8, per_row - 0.2), ylim=(0, 1.08 * highest))
+        ax.grid(False, axis="x")
+    axes[0].legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 0.95), borderaxespad=0)
+    figure.supylabel(ylabel or "", fontsize=FONT_SIZE)
+    return axes
+
+
+def _rows_of_text(text: str, per_row: int) -> list[slice]:
+    """Slices of at most `per_row` characters, ending after a space where there is one."""
+    if not text or per_row < 1:
+        raise ValueError(f"text_bars needs a text and per_row >= 1, got {text!r} and {per_row}")
+    rows, start = [], 0
+    while len(text) - start > per_row:
+        stop = text.rfind(" ", start, start + per_row) + 1 or start + per_row
+        rows.append(slice(start, stop))
+        start = stop
+    return [*rows, slice(start, len(text))]
+
+
+def _visible(char: str) -> str:
+    return "↵" if char == "\n" else char
