@@ -444,7 +444,7 @@ class Kept:
         self.stored, self.length = [], 0
 
     def extend(self, k, v):
-        self.stored.append((np.asarray(k), np.asarray(v)))
+        self.stored.append((k.data, v.data))
         self.length += k.shape[2]
         return tuple(np.concatenate(parts, axis=2) for parts in zip(*self.stored, strict=True))
 

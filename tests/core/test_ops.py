@@ -68,6 +68,15 @@ def test_gradient_of_abs_at_zero_is_zero():
     assert grad(ops.abs, [-2.0, 0.0, 3.0]) == [-1.0, 0.0, 1.0]
 
 
+def test_gradient_of_clip_is_one_inside_and_at_the_bounds_and_zero_outside():
+    assert grad(lambda x: x.clip(0, 1), [-1.0, 0.0, 0.5, 1.0, 2.0]) == [0.0, 1.0, 1.0, 1.0, 0.0]
+
+
+def test_gradient_of_the_standard_deviation_is_the_deviation_over_n_times_it():
+    assert grad(ops.std, [1.0, 5.0]) == [-0.5, 0.5]
+    assert grad(ops.std, [3.0, 3.0]) == [0.0, 0.0]  # where it has a corner
+
+
 def test_power_zero_has_gradient_zero_even_at_zero():
     assert grad(lambda x: x**0, [0.0, 2.0]) == [0.0, 0.0]
 

@@ -45,6 +45,14 @@ CASES = {
     "add a row": (ops.add, torch.add, [A, ROW]),
     "add a column": (lambda x, y: x + y, torch.add, [COLUMN, A]),
     "add a row and a column": (ops.add, torch.add, [COLUMN, ROW]),
+    "cast": (
+        lambda x: x.astype(np.float32) * 2,
+        lambda x: x.to(torch.float32) * 2,
+        [A.astype(np.float32)],
+    ),
+    "clip": (lambda x: x.clip(-0.5, 0.5), lambda x: x.clamp(-0.5, 0.5), [A]),
+    "clip at its bounds": (lambda x: x.clip(0, 1), lambda x: x.clamp(0, 1), [np.array([0.0, 1.0])]),
+    "clip from below": (lambda x: x.clip(min=0.1), lambda x: x.clamp(min=0.1), [A]),
     "concatenate": (
         lambda x, y: ops.concatenate(x, y, axis=0),
         lambda x, y: torch.cat([x, y]),
@@ -100,6 +108,11 @@ CASES = {
         lambda x, y: torch.stack([x, y], dim=1),
         [A, B],
     ),
+    "squeeze": (lambda x: x.squeeze(), torch.squeeze, [COLUMN]),
+    "squeeze an axis": (lambda x: x.squeeze(-1), lambda x: x.squeeze(-1), [COLUMN]),
+    "std": (lambda x: x.std(axis=1), lambda x: x.std(1, correction=0), [CUBE]),
+    "std of all": (ops.std, lambda x: x.std(correction=0), [A]),
+    "std of equals": (ops.std, lambda x: x.std(correction=0), [np.ones(3)]),
     "sub": (ops.sub, torch.sub, [A, ROW]),
     "sum": (ops.sum, torch.sum, [A]),
     "sum over an axis": (
@@ -109,6 +122,9 @@ CASES = {
     ),
     "tanh": (ops.tanh, torch.tanh, [A]),
     "transpose": (lambda x: x.transpose(0, -1), lambda x: x.transpose(0, -1), [CUBE]),
+    "unsqueeze": (lambda x: x.unsqueeze(1), lambda x: x.unsqueeze(1), [CUBE]),
+    "reshape: flatten": (lambda x: x.flatten(1), lambda x: x.flatten(1), [CUBE]),
+    "reshape: ravel": (lambda x: x.ravel(), torch.ravel, [CUBE]),
     "var": (
         lambda x: x.var(axis=1),
         lambda x: x.var(1, correction=0),

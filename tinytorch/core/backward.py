@@ -31,6 +31,7 @@ def backward(result: Node, gradient: Any = None) -> None:
 
     Raises:
         ValueError: a gradient is missing or has the wrong shape.
+        TypeError: the gradient does not consist of real numbers.
         RuntimeError: there is nothing to differentiate, the graph was already used, or data that
             it needs were changed; no gradient is touched then.
 
@@ -107,8 +108,11 @@ def _first_gradient(result: Node, gradient: Any) -> np.ndarray:
                 f"backward() on shape {data.shape} needs an explicit gradient; reduce with .sum()"
             )
         return np.ones_like(data)
-    own = True if result.is_leaf else None  # a leaf keeps it; pullbacks do not change theirs
-    array = np.array(gradient, dtype=data.dtype, copy=own)
+    array = np.asarray(gradient)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"backward() needs a gradient of real numbers, got {array.dtype}")
+    own = result.is_leaf  # a leaf keeps it; pullbacks do not change theirs
+    array = array.astype(data.dtype, copy=own)
     if array.shape != data.shape:
         raise ValueError(
             f"backward() on shape {data.shape} got a gradient of shape {array.shape}; "
@@ -169,7 +173,7 @@ def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Grad
 
 def _fitted(parts: tuple[Any, ...], i: int, parent: Node, g: np.ndarray) -> Gradient:
     """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nobody else holds."""
-    part, data = parts[i], parent._data
+    part, data = parts[i], parent._array
     if isinstance(part, RowSparse):
         return part.astype(data.dtype)
     if part is None:

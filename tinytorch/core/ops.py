@@ -18,6 +18,8 @@ from tinytorch.core.tracing import Pullback, primitive
 __all__ = [
     "abs",
     "add",
+    "cast",
+    "clip",
     "concatenate",
     "cos",
     "div",
@@ -36,11 +38,14 @@ __all__ = [
     "reshape",
     "sin",
     "sqrt",
+    "squeeze",
     "stack",
+    "std",
     "sub",
     "sum",
     "tanh",
     "transpose",
+    "unsqueeze",
     "var",
     "where",
 ]
@@ -259,6 +264,37 @@ def maximum(x: Any, y: Any) -> Result:
 
 
 @primitive
+def clip(x: Any, *, min: Any = None, max: Any = None) -> Result:
+    """Elementwise `x`, but at least `min` and at most `max`; outside the gradient is 0.
+
+    Raises:
+        ValueError: neither bound is given, or `min` is above `max`.
+
+    Example:
+        >>> clip([-2.0, 0.5, 3.0], min=0, max=1)
+        Tensor([0. , 0.5, 1. ])
+    """
+    if min is None and max is None:
+        raise ValueError("clip: needs min, max or both")
+    if min is not None and max is not None and np.any(np.greater(min, max)):
+        raise ValueError(f"clip: min {min} is above max {max}")
+    value = np.clip(x, min, max)
+    return value, lambda g: g * (value == x)
+
+
+@primitive
+def cast(x: Any, like: Any) -> Result:
+    """`x` in the dtype of the tensor `like`; `x.astype(dtype)` is shorter.
+
+    Example:
+        >>> from tinytorch import Tensor
+        >>> cast([1.5, -1.5], Tensor(0))
+        Tensor([ 1, -1], dtype=int64)
+    """
+    return np.asarray(x).astype(np.asarray(like).dtype), lambda g: (g, None)
+
+
+@primitive
 def where(x: Any, y: Any, *, condition: Any) -> Result:
     """`x` where `condition` holds and `y` elsewhere.
 
@@ -316,6 +352,24 @@ def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
     centred = x - x.mean(axis=axis, keepdims=True)
     value = (centred * centred).mean(axis=axis, keepdims=keepdims)
     return value, lambda g: _restore_axes(g, x, axis) * centred * (2 / count)
+
+
+@primitive
+def std(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+    """Standard deviation over `axis`, or over everything: the square root of `var`.
+
+    Where all elements are equal its gradient is taken as 0.
+
+    Example:
+        >>> std([1.0, 3.0])
+        Tensor(1.)
+    """
+    x = np.asarray(x)
+    count = _count(x, axis, "std")
+    centred = x - x.mean(axis=axis, keepdims=True)
+    root = np.sqrt((centred * centred).mean(axis=axis, keepdims=True))
+    direction = centred / np.where(root == 0, 1, root * count)
+    return root if keepdims else root.squeeze(axis), lambda g: _restore_axes(g, x, axis) * direction
 
 
 @primitive
@@ -384,6 +438,31 @@ def permute(x: Any, *, axes: Any) -> Result:
     """
     x = np.asarray(x)
     return x.transpose(axes), lambda g: g.transpose(np.argsort(np.arange(x.ndim)[list(axes)]))
+
+
+@primitive
+def squeeze(x: Any, *, axis: Any = None) -> Result:
+    """Without the axes of length 1, or without those that `axis` names.
+
+    Example:
+        >>> squeeze([[1.0], [2.0]])
+        Tensor([1., 2.])
+    """
+    x = np.asarray(x)
+    return x.squeeze(axis), lambda g: g.reshape(x.shape)
+
+
+@primitive
+def unsqueeze(x: Any, *, axis: int) -> Result:
+    """With a new axis of length 1 at the position `axis`.
+
+    Example:
+        >>> unsqueeze([1.0, 2.0], axis=1)
+        Tensor([[1.],
+                [2.]])
+    """
+    x = np.asarray(x)
+    return np.expand_dims(x, axis), lambda g: g.reshape(x.shape)
 
 
 @primitive

@@ -7,14 +7,25 @@ in `backward.py`; each operation is written in `ops.py`. Here they come together
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import copy
+import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from tinytorch.core import ops
 from tinytorch.core.backward import backward
-from tinytorch.core.tracing import Node, as_operand, no_grad, primitive, result_class, wrap
+from tinytorch.core.numpy_calls import (
+    call_function,
+    call_ufunc,
+    combine,
+    compare,
+    refuse_if_lost,
+)
+from tinytorch.core.recording import no_grad
+from tinytorch.core.tracing import Node, primitive, result_class, wrap
 
 __all__ = ["Tensor", "no_grad", "primitive"]
 
@@ -41,10 +52,9 @@ class Tensor(Node):
     """
 
     __slots__ = ()
-    __array_ufunc__ = None  # array * tensor is answered by Tensor.__rmul__
 
     def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
-        self._data = _as_array(data, dtype)
+        self._array = _as_array(data, dtype)
         self._grad = self._record = self._changed = None
         self.requires_grad = requires_grad
 
@@ -77,9 +87,24 @@ class Tensor(Node):
 
     def item(self) -> Any:
         """The single element as a Python number."""
+        return self._single("item()")
+
+    def __float__(self) -> float:
+        return float(self._single("float()"))
+
+    def __int__(self) -> int:
+        return int(self._single("int()"))
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self._single("round()"), digits)
+
+    def __format__(self, spec: str) -> str:
+        return format(self._single(f"the format {spec!r}"), spec) if spec else str(self)
+
+    def _single(self, what: str) -> Any:
         if self.size != 1:
-            raise ValueError(f"item() needs one element, this tensor has shape {self.shape}")
-        return self.data.item()
+            raise ValueError(f"{what} needs one element, this tensor has shape {self.shape}")
+        return self._array.item()
 
     def numpy(self) -> np.ndarray:
         """The array itself, not a copy."""
@@ -87,14 +112,36 @@ class Tensor(Node):
 
     def detach(self) -> Tensor:
         """The same data, cut off from the graph."""
-        twin = wrap(self._data)
+        twin = wrap(self._array)
         if self._changed is None:
             self._changed = [0]
         twin._changed = self._changed  # a change of one is a change of the other
         return twin
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return np.array(self.data, dtype=dtype, copy=copy)
+        refuse_if_lost("converting to a NumPy array", self, "the operations of tinytorch.ops")
+        return np.array(self._array, dtype=dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        return call_ufunc(ufunc, method, inputs, settings)
+
+    def __array_function__(self, function: Any, _: Any, args: Any, settings: Any) -> Any:
+        return call_function(function, args, settings)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise TypeError(
+                f"a tensor of shape {self.shape} that was computed from others cannot be copied or "
+                "pickled, for its graph would be lost; use detach() for the numbers alone"
+            )
+        return self._array, self._grad, self._requires_grad
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._array, self._grad, self._requires_grad = state
+        self._record = self._changed = None
+
+    def __copy__(self) -> Tensor:
+        return copy.deepcopy(self)  # as NumPy copies arrays: with the numbers
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -180,24 +227,41 @@ class Tensor(Node):
         return ops.getitem(self, index=index)
 
     def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return _compare(np.equal, self, other)
+        return compare(np.equal, self, other)
 
     def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return _compare(np.not_equal, self, other)
+        return compare(np.not_equal, self, other)
 
     def __lt__(self, other: Any) -> Tensor:
-        return _compare(np.less, self, other)
+        return compare(np.less, self, other)
 
     def __le__(self, other: Any) -> Tensor:
-        return _compare(np.less_equal, self, other)
+        return compare(np.less_equal, self, other)
 
     def __gt__(self, other: Any) -> Tensor:
-        return _compare(np.greater, self, other)
+        return compare(np.greater, self, other)
 
     def __ge__(self, other: Any) -> Tensor:
-        return _compare(np.greater_equal, self, other)
+        return compare(np.greater_equal, self, other)
 
     __hash__ = object.__hash__
+
+    def __and__(self, other: Any) -> Tensor:
+        return combine(np.bitwise_and, self, other)
+
+    def __or__(self, other: Any) -> Tensor:
+        return combine(np.bitwise_or, self, other)
+
+    def __xor__(self, other: Any) -> Tensor:
+        return combine(np.bitwise_xor, self, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Tensor:
+        return combine(np.invert, self)
+
+    def __abs__(self) -> Tensor:
+        return ops.abs(self)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The sum over `axis`, or over everything."""
@@ -211,6 +275,10 @@ class Tensor(Node):
         """The variance (divided by n, not n - 1) over `axis`, or over everything."""
         return ops.var(self, axis=axis, keepdims=keepdims)
 
+    def std(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+        """The standard deviation, the root of `var`, over `axis`, or over everything."""
+        return ops.std(self, axis=axis, keepdims=keepdims)
+
     def max(self, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The largest element along `axis`, or of all."""
         return ops.max(self, axis=axis, keepdims=keepdims)
@@ -222,6 +290,10 @@ class Tensor(Node):
     def argmax(self, axis: int | None = None) -> Tensor:
         """Where the largest element is (integers: no gradient)."""
         return wrap(np.asarray(self.data.argmax(axis)))
+
+    def argmin(self, axis: int | None = None) -> Tensor:
+        """Where the smallest element is (integers: no gradient)."""
+        return wrap(np.asarray(self.data.argmin(axis)))
 
     def exp(self) -> Tensor:
         """Elementwise e to the power of x."""
@@ -239,9 +311,71 @@ class Tensor(Node):
         """Elementwise hyperbolic tangent."""
         return ops.tanh(self)
 
+    def abs(self) -> Tensor:
+        """Elementwise absolute value."""
+        return ops.abs(self)
+
+    def clip(self, min: float | None = None, max: float | None = None) -> Tensor:
+        """The elements, those below `min` raised to it and those above `max` lowered to it."""
+        return ops.clip(self, min=min, max=max)
+
+    def astype(self, dtype: Any) -> Tensor:
+        """The elements converted to another dtype; the gradient is converted back.
+
+        Example:
+            >>> x = Tensor([1.5, 2.5], requires_grad=True)
+            >>> x.astype(np.float64).sum().backward()
+            >>> x.grad
+            array([1., 1.], dtype=float32)
+            >>> x.astype(int)  # integers have no gradient
+            Tensor([1, 2], dtype=int64)
+        """
+        return ops.cast(self, Tensor(0, dtype=dtype))
+
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape; one length may be -1."""
         return ops.reshape(self, shape=_flatten(shape))
+
+    def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor:
+        """The axes from `start_axis` to `end_axis`, both included, made one; by default all.
+
+        Example:
+            >>> Tensor(np.zeros((2, 3, 4))).flatten(1).shape
+            (2, 12)
+        """
+        if self.ndim == 0:
+            return self.reshape(1)
+        start, end = (normalize_axis_index(a, self.ndim) for a in (start_axis, end_axis))
+        if start > end:
+            raise ValueError(f"flatten: axis {start} comes after axis {end} of shape {self.shape}")
+        lengths = self.shape
+        return self.reshape(
+            *lengths[:start], math.prod(lengths[start : end + 1]), *lengths[end + 1 :]
+        )
+
+    def ravel(self) -> Tensor:
+        """All elements in one axis, the last axis varying fastest."""
+        return self.flatten()
+
+    def squeeze(self, axis: Any = None) -> Tensor:
+        """Without the axes of length 1, or without those named, which must be of length 1.
+
+        Example:
+            >>> Tensor(np.zeros((1, 3, 1))).squeeze().shape
+            (3,)
+            >>> Tensor(np.zeros((1, 3, 1))).squeeze(-1).shape
+            (1, 3)
+        """
+        return ops.squeeze(self, axis=axis)
+
+    def unsqueeze(self, axis: int) -> Tensor:
+        """With a new axis of length 1 at the position `axis`.
+
+        Example:
+            >>> Tensor(np.zeros((2, 3))).unsqueeze(1).shape
+            (2, 1, 3)
+        """
+        return ops.unsqueeze(self, axis=axis)
 
     def transpose(self, axis0: int = -2, axis1: int = -1) -> Tensor:
         """The tensor with two axes swapped, the last two unless told otherwise."""
@@ -257,6 +391,10 @@ class Tensor(Node):
 
 def _as_array(data: Any, dtype: Any) -> np.ndarray:
     """A fresh numeric array holding `data`."""
+    if isinstance(data, Tensor):
+        refuse_if_lost("Tensor(t)", data, "the tensor itself")
+    if hasattr(data, "mask"):
+        raise TypeError("Tensor: a masked array would lose its mask; pass its filled(0)")
     try:
         array = np.array(data.data if isinstance(data, Tensor) else data, dtype=dtype)
     except ValueError as error:
@@ -267,13 +405,8 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
             f"Tensor: cannot hold {array.dtype} data; numbers, lists of numbers and numeric arrays "
             "are allowed"
         )
-    if dtype is None and array.dtype.kind == "f":
-        array = array.astype(np.float32, copy=False)
-    return array
-
-
-def _compare(relation: Callable[..., Any], x: Tensor, y: Any) -> Tensor:
-    return wrap(np.asarray(relation(x.data, as_operand(y))))
+    wanted = np.float32 if dtype is None and array.dtype.kind == "f" else array.dtype
+    return array.astype(np.dtype(wanted).newbyteorder("="), copy=False)
 
 
 def _flatten(sizes: tuple[Any, ...]) -> tuple[int, ...]:

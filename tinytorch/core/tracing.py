@@ -17,18 +17,18 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tinytorch.core.recording import open_blocks
 from tinytorch.core.sparse import RowSparse
 
 if TYPE_CHECKING:
     from tinytorch.core.tensor import Tensor
 
-__all__ = ["Node", "no_grad", "primitive"]
+__all__ = ["Node", "as_operand", "primitive", "result_class", "wrap"]
 
 Gradient = Any  # an array or a RowSparse
 Pullback = Callable[[np.ndarray], Any]
@@ -44,9 +44,9 @@ class Node:
     when it was made, a node that of its own last change, and `backward` compares the two.
     """
 
-    __slots__ = ("__weakref__", "_changed", "_data", "_grad", "_record", "_requires_grad")
+    __slots__ = ("__weakref__", "_array", "_changed", "_grad", "_record", "_requires_grad")
 
-    _data: np.ndarray
+    _array: np.ndarray
     _grad: Gradient
     _requires_grad: bool
     _record: Record | None  # None for a leaf
@@ -60,14 +60,16 @@ class Node:
         operation that used the old numbers is refused. Writing into the array (`t.data[...] = a`)
         cannot be seen: call `mark_changed()` after it if a graph is open.
         """
-        return self._data
+        return self._array
 
     @data.setter
     def data(self, array: Any) -> None:
         array = np.asarray(array)
+        if not array.dtype.isnative:
+            array = array.astype(array.dtype.newbyteorder("="))
         if array.dtype.kind not in ("f" if self._requires_grad else "fiub"):
             raise TypeError(f"{_wanted(self._requires_grad)}, got data of {array.dtype}")
-        self._data = array
+        self._array = array
         self.mark_changed()
 
     @property
@@ -81,9 +83,9 @@ class Node:
             gradient = np.asarray(gradient)
             if gradient.dtype.kind not in "fiub":
                 raise TypeError(f"a gradient consists of numbers, got {gradient.dtype}")
-        if gradient is not None and gradient.shape != self._data.shape:
+        if gradient is not None and gradient.shape != self._array.shape:
             raise ValueError(
-                f"the gradient of a tensor of shape {self._data.shape} has its shape, "
+                f"the gradient of a tensor of shape {self._array.shape} has its shape, "
                 f"got {gradient.shape}"
             )
         self._grad = gradient
@@ -95,9 +97,9 @@ class Node:
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if wanted and self._data.dtype.kind != "f":
+        if wanted and self._array.dtype.kind != "f":
             raise TypeError(
-                f"a tensor of {self._data.dtype} cannot require a gradient; only floating-point "
+                f"a tensor of {self._array.dtype} cannot require a gradient; only floating-point "
                 "numbers vary continuously: pass dtype=numpy.float32"
             )
         if not wanted and self._record is not None:
@@ -156,59 +158,13 @@ def result_class(chosen: type[Any]) -> type[Any]:
 def wrap(array: np.ndarray) -> Any:
     """A tensor around an existing array: no copy, no conversion, no record."""
     node = _new(_result_class)
-    node._data = array
+    node._array = array
     node._grad = node._record = node._changed = None
     node._requires_grad = False
     return node
 
 
 _new = object.__new__
-
-# Recording -----------------------------------------------------------------------------------
-
-# how many no_grad blocks are open; each thread and each asynchronous task has its own count
-_open_blocks: ContextVar[int] = ContextVar("open no_grad blocks", default=0)
-
-
-def is_recording() -> bool:
-    """Whether operations record themselves here and now.
-
-    Example:
-        >>> with no_grad():
-        ...     is_recording()
-        False
-    """
-    return not _open_blocks.get()
-
-
-class no_grad:
-    """A context, or a decorator, in which no graph is recorded: for evaluation and updates.
-
-    Example:
-        >>> from tinytorch import Tensor
-        >>> w = Tensor([2.0], requires_grad=True)
-        >>> with no_grad():
-        ...     y = w * 3
-        >>> y.requires_grad
-        False
-    """
-
-    def __enter__(self) -> None:
-        _open_blocks.set(_open_blocks.get() + 1)
-
-    def __exit__(self, *_: object) -> None:
-        _open_blocks.set(max(0, _open_blocks.get() - 1))
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorate `function` so that it always runs without recording."""
-
-        @wraps(function)
-        def without_grad(*args: Any, **kwargs: Any) -> Any:
-            with no_grad():
-                return function(*args, **kwargs)
-
-        return without_grad
-
 
 # Operations ----------------------------------------------------------------------------------
 
@@ -246,7 +202,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
         needed = False
         for operand in operands:
             if isinstance(operand, Node):
-                arrays.append(operand._data)
+                arrays.append(operand._array)
                 parents.append(operand)
                 needed = needed or operand._requires_grad
             else:
@@ -259,7 +215,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
         if type(value) is not np.ndarray or value.dtype is not _FLOAT32:
             value = _settled(value, name, parents)
         result = wrap(value)
-        if needed and not _open_blocks.get() and value.dtype.kind == "f":
+        if needed and not open_blocks.get() and value.dtype.kind == "f":
             result._requires_grad = True
             result._record = (name, parents, pullback, _clock.now)
         return result
@@ -273,7 +229,7 @@ _FLOAT32 = np.dtype(np.float32)
 def as_operand(operand: Any) -> Any:
     """What an operation computes with: the array of a tensor, an array of a list, else as it is."""
     if isinstance(operand, Node):
-        return operand._data
+        return operand._array
     if not isinstance(operand, (list, tuple)):
         return operand
     if any(isinstance(part, Node) and part.requires_grad for part in operand):
@@ -286,12 +242,14 @@ def as_operand(operand: Any) -> Any:
 
 def _settled(value: Any, name: str, parents: list[Node | None]) -> np.ndarray:
     """`value` as an array, which is wider than float32 only where a tensor is."""
+    if hasattr(value, "mask"):
+        raise TypeError(f"{name}: the mask of a masked array would be lost; pass its filled(0)")
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: the result is of {array.dtype}; tensors hold real numbers")
     if array.dtype.kind != "f" or array.dtype.itemsize <= 4:
-        return array
-    floats = [p._data.dtype for p in parents if p is not None and p._data.dtype.kind == "f"]
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    floats = [p._array.dtype for p in parents if p is not None and p._array.dtype.kind == "f"]
     return array.astype(np.result_type(_FLOAT32, *floats), copy=False)
 
 

@@ -1,0 +1,260 @@
+"""NumPy's functions on tensors: the gradient is right, or the call is refused; it is never lost."""
+
+import numpy as np
+import pytest
+
+import tinytorch
+from tinytorch import Tensor, no_grad, ops
+from tinytorch.core.numpy_calls import ARITHMETIC, COMPARISONS, INSTEAD, MASKS
+
+A, B = [1.0, 2.0], [3.0, 5.0]
+
+
+def leaf(data):
+    return Tensor(data, requires_grad=True)
+
+
+def message(error, f):
+    with pytest.raises(error) as caught:
+        f()
+    return str(caught.value)
+
+
+LOSES = {
+    "concatenate": lambda a, b: np.concatenate([a, b]),
+    "stack": lambda a, b: np.stack([a, b]),
+    "vstack": lambda a, b: np.vstack([a, b]),
+    "hstack": lambda a, b: np.hstack((a, b)),
+    "where": lambda a, b: np.where([True, False], a, b),
+    "dot": lambda a, b: np.dot(a, b),
+    "inner": lambda a, b: np.inner(a, b),
+    "outer": lambda a, b: np.outer(a, b),
+    "tensordot": lambda a, b: np.tensordot(a, b, axes=0),
+    "einsum": lambda a, b: np.einsum("i,i", a, b),
+    "clip": lambda a, b: np.clip(a, 0, 1),
+    "reshape": lambda a, b: np.reshape(a, (2, 1)),
+    "transpose": lambda a, b: np.transpose(a),
+    "swapaxes": lambda a, b: np.swapaxes(a, 0, 0),
+    "moveaxis": lambda a, b: np.moveaxis(a, 0, 0),
+    "squeeze": lambda a, b: np.squeeze(a),
+    "expand_dims": lambda a, b: np.expand_dims(a, 0),
+    "ravel": lambda a, b: np.ravel(a),
+    "flip": lambda a, b: np.flip(a),
+    "take": lambda a, b: np.take(a, [0]),
+    "split": lambda a, b: np.split(a, 2),
+    "sum": lambda a, b: np.sum(a),
+    "mean": lambda a, b: np.mean(a),
+    "var": lambda a, b: np.var(a),
+    "std": lambda a, b: np.std(a),
+    "max": lambda a, b: np.max(a),
+    "min": lambda a, b: np.min(a),
+    "amax": lambda a, b: np.amax(a),
+    "amin": lambda a, b: np.amin(a),
+    "minimum": lambda a, b: np.minimum(a, b),
+    "linalg.norm": lambda a, b: np.linalg.norm(a),
+}
+
+
+def test_every_remedy_is_tried():
+    assert set(LOSES) == set(INSTEAD)
+
+
+@pytest.mark.parametrize("name", LOSES)
+def test_function_that_would_lose_a_gradient_is_refused_with_the_name_of_ours(name):
+    assert message(TypeError, lambda: LOSES[name](leaf(A), leaf(B))) == (
+        f"np.{name} would lose the gradient of a tensor of shape (2,); use {INSTEAD[name]}, or "
+        "detach() for the numbers alone"
+    )
+
+
+@pytest.mark.parametrize("name", LOSES)
+def test_function_of_tensors_without_a_gradient_is_that_of_their_arrays(name):
+    result = LOSES[name](Tensor(A), Tensor(B))
+    expected = LOSES[name](np.float32(A), np.float32(B))
+    np.testing.assert_array_equal(result, expected)
+    assert not isinstance(result, Tensor)
+
+
+@pytest.mark.parametrize("name", LOSES)
+def test_function_under_no_grad_reads_any_tensor_as_an_array(name):
+    with no_grad():
+        result = LOSES[name](leaf(A), leaf(B))
+    np.testing.assert_array_equal(result, LOSES[name](np.float32(A), np.float32(B)))
+
+
+REMEDIES = {
+    "t.max()": lambda t: t.max(),
+    "t.clip(min, max)": lambda t: t.clip(0.0, 1.0),
+    "a @ b": lambda t: t @ t,
+    "t.unsqueeze(axis)": lambda t: t.unsqueeze(0),
+    "t[::-1]": lambda t: t[::-1],
+    "(t * t).sum().sqrt()": lambda t: (t * t).sum().sqrt(),
+    "-tinytorch.ops.maximum(-a, -b)": lambda t: -tinytorch.ops.maximum(-t, -t),
+    "a[:, None] * b": lambda t: t[:, None] * t,
+    "t.ravel()": lambda t: t.ravel(),
+    "t.permute(*axes) or t.T": lambda t: t.permute(0),
+}
+
+
+@pytest.mark.parametrize("name", REMEDIES)
+def test_remedy_carries_the_gradient(name):
+    assert name in INSTEAD.values()
+    assert REMEDIES[name](leaf(A)).requires_grad
+
+
+MIXED = {
+    "np.array of tensors": lambda a, b: np.array([a, b]),
+    "np.asarray": lambda a, b: np.asarray(a),
+    "Tensor of tensors": lambda a, b: Tensor([a, b]),
+    "Tensor of single numbers": lambda a, b: Tensor([a.sum(), b.sum()]),
+    "Tensor of nested tensors": lambda a, b: Tensor([[a, a], [b, b]]),
+    "Tensor of a tensor": lambda a, b: Tensor(a),
+    "np.r_": lambda a, b: np.r_[a, b],
+    "np.c_": lambda a, b: np.c_[a, b],
+    "assignment to an array": lambda a, b: np.zeros((2, 2)).__setitem__(0, a),
+    "np.full": lambda a, b: np.full((2, 2), a),
+    "np.copyto": lambda a, b: np.copyto(np.zeros(2), a),
+    "out=": lambda a, b: np.add(a, b, out=np.zeros(2)),
+    "np.add.reduce": lambda a, b: np.add.reduce(a),
+    "np.add.at": lambda a, b: np.add.at(np.zeros(2), [0, 0], a),
+    "np.add.outer": lambda a, b: np.add.outer(a, b),
+    "np.cumsum": lambda a, b: np.cumsum(a),
+    "np.sinh": lambda a, b: np.sinh(a),
+    "dtype=": lambda a, b: np.add(a, b, dtype=np.float64),
+    "one of two": lambda a, b: np.dot([1.0, 2.0], a),
+    "an operand that is a list of tensors": lambda a, b: Tensor(A) * [a[0], a[1]],
+    "a setting": lambda a, b: np.clip(np.zeros(2), a_min=a, a_max=None),
+    "a masked array": lambda a, b: np.ma.array([1.0, 2.0], mask=[0, 1]) * a,
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_no_other_way_loses_a_gradient_either(name):
+    text = message(TypeError, lambda: MIXED[name](leaf(A), leaf(B)))
+    assert "would lose the gradient" in text or "gradients would be lost" in text
+
+
+def test_array_that_a_tensor_is_added_to_in_place_stays_as_it_was():
+    total = np.zeros(2)
+
+    def accumulate():
+        nonlocal total
+        total += leaf(A)
+
+    assert message(TypeError, accumulate) == (
+        "np.add into an array would lose the gradient of a tensor of shape (2,); use a new tensor, "
+        "as in a = a + t, or detach() for the numbers alone"
+    )
+    assert total.tolist() == [0.0, 0.0]
+    total += Tensor(A)
+    assert type(total) is np.ndarray and total.tolist() == A
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda t: np.copyto(t, 2.0),
+        lambda t: np.fill_diagonal(t, 2.0),
+        lambda t: np.put(t, [0], 2.0),
+        lambda t: np.add.at(t, [0], 2.0),
+        lambda t: np.exp(np.ones((2, 2)), out=t),
+        lambda t: np.sum(np.ones((2, 2, 2)), axis=0, out=t),
+    ],
+)
+def test_numpy_does_not_write_into_a_tensor_unnoticed(write):
+    t = Tensor(np.ones((2, 2)))
+    assert "would change a tensor unnoticed; write into t.data and call t.mark_changed()" in (
+        message(TypeError, lambda: write(t))
+    )
+    assert (t.data == 1).all()
+
+
+@pytest.mark.parametrize("ufunc", [u for u in ARITHMETIC if u is not np.power], ids=str)
+def test_arithmetic_of_numpy_is_the_operation_of_ours_gradient_included(ufunc):
+    x, y = np.array([[2.0, 3.0], [4.0, 5.0]]), np.array([[1.0, 5.0], [2.0, 0.5]])
+    arrays = [x, y][: ufunc.nin]
+    tensors = [Tensor(a, requires_grad=True, dtype=np.float64) for a in arrays]
+    result = ufunc(*tensors)
+    np.testing.assert_allclose(result.data, ufunc(*arrays), rtol=1e-14)
+    result.backward(np.ones((2, 2)))
+    assert all(t.grad.shape == (2, 2) for t in tensors)
+
+
+def test_square_and_power_of_numpy_have_their_gradients():
+    x = leaf([3.0])
+    (np.square(x) + np.power(x, 3)).backward()
+    assert x.grad.tolist() == [2 * 3.0 + 3 * 9.0]
+
+
+def test_array_on_the_left_of_a_tensor_that_needs_a_gradient():
+    x = leaf(A)
+    (np.array([10.0, 20.0]) * x - np.array([1.0, 1.0]) / x).sum().backward()
+    assert x.grad.tolist() == [10.0 + 1.0, 20.0 + 0.25]
+
+
+@pytest.mark.parametrize("relation", COMPARISONS, ids=str)
+def test_comparison_with_an_array_on_the_left_is_a_tensor_of_booleans(relation):
+    result = relation(np.array([0.0, 2.0]), leaf(A))
+    assert isinstance(result, Tensor) and result.dtype == bool
+    assert result.data.tolist() == relation([0.0, 2.0], A).tolist()
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda t: np.shape(t), (2,)),
+        (lambda t: np.argmax(t), 1),
+        (lambda t: np.isnan(t).tolist(), [False, False]),
+        (lambda t: np.allclose(t, A), True),
+        (lambda t: np.array_equal(t, A), True),
+        (lambda t: np.zeros_like(t).tolist(), [0.0, 0.0]),
+        (lambda t: np.count_nonzero(t), 2),
+        (lambda t: np.argsort(t).tolist(), [0, 1]),
+    ],
+)
+def test_function_whose_answer_has_no_gradient_takes_any_tensor(call, expected):
+    assert call(leaf(A)) == expected
+
+
+def test_elementwise_function_without_an_operation_of_ours_gives_an_array():
+    assert np.floor(Tensor([1.5])).tolist() == [1.0]
+
+
+# Masks -------------------------------------------------------------------------------------------
+
+
+def test_masks_are_combined_by_and_or_xor_and_not():
+    x = Tensor([-1.0, 0.5, 2.0])
+    assert ((x > 0) & (x < 1)).data.tolist() == [False, True, False]
+    assert ((x < 0) | (x > 1)).data.tolist() == [True, False, True]
+    assert ((x < 1) ^ (x > 0)).data.tolist() == [True, False, True]
+    assert (~(x > 0)).data.tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("kind", [Tensor, np.array, list])
+def test_mask_is_combined_with_an_array_or_a_list_on_either_side(kind):
+    mask, other = Tensor([True, True, False]), kind([True, False, False])
+    for result in (mask & other, other & mask):
+        assert isinstance(result, Tensor) and result.data.tolist() == [True, False, False]
+    assert (other | mask).data.tolist() == [True, True, False]
+    assert (other ^ mask).data.tolist() == [False, True, False]
+    assert (True ^ mask).data.tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("combine", "shown"),
+    [
+        (lambda: Tensor([1, 0]) & Tensor([1, 1]), "& combines masks of booleans, got int64 and"),
+        (lambda: Tensor([True]) | 1.0, "| combines masks of booleans, got bool and float64"),
+        (lambda: np.array([1.0]) ^ Tensor([True]), "^ combines masks of booleans, got float64 and"),
+        (lambda: ~Tensor([0, 1]), "~ combines masks of booleans, got int64;"),  # numpy: -1 and -2
+    ],
+)
+def test_numbers_are_not_masks(combine, shown):
+    text = message(TypeError, combine)
+    assert text.startswith(shown) and text.endswith("compare first, as in (x > 0) & (y > 0)")
+
+
+def test_all_masks_have_an_operator():
+    assert set(MASKS.values()) == {"&", "|", "^", "~"}
+    assert ops.where([1.0], [2.0], condition=~Tensor([True])).item() == 2.0

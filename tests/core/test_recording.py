@@ -1,0 +1,247 @@
+"""no_grad: as a context, and as a decorator of whatever Python can call."""
+
+import asyncio
+import inspect
+import threading
+
+import pytest
+
+from tinytorch import Tensor, no_grad
+from tinytorch.core.recording import is_recording
+
+
+def recorded():
+    """Whether an operation records itself here and now."""
+    return (Tensor([1.0], requires_grad=True) * 2).requires_grad
+
+
+# A context ---------------------------------------------------------------------------------------
+
+
+def test_nothing_is_recorded_inside_no_grad():
+    with no_grad():
+        assert not recorded() and not is_recording()
+    assert recorded() and is_recording()
+
+
+def test_no_grad_nests():
+    with no_grad():
+        with no_grad():
+            pass
+        assert not recorded()
+    assert recorded()
+
+
+def test_one_no_grad_object_nests_in_itself():
+    quiet = no_grad()
+    with quiet, quiet:
+        pass
+    assert recorded()
+
+
+def test_recording_resumes_after_an_error():
+    with pytest.raises(ZeroDivisionError), no_grad():
+        raise ZeroDivisionError
+    assert recorded()
+
+
+def test_no_grad_holds_for_its_own_thread_alone():
+    found = []
+    with no_grad():
+        thread = threading.Thread(target=lambda: found.append(recorded()))
+        thread.start()
+        thread.join()
+    assert found == [True]
+
+
+def test_contexts_may_close_in_another_order_than_they_opened():
+    first, second = no_grad(), no_grad()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__()
+    assert not recorded()
+    second.__exit__()
+    assert recorded()
+
+
+def test_context_of_one_task_leaves_the_other_tasks_alone():
+    async def quiet():
+        with no_grad():
+            await asyncio.sleep(0)
+            return recorded()
+
+    async def loud():
+        found = [recorded()]
+        await asyncio.sleep(0)
+        return [*found, recorded()]
+
+    async def both():
+        return await asyncio.gather(quiet(), loud())
+
+    assert asyncio.run(both()) == [False, [True, True]]
+
+
+# A function --------------------------------------------------------------------------------------
+
+
+def test_no_grad_decorates_a_function():
+    @no_grad()
+    def found():
+        """Twice."""
+        return recorded()
+
+    assert not found() and recorded()
+    assert (found.__name__, found.__doc__) == ("found", "Twice.")
+
+
+def test_method_and_recursion():
+    class Model:
+        @no_grad()
+        def depth(self, n):
+            return [] if n == 0 else [recorded(), *self.depth(n - 1)]
+
+    assert Model().depth(3) == [False] * 3
+    assert recorded()
+
+
+# A generator -------------------------------------------------------------------------------------
+
+
+@no_grad()
+def talk():
+    """Yields whether it records, and what it was sent or thrown."""
+    heard = []
+    try:
+        while len(heard) < 3:
+            try:
+                heard.append((yield recorded()))
+            except KeyError as error:
+                heard.append((error.args[0], recorded()))
+        return heard
+    finally:
+        LAST.append(recorded())
+
+
+LAST = []
+
+
+def test_generator_records_nothing_while_its_body_runs_and_not_between():
+    assert inspect.isgeneratorfunction(talk)
+    for inside in talk():
+        assert not inside and recorded()
+    assert recorded()
+
+
+def test_generator_is_sent_values_and_errors_and_returns():
+    generator = talk()
+    assert next(generator) is False
+    assert generator.send("a") is False
+    assert generator.throw(KeyError("b")) is False
+    with pytest.raises(StopIteration) as end:
+        generator.send("c")
+    assert end.value.value == ["a", ("b", False), "c"]
+    assert recorded()
+
+
+def test_generator_that_is_closed_early_cleans_up_without_recording():
+    generator = talk()
+    next(generator)
+    LAST.clear()
+    generator.close()
+    assert LAST == [False] and recorded()
+
+
+def test_error_in_a_generator_comes_out_and_recording_resumes():
+    @no_grad()
+    def fails():
+        yield 1
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(fails())
+    assert recorded()
+
+
+def test_two_generators_in_turns_do_not_disturb_each_other_or_the_caller():
+    found = []
+    for pair in zip(talk(), talk(), strict=True):
+        found += [*pair, recorded()]
+    assert found == [False, False, True] * 3
+
+
+# A coroutine and an asynchronous generator -------------------------------------------------------
+
+
+@no_grad()
+async def waits():
+    before = recorded()
+    await asyncio.sleep(0)
+    return before, recorded()
+
+
+def test_coroutine_records_nothing_while_its_body_runs():
+    assert inspect.iscoroutinefunction(waits)
+    assert asyncio.run(waits()) == (False, False)
+    assert recorded()
+
+
+def test_coroutine_that_waits_leaves_its_caller_recording():
+    coroutine = waits()
+    coroutine.send(None)  # as an event loop does it: now it waits
+    assert recorded()
+    with pytest.raises(StopIteration) as end:
+        coroutine.send(None)
+    assert end.value.value == (False, False) and recorded()
+
+
+def test_cancelled_coroutine_leaves_recording_on():
+    async def main():
+        task = asyncio.create_task(waits())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return recorded()
+
+    assert asyncio.run(main()) and recorded()
+
+
+@no_grad()
+async def echoes():
+    heard = None
+    try:
+        while heard != "end":
+            await asyncio.sleep(0)
+            try:
+                heard = yield recorded(), heard
+            except KeyError as error:
+                heard = error.args[0]
+    finally:
+        LAST.append(recorded())
+
+
+def test_asynchronous_generator_records_nothing_while_its_body_runs_and_not_between():
+    async def main():
+        found, generator = [], echoes()
+        found.append((await anext(generator), recorded()))
+        found.append((await generator.asend("a"), recorded()))
+        found.append((await generator.athrow(KeyError("b")), recorded()))
+        with pytest.raises(StopAsyncIteration):
+            await generator.asend("end")
+        return found
+
+    assert inspect.isasyncgenfunction(echoes)
+    LAST.clear()
+    assert asyncio.run(main()) == [((False, heard), True) for heard in (None, "a", "b")]
+    assert LAST == [False]
+
+
+def test_asynchronous_generator_that_is_closed_early_cleans_up_without_recording():
+    async def main():
+        generator = echoes()
+        await anext(generator)
+        await generator.aclose()
+        return recorded()
+
+    LAST.clear()
+    assert asyncio.run(main()) and LAST == [False]

@@ -1,0 +1,130 @@
+"""Whether operations record how their results were made, and how to pause it."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+__all__ = ["is_recording", "no_grad"]
+
+# how many no_grad blocks are open; every thread and every asynchronous task has its own count
+open_blocks: ContextVar[int] = ContextVar("open no_grad blocks", default=0)
+
+
+def is_recording() -> bool:
+    """Whether operations record themselves here and now.
+
+    Example:
+        >>> with no_grad():
+        ...     is_recording()
+        False
+    """
+    return not open_blocks.get()
+
+
+class no_grad:
+    """A context, or a decorator, in which no graph is recorded: for evaluation and updates.
+
+    A decorated generator or asynchronous function pauses recording while its own body runs, and
+    not while it waits. As a context it knows no such thing: a `with no_grad():` block that is
+    open when a generator yields stays open for the caller, so decorate the generator instead.
+
+    Example:
+        >>> from tinytorch import Tensor
+        >>> w = Tensor([2.0], requires_grad=True)
+        >>> with no_grad():
+        ...     y = w * 3
+        >>> y.requires_grad
+        False
+        >>> @no_grad()
+        ... def evaluations():
+        ...     yield w * 3
+        >>> [y.requires_grad for y in evaluations()]
+        [False]
+    """
+
+    def __enter__(self) -> None:
+        open_blocks.set(open_blocks.get() + 1)
+
+    def __exit__(self, *_: object) -> None:
+        open_blocks.set(max(0, open_blocks.get() - 1))
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Decorate `function` so that it always runs without recording."""
+        for applies, decorate in (
+            (inspect.isgeneratorfunction, _quiet_generator),
+            (inspect.iscoroutinefunction, _quiet_coroutine),
+            (inspect.isasyncgenfunction, _quiet_async_generator),
+        ):
+            if applies(function):
+                return wraps(function)(decorate(function))
+
+        @wraps(function)
+        def without_grad(*args: Any, **kwargs: Any) -> Any:
+            with no_grad():
+                return function(*args, **kwargs)
+
+        return without_grad
+
+
+def _quiet_generator(function: Callable[..., Any]) -> Callable[..., Any]:
+    def without_grad(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        return (yield from _step_by_step(function(*args, **kwargs)))
+
+    return without_grad
+
+
+def _quiet_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def without_grad(*args: Any, **kwargs: Any) -> Any:
+        return await _awaited(function(*args, **kwargs))
+
+    return without_grad
+
+
+def _quiet_async_generator(function: Callable[..., Any]) -> Callable[..., Any]:
+    async def without_grad(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        body = function(*args, **kwargs)
+        resume, given = body.asend, None
+        try:
+            while True:
+                try:
+                    produced = await _awaited(resume(given))
+                except StopAsyncIteration:
+                    return
+                try:
+                    resume, given = body.asend, (yield produced)
+                except GeneratorExit:
+                    raise
+                except BaseException as error:
+                    resume, given = body.athrow, error
+        finally:
+            await _awaited(body.aclose())
+
+    return without_grad
+
+
+def _step_by_step(body: Any) -> Generator[Any, Any, Any]:
+    """Run a generator or a coroutine; nothing is recorded while it runs, from pause to pause."""
+    resume, given = body.send, None
+    try:
+        while True:
+            with no_grad():
+                produced = resume(given)
+            try:
+                resume, given = body.send, (yield produced)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                resume, given = body.throw, error
+    except StopIteration as end:
+        return end.value
+    finally:
+        with no_grad():
+            body.close()
+
+
+_awaited = types.coroutine(_step_by_step)
