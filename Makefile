@@ -28,7 +28,7 @@ export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book live editor serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check format
+.PHONY: help book live editor serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check size format
 .PHONY: pins clean
 .PHONY: check-python
 
@@ -107,6 +107,9 @@ check: $(VENV)/.dev ## formatting, lint, types, spelling
 	@echo "==> mypy";         $(BIN)/mypy
 	@echo "==> codespell";    $(BIN)/codespell
 	@echo "==> oxlint";       $(BIN)/oxlint --quiet
+
+size: $(VENV)/.python ## how many lines of code each file and room has
+	@$(BIN)/python tests/house/size.py
 
 format: $(VENV)/.dev ## format the code and mend what lint can mend
 	@$(BIN)/ruff check --fix --quiet . || true

@@ -1,4 +1,4 @@
-"""The package as a whole: its public names, its rooms, and that NumPy is all it needs."""
+"""The package as a whole: its public names, and that NumPy is all it needs."""
 
 import ast
 import importlib
@@ -90,20 +90,6 @@ def test_importing_the_package_and_its_checks_loads_nothing_but_numpy():
 
 def site_packages():
     return [path for path in sys.path if path.endswith("site-packages")]
-
-
-def test_each_room_uses_only_the_ones_before_it():
-    rooms = ["core", "text", "models"]
-    for path in SOURCES:
-        room = path.relative_to(ROOT / "tinytorch").parts[0]
-        if room in rooms:
-            allowed = rooms[: rooms.index(room) + 1]
-            used = {
-                name.split(".")[1]
-                for name in modules_imported_by(path)
-                if name and name.startswith("tinytorch.") and name.split(".")[1] != "__future__"
-            }
-            assert used <= set(allowed), f"{path.name} uses {used}"
 
 
 def test_only_the_plots_import_matplotlib():

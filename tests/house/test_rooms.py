@@ -1,0 +1,134 @@
+"""The plan of the house, read from its imports: no import points upward, and none goes in a circle.
+
+`core` → `text` → `models` → `training` → `check`: each room uses only those before it. `stories`
+uses nothing of the others, and they may use it; `plots` uses at most `core`.
+"""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[2] / "tinytorch"
+BELOW = {
+    "core": set(),
+    "stories": set(),
+    "text": {"core"},
+    "models": {"core", "text"},
+    "training": {"core", "text", "models", "stories"},
+    "check": {"core", "text", "models", "training", "stories"},
+    "plots": {"core"},
+}
+
+
+def read(package):
+    """The source of every module of the rooms, by its dotted name."""
+    files = {
+        path: path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py")
+    }
+    return {
+        ".".join(name.parts).removesuffix(".__init__"): path.read_text(encoding="utf-8")
+        for path, name in sorted(files.items())
+    }
+
+
+def imports(source, names, inside_functions=True):
+    """The modules among `names` that a source imports, and the lines; not those for types only."""
+    found = []
+    todo = [ast.parse(source)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            todo += node.orelse
+            continue
+        if not inside_functions and isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: write the import in full, from tinytorch"
+            inner = [(f"{node.module}.{alias.name}", node.lineno) for alias in node.names]
+            found += [name for name in inner if name[0] in names] or [(node.module, node.lineno)]
+        todo += ast.iter_child_nodes(node)
+    return sorted((name, line) for name, line in found if name.split(".")[0] == "tinytorch")
+
+
+def upward(sources, names):
+    """Every import, among `names`, of a room that the importing room must not use."""
+    wrong = []
+    for name, source in sources.items():
+        room = name.split(".")[1] if "." in name else None
+        for imported, line in imports(source, names):
+            used = imported.split(".")[1] if "." in imported else "the whole package"
+            if room and used not in BELOW[room] | {room}:
+                wrong.append(f"{name}, line {line}: {room} must not use {used} ({imported})")
+    return wrong
+
+
+def circle(sources):
+    """The modules that import each other when they are imported, if there are any."""
+    graph = {
+        name: {used for used, _ in imports(source, sources, inside_functions=False)} - {name}
+        for name, source in sources.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+def test_every_room_is_in_the_plan():
+    assert {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == set(
+        BELOW
+    )
+
+
+def test_no_import_points_upward():
+    sources = read(PACKAGE)
+    assert upward(sources, sources) == []
+
+
+def test_no_modules_import_each_other():
+    assert circle(read(PACKAGE)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "told"),
+    [
+        ("core.ops", "from tinytorch.text.batches import Batches", "core must not use text"),
+        ("core.ops", "import tinytorch.text.batches as b", "core must not use text"),
+        ("stories.rules", "from tinytorch.core import ops", "stories must not use core"),
+        ("plots.style", "from tinytorch.stories import StoryGrammar", "plots must not use stories"),
+        (
+            "text.files",
+            "def f():\n    import tinytorch.models.sampling",
+            "text must not use models",
+        ),
+        (
+            "models.sampling",
+            "from tinytorch import Tensor",
+            "models must not use the whole package",
+        ),
+        ("training.trainer", "from tinytorch import check", "training must not use"),
+    ],
+)
+def test_an_import_that_points_upward_is_found(module, line, told):
+    sources = read(PACKAGE)
+    name = f"tinytorch.{module}"
+    (wrong,) = upward({name: f"{sources[name]}\n{line}\n"}, sources)
+    assert wrong.startswith(f"{name}, line ") and told in wrong
+
+
+def test_a_circle_inside_a_room_is_found_and_an_import_for_types_or_in_a_function_is_none():
+    sources = {
+        "tinytorch": "from tinytorch.core import one, two",
+        "tinytorch.core.one": "from tinytorch.core.two import f",
+        "tinytorch.core.two": "from tinytorch.core.one import g",
+        "tinytorch.core": "",
+    }
+    assert set(circle(sources)) == {"tinytorch.core.one", "tinytorch.core.two"}
+    for harmless in ("if TYPE_CHECKING:\n    {}", "def f():\n    {}"):
+        late = harmless.format(sources["tinytorch.core.two"])
+        assert circle({**sources, "tinytorch.core.two": late}) == []
