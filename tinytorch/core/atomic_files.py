@@ -2,25 +2,46 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import stat
+import sys
+import zlib
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-__all__ = ["write_atomically"]
+__all__ = ["readable_file", "write_atomically"]
+
+_SPACE = "free some space, or choose another disk"
+_RIGHTS = "make the file and its folder writable, or choose another path"
+_REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _SPACE),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS),
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EISDIR: "add a file name",
+}
 
 
 def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) -> None:
     r"""Write a file under a temporary name in the same folder, then rename it.
 
-    A reader sees the old file or the new one, never half of it; if writing fails, the old one is
-    still there and the temporary one is removed. A missing folder is made. What the path links to
-    is replaced, not the link.
+    A reader sees the old file or the new one, never half of it. If writing fails, the old file is
+    still there and the temporary one is removed; what a killed process has left behind is removed
+    when the same file is written again. A missing folder is made. A symbolic link stays a link: the
+    file that it points to is replaced. An old file's permissions stay, and its owner if the system
+    allows that; a hard link to it keeps the old content.
 
     Args:
-        path: where the file shall be.
+        path: where the file shall be; devices, named pipes and sockets are refused.
         chunks: the content, one piece after the other.
 
     Raises:
-        OSError: the folder cannot be written, or there is no room.
+        OSError: the file cannot be written; the message names the path and a remedy. Its class is
+            that of the cause, such as `PermissionError`.
+        ValueError: the path cannot be one, or is that of a device, a named pipe or a socket.
 
     Example:
         >>> import pathlib, tempfile
@@ -31,25 +52,142 @@ def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) 
         >>> [file.name for file in path.parent.iterdir()]
         ['poem.txt']
     """
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(f"cannot write {str(target)!r}: it is a folder; add a file name")
-    temporary = target.with_name(f"{target.name[:32]}.{os.urandom(6).hex()}.part")
+    name = os.fsdecode(path)
     try:
+        old = _old_file(name)
+        target = Path(os.path.realpath(name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("xb") as file:
+        _remove_abandoned(target)
+        _write(target, old, chunks)
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "choose another path")
+        raise OSError(
+            error.errno, f"cannot write {name!r}: {error.strerror or error}; {remedy}"
+        ) from error
+
+
+def readable_file(path: str | os.PathLike[str]) -> Path:
+    """The path, if a regular file is there: reading a named pipe or a device might never end.
+
+    Raises:
+        FileNotFoundError: there is nothing.
+        ValueError: it is a folder, a device, a named pipe or a socket.
+
+    Example:
+        >>> readable_file("no.json")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        FileNotFoundError: there is no file 'no.json' (looked from ...)
+    """
+    file = Path(path)
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {str(file)!r} (looked from {str(Path.cwd())!r})")
+    if not file.is_file():
+        raise ValueError(f"{str(file)!r} is a {_kind(file.stat())}; pass the path of a file")
+    return file
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _old_file(name: str) -> os.stat_result | None:
+    """The status of the file to replace, None if there is none; raises if it must stay."""
+    if not os.path.basename(name) or os.path.isdir(name):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    try:
+        old = os.stat(name)
+    except FileNotFoundError:
+        return None
+    kind = "stream of a process" if _is_stream(name) else _kind(old)
+    if kind != "file":
+        raise ValueError(f"cannot write {name!r}: it is a {kind}; give the path of a regular file")
+    with open(name, "r+b"):  # a rename would replace a write-protected file as well
+        return old
+
+
+def _kind(status: os.stat_result) -> str:
+    letters = {"-": "file", "d": "folder", "p": "named pipe", "s": "socket"}
+    return letters.get(stat.filemode(status.st_mode)[0], "device")
+
+
+def _is_stream(link: str) -> bool:
+    """Whether this is /dev/stdout or the like, which may lead to a regular file."""
+    while os.path.islink(link):
+        folder = os.path.dirname(link)
+        if os.path.realpath(folder).startswith("/proc/"):
+            return True
+        link = os.path.join(folder, os.readlink(link))
+    return False
+
+
+def _write(target: Path, old: os.stat_result | None, chunks: Iterable[Any]) -> None:
+    """Write a temporary file and give it the name of the target."""
+    temporary, descriptor = _new_temporary(target, 0o666 if old is None else 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            if old is not None:
+                _keep_permissions(temporary, old)
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())  # on the disk before the name points to it
-        os.replace(temporary, target)
+            if sys.platform == "win32":
+                file.close()  # Windows renames no open file
+            os.replace(temporary, target)  # still locked, so that nobody takes it for abandoned
     except BaseException:
-        _remove(temporary)
+        with suppress(OSError):  # the error under way matters more
+            temporary.unlink(missing_ok=True)
         raise
 
 
-def _remove(path: Path) -> None:
-    """Remove a file if that is possible; the error under way matters more."""
+def _new_temporary(target: Path, mode: int) -> tuple[Path, int]:
+    """A new file beside the target, locked for as long as it is open."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        path = target.with_name(f"{_temporary_start(target)}{os.urandom(6).hex()}.part")
+        descriptor = os.open(path, flags, mode)  # less the umask
+        if _lock(descriptor) is not False and path.exists():
+            return path, descriptor
+        os.close(descriptor)  # another writer has just taken it for abandoned
+
+
+def _temporary_start(target: Path) -> str:
+    """How temporary names begin: readable, short enough, and different for each target."""
+    return f"{target.name[:32]}.{zlib.crc32(os.fsencode(target.name)):08x}-"
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock an open file: True; False if another process has, None without locks."""
+    if sys.platform == "win32":
+        return None
     try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        pass
+        import fcntl  # which a browser lacks
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError) as error:
+        return False if isinstance(error, BlockingIOError) else None
+    return True
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the temporary files of this target whose writers have been killed."""
+    name = re.compile(re.escape(_temporary_start(target)) + r"[0-9a-f]{12}\.part")
+    with suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                with suppress(OSError), open(entry.path, "rb") as file:
+                    if _lock(file.fileno()):  # the system unlocks what a killed process had locked
+                        os.unlink(entry.path)
+
+
+def _keep_permissions(temporary: Path, old: os.stat_result) -> None:
+    """Give a new file the mode and, where the system allows it, the owner of the old one."""
+    mode = old.st_mode & 0o777
+    if hasattr(os, "chown"):
+        try:
+            os.chown(temporary, -1, old.st_gid)
+        except OSError:  # another group gets the rights of everybody
+            mode = mode & 0o707 | (mode & 0o007) << 3
+        with suppress(OSError):
+            os.chown(temporary, old.st_uid, -1)
+    with suppress(OSError):
+        os.chmod(temporary, mode)
