@@ -89,16 +89,19 @@ def test_a_new_file_obeys_the_umask(path):
 
 
 @posix
-def test_nobody_else_can_read_a_private_file_while_it_is_written(path, monkeypatch):
+def test_nobody_else_can_open_a_private_file_while_it_is_written(path, monkeypatch):
     path.write_bytes(b"old")
     path.chmod(0o600)
-    seen = []
-    honest = os.fsync
-    monkeypatch.setattr(
-        os, "fsync", lambda fd: seen.append(stat.S_IMODE(os.fstat(fd).st_mode)) or honest(fd)
-    )
+    seen, honest = [], atomic_files._keep_permissions
+
+    def look(temporary, old):
+        seen.append(mode(temporary))
+        honest(temporary, old)
+        seen.append(mode(temporary))
+
+    monkeypatch.setattr(atomic_files, "_keep_permissions", look)
     write_atomically(path, b"new")
-    assert seen == [0o600]
+    assert seen == [0o600, 0o600]
 
 
 @posix
@@ -212,7 +215,9 @@ def test_a_socket_is_refused_and_not_replaced(monkeypatch, tmp_path):
         assert stat.S_ISSOCK(os.stat("here").st_mode)
 
 
-STREAM = "from tinytorch.core.atomic_files import write_atomically as w; print('said'); w({!r}, b'')"
+STREAM = (
+    "from tinytorch.core.atomic_files import write_atomically as w; print('said'); w({!r}, b'')"
+)
 
 
 @posix

@@ -1,10 +1,10 @@
-"""A training run as a program, to be killed and started again until it has come to its end.
+"""A training run as a program, to be stopped and started again until it has come to its end.
 
-    python run_until_killed.py CHECKPOINT STEPS [--save-every N] [--die {fsync,replace} N]
+    python run_until_killed.py CHECKPOINT STEPS [--save-every N] [--stop {KILL,INT} WHERE N]
 
-It goes on from the checkpoint if there is one, says "ready", and at the end prints the losses and a
-digest of all parameters as JSON. `--die` sends itself SIGKILL in the midst of the Nth saving:
-before the file is on the disk, or before it gets its name.
+It resumes from the checkpoint if there is one, and at the end prints the losses and a digest of all
+parameters as JSON. `--stop` sends itself a signal: at the Nth call of `os.fsync`, before a file is
+on the disk, or of `os.replace`, before it gets its name, or of any Python function.
 """
 
 import argparse
@@ -32,17 +32,21 @@ def summary(trainer):
     return {"losses": losses(trainer), "digest": digest}
 
 
-def die_in(name, count):
-    """Replace `os.fsync` or `os.replace` by one that kills this process at the Nth call."""
-    honest, calls = getattr(os, name), []
+def stop_at(number, where, count):
+    """Send this process a signal at the Nth call."""
+    calls = 0
 
-    def deadly(*args):
-        calls.append(args)
-        if len(calls) == count:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return honest(*args)
+    def counted(*args):
+        nonlocal calls
+        calls += 1
+        if calls == count:
+            os.kill(os.getpid(), number)
 
-    setattr(os, name, deadly)
+    if where == "call":
+        sys.settrace(counted)
+        return
+    honest = getattr(os, where)
+    setattr(os, where, lambda *args: counted() or honest(*args))
 
 
 def main():
@@ -50,18 +54,19 @@ def main():
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("steps", type=int)
     parser.add_argument("--save-every", type=int, default=1)
-    parser.add_argument("--die", nargs=2, metavar=("IN", "N"))
+    parser.add_argument("--stop", nargs=3, metavar=("SIGNAL", "WHERE", "N"))
     options = parser.parse_args()
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # where exact_numbers lies
 
     trainer = long_trainer(checkpoint=options.checkpoint, save_every=options.save_every)
     if options.checkpoint.exists():
         trainer.load(options.checkpoint)
-    if options.die:
-        die_in(options.die[0], int(options.die[1]))
-    print("ready", flush=True)
+    if options.stop:
+        name, where, count = options.stop
+        stop_at(signal.Signals[f"SIG{name}"], where, int(count))
     if trainer.step_number < options.steps:
         trainer.run(options.steps - trainer.step_number)
+    sys.settrace(None)
     print(json.dumps(summary(trainer)))
 
 

@@ -2,7 +2,10 @@
 
 import multiprocessing
 import os
+import select
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -23,6 +26,7 @@ from tinytorch import (
     functional,
     manual_seed,
 )
+from tinytorch.training import distributed
 from tinytorch.training.distributed import DataParallel
 
 pytestmark = pytest.mark.skipif(
@@ -30,6 +34,31 @@ pytestmark = pytest.mark.skipif(
 )
 IDS = np.random.default_rng(0).integers(0, 11, size=(7, 8))
 GOALS = np.random.default_rng(1).integers(0, 11, size=(7, 8))
+
+
+PATIENCE = 600  # seconds: only a test that fails waits as long
+
+
+@pytest.fixture(autouse=True)
+def helpers_end_with_the_test():
+    before = set(multiprocessing.active_children())
+    yield
+    for helper in set(multiprocessing.active_children()) - before:
+        helper.kill()
+        helper.join(PATIENCE)
+
+
+@pytest.fixture
+def new_helpers():
+    """A function that gives the helpers that were started since it was last asked."""
+    known = set(multiprocessing.active_children())
+
+    def started():
+        found = set(multiprocessing.active_children()) - known
+        known.update(found)
+        return sorted(found, key=lambda helper: int(helper.name.split("-")[-1]))
+
+    return started
 
 
 def dense(gradient):
@@ -271,22 +300,109 @@ def test_number_of_workers_is_positive(workers):
     assert message(ValueError, lambda: new_trainer(workers=workers)) == said
 
 
-def test_helper_that_was_ended_is_an_error_and_not_a_wait():
-    before = set(multiprocessing.active_children())
-    parallel = DataParallel(tiny_gpt(), 2)
-    (helper,) = set(multiprocessing.active_children()) - before
-    helper.terminate()
-    helper.join(20)
-    assert message(RuntimeError, lambda: parallel.backward(IDS, GOALS)) == (
-        "DataParallel: a helper process has ended; make a new DataParallel"
-    )
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_helper_that_was_ended_is_an_error_and_not_a_wait(new_helpers, number):
+    model = tiny_gpt()
+    parallel = DataParallel(model, 3)
+    first, second = new_helpers()
+    model.ln_f.gamma.grad = np.ones(8)
+    os.kill(second.pid, number)
+    second.join(PATIENCE)
+    told = "DataParallel: a helper process has ended; make a new DataParallel"
+    for _ in range(2):
+        assert message(RuntimeError, lambda: parallel.backward(IDS, GOALS)) == told
+        assert model.ln_f.gamma.grad.tolist() == [1] * 8 and model.ln_f.beta.grad is None
+    assert first.is_alive()
 
 
-def test_interrupt_is_left_to_the_process_that_asks():
+def test_after_a_helper_has_ended_a_smaller_batch_gets_no_answer_of_an_earlier_one(new_helpers):
     model, alone = stirred(tiny_gpt()), stirred(tiny_gpt())
-    before = set(multiprocessing.active_children())
+    parallel = DataParallel(model, 3)
+    (_, second) = new_helpers()
+    second.kill()
+    second.join(PATIENCE)
+    with pytest.raises(RuntimeError):
+        parallel.backward(IDS, GOALS)
+    loss = parallel.backward(IDS[5:], GOALS[5:])  # for two processes
+    assert loss == pytest.approx(by_one(alone, IDS[5:], GOALS[5:]), rel=1e-12)
+    assert_same_gradients(model, alone)
+
+
+class Dies(Module):
+    """A model whose process is killed when it reads the id 0."""
+
+    def __init__(self):
+        self.table = Embedding(11, 11, rng=0)
+
+    def forward(self, ids):
+        if (np.asarray(ids) == 0).any():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.table(ids)
+
+
+def test_helper_that_is_killed_while_it_computes_is_an_error():
+    parallel = DataParallel(Dies(), 2)
+    with pytest.raises(RuntimeError, match="a helper process has ended"):
+        parallel.backward([[1], [0]], [[2], [3]])
+
+
+@pytest.mark.parametrize("when", ["own share", "answers"])
+def test_after_an_interrupt_the_next_batch_is_right(monkeypatch, new_helpers, when):
+    model, alone = stirred(tiny_gpt()), stirred(tiny_gpt())
+    parallel = DataParallel(model, 3)
+    old = new_helpers()
+    by_one(model, IDS, GOALS)
+    by_one(alone, IDS, GOALS)
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        if when == "own share":
+            patch.setattr(distributed, "add_gradients", interrupted)
+        else:
+            patch.setattr(distributed._Helper, "end", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            parallel.backward(IDS[::-1], GOALS)
+    assert_same_gradients(model, alone)  # as they were
+    model.zero_grad(), alone.zero_grad()
+    assert parallel.backward(IDS, GOALS) == pytest.approx(by_one(alone, IDS, GOALS), rel=1e-12)
+    assert_same_gradients(model, alone)
+    if when == "answers":  # new helpers; the old ones end, since nobody can ask them
+        assert len(new_helpers()) == 2
+        for helper in old:
+            helper.join(PATIENCE)
+            assert helper.exitcode == 0
+
+
+class ErrorOfItsOwn(Exception):
+    """It cannot be made from its text alone, as unpickling would."""
+
+    def __init__(self, first, second):
+        super().__init__(f"{first} and {second}")
+
+
+class Fails(Module):
+    def __init__(self, error):
+        self.table, self.error = Embedding(11, 11, rng=0), error
+
+    def forward(self, ids):
+        if (np.asarray(ids) == 0).any():
+            raise self.error
+        return self.table(ids)
+
+
+def test_error_that_cannot_travel_is_told_by_its_name():
+    parallel = DataParallel(Fails(ErrorOfItsOwn("this", "that")), 2)
+    told = message(RuntimeError, lambda: parallel.backward([[1], [0]], [[2], [3]]))
+    assert told == "ErrorOfItsOwn: this and that"
+    assert np.isfinite(parallel.backward([[1], [2]], [[2], [3]]))
+
+
+def test_interrupt_is_left_to_the_process_that_asks(new_helpers):
+    model, alone = stirred(tiny_gpt()), stirred(tiny_gpt())
     parallel = DataParallel(model, 2)
-    (helper,) = set(multiprocessing.active_children()) - before
+    (helper,) = new_helpers()
     for _ in range(2):
         parallel.backward(IDS, GOALS)
         by_one(alone, IDS, GOALS)
@@ -294,16 +410,59 @@ def test_interrupt_is_left_to_the_process_that_asks():
     assert_same_gradients(model, alone)
 
 
-def test_helpers_end_with_the_object():
-    before = set(multiprocessing.active_children())
+def test_helpers_end_with_the_object(new_helpers):
     parallel = DataParallel(tiny_gpt(), 3)
     parallel.backward(IDS, GOALS)
-    helpers = set(multiprocessing.active_children()) - before
+    helpers = new_helpers()
     assert len(helpers) == 2
     del parallel
     for helper in helpers:
-        helper.join(20)
+        helper.join(PATIENCE)
         assert helper.exitcode == 0
+
+
+PARENT = """
+import multiprocessing, os, signal, sys, time
+import numpy as np
+from tinytorch import Embedding
+from tinytorch.training import distributed
+
+distributed._PATIENCE = 0.1
+ids = np.arange(6).reshape(3, 2)
+parallel = distributed.DataParallel(Embedding(11, 11), 3)
+parallel.backward(ids, ids)
+if sys.argv[1] == "busy":
+    for helper, share in zip(parallel._helpers, "ab"):
+        helper.begin((ids, ids, 1.0), distributed._state_of(parallel.model))
+if sys.argv[1] == "with another child":
+    if os.fork() == 0:  # which has this process's ends of the pipes, and outlives it
+        os.close(1), os.close(2)
+        sys.stdin.read()
+        os._exit(0)
+print(*[child.pid for child in multiprocessing.active_children()], flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("state", ["idle", "busy", "with another child"])
+def test_helpers_of_a_process_that_is_killed_end_without_a_word(state):
+    parent = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", PARENT, state],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    helpers = [int(pid) for pid in parent.stdout.readline().split()]
+    try:
+        ended, _, _ = select.select([parent.stderr], [], [], PATIENCE)
+        assert ended and len(helpers) == 2
+        helpers = []
+        assert parent.stderr.read() == b""  # its end: no process is left that could write
+    finally:
+        for pid in helpers:
+            os.kill(pid, signal.SIGKILL)
+        parent.communicate()
+    assert parent.returncode == -signal.SIGKILL
 
 
 # Training ----------------------------------------------------------------------------------------
@@ -334,18 +493,14 @@ def test_run_of_two_workers_is_that_of_one(accumulate, optimizer):
         np.testing.assert_allclose(state[name], other_state[name], rtol=1e-7, atol=1e-8)
 
 
-def test_run_makes_its_helpers_once():
-    before = set(multiprocessing.active_children())
+def test_run_makes_its_helpers_once(new_helpers):
     trainer = new_trainer(workers=3)
-    helpers = set(multiprocessing.active_children()) - before
-    pids = {helper.pid for helper in helpers}
-    assert len(pids) == 2
+    assert len(new_helpers()) == 2
     kept, asked = trainer.parallel, []
     honest = kept.backward
     kept.backward = lambda *share: asked.append(share) or honest(*share)
     trainer.run(3)
-    assert len(asked) == 3
-    assert {h.pid for h in set(multiprocessing.active_children()) - before} == pids
+    assert len(asked) == 3 and new_helpers() == []
 
 
 def test_seed_gives_the_same_run_with_dropout_in_two_workers():
@@ -465,14 +620,13 @@ def test_an_empty_batch_is_refused():
     )
 
 
-def test_a_helper_ends_though_a_later_object_lives():
-    before = set(multiprocessing.active_children())
+def test_a_helper_ends_though_a_later_object_lives(new_helpers):
     first = DataParallel(tiny_gpt(), 2)
-    mine = set(multiprocessing.active_children()) - before
+    mine = new_helpers()
     second = DataParallel(tiny_gpt(), 2)
     del first
     for helper in mine:
-        helper.join(5)
+        helper.join(PATIENCE)
         assert helper.exitcode == 0
     del second
 
@@ -495,3 +649,42 @@ def test_a_run_of_two_workers_is_not_silently_gone_on_with_by_one(tmp_path):
     trainer.save(tmp_path / "run")
     with pytest.raises(ValueError, match="workers: saved 2, here 1"):
         new_trainer(workers=1).load(tmp_path / "run")
+
+
+class OwnNorm(Module):
+    """A norm of the reader's own, with noise from a generator under a name of its own."""
+
+    def __init__(self, embed_dim):
+        self.scale, self.noise = Parameter(np.ones(embed_dim)), np.random.default_rng(1)
+
+    def forward(self, x):
+        return x * self.scale + self.noise.normal(size=x.shape)
+
+
+def test_workers_may_have_parts_of_the_readers_own(tmp_path):
+    ends = []
+    for seed in (3, 3, 4):
+        manual_seed(seed)
+        model = tiny_gpt(max_seq_len=8, norm=OwnNorm)
+        trainer = Trainer(model, Batches(clock(), 4, 8), workers=2, progress=False)
+        trainer.run(3)
+        ends.append(losses(trainer))
+    assert ends[0] == ends[1]  # the generators of the parts have their own seed, 1
+    assert np.isfinite(ends[2]).all()
+
+
+def test_own_generators_draw_other_numbers_in_every_share():
+    class Noisy(Module):
+        def __init__(self):
+            self.scores, self.noise = Parameter(np.zeros((11, 11))), np.random.default_rng(1)
+
+        def forward(self, ids):
+            drawn.append(self.noise.random())
+            return functional.embedding(self.scores, ids) * drawn[-1]
+
+    drawn = []
+    model = Noisy()
+    parallel = DataParallel(model, 2)
+    parallel.backward([[0], [1]], [[2], [2]])
+    own, helpers = model.scores.grad[:2]
+    assert own.any() and helpers.any() and abs(own[2]) != pytest.approx(abs(helpers[2]))

@@ -62,22 +62,19 @@ def test_a_short_run_gets_a_line_for_every_step():
 
 def test_a_line_in_a_file():
     assert written(1200, steps=[600, 1200], floor=0.25, validation=1.5).splitlines() == [
-        "step 600/1,200 ━━━━━━╌╌╌╌╌╌ loss 0.002, validation 1.500, floor 0.250 | 128 tokens/s | "
+        "step 600/1,200 | loss 0.002, validation 1.500, floor 0.250 | 128 tokens/s | "
         "5 min 0 s left",
-        "step 1,200/1,200 ━━━━━━━━━━━━ loss 0.001, validation 1.500, floor 0.250 | 128 tokens/s | "
+        "step 1,200/1,200 | loss 0.001, validation 1.500, floor 0.250 | 128 tokens/s | "
         "took 10 min 0 s",
     ]
 
 
 def test_what_is_not_known_is_not_shown():
-    assert written(1) == "step 1/1 ━━━━━━━━━━━━ loss 1.000 | 128 tokens/s | took 0 s\n"
+    assert written(1) == "step 1/1 | loss 1.000 | 128 tokens/s | took 0 s\n"
 
 
-def test_bar_is_plain_where_the_stream_knows_no_lines():
-    for encoding in ("ascii", "latin-1"):
-        text = written(2, encoding=encoding)
-        assert text.startswith("step 1/2 ######...... loss 1.000 | ") and text.isascii()
-    assert "━" in written(2, encoding=None)
+def test_a_line_is_plain_text():
+    assert written(2, floor=0.5, validation=1.0).isascii()  # whatever the stream's encoding
 
 
 def test_no_time_at_all_is_no_error():
@@ -108,7 +105,7 @@ def test_terminal_rewrites_one_line_and_ends_it(clock):
     text = stream.getvalue()
     assert text.count("\r") == 3 and text.count("\n") == 1 and text.endswith("\n")
     assert screen(text[:-1]).rstrip() == (  # nothing of the longer lines before is left
-        "step 3/3 ━━━━━━━━━━━━ loss 1.000, floor 0.500 | 3,333 tokens/s | took 3 s"
+        "step 3/3 | loss 1.000, floor 0.500 | 3,333 tokens/s | took 3 s"
     )
 
 
@@ -130,9 +127,7 @@ def test_a_line_never_wraps(clock, monkeypatch, columns):
     line = text.rstrip("\n").lstrip("\r")
     assert len(line) < columns
     assert line.startswith("step 12,345/30,000 ")
-    assert ("━" in line) == (columns == 120)
-    assert ("tokens/s" in line) == (columns >= 100)
-    assert (" left" in line) == (columns >= 80)
+    assert (" left" in line) == (columns >= 100)
 
 
 def test_line_is_ended_when_a_run_breaks_off(monkeypatch, clock):
@@ -221,7 +216,7 @@ def test_saved_notebook_holds_the_last_state_alone(monkeypatch):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
-    nbclient.NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     (output,) = notebook.cells[0].outputs
     assert output.output_type == "display_data" and [*output.data] == ["text/plain"]
     count, bar, losses, speed = output.data["text/plain"].splitlines()
@@ -258,7 +253,7 @@ def test_trainer_shows_its_numbers(capsys):
     trainer.run(2)
     last = capsys.readouterr().out.splitlines()[-1]
     loss = trainer.history[-1]["loss"]
-    assert last.startswith(f"step 2/2 ━━━━━━━━━━━━ loss {loss:.3f}, floor 0.693 | ")
+    assert last.startswith(f"step 2/2 | loss {loss:.3f}, floor 0.693 | ")
 
 
 def test_trainer_is_quiet_if_asked(capsys):

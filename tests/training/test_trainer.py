@@ -104,6 +104,23 @@ def test_without_a_schedule_the_optimisers_rate_stays():
     assert [record["lr"] for record in trainer.run(1)] == [0.1, 0.1, 0.05]
 
 
+@pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, None, "0.1"])
+def test_a_schedule_that_gives_no_rate_is_named_before_the_step(rate):
+    trainer = new_trainer(schedule=lambda step: 0.25 if step < 2 else rate)
+    trainer.run(2)
+    before = bits(trainer)
+    assert message(ValueError, lambda: trainer.run(1)) == (
+        f"the schedule must give a finite rate >= 0, got {rate!r} at step 2"
+    )
+    assert bits(trainer) == before and trainer.step_number == 2 and trainer.optimizer.lr == 0.25
+
+
+def test_a_schedule_may_give_numbers_of_numpy():
+    trainer = new_trainer(schedule=lambda step: np.float32(0.25))
+    (record,) = trainer.run(1)
+    assert type(record["lr"]) is float and record["lr"] == 0.25
+
+
 def test_a_step_is_clipped_and_the_norm_before_is_noted():
     moved = {}
     for clip in (None, 1e-3):

@@ -66,8 +66,11 @@ def default_state() -> dict[str, Any]:
         >>> default_rng().random() == first
         True
     """
-    generator = default_rng().bit_generator
-    seed: Any = generator.seed_seq
+    return _state_of(default_rng().bit_generator)
+
+
+def _state_of(generator: Any) -> dict[str, Any]:
+    seed = generator.seed_seq
     return {
         "seed": {
             "entropy": seed.entropy,
@@ -79,8 +82,17 @@ def default_state() -> dict[str, Any]:
 
 
 def restore_default(state: dict[str, Any]) -> None:
-    """Set the default generator to a state that `default_state` has noted."""
+    """Set the default generator to a state that `default_state` has noted.
+
+    Raises:
+        ValueError: it is no such state; the generator stays as it is.
+    """
     global _default
-    generator = np.random.PCG64(np.random.SeedSequence(**state["seed"]))
-    generator.state = state["state"]
+    try:
+        generator = np.random.PCG64(np.random.SeedSequence(**state["seed"]))
+        generator.state = state["state"]
+    except (KeyError, TypeError, OverflowError, ValueError) as error:
+        raise ValueError(f"this is no state of the default generator: {error!r}") from None
+    if _state_of(generator) != state:
+        raise ValueError(f"this is no state of the default generator: {state}")
     _default = np.random.Generator(generator)

@@ -15,16 +15,14 @@ import json
 import math
 import os
 import reprlib
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.atomic_files import readable_file, write_atomically
 from tinytorch.core.layers import Module
 
-__all__ = ["load_safetensors", "load_weights", "save_safetensors", "save_weights"]
+__all__ = ["load_safetensors", "load_weights", "save_safetensors", "save_weights", "without_prefix"]
 
 _HEADER_LIMIT = 100_000_000  # bytes, the limit of the format
 _METADATA = "__metadata__"
@@ -52,20 +50,17 @@ _WRITTEN = {kind[1:]: name for name, kind in _DTYPES.items() if name != "BF16"}
 _RANK = {name: rank for rank, name in enumerate(_DTYPES)}
 
 # How other files begin, for those who took the wrong one.
-_OTHER_FILES = {
-    b"PK\x03\x04": "it is a zip file, such as torch.save and numpy.savez write",
-    b"\x80\x02": "it is a pickle, such as older versions of torch.save wrote",
-    b"\x80\x03": "it is a pickle",
-    b"\x80\x04": "it is a pickle",
-    b"\x80\x05": "it is a pickle",
-    b"\x93NUMPY": "it is a .npy file: numpy.load reads it",
-    b"GGUF": "it is a GGUF file",
-    b"version ": "it is the pointer of Git LFS to a file that was not fetched: run `git lfs pull`",
-}
 _NEVER = (
     "; a pickle is a program, so it is never loaded here: open it where you trust it, and save the "
     "tensors as safetensors"
 )
+_OTHER_FILES = {
+    b"PK\x03\x04": f"it is a zip file, such as torch.save and numpy.savez write{_NEVER}",
+    b"\x80": f"it is a pickle, such as older versions of torch.save wrote{_NEVER}",
+    b"\x93NUMPY": "it is a .npy file: numpy.load reads it",
+    b"GGUF": "it is a GGUF file",
+    b"version ": "it is the pointer of Git LFS to a file that was not fetched: run `git lfs pull`",
+}
 
 
 # ------------------------------------------------------------------------------------ tensors
@@ -107,11 +102,12 @@ def save_safetensors(
         header[_METADATA] = dict(sorted(_checked_metadata(metadata, TypeError).items()))
     end = 0
     for name in ordered:
-        array, begin = tensors[name], end
-        end += array.nbytes
-        values = (names[name], list(array.shape), [begin, end])
+        begin, end = end, end + tensors[name].nbytes
+        values = (names[name], list(tensors[name].shape), [begin, end])
         header[name] = dict(zip(_FIELDS, values, strict=True))
-    write_atomically(path, *_chunks(_encoded(header), (tensors[name] for name in ordered)))
+    arrays = (tensors[name] for name in ordered)
+    in_order = (np.asarray(a, dtype=a.dtype.newbyteorder("<"), order="C").data for a in arrays)
+    write_atomically(path, _encoded(header), *in_order)
 
 
 def load_safetensors(
@@ -149,12 +145,7 @@ def load_safetensors(
         ...
         ValueError: ...one.safetensors: tensor 'w' ends at byte 8 of the numbers, but there are 7
     """
-    file_name = os.fspath(path)
-    if not os.path.exists(file_name):
-        raise FileNotFoundError(f"there is no file {file_name!r} (looked from {str(Path.cwd())!r})")
-    if not os.path.isfile(file_name):
-        raise ValueError(f"{file_name!r} is a folder or a device; pass the path of one file")
-    with open(file_name, "rb") as file:
+    with readable_file(path).open("rb") as file:
         try:
             header, space = _read_header(file)
             metadata = _checked_metadata(header.pop(_METADATA, {}), ValueError)
@@ -162,9 +153,9 @@ def load_safetensors(
             in_order = _checked_layout(entries, space)
             return {entry.name: _read_tensor(file, entry) for entry in in_order}, metadata
         except MemoryError:
-            raise ValueError(f"{file_name}: it does not fit into memory") from None
+            raise ValueError(f"{path}: it does not fit into memory") from None
         except ValueError as error:
-            raise ValueError(f"{file_name}: {error}") from None
+            raise ValueError(f"{path}: {error}") from None
 
 
 # ------------------------------------------------------------------------------------ weights
@@ -194,12 +185,14 @@ def save_weights(
     save_safetensors(path, {name: p.data for name, p in model.named_parameters()}, metadata)
 
 
-def load_weights(path: str | os.PathLike[str], model: Module) -> dict[str, str]:
+def load_weights(path: str | os.PathLike[str], model: Module, prefix: str = "") -> dict[str, str]:
     """Copy the weights of a file into the parameters of the same names, all or none.
 
     Args:
         path: the file.
         model: a model with exactly the file's names and shapes; it keeps its own dtype.
+        prefix: how the names in the file begin; the tensors with other names are passed over.
+            The weights in a checkpoint of `Trainer` begin with "model.".
 
     Returns:
         The metadata of the file.
@@ -222,13 +215,24 @@ def load_weights(path: str | os.PathLike[str], model: Module) -> dict[str, str]:
     """
     tensors, metadata = load_safetensors(path)
     try:
-        for name, _ in model.named_parameters():
-            if name in tensors and tensors[name].dtype.kind != "f":
-                raise ValueError(f"weights are floats, but {name} is of {tensors[name].dtype}")
-        model.load_state_dict(tensors)
+        weights = without_prefix(tensors, prefix)
+        for name, array in weights.items():
+            if array.dtype.kind != "f":
+                raise ValueError(f"weights are floats, but {name} is of {array.dtype}")
+        model.load_state_dict(weights)
     except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from None
+        raise ValueError(f"{path}: {error}") from None
     return metadata
+
+
+def without_prefix(tensors: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The tensors whose names begin with a prefix, under the rest of their names.
+
+    Example:
+        >>> without_prefix({"model.w": np.zeros(2), "history.loss": np.ones(3)}, "model.")
+        {'w': array([0., 0.])}
+    """
+    return {n.removeprefix(prefix): a for n, a in tensors.items() if n.startswith(prefix)}
 
 
 # ------------------------------------------------------------------------------------ writing
@@ -262,13 +266,6 @@ def _encoded(header: dict[str, Any]) -> bytes:
     if len(text) > _HEADER_LIMIT:
         raise ValueError(f"the header has {len(text)} bytes; the format allows {_HEADER_LIMIT}")
     return len(text).to_bytes(8, "little") + text
-
-
-def _chunks(start: bytes, arrays: Iterable[np.ndarray]) -> Iterator[bytes | memoryview]:
-    """The file piece by piece; an array that lies in memory as in the file is not copied."""
-    yield start
-    for array in arrays:
-        yield np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C").data
 
 
 # ------------------------------------------------------------------------------------ reading
@@ -316,10 +313,8 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
 
 def _other_file(start: bytes) -> str:
     """What a file is instead, as far as its first bytes tell."""
-    for begin, what in _OTHER_FILES.items():
-        if start.startswith(begin) and start[8:] != b"{":
-            return f": {what}" + (_NEVER if begin[0] in b"P\x80" else "")
-    return ""
+    found = [what for begin, what in _OTHER_FILES.items() if start.startswith(begin)]
+    return f": {found[0]}" if found and start[8:] != b"{" else ""
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -362,31 +357,35 @@ def _check_text(text: str, what: str) -> None:
 def _checked_entry(name: str, entry: Any, space: int) -> _Entry:
     """One tensor's line of the header, if dtype, shape and place agree."""
     _check_text(name, "the name of a tensor")
-    tensor = f"tensor {_short(name)}"
+    try:
+        return _Entry(name, *_checked_fields(entry, space))
+    except ValueError as error:
+        raise ValueError(f"tensor {_short(name)} {error}") from None
+
+
+def _checked_fields(entry: Any, space: int) -> tuple[str, tuple[int, ...], int, int]:
+    """Dtype, shape, begin and end of a tensor whose bytes are among `space` of them."""
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
-        raise ValueError(f"{tensor} must have {', '.join(_FIELDS)}, no others; got {_short(entry)}")
+        raise ValueError(f"must have {', '.join(_FIELDS)}, no others; got {_short(entry)}")
     dtype, shape, offsets = (entry[field] for field in _FIELDS)
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise ValueError(f"{tensor} is of dtype {_short(dtype)}; known are {', '.join(_DTYPES)}")
+        raise ValueError(f"is of dtype {_short(dtype)}; known are {', '.join(_DTYPES)}")
     if not _are_numbers(shape) or len(shape) > _MOST_AXES:
-        raise ValueError(
-            f"{tensor} must have a shape of at most {_MOST_AXES} lengths, got {_short(shape)}"
-        )
+        raise ValueError(f"must have a shape of at most {_MOST_AXES} lengths, got {_short(shape)}")
     if not _are_numbers(offsets) or len(offsets) != 2:
-        raise ValueError(f"{tensor} must have two offsets, got {_short(offsets)}")
-    (begin, end), itemsize = offsets, np.dtype(_DTYPES[dtype]).itemsize
+        raise ValueError(f"must have two offsets, got {_short(offsets)}")
+    begin, end = offsets
     if begin > end:
-        raise ValueError(f"{tensor} begins at byte {begin}, after its end at {end}")
+        raise ValueError(f"begins at byte {begin}, after its end at {end}")
     if end > space:
-        raise ValueError(f"{tensor} ends at byte {end} of the numbers, but there are {space}")
-    if math.prod(shape) * itemsize != end - begin:
-        raise ValueError(
-            f"{tensor} of {dtype} and shape {_short(shape)} takes {math.prod(shape) * itemsize} "
-            f"bytes, but its offsets {begin} to {end} hold {end - begin}"
-        )
+        raise ValueError(f"ends at byte {end} of the numbers, but there are {space}")
+    needed = math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize
+    if needed != end - begin:
+        takes = f"of {dtype} and shape {_short(shape)} takes {needed} bytes"
+        raise ValueError(f"{takes}, but its offsets {begin} to {end} hold {end - begin}")
     if math.prod(n or 1 for n in shape) >= 2**60:  # NumPy counts so, with room for 8 bytes each
-        raise ValueError(f"{tensor} is empty, but its shape {_short(shape)} is out of all bounds")
-    return _Entry(name, dtype, tuple(shape), begin, end)
+        raise ValueError(f"is empty, but its shape {_short(shape)} is out of all bounds")
+    return dtype, tuple(shape), begin, end
 
 
 def _are_numbers(values: Any) -> bool:

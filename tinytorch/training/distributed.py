@@ -9,21 +9,26 @@ from __future__ import annotations
 
 import copy
 import math
+import os
+import pickle
 import signal
 import weakref
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from tinytorch.core import functional
 from tinytorch.core.backward import total_gradient
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor
+from tinytorch.training.loss import add_gradients
+from tinytorch.training.resuming import generators
 
-__all__ = ["DataParallel", "add_gradients"]
+__all__ = ["DataParallel"]
 
+_PATIENCE = 10.0  # seconds after which an idle helper looks whether anybody could still ask
 _asking: Any = weakref.WeakSet()  # this process's ends of all pipes to helpers
 
 
@@ -48,6 +53,7 @@ class DataParallel:
         >>> ids = np.arange(8).reshape(2, 4) % 5
         >>> model = GPT(5, 8, 1, 2, max_seq_len=4, rng=0)
         >>> loss = DataParallel(model, workers=2).backward(ids, ids)
+        >>> from tinytorch.core import functional
         >>> whole = functional.cross_entropy(model(ids), ids)
         >>> abs(loss - whole.item()) < 1e-6, model.ln_f.gamma.grad.shape
         (True, (8,))
@@ -55,12 +61,15 @@ class DataParallel:
 
     def __init__(self, model: Module, workers: int = 2) -> None:
         check_sizes(workers=workers)
-        self.model, self.parameters = model, model.parameters()
+        self.model, self.parameters, self.workers = model, model.parameters(), workers
         self._kinds = _kinds_of(self.parameters)
-        self._parts = [part for _, part in model.named_modules()]
         self._weights = [_shared(p.data) for p in self.parameters]
-        pipes = [_pipe() for _ in range(workers - 1)]
-        self._helpers = [_Helper(self, pipe, pipes) for pipe in pipes]
+        self._helpers = self._new_helpers()
+        self._asked = False  # whether answers may still lie in the pipes
+
+    def _new_helpers(self) -> list[_Helper]:
+        pipes = [_pipe() for _ in range(self.workers - 1)]
+        return [_Helper(self, pipe, pipes) for pipe in pipes]
 
     def backward(self, inputs: Any, targets: Any, scale: float = 1.0) -> float:
         """Add the gradients of `scale` times the mean cross-entropy to those of the parameters.
@@ -71,12 +80,14 @@ class DataParallel:
             scale: what the loss is multiplied by.
 
         Returns:
-            The loss, `scale` included. If it is not finite there are no new gradients.
+            The loss, `scale` included. If it is not finite, no gradient is added.
 
         Raises:
             ValueError: the batch is empty.
             RuntimeError: a helper has ended, or parameters have another dtype or shape, or are
                 frozen, since the helpers began.
+
+        An error in any share is raised here, and leaves the gradients as they were.
         """
         inputs, targets = np.asarray(inputs), np.asarray(targets)
         if inputs.size == 0:
@@ -86,30 +97,34 @@ class DataParallel:
                 "DataParallel: a parameter has another dtype or shape, or was frozen, since the "
                 "helpers began; make a new DataParallel"
             )
+        if self._asked:  # an interrupt came before all had answered
+            self._helpers = self._new_helpers()
         helpers = self._helpers[: max(0, len(inputs) - 1)]
         cut = (np.array_split(x, len(helpers) + 1) for x in (inputs, targets))
         own, *others = [(x, y, scale * x.size / inputs.size) for x, y in zip(*cut, strict=True)]
         for shared, parameter in zip(self._weights, self.parameters, strict=True):
             shared[...] = parameter.data
+        self._asked = True
         for helper, share in zip(helpers, others, strict=True):
-            helper.begin(share, _state_of(self._parts))
+            helper.begin(share, _state_of(self.model))
         before = [p.grad for p in self.parameters]
-        _forget(self.parameters)
+        loss, gradients = math.nan, []
         try:
+            _forget(self.parameters)
             loss = add_gradients(self.model, *own)
+            gradients = [p.grad for p in self.parameters]
         finally:
+            for parameter, earlier in zip(self.parameters, before, strict=True):
+                parameter.grad = earlier
             answers = [helper.end() for helper in helpers]  # no answer stays in a pipe
+            self._asked = False
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
         loss += math.fsum(part for part, _ in answers)
-        found = [[p.grad for p in self.parameters], *(gradients for _, gradients in answers)]
-        for parameter, earlier, *terms in zip(self.parameters, before, *found, strict=True):
-            parameter.grad = earlier
-            for g in terms if math.isfinite(loss) else []:
-                if g is not None:  # a sum or a copy: a helper's array is used again
-                    held = parameter.grad
-                    parameter.grad = copy.copy(g) if held is None else total_gradient(held, g)
+        if math.isfinite(loss):
+            for found in [gradients, *(theirs for _, theirs in answers)]:
+                _add(self.parameters, found)
         return loss
 
 
@@ -122,30 +137,30 @@ class _Helper:
         self.gradients = [_shared(p.data) for p in owner.parameters]
         self.pipe = pipe[0]
         _asking.add(self.pipe)
-        arguments = owner.model, owner._weights, self.gradients, pipe[1], pipes
+        arguments = os.getpid(), owner.model, owner._weights, self.gradients, pipe[1], pipes
         fork = multiprocessing.get_context("fork")
         fork.Process(target=_work, args=arguments, daemon=True).start()
         pipe[1].close()
 
     def begin(self, share: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        try:
+        with suppress(OSError):  # a helper that has ended: end() says so
             self.pipe.send((share, state))
-        except OSError:
-            raise _ended() from None
 
     def end(self) -> Any:
         """The loss of the share and the gradients (arrays, `RowSparse` or None), or an error."""
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError):
-            return _ended()
+            return RuntimeError("DataParallel: a helper process has ended; make a new DataParallel")
         if isinstance(answer, BaseException):
             return answer
         loss, others = answer
         return loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
 
 
-def _work(model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[Any]) -> None:
+def _work(
+    parent: int, model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[Any]
+) -> None:
     """What a helper does until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that asks
     for asking in [*_asking, *(ends[0] for ends in pipes)]:  # so that the pipe can break
@@ -153,41 +168,42 @@ def _work(model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[An
     for _, answering in pipes:
         if answering is not pipe:
             answering.close()
-    parameters, parts = model.parameters(), [part for _, part in model.named_modules()]
+    parameters = model.parameters()
     for parameter, shared in zip(parameters, weights, strict=True):
         parameter.data = shared
-    while True:
+    with suppress(EOFError, OSError):  # nobody asks any more
+        while True:
+            while not pipe.poll(_PATIENCE):
+                if os.getppid() != parent:  # another fork of it may hold the pipe open
+                    return
+            pipe.send(_answer(model, parameters, gradients, *pipe.recv()))
+
+
+def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any, state: Any) -> Any:
+    """The loss of a share, and by number the gradients that are not dense arrays; or an error."""
+    try:
+        _set_state(model, *state)
+        _forget(parameters)
+        loss, others = add_gradients(model, *share), {}
+        for i, (parameter, dense) in enumerate(zip(parameters, gradients, strict=True)):
+            if parameter.grad is None or isinstance(parameter.grad, RowSparse):
+                others[i] = parameter.grad
+            else:
+                dense[...] = parameter.grad
+        return loss, others
+    except Exception as error:
         try:
-            share, state = pipe.recv()
-        except EOFError:
-            return
-        try:
-            _set_state(parts, *state)
-            _forget(parameters)
-            loss, others = add_gradients(model, *share), {}
-            for i, (parameter, dense) in enumerate(zip(parameters, gradients, strict=True)):
-                if parameter.grad is None or isinstance(parameter.grad, RowSparse):
-                    others[i] = parameter.grad
-                else:
-                    dense[...] = parameter.grad
-            pipe.send((loss, others))
-        except Exception as error:
-            pipe.send(error)
+            return pickle.loads(pickle.dumps(error))
+        except Exception:  # an error of the reader's own that cannot travel
+            return RuntimeError(f"{type(error).__name__}: {error}")
 
 
-def add_gradients(model: Module, inputs: Any, targets: Any, scale: float = 1.0) -> float:
-    """What `DataParallel.backward` does, in this process alone.
-
-    Example:
-        >>> from tinytorch import Linear
-        >>> layer = Linear(2, 3)
-        >>> round(add_gradients(layer, np.zeros((1, 2)), np.array([0])), 4)  # ln 3
-        1.0986
-    """
-    loss: Tensor = functional.cross_entropy(model(inputs), targets) * scale
-    if math.isfinite(loss.item()):
-        loss.backward()
-    return loss.item()
+def _add(parameters: list[Tensor], gradients: list[Any]) -> None:
+    """Add gradients to those of the parameters, as copies: helpers use their arrays again."""
+    for parameter, g in zip(parameters, gradients, strict=True):
+        if g is not None:
+            held = parameter.grad
+            parameter.grad = copy.copy(g) if held is None else total_gradient(held, g)
 
 
 def _forget(parameters: list[Tensor]) -> None:
@@ -195,19 +211,19 @@ def _forget(parameters: list[Tensor]) -> None:
         parameter.zero_grad()
 
 
-def _state_of(parts: list[Module]) -> tuple[int, list[bool], list[int | None]]:
+def _state_of(model: Module) -> tuple[int, list[bool], dict[str, int]]:
     """Seeds for the default generator and those of the parts, and the parts' modes."""
-    own = [vars(part).get("rng") for part in parts]
-    seeds = [_seed(rng) if isinstance(rng, np.random.Generator) else None for rng in own]
-    return _seed(default_rng()), [part.training for part in parts], seeds
+    modes = [part.training for _, part in model.named_modules()]
+    seeds = {name: _seed(rng) for name, (_, _, rng) in generators(model).items()}
+    return _seed(default_rng()), modes, seeds
 
 
-def _set_state(parts: list[Module], seed: int, modes: list[bool], seeds: list[int | None]) -> None:
+def _set_state(model: Module, seed: int, modes: list[bool], seeds: dict[str, int]) -> None:
     manual_seed(seed)
-    for part, mode, own in zip(parts, modes, seeds, strict=True):
+    for (_, part), mode in zip(model.named_modules(), modes, strict=True):
         part.training = mode
-        if own is not None:
-            vars(part)["rng"] = np.random.default_rng(own)
+    for name, (part, attribute, _) in generators(model).items():
+        vars(part)[attribute] = np.random.default_rng(seeds[name])
 
 
 def _seed(rng: np.random.Generator) -> int:
@@ -236,7 +252,3 @@ def _pipe() -> tuple[Any, Any]:
         raise RuntimeError(
             f"DataParallel: this system cannot fork a process ({error}); use workers=1"
         ) from None
-
-
-def _ended() -> RuntimeError:
-    return RuntimeError("DataParallel: a helper process has ended; make a new DataParallel")

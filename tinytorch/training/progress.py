@@ -1,11 +1,12 @@
-"""A line that tells how a training run is doing: in a terminal, in Jupyter and in a log file.
+"""How a training run is doing: in a notebook, in a terminal and in a log file.
 
-In a terminal one line is rewritten; in a notebook one output is, so that a saved page shows the
-last state; in a file or a pipe there is one line for every tenth of the run.
+In a notebook one output is updated, so that a saved page shows the last state; in a terminal one
+line is rewritten; in a file or a pipe there is one line for every tenth of the run.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from typing import Any, TextIO
@@ -21,12 +22,12 @@ class Progress:
     Args:
         total: how many steps there are.
         floor: the lowest loss possible, shown beside the loss; None if unknown.
-        stream: where to write, by default standard output.
+        stream: where to write; by default the notebook, or standard output.
 
     Example:
         >>> progress = Progress(total=2, floor=0.5, stream=sys.stdout)
-        >>> progress.update(1, loss=0.75, tokens=640, seconds=2.0)  # doctest: +ELLIPSIS
-        step 1/2 ... loss 0.750, floor 0.500 | 320 tokens/s | 2 s left
+        >>> progress.update(1, loss=0.75, tokens=640, seconds=2.0)
+        step 1/2 | loss 0.750, floor 0.500 | 320 tokens/s | 2 s left
     """
 
     def __init__(self, total: int, floor: float | None = None, stream: TextIO | None = None):
@@ -48,55 +49,37 @@ class Progress:
             seconds: the time it took.
             validation: the last loss on held-out text.
         """
-        last, tenth = step >= self.total, 10 * step // self.total
-        now = time.monotonic()
+        last, tenth, now = step >= self.total, 10 * step // self.total, time.monotonic()
         live = self._terminal or self._notebook is not None
         if not last and (now - self._drawn < _BETWEEN if live else tenth == self._tenth):
             return
         self._drawn, self._tenth = now, tenth
-        losses = f"loss {loss:.3f}"
-        if validation is not None:
-            losses += f", validation {validation:.3f}"
-        if self.floor is not None:
-            losses += f", floor {self.floor:.3f}"
+        named = {"loss": loss, "validation": validation, "floor": self.floor}
+        losses = ", ".join(f"{name} {x:.3f}" for name, x in named.items() if x is not None)
         speed = f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"
         left = duration(seconds * (self.total - step) / max(step, 1))
         self._draw(step, losses, speed, f"took {duration(seconds)}" if last else f"{left} left")
 
     def close(self) -> None:
         """Leave the last state standing."""
-        if self._terminal and self._width:
+        if self._width:
             self.stream.write("\n")
             self._width = 0
 
-    def _draw(self, step: int, losses: str, speed: str, time_left: str) -> None:
-        if self._notebook is not None:  # three short lines: they fit on a phone
-            count = f"step {step:,} of {self.total:,}"
-            self._notebook(f"{count}\n{self._bar(step, 40)}\n{losses}\n{speed}, {time_left}")
+    def _draw(self, step: int, losses: str, speed: str, left: str) -> None:
+        if self._notebook is not None:  # short lines: they fit on a phone
+            full = 40 * min(step, self.total) // self.total
+            bar = "━" * full + "╌" * (40 - full)
+            self._notebook(f"step {step:,} of {self.total:,}\n{bar}\n{losses}\n{speed}, {left}")
             return
-        count = f"step {step:,}/{self.total:,}"
-        line = f"{count} {self._bar(step, 12)} {losses} | {speed} | {time_left}"
-        if self._terminal:
-            line = _fitting(
-                line,
-                f"{count} {losses} | {speed} | {time_left}",
-                f"{count} {losses} | {time_left}",
-            )
+        line = f"step {step:,}/{self.total:,} | {losses} | {speed} | {left}"
+        if self._terminal:  # a line that wraps could not be rewritten
+            line = line[: shutil.get_terminal_size().columns - 1]
             self.stream.write("\r" + line.ljust(self._width))
             self._width = len(line)
         else:
             self.stream.write(line + "\n")
         self.stream.flush()
-
-    def _bar(self, step: int, width: int) -> str:
-        full = width * min(step, self.total) // self.total
-        bar = "━" * full + "╌" * (width - full)
-        encoding = getattr(self.stream, "encoding", None) or "utf-8"
-        try:
-            bar.encode(encoding)
-        except UnicodeEncodeError:
-            return "#" * full + "." * (width - full)
-        return bar
 
 
 def duration(seconds: float) -> str:
@@ -112,14 +95,6 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def _fitting(*lines: str) -> str:
-    """The first line that the terminal has room for: one that wraps could not be rewritten."""
-    import shutil
-
-    room = shutil.get_terminal_size().columns - 1
-    return next((line for line in lines if len(line) <= room), lines[-1][:room])
 
 
 def _notebook_display() -> Any:

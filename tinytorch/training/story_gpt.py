@@ -1,7 +1,7 @@
 """The model of this book: a small GPT that has read stories for a minute or two.
 
-`train_story_gpt` is the whole recipe. What came out of one run of it is kept in the package:
-`load_story_gpt` gives the model, `story_gpt_run` its record. To train it anew, and replace both:
+`train_story_gpt` is the whole recipe. The result of one run is kept in the package:
+`load_story_gpt` gives the model, `story_gpt_run` its record. To train it again, and replace both:
 
     python -m tinytorch.training.story_gpt
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +20,14 @@ from tinytorch.models.transformer import GPT
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.batches import Batches, windows
 from tinytorch.text.tokenization import BPETokenizer
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors
-from tinytorch.training.trainer import Trainer, history_columns, tensors_under
+from tinytorch.training.checkpoint import (
+    load_safetensors,
+    load_weights,
+    save_safetensors,
+    without_prefix,
+)
+from tinytorch.training.resuming import history_columns
+from tinytorch.training.trainer import Trainer
 
 __all__ = [
     "StoryWindows",
@@ -38,6 +43,7 @@ __all__ = [
 VOCAB_SIZE = 512
 SEQ_LEN = 112  # tokens; enough for a whole story
 STEPS = 4000
+_FILE = Path(__file__).with_name("data") / "story_gpt.safetensors"
 
 
 class StoryWindows(NamedTuple):
@@ -174,8 +180,7 @@ def load_story_gpt() -> GPT:
         '\nOnce upon a time there was a'
     """
     model = new_story_gpt()
-    tensors, _ = load_safetensors(_data_file())
-    model.load_state_dict(tensors_under("model", tensors))
+    load_weights(_FILE, model, prefix="model.")
     model.eval()
     return model
 
@@ -188,8 +193,8 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
         was not measured); and what is known of the run: `seconds`, `tokens_per_second`, `floor`,
         `machine`, `date`, as text.
     """
-    tensors, metadata = load_safetensors(_data_file())
-    return tensors_under("history", tensors), metadata
+    tensors, metadata = load_safetensors(_FILE)
+    return without_prefix(tensors, "history."), metadata
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -212,10 +217,6 @@ def _newlines(ids: np.ndarray) -> np.ndarray:
     return np.flatnonzero(ids == story_tokenizer().encode("\n")[0])[:-1]
 
 
-def _data_file() -> Any:
-    return resources.files("tinytorch.training") / "data" / "story_gpt.safetensors"
-
-
 def _store(trainer: Trainer, seconds: float) -> None:
     """Keep a run in the package: the weights in half precision, and its record."""
     import datetime
@@ -233,7 +234,7 @@ def _store(trainer: Trainer, seconds: float) -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}",
         "date": datetime.date.today().isoformat(),
     }
-    save_safetensors(Path(str(_data_file())), tensors, metadata)
+    save_safetensors(_FILE, tensors, metadata)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Training a language model: read a batch, go one step, and keep the record.
+"""Training a language model: read a batch, take one step, and keep the record.
 
     inputs, targets = batches[step]
     loss = cross_entropy(model(inputs), targets)
@@ -6,7 +6,7 @@
     optimizer.step()
 
 `Trainer` repeats these lines and adds what a run of minutes needs: a learning rate for every step,
-clipping, held-out text, a progress line, and checkpoints from which a run that was killed goes on
+clipping, held-out text, a progress line, and checkpoints from which a run that was killed resumes
 to the same losses, bit for bit.
 """
 
@@ -25,27 +25,26 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import seeding
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm
+from tinytorch.core.state import restore
 from tinytorch.text.batches import Batches
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors
-from tinytorch.training.distributed import DataParallel, add_gradients
+from tinytorch.training import resuming
+from tinytorch.training.checkpoint import load_safetensors, save_safetensors, without_prefix
+from tinytorch.training.distributed import DataParallel
 from tinytorch.training.evaluation import evaluate
+from tinytorch.training.loss import add_gradients
 from tinytorch.training.progress import Progress
 
 __all__ = ["Trainer"]
 
-_MEASURED = ("loss", "lr", "grad_norm", "validation")
-_PARTS = ("model", "optimizer", "history")  # how the names in a checkpoint begin
-
 
 class Trainer:
-    """Trains a language model, and can stop and go on.
+    """Trains a language model, and can stop and resume.
 
     Args:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
-        batches: what to read at every step.
+        batches: what to read: `batches[step]` gives inputs and targets.
         optimizer: by default `AdamW(lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)`, whose decay
             spares biases and norms.
         schedule: the learning rate of every step, for instance a `CosineSchedule`; None to leave
@@ -57,13 +56,14 @@ class Trainer:
         validation: inputs and targets that are held out, each `(n, seq)`.
         eval_every: how many steps lie between two evaluations.
         floor: the lowest loss that any model can expect on the validation windows, if it is known.
-        checkpoint: a path where the run is kept; None for nowhere.
+        checkpoint: a path where the run is saved, replacing the file there; None for nowhere. Two
+            runs need two paths.
         save_every: how many steps lie between two checkpoints; the end of a run and an interrupt
             are saved in any case.
         progress: whether to show a progress line.
 
     Attributes:
-        step_number: how many steps were made.
+        step_number: how many steps were taken.
         history: one dictionary a step with `loss`, `lr`, `grad_norm` and `validation` (None where
             it was not measured).
 
@@ -108,10 +108,10 @@ class Trainer:
         self.history: list[dict[str, Any]] = []
 
     def run(self, steps: int) -> list[dict[str, Any]]:
-        """Make so many steps more.
+        """Train for more steps.
 
         An interrupt (Ctrl-C, or the stop button of a notebook) lets the step finish and saves the
-        checkpoint, if there is one, before it is raised; another `run` goes on from there.
+        checkpoint, if there is one, before it is raised; another `run` resumes from there.
 
         Args:
             steps: how many steps.
@@ -121,6 +121,8 @@ class Trainer:
 
         Raises:
             FloatingPointError: the loss is not finite; the parameters are those before the step.
+            OSError: the checkpoint cannot be written; the run is kept in memory and can resume.
+            ValueError: the schedule gives no learning rate.
         """
         check_sizes(steps=steps)
         line = Progress(steps, self.floor) if self.progress else None
@@ -149,13 +151,13 @@ class Trainer:
         return self.step_number % every == 0
 
     def _add_gradients(self, inputs: Any, targets: Any, scale: float) -> float:
-        """Add the gradients of one batch; if its loss is not finite there are none."""
+        """Add the gradients of one batch, in this process or in several."""
         if self.parallel is not None:
             return self.parallel.backward(inputs, targets, scale)
         return add_gradients(self.model, inputs, targets, scale)
 
     def _step(self) -> dict[str, Any]:
-        """One step: gradients of `accumulate` batches, clipped, and what the optimiser does."""
+        """One step: the gradients of `accumulate` batches, clipped, and the optimiser's update."""
         self.model.train()
         self.model.zero_grad()
         loss = 0.0
@@ -170,7 +172,7 @@ class Trainer:
         limit = math.inf if self.clip is None else self.clip
         norm = clip_grad_norm(self.optimizer.params, limit)
         if self.schedule is not None:
-            self.optimizer.lr = self.schedule(self.step_number)
+            self.optimizer.lr = _checked_rate(self.schedule(self.step_number), self.step_number)
         self.optimizer.step()
         self.step_number += 1
         record = {"loss": loss, "lr": self.optimizer.lr, "grad_norm": norm, "validation": None}
@@ -182,28 +184,24 @@ class Trainer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything the run depends on to a safetensors file.
 
-        The file holds the parameters, the optimiser's means, the history, the states of the random
-        generators and the settings. The step's number is also the position in the data. A file
-        that was there before is replaced in one move, or not at all.
+        The file holds the parameters, the optimiser's state, the history, the states of the random
+        generators, the settings and a checksum. The number of the step is also the position in the
+        data. A file that was there before is replaced in one move, or not at all.
         """
-        saved = (
-            self.model.state_dict(),
-            self.optimizer.state_dict(),
-            history_columns(self.history),
-        )
-        tensors = {
-            f"{part}.{name}": array
-            for part, arrays in zip(_PARTS, saved, strict=True)
-            for name, array in arrays.items()
+        saved = {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "history": resuming.history_columns(self.history),
         }
-        metadata = {
+        tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
+        notes = {
             "settings": json.dumps(self._settings()),
-            "random": json.dumps(_random_states(self.model)),
+            "random": json.dumps(resuming.random_states(self.model)),
         }
-        save_safetensors(path, tensors, metadata)
+        save_safetensors(path, tensors, {**notes, "checksum": resuming.checksum(tensors, notes)})
 
     def load(self, path: str | os.PathLike[str], strict: bool = True) -> None:
-        """Go on from a checkpoint.
+        """Resume from a checkpoint.
 
         Args:
             path: a file that `save` has written.
@@ -211,38 +209,37 @@ class Trainer:
                 run; otherwise these ones are used from here on.
 
         Raises:
+            FileNotFoundError: there is no such file.
             ValueError: the file is damaged or is no checkpoint, its tensors do not match the model
-                or the optimiser, or the settings differ; every mismatch is named. The trainer is
-                then as it was.
+                or the optimiser, or the settings differ; every mismatch is named. The trainer, the
+                model, the optimiser and the random generators are then as they were.
         """
-        tensors, metadata = load_safetensors(path)
-        model, optimizer, history = (tensors_under(part, tensors) for part in _PARTS)
-        try:
-            settings, random = (json.loads(metadata[name]) for name in ("settings", "random"))
-            columns = [history[name] for name in _MEASURED]
-        except (KeyError, json.JSONDecodeError):
-            raise ValueError(
-                f"{os.fspath(path)} is not a training checkpoint; Trainer.save writes one"
-            ) from None
-        if strict:
-            self._check_settings(path, settings)
-        before = self.model.state_dict()
+        tensors, notes = load_safetensors(path)
+        try:  # nothing is changed before everything is checked
+            if {*notes} != {"settings", "random", "checksum"}:
+                raise ValueError("this is not a training checkpoint; Trainer.save writes one")
+            if notes.pop("checksum") != resuming.checksum(tensors, notes):
+                raise ValueError("the file is damaged: its checksum is wrong; use another copy")
+            settings, random = json.loads(notes["settings"]), json.loads(notes["random"])
+            if strict:
+                self._check_settings(settings)
+            model, optimizer, columns = (
+                without_prefix(tensors, f"{part}.") for part in ("model", "optimizer", "history")
+            )
+            _check_state(self.model, model)
+            _check_state(self.optimizer, optimizer)
+            history = resuming.history_records(columns)
+            states = resuming.checked_states(self.model, random)
+            resuming.restore_states(self.model, random["default"], states)
+        except Exception as error:
+            reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
+            raise ValueError(f"{os.fspath(path)}: {reason}") from None
         self.model.load_state_dict(model)
-        try:
-            self.optimizer.load_state_dict(optimizer)
-        except ValueError:
-            self.model.load_state_dict(before)
-            raise
-        _restore_random_states(self.model, random)
-        rows = np.stack(columns, axis=1).tolist()
-        self.history = [dict(zip(_MEASURED, row, strict=True)) for row in rows]
-        for record in self.history:
-            if math.isnan(record["validation"]):
-                record["validation"] = None
-        self.step_number = len(self.history)
+        self.optimizer.load_state_dict(optimizer)
+        self.history, self.step_number = history, len(history)
 
     def _settings(self) -> dict[str, str]:
-        """What must be the same for the losses to go on as if nothing had happened."""
+        """What must be the same for the run to continue as if nothing had happened."""
         b, o = self.batches, self.optimizer
         text = zlib.crc32(b.starts.tobytes(), zlib.crc32(b.tokens.tobytes()))
         names = ["betas", "eps", "weight_decay", "momentum", "decays"]
@@ -257,10 +254,11 @@ class Trainer:
             "schedule": repr(self.schedule).split(" at 0x")[0],
             "clip": str(self.clip),
             "workers": str(self.workers),
+            "generators": " ".join(resuming.generators(self.model)),
         }
 
-    def _check_settings(self, path: Any, saved: dict[str, str]) -> None:
-        own, saved = self._settings(), {"workers": "1", **saved}
+    def _check_settings(self, saved: dict[str, str]) -> None:
+        own = self._settings()
         differing = [
             f"{name}: saved {saved.get(name)}, here {own[name]}"
             for name in own
@@ -268,35 +266,24 @@ class Trainer:
         ]
         if differing:
             raise ValueError(
-                f"{os.fspath(path)} belongs to another run; pass strict=False to go on with the "
-                "settings of this one:\n  " + "\n  ".join(differing)
+                "this belongs to another run; pass strict=False to resume with the settings of "
+                "this trainer:\n  " + "\n  ".join(differing)
             )
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
-def history_columns(history: list[dict[str, Any]]) -> dict[str, np.ndarray]:
-    """A history as one array for each thing measured, NaN where it was not.
-
-    Example:
-        >>> step = {"loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "validation": None}
-        >>> history_columns([step])["validation"]
-        array([nan])
-    """
-    columns = {name: [record[name] for record in history] for name in _MEASURED}
-    return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+def _checked_rate(rate: Any, step: int) -> float:
+    if not isinstance(rate, (int, float, np.number)) or not 0 <= rate < math.inf:
+        raise ValueError(f"the schedule must give a finite rate >= 0, got {rate!r} at step {step}")
+    return float(rate)
 
 
-def tensors_under(part: str, tensors: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The tensors of a checkpoint whose names begin with a part, without it.
-
-    Example:
-        >>> tensors_under("model", {"model.weight": np.zeros(2), "history.loss": np.ones(3)})
-        {'weight': array([0., 0.])}
-    """
-    start = f"{part}."
-    return {n.removeprefix(start): array for n, array in tensors.items() if n.startswith(start)}
+def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None:
+    """Raise unless `part.load_state_dict(saved)` will succeed; numbers must not overflow."""
+    with np.errstate(over="raise"):
+        restore(part.state_dict(), saved, type(part).__name__)  # into a copy
 
 
 def _default_optimizer(model: Module) -> AdamW:
@@ -328,25 +315,3 @@ def _interrupts_noted() -> Iterator[list[int]]:
         yield noted
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _generators(model: Module) -> dict[str, np.random.Generator]:
-    """The random generators that layers keep for themselves, by path."""
-    found = {name: getattr(part, "rng", None) for name, part in model.named_modules()}
-    return {name: rng for name, rng in found.items() if isinstance(rng, np.random.Generator)}
-
-
-def _random_states(model: Module) -> dict[str, Any]:
-    own = {name: rng.bit_generator.state for name, rng in _generators(model).items()}
-    return {"default": seeding.default_state(), "layers": own}
-
-
-def _restore_random_states(model: Module, saved: dict[str, Any]) -> None:
-    default = seeding.default_rng()
-    seeding.restore_default(saved["default"])
-    parts = dict(model.named_modules())
-    for name, rng in _generators(model).items():
-        if rng is default:
-            vars(parts[name])["rng"] = seeding.default_rng()  # still one generator, not two
-        elif name in saved["layers"]:
-            rng.bit_generator.state = saved["layers"][name]

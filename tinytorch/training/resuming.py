@@ -1,0 +1,148 @@
+"""What a run depends on beside its weights, in a form that a checkpoint can hold.
+
+That is the history, whose length is the position in the data, the states of all random generators,
+and a checksum that shows whether the file still holds what was saved.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core import seeding
+from tinytorch.core.layers import Module
+
+__all__ = [
+    "checked_states",
+    "checksum",
+    "generators",
+    "history_columns",
+    "history_records",
+    "random_states",
+    "restore_states",
+]
+
+_MEASURED = ("loss", "lr", "grad_norm", "validation")
+
+
+# The history ---------------------------------------------------------------------------------
+
+
+def history_columns(history: list[dict[str, Any]]) -> dict[str, np.ndarray]:
+    """A history as one array for each quantity measured, NaN where it was not.
+
+    Example:
+        >>> step = {"loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "validation": None}
+        >>> history_columns([step])["validation"]
+        array([nan])
+    """
+    columns = {name: [record[name] for record in history] for name in _MEASURED}
+    return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+
+
+def history_records(columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
+    """The history that `history_columns` has made columns of.
+
+    Raises:
+        ValueError: a column is missing, unknown or no list of floats, or their lengths differ.
+
+    Example:
+        >>> step = {"loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "validation": None}
+        >>> history_records(history_columns([step])) == [step]
+        True
+    """
+    shapes = {name: column.shape for name, column in columns.items()}
+    are_floats = all(column.dtype == np.float64 for column in columns.values())
+    if shapes.keys() != {*_MEASURED} or not are_floats or {*map(len, shapes.values())} != {1}:
+        raise ValueError(f"its history must hold float64 (steps,) for {_MEASURED}, got {shapes}")
+    if len({*shapes.values()}) > 1:
+        raise ValueError(f"the columns of its history differ in length: {shapes}")
+    rows = zip(*(columns[name].tolist() for name in _MEASURED), strict=True)
+    history: list[dict[str, Any]] = [dict(zip(_MEASURED, row, strict=True)) for row in rows]
+    for record in history:
+        if math.isnan(record["validation"]):
+            record["validation"] = None
+    return history
+
+
+# Random generators ---------------------------------------------------------------------------
+
+
+def generators(model: Module) -> dict[str, tuple[Module, str, np.random.Generator]]:
+    """The random generators that parts of a model keep: owner, attribute and generator by path.
+
+    Example:
+        >>> from tinytorch import Dropout, Sequential
+        >>> list(generators(Sequential(Dropout(0.1, rng=np.random.default_rng(0)))))
+        ['layers.0.rng']
+    """
+    return {
+        f"{path}.{attribute}".lstrip("."): (part, attribute, value)
+        for path, part in model.named_modules()
+        for attribute, value in vars(part).items()
+        if isinstance(value, np.random.Generator)
+    }
+
+
+def random_states(model: Module) -> dict[str, Any]:
+    """The states of the default generator and of those in a model, as JSON can hold them."""
+    own = {name: rng.bit_generator.state for name, (_, _, rng) in generators(model).items()}
+    return {"default": seeding.default_state(), "layers": _plain(own)}
+
+
+def _plain(state: Any) -> Any:
+    return json.loads(json.dumps(state, default=np.ndarray.tolist))
+
+
+def checked_states(model: Module, saved: dict[str, Any]) -> dict[str, Any]:
+    """The saved states of a model's generators as these understand them; nothing is changed.
+
+    Raises:
+        ValueError: a state does not belong to a generator of its kind.
+    """
+    states = {}
+    for name, (_, _, rng) in generators(model).items():
+        if name in saved["layers"]:
+            trial: Any = type(rng.bit_generator)()
+            trial.state = saved["layers"][name]
+            if _plain(trial.state) != saved["layers"][name]:
+                raise ValueError(f"the state of the random generator {name} is not one of its kind")
+            states[name] = trial.state
+    return states
+
+
+def restore_states(model: Module, default: dict[str, Any], states: dict[str, Any]) -> None:
+    """Set the default generator and those of a model, which remain shared where they were.
+
+    Raises:
+        ValueError: the default generator cannot have this state; nothing is changed.
+    """
+    before = seeding.default_rng()
+    seeding.restore_default(default)
+    for name, (part, attribute, rng) in generators(model).items():
+        if rng is before:
+            vars(part)[attribute] = seeding.default_rng()
+        elif name in states:
+            rng.bit_generator.state = states[name]
+
+
+# The checksum --------------------------------------------------------------------------------
+
+
+def checksum(tensors: dict[str, np.ndarray], notes: dict[str, str]) -> str:
+    """The CRC-32 of all names, dtypes, shapes, numbers and texts.
+
+    Example:
+        >>> weights = np.float32([1, 2])
+        >>> checksum({"w": weights}, {}) == checksum({"w": weights.view(np.int32)}, {})
+        False
+    """
+    kinds = {name: (array.dtype.str, array.shape) for name, array in sorted(tensors.items())}
+    total = zlib.crc32(json.dumps([kinds, notes], sort_keys=True).encode())
+    for name in kinds:
+        total = zlib.crc32(np.asarray(tensors[name], order="C").data, total)
+    return f"{total:08x}"
