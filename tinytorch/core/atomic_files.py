@@ -80,8 +80,9 @@ def readable_file(path: str | os.PathLike[str]) -> Path:
         FileNotFoundError: there is no file 'no.json' (looked from ...)
     """
     file = Path(path)
-    if not file.exists():
-        raise FileNotFoundError(f"there is no file {str(file)!r} (looked from {str(Path.cwd())!r})")
+    if not os.path.exists(file):  # never an error, however long the name
+        where = f"(looked from {str(Path.cwd())!r})"
+        raise FileNotFoundError(f"there is no file {str(file)[:200]!r} {where}")
     if not file.is_file():
         raise ValueError(f"{str(file)!r} is a {_kind(file.stat())}; pass the path of a file")
     return file

@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from tinytorch.core.atomic_files import readable_file
 from tinytorch.core.layers import check_sizes
 
 __all__ = ["book_prose", "load_text"]
@@ -115,12 +116,7 @@ def _path_of_url(url: str) -> Path:
 
 def _read(path: Path, sha256: str | None, max_bytes: int) -> bytes:
     """The bytes of a file, if they are the expected ones and not too many."""
-    if not os.path.exists(path):  # never an error, however long the name
-        where = f"(looked from {str(Path.cwd())!r})"
-        raise FileNotFoundError(f"there is no file {str(path)[:200]!r} {where}")
-    if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder; pass the path of one text file")
-    with path.open("rb") as file:
+    with readable_file(path).open("rb") as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise ValueError(f"{path} has more than {max_bytes} bytes; pass a larger max_bytes=")

@@ -14,10 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.atomic_files import readable_file, write_atomically
 
 __all__ = ["bytes_to_letters", "letters_to_bytes"]
 
@@ -191,7 +190,7 @@ def damaged(path: StrPath) -> Iterator[None]:
 
 def _text(path: StrPath) -> str:
     try:
-        return Path(path).read_bytes().decode()
+        return readable_file(path).read_bytes().decode()
     except UnicodeDecodeError as error:
         raise ValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
 
