@@ -27,9 +27,7 @@ def test_missing_prose_says_how_to_make_it(monkeypatch, tmp_path):
 def test_a_local_file_is_read_with_universal_newlines(tmp_path):
     path = tmp_path / "my text.txt"
     path.write_bytes(b"\xef\xbb\xbfone\r\ntwo\rthr\xc3\xa9e\n")
-    assert (
-        load_text(path) == load_text(str(path)) == load_text(path.as_uri()) == "one\ntwo\nthrée\n"
-    )
+    assert load_text(path) == load_text(str(path)) == "one\ntwo\nthrée\n"
 
 
 def test_the_checksum_of_a_local_file_is_compared_when_given(tmp_path):
@@ -60,10 +58,9 @@ def test_what_cannot_be_a_text_is_refused(tmp_path):
         load_text("nowhere.txt")
     with pytest.raises(ValueError, match="is a folder"):
         load_text(tmp_path)
-    with pytest.raises(ValueError, match="reads http, https and file URLs"):
-        load_text("ftp://example.org/a.txt")
-    with pytest.raises(ValueError, match="only local files"):
-        load_text("file://elsewhere/a.txt")
+    for address in ("ftp://example.org/a.txt", (tmp_path / "a.txt").as_uri(), "file:/a.txt"):
+        with pytest.raises(ValueError, match="reads paths, and http and https URLs, got"):
+            load_text(address)
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         load_text("a.txt", sha256="abc")
     for something in (b"a.txt", None, 5, ["a.txt"]):

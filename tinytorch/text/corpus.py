@@ -39,10 +39,8 @@ def book_prose() -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{file} is missing: in a clone of the book, `make notebooks` writes it; "
-            "an installed package should be installed again"
-        ) from None
+        remedy = "in a clone of the book, `make notebooks` writes it; otherwise, install it again"
+        raise FileNotFoundError(f"{file} is missing: {remedy}") from None
 
 
 def load_text(
@@ -60,7 +58,7 @@ def load_text(
     dropped. The checksum is that of the bytes as they are stored.
 
     Args:
-        path_or_url: a path, or an ``http:``, ``https:`` or ``file:`` URL.
+        path_or_url: a path, or an ``http:`` or ``https:`` URL.
         sha256: the SHA-256 of the file, 64 hexadecimal digits. A download must have one: the same
             address may send another text tomorrow. For a local file it is optional.
         cache_dir: where downloads are kept; by default the user's cache folder for `tinytorch`,
@@ -91,27 +89,13 @@ def load_text(
     if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
         raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
     name = str(os.fspath(path_or_url))
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+)://|(?i:(file)):", name)
-    kind = (scheme[1] or scheme[2]).lower() if scheme else "path"
-    if kind in ("http", "https"):
+    if re.match("https?://", name, re.IGNORECASE):
         path = _download(name, sha256, cache_dir, max_bytes)
-    elif kind in ("path", "file"):
-        path = _path_of_url(name) if kind == "file" else Path(name)
+    elif re.match("[a-z][a-z0-9+.-]+:/", name, re.IGNORECASE):
+        raise ValueError(f"load_text reads paths, and http and https URLs, got {name!r}")
     else:
-        raise ValueError(f"load_text reads http, https and file URLs and paths, got {name!r}")
+        path = Path(name)
     return _decode(name, _read(path, sha256, max_bytes))
-
-
-def _path_of_url(url: str) -> Path:
-    """The path that a file: URL names."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost"):
-        host = parts.netloc
-        raise ValueError(f"{url!r} names a file on the host {host!r}; only local files work")
-    return Path(url2pathname(parts.path))
 
 
 def _read(path: Path, sha256: str | None, max_bytes: int) -> bytes:
@@ -182,9 +166,8 @@ def _download(
             f"and save it as {folder / digest}.txt, or pass the path of your copy to load_text"
         ) from error
     except OSError as error:
-        raise OSError(
-            f"cannot write to the cache folder {folder} ({error}); pass another cache_dir="
-        ) from error
+        what = f"cannot write to the cache folder {folder} ({error})"
+        raise OSError(f"{what}; pass another cache_dir=") from error
     except ValueError as error:
         raise ValueError(f"{url}: {error}") from None
 

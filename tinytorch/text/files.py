@@ -9,6 +9,7 @@ newline is "Ċ".
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -121,15 +122,14 @@ def read_gpt2(encoder_json: StrPath, vocab_bpe: StrPath) -> Vocabulary:
     """The tokens and the special tokens in GPT-2's two files."""
     encoder = _ids(_parse(encoder_json), "tokens")
     merged = _read_merges(vocab_bpe)
-    apart = f"{os.fspath(vocab_bpe)!r} does not belong to it: "
-    for token in merged:
-        if token not in encoder:
-            raise ValueError(f"{apart}a merge makes {token!r}, which has no id")
-    for before, after in pairwise(merged):
-        if encoder[after] <= encoder[before]:
-            raise ValueError(f"{apart}{after!r} is merged after {before!r}, but has a lower id")
     known = {*_BYTES, *merged}
     specials = {name: i for name, i in encoder.items() if name not in known}
+    apart = f"{os.fspath(vocab_bpe)!r} does not belong to it: "
+    for token, following in pairwise([*merged, ""]):
+        if token not in encoder:
+            raise ValueError(f"{apart}a merge makes {token!r}, which has no id")
+        if encoder.get(following, math.inf) <= encoder[token]:
+            raise ValueError(f"{apart}{following!r} is merged after {token!r}, but has a lower id")
     for name in specials:
         if not re.fullmatch(r"<\|.+\|>", name):
             raise ValueError(f"{apart}no merge makes the token {name!r}")
@@ -142,16 +142,13 @@ def _read_merges(path: StrPath) -> list[str]:
     known = set(_BYTES)
     with damaged(path):
         for number, line in enumerate(_text(path).splitlines(), 1):
-            if not line.strip() or (number == 1 and line.startswith("#version")):
-                continue
-            sides = line.split(" ")
-            if len(sides) != 2 or not all(sides):
-                raise ValueError(f"line {number} is {line!r}, not two tokens separated by a space")
-            for side in sides:
-                if side not in known:
-                    raise ValueError(f"line {number} joins {side!r}, which no line above it makes")
-            merged.append("".join(sides))
-            known.add("".join(sides))
+            if line.strip() and not (number == 1 and line.startswith("#version")):
+                sides = line.split(" ")
+                if len(sides) != 2 or not known.issuperset(sides):
+                    wrong = "not two tokens of the lines above with a space between them"
+                    raise ValueError(f"line {number} is {line!r}, {wrong}")
+                merged.append("".join(sides))
+                known.add("".join(sides))
     return merged
 
 

@@ -117,8 +117,8 @@ class CharTokenizer:
         try:
             self.alphabet = "".join(sorted(set("".join(alphabet))))
         except TypeError:
-            allowed = "an alphabet is a string, or a list of characters"
-            raise TypeError(f"{allowed}; got {alphabet!r}") from None
+            what = "an alphabet is a string, or a list of characters"
+            raise TypeError(f"{what}; got {alphabet!r}") from None
         if not self.alphabet:
             raise ValueError("the alphabet is empty; pass the text that you want to encode")
         _check_text(self.alphabet)
@@ -143,12 +143,12 @@ class CharTokenizer:
         try:
             return [self._ids[character] for character in text]
         except KeyError as error:
-            character = error.args[0]
-        raise ValueError(
-            f"the character {character!r} (U+{ord(character):04X}) at position "
-            f"{text.index(character)} is not in the alphabet of {self.vocab_size} characters; "
-            "build the tokenizer from a text that has it, or leave it out of this one"
-        )
+            new = error.args[0]
+            raise ValueError(
+                f"the character {new!r} (U+{ord(new):04X}) at position {text.index(new)} is not in "
+                f"the alphabet of {self.vocab_size} characters; build the tokenizer from a text "
+                "that has it, or leave it out of this one"
+            ) from None
 
     def decode(self, ids: Any) -> str:
         """The text of a sequence of ids: a list, an array or a Tensor.
@@ -197,8 +197,7 @@ class CharTokenizer:
 
 # -------------------------------------------------------------- byte-pair encoding, of any text
 
-_CACHE_SIZE = 1 << 15  # pieces
-_CACHED_LENGTH = 64  # characters of a piece
+_CACHE_SIZE, _CACHED_LENGTH = 1 << 15, 64  # the pieces that are kept, and their characters
 
 
 class BPETokenizer:
@@ -278,10 +277,8 @@ class BPETokenizer:
         check_sizes(vocab_size=vocab_size)
         smallest = 256 + len(names)
         if vocab_size < smallest:
-            raise ValueError(
-                f"vocab_size={vocab_size} is too small: the 256 bytes and {len(names)} special "
-                f"tokens alone need {smallest}"
-            )
+            need = f"the 256 bytes and {len(names)} special tokens alone need {smallest}"
+            raise ValueError(f"vocab_size={vocab_size} is too small: {need}")
         parts = _any_of(names).split(text)
         counts = Counter(piece for part in parts for piece in split_like_gpt2(part))
         in_bytes = {piece.encode(): count for piece, count in counts.items()}
@@ -305,13 +302,11 @@ class BPETokenizer:
         merges = []
         for token, rank in self.ranks.items():
             if len(token) > 1:
-                sides = join_by_rank(token, self.ranks, below=rank)
-                if len(sides) != 2:
-                    raise ValueError(
-                        f"the token {token!r} (id {rank}) is not two earlier tokens joined but "
-                        f"{len(sides)}: {sides}; this vocabulary has no list of merges"
-                    )
-                merges.append((sides[0], sides[1]))
+                left, *rest = join_by_rank(token, self.ranks, below=rank)
+                if len(rest) != 1:
+                    what = f"the token {token!r} (id {rank}) is not two earlier tokens joined"
+                    raise ValueError(f"{what} but {[left, *rest]}: there is no list of merges")
+                merges.append((left, rest[0]))
         return merges
 
     def __repr__(self) -> str:
@@ -391,27 +386,20 @@ class BPETokenizer:
         for name in allowed:
             if name not in self.special_tokens:
                 known = ", ".join(map(repr, self.special_tokens)) or "none"
-                raise ValueError(
-                    f"{name!r} is not a special token of this tokenizer; there are {known}"
-                )
+                raise ValueError(f"{name!r} is not a special token here; there are {known}")
         return allowed
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = []
         for piece in split_like_gpt2(text):
             known = self._cache.get(piece)
-            ids += self._encode_piece(piece) if known is None else known
-        return ids
-
-    def _encode_piece(self, piece: str) -> list[int]:
-        """The ids of one piece, kept if it is short enough to come up again."""
-        token = piece.encode()
-        tokens = [token] if token in self.ranks else join_by_rank(token, self.ranks)
-        ids = [self.ranks[token] for token in tokens]
-        if len(piece) <= _CACHED_LENGTH:
-            if len(self._cache) >= _CACHE_SIZE:
-                self._cache.clear()
-            self._cache[piece] = ids
+            if known is None:
+                token = piece.encode()
+                tokens = [token] if token in self.ranks else join_by_rank(token, self.ranks)
+                known = [self.ranks[token] for token in tokens]
+                if len(piece) <= _CACHED_LENGTH and len(self._cache) < _CACHE_SIZE:
+                    self._cache[piece] = known
+            ids += known
         return ids
 
     # -------------------------------------------------------------------------- ids to text
@@ -446,11 +434,10 @@ class BPETokenizer:
         try:
             return self.decode_bytes(ids).decode("utf-8", errors)
         except UnicodeDecodeError as error:
-            place, reason, content = error.start, error.reason, error.object
-        raise ValueError(
-            f"the tokens are not UTF-8 at byte {place} ({content[place : place + 4]!r}: {reason}); "
-            'decode more of them together, or pass errors="replace"'
-        )
+            raise ValueError(
+                f"the tokens are not UTF-8 at byte {error.start} ({error.reason}); decode more of "
+                'them together, or pass errors="replace"'
+            ) from None
 
     def decode_bytes(self, ids: Any) -> bytes:
         r"""The bytes of a sequence of ids, which need not be whole characters.
@@ -583,29 +570,24 @@ def _look_up(ids: Any, tokens: Mapping[int, Token]) -> list[Token]:
         return [tokens[i] for i in numbers]
     except KeyError as error:
         wrong, last = error.args[0], max(tokens)
-    where = f"outside 0..{last}" if not 0 <= wrong <= last else "not in this vocabulary"
-    raise IndexError(
-        f"token id {wrong} at position {numbers.index(wrong)} is {where}; was another tokenizer "
-        "used?"
-    )
+        what = f"token id {wrong} at position {numbers.index(wrong)} is"
+        where = f"outside 0..{last}" if not 0 <= wrong <= last else "not in this vocabulary"
+        raise IndexError(f"{what} {where}; was another tokenizer used?") from None
 
 
-def _check_text(text: str) -> None:
+def _check_text(text: Any) -> None:
     """Raise unless a text is a string that UTF-8 can write."""
     if not isinstance(text, str):
-        raise TypeError(
-            f"a text is a string, got {type(text).__name__}; decode bytes with .decode('utf-8')"
-        )
+        given = type(text).__name__
+        raise TypeError(f"a text is a string, got {given}; decode bytes with .decode('utf-8')")
     try:
         text.encode()
-        return
     except UnicodeEncodeError as error:
-        place = error.start
-    raise ValueError(
-        f"the character {text[place]!r} at position {place} is a lone surrogate, half of a "
-        "character, which UTF-8 cannot write; read the text again with the right encoding, or drop "
-        'it with text.encode(errors="ignore").decode()'
-    )
+        raise ValueError(
+            f"the character {text[error.start]!r} at position {error.start} is a lone surrogate, "
+            "half of a character; read the text with the right encoding, or drop it with "
+            'text.encode(errors="ignore").decode()'
+        ) from None
 
 
 def _any_of(names: Collection[str]) -> re.Pattern[str]:
@@ -645,12 +627,9 @@ def _check_vocabulary(ranks: Mapping[bytes, int], specials: Mapping[str, int]) -
             raise TypeError(f"the id of {owner!r} must be an integer, got {i!r}")
         if i < 0:
             raise ValueError(f"the id of {owner!r} must be 0 or more, got {i}")
-        if i in owners:
-            raise ValueError(f"{owners[i]!r} and {owner!r} both have the id {i}")
-        owners[int(i)] = owner
-    missing = bytes(byte for byte in range(256) if bytes([byte]) not in ranks)
+        if owners.setdefault(int(i), owner) != owner:
+            raise ValueError(f"{owners[int(i)]!r} and {owner!r} both have the id {i}")
+    missing = [token for token in _vocabulary([]) if token not in ranks]
     if missing:
-        raise ValueError(
-            f"{len(missing)} of the 256 single bytes have no id, the first is {missing[:1]!r}: not "
-            "every text could be encoded"
-        )
+        what = f"{len(missing)} of the 256 single bytes have no id, the first is {missing[0]!r}"
+        raise ValueError(f"{what}: not every text could be encoded")
