@@ -13,20 +13,11 @@ FRAMEWORK = {"__init__", "report", "rules", "values"}
 CHAPTERS = {path.stem for path in Path(check.__file__).parent.glob("*.py")} - FRAMEWORK
 WITHOUT_ANSWERS = {
     "autograd",
-    "block",
-    "data_and_loss",
     "embedding_layer",
-    "gpt",
-    "kv_cache",
-    "multi_head",
-    "normalisation_and_mlp",
-    "optimisation",
     "positional_encodings",
-    "sampling",
     "scaled_dot_product",
     "token_embeddings",
     "tokenization",
-    "why_it_is_fast",
 }
 ANSWERS = {name: import_module(f"answers.{name}") for name in sorted(CHAPTERS - WITHOUT_ANSWERS)}
 CHECKS = [

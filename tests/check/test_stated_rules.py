@@ -16,7 +16,7 @@ from tinytorch.check.rules import (
     tensor_operations,
     without,
 )
-from tinytorch.core.layers import Linear, Module
+from tinytorch.core.layers import Linear, Module, Parameter
 
 X = np.array([[1.0, 2.0], [3.0, 5.0]])
 
@@ -260,3 +260,24 @@ def test_a_class_that_inherits_what_it_should_write_is_refused_and_a_module_is_n
 
     assert breach_of([tensor_operations], Inherits)[0] == "it is the package's Linear"
     assert breach_of([tensor_operations], Writes) == ("", "")
+
+
+def test_a_layer_may_hold_parameters_and_layers_of_the_readers_own():
+    class Scale(Module):
+        def __init__(self, factor):
+            self.factor = Parameter([factor])
+
+        def forward(self, x):
+            return x * self.factor
+
+    class Both(Module):
+        def __init__(self):
+            self.scale = Scale(2.0)
+
+        def forward(self, x):
+            return self.scale(x) + 1.0
+
+    def answer(x):
+        return Both()(Tensor(x))
+
+    assert judged(tensor_operations, answer, X, expected=2 * X + 1)

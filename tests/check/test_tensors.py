@@ -1,6 +1,5 @@
 """The checks of "Tensors and shapes": right answers pass, empty and plausible wrong ones do not."""
 
-import numpy as np
 import pytest
 
 from tinytorch import check

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, NotYet, case, exercise
-from tinytorch.core import functional
+from tinytorch.check.report import Case, NotYet, case, exercise, predictions
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
 from tinytorch.models.kv_cache import KVCache
@@ -38,264 +38,197 @@ def cache_predict(answer: Any) -> Iterator[Case]:
         >>> bool(cache_predict({}))
         False
     """
-    for name, expected, hint, mistakes in _predictions():
-        predicted = answer.get(name, ...) if isinstance(answer, dict) else ...
-        yield case(
-            name, predicted, expected=expected, hint=hint, mistakes=mistakes, show_expected=False
-        )
-
-
-def _predictions() -> Iterator[tuple[str, Any, str, list[tuple[Any, str]]]]:
-    without, full = sum(range(40, 100)), 2 * 6 * 1024 * 512 * 2
-    yield (
-        "tokens read without a cache",
-        without,
-        "60 passes: over 40 tokens, 41, and so on.",
-        [
-            (without + 60, "The first pass reads the prompt alone, 40 tokens."),
-            (without - 40, "The prompt has to be read too, by the first pass."),
+    read, full = sum(range(40, 100)), 2 * 6 * 1024 * 512 * 2
+    window = "Room for the whole window is reserved at once."
+    together = "All heads keep their part: d numbers together."
+    yield from predictions(answer, {
+        "tokens read without a cache": (
+            read, "60 passes: over 40 tokens, 41, and so on.",
+            (read + 60, "The first pass reads the prompt alone, 40 tokens."),
+            (read - 40, "The prompt has to be read too, by the first pass."),
             (60 * 59 // 2, "Every pass reads the prompt as well."),
-        ],
-    )
-    yield (
-        "tokens read with a cache",
-        99,
-        "The prompt once, and then one token a pass.",
-        [(100, "Nobody asks what follows the last token, so it is not read.")],
-    )
-    yield (
-        "keys of a layer after the prompt (B, h, T, d/h)",
-        (1, 8, 40, 64),
-        "One sequence, 8 heads, the tokens read so far, and d shared out among the heads.",
-        [((1, 8, 40, 512), "Each head has d/h numbers of every key.")],
-    )
-    yield (
-        "scores of a layer for the first new token (B, h, n, T)",
-        (1, 8, 1, 41),
-        "One new query looks at all keys.",
-        [
+        ),
+        "tokens read with a cache": (
+            99, "The prompt once, and then one token a pass.",
+            (100, "Nobody asks what follows the last token, so it is not read."),
+        ),
+        "keys of a layer after the prompt (B, h, T, d/h)": (
+            (1, 8, 40, 64),
+            "One sequence, 8 heads, the tokens read so far, and d shared out among the heads.",
+            ((1, 8, 40, 512), "Each head has d/h numbers of every key."),
+        ),
+        "scores of a layer for the first new token (B, h, n, T)": (
+            (1, 8, 1, 41), "One new query looks at all keys.",
             ((1, 8, 1, 40), "The new token looks at itself as well."),
             ((1, 8, 41, 41), "Only the new token has a query."),
-        ],
-    )
-    yield (
-        "bytes of the cache",
-        full,
-        "2 * layers * window * d * bytes per number.",
-        [
+        ),
+        "bytes of the cache": (
+            full, "2 * layers * window * d * bytes per number.",
             (full // 2, "There are keys and values; and a number in float16 has 2 bytes."),
             (full * 2, "A number in float16 has 2 bytes."),
-            (full // 8, "All heads keep their part: d numbers together."),
+            (full // 8, together),
             (full // 6, "Every layer has keys of its own."),
             (full * 8, "The heads share out the d numbers of a key; they do not each have d."),
-            (full // 1024 * 100, "Room for the whole window is reserved at once."),
-            (full // 1024 * 99, "Room for the whole window is reserved at once."),
-            (full // 1024 * 40, "Room for the whole window is reserved at once."),
-        ],
-    )
-    yield (
-        "bytes of the cache with 16 heads",
-        full,
-        "Twice the heads, each with vectors of half the length.",
-        [(full // 16, "All heads keep their part: d numbers together.")],
-    )
+            *((full // 1024 * tokens, window) for tokens in (100, 99, 40)),
+        ),
+        "bytes of the cache with 16 heads": (
+            full, "Twice the heads, each with vectors of half the length.",
+            (full // 16, together),
+        ),
+    })  # fmt: skip
 
 
 # One step of one head ------------------------------------------------------------------------
 
 
-@exercise(points=2)
+def _attended(q: Any, keys: Any, values: Any, root: float | None = None) -> Any:
+    scores = keys @ q / np.sqrt(root or len(q))
+    return np.exp(scores - np.logaddexp.reduce(scores)) @ values
+
+
+def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> tuple[Any, Any, Any]:
+    keys, values = _extended(q, k, v, keys, values)
+    return _attended(q, keys, values), keys, values
+
+
+def _extended(q: Any, k: Any, v: Any, keys: Any, values: Any) -> tuple[Any, Any]:
+    return np.vstack([keys, k]), np.vstack([values, v])
+
+
+_WRONG_STEPS = [
+    (lambda q, k, v, keys, values: (_attended(q, keys, values), keys, values),
+        "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
+    (lambda q, k, v, keys, values: (0, np.vstack([k, keys]), np.vstack([v, values])),
+        "The new token comes last."),
+    (lambda *given: (_step(*given)[0], *_extended(*given)[::-1]),
+        "Return the output, the keys and the values, in this order."),
+    (lambda *given: (_attended(given[0], *_extended(*given), root=1), 0, 0),
+        "Divide the scores by the root of d."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_step, mistakes=_WRONG_STEPS)
 def cache_step(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check one decoding step of a single head: its output, all keys and all values.
 
     Example:
-        >>> def right(q, k, v, keys, values):
-        ...     keys, values = np.vstack([keys, k]), np.vstack([values, v])
-        ...     e = np.exp(keys @ q / np.sqrt(len(q)))
-        ...     return e @ values / e.sum(), keys, values
-        >>> bool(cache_step(right))
+        >>> bool(cache_step(_step))
         True
         >>> bool(cache_step(lambda q, k, v, keys, values: (v, keys, values)))
         False
     """
+    rng, nothing = np.random.default_rng(0), np.zeros((0, 2))
     q, k, v = np.array([0.0, 0.0]), np.array([1.0, 2.0]), np.array([4.0, 0.0])
-    keys, values = np.array([[3.0, 1.0]]), np.array([[0.0, 2.0]])
-    hint = "np.vstack([keys, k]) is the new array; leave the one that came in as it was."
-    yield _part_of_step("the keys of all tokens", answer, (q, k, v, keys, values), 1, hint)
-    yield _part_of_step("the values of all tokens", answer, (q, k, v, keys, values), 2, hint)
-    hint = "A query of zeros likes all keys equally: the mean of all values, the new one included."
-    yield _part_of_step("looks at itself as well", answer, (q, k, v, keys, values), 0, hint)
-    nothing = np.zeros((0, 2))
-    hint = "The first token has itself alone to look at, so its output is v."
-    yield _part_of_step("the first token", answer, (q, k, v, nothing, nothing), 0, hint)
-    rng = np.random.default_rng(0)
-    given = tuple(rng.normal(size=size) for size in ((9,), (9,), (9,), (5, 9), (5, 9)))
-    hint = "softmax(K q / sqrt(d)) V, with d the length of q."
-    for part in range(3):
-        claim = ("output", "keys", "values")[part] + " with five tokens in the cache"
-        yield _part_of_step(claim, answer, given, part, hint)
+    toy = q, k, v, np.array([[3.0, 1.0]]), np.array([[0.0, 2.0]])
+    five = [rng.normal(size=size) for size in ((9,), (9,), (9,), (5, 9), (5, 9))]
+    more = [rng.normal(size=size) for size in ((4,), (4,), (4,), (12, 4), (12, 4))]
+    stack = "np.vstack([keys, k]) is the new array; leave the one that came in as it was."
+    formula = "softmax(K q / sqrt(d)) V, with d the length of q."
+    for claim, name, given, hint in (
+        ("the keys of all tokens", "keys", toy, stack),
+        ("the values of all tokens", "values", toy, stack),
+        ("looks at itself as well", "output", toy,
+            "A query of zeros likes all keys equally: the mean of all values, the new one's too."),
+        ("the first token", "output", (q, k, v, nothing, nothing),
+            "The first token has itself alone to look at, so its output is v."),
+        ("output with five tokens in the cache", "output", five, formula),
+        ("keys with five tokens in the cache", "keys", five, formula),
+        ("values with five tokens in the cache", "values", five, formula),
+        ("twelve tokens of another width", "output", more, formula),
+        ("scores in the hundreds", "output", (1e3 * more[0], *more[1:]),
+            "exp(1000) is too large for a float: functional.softmax subtracts the largest first."),
+    ):  # fmt: skip
+        yield case(claim, answer, *given, part=(name, partial(_part_of_step, name)), hint=hint)
 
 
-def _step(given: tuple[Any, ...], scale: float) -> tuple[Any, Any, Any]:
-    q, k, v, keys, values = given
-    keys, values = np.vstack([keys, k]), np.vstack([values, v])
-    weights = functional.softmax(keys @ q * scale).numpy()
-    return weights @ values, keys, values
-
-
-def _part_of_step(claim: str, answer: Any, given: tuple[Any, ...], part: int, hint: str) -> Case:
-    q, k, v, keys, values = given
-    right = 1 / np.sqrt(len(q))
-    mistakes: list[tuple[Any, str]] = []
-    if part == 0:
-        mistakes.append((_step(given, scale=1.0)[0], "Divide the scores by the root of d."))
-        if len(keys):
-            alone = functional.softmax(keys @ q * right).numpy() @ values
-            mistakes.append((alone, "The token looks at itself as well: extend, then attend."))
-    else:
-        came, new = ((keys, k), (values, v))[part - 1]
-        mistakes.append((came, "Those of the new token belong to it too."))
-        mistakes.append((np.vstack([new, came]), "The new token comes last."))
-        other = np.vstack([(values, keys)[part - 1], (v, k)[part - 1]])
-        mistakes.append((other, "Return the output, the keys and the values, in this order."))
-    name = "output", "keys", "values"
-
-    def take(result: Any) -> Any:
-        if not isinstance(result, (tuple, list)) or len(result) != 3:
-            raise NotYet("something else than three results: output, keys, values")
-        return result[part]
-
-    return case(
-        claim,
-        answer,
-        *given,
-        expected=_step(given, scale=float(right))[part],
-        part=(name[part], take),
-        hint=hint,
-        mistakes=mistakes,
-    )
+def _part_of_step(name: str, result: Any) -> Any:
+    index = ("output", "keys", "values").index(name)
+    if not isinstance(result, (tuple, list)) or len(result) != 3:
+        raise NotYet("something else than three results: output, keys, values")
+    return result[index]
 
 
 # The loop that writes ------------------------------------------------------------------------
 
 _GIVEN = "Pass the cache that you were given, and clear it once, before the loop."
+_NEW = "Give the model all that it has not read, and no more: first the whole prompt."
 
 
-@exercise(points=2)
+def _write(model: Any, prompt: list[int], n: int, cache: Any, reread: bool = False) -> list[int]:
+    cache.clear()
+    ids = list(prompt)
+    for _ in range(n):
+        with no_grad():
+            logits = model(ids if reread else ids[cache.length :], cache=cache).data
+        ids.append(int(logits[-1].argmax()))
+    return ids
+
+
+@exercise(points=2, reference=_write)
 def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check a loop that writes greedily with a cache.
 
     Example:
-        >>> def right(model, prompt, n, cache):
-        ...     cache.clear()
-        ...     ids = list(prompt)
-        ...     for _ in range(n):
-        ...         with no_grad():
-        ...             logits = model(ids[cache.length :], cache=cache).data
-        ...         ids.append(int(logits[-1].argmax()))
-        ...     return ids
-        >>> bool(cache_write(right))
+        >>> bool(cache_write(_write))
         True
         >>> bool(cache_write(lambda model, prompt, n, cache: list(prompt)))
         False
     """
-    model = _lively(Noting(9, 8, 2, 2, 24, rng=0))
     first, second = [2, 7, 1], [5, 0, 4, 4]
-    hint = "Give the model all that it has not read, and no more: first the whole prompt."
     for n in (1, 6):
         yield case(
             f"the text of the model without a cache, {n} token{'s' * (n > 1)}",
-            lambda prompt, n: answer(model, prompt, n, KVCache(2, 24)),
-            first,
-            n,
-            expected=_greedy(model, first, n),
-            hint=hint,
+            answer, first, n, run=_written, hint=_NEW,
             mistakes=[
-                (ValueError, hint),
-                (_greedy(model, first, n)[3:], "Return the prompt as well."),
-                (_reread(model, first, n), hint),
+                (ValueError, _NEW),
+                (lambda *given: _write(*given)[3:], "Return the prompt as well."),
+                (partial(_write, reread=True), _NEW),
             ],
-        )
-    used = KVCache(2, 24)
-    with no_grad():
-        model([1, 7], cache=used)
-    yield case(
-        "the same with a cache that was used before",
-        lambda prompt, n: answer(model, prompt, n, used),
-        second,
-        6,
-        expected=_greedy(model, second, 6),
-        hint="The keys of another text are still in it; clear() makes it forget.",
-    )
+        )  # fmt: skip
+    used, hint = partial(_written, used=True), "The keys of another text are in it; clear() it."
+    yield case("the same with a cache that was used before", answer, second, 6, run=used, hint=hint)
+    passes, length = partial(_written, what="passes"), partial(used, what="length")
     for prompt in (first, second):
         yield case(
-            f"reads every token once, a prompt of {len(prompt)}",
-            lambda prompt, n: _lengths_read(model, answer, prompt, n),
-            prompt,
-            6,
-            expected=[len(prompt)] + [1] * 5,
-            part=("lengths of the passes", lambda lengths: lengths),
+            f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6, run=passes,
             hint="The prompt in one pass, then each new token by itself, the last one not at all.",
+            part=("lengths of the passes", list),
             mistakes=[
                 ([len(prompt)] + [1] * 6, "Nobody asks what follows the last token."),
                 ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
             ],
-        )
-    yield case(
-        "the given cache holds all tokens but the last",
-        lambda prompt, n: _length_cached(model, answer, prompt, n),
-        second,
-        6,
-        expected=len(second) + 5,
-        part=("length of the cache", lambda length: length),
-        hint=_GIVEN,
-    )
+        )  # fmt: skip
+    claim, part = "the given cache holds all tokens but the last", ("length of the cache", int)
+    yield case(claim, answer, second, 6, run=length, part=part, hint=_GIVEN)
+    claim, other = "another model, with another cache", partial(_written, sizes=(12, 6, 3, 1, 17))
+    yield case(claim, answer, [11, 3], 9, run=other, hint=_NEW)
 
 
 class Noting(GPT):
-    """A GPT that notes how many tokens each pass reads, in the list `read` if it has one."""
+    """A GPT that notes how many tokens each pass reads."""
 
-    read: list[int] | None = None
+    read: list[int]
 
-    def forward(self, tokens: Any, cache: Any = None, *, last_only: bool = False) -> Any:
+    def forward(self, tokens: Any, *args: Any, **kwargs: Any) -> Any:
         """As usual."""
-        if self.read is not None:
-            self.read.append(int(np.shape(tokens)[-1]))
-        return super().forward(tokens, cache, last_only=last_only)
+        self.read.append(int(np.shape(tokens)[-1]))
+        return super().forward(tokens, *args, **kwargs)
 
 
-def _greedy(model: GPT, prompt: list[int], n: int) -> list[int]:
-    text = model.generate(np.array(prompt), n, temperature=0, use_cache=False)
-    return [int(i) for i in text.data]
-
-
-def _reread(model: GPT, prompt: list[int], n: int) -> list[int]:
-    """What is written if every pass reads the whole text with a cache; empty if it overflows."""
-    ids, cache = list(prompt), KVCache(2, 1000)
-    for _ in range(n):
-        if cache.length + len(ids) > model.max_seq_len:
-            return []
-        with no_grad():
-            ids.append(int(model(ids, cache=cache).data[-1].argmax()))
-    return ids
-
-
-def _lengths_read(model: Noting, answer: Any, prompt: list[int], n: int) -> list[int]:
+def _written(
+    answer: Any, prompt: Any, n: int, sizes: Any = (9, 8, 2, 2, 24), used: bool = False,
+    what: str = "text",
+) -> Any:  # fmt: skip
+    """What the answer writes, or the passes that the model made for it, or the cache's length."""
+    model, cache = _lively(Noting(*sizes)), KVCache(sizes[2], sizes[4])
     model.read = []
-    try:
-        answer(model, prompt, n, KVCache(2, 24))
-        return model.read
-    finally:
-        model.read = None
-
-
-def _length_cached(model: GPT, answer: Any, prompt: list[int], n: int) -> int:
-    cache = KVCache(2, 24)
     with no_grad():
-        model([1, 7], cache=cache)
-    answer(model, prompt, n, cache)
-    return cache.length
+        if used:
+            model([1, 7], cache=cache)
+    before = len(model.read)
+    text = answer(model, prompt, n, cache)
+    return {"text": text, "passes": model.read[before:], "length": cache.length}[what]
 
 
 def _lively(model: Any) -> Any:
@@ -308,8 +241,10 @@ def _lively(model: Any) -> Any:
 
 # Attention that remembers --------------------------------------------------------------------
 
+_TEXT = np.array([[3, 1, 4, 1, 5, 8], [2, 7, 1, 8, 2, 8]])
 
-@exercise(points=3)
+
+@exercise(points=3, reference=MultiHeadAttention)
 def cache_attention(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check an attention of the reader's own that takes a cache.
 
@@ -324,82 +259,38 @@ def cache_attention(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(cache_attention(Forgetful))
         False
     """
-    model = _lively(GPT(9, 8, 2, 2, 12))
-    yield _read_like(
-        "without a cache, as before",
-        answer,
-        model,
-        [6],
-        cached=False,
-        hint="When no cache is given, forward must do what it did.",
-    )
-    yield _read_like(
-        "a prompt with an empty cache",
-        answer,
-        model,
-        [6],
-        hint="forward takes cache=None; extend gets the split keys and values, the mask stays as "
-        "it came, and GPT calls advance.",
-    )
-    yield _read_like(
-        "stores keys and values",
-        answer,
-        model,
-        [6],
-        stored=True,
-        hint="Call cache.extend(k, v) with the split keys and values, once.",
-    )
-    hint = "Attend with what extend returns: the keys and values of all tokens."
-    yield _read_like("a prompt, then token by token", answer, model, [3, 1, 1, 1], hint=hint)
-    yield _read_like("in chunks", answer, model, [2, 3, 1], hint=hint)
+    once = "Call cache.extend(k, v) with the split keys and values, once."
+    returned = "Attend with what extend returns: the keys and values of all tokens."
+    for claim, run, hint in (
+        ("without a cache, as before", partial(_logits, pieces=None),
+            "When no cache is given, forward must do what it did."),
+        ("a prompt with an empty cache", partial(_logits, pieces=[6]),
+            "forward takes cache=None; extend gets the split keys and values, the mask stays as "
+            "it came, and GPT calls advance."),
+        ("stores keys and values", _stored, once),
+        ("a prompt, then token by token", partial(_logits, pieces=[3, 1, 1, 1]), returned),
+        ("in chunks", partial(_logits, pieces=[2, 3, 1]), returned),
+        ("in a model of other sizes", partial(_logits, pieces=[1, 4, 1], sizes=(10, 12, 1, 4, 7)),
+            returned),
+    ):  # fmt: skip
+        part = "keys and values" if run is _stored else "logits", np.asarray
+        yield case(claim, answer, _TEXT, run=run, part=part, hint=hint, rtol=1e-4)
 
 
-_TEXT = np.array([[3, 1, 4, 1, 5, 8], [2, 7, 1, 8, 2, 8]])
-
-
-def _read_like(
-    claim: str,
-    answer: Any,
-    model: GPT,
-    sizes: list[int],
-    *,
-    cached: bool = True,
-    stored: bool = False,
-    hint: str,
-) -> Case:
-    """The logits of a GPT with the reader's attention, the text read in pieces."""
-    state = model.state_dict()
-
-    def read(_: Any) -> Any:
-        try:
-            own = _lively(GPT(9, 8, 2, 2, 12, attention=answer))
-            own.load_state_dict(state)
-            cache = KVCache(2, 12) if cached else None
-            logits = _in_pieces(own, sizes, cache)
-        except Exception as error:
-            raise NotYet(f"{type(error).__name__}: {error}") from None
-        return (cache.nbytes if cache else 0) if stored else logits
-
-    if answer is ... or not callable(answer):
-        return case(claim, answer, expected=MultiHeadAttention, hint=hint)
-    expected: Any = _in_pieces(model, [6], None)
-    if stored:
-        expected = 2 * 2 * 2 * 12 * 8 * 8  # layers, keys and values, batch, window, d, bytes
-    return case(
-        claim,
-        read,
-        _TEXT,
-        expected=expected,
-        part=("bytes of the cache" if stored else "logits", lambda result: result),
-        hint=hint,
-        rtol=1e-4,
-    )
-
-
-def _in_pieces(model: GPT, sizes: list[int], cache: KVCache | None) -> np.ndarray:
-    found, start = [], 0
+def _logits(answer: Any, text: Any, pieces: Any, sizes: Any = (9, 8, 2, 2, 12)) -> Any:
+    """What a GPT with the reader's attention computes, the text read in pieces."""
+    model, cache = _lively(GPT(*sizes, attention=answer)), KVCache(sizes[2], sizes[4])
     with no_grad():
-        for n in sizes:
-            found.append(np.array(model(_TEXT[:, start : start + n], cache=cache).data))
-            start += n
-    return np.concatenate(found, axis=1)
+        if pieces is None:
+            return np.array(model(text).data)
+        parts = np.split(text, np.cumsum(pieces)[:-1], axis=1)
+        return np.concatenate([model(part, cache=cache).data for part in parts], axis=1)
+
+
+def _stored(answer: Any, text: Any) -> Any:
+    """The keys and values that each layer finds in the cache, behind them a token of zeros."""
+    model, cache = _lively(GPT(9, 8, 2, 2, 12, attention=answer)), KVCache(2, 12)
+    zeros = np.zeros((2, 2, 1, 4))
+    with no_grad():
+        model(text, cache=cache)
+        return np.array([cache.layer(i).extend(zeros, zeros) for i in range(2)])

@@ -3,111 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tinytorch.check.report import Case, case, exercise
+from tinytorch.check.rules import in_numpy
 
 __all__ = ["optim_adamw", "optim_bytes", "optim_clip", "optim_schedule"]
 
 _BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
 
 
-@exercise(points=2)
+# One step of AdamW ---------------------------------------------------------------------------
+
+
+def _adamw(
+    w: Any, g: Any, m: Any, v: Any, t: float, lr: float, decay: float, root: Any = np.sqrt
+) -> tuple[Any, Any, Any]:
+    m, v = _BETA1 * m + (1 - _BETA1) * g, _BETA2 * v + (1 - _BETA2) * g * g
+    step = m / (1 - _BETA1**t) / (root(v / (1 - _BETA2**t)) + _EPS)
+    return w - lr * (step + decay * w), m, v
+
+
+def _uphill(w: Any, g: Any, m: Any, v: Any, t: int, lr: float, decay: float) -> Any:
+    return _adamw(w, g, m, v, t, -lr, -decay)
+
+
+def _corrected(w: Any, g: Any, m: Any, v: Any, t: int, lr: float, decay: float) -> Any:
+    new, m, v = _adamw(w, g, m, v, t, lr, decay)
+    return new, m / (1 - _BETA1**t), v / (1 - _BETA2**t)
+
+
+_WRONG_STEPS = [
+    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t, lr, 0.0), "The decay is missing."),
+    (lambda w, g, m, v, t, lr, decay: _adamw(w, g + decay * w, m, v, t, lr, 0.0),
+        "The decay went through the means (L2)."),
+    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t, lr, decay / lr),
+        "The decay is multiplied by lr too."),
+    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t, lr, -decay),
+        "Decay pulls towards zero."),
+    (_uphill, "The step goes against the gradient."),
+    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, np.inf, lr, decay),
+        "The means begin at zero: divide them by 1 - beta**t before the step."),
+    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t + 1, lr, decay),
+        "t counts from 1: the first step has t = 1."),
+    (partial(_adamw, root=lambda v: v), "Divide by the square root of v."),
+    (_corrected, "Return the means as they are; only the step uses the corrected ones."),
+    (lambda *given: _adamw(*given)[0], "Return three things: the weights and both means."),
+    (lambda *given: [_adamw(*given)[i] for i in (0, 2, 1)], "First m, then v."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_adamw, mistakes=_WRONG_STEPS, rules=[in_numpy])
 def optim_adamw(answer: Callable[[Any, Any, Any, Any, int, float, float], Any]) -> Iterator[Case]:
     """Check one step of AdamW, the betas being 0.9 and 0.999.
 
     Example:
-        >>> def adamw(w, g, m, v, t, lr, decay):
-        ...     m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-        ...     step = (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
-        ...     return w - lr * (step + decay * w), m, v
-        >>> bool(optim_adamw(adamw))
+        >>> bool(optim_adamw(_adamw))
         True
         >>> bool(optim_adamw(lambda w, g, m, v, t, lr, decay: (w - lr * g, m, v)))
         False
     """
-    zero = np.zeros(2)
+    zero, rng = np.zeros(2), np.random.default_rng(0)
     first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), zero, zero, 1, 0.1
-    last = (
+    later = (
         np.array([0.5, 2.0]), np.array([1.0, -3.0]), np.array([-2.0, 1.0]),
         np.array([4.0, 9.0]), 5, 0.01,
     )  # fmt: skip
-    hint = "Means first, then the corrections, then the step; the decay is added to the step."
-    claims = (
-        ("the first step moves every weight by lr", (*first, 0.0)),
-        ("decay pulls the weight, not the means", (*first, 0.5)),
-        ("a later step", (*last, 0.0)),
-        ("a later step, with decay", (*last, 0.1)),
-    )
-    for claim, given in claims:
-        yield case(
-            claim,
-            answer,
-            *given,
-            expected=_adamw(*given),
-            mistakes=_mistaken_steps(*given),
-            hint=hint,
-        )
-    tiny = np.ones(2), np.array([0.0, 1e-8]), zero, zero, 1, 0.1, 0.0
-    yield case(
-        "gradients of 0 and 1e-8, where epsilon counts",
-        answer,
-        *tiny,
-        expected=_adamw(*tiny),
-        hint="epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0.",
-    )
-    rng = np.random.default_rng(0)
     w, g, m = rng.normal(size=(3, 4, 3))
-    given = w, g, m, m * m + 1, 7, 0.02, 0.1
-    yield case("a matrix", answer, *given, expected=_adamw(*given), hint=hint)
+    hint = "Means first, then the corrections, then the step; the decay is added to the step."
+    small = "epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0."
+    for claim, given, advice in (
+        ("the first step moves every weight by lr", (*first, 0.0), hint),
+        ("decay pulls the weight, not the means", (*first, 0.5), hint),
+        ("a later step", (*later, 0.0), hint),
+        ("a later step, with decay", (*later, 0.1), hint),
+        ("gradients of 0 and 1e-8, where epsilon counts",
+            (np.ones(2), np.array([0.0, 1e-8]), zero, zero, 1, 0.1, 0.0), small),
+        ("a matrix", (w, g, m, m * m + 1, 7, 0.02, 0.1), hint),
+        ("gradients of every size",
+            (w[0], np.array([1e-30, -1e-4, 1e30]), 0 * w[0], 0 * w[0], 1, 0.3, 0.2), hint),
+    ):  # fmt: skip
+        yield case(claim, answer, *given, hint=advice)
 
 
-def _adamw(
-    w: Any, g: Any, m: Any, v: Any, t: int, lr: float, decay: float, correct: bool = True
-) -> tuple[Any, Any, Any]:
-    m, v = _BETA1 * m + (1 - _BETA1) * g, _BETA2 * v + (1 - _BETA2) * g * g
-    c1, c2 = (1 - _BETA1**t, 1 - _BETA2**t) if correct else (1.0, 1.0)
-    return w - lr * ((m / c1) / (np.sqrt(v / c2) + _EPS) + decay * w), m, v
+# Rise, stay, fall ----------------------------------------------------------------------------
 
 
-def _mistaken_steps(
-    w: Any, g: Any, m: Any, v: Any, t: int, lr: float, decay: float
-) -> list[tuple[Any, str]]:
-    """What comes of the usual wrong turns, with a hint for each."""
-    right, new_m, new_v = _adamw(w, g, m, v, t, lr, decay)
-    uncorrected = _adamw(w, g, m, v, t, lr, decay, correct=False)
-    late = (new_m / (1 - _BETA1 ** (t + 1))) / (np.sqrt(new_v / (1 - _BETA2 ** (t + 1))) + _EPS)
-    corrected = new_m / (1 - _BETA1**t), new_v / (1 - _BETA2**t)
-    no_root = corrected[0] / (corrected[1] + _EPS)
-    pulled = w - lr * decay * w
-    found = [
-        (_adamw(w, g + decay * w, m, v, t, lr, 0.0), "The decay went through the means (L2)."),
-        ((pulled - right + w, new_m, new_v), "The step goes against the gradient."),
-        (uncorrected, "The means begin at zero: divide them by 1 - beta**t before the step."),
-        ((w - lr * (late + decay * w), new_m, new_v), "t counts from 1: the first step has t = 1."),
-        ((w - lr * (no_root + decay * w), new_m, new_v), "Divide by the square root of v."),
-        (
-            (right, *corrected),
-            "Return the means as they are; only the step uses the corrected ones.",
-        ),
-        (right, "Return three things: the weights and both means."),
-        ((right, new_v, new_m), "First m, then v."),
-    ]
-    if decay:
-        found += [
-            (_adamw(w, g, m, v, t, lr, 0.0), "The decay is missing."),
-            (
-                (_adamw(w, g, m, v, t, lr, 0.0)[0] - decay * w, new_m, new_v),
-                "The decay is multiplied by lr too.",
-            ),
-            ((right + 2 * lr * decay * w, new_m, new_v), "Decay pulls towards zero."),
-        ]
-    return found
+def _rate(
+    step: int, lr: float, warmup: int, total: int, cooldown: int, late: int = 0, early: int = 0
+) -> float:
+    return lr * min(1, (step + 1 - late) / warmup, (total - early - step) / cooldown)
 
 
-@exercise(points=2)
+_RISE = "In the warm-up the rate is lr (step + 1) / warmup."
+_FALL = "The rate is lr at step total - cooldown and would be 0 at step total."
+_WRONG_RATES = [
+    (lambda step, lr, *rest: _rate(step, 1.0, *rest), "Multiply by lr."),
+    (partial(_rate, late=1), f"Steps count from 0; a rate of 0 is wasted. {_RISE}"),
+    (partial(_rate, early=1), _FALL),
+    (partial(_rate, early=-1), _FALL),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_rate, mistakes=_WRONG_RATES)
 def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterator[Case]:
     """Check a learning rate that rises, stays, and falls at the end.
 
@@ -119,76 +120,96 @@ def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterat
         >>> bool(optim_schedule(lambda step, lr, warmup, total, cooldown: lr))
         False
     """
-    shape = 2.0, 4, 20, 5
-    rise = "In the warm-up the rate is lr (step + 1) / warmup."
-    fall = "The rate is lr at step total - cooldown and would be 0 at step total."
-    for claim, step, expected, mistakes, hint in (
-        ("the first step", 0, 0.5, [(0.0, "A rate of 0 wastes the first step.")], rise),
-        ("in the warm-up", 2, 1.5, [(1.0, "Steps count from 0, so this is the third.")], rise),
-        ("the end of the warm-up", 3, 2.0, [], rise),
-        ("the level part", 10, 2.0, [], "Between warm-up and cool-down the rate is lr."),
-        ("the cool-down begins", 15, 2.0, [(1.6, fall)], fall),
-        ("in the cool-down", 17, 1.2, [(0.8, fall)], fall),
-        ("the last step", 19, 0.4, [(0.0, "That is the step after the last.")], fall),
+    for claim, step, hint in (
+        ("the first step", 0, _RISE),
+        ("in the warm-up", 2, _RISE),
+        ("the end of the warm-up", 3, _RISE),
+        ("the level part", 10, "Between warm-up and cool-down the rate is lr."),
+        ("the cool-down begins", 15, _FALL),
+        ("in the cool-down", 17, _FALL),
+        ("the last step", 19, _FALL),
     ):
-        found = [*mistakes, (expected / 2, "Multiply by lr.")]
-        yield case(claim, answer, step, *shape, expected=expected, mistakes=found, hint=hint)
-    rng = np.random.default_rng(0)
-    for step in sorted(rng.integers(0, 300, size=6).tolist()):
-        expected = 0.003 * min(1, (step + 1) / 50, (300 - step) / 90)
-        given = step, 0.003, 50, 300, 90
-        yield case(f"step {step} of 300", answer, *given, expected=expected, hint=fall, rtol=1e-9)
+        yield case(claim, answer, step, 2.0, 4, 20, 5, hint=hint)
+    for shape in ((3e-4, 30, 300, 90), (0.5, 1, 12, 1), (1e-8, 6, 12, 6)):
+        hint = f"Warm-up {shape[1]}, cool-down {shape[3]}: the list has the rate of each step."
+        claim = f"every step of {shape[2]}"
+        yield case(claim, answer, *shape, run=_rates, hint=hint, rtol=1e-9, atol=0)
 
 
-@exercise(points=2)
+def _rates(answer: Any, lr: float, warmup: int, total: int, cooldown: int) -> list[float]:
+    return [float(answer(step, lr, warmup, total, cooldown)) for step in range(total)]
+
+
+# Clipping ------------------------------------------------------------------------------------
+
+
+def _norm(gradients: Any) -> Any:
+    return np.sqrt(sum(np.sum(g * g) for g in gradients))
+
+
+def _clip(gradients: Any, max_norm: float, norm: Any = _norm) -> list[Any]:
+    return [g * (max_norm / max(norm(gradients), max_norm)) for g in gradients]
+
+
+_ALONE = "Compare the ratio of the two norms before and after: what changed it?"
+_UP = "A norm below the limit stays: the factor is at most 1."
+_WRONG_CLIPS = [
+    (lambda gradients, limit: [g * limit / _norm(gradients) for g in gradients], _UP),
+    (lambda gradients, limit: [_clip([g], limit)[0] for g in gradients], _ALONE),
+    (lambda gradients, limit: [np.clip(g, -limit, limit) for g in gradients],
+        "Each number was clipped by itself, so the direction has changed."),
+    (partial(_clip, norm=lambda gradients: sum(_norm([g]) for g in gradients)),
+        "Norms do not add; their squares do."),
+    (partial(_clip, norm=lambda gradients: _norm(gradients) ** 2),
+        "Take the root of the sum of squares."),
+    (lambda gradients, limit: [g / _norm(gradients) for g in gradients],
+        "The new norm is to be max_norm, not 1."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_clip, mistakes=_WRONG_CLIPS)
 def optim_clip(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
     """Check the clipping of several gradients by one common norm.
 
     Example:
-        >>> def clip(gradients, max_norm):
-        ...     norm = np.sqrt(sum(np.sum(g * g) for g in gradients))
-        ...     return [g * min(1, max_norm / norm) for g in gradients]
-        >>> bool(optim_clip(clip))
+        >>> bool(optim_clip(_clip))
         True
         >>> bool(optim_clip(lambda gradients, max_norm: gradients))
         False
     """
     hint = "One norm for all of them, one factor for all of them."
-    alone = "Compare the ratio of the two norms before and after: what changed it?"
     small = [np.array([0.3]), np.array([0.4])]
-    up = "A norm below the limit stays: the factor is at most 1."
-    mistakes: list[tuple[Any, str]] = [([np.array([3.0]), np.array([4.0])], up)]
-    yield case("below the limit", answer, small, 5.0, expected=small, mistakes=mistakes, hint=up)
-    gradients = [np.array([6.0, 0.0]), np.array([4.8, 6.4])]
-    mistakes = [
-        ([np.array([5.0, 0.0]), np.array([3.0, 4.0])], alone),
-        (
-            [np.array([5.0, 0.0]), np.array([4.8, 5.0])],
-            "Each number was clipped by itself, so the direction has changed.",
-        ),
-        (gradients, "The norm of all four numbers is 10, and the limit is 5."),
-        ([g * 5 / 14 for g in gradients], "Norms do not add; their squares do."),
-        ([g * 5 / 100 for g in gradients], "Take the root of the sum of squares."),
-        ([g / 10 for g in gradients], "The new norm is to be max_norm, not 1."),
-    ]
-    expected = [np.array([3.0, 0.0]), np.array([2.4, 3.2])]
-    yield case(
-        "keeps the direction", answer, gradients, 5.0, expected=expected, mistakes=mistakes,
-        hint=hint,
-    )  # fmt: skip
-    gradients = [np.array([12.0]), np.array([1.0, 0.0]), np.array([0.0])]
-    expected = [g / np.sqrt(145) for g in gradients]
-    yield case("one of three is large", answer, gradients, 1.0, expected=expected, hint=alone)
+    yield case("below the limit", answer, small, 5.0, hint=_UP)
+    pair = [np.array([6.0, 0.0]), np.array([4.8, 6.4])]
+    ten = [(pair, "The norm of all four numbers is 10, and the limit is 5.")]
+    yield case("keeps the direction", answer, pair, 5.0, hint=hint, mistakes=ten)
+    three = [np.array([12.0]), np.array([1.0, 0.0]), np.array([0.0])]
+    yield case("one of three is large", answer, three, 1.0, hint=_ALONE)
     rng = np.random.default_rng(0)
     gradients = [rng.normal(size=shape) for shape in ((3, 4), (4,), (4, 2))]
-    norm = np.sqrt(sum(np.sum(g * g) for g in gradients))
     for limit in (0.5, 2.0, 50.0):
-        expected = [g * min(1.0, limit / norm) for g in gradients]
-        yield case(f"matrices, limit {limit:g}", answer, gradients, limit, expected=expected,
-                   hint=hint)  # fmt: skip
+        yield case(f"matrices, limit {limit:g}", answer, gradients, limit, hint=hint)
+    many = [1e6 * g for g in gradients]
+    yield case("a million times as large", answer, many, 1e-3, hint=hint, atol=0)
+    hint = "Nothing divided by nothing is no number: a norm of 0 is below every limit."
+    yield case("zeros stay zeros", answer, [np.zeros(2), np.zeros((2, 1))], 1.0, hint=hint)
 
 
-@exercise(points=1)
+# Memory --------------------------------------------------------------------------------------
+
+_ARRAYS = {"sgd": 2, "momentum": 3, "adamw": 4}
+_FORGOTTEN = "Do not forget the weights and their gradients, one number each."
+_WRONG_SIZES = [
+    (lambda n, name: n * _ARRAYS[name], "Bytes, not numbers: float32 takes 4."),
+    (lambda n, name: 4 * n * (_ARRAYS[name] - 1), _FORGOTTEN),
+    (lambda n, name: 4 * n * (_ARRAYS[name] - 2), _FORGOTTEN),
+]
+
+
+@exercise(
+    points=1, reference=lambda n, name: 4 * n * _ARRAYS[name], mistakes=_WRONG_SIZES,
+    show_expected=False,
+)  # fmt: skip
 def optim_bytes(answer: Callable[[int, str], Any]) -> Iterator[Case]:
     """Check the memory that training takes for each way of stepping, in float32.
 
@@ -198,21 +219,11 @@ def optim_bytes(answer: Callable[[int, str], Any]) -> Iterator[Case]:
         >>> bool(optim_bytes(lambda n, name: 16 * n))
         False
     """
-    arrays = {"sgd": 2, "momentum": 3, "adamw": 4}
     hints = {
         "sgd": "Plain SGD keeps nothing of its own: weights and gradients.",
         "momentum": "Momentum keeps one running sum for every weight.",
         "adamw": "AdamW keeps two running means for every weight.",
     }
-    forgotten = "Do not forget the weights and their gradients, one number each."
     for n in (10, 124_439_808):
-        for name, count in arrays.items():
-            mistakes = [
-                (n * count, "Bytes, not numbers: float32 takes 4."),
-                (4 * n * (count - 1), forgotten),
-                (4 * n * (count - 2), forgotten),
-            ]
-            yield case(
-                f"{name}, {n:,} parameters", answer, n, name, expected=4 * n * count,
-                mistakes=mistakes, hint=hints[name], show_expected=False,
-            )  # fmt: skip
+        for name, hint in hints.items():
+            yield case(f"{name}, {n:,} parameters", answer, n, name, hint=hint)

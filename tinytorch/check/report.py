@@ -241,6 +241,26 @@ def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: s
     return Case(claim, answer, given, error=error, hint=hint)
 
 
+def cases(
+    answer: Any, table: Mapping[str, tuple[Any, ...]], mistakes: Mistakes = (), **options: Any
+) -> Iterator[Case]:
+    """A case for each line of a table, all with the same mistakes and options of `case`.
+
+    Args:
+        answer: the reader's function.
+        table: for each claim a hint, and what the answer is given.
+        mistakes: as for `case`, and so are the others.
+        options: `run`, `part`, `rtol`, `atol`.
+
+    Example:
+        >>> table = {"adds": ("Sum them.", 1, 2), "takes a negative number": ("Sum them.", 1, -2)}
+        >>> [(posed.claim, posed.given) for posed in cases(sum, table)]
+        [('adds', (1, 2)), ('takes a negative number', (1, -2))]
+    """
+    for claim, (hint, *given) in table.items():
+        yield case(claim, answer, *given, hint=hint, mistakes=mistakes, **options)
+
+
 def predictions(answer: Any, results: Mapping[str, tuple[Any, ...]]) -> Iterator[Case]:
     """A case for each value that is to be predicted in a dictionary, none of them told.
 
@@ -338,7 +358,7 @@ def _called(posed: Case) -> _Got:
     spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not unchanged(*pair)]
     breach, remedy = breaches[0] if breaches else breach_of(posed.rules, answer)
     if spoilt:
-        name = _name_of_argument(answer, spoilt[0])
+        name = _name_of_argument(posed.run or answer, spoilt[0] + (posed.run is not None))
         breach, remedy = f"`{name}` is no longer what it was", _ON_A_COPY
     try:
         taken = posed.part[1](value) if posed.part else value

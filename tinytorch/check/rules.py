@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import Module
+from tinytorch.core.layers import Module, Parameter
 
 _HIDDEN_LOOPS = (map, itertools.starmap, functools.reduce, np.vectorize, np.apply_along_axis)
 _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
@@ -64,8 +64,8 @@ def watched(rules: Sequence[Rule]) -> Iterator[list[tuple[str, str]]]:
     found: list[tuple[str, str]] = []
 
     def look(frame: FrameType, event: str, called: Any) -> None:
-        if event == "call" and _module(frame).startswith("tinytorch.check"):
-            return  # something that the check handed over
+        if event == "call" and (_module(frame).startswith("tinytorch.check") or _is_own(frame)):
+            return  # something that the check handed over, or what every Module inherits
         if event == "call" and _is_library(_module(frame)):
             caller, module, what = _caller(frame), _module(frame), frame.f_code
         elif event == "c_call":
@@ -123,10 +123,11 @@ def _packaged(answer: Any) -> str:
 
 
 def package_only(hint: str, *modules: str) -> Rule:
-    """Refuse what the package offers, except the functions of `modules`."""
+    """Refuse what the package offers, except parameters and the functions of `modules`."""
 
     def call(module: str, called: Any) -> str:
         allowed = any(module == name or module.startswith(f"{name}.") for name in modules)
+        allowed = allowed or called is Parameter.__init__.__code__
         name = called.co_name if isinstance(called, CodeType) else called.__name__
         return f"it calls the package's {name}" if _ours(module) and not allowed else ""
 
@@ -279,6 +280,12 @@ def _caller(frame: FrameType) -> FrameType | None:
 
 def _ours(module: str) -> bool:
     return module.split(".")[0] == "tinytorch"
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Whether a method runs on an object of a reader's class."""
+    owner = type(frame.f_locals.get("self"))
+    return issubclass(owner, Module) and not _is_library(owner.__module__)
 
 
 def _is_library(module: str) -> bool:

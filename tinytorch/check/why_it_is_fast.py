@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, NotYet, case, exercise
+from tinytorch.check.report import Case, NotYet, case, exercise, predictions
 
 __all__ = ["fast_count", "fast_pieces", "fast_step"]
 
@@ -34,220 +34,178 @@ def fast_count(answer: Any) -> Iterator[Case]:
         >>> bool(fast_count({}))
         False
     """
-    for name, expected, hint, mistakes in _counts():
-        counted = answer.get(name, ...) if isinstance(answer, dict) else ...
-        yield case(
-            name, counted, expected=expected, hint=hint, mistakes=mistakes, show_expected=False,
-            rtol=1e-12,
-        )  # fmt: skip
-
-
-def _counts() -> Iterator[tuple[str, int, str, list[tuple[Any, str]]]]:
     blocks, tokens = 12 * 3 * 64**2, 8 * 128
     weights = blocks + 1000 * 64
-    yield (
-        "weights in matrices",
-        weights,
-        "12 d^2 in each of the 3 layers, and V d in the output layer.",
-        [
+    forward = 2 * weights * tokens
+    for_each = "For each of the 8 * 128 tokens."
+    once = "Every weight once, 4 bytes each."
+    float32 = "In bytes: a number in float32 has 4."
+    in_bytes = (weights, float32), (2 * weights, float32)
+    yield from predictions(answer, {
+        "weights in matrices": (
+            weights, "12 d^2 in each of the 3 layers, and V d in the output layer.",
             (blocks, "The output layer compares with every token of the vocabulary: V d more."),
             (blocks + 2 * 1000 * 64, "The table is the output layer: count it once."),
             (12 * 64**2 + 1000 * 64, "There are 3 layers."),
-        ],
-    )
-    forward = 2 * weights * tokens
-    yield (
-        "FLOPs of a forward pass",
-        forward,
-        "A product and a sum for each weight and each of the 8 * 128 tokens.",
-        [
+        ),
+        "FLOPs of a forward pass": (
+            forward, "A product and a sum for each weight and each of the 8 * 128 tokens.",
             (forward // 2, "A product and a sum: two FLOPs."),
-            (2 * weights, "For each of the 8 * 128 tokens."),
+            (2 * weights, for_each),
             (forward // 8, "There are 8 texts."),
             (3 * forward, "That is forward and backward; here forward alone is asked for."),
-        ],
-    )
-    yield (
-        "FLOPs of a training step",
-        3 * forward,
-        "Forward, and two products of the same size backward.",
-        [
+        ),
+        "FLOPs of a training step": (
+            3 * forward, "Forward, and two products of the same size backward.",
             (2 * forward, "Backward needs two products: for the input and for the weights."),
-            (6 * weights, "For each of the 8 * 128 tokens."),
-        ],
-    )
-    yield (
-        "scores of a head, tiled",
-        64 * 64 + 64 * 128,
-        "Two blocks of 64 queries; each is given the keys up to its own last query.",
-        [
+            (6 * weights, for_each),
+        ),
+        "scores of a head, tiled": (
+            64 * 64 + 64 * 128,
+            "Two blocks of 64 queries; each is given the keys up to its own last query.",
             (128 * 128, "The first block is not given the keys of the second."),
             (128 * 129 // 2, "That is what is needed. Within a block all pairs are computed."),
             (2 * 64 * 64, "The second block sees the keys of the first one too."),
-        ],
-    )
-    of_eight = [(32 * weights, "Read once, a weight serves all 8 texts.")]
-    for name, mistakes in (
-        ("bytes of weights read to decode one token", []),
-        ("bytes of weights read to decode one token of each of 8 texts", of_eight),
-    ):
-        common = [(weights, "In bytes: a number in float32 has 4."), (2 * weights, "float32.")]
-        yield name, 4 * weights, "Every weight once, 4 bytes each.", [*common, *mistakes]
+        ),
+        "bytes of weights read to decode one token": (4 * weights, once, *in_bytes),
+        "bytes of weights read to decode one token of each of 8 texts": (
+            4 * weights, once, *in_bytes, (32 * weights, "Read once, a weight serves all 8 texts.")
+        ),
+    })  # fmt: skip
 
 
 # In pieces -----------------------------------------------------------------------------------
 
 
-@exercise(points=2)
+def _pieces(f: Any, x: Any, size: int) -> Any:
+    flat = x.reshape(-1)
+    parts = [np.asarray(f(flat[start : start + size])) for start in range(0, flat.size, size)]
+    return np.concatenate(parts).reshape(x.shape)
+
+
+def _value(answer: Any, x: Any, size: int, f: Any = np.square, turned: bool = False) -> Any:
+    return answer(lambda part: f(np.asarray(part)), x.T if turned else x, size)
+
+
+def _sizes_given(answer: Any, x: Any, size: int) -> list[int]:
+    """How many numbers f is given in each call, instead of the result."""
+    sizes: list[int] = []
+
+    def f(part: Any) -> Any:
+        sizes.append(int(np.size(part)))
+        return np.square(part)
+
+    answer(f, x, size)
+    if not sizes:
+        raise NotYet("f was never called")
+    return sizes
+
+
+_WRONG_SIZES = [
+    ([5], "f was given the whole array; it must never see more than `size` numbers."),
+    ([1] * 5, "Correct, and a call for each number: take `size` at a time."),
+    ([2, 2], "The last piece is missing."),
+    ([3, 3, 0], "The last piece is empty: range(0, x.size, size) does not reach x.size."),
+]
+
+
+@exercise(points=2, reference=_pieces, run=_value)
 def fast_pieces(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check an elementwise function that is applied to pieces of an array.
 
     Example:
-        >>> def right(f, x, size):
-        ...     flat, parts = x.reshape(-1), []
-        ...     for start in range(0, flat.size, size):
-        ...         parts.append(f(flat[start : start + size]))
-        ...     return np.concatenate(parts).reshape(x.shape)
-        >>> bool(fast_pieces(right))
+        >>> bool(fast_pieces(_pieces))
         True
         >>> bool(fast_pieces(lambda f, x, size: f(x)))
         False
     """
-    x = np.array([1.0, -2.0, 3.0, 0.5, 4.0])
-    hint = "Apply f to x[0:2], then to x[2:4], and so on, and keep what comes."
-    yield case("five numbers in pieces of two", _valued(answer), x, 2, expected=x * x, hint=hint)
-    hint = "range(0, x.size, size) gives where the pieces start; the last may be shorter."
+    five, table = np.array([1.0, -2, 3, 0.5, 4]), np.random.default_rng(0).normal(size=(7, 3, 5))
+    starts = "range(0, x.size, size) gives where the pieces start; the last may be shorter."
+    row = "x.reshape(-1) is one long row; give the result the shape of x in the end."
+    turned, root = partial(_value, turned=True), partial(_value, f=np.sqrt)
+    for claim, x, size, run, hint in (
+        ("five numbers in pieces of two", five, 2, _value,
+            "Apply f to x[0:2], then to x[2:4], and so on, and keep what comes."),
+        ("the sizes that f is given", five, 2, _sizes_given, starts),
+        ("a larger shape", table, 16, _value, row),
+        ("pieces of numbers, not of rows", table, 16, _sizes_given, row),
+        ("x.T, whose numbers lie in another order", table[0, :, :4], 5, turned,
+            "A transposed array has the same numbers in another order: reshape both ways."),
+        ("no piece without numbers", np.arange(6.0), 3, _sizes_given, starts),
+        ("one piece, if all of x fits into it", five, 100, _sizes_given, starts),
+        ("a single number, without an axis", np.array(3.0), 2, _value, row),
+        ("the roots of whole numbers", np.arange(7), 3, root,
+            "f decides the type: keep its pieces, and join them with np.concatenate."),
+    ):  # fmt: skip
+        yield case(claim, answer, x, size, run=run, hint=hint, mistakes=_WRONG_SIZES)
     yield case(
-        "the sizes that f is given", _sizes_given(answer), x, 2, expected=[2, 2, 1], hint=hint,
-        mistakes=[
-            ([5], "f was given the whole array; it must never see more than `size` numbers."),
-            ([1] * 5, "Correct, and a call for each number: take `size` at a time."),
-            ([2, 2], "The last piece is missing."),
-        ],
-    )  # fmt: skip
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(7, 3, 5))
-    hint = "x.reshape(-1) is one long row; give the result the shape of x in the end."
-    yield case("a larger shape", _valued(answer), table, 16, expected=table * table, hint=hint)
-    yield case(
-        "pieces of numbers, not of rows", _sizes_given(answer), table, 16,
-        expected=[16] * 6 + [9], hint=hint,
-    )  # fmt: skip
-    matrix = rng.normal(size=(4, 6))
-    hint = "A transposed array has the same numbers in another order: reshape both ways."
-    yield case(
-        "x.T, whose numbers lie in another order", _valued(answer, turn=True), matrix, 5,
-        expected=matrix.T**2, hint=hint,
-    )  # fmt: skip
-    small = np.ones(3, dtype=np.float32)
-    yield case(
-        "float32 stays float32", answer, np.square, small, 2, expected="float32",
+        "float32 stays float32", answer, np.ones(3, dtype=np.float32), 2, expected="float32",
         part=("dtype", lambda value: str(value.dtype)),
-        hint="np.empty_like(x) has the shape and the dtype of x; np.empty is float64.",
+        hint="np.concatenate keeps the type of the pieces; np.empty is float64.",
     )  # fmt: skip
-
-
-def _valued(answer: Any, turn: bool = False) -> Any:
-    """The answer as a function of the array and the size alone, with f the square."""
-    if answer is ... or not callable(answer):
-        return answer
-
-    def pieces(x: np.ndarray, size: int) -> Any:
-        return answer(lambda part: np.asarray(part) ** 2, x.T if turn else x, size)
-
-    return pieces
-
-
-def _sizes_given(answer: Any) -> Any:
-    """How many numbers f is given in each call, instead of the result."""
-    if answer is ... or not callable(answer):
-        return answer
-
-    def pieces(x: np.ndarray, size: int) -> Any:
-        sizes: list[int] = []
-
-        def f(part: Any) -> Any:
-            sizes.append(int(np.size(part)))
-            return np.asarray(part) ** 2
-
-        answer(f, x, size)
-        if not sizes:
-            raise NotYet("f was never called")
-        return sizes
-
-    return pieces
 
 
 # A step in place -----------------------------------------------------------------------------
 
 
-@exercise(points=3)
+def _step(w: Any, m: Any, v: Any, g: Any, t: int, lr: float = 0.1, beta1: float = 0.9,
+          beta2: float = 0.99, eps: float = 1e-8) -> Any:  # fmt: skip
+    m += (1 - beta1) * (g - m)
+    v += (1 - beta2) * (g * g - v)
+    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+    return w
+
+
+def _steps(answer: Any, gradients: Any, *options: float, what: str) -> Any:
+    """What is in an array after a step with each of the gradients, or whether w is returned."""
+    shape = gradients.shape[1:]
+    w, m, v = 1.0 + np.arange(gradients[0].size).reshape(shape), np.zeros(shape), np.zeros(shape)
+    for t, gradient in enumerate(gradients, start=1):
+        g = gradient.copy()
+        result = answer(w, m, v, g, t, *options)
+        if result is None or result is ...:
+            return result
+        if not np.isfinite(w).all():
+            raise NotYet("numbers that are not finite")
+    return {"w": w, "m": m, "v": v, "g": g, "w returned": result is w}[what]
+
+
+_START = np.array([1.0, 2.0, 3.0])
+_UNCHANGED = [
+    (_START, "w has not changed: write w -= ..., not w = w - ..."),
+    (0 * _START, "Change the arrays themselves: m *= ..., not m = m * ..."),
+]
+
+
+@exercise(points=3, reference=_step)
 def fast_step(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check a step of Adam that changes its arrays in place, and no others.
 
     Example:
-        >>> def right(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-        ...     m += (1 - beta1) * (g - m)
-        ...     v += (1 - beta2) * (g * g - v)
-        ...     w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
-        ...     return w
-        >>> bool(fast_step(right))
+        >>> bool(fast_step(_step))
         True
-        >>> bool(fast_step(lambda w, m, v, g, t: w))
+        >>> bool(fast_step(lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: w))
         False
     """
-    gradients = np.array([[2.0, -1.0, 0.5]])
-    for name, claim, hint in (
-        ("w", "the weights after one step", "w - lr * m_hat / (sqrt(v_hat) + eps), into w."),
-        ("m", "the mean m after one step", "beta1 * m + (1 - beta1) * g, with g as it came."),
-        (
-            "v",
-            "the mean of squares v after one step",
-            "The next step reads v again. Put its root into an array of your own.",
-        ),
-        (
-            "g",
-            "the gradient is as it was",
-            "g belongs to the caller. Write g * g into an array of your own.",
-        ),
-    ):
-        mistakes = [(np.zeros(3), "Change the arrays themselves: m *= ..., not m = m * ...")]
-        if name == "w":
-            start = np.array([1.0, 2.0, 3.0])
-            mistakes = [(start, "w has not changed: write w -= ..., not w = w - ...")]
-        yield case(
-            claim, _after_steps(answer, name), gradients, expected=_expected(gradients)[name],
-            hint=hint, mistakes=mistakes,
-        )  # fmt: skip
-    many = np.random.default_rng(0).normal(size=(6, 3))
-    hint = "Only w, m and v carry over from step to step: each must hold what its name says."
-    for name in ("w", "v"):
-        claim = f"{name} after six steps"
-        expected = _expected(many)[name]
-        yield case(claim, _after_steps(answer, name), many, expected=expected, hint=hint)
-
-
-def _expected(gradients: np.ndarray) -> dict[str, np.ndarray]:
-    w, m, v, g = np.array([1.0, 2.0, 3.0]), np.zeros(3), np.zeros(3), gradients[-1]
-    for t, g in enumerate(gradients, start=1):
-        m = 0.9 * m + (1 - 0.9) * g
-        v = 0.99 * v + (1 - 0.99) * g * g
-        w = w - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.99**t)) + 1e-8)
-    return {"w": w, "m": m, "v": v, "g": g}
-
-
-def _after_steps(answer: Any, name: str) -> Any:
-    """What is in one of the arrays after a step with each of the gradients."""
-    if answer is ... or not callable(answer):
-        return answer
-
-    def run(gradients: np.ndarray) -> Any:
-        arrays = {"w": np.array([1.0, 2.0, 3.0]), "m": np.zeros(3), "v": np.zeros(3)}
-        for t, g in enumerate(gradients, start=1):
-            arrays["g"] = g.copy()
-            result = answer(*arrays.values(), t)
-            if not math.isfinite(float(np.sum(arrays["w"]))):
-                raise NotYet("numbers that are not finite")
-        return None if result is None or result is ... else arrays[name]
-
-    return run
+    one, many = np.array([[2.0, -1.0, 0.5]]), np.random.default_rng(0).normal(size=(6, 3))
+    tables = np.random.default_rng(1).normal(size=(4, 2, 5))
+    carried = "Only w, m and v carry over from step to step: each must hold what its name says."
+    named = "lr, beta1, beta2 and eps are arguments: use them, not their defaults."
+    for claim, name, gradients, options, hint in (
+        ("the weights after one step", "w", one, (),
+            "w - lr * m_hat / (sqrt(v_hat) + eps), into w."),
+        ("the mean m after one step", "m", one, (),
+            "beta1 * m + (1 - beta1) * g, with g as it came."),
+        ("the mean of squares v after one step", "v", one, (),
+            "The next step reads v again. Put its root into an array of your own."),
+        ("the gradient is as it was", "g", one, (),
+            "g belongs to the caller. Write g * g into an array of your own."),
+        ("w after six steps", "w", many, (), carried),
+        ("v after six steps", "v", many, (), carried),
+        ("the gradient of the sixth step", "g", many, (), "g belongs to the caller."),
+        ("w itself is returned", "w returned", one, (), "Return w, the array that you were given."),
+        ("a rate, decays and an epsilon of their own", "w", many, (0.03, 0.8, 0.95, 0.5), named),
+        ("tables of numbers", "m", tables, (0.5, 0.6, 0.7, 1e-3), named),
+    ):  # fmt: skip
+        run = partial(_steps, what=name)
+        yield case(claim, answer, gradients, *options, run=run, hint=hint, mistakes=_UNCHANGED)

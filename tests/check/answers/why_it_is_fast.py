@@ -1,0 +1,310 @@
+"""Right and wrong answers to the exercises of "Why it is fast"."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+
+N = 12 * 3 * 64**2 + 1000 * 64
+WEIGHTS, FORWARD, TRAINING = (
+    "weights in matrices", "FLOPs of a forward pass", "FLOPs of a training step",
+)  # fmt: skip
+TILED = "scores of a head, tiled"
+ONE = "bytes of weights read to decode one token"
+EIGHT = "bytes of weights read to decode one token of each of 8 texts"
+COUNTS = {
+    WEIGHTS: N,
+    FORWARD: 2 * N * 8 * 128,
+    TRAINING: 6 * N * 8 * 128,
+    TILED: 64 * 64 + 64 * 128,
+    ONE: 4 * N,
+    EIGHT: 4 * N,
+}
+
+# Piece by piece -------------------------------------------------------------------------------
+
+
+def pieces(f, x, size):
+    flat = x.reshape(-1)
+    parts = [f(flat[start : start + size]) for start in range(0, flat.size, size)]
+    return np.concatenate(parts).reshape(x.shape)
+
+
+def pieces_by_split(f, x, size):
+    flat = np.ravel(x)
+    parts = np.split(flat, range(size, flat.size, size))
+    return np.hstack(list(map(f, parts))).reshape(x.shape)
+
+
+def pieces_while(f, x, size):
+    left, done = x.flatten(), []
+    while left.size:
+        done.extend(np.asarray(f(left[:size])))
+        left = left[size:]
+    return np.array(done).reshape(x.shape)
+
+
+def pieces_in_the_type_of_f(f, x, size):
+    flat = x.reshape(-1)
+    first = f(flat[:size])
+    value = np.empty(flat.size, dtype=first.dtype)
+    value[:size] = first
+    for start in range(size, flat.size, size):
+        value[start : start + size] = f(flat[start : start + size])
+    return value.reshape(x.shape)
+
+
+def pieces_in_the_type_of_x(f, x, size):
+    flat = x.reshape(-1)
+    value = np.empty_like(flat)
+    for start in range(0, flat.size, size):
+        value[start : start + size] = f(flat[start : start + size])
+    return value.reshape(x.shape)
+
+
+def pieces_in_float64(f, x, size):
+    flat = x.reshape(-1)
+    value = np.empty(flat.size)
+    for start in range(0, flat.size, size):
+        value[start : start + size] = f(flat[start : start + size])
+    return value.reshape(x.shape)
+
+
+def pieces_without_the_last(f, x, size):
+    flat = x.reshape(-1)
+    value = np.asarray(flat, dtype=float).copy()
+    for start in range(0, flat.size - size + 1, size):
+        value[start : start + size] = f(flat[start : start + size])
+    return value.reshape(x.shape)
+
+
+def pieces_and_an_empty_one(f, x, size):
+    flat = x.reshape(-1)
+    parts = [f(flat[start : start + size]) for start in range(0, flat.size + 1, size)]
+    return np.concatenate(parts).reshape(x.shape)
+
+
+def pieces_of_rows(f, x, size):
+    if x.ndim == 0:
+        return pieces(f, x, size)
+    return np.concatenate([f(x[start : start + size]) for start in range(0, len(x), size)])
+
+
+def pieces_by_memory(f, x, size):
+    return pieces(f, np.ravel(x, order="K"), size).reshape(x.shape)
+
+
+def pieces_of_equal_length(f, x, size):
+    flat = x.reshape(-1)
+    return np.concatenate([f(part) for part in np.array_split(flat, -(-flat.size // size))]
+                          ).reshape(x.shape)  # fmt: skip
+
+
+def as_many_pieces(f, x, size):
+    flat = x.reshape(-1)
+    parts = [f(part) for part in np.array_split(flat, min(size, flat.size))]
+    return np.concatenate(parts).reshape(x.shape)
+
+
+def short_piece_first(f, x, size):
+    flat = x.reshape(-1)
+    edges = [0, *range(flat.size % size or size, flat.size + 1, size)]
+    parts = [f(flat[a:b]) for a, b in pairwise(edges)]
+    return np.concatenate(parts).reshape(x.shape)
+
+
+def pieces_in_place(f, x, size):
+    flat = x.reshape(-1)
+    for start in range(0, flat.size, size):
+        flat[start : start + size] = f(flat[start : start + size])
+    return flat.reshape(x.shape).copy()
+
+
+def pieces_then_whole(f, x, size):
+    pieces(f, x, size)
+    return f(x)
+
+
+# A step in place ------------------------------------------------------------------------------
+
+
+def step(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m *= beta1
+    m += (1 - beta1) * g
+    size = g * g
+    size *= 1 - beta2
+    v *= beta2
+    v += size
+    np.sqrt(v, out=size)
+    size /= math.sqrt(1 - beta2**t)
+    size += eps
+    np.divide(m, size, out=size)
+    size *= lr / (1 - beta1**t)
+    w -= size
+    return w
+
+
+def step_in_three_lines(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m += (1 - beta1) * (g - m)
+    v += (1 - beta2) * (g * g - v)
+    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+    return w
+
+
+def step_into_slices(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m[...] = beta1 * m + (1 - beta1) * g
+    v[:] = beta2 * v + (1 - beta2) * g**2
+    m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
+    np.subtract(w, lr * m_hat / (v_hat**0.5 + eps), out=w)
+    return w
+
+
+def stub(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, root_of_v=True, square_g=True):
+    m *= beta1
+    m += (1 - beta1) * g
+    square = np.multiply(g, g, out=g if square_g else None)
+    v *= beta2
+    v += (1 - beta2) * square
+    size = np.sqrt(v, out=v if root_of_v else None)
+    size /= math.sqrt(1 - beta2**t)
+    size += eps
+    w -= lr / (1 - beta1**t) * m / size
+    return w
+
+
+def out_of_place(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m = beta1 * m + (1 - beta1) * g
+    v = beta2 * v + (1 - beta2) * g * g
+    return w - lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+
+
+def lost_means(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    w[...] = out_of_place(w, m, v, g, t, lr, beta1, beta2, eps)
+    return w
+
+
+def mean_of_squares_lost(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m += (1 - beta1) * (g - m)
+    v = v + (1 - beta2) * (g * g - v)
+    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+    return w
+
+
+def squares_first(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    square = g * g
+    m += (1 - beta1) * (square - m)
+    v += (1 - beta2) * (square - v)
+    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+    return w
+
+
+def corrected_in_place(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m += (1 - beta1) * (g - m)
+    v += (1 - beta2) * (g * g - v)
+    m /= 1 - beta1**t
+    v /= 1 - beta2**t
+    w -= lr * m / (np.sqrt(v) + eps)
+    return w
+
+
+def eps_under_the_root(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m += (1 - beta1) * (g - m)
+    v += (1 - beta2) * (g * g - v)
+    w -= lr * m / (1 - beta1**t) / np.sqrt(v / (1 - beta2**t) + eps)
+    return w
+
+
+def eps_before_the_correction(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    m += (1 - beta1) * (g - m)
+    v += (1 - beta2) * (g * g - v)
+    w -= lr * m / (1 - beta1**t) * np.sqrt(1 - beta2**t) / (np.sqrt(v) + eps)
+    return w
+
+
+def gradient_scaled(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+    v += (1 - beta2) * (g * g - v)
+    g -= m
+    m += (1 - beta1) * g
+    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+    return w
+
+
+RIGHT = {
+    "fast_count": [
+        COUNTS,
+        {name: np.int64(count) for name, count in COUNTS.items()},
+        {**dict(reversed(COUNTS.items())), TRAINING: 3 * COUNTS[FORWARD]},
+    ],
+    "fast_pieces": [pieces, pieces_by_split, pieces_while, pieces_in_the_type_of_f],
+    "fast_step": [step, step_in_three_lines, step_into_slices],
+}
+
+WRONG = {
+    "fast_count": {
+        "no output layer": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
+        "the table twice": {**COUNTS, WEIGHTS: N + 64_000},
+        "one layer": {**COUNTS, WEIGHTS: 12 * 64**2 + 64_000},
+        "with biases": {**COUNTS, WEIGHTS: N + 3 * 13 * 64},
+        "one FLOP a weight": {**COUNTS, FORWARD: N * 8 * 128},
+        "one text": {**COUNTS, FORWARD: 2 * N * 128},
+        "backward as long as forward": {**COUNTS, TRAINING: 4 * N * 8 * 128},
+        "one token": {**COUNTS, TRAINING: 6 * N},
+        "one FLOP off in a billion": {**COUNTS, TRAINING: COUNTS[TRAINING] + 1},
+        "rounded": {**COUNTS, TRAINING: 1.299e9},
+        "the whole square": {**COUNTS, TILED: 128 * 128},
+        "exactly the triangle": {**COUNTS, TILED: 128 * 129 // 2},
+        "two squares": {**COUNTS, TILED: 2 * 64 * 64},
+        "numbers, not bytes": {**COUNTS, ONE: N},
+        "float16": {**COUNTS, ONE: 2 * N},
+        "read for every text": {**COUNTS, EIGHT: 32 * N},
+    },
+    "fast_pieces": {
+        "the whole array": lambda f, x, size: f(x),
+        "the pieces, and then the whole": pieces_then_whole,
+        "a call for each number": lambda f, x, size: pieces(f, x, 1),
+        "pieces of two": lambda f, x, size: pieces(f, x, 2),
+        "half as long as allowed": lambda f, x, size: pieces(f, x, max(size // 2, 1)),
+        "the square whatever f is": lambda f, x, size: pieces(
+            lambda part: f(part) * 0 + part**2, x, size
+        ),
+        "without the last piece": pieces_without_the_last,
+        "an empty piece at the end": pieces_and_an_empty_one,
+        "pieces of rows": pieces_of_rows,
+        "pieces of equal length": pieces_of_equal_length,
+        "as many pieces as `size`": as_many_pieces,
+        "the short piece first": short_piece_first,
+        "in the order of memory": pieces_by_memory,
+        "one long row": lambda f, x, size: pieces(f, x.reshape(-1), size),
+        "in the type of x": pieces_in_the_type_of_x,
+        "in float64": pieces_in_float64,
+        "x overwritten": pieces_in_place,
+    },
+    "fast_step": {
+        "the stub": stub,
+        "the root written into v": lambda *given, **k: stub(*given, **k, square_g=False),
+        "the square written into g": lambda *given, **k: stub(*given, **k, root_of_v=False),
+        "new arrays": out_of_place,
+        "new means": lost_means,
+        "a new mean of squares": mean_of_squares_lost,
+        "squares in the mean": squares_first,
+        "corrections kept": corrected_in_place,
+        "eps under the root": eps_under_the_root,
+        "eps before the correction": eps_before_the_correction,
+        "g overwritten with its distance": gradient_scaled,
+        "corrections of the first step": lambda w, m, v, g, t, *rest: step(w, m, v, g, 1, *rest),
+        "counted from 0": lambda w, m, v, g, t, *rest: step(w, m, v, g, t + 1, *rest),
+        "uphill": lambda w, m, v, g, t, lr=0.1, *rest: step(w, m, v, g, t, -lr, *rest),
+        "returns 1": lambda *given: int(step(*given) is not None),
+        "returns a copy": lambda *given: step(*given).copy(),
+        "lr ignored": lambda w, m, v, g, t, lr=0.1, *rest: step(w, m, v, g, t, 0.1, *rest),
+        "beta1 ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, *rest: step(
+            w, m, v, g, t, lr, 0.9, *rest
+        ),
+        "beta2 ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, *rest: step(
+            w, m, v, g, t, lr, beta1, 0.99, *rest
+        ),
+        "eps ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: step(
+            w, m, v, g, t, lr, beta1, beta2
+        ),
+    },
+}

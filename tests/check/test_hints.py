@@ -1,0 +1,249 @@
+"""A mistake that is known has a hint of its own, and not that of the case where it shows."""
+
+from importlib import import_module
+
+import pytest
+
+from tinytorch import check
+
+CHAPTERS = (
+    "multi_head", "normalisation_and_mlp", "block", "gpt", "data_and_loss", "optimisation",
+    "sampling", "kv_cache", "why_it_is_fast",
+)  # fmt: skip
+WRONG = {k: v for name in CHAPTERS for k, v in import_module(f"answers.{name}").WRONG.items()}
+HINTS = {
+    "heads_predict": {
+        "the heads behind the positions": "The axis of the heads moves in",
+        "values as long as the queries": "Values come from the other",
+        "weights with rows of keys": "Rows are queries, columns keys.",
+        "no biases": "Four matrices of (d, d), and each",
+    },
+    "heads_side_by_side": {
+        "the root of the whole width": "Divide by the root of the number of",
+        "no root": "The scores are not divided by any",
+        "a single head": "That is a single head of the whole",
+    },
+    "heads_output_without": {
+        "all heads": "All heads still speak.",
+        "no bias": "The bias belongs to no head; add",
+        "the head alone": "That is this head alone, and the",
+        "columns of the weight": "A head owns *rows* of the weight,",
+        "every h-th column": "A head is a run of neighbouring",
+    },
+    "heads_attention": {
+        "split by a reshape alone": "A reshape alone mixes the tokens:",
+        "heads not moved back": "Before the last reshape, move back",
+        "no mask": "The mask is not used.",
+        "no output projection": "The merged heads still have to pass",
+        "one head": "That is one head of the whole",
+    },
+    "norm_each_token": {
+        "over all numbers": "The mean and the deviation are",
+        "over the tokens": "That is batch normalisation: axis 0",
+        "without keepdims": "The mean of each token must stay in",
+    },
+    "norm_layer": {
+        "gamma starts at zero": "gamma multiplies, so it starts at",
+        "tensors, not parameters": "Make each a Parameter in __init__;",
+        "PyTorch's names": "PyTorch's names; ours are gamma and",
+        "gamma and beta not used": "gamma and beta are there, but",
+        "beta before gamma": "First times gamma, then plus beta.",
+        "divided by d - 1": "The variance is a mean: divide by",
+        "the deviation a constant": "The deviation is treated as a",
+        "the mean a constant": "The mean is treated as a constant.",
+    },
+    "norm_rms": {
+        "a mean subtracted": "No mean is subtracted here.",
+        "the sum of the squares": "The mean of the squares, not their",
+        "no root": "Divide by the root.",
+        "r a constant": "r is treated as a constant, but",
+        "the sum of g y": "The mean of g y, not its sum.",
+        "not divided by r": "Divide the whole by r.",
+        "the gradient of LayerNorm": "No mean, so no correction for it.",
+    },
+    "block_stream": {
+        "one array, written into again": "`+=` writes into the array that is",
+        "the branch replaces the stream": "Each branch's result is added to",
+        "without x": "The list begins with x itself.",
+        "the last alone": "Return the whole list, beginning",
+    },
+    "block_parameters": {
+        "no biases, no norms": "The matrices are right: add six",
+        "no biases": "Each of six matrices has a bias, as",
+        "no norms": "The two norms are parameters too: a",
+        "one norm": "There are two norms, and each has a",
+    },
+    "block_stack": {
+        "the norm acts on the stream": "The branch added nothing, and yet",
+        "no norms in the branches": "The branch reads the normalised",
+        "no norm at the end": "The norm at the end is still",
+        "no residuals": "Each branch's result is added to",
+    },
+    "block_forward": {
+        "always pre-norm": "That is pre-norm order, norms",
+        "always post-norm": "That is post-norm order; look at",
+        "the MLP reads x": "The MLP reads the stream after",
+        "no residuals": "Each branch's result is added to",
+        "pre-norm on the stream": "The norm belongs to the branch: x",
+    },
+    "gpt_tied_gradient": {
+        "the output alone": "The lookup is a use as well.",
+        "the lookup alone": "The output is a use as well.",
+    },
+    "gpt_num_parameters": {
+        "an MLP four times as wide": "The MLP is mlp_ratio times as wide",
+        "always tied": "Untied, the output is a matrix of",
+        "an untied output with a bias": "The output has no bias.",
+        "no positions": "The positions are learned: a table",
+        "no norm at the end": "The last norm, after the blocks,",
+    },
+    "gpt_is_causal": {
+        "a vocabulary of five": "Another token must be in the",
+    },
+    "gpt_assembled": {
+        "one block, shared": "[block] * 2 is the same block",
+        "no mask": "Every block needs",
+        "our norm at the end": "ln_f is a norm too: norm(d).",
+        "our parts whatever is passed": "Pass norm= and attention= on to the",
+        "our parts in the blocks": "The blocks have norms as well.",
+        "our attention whatever is passed": "Pass norm= and attention= on to the",
+        "our norms in the blocks": "The blocks have norms as well.",
+        "no norm at the end": "The output reads ln_f(x), not x.",
+        "nothing passed on": "Pass norm= and attention= on to the",
+    },
+    "data_windows": {
+        "newlines too near to the end": "A window may begin at s if its last",
+        "begins after the newline": "A window begins with the newline,",
+        "targets are the inputs": "Targets are the inputs of one",
+    },
+    "data_split": {
+        "reads held-out tokens": "Which tokens does the window of",
+        "the last target is held out": "The last target is held out. Tokens",
+        "a window too few": "One window more fits. Tokens 15 and",
+    },
+    "loss_and_gradient": {
+        "sums": "Loss and gradient are means over",
+        "a summed loss": "Loss and gradient are means over",
+        "a summed gradient": "Loss and gradient are means over",
+        "a negative loss": "A surprise is positive: minus the",
+        "a loss in bits": "In nats, the natural logarithm.",
+        "truth minus softmax": "The other way round: softmax minus",
+        "the softmax alone": "Subtract 1 at the target of each",
+    },
+    "loss_bits_per_byte": {
+        "per character": "A character of UTF-8 may have",
+        "per token": "That is bits per token: divide by",
+        "in nats": "That is in nats: a bit is ln 2",
+        "times ln 2": "Divide by ln 2: one nat is more",
+    },
+    "optim_adamw": {
+        "no corrections": "The means begin at zero: divide",
+        "counted from 0": "t counts from 1: the first step has",
+        "uphill": "The step goes against the gradient.",
+        "no root": "Divide by the square root of v.",
+        "decay through the means": "The decay went through the means",
+        "no decay": "The decay is missing.",
+        "decay not multiplied by lr": "The decay is multiplied by lr too.",
+        "decay away from zero": "Decay pulls towards zero.",
+        "corrected means returned": "Return the means as they are; only",
+        "the means exchanged": "First m, then v.",
+        "the weights alone": "Return three things: the weights",
+    },
+    "optim_schedule": {
+        "starts at 0": "Steps count from 0; a rate of 0 is",
+        "no lr": "Multiply by lr.",
+    },
+    "optim_clip": {
+        "nothing": "The norm of all four numbers is 10,",
+        "each by itself": "Compare the ratio of the two norms",
+        "each number": "Each number was clipped by itself,",
+        "norms added": "Norms do not add; their squares do.",
+        "no root": "Take the root of the sum of",
+        "to a norm of 1": "The new norm is to be max_norm, not",
+    },
+    "optim_bytes": {
+        "numbers, not bytes": "Bytes, not numbers: float32 takes",
+        "float16": "Do not forget the weights and their",
+        "no gradients": "Do not forget the weights and their",
+        "the memory alone": "Do not forget the weights and their",
+    },
+    "sampling_draw": {
+        "the most likely": "That is the most likely token; u",
+    },
+    "sampling_temperature": {
+        "probabilities divided": "A factor that is the same for all",
+        "logits multiplied": "The logits are divided by it, not",
+    },
+    "sampling_top_p": {
+        "falls short of p": "They hold 0.8 only: keep the one",
+        "not normalised": "The right tokens; now make them sum",
+        "everything": "The set must be as small as",
+    },
+    "sampling_write": {
+        "the new tokens alone": "Return the prompt as well.",
+        "the stop token left out": "The stop token itself belongs to",
+        "reads the prompt alone": "next_probs must read the new tokens",
+    },
+    "cache_predict": {
+        "a pass too late": "The first pass reads the prompt",
+        "the prompt read once": "Every pass reads the prompt as",
+        "the last token read": "Nobody asks what follows the last",
+        "keys of the whole width": "Each head has d/h numbers of every",
+        "not itself": "The new token looks at itself as",
+        "a query for every token": "Only the new token has a query.",
+        "keys alone": "There are keys and values; and a",
+        "float32": "A number in float16 has 2 bytes.",
+        "one layer": "Every layer has keys of its own.",
+        "each head of the whole width": "The heads share out the d numbers",
+        "a hundred tokens": "Room for the whole window is",
+    },
+    "cache_step": {
+        "attends before it extends": "The new token belongs to them too:",
+        "the new token in front": "The new token comes last.",
+        "the new value in front": "The new token comes last.",
+        "keys and values exchanged": "Return the output, the keys and the",
+        "no root": "Divide the scores by the root of d.",
+    },
+    "cache_write": {
+        "cleared before every token": "Pass the cache that you were given,",
+        "the last token read too": "Nobody asks what follows the last",
+        "the prompt token by token": "All tokens of the prompt can be",
+        "no cache": "Pass the cache that you were given,",
+        "the package's loop": "Pass the cache that you were given,",
+        "the new tokens alone": "Return the prompt as well.",
+    },
+    "fast_count": {
+        "no output layer": "The output layer compares with",
+        "the table twice": "The table is the output layer:",
+        "one layer": "There are 3 layers.",
+        "one FLOP a weight": "A product and a sum: two FLOPs.",
+        "one text": "There are 8 texts.",
+        "backward as long as forward": "Backward needs two products: for",
+        "one token": "For each of the 8 * 128 tokens.",
+        "the whole square": "The first block is not given the",
+        "exactly the triangle": "That is what is needed. Within a",
+        "two squares": "The second block sees the keys of",
+        "numbers, not bytes": "In bytes: a number in float32 has",
+        "float16": "In bytes: a number in float32 has",
+        "read for every text": "Read once, a weight serves all 8",
+    },
+    "fast_pieces": {
+        "the whole array": "f was given the whole array; it",
+        "a call for each number": "Correct, and a call for each",
+        "an empty piece at the end": "The last piece is empty: range(0,",
+    },
+    "fast_step": {
+        "new arrays": "w has not changed: write w -= ...,",
+        "new means": "Change the arrays themselves: m *=",
+        "a new mean of squares": "Change the arrays themselves: m *=",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "hint"),
+    [(name, wrong, hint) for name, hints in HINTS.items() for wrong, hint in hints.items()],
+)
+def test_a_known_mistake_has_a_hint_of_its_own(name, wrong, hint):
+    report = getattr(check, name)(WRONG[name][wrong])
+    assert hint in report.cases[-1].hint

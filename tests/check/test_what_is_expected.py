@@ -1,0 +1,117 @@
+"""What the checks expect is what the package computes, and what a chapter says in special cases."""
+
+import numpy as np
+import pytest
+from answers import block, data_and_loss, gpt, kv_cache, normalisation_and_mlp, optimisation
+
+from tinytorch import (
+    GPT,
+    AdamW,
+    KVCache,
+    LayerNorm,
+    Tensor,
+    TransformerBlock,
+    check,
+    clip_grad_norm,
+    functional,
+)
+
+
+def test_the_outputs_of_layer_norm_are_those_of_the_package():
+    for name, expected in list(normalisation_and_mlp.OUTPUTS.items())[:4]:
+        x = np.array([float(n) for n in name.strip("[]").split(",")])
+        assert np.allclose(functional.layer_norm(x, np.ones(2), np.zeros(2)), expected, atol=1e-4)
+
+
+def test_a_norm_of_the_readers_own_trains_like_ours_inside_a_gpt():
+    ours, own = (
+        GPT(7, 8, 2, 2, max_seq_len=6, norm=norm, rng=0)
+        for norm in (LayerNorm, normalisation_and_mlp.Norm)
+    )
+    ids = np.array([[1, 2, 3, 4, 5], [6, 5, 4, 3, 0]])
+    for model in (ours, own):
+        functional.cross_entropy(model(ids[:, :-1]), ids[:, 1:]).backward()
+    for (name, a), (same, b) in zip(ours.named_parameters(), own.named_parameters(), strict=True):
+        assert name == same
+        assert np.allclose(a.grad, b.grad, atol=1e-5)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_a_block_computes_what_that_of_the_package_does(pre_norm):
+    ours = TransformerBlock(8, 2, dropout_prob=0.0, pre_norm=pre_norm)
+    x = np.random.default_rng(0).normal(size=(2, 3, 8))
+    parts = ours.ln1, ours.attention, ours.ln2, ours.mlp
+    assert np.array_equal(block.block(x, *parts, pre_norm).data, ours(x).data)
+
+
+@pytest.mark.parametrize("d", [4, 64])
+def test_the_parameters_of_a_block_are_counted_as_they_are(d):
+    assert sum(p.size for p in TransformerBlock(d, 2).parameters()) == block.parameters(d, 4)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("size", [(65, 64, 2, 32), (7, 8, 3, 5)])
+def test_the_parameters_of_a_gpt_are_counted_as_they_are(size, tied):
+    V, d, L, T = size
+    real = GPT(V, d, L, 4, T, tie_weights=tied).num_parameters()["total"]
+    assert gpt.count(*size, 4, tied) == real
+
+
+@pytest.mark.parametrize(("n", "T", "share"), [(20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)])
+def test_no_held_out_token_is_read_in_training(n, T, share):
+    training, validation = data_and_loss.split(n, T, share)
+    assert training.max() + T == n - round(n * share) - 1
+    assert validation.max() + T < n
+
+
+def test_a_step_of_adamw_is_that_of_the_package():
+    w = Tensor([1.0, -2.0], requires_grad=True, dtype=np.float64)
+    optimizer = AdamW([w], lr=0.1, betas=(0.9, 0.999), weight_decay=0.5)
+    expected = w.data.copy(), np.zeros(2), np.zeros(2)
+    for t, gradient in enumerate(np.array([[3.0, 0.5], [-1.0, 2.0]]), start=1):
+        w.grad = gradient
+        optimizer.step()
+        expected = optimisation.adamw(expected[0], gradient, *expected[1:], t, 0.1, 0.5)
+        assert np.allclose(w.data, expected[0])
+
+
+def test_gradients_are_clipped_as_in_the_package():
+    a, b = (Tensor(np.zeros(2), requires_grad=True) for _ in range(2))
+    a.grad, b.grad = np.array([6.0, 0.0]), np.array([0.0, 8.0])
+    clipped = optimisation.clip([a.grad, b.grad], 5.0)
+    clip_grad_norm([a, b], 5.0)
+    assert np.allclose([a.grad, b.grad], clipped)
+
+
+def test_the_cost_of_a_cache_is_that_of_the_package():
+    cache = KVCache(6, 1024)
+    new = np.zeros((1, 8, 40, 64), dtype=np.float16)
+    keys = [cache.extend(layer, new, new)[0] for layer in range(6)]
+    assert keys[0].shape == kv_cache.COST[kv_cache.KEYS]
+    assert cache.nbytes == kv_cache.COST[kv_cache.BYTES]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "came"),
+    [
+        ("norm_layer", normalisation_and_mlp.NewLeaf, "does not depend on it"),
+        ("norm_rms", normalisation_and_mlp.rms.__wrapped__, "@primitive"),
+        ("norm_rms", normalisation_and_mlp.rms_in_place, "no longer what it was"),
+        ("gpt_assembled", gpt.OthersNames, "missing: table.weight"),
+        ("heads_attention", lambda d, h: 3, "which is not a class"),
+        ("cache_step", lambda *given: (1, 2), "something else than three results"),
+        ("cache_write", kv_cache.appends_to_the_prompt, "`prompt` is no longer what it was"),
+        ("fast_pieces", lambda f, x, size: x * x, "f was never called"),
+    ],
+)
+def test_what_came_is_told_in_words_that_help(name, wrong, came):
+    assert came in getattr(check, name)(wrong).cases[-1].came
+
+
+def test_a_report_names_a_toy_model_by_what_it_does():
+    report = check.sampling_write(lambda *given: [])
+    assert report.cases[-1].given.startswith("sure_of_last_plus_1")
+
+
+def test_memory_that_is_to_be_predicted_is_not_told():
+    assert check.optim_bytes(lambda n, name: 0).cases[-1].expected == ""
