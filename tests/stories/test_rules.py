@@ -13,7 +13,7 @@ def refuse(match, rules, cast=None, error=ValueError):
 @pytest.mark.parametrize(
     ("match", "rules"),
     [
-        ("no rule 'story' to start from; there are 'tale'", {"tale": "x\n"}),
+        ("no rule 'story' to start from; the rules are 'tale'", {"tale": "x\n"}),
         ("'story' refers to 'cat', which is neither in the rules", {"story": "A {cat}.\n"}),
         ("no story can reach 'dog'", {"story": "A.\n", "dog": "d"}),
         (r"contains itself \(a -> b -> a\)", {"story": "{a}\n", "a": "x {b}", "b": "y {a}"}),
@@ -24,7 +24,7 @@ def refuse(match, rules, cast=None, error=ValueError):
         ("does not end with a newline", {"story": "A."}),
         ("a newline inside", {"story": "A.\nB.\n"}),
         ("rule 'a': a newline inside", {"story": "{a}.\n", "a": "x\n"}),
-        ("a brace without its partner", {"story": "A {cat.\n"}),
+        ("an unmatched brace", {"story": "A {cat.\n"}),
         ("touches a letter or another symbol", {"story": "A{x}.\n", "x": "b"}),
         ("touches a letter or another symbol", {"story": "{x}'s.\n", "x": "b"}),
         ("touches a letter or another symbol", {"story": "{x}{x}.\n", "x": "b"}),
@@ -43,8 +43,8 @@ def test_rules_that_are_not_sound_are_refused(match, rules):
             "missing: 'cow'; unknown: 'dog'",
             {"pet": {"cat": 1, "cow": 1}, "x given pet": {"cat": "a", "dog": "b"}},
         ),
-        ("has braces, a newline or space around it", {"pet": {"{cat}": 1}}),
-        ("has braces, a newline or space around it", {"pet": "cat "}),
+        ("has braces, a newline or spaces around it", {"pet": {"{cat}": 1}}),
+        ("has braces, a newline or spaces around it", {"pet": "cat "}),
         ("'story': this name is defined twice", {"story": "x"}),
         ("or 'name given parent'", {"my pet": "x"}),
     ],

@@ -1,8 +1,8 @@
-"""Stories whose entropy is exactly known: the corpus of the book.
+"""Stories whose entropy is known exactly: the corpus of the book.
 
-The grammar (`grammar`, its `rules` and `story_rules`, and the proof that it is not ambiguous), what
-the best possible reader would believe (`oracle`), and how surprising a story is (`entropy`). This
-room uses NumPy and nothing of the others.
+The grammar (`grammar`, its `rules` and `story_rules`, and the check that it is unambiguous), what
+the best possible reader expects next (`oracle`), and the exact entropy (`entropy`). This room needs
+NumPy and none of the other rooms.
 """
 
 from tinytorch.stories.entropy import StoryEntropy

@@ -1,11 +1,11 @@
-"""Finds out whether a reader can tell every choice of a story, from its text alone.
+"""Checks that a reader can tell every choice of a story from its text alone.
 
 If so, a story has exactly one derivation, and its probability is the product of its choices'
-probabilities: all that the book knows exactly about its stories rests on this.
+probabilities: everything that the book knows exactly about its stories rests on this.
 
-It is enough that no option's text is the beginning of another option's. For say a text had two
+It is enough that no option's text is a prefix of another option's. For suppose that a text had two
 derivations, and take the first choice in which they differ: both options begin at the same
-character, and the text of one is the beginning of the text of the other.
+character, so the text of one is a prefix of the text of the other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check_unambiguous(rules: Rules) -> None:
         rules: The grammar.
 
     Raises:
-        ValueError: Two options, or two values of one of the cast, could be taken for each other.
+        ValueError: Two options, or two values of a member of the cast, could be confused.
 
     Example:
         >>> from tinytorch.stories.rules import Rules
@@ -39,7 +39,7 @@ def check_unambiguous(rules: Rules) -> None:
 
 
 def _check_rules(rules: Rules) -> None:
-    """No option's text may be the beginning of another's."""
+    """Raise if an option's text is a prefix of another's."""
     for symbol, choice in rules.choices.items():
         for one, other in combinations(choice.texts, 2):
             if _one_begins_the_other(rules, rules.parts[one], rules.parts[other]):
@@ -51,7 +51,7 @@ def _check_rules(rules: Rules) -> None:
 
 
 def _check_cast(rules: Rules) -> None:
-    """The value of one of the cast must tell everything that is chosen at its first mention."""
+    """Raise unless the first mention of a member of the cast tells all that it chooses."""
     for symbol, chosen in _mentions(rules):
         parent = rules.members[rules.unchosen(symbol, chosen)[-1]].parent
         for _, _, known in rules.values(parent, rules.nothing):
@@ -67,13 +67,13 @@ def _check_cast(rules: Rules) -> None:
 
 
 def _mentions(rules: Rules) -> list[tuple[str, Chosen]]:
-    """Every first mention of one of the cast: its symbol, and who was chosen before."""
+    """Every first mention of a member of the cast: its symbol, and who was chosen before."""
     mentions = ((parts[0], chosen) for parts, chosen in rules.states)
     return [mention for mention in dict.fromkeys(mentions) if rules.unchosen(*mention)]
 
 
 def _one_begins_the_other(rules: Rules, one: Parts, other: Parts) -> bool:
-    """Whether a text of one is a text of the other, or the words that such a text begins with."""
+    """Whether a text of one is a text of the other, or the words with which such a text begins."""
     todo = [(one, other)]
     seen = set(todo)
     while todo:
@@ -94,7 +94,7 @@ def _one_begins_the_other(rules: Rules, one: Parts, other: Parts) -> bool:
 
 
 def _beginnings(rules: Rules, parts: Parts) -> list[tuple[str, Parts]]:
-    """The characters that a text can begin with, whatever the cast, and the parts that follow."""
+    """The characters with which a text can begin, whatever the cast, and the parts after them."""
     return [
         (value, rest)
         for _, first, rest in (rules.openings(parts) if parts else ())

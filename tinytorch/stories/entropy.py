@@ -1,13 +1,13 @@
-"""How surprising a grammar's stories are: not estimated from a sample, but summed over all of them.
+"""The exact entropy of a grammar's stories: not estimated from a sample, but summed over them all.
 
-A story has exactly one derivation, so its surprise is the sum of the surprises of its choices. The
-expected sum is, over all places where a choice is made::
+A story has exactly one derivation, so its surprise (the negative log-likelihood) is the sum of the
+surprises of its choices. The expected sum is, over all states in which a choice is made::
 
-    (how often a story is expected to come there) * (the entropy of the choice)
+    (how often a story is expected to be in this state) * (the entropy of the choice)
 
-`expected_visits` finds the first factor: it follows all stories at once, one state after the other.
-Few states need to be told apart, for the rules do not look at the cast: which sentence comes next
-does not depend on which animal the story is about.
+`expected_visits` computes the first factor: it follows all stories at once, one state after
+another. Few states need to be distinguished, because the rules do not look at the cast: which
+sentence comes next does not depend on which animal the story is about.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ Pairs = dict[tuple[str, str], float]  # the expected number of each pair of neig
 
 @dataclass(frozen=True)
 class StoryEntropy:
-    """How surprising a grammar's endless text is, exactly, and what a smaller view can reach.
+    """The exact entropy of a grammar's endless text, and what a model that sees less can reach.
 
-    Stories follow each other independently, so `n` of them carry `n * nats_per_story` nats and, by
-    the law of large numbers, take `n * characters_per_story` characters: the entropy rate of the
-    endless text is the ratio. No model can have a lower mean loss. (It is not the mean of the
-    stories' own ratios, which gives short stories too much weight.) A *word* is a token of
-    `StoryGrammar.words`: punctuation marks and the newline count too.
+    Stories follow one another independently, so `n` of them carry `n * nats_per_story` nats and, by
+    the law of large numbers, have about `n * characters_per_story` characters: the entropy rate of
+    the endless text is the ratio. No model can have a lower mean loss. (It is not the mean of the
+    ratios of single stories, which would give short stories too much weight.) A *word* is a token
+    of `StoryGrammar.words`: punctuation marks and the newline count too.
 
-    The other figures are the best mean loss of a model that sees less. *Uniform*: it knows the
-    alphabet or the vocabulary alone. *Unigram*: it also knows how frequent each is. *Bigram*: it
-    sees one character (or word) before the one it predicts, and nothing else.
+    The other figures are the lowest mean loss of a model that sees less. *Uniform*: it knows only
+    the alphabet or the vocabulary. *Unigram*: it also knows how frequent each token is. *Bigram*:
+    it sees one character (or word) before the one it predicts, and nothing else.
 
     Attributes:
         nats_per_story: Entropy of one story.
@@ -71,7 +71,7 @@ class StoryEntropy:
 
     @property
     def nats_per_character(self) -> float:
-        """The entropy rate: the least possible mean loss of a next-character model."""
+        """The entropy rate: the lowest possible mean loss of a next-character model."""
         return self.nats_per_story / self.characters_per_story
 
     @property
@@ -81,7 +81,7 @@ class StoryEntropy:
 
     @property
     def nats_per_word(self) -> float:
-        """The least possible mean loss of a next-word model."""
+        """The lowest possible mean loss of a next-word model."""
         return self.nats_per_story / self.words_per_story
 
     @property
@@ -91,12 +91,12 @@ class StoryEntropy:
 
     @property
     def uniform_nats_per_character(self) -> float:
-        """The loss of a model that finds every character equally likely."""
+        """The loss of a model that considers all characters equally likely."""
         return math.log(self.num_characters)
 
     @property
     def uniform_nats_per_word(self) -> float:
-        """The loss of a model that finds every word equally likely."""
+        """The loss of a model that considers all words equally likely."""
         return math.log(self.num_words)
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ def _nats_of_choice(rules: Rules, part: str, chosen: Chosen) -> float:
 
 
 def expected_visits(rules: Rules, split: Split) -> Visits:
-    """How often a story is expected to come to each state, by the last token before it."""
+    """How often a story is expected to be in each state, by the last token before it."""
     visits: Visits = {state: defaultdict(float) for state in rules.states}
     visits[rules.start, frozenset()]["\n"] = 1.0
     for (parts, chosen), counts in visits.items():
@@ -157,7 +157,7 @@ def expected_visits(rules: Rules, split: Split) -> Visits:
 
 
 def expected_pairs(rules: Rules, split: Split) -> Pairs:
-    """How often a story is expected to hold each pair of neighbouring tokens.
+    """How often a story is expected to contain each pair of neighbouring tokens.
 
     The first token of a story is the neighbour of the newline before it. Pairs of *slots*, tokens
     or symbols of the cast, are counted first; then the cast is filled in.

@@ -7,18 +7,18 @@
     bread, and it ate and ate and ate. After that, the hen came to tea
     every morning.
 
-The stories are data: `tinytorch.stories.story_rules` holds and explains them,
+The stories are data: `tinytorch.stories.story_rules` lists and explains them,
 `tinytorch.stories.rules` reads them. Three facts make everything about them computable:
 
-* *Every choice can be read off the text.* No text of one option is the beginning of a text of
-  another one, so whoever reads a story from left to right can tell every choice that was made: a
-  story has exactly one derivation. The constructor checks this.
+* *Every choice can be read off the text.* No option's text is a prefix of another option's, so a
+  reader going from left to right can tell every choice that was made: a story has exactly one
+  derivation. The constructor checks this.
 * *The rules do not look at the cast.* Which sentence comes next does not depend on which animal
   the story is about, so expectations can be summed over rules and cast separately
   (`tinytorch.stories.entropy`).
-* *A story ends with the only newline it has.* Stories follow each other independently, and
-  the entropy of one story divided by its expected length is the entropy rate of the endless text:
-  no reader can do better than `tinytorch.stories.oracle`.
+* *A story ends with its only newline.* Stories follow one another independently, so the entropy of
+  one story divided by its expected length is the entropy rate of the endless text: no reader can
+  do better than `tinytorch.stories.oracle`.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ __all__ = ["StoryGrammar"]
 
 
 class StoryGrammar:
-    r"""A probabilistic grammar of stories: it writes them, and it is the oracle of its own text.
+    r"""A probabilistic grammar of stories: it writes them, and knows how probable each text is.
 
     Args:
-        rules: A text, or a dictionary from texts to weights, for every symbol; `{name}` in a text
-            refers to a rule or to the cast. The start is the rule `"story"`, whose texts end with
-            the only newline there is. Without `rules` you get the stories of this book.
-        cast: What is chosen once in a story: for every name a word, a dictionary from words to
+        rules: For every symbol a text, or a dictionary from texts to weights; `{name}` in a text
+            refers to a rule or to the cast. The start symbol is `"story"`; its texts end with a
+            newline, the only one in a story. By default, the stories of this book.
+        cast: What is chosen once per story: for every name a word, a dictionary from words to
             weights, or, when the key is `"name given parent"`, a dictionary with one of these for
-            every value of the parent. Values are plain characters, without references.
-        kinds: Classes of words, each a tuple of the names of rules and cast whose words it holds;
-            by default one class for every symbol that chooses between single words.
+            each value of the parent. Values are plain text, without references.
+        kinds: Classes of words, each a tuple of the names of rules and cast whose words belong to
+            it; by default one class for every symbol that chooses between single words.
 
     Attributes:
-        rules: The rules, as they were given.
-        cast: The cast, as it was given.
+        rules: The rules, as given.
+        cast: The cast, as given.
         kinds: The words of each kind, for instance `kinds["animals"]`.
 
     Raises:
@@ -97,7 +97,7 @@ class StoryGrammar:
     # -------------------------------------------------------------------- writing
 
     def generate(self, num_stories: int, seed: int = 0) -> str:
-        r"""Write stories, each on a line of its own.
+        r"""Write stories, one per line.
 
         Args:
             num_stories: How many, 0 or more.
@@ -105,7 +105,7 @@ class StoryGrammar:
                 `num_stories` only adds to it.
 
         Returns:
-            The stories, one after the other; every one ends with a newline.
+            The stories, one after another; each ends with a newline.
 
         Example:
             >>> StoryGrammar().generate(3, seed=1).count("\n")
@@ -114,7 +114,7 @@ class StoryGrammar:
         return "".join(islice(self.stories(seed), _natural("num_stories", num_stories)))
 
     def stories(self, seed: int = 0) -> Iterator[str]:
-        """Write stories without end.
+        """Write stories endlessly.
 
         Args:
             seed: An integer, 0 or more.
@@ -130,7 +130,7 @@ class StoryGrammar:
         return (self._write(draw) for draw in repeat(uniform))
 
     def _write(self, uniform: Callable[[], float]) -> str:
-        """One story, from top to bottom; `uniform` gives numbers in [0, 1)."""
+        """One story, expanded from the start symbol; `uniform` draws numbers from [0, 1)."""
         pieces: list[str] = []
         values = {"": ""}
         todo = list(self._rules.start)
@@ -146,7 +146,7 @@ class StoryGrammar:
         return "".join(pieces)
 
     def _value(self, symbol: str, values: dict[str, str], uniform: Callable[[], float]) -> str:
-        """The value of one of the cast, chosen now (after its parent) if it was not before."""
+        """The value of a member of the cast, chosen now (after its parent) if it is new."""
         if symbol not in values:
             _, parent, rows = self._rules.members[symbol]
             values[symbol] = rows[self._value(parent, values, uniform)].draw(uniform)
@@ -162,7 +162,7 @@ class StoryGrammar:
             text: Any text.
 
         Returns:
-            The tokens. For the stories of this book nothing is lost: `join_words` inverts it.
+            The tokens. For the stories of this book nothing is lost: `join_words` is the inverse.
 
         Example:
             >>> StoryGrammar.words('"I am so sad!" it said.')
@@ -172,10 +172,10 @@ class StoryGrammar:
 
     @staticmethod
     def join_words(words: Iterable[str]) -> str:
-        r"""Write tokens of `words` as text again, with spaces where they belong.
+        r"""Turn the tokens of `words` back into text, with spaces where they belong.
 
         Args:
-            words: Tokens; quotation marks open and close by turns, and every newline closes them.
+            words: Tokens; quotation marks open and close alternately; a newline closes them.
 
         Returns:
             The text.
@@ -197,7 +197,7 @@ class StoryGrammar:
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
-        r"""Every token that `words` can find in a story, sorted.
+        r"""Every token that `words` can return for a story, sorted.
 
         Example:
             >>> StoryGrammar().vocabulary[:8]
@@ -244,16 +244,16 @@ class StoryGrammar:
     def log_probs(self, text: str, *, start: str = "story", strict: bool = True) -> np.ndarray:
         r"""Exact log-probability of every character of a text, given all characters before it.
 
-        The mean of the negative values over a long text comes as near to the grammar's entropy per
-        character as a model's loss can.
+        Over a long text, their negative mean approaches the grammar's entropy per character: the
+        lowest loss that any model can reach.
 
         Args:
-            text: Any number of stories, one after the other; the last one may be cut off.
+            text: Any number of stories, one after another; the last one may be cut off.
             start: `"story"`: the text begins where a story begins. `"anywhere"`: it is a window
-                that was cut out of the endless text at a random character, and what was before
-                it is unknown.
+                cut from the endless text at a random character, and what came before it is
+                unknown.
             strict: Raise an error for a text that the grammar cannot produce. With `False`, the
-                first impossible character and all after it get minus infinity.
+                first impossible character and all those after it get minus infinity.
 
         Returns:
             Natural logarithms, float64, shape `(len(text),)`.
@@ -276,14 +276,15 @@ class StoryGrammar:
     def word_log_probs(self, text: str) -> np.ndarray:
         r"""Exact log-probability of every word of `words(text)`, given all words before it.
 
-        A word is known to be over when the next character is no letter; that part of the surprise
-        belongs to the word, not to the one that follows. The sum is the sum of `log_probs(text)`.
+        That a word has ended is known only when the next character is not a letter; this part of
+        the surprise (the negative log-likelihood) is counted with the word, not with the one that
+        follows. The sum equals that of `log_probs(text)`.
 
         Args:
             text: Any number of complete stories.
 
         Returns:
-            Natural logarithms, float64, one for each of `words(text)`.
+            Natural logarithms, float64, one for each word of `words(text)`.
 
         Raises:
             ValueError: The text is impossible, or its last story is cut off.
@@ -299,11 +300,11 @@ class StoryGrammar:
         """The exact distribution of the character that follows a text.
 
         Args:
-            prefix: As the `text` of `log_probs`; may be empty.
+            prefix: As `text` in `log_probs`; may be empty.
             start: As in `log_probs`.
 
         Returns:
-            Probabilities (their sum is 1) of the characters that can follow, sorted by character.
+            The probabilities, which sum to 1, of the characters that can follow, in sorted order.
 
         Raises:
             ValueError: The grammar cannot produce `prefix`.
@@ -359,7 +360,7 @@ class StoryGrammar:
 
 
 def _natural(name: str, number: int) -> int:
-    """A number that counts, checked."""
+    """A non-negative integer, checked."""
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, got {number!r}")
     if number < 0:

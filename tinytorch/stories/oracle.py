@@ -1,10 +1,10 @@
 """The oracle: what the best possible reader expects next, exactly.
 
 A reader of a story does not see the choices, only their text so far. What it knows is a *belief*:
-a probability for every hypothesis that agrees with the text. Reading one more character is the
-forward algorithm: keep the hypotheses that agree with the character, divide by what is left of the
-probability, and let those that have finished a part move on to the next one. What was left is the
-probability of the character, given everything before it. No model can do better.
+a probability for every hypothesis that is consistent with the text. Reading one more character is
+a step of the forward algorithm: keep the hypotheses that predict the character, divide by their
+total probability, and move those that have finished a part on to the next one. That total is the
+probability of the character given everything before it. No model can do better.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Belief = dict[tuple[str, Parts, Known], float]  # (characters to come, then, cas
 
 
 class Oracle:
-    """Follows a text with a belief; `StoryGrammar` documents what it can be asked.
+    """Follows a text with a belief; `StoryGrammar` documents its methods.
 
     Args:
         rules: The grammar.
@@ -99,7 +99,7 @@ class Oracle:
     def unfold(
         self, parts: Parts, known: Known
     ) -> Iterator[tuple[float, tuple[str, Parts, Known]]]:
-        """Every hypothesis that these parts can begin with; after a story comes another one."""
+        """Every hypothesis with which these parts can begin; after a story comes another one."""
         if not parts:
             parts, known = self.rules.start, self.rules.nothing
         for p, part, rest in self.rules.openings(parts):
@@ -119,10 +119,10 @@ class Oracle:
 
     @cached_property
     def anywhere(self) -> Belief:
-        """The stationary distribution: where a character picked from the endless text stands.
+        """The stationary distribution: where in a story a random character of the endless text is.
 
-        The cast that a window has not shown yet is left open: rules do not look at it, so whether
-        it was chosen before the window began or is chosen now makes no difference.
+        The cast that a window has not shown yet is left open: rules do not look at it, so it makes
+        no difference whether it was chosen before the window began or is chosen now.
         """
         belief: Belief = defaultdict(float)
         for (parts, _), counts in expected_visits(self.rules, list).items():

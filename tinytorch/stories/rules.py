@@ -1,6 +1,6 @@
 r"""Reads the rules and the cast of a grammar, as `tinytorch.stories.story_rules` writes them.
 
-A story that is still to be written is a tuple of *parts*: characters, and symbols in braces.
+What remains to be written of a story is a tuple of *parts*: characters, and symbols in braces.
 
     >>> rules = Rules({"story": "A {pet}.\n", "pet": {"cat": 3, "dog": 1}}, cast={})
     >>> rules.parts["A {pet}.\n"]
@@ -29,11 +29,11 @@ import numpy as np
 __all__ = ["Choice", "Member", "Rules"]
 
 Parts = tuple[str, ...]  # characters and symbols, in the order of the text
-Chosen = frozenset[str]  # the members of the cast that are chosen already
-State = tuple[Parts, Chosen]  # what is still to come, and who is chosen
+Chosen = frozenset[str]  # the members of the cast that have been chosen
+State = tuple[Parts, Chosen]  # what is still to come, and who has been chosen
 Known = tuple[str | None, ...]  # the value of each member of the cast, None before it is chosen
 
-WORD = re.compile(r"\w+(?:'\w+)*|[^\w ]")  # a word, or one mark of punctuation, or a newline
+WORD = re.compile(r"\w+(?:'\w+)*|[^\w ]")  # a word, a punctuation mark, or a newline
 
 
 class Choice(NamedTuple):
@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 
     @property
     def nats(self) -> float:
-        """Its entropy."""
+        """Its entropy in nats."""
         return -math.fsum(p * math.log(p) for p in self.probs)
 
     def pairs(self) -> Iterator[tuple[str, float]]:
@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One of the cast: its number, what it depends on, and its choice for each value of that."""
+    """One of the cast: its number, its parent, and its choice for each value of the parent."""
 
     number: int
     parent: str  # a symbol, or "" without a parent
@@ -74,7 +74,7 @@ class Member(NamedTuple):
 
 
 class Rules:
-    """A grammar that was read: every symbol exists, none contains itself, all are used.
+    """A grammar, parsed and checked: every symbol exists, none contains itself, all are used.
 
     Args:
         rules: As for `StoryGrammar`.
@@ -84,7 +84,7 @@ class Rules:
         choices: The choice that each rule makes, by its symbol: `choices["{story}"]`.
         members: The cast, by symbol; parents come before their children.
         parts: The parts of each text of each rule.
-        nothing: The cast of a story in which nothing is chosen yet.
+        nothing: The cast of a story before anything has been chosen.
     """
 
     start: Parts = ("{story}",)
@@ -102,7 +102,7 @@ class Rules:
         _check_references(self)
 
     def unchosen(self, part: str, chosen: Chosen) -> list[str]:
-        """The members that are chosen when a part is written: itself and its parents."""
+        """The members that are chosen when a part is written: the part itself and its parents."""
         symbols = []
         while part in self.members and part not in chosen:
             symbols.append(part)
@@ -120,7 +120,7 @@ class Rules:
 
     @cached_property
     def states(self) -> list[State]:
-        """Every state in which something is still to come, each before those it leads to."""
+        """Every state in which something is still to come, in topological order."""
         following: dict[State, list[State]] = {}
         todo: list[State] = [(self.start, frozenset())]
         while todo:
@@ -146,7 +146,7 @@ class Rules:
         ]
 
     def openings(self, parts: Parts) -> list[tuple[float, str, Parts]]:
-        """Every (probability, first part, rest) of a text, rules replaced by what they become."""
+        """Every (probability, first part, rest) of a text once its leading rules are expanded."""
         if parts not in self._openings:
             first, rest = parts[0], parts[1:]
             options = self.choices[first].pairs() if first in self.choices else ()
@@ -162,7 +162,7 @@ def _read_rules(rules: Mapping[str, Any]) -> dict[str, Choice]:
     if not isinstance(rules, Mapping):
         raise TypeError(f"rules must be a dictionary, got {type(rules).__name__}")
     if "story" not in rules:
-        raise ValueError(f"there is no rule 'story' to start from; there are {listed(rules)}")
+        raise ValueError(f"there is no rule 'story' to start from; the rules are {listed(rules)}")
     return {
         _symbol(name, "rule"): _read_choice(f"rule {name!r}", options)
         for name, options in rules.items()
@@ -190,14 +190,14 @@ def _read_cast(cast: Mapping[str, Any], rules: Iterable[str]) -> dict[str, Membe
         for text in members[symbol].texts:
             if re.search(r"[{}\n]", text) or text != text.strip():
                 raise ValueError(
-                    f"cast {name!r}: {text!r} has braces, a newline or space around it; "
-                    "a value is plain characters"
+                    f"cast {name!r}: {text!r} has braces, a newline or spaces around it; "
+                    "a value is plain text"
                 )
     return members
 
 
 def _read_rows(key: str, table: Any, cases: tuple[str, ...]) -> dict[str, Choice]:
-    """A choice for every value of the parent: none missing, none too many."""
+    """A choice for every value of the parent: none missing, none unknown."""
     if not isinstance(table, Mapping):
         raise TypeError(
             f"cast {key!r} must be a dictionary with a row for each value, got {table!r}"
@@ -213,7 +213,7 @@ def _read_rows(key: str, table: Any, cases: tuple[str, ...]) -> dict[str, Choice
 
 
 def _read_choice(where: str, options: Any) -> Choice:
-    """Weights made probabilities; a text alone is certain."""
+    """Weights normalised to probabilities; a text alone is certain."""
     if isinstance(options, str):
         options = {options: 1}
     if not isinstance(options, Mapping):
@@ -240,7 +240,7 @@ def _read_choice(where: str, options: Any) -> Choice:
 
 
 def _symbol(name: Any, where: str) -> str:
-    """A name as it stands in a text: in braces."""
+    """A name as it appears in a text: in braces."""
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(
             f"{where} {name!r}: a name is one word of letters, digits and underscores"
@@ -254,12 +254,12 @@ def _parse(symbol: str, text: str) -> Parts:
     where = f"rule {symbol[1:-1]!r}"
     parts = tuple(re.findall(r"\{[^{}]*\}|[^{}]+", text))
     if "".join(parts) != text:
-        raise ValueError(f"{where}: a brace without its partner in {text!r}")
+        raise ValueError(f"{where}: an unmatched brace in {text!r}")
     for left, right in pairwise(parts):
         if left[-1] + right[0] == "}{" or is_letter(left[-1]) or is_letter(right[0]):
             raise ValueError(
                 f"{where}: in {text!r} a symbol touches a letter or another symbol; put a space "
-                "or a punctuation mark between, or give the whole word a name of its own"
+                "or a punctuation mark between them, or give the whole word its own name"
             )
     remedy = "a story ends with '\\n', and has no other newline"
     if symbol == "{story}" and not text.endswith("\n"):
@@ -270,7 +270,7 @@ def _parse(symbol: str, text: str) -> Parts:
 
 
 def _check_references(rules: Rules) -> None:
-    """Every symbol exists, none contains itself, each rule and member of the cast is used."""
+    """Raise unless every symbol exists, none contains itself, and all are used."""
     used: set[str] = set()
 
     def visit(symbol: str, path: Parts) -> None:
@@ -294,7 +294,7 @@ def _check_references(rules: Rules) -> None:
     visit("{story}", ())
     unused = [symbol for symbol in (*rules.choices, *rules.members) if symbol not in used]
     if unused:
-        raise ValueError(f"no story can reach {listed(unused)}; refer to it or take it out")
+        raise ValueError(f"no story can reach {listed(unused)}; refer to it or remove it")
 
 
 def is_letter(char: str) -> bool:

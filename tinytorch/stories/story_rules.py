@@ -1,18 +1,18 @@
 """The stories of this book, as data: what a story can say, and who can be in it.
 
-`tinytorch.stories.grammar` turns this page into text; change a word, and the stories change. To
-read it, begin at the rule `"story"` and replace what stands in braces, from left to right:
+`tinytorch.stories.grammar` turns this file into text; change a word, and the stories change. To
+read it, begin at the rule `"story"` and replace what is in braces, from left to right:
 
 * `STORY_RULES` say what a symbol may become. `{opening}` in a text stands for one of the texts of
-  the rule `"opening"`, drawn anew every time, with probability proportional to its weight: the
+  the rule `"opening"`, drawn afresh each time, with probability proportional to its weight, the
   number beside it.
-* `STORY_CAST` holds what is chosen *once in a story*, at the first mention, and stays: the hero's
+* `STORY_CAST` is what is chosen *once per story*, at the first mention, and then stays: the hero's
   name, the animal. `"food given animal"` is a choice whose weights depend on the animal, and a word
   alone, as in `"girl": "she"`, leaves no choice.
 * `STORY_KINDS` name classes of words: the words of the kind `"animals"` are those that `{animal}`
   can become.
 
-A story ends with the only newline it has.
+A story ends with its only newline.
 """
 
 from typing import Any
