@@ -11,15 +11,7 @@ from tinytorch import Tensor, check
 
 FRAMEWORK = {"__init__", "report", "rules", "values"}
 CHAPTERS = {path.stem for path in Path(check.__file__).parent.glob("*.py")} - FRAMEWORK
-WITHOUT_ANSWERS = {
-    "autograd",
-    "embedding_layer",
-    "positional_encodings",
-    "scaled_dot_product",
-    "token_embeddings",
-    "tokenization",
-}
-ANSWERS = {name: import_module(f"answers.{name}") for name in sorted(CHAPTERS - WITHOUT_ANSWERS)}
+ANSWERS = {name: import_module(f"answers.{name}") for name in sorted(CHAPTERS)}
 CHECKS = [
     value
     for name, value in sorted(vars(check).items())
@@ -36,6 +28,12 @@ WRONG = [
     for module in ANSWERS.values()
     for name, answers in module.WRONG.items()
     for what, answer in answers.items()
+]
+HINTS = [
+    pytest.param(name, module.WRONG[name][what], words, id=f"{name}-{what}")
+    for module in ANSWERS.values()
+    for name, hints in getattr(module, "HINTS", {}).items()
+    for what, words in hints.items()
 ]
 JUNK = {
     "None": None,
@@ -95,6 +93,28 @@ def test_a_wrong_answer_is_not_solved_and_is_told_why(name, answer):
     assert not report
     assert report.cases[-1].hint
     assert max(map(len, repr(report).splitlines())) <= 76
+
+
+@pytest.mark.parametrize(("name", "answer", "words"), HINTS)
+def test_the_hint_fits_the_mistake(name, answer, words):
+    assert words in judged(name, answer).cases[-1].hint
+
+
+PREDICTIONS = [
+    pytest.param(name, module.RIGHT[name][0], id=name)
+    for module in ANSWERS.values()
+    for name in module.RIGHT
+    if isinstance(module.RIGHT[name][0], dict)
+]
+
+
+@pytest.mark.parametrize(("name", "right"), PREDICTIONS)
+@pytest.mark.parametrize("wrong", [..., -1])
+def test_a_prediction_that_is_missing_or_wrong_is_named_and_not_given_away(name, right, wrong):
+    for key in right:
+        found = judged(name, right | {key: wrong}).cases[-1]
+        assert not found.passed and key in found.claim and not found.expected
+    assert "nothing yet" in repr(judged(name, dict.fromkeys(right, ...)))
 
 
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)

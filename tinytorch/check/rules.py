@@ -142,11 +142,11 @@ def without(hint: str, *functions: Any) -> Rule:
         ('it is repeat itself', 'Write it yourself.')
     """
     bare = [_bare(function) for function in functions]
-    codes = {getattr(function, "__code__", function): function.__name__ for function in bare}
+    codes = {getattr(function, "__code__", function): _name(function) for function in bare}
 
     def own(answer: Any) -> str:
         same = [function for function in bare if _bare(answer) is function]
-        return f"it is {same[0].__name__} itself" if same else ""
+        return f"it is {_name(same[0])} itself" if same else ""
 
     def call(module: str, called: Any) -> str:
         known = isinstance(called, CodeType) or inspect.isbuiltin(called)
@@ -258,6 +258,12 @@ def _repeats(code: CodeType) -> bool:
         return False
 
     return any(target <= i and reaches(target, i) for i, target in leads.items())
+
+
+def _name(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    name = function.__name__
+    return f"np.{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
 
 
 def _is_one_of(value: Any) -> bool:

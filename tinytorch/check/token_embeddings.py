@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Case, case, exercise, one_of_pair, raises
+from tinytorch.check.rules import without
 
 __all__ = [
     "token_cost",
@@ -17,8 +18,10 @@ __all__ = [
     "token_scatter_add",
 ]
 
+_A_SUM = "A sum, not a mean: each time the row was used counts in full."
 
-@exercise(points=1)
+
+@exercise(points=1, reference=lambda table, ids: table[ids])
 def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
     """`lookup(table, ids)` returns the rows of `table` that `ids` name, for ids of any shape.
 
@@ -32,52 +35,48 @@ def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(token_lookup(lookup)), bool(token_lookup(lambda table, ids: ...))
         (True, False)
     """
-    table = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
-    hint = "Each id names one row of the table; collect the rows in the order of the ids."
-    for claim, few in (("gives one row for each id", [2, 0]), ("repeats a row", [1, 1, 0])):
-        expected = np.stack([table[i] for i in few])
-        yield case(claim, lookup, table.copy(), np.array(few), expected=expected, hint=hint)
-    batch = np.array([[2, 0], [1, 1]])
-    yield case(
-        "gives a table of rows for a table of ids",
-        lookup,
-        table,
-        batch,
-        expected=np.array([[[3.0, 30.0], [1.0, 10.0]], [[2.0, 20.0], [2.0, 20.0]]]),
-        hint="The result has the shape of the ids, and one more axis for the vector.",
-    )
-    small = table
-    for shape in ((2, 3), (2, 1, 4)):
-        rng = np.random.default_rng(len(shape))
-        table, ids = rng.normal(size=(7, 3)), rng.integers(0, 7, size=shape)
-        expected = np.stack([table[i] for i in ids.reshape(-1)]).reshape(*shape, 3)
-        yield case(
-            f"keeps ids of shape {shape} in place",
-            lookup,
-            table.copy(),
-            ids.copy(),
-            expected=expected,
-            hint="The result has the shape of the ids, and one more axis for the vector.",
-        )
-    yield raises(
-        "refuses an id below zero",
-        lookup,
-        small,
-        np.array([1, -1]),
-        error=IndexError,
-        hint="NumPy counts negative indices from the end; here they are mistakes.",
-    )
-    yield raises(
-        "refuses an id past the end",
-        lookup,
-        small,
-        np.array([3]),
-        error=IndexError,
-        hint="Three rows have the ids 0, 1 and 2; NumPy's indexing refuses the others by itself.",
-    )
+    small = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+    each = "Each id names one row of the table; collect the rows in the order of the ids."
+    axis = "The result has the shape of the ids, and one more axis for the vector."
+    below = "NumPy counts negative indices from the end; here they are mistakes."
+    past = "Three rows have the ids 0, 1 and 2; NumPy's indexing refuses the others by itself."
+    yield case("gives one row for each id", lookup, small, np.array([2, 0]), hint=each)
+    yield case("repeats a row", lookup, small, np.array([1, 1, 0]), hint=each)
+    claim = "gives a table of rows for a table of ids"
+    yield case(claim, lookup, small, np.array([[2, 0], [1, 1]]), hint=axis)
+    rng = np.random.default_rng(3)
+    for shape, width in (((2, 3), 3), ((2, 1, 4), 5), ((1,), 1), ((), 4), ((3, 3), 3)):
+        table, ids = rng.normal(size=(7, width)), np.asarray(rng.integers(0, 7, size=shape))
+        yield case(f"keeps ids of shape {shape} in place", lookup, table, ids, hint=axis)
+    for hint, claim, bad in (
+        (below, "refuses an id below zero", [1, -1]),
+        (past, "refuses an id past the end", [3]),
+        (below, "refuses one of many ids", [[0, 1], [-3, 2]]),
+        (past, "refuses the last of many ids", [[0, 1], [2, 7]]),
+        (below, "refuses an id far below zero", [-4]),
+    ):
+        yield raises(claim, lookup, small, np.array(bad), error=IndexError, hint=hint)
 
 
-@exercise(points=3)
+def _scattered(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
+    """The scatter-add, one id at a time."""
+    table = np.zeros((vocab_size, g.shape[-1]))
+    for i, row in zip(np.reshape(ids, -1), g.reshape(-1, g.shape[-1]), strict=True):
+        table[i] += row
+    return table
+
+
+def _mean(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
+    counts = np.bincount(np.reshape(ids, -1), minlength=vocab_size)
+    return _scattered(ids, g, vocab_size) / np.maximum(counts, 1)[:, None]
+
+
+@exercise(
+    points=3,
+    reference=_scattered,
+    mistakes=[(_mean, _A_SUM)],
+    rules=[without("np.add.at is known; find another way.", np.add.at)],
+)
 def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
     """`gradient(ids, g, vocab_size)` returns the gradient of the table, `(vocab_size, d)`.
 
@@ -85,51 +84,45 @@ def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
 
     Example:
         >>> def gradient(ids, g, vocab_size):
-        ...     table = np.zeros((vocab_size, g.shape[-1]))
-        ...     np.add.at(table, ids, g)
-        ...     return table
+        ...     one_hot = np.eye(vocab_size)[ids.reshape(-1)]  # (tokens, vocab_size)
+        ...     return one_hot.T @ g.reshape(-1, g.shape[-1])
         >>> bool(token_scatter_add(gradient)), bool(token_scatter_add(lambda ids, g, v: ...))
         (True, False)
     """
-    for claim, few, hint in (
-        (
-            "puts each gradient into the row of its id",
-            [2, 0],
-            "Begin with zeros of shape (vocab_size, d); only the rows in ids change.",
-        ),
-        (
-            "sums the gradients of a repeated id",
-            [2, 0, 2],
-            "An indexed assignment writes each row once: of a repeated id only the last g remains.",
-        ),
-    ):
-        g = np.array([[1.0, 1.0], [2.0, 2.0], [5.0, 5.0]])[: len(few)]
-        expected = _scattered(few, g, 4)
-        mean = expected / np.maximum(np.bincount(few, minlength=4), 1)[:, None]
-        told = [(mean, "A sum, not a mean: each time the row was used counts in full.")]
-        yield case(
-            claim, gradient, np.array(few), g, 4, expected=expected, hint=hint, mistakes=told
-        )
+    zeros = "Begin with zeros of shape (vocab_size, d); only the rows in ids change."
+    once = "An indexed assignment writes each row once: of a repeated id only the last g remains."
+    flatten = "Flatten first: ids.reshape(-1) and g.reshape(-1, g.shape[-1])."
+    g = np.array([[1.0, 1.0], [2.0, 2.0], [5.0, 5.0]])
+    claim = "puts each gradient into the row of its id"
+    yield case(claim, gradient, np.array([2, 0]), g[:2], 4, hint=zeros)
+    claim = "sums the gradients of a repeated id"
+    yield case(claim, gradient, np.array([2, 0, 2]), g, 4, hint=once)
     ids, g = np.array([[0, 1], [1, 1]]), np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
-    hint = "Flatten first: ids.reshape(-1) and g.reshape(-1, g.shape[-1])."
-    claim = "handles a batch of two sentences"
-    expected = np.array([[1.0], [9.0], [0.0]])
-    yield case(claim, gradient, ids, g, 3, expected=expected, hint=hint)
+    yield case("handles a batch of two sentences", gradient, ids, g, 3, hint=flatten)
     rng = np.random.default_rng(0)
-    for shape, vocab_size in (((2, 3), 5), ((40,), 6), ((3, 2, 4), 9)):
-        ids, g = rng.integers(0, vocab_size, size=shape), rng.normal(size=(*shape, 3))
-        yield case(
-            f"handles ids of shape {shape}",
-            gradient,
-            ids,
-            g,
-            vocab_size,
-            expected=_scattered(ids, g, vocab_size),
-            hint=hint,
-        )
+    for shape, rows, width in (((2, 3), 5, 3), ((40,), 6, 3), ((3, 2, 4), 9, 2), ((1,), 2, 1)):
+        ids, g = rng.integers(0, rows, size=shape), rng.normal(size=(*shape, width))
+        yield case(f"handles ids of shape {shape}", gradient, ids, g, rows, hint=flatten)
+    few, tiny = np.array([3, 3, 1]), 1e-30 * rng.normal(size=(3, 4))
+    claim = "keeps tiny gradients, and rows that nobody used"
+    yield case(claim, gradient, few, tiny, 12, hint=zeros, atol=0.0)
 
 
-@exercise(points=2)
+@exercise(
+    points=2,
+    reference=lambda table, ids, g, lr: table - lr * _scattered(ids, g, len(table)),
+    mistakes=[
+        (lambda table, ids, g, lr: table - lr * _mean(ids, g, len(table)), _A_SUM),
+        (
+            lambda table, ids, g, lr: table + lr * _scattered(ids, g, len(table)),
+            "Down, not up: the step is subtracted.",
+        ),
+        (
+            lambda table, ids, g, lr: table - _scattered(ids, g, len(table)),
+            "The step is lr times the gradient.",
+        ),
+    ],
+)
 def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
     """`step(table, ids, g, lr)` returns a table whose looked-up rows took a step of SGD.
 
@@ -141,35 +134,44 @@ def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(token_row_step(step)), bool(token_row_step(lambda table, ids, g, lr: ...))
         (True, False)
     """
-    table, lr = np.ones((3, 2)), 0.5
-    g = np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
-    for claim, few, hint in (
-        ("moves one row", [1], "A step is -lr times the gradient, added to the row."),
-        ("moves different rows", [1, 2], "Every id has its own gradient."),
-        (
-            "moves a row that occurs twice by the sum of both gradients",
-            [1, 2, 1],
-            "The indexed assignment reads and writes each row once, whatever ids repeats.",
-        ),
-    ):
-        whole = _scattered(few, g[: len(few)], 3)
-        mean = whole / np.maximum(np.bincount(few, minlength=3), 1)[:, None]
-        told = [
-            (table - lr * mean, "A sum, not a mean: each time the row was used counts in full."),
-            (table + lr * whole, "Down, not up: the step is subtracted."),
-        ]
-        given = (table, np.array(few), g[: len(few)], lr)
-        yield case(claim, step, *given, expected=table - lr * whole, hint=hint, mistakes=told)
+    table, g = np.ones((3, 2)), np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
+    down = "A step is -lr times the gradient, added to the row."
+    own = "Every id has its own gradient."
+    once = "The indexed assignment reads and writes each row once, whatever ids repeats."
+    every = "Every occurrence of an id moves its row once more."
+    yield case("moves one row", step, table, np.array([1]), g[:1], 0.5, hint=down)
+    yield case("moves different rows", step, table, np.array([1, 2]), g[:2], 0.5, hint=own)
+    claim = "moves a row that occurs twice by the sum of both gradients"
+    yield case(claim, step, table, np.array([1, 2, 1]), g, 0.5, hint=once)
     rng = np.random.default_rng(1)
-    table, ids, g = rng.normal(size=(6, 3)), rng.integers(0, 6, size=30), rng.normal(size=(30, 3))
-    expected = table - 0.1 * _scattered(ids, g, 6)
-    hint = "Every occurrence of an id moves its row once more."
-    yield case(
-        "holds for many ids", step, table, ids, g, 0.1, expected=expected, hint=hint, rtol=1e-4
-    )
+    for rows, width, tokens, lr in ((6, 3, 30, 0.1), (9, 5, 4, 2.0), (2, 1, 8, 1e-3)):
+        table, ids = rng.normal(size=(rows, width)), rng.integers(0, rows, size=tokens)
+        given = (table, ids, rng.normal(size=(tokens, width)), lr)
+        yield case(f"holds for {tokens} ids and lr = {lr:g}", step, *given, hint=every)
 
 
-@exercise(points=2)
+def _by_cosine(table: np.ndarray, i: int, k: int) -> list[int]:
+    """Every row but `i`, the `k` most like it, the nearest first."""
+    lengths = np.linalg.norm(table, axis=1)
+    cosine = table @ table[i] / (lengths * lengths[i])
+    return [int(j) for j in np.argsort(-cosine, kind="stable") if j != i][:k]
+
+
+def _others(table: np.ndarray, i: int, k: int) -> np.ndarray:
+    return np.argsort(-(table @ table[i]) / np.linalg.norm(table, axis=1))
+
+
+@exercise(
+    points=2,
+    reference=_by_cosine,
+    mistakes=[
+        (lambda t, i, k: _others(t, i, k)[:k], "Row i is most like itself: leave it out."),
+        (
+            lambda t, i, k: _by_cosine(t, i, len(t))[::-1][:k],
+            "Nearest first: np.argsort sorts upwards, so sort the negated cosines.",
+        ),
+    ],
+)
 def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
     """`neighbours(table, i, k)` returns the `k` rows most like row `i` by cosine, nearest first.
 
@@ -182,39 +184,62 @@ def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(token_neighbours(neighbours)), bool(token_neighbours(lambda table, i, k: ...))
         (True, False)
     """
+    length = "Divide every row by its length before you multiply; leave row i itself out."
+    skip = "Give row i a similarity below -1 instead of skipping the first of the sorted rows."
+    least = "A cosine may be as low as -1: give row i less than that, or remove it."
     table = np.array([[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.0]])
     yield case(
-        "finds the nearest direction, not the longest vector",
-        neighbours,
-        table,
-        0,
-        2,
-        expected=[1, 2],
-        hint="Divide every row by its length before you multiply; leave row i itself out.",
-        mistakes=[
-            ([0, 1], "Row 0 is most like itself: leave it out."),
-            ([3, 2], "Nearest first: np.argsort sorts upwards, so sort the negated cosines."),
-        ],
+        "finds the nearest direction, not the longest vector", neighbours, table, 0, 2, hint=length
     )
+    same = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
+    claim = "leaves out row i even when another row has its direction"
+    yield case(claim, neighbours, same, 2, 1, hint=skip)
+    behind = np.array([[1.0, 0.0], [-2.0, 0.0], [-1.0, 3.0], [-1.0, 1.0]])
     yield case(
-        "leaves out row i even when another row has its direction",
+        "leaves out row i even when all others look away", neighbours, behind, 0, 3, hint=least
+    )
+    opposite = np.array([[3.0, 0.0], [-1.0, 0.0]])
+    yield case(
+        "leaves out row i even when the other is its opposite",
         neighbours,
-        np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]),
-        2,
+        opposite,
+        0,
         1,
-        expected=[0],
-        hint="Give row i a similarity below -1 instead of skipping the first of the sorted rows.",
+        hint=least,
     )
     rng = np.random.default_rng(2)
-    for rows, k in ((12, 3), (50, 7)):
-        table, i = rng.normal(size=(rows, 4)) * rng.uniform(0.1, 9, size=(rows, 1)), rows // 3
-        expected = _by_cosine(table, i)[:k]
-        yield case(
-            f"ranks {rows} rows of different lengths", neighbours, table, i, k, expected=expected
-        )
+    for rows, width, k, scale in (
+        (12, 4, 3, 1.0),
+        (50, 2, 7, 1.0),
+        (9, 6, 8, 1e-30),
+        (5, 3, 1, 1e30),
+    ):
+        lengths = scale * rng.uniform(0.1, 9, size=(rows, 1))
+        table, i = rng.normal(size=(rows, width)) * lengths, rows // 3
+        claim = f"ranks {rows} rows of different lengths"
+        yield case(claim, neighbours, table, i, k, hint=length)
 
 
-@exercise(points=2)
+def _costs(vocab_size: int, embed_dim: int, rest: int, tied: bool) -> tuple[float, int]:
+    tables = vocab_size * embed_dim * (1 if tied else 2)
+    return tables / (tables + rest), 16 * tables
+
+
+@exercise(
+    points=2,
+    reference=_costs,
+    mistakes=[
+        (
+            lambda *given: (100 * _costs(*given)[0], None),
+            "A fraction, not per cent: between 0 and 1.",
+        ),
+        (lambda *given: (_costs(*given)[1], None), "First the share, then the bytes."),
+        (
+            lambda v, d, rest, tied: (v * d / rest, None),
+            "The tables are part of the total as well.",
+        ),
+    ],
+)
 def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
     """`cost(vocab_size, embed_dim, rest, tied)` returns the tables' share and training memory.
 
@@ -229,57 +254,22 @@ def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(token_cost(cost)), bool(token_cost(lambda v, d, rest, tied: ...))
         (True, False)
     """
-    share, size = (
-        (name, one_of_pair(i, "(share, bytes)")) for i, name in enumerate(("share", "bytes"))
-    )
+    table = "One table of vocab_size * embed_dim numbers, divided by all parameters."
     numbers = "Weight, gradient and two running means are four numbers, of four bytes each."
-    small, untied = (10, 4, 60, True), (10, 4, 60, False)
-    yield case(
-        "the share of a small tied model",
-        cost,
-        *small,
-        expected=0.4,
-        part=share,
-        hint="One table of vocab_size * embed_dim numbers, divided by all parameters.",
-        mistakes=[
-            (40, "A fraction, not per cent: between 0 and 1."),
-            (640, "First the share, then the bytes."),
-            (40 / 60, "The tables are part of the total as well."),
-        ],
-    )
-    yield case(
-        "the bytes of a small tied model", cost, *small, expected=640, part=size, hint=numbers
-    )
-    two = "Two tables, and they are part of the total as well."
-    yield case("the share of the untied model", cost, *untied, expected=4 / 7, part=share, hint=two)
-    two = "Two tables, each with its gradient and running means."
-    yield case("the bytes of the untied model", cost, *untied, expected=1280, part=size, hint=two)
-    gpt = (50257, 768, 85_842_432)
-    shapes = [("GPT-2 small, tied", (*gpt, True)), ("GPT-2 small, untied", (*gpt, False))]
+    total = "Two tables, and they are part of the total as well."
+    each = "Two tables, each with its gradient and running means."
+    small = (10, 4, 60)
     rng = np.random.default_rng(3)
-    for tied in (True, False):
-        vocab_size, embed_dim, rest = (int(n) for n in rng.integers(100, 10_000, size=3))
-        shapes.append((f"a table of {vocab_size} rows", (vocab_size, embed_dim, rest, tied)))
-    for claim, (vocab_size, embed_dim, rest, tied) in shapes:
-        tables = vocab_size * embed_dim * (1 if tied else 2)
-        expected = (tables / (tables + rest), 16 * tables)
-        given = (vocab_size, embed_dim, rest, tied)
-        yield case(claim, cost, *given, expected=expected, hint=numbers)
-
-
-# Helpers -------------------------------------------------------------------------------------
-
-
-def _scattered(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
-    """The scatter-add, one id at a time."""
-    table = np.zeros((vocab_size, g.shape[-1]))
-    for i, row in zip(np.reshape(ids, -1), g.reshape(-1, g.shape[-1]), strict=True):
-        table[i] += row
-    return table
-
-
-def _by_cosine(table: np.ndarray, i: int) -> list[int]:
-    """Every row but `i`, the one most like it first."""
-    lengths = np.linalg.norm(table, axis=1)
-    cosine = table @ table[i] / (lengths * lengths[i])
-    return [int(j) for j in np.argsort(-cosine) if j != i]
+    drawn = [tuple(int(n) for n in rng.integers(100, 10_000, size=3)) for _ in range(2)]
+    for sizes, tied, name, hints in (
+        (small, True, "a small tied model", (table, numbers)),
+        (small, False, "the untied model", (total, each)),
+        ((50257, 768, 85_842_432), True, "GPT-2 small, tied", (table, numbers)),
+        ((50257, 768, 85_842_432), False, "GPT-2 small, untied", (total, each)),
+        (drawn[0], True, f"a table of {drawn[0][0]} rows", (table, numbers)),
+        (drawn[1], False, f"a table of {drawn[1][0]} rows", (total, each)),
+    ):
+        for i, what in enumerate(("share", "bytes")):
+            part = (what, one_of_pair(i, "(share, bytes)"))
+            claim = f"the {what} of {name}"
+            yield case(claim, cost, *sizes, tied, part=part, hint=hints[i])

@@ -243,3 +243,24 @@ WRONG = {
         "only the first sequence": (split, lambda x: merge(x[:1])),
     },
 }
+
+HINTS = {
+    "tensors_broadcast_shape": {
+        "aligned from the left": "at their right ends",
+        "never refuses": "raise a ValueError",
+        "the larger length, so a one is no zero": "a length of 1 becomes 0",
+        "NumPy's own": "Without NumPy",
+    },
+    "tensors_six_shapes": {"a sum keeps its axis": "The summed axis disappears"},
+    "tensors_centre_rows": {
+        "no keepdims": "look at keepdims",
+        "the second axis": "axis=-1",
+        "in place": "Work on a copy",
+        "in a loop": "A comprehension is a loop too",
+    },
+    "tensors_heads": {
+        "a reshape alone splits": "Row t of each head",
+        "every h-th number": "i * d/h",
+        "a reshape alone merges": "opposite order",
+    },
+}
