@@ -28,7 +28,10 @@ _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 _LIBRARIES = {"tinytorch", "numpy", *sys.stdlib_module_names}
-_MACHINERY = tuple(f"tinytorch.core.{n}" for n in ("tensor", "tracing", "backward", "broadcasting"))
+_MACHINERY = tuple(
+    f"tinytorch.core.{name}"
+    for name in ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting")
+)
 
 
 @dataclass(frozen=True)
