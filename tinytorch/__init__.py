@@ -7,15 +7,14 @@ builds each of them.
 
 from tinytorch.core import functional, ops
 from tinytorch.core.activations import GELU, ReLU, Sigmoid, Softmax, Tanh
-from tinytorch.core.attention import (
-    MultiHeadAttention,
-    causal_mask,
-    scaled_dot_product_attention,
-)
+from tinytorch.core.attention import MultiHeadAttention, scaled_dot_product_attention
 from tinytorch.core.gradcheck import GradientCheck, check_gradients
-from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, Parameter, Sequential
+from tinytorch.core.layers import Dropout, LayerNorm, Linear, Sequential
 from tinytorch.core.losses import CrossEntropyLoss, MSELoss
-from tinytorch.core.optimizers import SGD, AdamW, CosineSchedule, clip_grad_norm
+from tinytorch.core.masks import causal_mask
+from tinytorch.core.module import Module, Parameter
+from tinytorch.core.optimizers import SGD, Adam, AdamW, clip_grad_norm
+from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
@@ -39,6 +38,7 @@ __all__ = [
     "GPT",
     "MLP",
     "SGD",
+    "Adam",
     "AdamW",
     "BPETokenizer",
     "Batches",

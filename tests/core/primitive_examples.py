@@ -293,10 +293,10 @@ def attention_inputs(draw):
     batch = np.broadcast_shapes(for_q, for_k)
     shape = draw(st.sampled_from([None, (keys,), (queries, keys), (*batch, queries, keys)]))
     rng = np.random.default_rng(draw(seeds))
-    # -1.5 is neither kept nor blocked, as ALiBi has it; some queries lose all their keys
-    mask = None if shape is None else rng.choice([0.0, -np.inf, -1.5], size=shape)
+    mask = None if shape is None else rng.choice([0.0, -np.inf], size=shape)  # also a whole row
+    bias = rng.choice([0.0, -1.5, 0.5], size=(queries, keys)) if draw(st.booleans()) else None
     dropout = draw(st.sampled_from([0.0, 0.5, 0.75]))
-    return operands, {"mask": mask, "dropout": dropout, "rng": draw(seeds)}
+    return operands, {"mask": mask, "bias": bias, "dropout": dropout, "rng": draw(seeds)}
 
 
 # What they compute, by NumPy alone -------------------------------------------------------------
@@ -330,9 +330,11 @@ def rotary(x, cos, sin, start):
     return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
 
 
-def attention(q, k, v, mask, dropout, rng):
+def attention(q, k, v, mask, bias, dropout, rng):
     scores = np.einsum("...id,...jd->...ij", q, k) / np.sqrt(q.shape[-1])
-    e = np.exp(scores if mask is None else scores + mask)
+    for shift in (mask, bias):
+        scores = scores if shift is None else scores + shift
+    e = np.exp(scores)
     total = e.sum(axis=-1, keepdims=True)
     weights = np.divide(e, total, out=np.zeros_like(e), where=total > 0)
     if dropout:

@@ -358,10 +358,10 @@ class Halved(MultiHeadAttention):
         return super().forward(*args, **options) * 0.5
 
 
-def own_turn(embed_dim, num_heads, dropout_prob):
+def own_rotation(embed_dim, num_heads, dropout_prob):
     """Our attention with a turn that knows no start: every vector backwards."""
     return MultiHeadAttention(
-        embed_dim, num_heads, dropout_prob, turn=lambda x: x[..., ::-1] + x[..., :1]
+        embed_dim, num_heads, dropout_prob, rotate=lambda x: x[..., ::-1] + x[..., :1]
     )
 
 
@@ -388,7 +388,7 @@ WITHOUT_CACHE = {
     "attention": lambda: tiny_gpt(max_seq_len=WINDOW, attention=MyAttention),
     "all parts": lambda: tiny_gpt(max_seq_len=WINDOW, **MINE),
     "attention that passes on": lambda: tiny_gpt(max_seq_len=WINDOW, attention=Halved),
-    "turn": lambda: tiny_gpt(max_seq_len=WINDOW, attention=own_turn, pos_encoding=None),
+    "rotation": lambda: tiny_gpt(max_seq_len=WINDOW, attention=own_rotation, pos_encoding=None),
     "block": lambda: gpt_with("blocks"),
     "positions": lambda: gpt_with("positions"),
     "model": lambda: ShortGPT(11, 8, 2, 2, WINDOW, rng=0),

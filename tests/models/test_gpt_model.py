@@ -443,7 +443,7 @@ def test_bad_options_are_refused():
         "each head gets embed_dim / num_heads of it"
     )
     assert message(ValueError, lambda: tiny_gpt(embed_dim=6, pos_encoding="rotary")) == (
-        "rotary embeddings turn pairs: head_dim must be even, got 3"
+        "rotary embeddings rotate pairs: head_dim must be even, got 3"
     )
     assert message(ValueError, lambda: tiny_gpt(dropout=1.0)) == (
         "Dropout: p must be in 0 <= p < 1, got 1.0"

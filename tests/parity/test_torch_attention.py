@@ -160,7 +160,7 @@ def test_rotary_layer():
         angles = torch.complex(torch.tensor(cos).double(), torch.tensor(sin).double())
         return torch.view_as_real(pairs * angles[: x.shape[-2]]).flatten(-2)
 
-    layer = MultiHeadAttention(D, HEADS, turn=lambda x: apply_rotary(x, cos, sin), rng=0)
+    layer = MultiHeadAttention(D, HEADS, rotate=lambda x: apply_rotary(x, cos, sin), rng=0)
     run_both(
         stirred(layer, np.float64),
         None,

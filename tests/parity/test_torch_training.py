@@ -83,7 +83,7 @@ def test_decay_of_matrices_alone_is_two_parameter_groups(dtype):
     ours = [Parameter(array(*shape), dtype=dtype) for shape in SHAPES]
     theirs = [torch.nn.Parameter(torch.tensor(p.data)) for p in ours]
     settings = {"lr": 0.05, "betas": (0.9, 0.99), "eps": 1e-8}
-    mine = AdamW(ours, weight_decay=0.3, decay=lambda p: p.ndim >= 2, **settings)
+    mine = AdamW(ours, weight_decay=0.3, decay=only_matrices, **settings)
     matrices = [p for p in theirs if p.ndim >= 2]
     vectors = [p for p in theirs if p.ndim < 2]
     groups = [

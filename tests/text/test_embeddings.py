@@ -354,7 +354,7 @@ def test_rotary_gradient_by_finite_differences():
 
 def test_rotary_of_an_odd_width_is_refused():
     assert message(ValueError, lambda: create_rotary_embeddings(4, 3)) == (
-        "rotary embeddings turn pairs: head_dim must be even, got 3"
+        "rotary embeddings rotate pairs: head_dim must be even, got 3"
     )
 
 

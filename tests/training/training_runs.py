@@ -6,6 +6,7 @@ import numpy as np
 from tiny_models import tiny_gpt
 
 from tinytorch import SGD, AdamW, Batches, CosineSchedule, Trainer
+from tinytorch.core.optimizers import only_matrices
 from tinytorch.text.batches import windows
 
 __all__ = ["FLOOR", "OPTIMISERS", "bits", "clock", "held_out", "losses", "new_trainer"]
@@ -13,7 +14,7 @@ __all__ = ["FLOOR", "OPTIMISERS", "bits", "clock", "held_out", "losses", "new_tr
 FLOOR = math.log(2)  # nats a token
 
 OPTIMISERS = {
-    "AdamW": lambda params: AdamW(params, betas=(0.9, 0.95), decay=lambda p: p.ndim >= 2),
+    "AdamW": lambda params: AdamW(params, betas=(0.9, 0.95), decay=only_matrices),
     "SGD": lambda params: SGD(params, lr=0.1, momentum=0.9),
 }
 

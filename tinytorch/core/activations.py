@@ -1,14 +1,121 @@
-"""Activation functions as layers: the functional ones, with nothing to learn."""
+"""Activation functions, each beside its derivative, and as layers with nothing to learn."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from tinytorch.core import functional, ops
-from tinytorch.core.layers import Module
-from tinytorch.core.tensor import Tensor
+import numpy as np
 
-__all__ = ["GELU", "ReLU", "Sigmoid", "Softmax", "Tanh"]
+from tinytorch.core import ops
+from tinytorch.core.arguments import check_choice
+from tinytorch.core.module import Module
+from tinytorch.core.ops import Result
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import primitive
+
+__all__ = [
+    "GELU",
+    "ReLU",
+    "Sigmoid",
+    "Softmax",
+    "Tanh",
+    "gelu",
+    "log_softmax",
+    "relu",
+    "sigmoid",
+    "softmax",
+]
+
+# Operations ----------------------------------------------------------------------------------
+
+
+@primitive
+def relu(x: Any) -> Result:
+    """`max(x, 0)`, elementwise; its gradient at 0 is taken as 0.
+
+    Example:
+        >>> relu([-1.0, 2.0])
+        Tensor([0., 2.])
+    """
+    return np.maximum(x, 0), lambda g: g * np.greater(x, 0)
+
+
+@primitive
+def sigmoid(x: Any) -> Result:
+    """`1 / (1 + exp(-x))`, elementwise, computed so that it cannot overflow.
+
+    Example:
+        >>> sigmoid([0.0, -1000.0])
+        Tensor([0.5, 0. ])
+    """
+    e = np.exp(-np.abs(x))  # at most 1
+    y = np.where(np.greater_equal(x, 0), 1, e) / (1 + e)
+    return y, lambda g: g * e / ((1 + e) * (1 + e))
+
+
+@primitive
+def gelu(x: Any, *, approximate: str = "tanh") -> Result:
+    """The Gaussian error linear unit, `x Phi(x)` (Hendrycks and Gimpel, 2016, section 2).
+
+    `Phi(x)` is the probability that a standard normal number is below x. GPT-2 uses the tanh form,
+    `Phi(x) = (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2`, with which the result differs from the
+    exact one by less than 0.0005.
+
+    Args:
+        x: of any shape.
+        approximate: `'tanh'` for that form, `'none'` for the exact one.
+
+    Raises:
+        ValueError: `approximate` is something else.
+
+    Example:
+        >>> gelu([-1.0, 0.0, 1.0])
+        Tensor([-0.1588,  0.    ,  0.8412])
+        >>> gelu([-1.0, 0.0, 1.0], approximate="none")
+        Tensor([-0.1587,  0.    ,  0.8413])
+    """
+    check_choice(approximate, "gelu: approximate", ("tanh", "none"))
+    x = np.asarray(x, dtype=np.result_type(x, np.float32))
+    phi, slope = (_tanh_phi, _tanh_slope) if approximate == "tanh" else (_erf_phi, _erf_slope)
+    share = phi(x)
+    return x * share, lambda g: g * (share + x * slope(x, share))
+
+
+@primitive
+def softmax(x: Any, *, axis: int = -1) -> Result:
+    """`exp(x) / sum(exp(x))` along `axis`: positive numbers that sum to one.
+
+    The largest element is subtracted first, which changes nothing but the size of the exponents.
+    A row in which every element is -inf, nothing allowed, gives zeros.
+
+    Raises:
+        ValueError: `axis` has length 0.
+
+    Example:
+        >>> softmax([0.5, 1.0, 1.5])
+        Tensor([0.1863, 0.3072, 0.5065])
+    """
+    y = softmax_array(np.asarray(x), axis)
+    return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
+
+
+@primitive
+def log_softmax(x: Any, *, axis: int = -1) -> Result:
+    """The logarithm of `softmax`, without computing the small numbers first.
+
+    Raises:
+        ValueError: `axis` has length 0, or a row is -inf everywhere.
+
+    Example:
+        >>> log_softmax([0.0, 0.0])
+        Tensor([-0.6931, -0.6931])
+    """
+    y = log_softmax_array(np.asarray(x), axis)
+    return y, lambda g: g - np.exp(y) * g.sum(axis=axis, keepdims=True)
+
+
+# Layers --------------------------------------------------------------------------------------
 
 
 class ReLU(Module):
@@ -21,20 +128,30 @@ class ReLU(Module):
 
     def forward(self, x: Any) -> Tensor:
         """Apply elementwise."""
-        return functional.relu(x)
+        return relu(x)
 
 
 class GELU(Module):
-    """The Gaussian error linear unit, tanh form.
+    """The Gaussian error linear unit.
+
+    Args:
+        approximate: `'tanh'`, as GPT-2 has it, or `'none'` for the exact form.
+
+    Raises:
+        ValueError: `approximate` is something else.
 
     Example:
         >>> GELU()(Tensor([1.0]))
         Tensor([0.8412])
     """
 
+    def __init__(self, approximate: str = "tanh") -> None:
+        check_choice(approximate, "GELU: approximate", ("tanh", "none"))
+        self.approximate = approximate
+
     def forward(self, x: Any) -> Tensor:
         """Apply elementwise."""
-        return functional.gelu(x)
+        return gelu(x, approximate=self.approximate)
 
 
 class Tanh(Module):
@@ -60,7 +177,7 @@ class Sigmoid(Module):
 
     def forward(self, x: Any) -> Tensor:
         """Apply elementwise."""
-        return functional.sigmoid(x)
+        return sigmoid(x)
 
 
 class Softmax(Module):
@@ -76,4 +193,89 @@ class Softmax(Module):
 
     def forward(self, x: Any) -> Tensor:
         """Normalise along the axis."""
-        return functional.softmax(x, axis=self.axis)
+        return softmax(x, axis=self.axis)
+
+
+# Formulas in NumPy ---------------------------------------------------------------------------
+
+
+def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
+    """`softmax` of an array, in the memory of `out` if it is given, for instance `x` itself.
+
+    Example:
+        >>> softmax_array(np.zeros(4), axis=-1)
+        array([0.25, 0.25, 0.25, 0.25])
+    """
+    _check_axis(x, axis, "softmax")
+    lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
+    e = np.subtract(x, np.maximum(x.max(axis=axis, keepdims=True), lowest), out=out)
+    e = np.exp(e, out=out)
+    total = e.sum(axis=axis, keepdims=True)
+    total += total == 0
+    e /= total
+    return e
+
+
+def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
+    """`log_softmax` of an array.
+
+    Example:
+        >>> log_softmax_array(np.zeros(4), axis=-1).round(4)
+        array([-1.3863, -1.3863, -1.3863, -1.3863])
+    """
+    _check_axis(x, axis, "log_softmax")
+    largest = x.max(axis=axis, keepdims=True)
+    if (largest == -np.inf).any():
+        raise ValueError("log_softmax: a row is -inf everywhere; it has no probabilities")
+    shifted = x - largest
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+def _check_axis(x: np.ndarray, axis: int, name: str) -> None:
+    if 0 in x.shape and x.ndim and x.shape[axis] == 0:
+        raise ValueError(f"{name}: shape {x.shape} has nothing to choose from along axis {axis}")
+
+
+_C, _K = math.sqrt(2 / math.pi), 0.044715
+
+
+def _tanh_phi(x: np.ndarray) -> np.ndarray:
+    """The tanh form of `Phi(x)`; `x**3` would call a general power, far slower than products."""
+    return 0.5 + 0.5 * np.tanh(x * (_C + _C * _K * (x * x)))
+
+
+def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """The derivative of `_tanh_phi`: that of a tanh t is 1 - t^2, which is 4 phi (1 - phi)."""
+    return phi * (1 - phi) * (2 * _C + 6 * _C * _K * (x * x))
+
+
+def _erf_phi(x: np.ndarray) -> np.ndarray:
+    """The exact `Phi(x)`."""
+    tail = 0.5 * _erfc(np.abs(x) / math.sqrt(2))  # the probability beyond |x|
+    return np.where(x < 0, tail, 1 - tail)
+
+
+def _erf_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """The derivative of `Phi(x)`: the normal density."""
+    return np.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi)
+
+
+def _erfc(z: np.ndarray) -> np.ndarray:
+    """The complementary error function of `z >= 0`, `2 / sqrt(pi)` times the integral from z on.
+
+    In float32 a fit whose relative error is below 1.2e-7 (Press et al., 1992, Numerical Recipes in
+    C, section 6.2); in float64 Python's own, number by number, exact and some fifty times as slow.
+    """
+    if z.dtype != np.float32:
+        return np.frompyfunc(math.erfc, 1, 1)(z).astype(z.dtype)
+    t = 1 / (1 + 0.5 * z)
+    fit = np.zeros_like(z)
+    for coefficient in reversed(_ERFC_FIT):  # Horner's scheme
+        fit = fit * t + np.float32(coefficient)
+    return t * np.exp(fit - z * z)
+
+
+_ERFC_FIT = (
+    -1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806,
+    0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277,
+)  # fmt: skip

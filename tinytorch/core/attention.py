@@ -1,8 +1,8 @@
 """Attention: how tokens look at each other.
 
-One convention for masks everywhere: a mask is *added* to the scores, 0 keeps a pair and -inf blocks
-it, and it broadcasts over `(batch, heads, queries, keys)`. A query for which everything is blocked
-receives zeros.
+What a query may look at says a mask, one convention for all (see `masks`): it is *added* to the
+scores, 0 keeps a pair and -inf blocks it, and it broadcasts over `(batch, heads, queries, keys)`.
+A query for which everything is blocked receives zeros.
 """
 
 from __future__ import annotations
@@ -14,40 +14,18 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.layers import Linear, Module, check_sizes
+from tinytorch.core.arguments import check_probability, check_sizes
+from tinytorch.core.layers import Linear, Module
+from tinytorch.core.masks import causal_mask
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
 
-def causal_mask(seq_len: int, past: int = 0) -> np.ndarray:
-    """The mask of a model that writes from left to right: no token sees a later one.
-
-    Args:
-        seq_len: number of positions, T.
-        past: number of positions before them, whose keys are cached; every token sees those.
-
-    Returns:
-        `(T, past + T)` in float32: 0 where a token looks at itself or back, -inf ahead of it.
-
-    Example:
-        >>> causal_mask(3)
-        array([[  0., -inf, -inf],
-               [  0.,   0., -inf],
-               [  0.,   0.,   0.]], dtype=float32)
-        >>> causal_mask(2, past=1)
-        array([[  0.,   0., -inf],
-               [  0.,   0.,   0.]], dtype=float32)
-    """
-    check_sizes(seq_len=seq_len)
-    if past < 0:
-        raise ValueError(f"past must be >= 0, got {past}")
-    blocked = np.full((seq_len, past + seq_len), -np.inf, dtype=np.float32)
-    return np.triu(blocked, k=1 + past)
-
-
-def scaled_dot_product_attention(Q: Any, K: Any, V: Any, mask: Any = None) -> tuple[Tensor, Tensor]:
+def scaled_dot_product_attention(
+    Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None
+) -> tuple[Tensor, Tensor]:
     """`softmax(Q K^T / sqrt(d) + mask) V` (Vaswani et al., 2017, section 3.2.1), and the weights.
 
     Written with the operations of the earlier chapters, so that each step can be read and the
@@ -57,13 +35,15 @@ def scaled_dot_product_attention(Q: Any, K: Any, V: Any, mask: Any = None) -> tu
         Q: queries `(..., queries, d)`.
         K: keys `(..., keys, d)`.
         V: values `(..., keys, dv)`.
-        mask: added to the scores, broadcast to `(..., queries, keys)`; None blocks nothing.
+        mask: added to the scores, broadcast to `(..., queries, keys)`: 0 keeps and -inf blocks;
+            None blocks nothing.
+        bias: any numbers to be added to the scores too; a tensor of them can be learned.
 
     Returns:
         The output `(..., queries, dv)` and the weights `(..., queries, keys)`, whose rows sum to 1.
 
     Raises:
-        ValueError: the shapes do not fit.
+        ValueError: the shapes do not fit, or the mask holds other numbers.
         TypeError: the mask is of Booleans.
 
     Example:
@@ -73,11 +53,12 @@ def scaled_dot_product_attention(Q: Any, K: Any, V: Any, mask: Any = None) -> tu
         Tensor([[1.    , 0.    ],
                 [0.3302, 0.6698]])
     """
-    functional.check_attention_shapes(np.shape(Q), np.shape(K), np.shape(V), mask)
     Q, K, V = (x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V))
+    functional.check_attention(Q.shape, K.shape, V.shape, mask, bias)
     scores = Q @ K.transpose() * (1 / math.sqrt(Q.shape[-1]))  # (..., queries, keys)
-    if mask is not None:
-        scores = scores + mask
+    for shift in (mask, bias):
+        if shift is not None:
+            scores = scores + shift
     weights = functional.softmax(scores)
     return weights @ V, weights
 
@@ -92,17 +73,20 @@ class MultiHeadAttention(Module):
         embed_dim: length d of the vectors.
         num_heads: number of heads h, which must divide d.
         dropout_prob: share of the attention weights that training drops.
-        turn: a function applied to queries and keys `(batch, heads, seq, d / h)` after they are
-            split, for rotary positions. With a cache it is called as `turn(x, start)`, where
+        rotate: a function applied to queries and keys `(batch, heads, seq, d / h)` after they are
+            split, `Rotary` for instance. With a cache it is called as `rotate(x, start)`, where
             `start` is the position of the first.
-        bias: an array `(heads, T, T)` added to the scores, for ALiBi; cut to the lengths at hand.
+        bias: an array `(heads, T, T)` added to the scores, ALiBi's for instance; cut to the lengths
+            at hand.
         rng: where the initial weights and the dropout come from.
 
     Attributes:
+        head_dim: length of the vectors of a head, d / h.
         q_proj: the `Linear` that makes the queries; `k_proj`, `v_proj` and `out_proj` likewise.
 
     Raises:
-        ValueError: `num_heads` does not divide `embed_dim`.
+        TypeError: `rotate` cannot be called.
+        ValueError: `num_heads` does not divide `embed_dim`, or the bias is not `(heads, T, T)`.
 
     Example:
         >>> attention = MultiHeadAttention(8, 2)
@@ -115,7 +99,7 @@ class MultiHeadAttention(Module):
         embed_dim: int,
         num_heads: int,
         dropout_prob: float = 0.0,
-        turn: Callable[..., Tensor] | None = None,
+        rotate: Callable[..., Tensor] | None = None,
         bias: np.ndarray | None = None,
         rng: Any = None,
     ) -> None:
@@ -125,10 +109,18 @@ class MultiHeadAttention(Module):
                 f"MultiHeadAttention: {num_heads} heads do not divide embed_dim {embed_dim}; "
                 "each head gets embed_dim / num_heads of it"
             )
-        functional.check_probability(dropout_prob, "MultiHeadAttention: dropout_prob")
+        check_probability(dropout_prob, "MultiHeadAttention: dropout_prob")
+        if rotate is not None and not callable(rotate):
+            raise TypeError(f"MultiHeadAttention: rotate must be a function, got {rotate!r:.60}")
+        if bias is not None and (np.ndim(bias) != 3 or np.shape(bias)[0] != num_heads):
+            raise ValueError(
+                f"MultiHeadAttention: bias must be ({num_heads}, T, T), one table a head, got "
+                f"shape {np.shape(bias)}"
+            )
         self.embed_dim, self.num_heads, self.dropout_prob = embed_dim, num_heads, dropout_prob
+        self.head_dim = embed_dim // num_heads
         rng = default_rng(rng) if rng is not None else None  # a seed must not draw four alike
-        self.turn, self.bias, self.rng = turn, bias, rng
+        self.rotate, self.bias, self.rng = rotate, bias, rng
         self.q_proj = Linear(embed_dim, embed_dim, rng=rng)
         self.k_proj = Linear(embed_dim, embed_dim, rng=rng)
         self.v_proj = Linear(embed_dim, embed_dim, rng=rng)
@@ -143,7 +135,8 @@ class MultiHeadAttention(Module):
             query: `(batch, queries, embed_dim)`.
             key: `(batch, keys, embed_dim)`; None for `query`.
             value: `(batch, keys, embed_dim)`; None for `key`.
-            mask: added to the scores, broadcast to `(batch, heads, queries, keys)`.
+            mask: added to the scores, 0 keeps and -inf blocks; `(queries, keys)`, or with four axes
+                that broadcast to `(batch, heads, queries, keys)`.
             cache: this layer's part of a `KVCache`: the tokens stand after those that it holds,
                 whose keys and values are looked at too. For self-attention.
 
@@ -170,15 +163,16 @@ class MultiHeadAttention(Module):
         q, k = self._split(self.q_proj(query)), self._split(self.k_proj(key))
         v: Any = self._split(self.v_proj(value))
         start = 0 if cache is None else cache.length
-        if self.turn is not None:
-            q, k = (self.turn(x, start) if start else self.turn(x) for x in (q, k))
+        if self.rotate is not None:
+            q, k = (self.rotate(x, start) if start else self.rotate(x) for x in (q, k))
         if cache is not None:
             k, v = cache.extend(k, v)
         mixed = functional.attention(
             q,
             k,
             v,
-            mask=self._with_bias(mask, start, q.shape[2], k.shape[2]),
+            mask=mask,
+            bias=self._bias_for(start, q.shape[2], k.shape[2]),
             dropout=self.dropout_prob if self.training else 0.0,
             rng=self.rng,
         )  # (batch, heads, queries, d / h)
@@ -188,21 +182,17 @@ class MultiHeadAttention(Module):
 
     def _split(self, x: Tensor) -> Tensor:
         batch, seq, _ = x.shape
-        heads = x.reshape(batch, seq, self.num_heads, -1)  # (batch, seq, heads, d / h)
+        heads = x.reshape(batch, seq, self.num_heads, self.head_dim)  # (batch, seq, heads, d / h)
         return heads.permute(0, 2, 1, 3)  # (batch, heads, seq, d / h)
 
-    def _with_bias(self, mask: Any, start: int, queries: int, keys: int) -> Any:
-        """The mask plus the part of the bias for these keys and the queries from `start` on."""
+    def _bias_for(self, start: int, queries: int, keys: int) -> np.ndarray | None:
+        """The part of the bias for these keys and the queries from `start` on."""
         if self.bias is None:
-            return mask
+            return None
         longest = max(start + queries, keys)
         if longest > self.bias.shape[-1]:
             raise ValueError(
                 f"MultiHeadAttention: {longest} positions exceed the bias, which is "
                 f"{self.bias.shape}; make it longer"
             )
-        bias = self.bias[:, start : start + queries, :keys]
-        if mask is None:
-            return bias
-        functional.check_mask(mask)
-        return np.asarray(mask) + bias
+        return self.bias[:, start : start + queries, :keys]  # (heads, queries, keys)

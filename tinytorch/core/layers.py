@@ -1,177 +1,29 @@
-"""Layers: functions with parameters.
-
-A `Module` is plain Python. Its parameters are found by walking its attributes, lists included, in
-the order in which they were set; nothing is registered and nothing is hidden.
-"""
+"""Layers: the modules that everything is built of."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.arguments import check_not_negative, check_probability, check_sizes
+from tinytorch.core.module import Module, Parameter, evaluation_mode
 from tinytorch.core.seeding import default_rng
-from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
-__all__ = ["Dropout", "LayerNorm", "Linear", "Module", "Parameter", "Sequential", "xavier_uniform"]
-
-
-class Parameter(Tensor):
-    """A tensor that a model learns: it requires a gradient and `parameters()` finds it.
-
-    Example:
-        >>> Parameter([1.0, 2.0]).requires_grad
-        True
-    """
-
-    __slots__ = ()
-
-    def __init__(self, data: Any, dtype: Any = None) -> None:
-        super().__init__(data, requires_grad=True, dtype=dtype)
-
-
-class Module:
-    """The base of every layer and model: parameters, saving and loading, train and eval.
-
-    Subclasses write `forward`; `layer(x)` and `layer.forward(x)` are the same.
-
-    Example:
-        >>> class Scale(Module):
-        ...     def __init__(self):
-        ...         self.factor = Parameter([2.0])
-        ...
-        ...     def forward(self, x):
-        ...         return x * self.factor
-        >>> Scale()(Tensor([1.0, 3.0])).data.tolist()
-        [2.0, 6.0]
-        >>> [name for name, _ in Scale().named_parameters()]
-        ['factor']
-    """
-
-    training: bool = True
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output; every subclass says how."""
-        raise NotImplementedError(f"{type(self).__name__} does not define forward()")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as `forward`."""
-        return self.forward(*args, **kwargs)
-
-    def named_parameters(self) -> list[tuple[str, Tensor]]:
-        """Every parameter once, with its path (`blocks.0.ln1.gamma`), in definition order."""
-        once: dict[int, tuple[str, Tensor]] = {}
-        for name, part in _walk(self, ""):
-            if isinstance(part, Parameter):
-                once.setdefault(id(part), (name, part))
-        return list(once.values())
-
-    def parameters(self) -> list[Tensor]:
-        """Every parameter once, in definition order; a shared one is listed the first time."""
-        return [parameter for _, parameter in self.named_parameters()]
-
-    def named_modules(self) -> list[tuple[str, Module]]:
-        """This module, under the empty name, and every one inside it, with its path."""
-        inside = [(name, part) for name, part in _walk(self, "") if isinstance(part, Module)]
-        return [("", self), *inside]
-
-    def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
-        for parameter in self.parameters():
-            parameter.zero_grad()
-
-    def train(self) -> Module:
-        """Switch this module and all inside it to training: dropout drops."""
-        return self._set_training(True)
-
-    def eval(self) -> Module:
-        """Switch this module and all inside it to evaluation: dropout does nothing."""
-        return self._set_training(False)
-
-    def _set_training(self, training: bool) -> Module:
-        for _, part in self.named_modules():
-            part.training = training
-        return self
-
-    def state_dict(self) -> dict[str, np.ndarray]:
-        """A copy of every parameter's array, by name."""
-        return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Copy arrays into the parameters of the same names.
-
-        Raises:
-            ValueError: names are missing, unexpected, of another shape or not floats; all of them
-                are listed, and no parameter is changed.
-        """
-        named = self.named_parameters()
-        restore({name: p.data for name, p in named}, state, type(self).__name__)
-        for _, parameter in named:
-            parameter.mark_changed()
-
-    def __repr__(self) -> str:
-        lines = [
-            f"{name}: {repr(part).replace(chr(10), chr(10) + '  ')}"
-            if isinstance(part, Module)
-            else f"{name}: {part.shape}"
-            for name, part in _children(self)
-        ]
-        if not lines:
-            return f"{type(self).__name__}()"
-        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
-
-
-def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
-    """The parameters and modules held by `module` directly, in lists and dictionaries too."""
-    for name, value in vars(module).items():
-        yield from _held(name, value)
-
-
-def _held(name: str, value: Any) -> Iterator[tuple[str, Module | Parameter]]:
-    if isinstance(value, (Module, Parameter)):
-        yield name, value
-    elif isinstance(value, (list, tuple, dict)):
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _held(f"{name}.{key}", part)
-
-
-def _walk(module: Module, prefix: str) -> Iterator[tuple[str, Module | Parameter]]:
-    """Everything held by `module`, at any depth."""
-    for name, part in _children(module):
-        yield prefix + name, part
-        if isinstance(part, Module):
-            yield from _walk(part, f"{prefix}{name}.")
-
-
-@contextmanager
-def evaluation_mode(model: Any) -> Iterator[None]:
-    """A context in which a model is evaluated: dropout is off, and each part's mode comes back.
-
-    Args:
-        model: a `Module`; anything else that can be called passes through untouched.
-
-    Example:
-        >>> layer = Dropout(0.5)
-        >>> with evaluation_mode(layer):
-        ...     layer.training
-        False
-        >>> layer.training
-        True
-    """
-    parts = [part for _, part in model.named_modules()] if isinstance(model, Module) else []
-    modes = [part.training for part in parts]
-    for part in parts:
-        part.training = False
-    try:
-        yield
-    finally:
-        for part, mode in zip(parts, modes, strict=True):
-            part.training = mode
+__all__ = [
+    "Dropout",
+    "LayerNorm",
+    "Linear",
+    "Module",
+    "Parameter",
+    "Sequential",
+    "check_sizes",
+    "evaluation_mode",
+    "xavier_uniform",
+]
 
 
 def xavier_uniform(shape: tuple[int, int], rng: Any = None) -> np.ndarray:
@@ -199,6 +51,7 @@ class Linear(Module):
         rng: where the initial weights come from.
 
     Attributes:
+        in_features: as given; `out_features` likewise.
         weight: `(in_features, out_features)`.
         bias: `(out_features,)`, or None.
 
@@ -211,6 +64,7 @@ class Linear(Module):
         self, in_features: int, out_features: int, bias: bool = True, rng: Any = None
     ) -> None:
         check_sizes(in_features=in_features, out_features=out_features)
+        self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(xavier_uniform((in_features, out_features), rng))
         self.bias = Parameter(np.zeros(out_features)) if bias else None
 
@@ -231,6 +85,7 @@ class LayerNorm(Module):
         eps: added to the variance.
 
     Attributes:
+        normalized_shape: `(d,)`.
         gamma: `(d,)`, the scale, ones at the start.
         beta: `(d,)`, the shift, zeros at the start.
 
@@ -244,6 +99,8 @@ class LayerNorm(Module):
         if isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1:
             size = normalized_shape[0]
         check_sizes(normalized_shape=size)
+        check_not_negative(eps=eps)
+        self.normalized_shape = (size,)
         self.gamma = Parameter(np.ones(size))
         self.beta = Parameter(np.zeros(size))
         self.eps = eps
@@ -269,7 +126,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p: float = 0.5, rng: Any = None) -> None:
-        functional.check_probability(p, "Dropout: p")
+        check_probability(p, "Dropout: p")
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 
@@ -296,23 +153,3 @@ class Sequential(Module):
         for layer in self.layers:
             x = layer(x)
         return x
-
-
-def check_sizes(**sizes: Any) -> None:
-    """Raise unless every named size is a positive integer.
-
-    Raises:
-        TypeError: a size is not an integer.
-        ValueError: a size is less than 1.
-
-    Example:
-        >>> check_sizes(vocab_size=0)
-        Traceback (most recent call last):
-        ...
-        ValueError: vocab_size must be at least 1, got 0
-    """
-    for name, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or isinstance(size, bool):
-            raise TypeError(f"{name} must be an integer, got {size!r}")
-        if size < 1:
-            raise ValueError(f"{name} must be at least 1, got {size}")

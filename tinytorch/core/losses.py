@@ -1,27 +1,142 @@
-"""Losses as layers: what a model is asked to make small."""
+"""Losses: what a model is asked to make small, each beside its derivative, and as layers."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
-from tinytorch.core import functional
-from tinytorch.core.layers import Module
-from tinytorch.core.tensor import Tensor
+import numpy as np
 
-__all__ = ["CrossEntropyLoss", "MSELoss"]
+from tinytorch.core.activations import log_softmax_array
+from tinytorch.core.arguments import check_choice, check_ids
+from tinytorch.core.module import Module
+from tinytorch.core.ops import Result
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import primitive
+
+__all__ = ["CrossEntropyLoss", "MSELoss", "cross_entropy", "mse"]
+
+_REDUCTIONS = ("mean", "sum", "none")
+
+
+@primitive
+def cross_entropy(
+    logits: Any,
+    targets: Any,
+    *,
+    ignore_index: int | None = None,
+    reduction: str = "mean",
+    weight: Any = None,
+) -> Result:
+    """The negative log-likelihood `-log softmax(logits)[target]`, in nats, of all positions.
+
+    Args:
+        logits: `(..., num_classes)`, unnormalised.
+        targets: integers of the shape of `logits` without its last axis.
+        ignore_index: a target that stands for none, -100 for instance: such a position has loss
+            and gradient 0 and is not counted. None ignores nothing.
+        reduction: `'mean'` over the positions that count, their `'sum'`, or `'none'` for one
+            number a position.
+        weight: `(num_classes,)`, what each class counts: the mean is then a weighted one, the sum
+            of `weight[target] * loss` over the sum of `weight[target]`. None counts all the same.
+
+    Returns:
+        A single number, or with `'none'` the shape of `targets`. The gradient of the mean is
+        `(softmax(logits) - one_hot(targets)) / positions`.
+
+    Raises:
+        TypeError: the targets are not integers.
+        ValueError: the shapes do not fit, no position counts, a weight is negative or not finite,
+            or `reduction` is something else.
+        IndexError: a target is outside `0..num_classes - 1`.
+
+    Example:
+        >>> cross_entropy([[0.0, 0.0]], [1])
+        Tensor(0.6931)
+        >>> cross_entropy([[0.0, 0.0], [5.0, 0.0]], [1, -100], ignore_index=-100)
+        Tensor(0.6931)
+    """
+    logits, targets = np.asarray(logits), np.asarray(targets)
+    if logits.ndim == 0 or targets.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"cross_entropy: logits {logits.shape} need targets of shape {logits.shape[:-1]}, "
+            f"got {targets.shape}"
+        )
+    check_choice(reduction, "cross_entropy: reduction", _REDUCTIONS)
+    rows = logits.reshape(-1, logits.shape[-1])  # (N, classes)
+    labels, counts = _labels_and_counts(rows, targets, ignore_index, weight)  # (N,) each
+    if reduction == "mean":
+        if not counts.any():
+            raise ValueError(f"cross_entropy: logits {logits.shape} hold no position that counts")
+        counts = counts / counts.sum()
+    log_probs = log_softmax_array(rows, -1)
+    at = np.arange(len(rows)), labels
+    losses = -log_probs[at] * counts
+    losses[counts == 0] = 0  # also where the likelihood is 0 and its logarithm infinite
+
+    def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
+        grad = np.exp(log_probs)
+        grad[at] -= 1
+        grad *= (counts * g.reshape(-1))[:, None]
+        return grad.reshape(logits.shape), None
+
+    return losses.reshape(targets.shape) if reduction == "none" else losses.sum(), pullback
+
+
+@primitive
+def mse(prediction: Any, target: Any) -> Result:
+    """Mean squared error over all elements.
+
+    Raises:
+        ValueError: the shapes differ; broadcasting here is almost always a mistake.
+
+    Example:
+        >>> mse([1.0, 2.0], [1.0, 4.0])
+        Tensor(2.)
+    """
+    if np.shape(prediction) != np.shape(target):
+        raise ValueError(
+            f"mse: prediction {np.shape(prediction)} and target {np.shape(target)} must have "
+            "the same shape"
+        )
+    if np.size(target) == 0:
+        raise ValueError(f"mse: shape {np.shape(target)} has no elements to average over")
+    error = np.asarray(prediction) - np.asarray(target)
+    scaled = 2 / error.size * error
+    return (error * error).mean(), lambda g: (g * scaled, -g * scaled)
 
 
 class CrossEntropyLoss(Module):
-    """Mean of `-log softmax(logits)[target]`, in nats.
+    """The negative log-likelihood `-log softmax(logits)[target]`, in nats; see `cross_entropy`.
+
+    Args:
+        weight: `(num_classes,)`, what each class counts, or None.
+        ignore_index: a target that stands for none, or None.
+        reduction: `'mean'`, `'sum'` or `'none'`.
+
+    Raises:
+        ValueError: `reduction` is something else.
 
     Example:
         >>> CrossEntropyLoss()(Tensor([[0.0, 0.0]]), Tensor([1]))
         Tensor(0.6931)
     """
 
+    def __init__(
+        self, weight: Any = None, ignore_index: int | None = None, reduction: str = "mean"
+    ) -> None:
+        check_choice(reduction, "CrossEntropyLoss: reduction", _REDUCTIONS)
+        self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
+
     def forward(self, logits: Any, targets: Any) -> Tensor:
         """Compare logits `(..., classes)` with integer targets `(...)`."""
-        return functional.cross_entropy(logits, targets)
+        return cross_entropy(
+            logits,
+            targets,
+            weight=self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+        )
 
 
 class MSELoss(Module):
@@ -34,4 +149,27 @@ class MSELoss(Module):
 
     def forward(self, prediction: Any, target: Any) -> Tensor:
         """Compare two tensors of one shape."""
-        return functional.mse(prediction, target)
+        return mse(prediction, target)
+
+
+def _labels_and_counts(
+    rows: np.ndarray, targets: np.ndarray, ignore_index: int | None, weight: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The class of each position, 0 where it is ignored, and what each position counts."""
+    num_classes = rows.shape[-1]
+    ignored = np.zeros(targets.shape, bool)
+    if ignore_index is not None:
+        ignored = targets == operator.index(ignore_index)
+    labels = targets * ~ignored if ignored.any() else targets
+    remedy = f"there are {num_classes} classes; ignore_index= names a target that stands for none"
+    check_ids(labels, num_classes, "target", remedy)
+    weights = np.ones(num_classes) if weight is None else np.asarray(weight)
+    if weights.shape != (num_classes,):
+        raise ValueError(
+            f"cross_entropy: weight {weights.shape} must have one number for each of the "
+            f"{num_classes} classes"
+        )
+    if not (np.isfinite(weights) & (weights >= 0)).all():
+        raise ValueError(f"cross_entropy: weights must be finite and >= 0, got {weights}")
+    counts = weights[labels] * ~ignored
+    return labels.reshape(-1), counts.reshape(-1).astype(np.result_type(rows, np.float32))

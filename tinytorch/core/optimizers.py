@@ -1,6 +1,6 @@
-"""Optimisers: how a gradient becomes a step, how long the step is, and how long at most.
+"""Optimisers: how a gradient becomes a step, which parameters decay, and how long a gradient may be.
 
-Both optimisers take a row-sparse gradient as it comes and then touch its rows alone: the cost of a
+All optimisers take a row-sparse gradient as it comes and then touch its rows alone: the cost of a
 step on an embedding table follows the batch, not the vocabulary.
 """
 
@@ -12,12 +12,34 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.chunks import chunks
+from tinytorch.core.arguments import check_not_negative, check_probability
+from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
-__all__ = ["SGD", "AdamW", "CosineSchedule", "Optimizer", "clip_grad_norm"]
+__all__ = [
+    "SGD",
+    "Adam",
+    "AdamW",
+    "CosineSchedule",
+    "Optimizer",
+    "clip_grad_norm",
+    "only_matrices",
+]
+
+
+def only_matrices(parameter: Tensor) -> bool:
+    """Whether weight decay shall pull a parameter, as is usual for language models.
+
+    Matrices and tables are pulled to zero; biases and the scales and shifts of norms, which have
+    one axis, are spared.
+
+    Example:
+        >>> only_matrices(Tensor(np.ones((2, 3)))), only_matrices(Tensor(np.ones(3)))
+        (True, False)
+    """
+    return parameter.ndim >= 2
 
 
 class Optimizer:
@@ -36,19 +58,8 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError("an optimiser takes a list of parameters, got one tensor; write [w]")
         self.params = list({id(p): p for p in params}.values())
-        if not self.params:
-            raise ValueError("an optimiser needs at least one parameter; got an empty list")
-        for p in self.params:
-            if not isinstance(p, Tensor) or not p.requires_grad:
-                raise TypeError(
-                    f"an optimiser updates tensors that require a gradient, got {p!r:.60}"
-                )
-            if not p.is_leaf:
-                raise ValueError(
-                    f"an optimiser updates tensors that you made, got one of shape {p.shape} that "
-                    "was computed from others; pass those instead"
-                )
-        _check_not_negative(lr=lr)
+        _check_params(self.params)
+        check_not_negative(lr=lr)
         self.lr = lr
 
     def zero_grad(self) -> None:
@@ -116,8 +127,8 @@ class SGD(Optimizer):
         self, params: Iterable[Tensor], lr: float, momentum: float = 0, weight_decay: float = 0
     ) -> None:
         super().__init__(params, lr)
-        _check_not_negative(weight_decay=weight_decay)
-        _check_fraction(momentum=momentum)
+        check_not_negative(weight_decay=weight_decay)
+        check_probability(momentum, "momentum")
         self.momentum, self.weight_decay = momentum, weight_decay
         self.velocity = [np.zeros_like(p.data) for p in self.params] if momentum else []
 
@@ -133,17 +144,18 @@ class SGD(Optimizer):
         data[rows] -= self.lr * g
 
 
-class AdamW(Optimizer):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019, algorithm 2).
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2015, algorithm 1).
 
     Each element keeps a running mean `m` of its gradient and `v` of its square, both corrected for
-    their start at zero, and moves by `lr m / (sqrt(v) + eps)`. Weight decay shrinks the parameter
-    itself by `lr weight_decay` and never enters `m` or `v`.
+    their start at zero, and moves by `lr m / (sqrt(v) + eps)`. Weight decay is that of L2
+    regularisation: `weight_decay w` is added to the gradient, and so enters `m` and `v`. `AdamW`
+    keeps it out of them.
 
     With a row-sparse gradient the update is *lazy*: only the rows in the gradient have their means
     updated, move and decay; the others stay exactly as they are, as if the step had not happened to
-    them, while the bias correction counts all steps. Dense AdamW would also let an unseen row drift
-    on the memory of its last gradients.
+    them, while the bias correction counts all steps. A dense gradient would also let an unseen row
+    drift on the memory of its last gradients.
 
     Args:
         params: the tensors to update.
@@ -151,13 +163,13 @@ class AdamW(Optimizer):
         betas: how much of the two running means is kept at each step.
         eps: added to the square root.
         weight_decay: strength of the pull to zero.
-        decay: which parameters are pulled, a function of the parameter; None for all. In language
-            models biases and the parameters of norms are spared: `lambda p: p.ndim >= 2`.
+        decay: which parameters are pulled, a function of the parameter, `only_matrices` for
+            instance; None for all.
 
     Example:
         >>> w = Tensor([1.0], requires_grad=True)
         >>> (w * w).backward()
-        >>> AdamW([w], lr=0.1, weight_decay=0.0).step()
+        >>> Adam([w], lr=0.1).step()
         >>> w.data.round(4)
         array([0.9], dtype=float32)
     """
@@ -168,12 +180,13 @@ class AdamW(Optimizer):
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float = 0.01,
+        weight_decay: float = 0.0,
         decay: Callable[[Tensor], bool] | None = None,
     ) -> None:
         super().__init__(params, lr)
-        _check_not_negative(eps=eps, weight_decay=weight_decay)
-        _check_fraction(beta1=betas[0], beta2=betas[1])
+        check_not_negative(eps=eps, weight_decay=weight_decay)
+        for name, beta in zip(("beta1", "beta2"), betas, strict=True):
+            check_probability(beta, name)
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         self.decays = [decay is None or bool(decay(p)) for p in self.params]
         self._steps = np.zeros((), dtype=np.int64)
@@ -195,81 +208,64 @@ class AdamW(Optimizer):
         super().step()
 
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
-        whole, g = (self.m[i], self.v[i], data), np.asarray(g, dtype=data.dtype)
-        if rows is not ...:
-            m, v, w = parts = [array[rows] for array in whole]
-            self._advance(m, v, w, g, self.decays[i])
-            for array, part in zip(whole, parts, strict=True):
-                array[rows] = part
-            return
-        m, v, w, g = (np.atleast_1d(array) for array in (*whole, g))  # views of the arrays
-        for at in chunks(len(w), w[:1].size):
-            self._advance(m[at], v[at], w[at], g[at], self.decays[i])
+        g = np.asarray(g, dtype=data.dtype)
+        if self.weight_decay and self.decays[i]:
+            g = self._decay(data, rows, g)
+        self._move(self.m[i], self.v[i], data, rows, g)
 
-    def _advance(
-        self, m: np.ndarray, v: np.ndarray, w: np.ndarray, g: np.ndarray, decays: bool
+    def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
+        """The gradient with the pull to zero in it."""
+        return g + self.weight_decay * data[rows]
+
+    def _move(
+        self, m: np.ndarray, v: np.ndarray, data: np.ndarray, rows: Any, g: np.ndarray
     ) -> None:
-        """One step of the parameters `w` and their means, in place."""
+        """One step of `data[rows]` and of its two means."""
         beta1, beta2 = self.betas
-        m *= beta1
-        m += (1 - beta1) * g
-        v *= beta2
-        g = g * g
-        g *= 1 - beta2
-        v += g
-        correction1, correction2 = 1 - beta1**self.steps, 1 - beta2**self.steps
-        if decays and self.weight_decay:
-            w *= 1 - self.lr * self.weight_decay
-        size = np.sqrt(v, out=g)
-        size += self.eps * math.sqrt(correction2)
-        np.divide(m, size, out=size)
-        size *= self.lr * math.sqrt(correction2) / correction1
-        w -= size
+        m[rows] = beta1 * m[rows] + (1 - beta1) * g
+        v[rows] = beta2 * v[rows] + (1 - beta2) * (g * g)
+        mean = m[rows] / (1 - beta1**self.steps)
+        square = v[rows] / (1 - beta2**self.steps)
+        data[rows] -= self.lr * mean / (np.sqrt(square) + self.eps)
 
 
-class CosineSchedule:
-    """The learning rate of every step: a linear warm-up, then half a cosine down.
+class AdamW(Adam):
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019, algorithm 2).
 
-    Loshchilov and Hutter, 2017, section 3, without restarts; the warm-up is that of Goyal et al.,
-    2017, section 2.2.
+    Weight decay shrinks the parameter itself by `lr weight_decay` and never enters the means. In
+    language models biases and norms are spared: `decay=only_matrices`. All else is as in `Adam`.
 
     Args:
-        lr: the largest learning rate, reached at the end of the warm-up.
-        warmup_steps: how many steps the warm-up takes; the first has `lr / warmup_steps`.
-        total_steps: the step from which the rate stays at `min_lr`.
-        min_lr: the rate at the end.
-
-    Raises:
-        ValueError: the warm-up is longer than everything, or a rate is negative.
+        params: the tensors to update.
+        lr: the learning rate.
+        betas: how much of the two running means is kept at each step.
+        eps: added to the square root.
+        weight_decay: strength of the pull to zero.
+        decay: which parameters are pulled, a function of the parameter; None for all.
 
     Example:
-        >>> schedule = CosineSchedule(lr=1.0, warmup_steps=2, total_steps=6)
-        >>> [round(schedule(step), 3) for step in range(7)]
-        [0.5, 1.0, 1.0, 0.854, 0.5, 0.146, 0.0]
+        >>> w = Tensor([1.0], requires_grad=True)
+        >>> (w * w).backward()
+        >>> AdamW([w], lr=0.1, weight_decay=0.0).step()
+        >>> w.data.round(4)
+        array([0.9], dtype=float32)
     """
 
-    def __init__(self, lr: float, warmup_steps: int, total_steps: int, min_lr: float = 0.0) -> None:
-        _check_not_negative(lr=lr, warmup_steps=warmup_steps, min_lr=min_lr)
-        if not warmup_steps < total_steps:
-            raise ValueError(
-                f"the warm-up of {warmup_steps} steps must end before the {total_steps} steps do"
-            )
-        if min_lr > lr:
-            raise ValueError(f"min_lr {min_lr} is above lr {lr}; the schedule falls")
-        self.lr, self.min_lr = lr, min_lr
-        self.warmup_steps, self.total_steps = warmup_steps, total_steps
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.01,
+        decay: Callable[[Tensor], bool] | None = None,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, decay)
 
-    def __call__(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
-        if step < self.warmup_steps:
-            return self.lr * (step + 1) / self.warmup_steps
-        done = (step - self.warmup_steps) / (self.total_steps - self.warmup_steps)
-        cosine = (1 + math.cos(math.pi * min(done, 1.0))) / 2  # from 1 down to 0
-        return self.min_lr + (self.lr - self.min_lr) * cosine
-
-    def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
-        return f"CosineSchedule({settings})"
+    def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
+        """The gradient as it is: the parameter is pulled here and now."""
+        data[rows] *= 1 - self.lr * self.weight_decay
+        return g
 
 
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
@@ -324,13 +320,14 @@ def _sum_of_squares(gradient: Any) -> float:
     return float(flat @ flat)
 
 
-def _check_not_negative(**values: float) -> None:
-    for name, value in values.items():
-        if not value >= 0:
-            raise ValueError(f"{name} must be >= 0, got {value}")
-
-
-def _check_fraction(**values: float) -> None:
-    for name, value in values.items():
-        if not 0 <= value < 1:
-            raise ValueError(f"{name} must be in 0 <= {name} < 1, got {value}")
+def _check_params(params: list[Tensor]) -> None:
+    if not params:
+        raise ValueError("an optimiser needs at least one parameter; got an empty list")
+    for p in params:
+        if not isinstance(p, Tensor) or not p.requires_grad:
+            raise TypeError(f"an optimiser updates tensors that require a gradient, got {p!r:.60}")
+        if not p.is_leaf:
+            raise ValueError(
+                f"an optimiser updates tensors that you made, got one of shape {p.shape} that "
+                "was computed from others; pass those instead"
+            )

@@ -1,7 +1,7 @@
 """Positions: how a model knows the order of its tokens.
 
 A table to add to the vectors (`create_sinusoidal_embeddings`), a rotation of queries and keys
-(`create_rotary_embeddings`, `apply_rotary`), or a bias of the scores (`create_alibi_bias`). The
+(`Rotary`, made of `create_rotary_embeddings` and `apply_rotary`), or a bias of the scores (`create_alibi_bias`). The
 learned table has parameters and is a layer: `tinytorch.text.embeddings.PositionalEncoding`.
 """
 
@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import check_sizes
+from tinytorch.core.arguments import check_sizes
 from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor, primitive
 
 __all__ = [
+    "Rotary",
     "alibi_slopes",
     "apply_rotary",
     "check_length",
@@ -57,14 +58,14 @@ def create_sinusoidal_embeddings(max_seq_len: int, embed_dim: int) -> Tensor:
 def create_rotary_embeddings(
     max_seq_len: int, head_dim: int, base: float = 10000.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The cosines and sines by which rotary embeddings turn queries and keys.
+    """The cosines and sines by which rotary embeddings rotate queries and keys.
 
-    Pair i of a vector at position p is turned by the angle `p / base^(2i/d)` (Su et al., 2021,
+    Pair i of a vector at position p is rotated by the angle `p / base^(2i/d)` (Su et al., 2021,
     section 3.2.2).
 
     Args:
         max_seq_len: number of positions.
-        head_dim: length d of the vectors to be turned, even.
+        head_dim: length d of the vectors to be rotated, even.
         base: the longest wavelength is `2 pi base^((d-2)/d)` positions.
 
     Returns:
@@ -80,17 +81,17 @@ def create_rotary_embeddings(
     """
     check_sizes(max_seq_len=max_seq_len, head_dim=head_dim)
     if head_dim % 2:
-        raise ValueError(f"rotary embeddings turn pairs: head_dim must be even, got {head_dim}")
+        raise ValueError(f"rotary embeddings rotate pairs: head_dim must be even, got {head_dim}")
     angles = rotation_angles(max_seq_len, head_dim, base)
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
 @primitive
 def apply_rotary(x: Any, cos: Any, sin: Any, *, start: int = 0) -> Result:
-    """Turn each pair `(x[2i], x[2i+1])` of every vector by the angle of its position.
+    """Rotate each pair `(x[2i], x[2i+1])` of every vector by the angle of its position.
 
-    A dot product of two turned vectors depends on their distance alone, not on where they stand.
-    The gradient is turned back by the same angle.
+    A dot product of two rotated vectors depends on their distance alone, not on where they stand.
+    The gradient is rotated back by the same angle.
 
     Args:
         x: `(..., seq, head_dim)`, queries or keys.
@@ -116,9 +117,37 @@ def apply_rotary(x: Any, cos: Any, sin: Any, *, start: int = 0) -> Result:
             f"apply_rotary: expected (..., seq, {2 * cos.shape[-1]}), got shape {x.shape}"
         )
     check_length(x.shape[-2], len(cos), start)
-    places = slice(start, start + x.shape[-2])
-    cos, sin = cos[places], sin[places]  # (seq, head_dim / 2)
+    positions = slice(start, start + x.shape[-2])
+    cos, sin = cos[positions], sin[positions]  # (seq, head_dim / 2)
     return rotate_pairs(x, cos, sin), lambda g: (rotate_pairs(g, cos, -sin), None, None)
+
+
+class Rotary:
+    """The rotation of queries and keys, as `MultiHeadAttention` takes it.
+
+    Args:
+        max_seq_len: number of positions.
+        head_dim: length of the vectors to be rotated, even.
+        base: as for `create_rotary_embeddings`.
+
+    Attributes:
+        cos: the cosine of each position and pair, `(max_seq_len, head_dim / 2)`; `sin` likewise.
+
+    Example:
+        >>> rotate = Rotary(max_seq_len=2, head_dim=2)
+        >>> rotate([[1.0, 0.0], [1.0, 0.0]])
+        Tensor([[1.    , 0.    ],
+                [0.5403, 0.8415]])
+        >>> rotate([[1.0, 0.0]], start=1)
+        Tensor([[0.5403, 0.8415]])
+    """
+
+    def __init__(self, max_seq_len: int, head_dim: int, base: float = 10000.0) -> None:
+        self.cos, self.sin = create_rotary_embeddings(max_seq_len, head_dim, base)
+
+    def __call__(self, x: Any, start: int = 0) -> Tensor:
+        """Rotate `(..., seq, head_dim)`, whose first vector stands at position `start`."""
+        return apply_rotary(x, self.cos, self.sin, start=start)
 
 
 def alibi_slopes(num_heads: int) -> np.ndarray:
@@ -165,8 +194,8 @@ def create_alibi_bias(num_heads: int, seq_len: int) -> np.ndarray:
         True
     """
     check_sizes(seq_len=seq_len)
-    places = np.arange(seq_len)
-    nearness = -np.abs(places[:, None] - places[None, :])  # (T, T)
+    positions = np.arange(seq_len)
+    nearness = -np.abs(positions[:, None] - positions[None, :])  # (T, T)
     return alibi_slopes(num_heads)[:, None, None] * nearness.astype(np.float32)  # (heads, T, T)
 
 
@@ -204,7 +233,7 @@ def rotation_angles(max_seq_len: int, dim: int, base: float) -> np.ndarray:
 def rotate_pairs(x: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
     """Rotate every pair of neighbouring elements."""
     even, odd = x[..., 0::2], x[..., 1::2]
-    turned = np.empty(x.shape, dtype=np.result_type(x, cos))
-    turned[..., 0::2] = even * cos - odd * sin
-    turned[..., 1::2] = even * sin + odd * cos
-    return turned
+    rotated = np.empty(x.shape, dtype=np.result_type(x, cos))
+    rotated[..., 0::2] = even * cos - odd * sin
+    rotated[..., 1::2] = even * sin + odd * cos
+    return rotated

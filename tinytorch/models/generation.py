@@ -204,9 +204,9 @@ def _cache_for(model: Any) -> KVCache | None:
     """An empty cache, or None if some part of the model cannot go on from what it has read."""
     blocks = getattr(model, "blocks", [])
     attentions = [getattr(block, "attention", block) for block in blocks]
-    turns = [getattr(attention, "turn", None) for attention in attentions]
+    rotations = [getattr(attention, "rotate", None) for attention in attentions]
     places = getattr(model, "position_embedding", None)
-    by_place = [part for part in (places, *turns) if part is not None and callable(part)]
+    by_place = [part for part in (places, *rotations) if part is not None and callable(part)]
     reads_on = all(_takes(part, "cache") for part in (model, *blocks, *attentions))
     if blocks and reads_on and all(_takes(part, "start") for part in by_place):
         return KVCache(len(blocks), model.max_seq_len)

@@ -16,10 +16,9 @@ from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, check_sizes
 from tinytorch.core.positions import (
-    apply_rotary,
+    Rotary,
     check_length,
     create_alibi_bias,
-    create_rotary_embeddings,
     create_sinusoidal_embeddings,
 )
 from tinytorch.core.seeding import default_rng
@@ -342,7 +341,7 @@ def _is_plain(block: Any) -> bool:
     kinds = type(block.ln1), type(block.ln2), type(mlp), type(block.dropout)
     if kinds != (LayerNorm, LayerNorm, MLP, Dropout) or type(mlp.dropout) is not Dropout:
         return False
-    if type(attention) is not MultiHeadAttention or attention.turn or attention.bias is not None:
+    if type(attention) is not MultiHeadAttention or attention.rotate or attention.bias is not None:
         return False
     projections = attention.q_proj, attention.k_proj, attention.v_proj, attention.out_proj
     return all(_is_linear(part) for part in (*projections, mlp.linear1, mlp.linear2))
@@ -357,8 +356,7 @@ def _positions_in_attention(
 ) -> dict[str, Any]:
     """What the attention layers are told about positions."""
     if pos_encoding == "rotary":
-        cos, sin = create_rotary_embeddings(max_seq_len, embed_dim // num_heads)
-        return {"turn": lambda x, start=0: apply_rotary(x, cos, sin, start=start)}
+        return {"rotate": Rotary(max_seq_len, embed_dim // num_heads)}
     if pos_encoding == "alibi":
         return {"bias": create_alibi_bias(num_heads, max_seq_len)}
     if pos_encoding in ("learned", "sinusoidal", None):

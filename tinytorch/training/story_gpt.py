@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.optimizers import AdamW, CosineSchedule
+from tinytorch.core.optimizers import AdamW, CosineSchedule, only_matrices
 from tinytorch.models.transformer import GPT
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.batches import Batches, windows
@@ -156,7 +156,7 @@ def train_story_gpt(steps: int = STEPS, **options: Any) -> Trainer:
             model.parameters(),
             betas=(0.9, 0.99),
             weight_decay=0.01,
-            decay=lambda p: p.ndim >= 2,
+            decay=only_matrices,
         ),
         schedule=CosineSchedule(lr=6e-3, warmup_steps=50, total_steps=steps),
         validation=(held_out.inputs, held_out.targets),

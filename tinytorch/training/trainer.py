@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.layers import Module, check_sizes
-from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm
+from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.state import restore
 from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
@@ -292,7 +292,7 @@ def _default_optimizer(model: Module) -> AdamW:
         lr=1e-3,
         betas=(0.9, 0.99),
         weight_decay=0.1,
-        decay=lambda p: p.ndim >= 2,  # tables and matrices, but neither biases nor norms
+        decay=only_matrices,
     )
 
 

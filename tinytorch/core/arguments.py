@@ -1,0 +1,118 @@
+"""What an argument may be: each check names the argument, what it was and what is allowed."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_choice", "check_ids", "check_not_negative", "check_probability", "check_sizes"]
+
+
+def check_sizes(**sizes: Any) -> None:
+    """Raise unless every named size is a positive integer.
+
+    Raises:
+        TypeError: a size is not an integer.
+        ValueError: a size is less than 1.
+
+    Example:
+        >>> check_sizes(vocab_size=0)
+        Traceback (most recent call last):
+        ...
+        ValueError: vocab_size must be at least 1, got 0
+    """
+    for name, size in sizes.items():
+        if not isinstance(size, (int, np.integer)) or isinstance(size, bool):
+            raise TypeError(f"{name} must be an integer, got {size!r}")
+        if size < 1:
+            raise ValueError(f"{name} must be at least 1, got {size}")
+
+
+def check_probability(p: Any, name: str) -> None:
+    """Raise unless `0 <= p < 1`.
+
+    Raises:
+        TypeError: it is not a number.
+        ValueError: it is outside; `name` says what was asked for.
+
+    Example:
+        >>> check_probability(1.5, "dropout: p")
+        Traceback (most recent call last):
+        ...
+        ValueError: dropout: p must be in 0 <= p < 1, got 1.5
+    """
+    _check_number(p, name)
+    if not 0 <= p < 1:
+        raise ValueError(f"{name} must be in 0 <= {name.split()[-1]} < 1, got {p}")
+
+
+def check_not_negative(**values: Any) -> None:
+    """Raise unless every named number is zero or more, and not NaN.
+
+    Raises:
+        TypeError: one is not a number.
+        ValueError: one is negative.
+
+    Example:
+        >>> check_not_negative(lr=-0.1)
+        Traceback (most recent call last):
+        ...
+        ValueError: lr must be >= 0, got -0.1
+    """
+    for name, value in values.items():
+        _check_number(value, name)
+        if not value >= 0:
+            raise ValueError(f"{name} must be >= 0, got {value}")
+
+
+def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless `value` is one of the words allowed.
+
+    Raises:
+        ValueError: it is not; all of them are listed.
+
+    Example:
+        >>> check_choice("average", "reduction", ("mean", "sum", "none"))
+        Traceback (most recent call last):
+        ...
+        ValueError: reduction must be 'mean', 'sum' or 'none', got 'average'
+    """
+    if not isinstance(value, str) or value not in allowed:
+        *most, last = map(repr, allowed)
+        raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
+
+
+def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
+    """Raise unless every id is an integer in `0..count - 1`.
+
+    Args:
+        ids: integers of any shape.
+        count: how many there are to choose from.
+        what: what an id stands for, in the singular.
+        remedy: what to ask or do if one is outside.
+
+    Raises:
+        TypeError: the ids are not integers.
+        IndexError: an id is outside; the message says which, and where it stands.
+
+    Example:
+        >>> check_ids(np.array([[1, 65]]), 65, "token id", "was another tokenizer used?")
+        Traceback (most recent call last):
+        ...
+        IndexError: token id 65 at (0, 1) is outside 0..64; was another tokenizer used?
+    """
+    if ids.dtype.kind not in "iu":
+        raise TypeError(
+            f"{what}s must be integers, got {ids.dtype}; convert with ids.astype(numpy.int64)"
+        )
+    if ids.size and (ids.min() < 0 or ids.max() >= count):
+        at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
+        where = f" at {at}" if at else ""
+        raise IndexError(f"{what} {ids[at]}{where} is outside 0..{count - 1}; {remedy}")
+
+
+def _check_number(value: Any, name: str) -> None:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise TypeError(f"{name} must be a number, got {value!r}")

@@ -1,0 +1,135 @@
+"""Masks: which token may look at which.
+
+One convention everywhere: a mask is *added* to the scores, 0 keeps a pair and -inf blocks it, and
+it broadcasts over `(batch, heads, queries, keys)`. Other libraries write 1 or True, some for keep
+and some for block; a mask that could be read in two ways is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.arguments import check_not_negative, check_sizes
+from tinytorch.core.tensor import Tensor
+
+__all__ = ["BLOCKS_BELOW", "causal_mask", "check_mask"]
+
+BLOCKS_BELOW = -1e4  # the smallest mask in use: half precision ends at -65,504
+
+
+def causal_mask(seq_len: int, past: int = 0) -> np.ndarray:
+    """The mask of a model that writes from left to right: no token sees a later one.
+
+    Args:
+        seq_len: number of positions, T.
+        past: number of positions before them, whose keys are cached; every token sees those.
+
+    Returns:
+        `(T, past + T)` in float32: 0 where a token looks at itself or back, -inf ahead of it.
+
+    Raises:
+        TypeError: a length is not an integer.
+        ValueError: `seq_len` is less than 1 or `past` is negative.
+
+    Example:
+        >>> causal_mask(3)
+        array([[  0., -inf, -inf],
+               [  0.,   0., -inf],
+               [  0.,   0.,   0.]], dtype=float32)
+        >>> causal_mask(2, past=1)
+        array([[  0.,   0., -inf],
+               [  0.,   0.,   0.]], dtype=float32)
+    """
+    check_sizes(seq_len=seq_len)
+    check_not_negative(past=past)
+    blocked = np.full((seq_len, past + seq_len), -np.inf, dtype=np.float32)
+    return np.triu(blocked, k=1 + past)
+
+
+def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
+    """The mask as an array, if it blocks or keeps and cannot be mistaken.
+
+    Args:
+        mask: numbers that are 0 or at most `BLOCKS_BELOW`, -inf for instance.
+        scores: the shape of what it is added to, `(..., queries, keys)`.
+
+    Returns:
+        The array; it broadcasts to `scores`.
+
+    Raises:
+        TypeError: the mask is of Booleans, or it requires a gradient.
+        ValueError: it holds other numbers, or its shape does not fit. A mask of three axes is one
+            too few for `(batch, heads, queries, keys)`: its first would fall on the heads.
+
+    Example:
+        >>> check_mask([[1, 0], [1, 1]], (2, 2))
+        Traceback (most recent call last):
+        ...
+        ValueError: attention: a mask is added to the scores, 0 keeps and -inf blocks; got 1 at
+            (0, 0). If 1 means keep, convert with np.where(mask, 0.0, -np.inf); numbers that only
+            weaken a pair, as ALiBi's do, are passed as bias=
+    """
+    array = without_gradient("mask", mask)
+    if array.dtype == bool:
+        raise TypeError(
+            "attention: a mask is added to the scores, 0 keeps and -inf blocks; got Booleans, "
+            "convert with np.where(keep, 0.0, -np.inf)"
+        )
+    check_fits("mask", array.shape, scores)
+    unclear = ~((array == 0) | (array <= BLOCKS_BELOW))  # NaN too
+    if unclear.any():
+        at = tuple(int(i) for i in np.argwhere(unclear)[0])
+        raise ValueError(
+            f"attention: a mask is added to the scores, 0 keeps and -inf blocks; got {array[at]} "
+            f"at {at}. If 1 means keep, convert with np.where(mask, 0.0, -np.inf); numbers that "
+            "only weaken a pair, as ALiBi's do, are passed as bias="
+        )
+    if 2 < array.ndim < len(scores) and max(array.shape[:-2]) > 1:
+        raise ValueError(
+            f"attention: mask {array.shape} has {array.ndim} axes and the scores {scores} have "
+            f"{len(scores)}: it would be taken for one mask a head; write mask[:, None] for one a "
+            "text, mask[None] for one a head"
+        )
+    return array
+
+
+def without_gradient(name: str, shift: Any) -> np.ndarray:
+    """What is added to the scores as an array, if no gradient is lost by that.
+
+    Raises:
+        TypeError: it is a tensor that requires a gradient.
+
+    Example:
+        >>> without_gradient("bias", Tensor([0.0, -1.0]))
+        array([ 0., -1.], dtype=float32)
+    """
+    if isinstance(shift, Tensor):
+        if shift.requires_grad:
+            raise TypeError(
+                f"attention: the {name} gets no gradient here, but requires it; pass {name}.data, "
+                "or numbers to be learned as the bias= of scaled_dot_product_attention"
+            )
+        shift = shift.data
+    return np.asarray(shift)
+
+
+def check_fits(name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:
+    """Raise unless what is added to the scores broadcasts to them.
+
+    Raises:
+        ValueError: it does not, or would make them larger.
+
+    Example:
+        >>> check_fits("mask", (3, 3), (2, 5, 5))
+        Traceback (most recent call last):
+        ...
+        ValueError: attention: mask (3, 3) does not broadcast to the scores (2, 5, 5)
+    """
+    try:
+        fits = np.broadcast_shapes(shape, scores) == scores
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"attention: {name} {shape} does not broadcast to the scores {scores}")

@@ -1,0 +1,228 @@
+"""Modules: functions with parameters.
+
+A `Module` is plain Python. Its parameters are found by walking its attributes, lists and
+dictionaries included, in the order in which they were set; nothing is registered and nothing is
+hidden. What would be overlooked, a module in a set for instance, is refused by name. A `Tensor`
+that is no `Parameter` is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from reprlib import recursive_repr
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.state import restore
+from tinytorch.core.tensor import Tensor
+
+__all__ = ["Module", "Parameter", "evaluation_mode"]
+
+
+class Parameter(Tensor):
+    """A tensor that a model learns: it requires a gradient and `parameters()` finds it.
+
+    Example:
+        >>> Parameter([1.0, 2.0]).requires_grad
+        True
+    """
+
+    __slots__ = ()
+
+    def __init__(self, data: Any, dtype: Any = None) -> None:
+        super().__init__(data, requires_grad=True, dtype=dtype)
+
+
+_evaluating: ContextVar[bool] = ContextVar("evaluating", default=False)  # one for each thread
+
+
+@contextmanager
+def evaluation_mode(model: Any = None) -> Iterator[None]:
+    """A context in which modules are evaluated: dropout is off.
+
+    It holds for every module that is called inside it, in this thread and no other, and leaves
+    each module's own switch as it is: after it, everything is in the mode that it was in before.
+
+    Args:
+        model: what is to be evaluated; named for the reader, the mode asks nothing of it.
+
+    Example:
+        >>> class Layer(Module):
+        ...     pass
+        >>> layer = Layer()
+        >>> with evaluation_mode(layer):
+        ...     layer.training
+        False
+        >>> layer.training
+        True
+    """
+    before = _evaluating.set(True)
+    try:
+        yield
+    finally:
+        _evaluating.reset(before)
+
+
+class Module:
+    """The base of every layer and model: parameters, saving and loading, train and eval.
+
+    Subclasses write `forward`; `layer(x)` and `layer.forward(x)` are the same.
+
+    Example:
+        >>> class Scale(Module):
+        ...     def __init__(self):
+        ...         self.factor = Parameter([2.0])
+        ...
+        ...     def forward(self, x):
+        ...         return x * self.factor
+        >>> Scale()(Tensor([1.0, 3.0])).data.tolist()
+        [2.0, 6.0]
+        >>> [name for name, _ in Scale().named_parameters()]
+        ['factor']
+    """
+
+    _training: bool = True
+
+    @property
+    def training(self) -> bool:
+        """Whether dropout drops: the module's own switch, which `evaluation_mode` overrules."""
+        return self._training and not _evaluating.get()
+
+    @training.setter
+    def training(self, training: bool) -> None:
+        self._training = bool(training)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; a parameter is not replaced by what `parameters()` would not find.
+
+        Raises:
+            TypeError: the attribute is a `Parameter` and the value is an array or a plain tensor.
+        """
+        held = vars(self).get(name)
+        if isinstance(held, Parameter) and not isinstance(value, (Parameter, Module, type(None))):
+            who = f"{type(self).__name__}.{name}"
+            raise TypeError(
+                f"{who} is a Parameter and would be lost to parameters(), replaced by "
+                f"{type(value).__name__}; write {who}.data[...] = values to change its numbers, "
+                "or wrap them: Parameter(values)"
+            )
+        super().__setattr__(name, value)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Compute the output; every subclass says how."""
+        raise NotImplementedError(f"{type(self).__name__} does not define forward()")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as `forward`."""
+        return self.forward(*args, **kwargs)
+
+    def named_parameters(self) -> list[tuple[str, Tensor]]:
+        """Every parameter once, with its path (`blocks.0.ln1.gamma`), in definition order."""
+        once: dict[int, tuple[str, Tensor]] = {}
+        for name, part in _walk(self, "", ()):
+            if isinstance(part, Parameter):
+                once.setdefault(id(part), (name, part))
+        return list(once.values())
+
+    def parameters(self) -> list[Tensor]:
+        """Every parameter once, in definition order; a shared one is listed the first time."""
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def named_modules(self) -> list[tuple[str, Module]]:
+        """This module, under the empty name, and every one inside it, with its path."""
+        inside = [(name, part) for name, part in _walk(self, "", ()) if isinstance(part, Module)]
+        return [("", self), *inside]
+
+    def zero_grad(self) -> None:
+        """Forget the gradients of all parameters."""
+        for parameter in self.parameters():
+            parameter.zero_grad()
+
+    def train(self) -> Module:
+        """Switch this module and all inside it to training: dropout drops."""
+        return self._set_training(True)
+
+    def eval(self) -> Module:
+        """Switch this module and all inside it to evaluation: dropout does nothing."""
+        return self._set_training(False)
+
+    def _set_training(self, training: bool) -> Module:
+        for _, part in self.named_modules():
+            part.training = training
+        return self
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """A copy of every parameter's array, by name."""
+        return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Copy arrays into the parameters of the same names.
+
+        Raises:
+            ValueError: names are missing, unexpected, of another shape or not floats; all of them
+                are listed, and no parameter is changed.
+        """
+        named = self.named_parameters()
+        restore({name: p.data for name, p in named}, state, type(self).__name__)
+        for _, parameter in named:
+            parameter.mark_changed()
+
+    @recursive_repr(fillvalue="...")
+    def __repr__(self) -> str:
+        lines = [
+            f"{name}: {repr(part).replace(chr(10), chr(10) + '  ')}"
+            if isinstance(part, Module)
+            else f"{name}: {part.shape}"
+            for name, part in _children(self)
+        ]
+        if not lines:
+            return f"{type(self).__name__}()"
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def _walk(
+    module: Module, prefix: str, above: tuple[Module, ...]
+) -> Iterator[tuple[str, Module | Parameter]]:
+    """Everything held by `module`, at any depth; a module that holds one above it ends there."""
+    above = (*above, module)
+    for name, part in _children(module):
+        if isinstance(part, Parameter):
+            yield prefix + name, part
+        elif not any(part is other for other in above):
+            yield prefix + name, part
+            yield from _walk(part, f"{prefix}{name}.", above)
+
+
+def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
+    """The parameters and modules held by `module` directly, in lists and dictionaries too."""
+    for name, value in vars(module).items():
+        yield from _held(name, value, type(module).__name__)
+
+
+def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Parameter]]:
+    if isinstance(value, (Module, Parameter)):
+        yield name, value
+    elif isinstance(value, (list, tuple, dict)):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _held(f"{name}.{key}", part, owner)
+    elif _hides_parts(value):
+        raise TypeError(
+            f"{owner}.{name} is a {type(value).__name__} with modules or parameters in it, which "
+            "parameters() does not look into; use a list, a tuple or a dictionary"
+        )
+
+
+def _hides_parts(value: Any) -> bool:
+    """Whether a container that is not walked, a set for instance, holds something to learn."""
+    if isinstance(value, np.ndarray):
+        return value.dtype == object and any(map(_is_part, value.flat))
+    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
+        return False
+    return any(map(_is_part, value))
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, (Module, Parameter))
