@@ -609,11 +609,14 @@ def test_memory_grows_with_the_square_of_the_length():
     assert 3.7 < kept[2048] / kept[1024] < 4.1
 
 
-def test_one_square_array_is_kept_and_the_peak_is_hardly_more():
+def test_a_causal_mask_halves_what_is_kept_and_the_peak_is_hardly_more():
     square = 1024**2 * 4
     peak, kept = bytes_of_attention(1024)
+    assert 0.5 * square < kept < 0.6 * square
+    assert peak < 0.8 * square  # checking the mask takes Booleans of its size
+    peak, kept = bytes_of_attention(1024, lambda *qkv, mask: functional.attention(*qkv))
     assert square <= kept < 1.1 * square
-    assert peak < 1.6 * square  # checking the mask takes Booleans of its size
+    assert peak < 1.2 * square
 
 
 def test_the_composed_attention_keeps_two_square_arrays():

@@ -402,7 +402,9 @@ def test_whole_small_network_has_the_gradients_of_finite_differences():
 def test_losses_of_nothing_are_errors():
     with pytest.raises(ValueError, match=r"mse: shape \(0,\) has no elements"):
         functional.mse(np.zeros(0), np.zeros(0))
-    with pytest.raises(ValueError, match=r"cross_entropy: logits \(0, 3\) hold no position that counts"):
+    with pytest.raises(
+        ValueError, match=r"cross_entropy: logits \(0, 3\) hold no position that counts"
+    ):
         functional.cross_entropy(np.zeros((0, 3)), np.zeros(0, dtype=int))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinytorch import SGD, AdamW, Embedding, Parameter, RowSparse, Tensor, functional
-from tinytorch.core.optimizers import Adam, only_matrices
+from tinytorch.core.optimizers import only_matrices
 
 
 def parameter(values, gradient=None):

@@ -21,6 +21,7 @@ from tinytorch import (
     Trainer,
     clip_grad_norm,
 )
+from tinytorch.core.optimizers import only_matrices
 
 CLOSE = {np.float32: {"rtol": 1e-6, "atol": 1e-6}, np.float64: {"rtol": 1e-12, "atol": 1e-12}}
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinytorch.core import ops
 from tinytorch.core.arguments import check_choice
+from tinytorch.core.chunks import chunks
 from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
@@ -76,10 +77,24 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
         Tensor([-0.1587,  0.    ,  0.8413])
     """
     check_choice(approximate, "gelu: approximate", ("tanh", "none"))
+    write_phi, slope_of = _FORMS[approximate]
     x = np.asarray(x, dtype=np.result_type(x, np.float32))
-    phi, slope = (_tanh_phi, _tanh_slope) if approximate == "tanh" else (_erf_phi, _erf_slope)
-    share = phi(x)
-    return x * share, lambda g: g * (share + x * slope(x, share))
+    flat = x.reshape(-1)
+    phi, value = np.empty_like(flat), np.empty_like(flat)
+    for at in chunks(x.size):  # bench: gelu
+        write_phi(flat[at], phi[at])
+        np.multiply(flat[at], phi[at], out=value[at])
+
+    def pullback(g: np.ndarray) -> np.ndarray:
+        grad, g = np.empty(flat.shape, dtype=g.dtype), g.reshape(-1)
+        for at in chunks(x.size):
+            slope = slope_of(flat[at], phi[at])
+            slope *= flat[at]
+            slope += phi[at]  # the derivative of x Phi(x)
+            np.multiply(slope, g[at], out=grad[at])
+        return grad.reshape(x.shape)
+
+    return value.reshape(x.shape), pullback
 
 
 @primitive
@@ -239,25 +254,39 @@ def _check_axis(x: np.ndarray, axis: int, name: str) -> None:
 _C, _K = math.sqrt(2 / math.pi), 0.044715
 
 
-def _tanh_phi(x: np.ndarray) -> np.ndarray:
+def _write_tanh_phi(x: np.ndarray, out: np.ndarray) -> None:
     """The tanh form of `Phi(x)`; `x**3` would call a general power, far slower than products."""
-    return 0.5 + 0.5 * np.tanh(x * (_C + _C * _K * (x * x)))
+    np.multiply(x, x, out=out)
+    out *= _C * _K
+    out += _C
+    out *= x
+    np.tanh(out, out=out)
+    out *= 0.5
+    out += 0.5
 
 
 def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
-    """The derivative of `_tanh_phi`: that of a tanh t is 1 - t^2, which is 4 phi (1 - phi)."""
-    return phi * (1 - phi) * (2 * _C + 6 * _C * _K * (x * x))
+    """The derivative of the tanh form: that of a tanh t is 1 - t^2, which is 4 phi (1 - phi)."""
+    slope = x * x
+    slope *= 6 * _C * _K
+    slope += 2 * _C
+    slope *= phi
+    slope *= 1 - phi
+    return slope
 
 
-def _erf_phi(x: np.ndarray) -> np.ndarray:
+def _write_exact_phi(x: np.ndarray, out: np.ndarray) -> None:
     """The exact `Phi(x)`."""
     tail = 0.5 * _erfc(np.abs(x) / math.sqrt(2))  # the probability beyond |x|
-    return np.where(x < 0, tail, 1 - tail)
+    out[:] = np.where(x < 0, tail, 1 - tail)
 
 
-def _erf_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
+def _density(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
     """The derivative of `Phi(x)`: the normal density."""
     return np.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi)
+
+
+_FORMS = {"tanh": (_write_tanh_phi, _tanh_slope), "none": (_write_exact_phi, _density)}
 
 
 def _erfc(z: np.ndarray) -> np.ndarray:
@@ -269,9 +298,7 @@ def _erfc(z: np.ndarray) -> np.ndarray:
     if z.dtype != np.float32:
         return np.frompyfunc(math.erfc, 1, 1)(z).astype(z.dtype)
     t = 1 / (1 + 0.5 * z)
-    fit = np.zeros_like(z)
-    for coefficient in reversed(_ERFC_FIT):  # Horner's scheme
-        fit = fit * t + np.float32(coefficient)
+    fit = np.polynomial.polynomial.polyval(t, np.array(_ERFC_FIT, np.float32))
     return t * np.exp(fit - z * z)
 
 

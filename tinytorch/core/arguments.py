@@ -114,5 +114,5 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
 
 
 def _check_number(value: Any, name: str) -> None:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}")

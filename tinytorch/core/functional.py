@@ -9,6 +9,7 @@ from here too.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ __all__ = [
     "softmax",
 ]
 
+BLOCK = 64  # queries that attention works on at a time
+
 
 @primitive
 def linear(x: Any, weight: Any, bias: Any = None) -> Result:
@@ -71,9 +74,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
             f"the last axis must have length {weight.shape[0]}"
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
-    value = rows @ weight  # (N, out)
-    if bias is not None:
-        value = value + bias
+    value = rows @ weight if bias is None else rows @ weight + bias  # (N, out)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
@@ -87,8 +88,9 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
 def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
     """The rows of `weight` that `ids` name.
 
-    The gradient of row i is the sum of the gradients of all positions where i was looked up, and zero
-    for a row that was not: row-sparse by nature. It is stored as a full matrix unless `sparse`.
+    The gradient of row i is the sum of the gradients of all positions where i was looked up, and
+    zero for a row that was not: row-sparse by nature. It is stored as a full matrix unless
+    `sparse`.
 
     Args:
         weight: `(vocab_size, embed_dim)`.
@@ -221,27 +223,40 @@ def attention(
     """
     q, k, v = np.asarray(q), np.asarray(k), np.asarray(v)
     mask = check_attention(q.shape, k.shape, v.shape, mask, bias)
+    bias = None if bias is None else without_gradient("bias", bias)
     check_probability(dropout, "attention: dropout")
-    scale = 1 / math.sqrt(q.shape[-1])
-    scores = (q * scale) @ k.swapaxes(-1, -2)  # (..., queries, keys)
-    if mask is not None:
-        scores += mask
-    if bias is not None:
-        scores += without_gradient("bias", bias)
-    weights = softmax_array(scores, -1, out=scores)
-    drop = _dropout_scale(weights.shape, dropout, rng) if dropout else None
-    used = weights if drop is None else weights * drop
-    value = used @ v
+    (queries, d), keys = q.shape[-2:], k.shape[-2]
+    tables = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # as many tables of scores
+    lead = np.broadcast_shapes(tables, v.shape[:-2])
+    shifts = [_table(shift, queries, keys) for shift in (mask, bias) if shift is not None]
+    drop = _dropout_scale((*tables, queries, keys), dropout, rng) if dropout else None
+    scale, dtype = 1 / math.sqrt(d), np.result_type(q, k, v, np.float32)
+    value = np.empty((*lead, queries, v.shape[-1]), dtype=dtype)
+    blocks = []
+    for rows, seen in _blocks(mask, queries, keys):  # bench: attention
+        scores = (q[..., rows, :] * scale) @ k[..., seen, :].swapaxes(-1, -2)
+        for shift in shifts:
+            scores += shift[..., rows, seen]
+        weights = softmax_array(scores, -1, out=scores)  # (..., block, seen)
+        kept = None if drop is None else drop[..., rows, seen]
+        used = weights if kept is None else weights * kept
+        value[..., rows, :] = used @ v[..., seen, :]
+        blocks.append((rows, seen, weights, kept, used))
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
-        h = g @ v.swapaxes(-1, -2)  # gradient of the used weights
-        if drop is not None:
-            h *= drop
-        # The softmax subtracts (h * weights).sum(), which equals (g * value).sum(): shorter rows.
-        h -= (g * value).sum(axis=-1, keepdims=True)
-        h *= weights
-        h *= scale  # gradient of q k^T
-        return h @ k, h.swapaxes(-1, -2) @ q, used.swapaxes(-1, -2) @ g
+        grad_q, grad_k, grad_v = (np.zeros((*lead, *x.shape[-2:]), dtype) for x in (q, k, v))
+        along = (g * value).sum(axis=-1, keepdims=True)  # = (h * weights).sum(), shorter rows
+        for rows, seen, weights, kept, used in blocks:
+            h = g[..., rows, :] @ v[..., seen, :].swapaxes(-1, -2)  # gradient of the used weights
+            if kept is not None:
+                h *= kept
+            h -= along[..., rows, :]
+            h *= weights
+            h *= scale  # gradient of q k^T
+            grad_q[..., rows, :] = h @ k[..., seen, :]
+            grad_k[..., seen, :] += h.swapaxes(-1, -2) @ q[..., rows, :]
+            grad_v[..., seen, :] += used.swapaxes(-1, -2) @ g[..., rows, :]
+        return grad_q, grad_k, grad_v
 
     return value, pullback
 
@@ -252,6 +267,22 @@ def attention(
 def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:
     """0 with probability `p`, otherwise `1 / (1 - p)`, for every element."""
     return (default_rng(rng).random(shape) >= p).astype(np.float32) / np.float32(1 - p)
+
+
+def _table(shift: np.ndarray, queries: int, keys: int) -> np.ndarray:
+    """What is added to the scores, as wide as they are: `(..., queries, keys)`."""
+    return np.broadcast_to(shift, np.broadcast_shapes(shift.shape, (queries, keys)))
+
+
+def _blocks(mask: np.ndarray | None, queries: int, keys: int) -> Iterator[tuple[slice, slice]]:
+    """`BLOCK` queries at a time, and the keys up to the last one that any of them may look at."""
+    for start in range(0, queries, BLOCK):
+        rows, end = slice(start, start + BLOCK), keys
+        if mask is not None:
+            part = _table(mask, queries, keys)[..., rows, :]
+            is_open = (part != -np.inf).any(axis=tuple(range(part.ndim - 1)))  # (keys,)
+            end = int(np.flatnonzero(is_open)[-1]) + 1 if is_open.any() else 1
+        yield rows, slice(0, end)
 
 
 def check_attention(

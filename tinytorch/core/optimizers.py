@@ -1,4 +1,4 @@
-"""Optimisers: how a gradient becomes a step, which parameters decay, and how long a gradient may be.
+"""Optimisers: how a gradient becomes a step, which parameters decay, and how long a step may be.
 
 All optimisers take a row-sparse gradient as it comes and then touch its rows alone: the cost of a
 step on an embedding table follows the batch, not the vocabulary.
@@ -211,22 +211,22 @@ class Adam(Optimizer):
         g = np.asarray(g, dtype=data.dtype)
         if self.weight_decay and self.decays[i]:
             g = self._decay(data, rows, g)
-        self._move(self.m[i], self.v[i], data, rows, g)
+        beta1, beta2 = self.betas
+        whole = self.m[i], self.v[i], data
+        m, v, w = parts = [array[rows] for array in whole]  # the arrays themselves if all rows move
+        m *= beta1
+        m += (1 - beta1) * g
+        v *= beta2
+        v += (1 - beta2) * (g * g)
+        correction1, correction2 = 1 - beta1**self.steps, 1 - beta2**self.steps
+        w -= (self.lr / correction1) * m / (np.sqrt(v / correction2) + self.eps)
+        if rows is not ...:
+            for array, part in zip(whole, parts, strict=True):
+                array[rows] = part
 
     def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
         """The gradient with the pull to zero in it."""
         return g + self.weight_decay * data[rows]
-
-    def _move(
-        self, m: np.ndarray, v: np.ndarray, data: np.ndarray, rows: Any, g: np.ndarray
-    ) -> None:
-        """One step of `data[rows]` and of its two means."""
-        beta1, beta2 = self.betas
-        m[rows] = beta1 * m[rows] + (1 - beta1) * g
-        v[rows] = beta2 * v[rows] + (1 - beta2) * (g * g)
-        mean = m[rows] / (1 - beta1**self.steps)
-        square = v[rows] / (1 - beta2**self.steps)
-        data[rows] -= self.lr * mean / (np.sqrt(square) + self.eps)
 
 
 class AdamW(Adam):

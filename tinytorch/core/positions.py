@@ -1,8 +1,9 @@
 """Positions: how a model knows the order of its tokens.
 
 A table to add to the vectors (`create_sinusoidal_embeddings`), a rotation of queries and keys
-(`Rotary`, made of `create_rotary_embeddings` and `apply_rotary`), or a bias of the scores (`create_alibi_bias`). The
-learned table has parameters and is a layer: `tinytorch.text.embeddings.PositionalEncoding`.
+(`Rotary`, made of `create_rotary_embeddings` and `apply_rotary`), or a bias of the scores
+(`create_alibi_bias`). The learned table has parameters and is a layer:
+`tinytorch.text.embeddings.PositionalEncoding`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import numpy as np
 
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.ops import Result
-from tinytorch.core.tensor import Tensor, primitive
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import primitive
 
 __all__ = [
     "Rotary",

@@ -32,9 +32,7 @@ class CosineSchedule:
     """
 
     def __init__(self, lr: float, warmup_steps: int, total_steps: int, min_lr: float = 0.0) -> None:
-        check_not_negative(
-            lr=lr, warmup_steps=warmup_steps, total_steps=total_steps, min_lr=min_lr
-        )
+        check_not_negative(lr=lr, warmup_steps=warmup_steps, total_steps=total_steps, min_lr=min_lr)
         if not warmup_steps < total_steps:
             raise ValueError(
                 f"the warm-up of {warmup_steps} steps must end before the {total_steps} steps do"
