@@ -9,6 +9,7 @@ from tinytorch.core import functional, ops
 from tinytorch.core.activations import GELU, ReLU, Sigmoid, Softmax, Tanh
 from tinytorch.core.attention import MultiHeadAttention, scaled_dot_product_attention
 from tinytorch.core.gradcheck import GradientCheck, check_gradients
+from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Sequential
 from tinytorch.core.losses import CrossEntropyLoss, MSELoss
 from tinytorch.core.masks import causal_mask
@@ -19,7 +20,7 @@ from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
 from tinytorch.models.kv_cache import KVCache
-from tinytorch.models.transformer import GPT, MLP, TransformerBlock
+from tinytorch.models.transformer import GPT, MLP, PostNormBlock, TransformerBlock
 from tinytorch.text.batches import Batches
 from tinytorch.text.embeddings import (
     Embedding,
@@ -58,6 +59,7 @@ __all__ = [
     "MultiHeadAttention",
     "Parameter",
     "PositionalEncoding",
+    "PostNormBlock",
     "ReLU",
     "RowSparse",
     "Sequential",
@@ -73,6 +75,7 @@ __all__ = [
     "create_sinusoidal_embeddings",
     "default_rng",
     "functional",
+    "incremental",
     "manual_seed",
     "no_grad",
     "ops",

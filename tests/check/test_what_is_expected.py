@@ -9,6 +9,7 @@ from tinytorch import (
     AdamW,
     KVCache,
     LayerNorm,
+    PostNormBlock,
     Tensor,
     TransformerBlock,
     check,
@@ -38,7 +39,7 @@ def test_a_norm_of_the_readers_own_trains_like_ours_inside_a_gpt():
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_a_block_computes_what_that_of_the_package_does(pre_norm):
-    ours = TransformerBlock(8, 2, dropout_prob=0.0, pre_norm=pre_norm)
+    ours = (TransformerBlock if pre_norm else PostNormBlock)(8, 2, dropout_prob=0.0)
     x = np.random.default_rng(0).normal(size=(2, 3, 8))
     parts = ours.ln1, ours.attention, ours.ln2, ours.mlp
     assert np.array_equal(block.block(x, *parts, pre_norm).data, ours(x).data)

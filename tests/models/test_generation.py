@@ -1,6 +1,7 @@
 """Writing: greedy and drawn, cached and not, through a window, to a stop, token by token."""
 
-import inspect
+from functools import wraps
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from tinytorch import (
     causal_mask,
     manual_seed,
 )
+from tinytorch.core.incremental import incremental
 from tinytorch.models import generation
 from tinytorch.models.generation import generate, stream
 from tinytorch.models.sampling import choose, next_token_probs, next_tokens
@@ -298,13 +300,12 @@ def test_every_cached_logit_on_the_way_is_the_uncached_one(kind, monkeypatch):
 def lengths_read(model, monkeypatch, *args, **options):
     """How many tokens the model was given each time it was called."""
     lengths, forward = [], model.forward
-    signature = inspect.signature(forward)
 
+    @wraps(forward)  # and the mark that it reads piece by piece
     def noted(tokens, *rest, **more):
         lengths.append(np.shape(tokens)[-1])
         return forward(tokens, *rest, **more)
 
-    noted.__signature__ = signature
     monkeypatch.setattr(model, "forward", noted)
     model.generate(*args, **options)
     return lengths
@@ -359,7 +360,7 @@ class Halved(MultiHeadAttention):
 
 
 def own_rotation(embed_dim, num_heads, dropout_prob):
-    """Our attention with a turn that knows no start: every vector backwards."""
+    """Our attention with a rotation that knows no start: every vector backwards."""
     return MultiHeadAttention(
         embed_dim, num_heads, dropout_prob, rotate=lambda x: x[..., ::-1] + x[..., :1]
     )
@@ -411,8 +412,9 @@ def test_own_norm_and_mlp_need_not_know_a_cache(monkeypatch):
 
 
 class CachedAttention(MyAttention):
-    """A reader's own attention with a cache: one line more."""
+    """A reader's own attention with a cache: a mark and a line more."""
 
+    @incremental
     def forward(self, x, mask=None, cache=None):
         q, k, v = (
             p(x).reshape(*x.shape[:2], self.num_heads, -1).permute(0, 2, 1, 3)
@@ -420,7 +422,8 @@ class CachedAttention(MyAttention):
         )
         if cache is not None:
             k, v = (Tensor(t, dtype=np.float64) for t in cache.extend(k, v))
-        scores = q @ k.transpose() / q.shape[-1] ** 0.5 + mask
+        scores = q @ k.transpose() / q.shape[-1] ** 0.5
+        scores = scores if mask is None else scores + mask
         weights = (scores - scores.data.max(axis=-1, keepdims=True)).exp()
         mixed = weights / weights.sum(axis=-1, keepdims=True) @ v
         return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
@@ -540,7 +543,7 @@ def test_changing_a_streamed_token_does_not_change_the_text():
 def test_stream_checks_its_arguments_at_once(model):
     for options, said in (
         ({"temperature": -1}, "temperature must be >= 0, got -1"),
-        ({"top_k": 0}, "top_k must be >= 1, got 0"),
+        ({"top_k": 0}, "top_k must be at least 1, got 0"),
         ({"top_p": 1.5}, "top_p must be in 0 < top_p <= 1, got 1.5"),
         ({"overflow": "crop"}, "generate: overflow must be 'slide' or 'error', got 'crop'"),
         ({"prefill_chunk": 0}, "prefill_chunk must be at least 1, got 0"),
@@ -636,6 +639,124 @@ def test_ids_that_are_not_integers_are_refused(model, prompt, kind):
     assert message(TypeError, lambda: model.generate(prompt, 1)) == (
         f"generate: token ids must be integers, got {kind}"
     )
+
+
+def test_prompts_of_unequal_length_are_refused(model):
+    assert message(ValueError, lambda: model.generate([[1, 2], [3]], 1)) == (
+        "generate: the texts of a batch must be equally long; crop them, or read each by itself"
+    )
+
+
+@pytest.mark.parametrize("number", [2.5, "2", None, True])
+def test_number_of_tokens_that_is_no_integer_is_refused(model, number):
+    assert message(TypeError, lambda: model.generate([1], number)) == (
+        f"generate: max_new_tokens must be an integer, got {number!r}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"temperature": "1"}, "temperature must be a number, got '1'"),
+        ({"top_k": "2"}, "top_k must be an integer, got '2'"),
+        ({"top_k": 2.0}, "top_k must be an integer, got 2.0"),
+        ({"top_p": "0.9"}, "top_p must be a number, got '0.9'"),
+        ({"use_cache": "no"}, "use_cache must be True or False, got 'no'"),
+        ({"prefill_chunk": None}, "prefill_chunk must be an integer, got None"),
+        ({"stop_tokens": 5}, "generate: stop_tokens must be ids such as [0], got 5"),
+        ({"stop_tokens": None}, "generate: stop_tokens must be ids such as [0], got None"),
+        ({"rng": "0"}, "rng must be a numpy Generator, a seed or None, got str; "
+         "make one with numpy.random.default_rng(seed)"),
+    ],
+)  # fmt: skip
+def test_options_of_another_type_are_refused_by_name_at_once(model, options, said):
+    assert message(TypeError, lambda: stream(model, [1], 2, **options)) == said
+
+
+def test_temperature_that_is_not_a_number_is_refused(model):
+    said = "temperature must be >= 0, got nan"
+    assert message(ValueError, lambda: stream(model, [1], 2, temperature=float("nan"))) == said
+
+
+@pytest.mark.parametrize("stop", [-1, 11, 10**6])
+def test_stop_token_outside_the_vocabulary_is_refused(model, stop):
+    said = f"stop token {stop} at (1,) is outside 0..10; was another tokenizer used?"
+    assert message(IndexError, lambda: stream(model, [1], 2, stop_tokens=[3, stop])) == said
+
+
+def test_stop_token_outside_the_logits_is_refused_where_the_model_names_no_vocabulary():
+    assert message(IndexError, lambda: generate(Counter(), [1], 2, stop_tokens=[10])) == (
+        "stop token 10 at (0,) is outside 0..9; was another tokenizer used?"
+    )
+
+
+@pytest.mark.parametrize(
+    "stop", [[5], (5,), {5}, range(5, 6), iter([5]), np.array([5]), Tensor([5]), {5: "five"}]
+)
+def test_stop_tokens_may_be_any_collection_of_ids(stop):
+    text = generate(Counter(), [3], 9, temperature=0, stop_tokens=stop)
+    assert text.data.tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("length", "error", "said"),
+    [
+        (None, TypeError, "must be an integer, got None"),
+        (2.0, TypeError, "must be an integer, got 2.0"),
+        (0, ValueError, "must be at least 1, got 0"),
+    ],
+)
+def test_model_without_a_window_is_refused(length, error, said):
+    class Endless(Counter):
+        max_seq_len = length
+
+    found = message(error, lambda: stream(Endless(), [1], 2))
+    assert found == f"generate: max_seq_len of Endless {said}"
+    assert "max_seq_len of str must be" in message(TypeError, lambda: stream("model", [1], 2))
+
+
+@pytest.mark.parametrize("shape", [(2, 10), (1, 3, 10), (2, 0, 10), (2, 3, 0), (2, 3, 1, 10)])
+def test_model_that_returns_another_shape_is_refused(shape):
+    class Other(Counter):
+        def __call__(self, ids):
+            return Tensor(np.zeros(shape))
+
+    assert message(ValueError, lambda: generate(Other(), [[1, 2, 3]] * 2, 1)) == (
+        "generate: a model must map ids (batch, seq) to logits (batch, seq, vocab); for 2 rows it "
+        f"returned shape {shape}"
+    )
+
+
+def test_model_may_return_an_array():
+    class Bare(Counter):
+        def __call__(self, ids):
+            return super().__call__(ids).data
+
+    assert generate(Bare(), [3], 2, temperature=0).data.tolist() == [3, 4, 5]
+
+
+def test_window_far_larger_than_the_text_takes_no_memory():
+    class Wide(Counter):
+        max_seq_len = 10**12
+
+    text = generate(Wide(), [3], 200, temperature=0)
+    np.testing.assert_array_equal(text.data, np.arange(3, 204) % 10)
+
+
+def test_another_thread_does_not_see_the_evaluation_mode():
+    model = tiny_gpt(dropout=0.5)
+    seen = []
+
+    class Watched(Counter):
+        def __call__(self, ids):
+            thread = Thread(target=lambda: seen.append((model.training, model([1]).requires_grad)))
+            thread.start()
+            thread.join()
+            seen.append((model.training, model([1]).requires_grad))
+            return super().__call__(ids)
+
+    generate(Watched(), [3], 1)
+    assert seen == [(True, True), (False, False)]
 
 
 def test_negative_number_of_tokens_is_refused(model):

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -10,8 +11,18 @@ from hypothesis import strategies as st
 from own_parts import MINE
 from tiny_models import in_float64, message, stirred, tiny_gpt
 
-from tinytorch import GPT, AdamW, Tensor, causal_mask, functional, manual_seed, no_grad
-from tinytorch.models.transformer import GPT2_SHAPES
+from tinytorch import (
+    GPT,
+    AdamW,
+    Tensor,
+    TransformerBlock,
+    causal_mask,
+    functional,
+    manual_seed,
+    no_grad,
+)
+from tinytorch.core.seeding import default_state
+from tinytorch.models.transformer import GPT2_SHAPES, PostNormBlock
 
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
@@ -43,7 +54,8 @@ def test_logits_are_the_blocks_between_two_uses_of_one_table():
 
 def test_order_of_the_norms_is_passed_on_to_every_block():
     pre, post = stirred(tiny_gpt()), stirred(tiny_gpt(pre_norm=False))
-    assert [block.pre_norm for block in (*pre.blocks, *post.blocks)] == [True] * 2 + [False] * 2
+    kinds = [type(block) for block in (*pre.blocks, *post.blocks)]
+    assert kinds == [TransformerBlock] * 2 + [PostNormBlock] * 2
     post.load_state_dict(pre.state_dict())
     assert np.abs(pre(IDS).data - post(IDS).data).max() > 0.1
 
@@ -383,11 +395,65 @@ def test_state_goes_round(options):
     np.testing.assert_array_equal(target(IDS).data, source(IDS).data)
 
 
+@pytest.mark.parametrize("options", [*KINDS, {"dropout": 0.5}, *({p: MINE[p]} for p in MINE), MINE])
+def test_every_model_can_be_pickled_and_copied(options):
+    model = stirred(tiny_gpt(**options)).eval()
+    expected, parts = model(IDS).data, len(model.parameters())
+    for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        np.testing.assert_array_equal(twin(IDS).data, expected)
+        texts = [m.generate(IDS, 20, rng=0).data for m in (model, twin)]
+        np.testing.assert_array_equal(*texts)
+        for p in twin.parameters():
+            p.data = np.zeros_like(p.data)
+        assert len(twin.parameters()) == parts
+    np.testing.assert_array_equal(model(IDS).data, expected)
+
+
 def test_copy_of_a_model_is_independent():
     model = tiny_gpt()
     twin = copy.deepcopy(model)
     twin.token_embedding.weight.data *= 2
     assert np.abs(model(IDS).data - twin(IDS).data).max() > 1e-4
+
+
+def test_what_is_passed_to_the_constructor_can_be_read():
+    options = {
+        "vocab_size": 11, "embed_dim": 8, "num_layers": 3, "num_heads": 4, "max_seq_len": 9,
+        "tie_weights": False, "pos_encoding": "alibi", "pre_norm": False, "init_std": 0.1,
+    }  # fmt: skip
+    model = GPT(**options, dropout=0.25)
+    assert {name: getattr(model, name) for name in options} == options
+    assert model.dropout.p == 0.25
+    for part in (model.blocks[0], model.blocks[0].attention):
+        assert (part.embed_dim, part.num_heads, part.dropout_prob) == (8, 4, 0.25)
+
+
+# Randomness --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [*KINDS, {"tie_weights": False}, MINE])
+@pytest.mark.parametrize("kind", [int, np.random.default_rng])
+def test_rng_that_is_given_leaves_the_default_generator_alone(options, kind):
+    before = default_state()
+    first, second = (tiny_gpt(**{**options, "rng": kind(5)}).state_dict() for _ in range(2))
+    assert default_state() == before
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+
+
+def test_generator_that_is_given_is_advanced_and_the_default_one_otherwise():
+    rng = np.random.default_rng(5)
+    first, second = (tiny_gpt(rng=rng).state_dict()["token_embedding.weight"] for _ in range(2))
+    assert (first != second).all()
+    before = default_state()
+    tiny_gpt(rng=None)
+    assert default_state() != before
+
+
+def test_weights_of_a_seed_stay_those_of_the_first_edition():
+    weights = GPT(5, 8, 1, 2, 4, rng=5).state_dict()
+    expected = np.random.default_rng(5).normal(0.0, 0.02, size=(5, 8))
+    np.testing.assert_array_equal(weights["token_embedding.weight"], expected.astype(np.float32))
 
 
 def test_names_of_a_model():
@@ -447,4 +513,33 @@ def test_bad_options_are_refused():
     )
     assert message(ValueError, lambda: tiny_gpt(dropout=1.0)) == (
         "Dropout: p must be in 0 <= p < 1, got 1.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({"vocab_size": "11"}, TypeError, "vocab_size must be an integer, got '11'"),
+        ({"embed_dim": 8.0}, TypeError, "embed_dim must be an integer, got 8.0"),
+        ({"embed_dim": 0}, ValueError, "embed_dim must be at least 1, got 0"),
+        ({"num_heads": None}, TypeError, "num_heads must be an integer, got None"),
+        ({"max_seq_len": True}, TypeError, "max_seq_len must be an integer, got True"),
+        ({"init_std": "0.02"}, TypeError, "init_std must be a number, got '0.02'"),
+        ({"init_std": -1}, ValueError, "init_std must be >= 0, got -1"),
+        ({"dropout": None}, TypeError, "Dropout: p must be a number, got None"),
+        ({"tie_weights": "no"}, TypeError, "tie_weights must be True or False, got 'no'"),
+        ({"pre_norm": "no"}, TypeError, "pre_norm must be True or False, got 'no'"),
+        ({"norm": None}, TypeError, "norm must be a class or a function that makes it, got None"),
+        ({"mlp": 4}, TypeError, "mlp must be a class or a function that makes it, got 4"),
+        ({"rng": "0"}, TypeError, "rng must be a numpy Generator, a seed or None, got str; "
+         "make one with numpy.random.default_rng(seed)"),
+    ],
+)  # fmt: skip
+def test_arguments_of_another_type_are_refused_by_name(options, error, said):
+    assert message(error, lambda: tiny_gpt(**options)) == said
+
+
+def test_ragged_ids_are_refused():
+    assert message(ValueError, lambda: tiny_gpt()([[1, 2], [3]])) == (
+        "GPT: the texts of a batch must be equally long; crop them, or read each by itself"
     )

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import message, normal, stirred, tiny_gpt
 
-from tinytorch import GPT, Tensor, no_grad
+from tinytorch import GPT, MultiHeadAttention, Tensor, no_grad
 from tinytorch.models import generation
-from tinytorch.models.kv_cache import KVCache
+from tinytorch.models.kv_cache import KVCache, SlidingWindow
 
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
 KINDS = [
@@ -146,6 +146,62 @@ def test_one_name_in_two_modules():
     assert generation.KVCache is KVCache
 
 
+# The window --------------------------------------------------------------------------------------
+
+
+def window_of(length, max_seq_len, cache=None):
+    return SlidingWindow(np.arange(2 * length).reshape(2, length), max_seq_len, cache)
+
+
+@given(prompt=st.integers(1, 40), max_seq_len=st.integers(1, 12), new=st.lists(st.integers(0, 99)))
+def test_window_is_the_text_from_the_first_multiple_of_half_at_which_it_fits(
+    prompt, max_seq_len, new
+):
+    window, text = window_of(prompt, max_seq_len), np.arange(2 * prompt).reshape(2, prompt)
+    for token in [None, *new]:
+        if token is not None:
+            window.append(np.array([token, token + 1]))
+            text = np.concatenate([text, [[token], [token + 1]]], axis=1)
+        start = 0
+        while text.shape[1] - start > max_seq_len:
+            start += max(1, max_seq_len // 2)
+        assert window.start == start
+        np.testing.assert_array_equal(window.ids, text[:, start:])
+
+
+def test_full_window_forgets_half_and_its_cache_everything():
+    cache = KVCache(1, 6)
+    window = window_of(5, 6, cache)
+    assert window.unread.tolist() == window.ids.tolist()
+    cache.extend(0, *[normal(2, 1, 5, 2)] * 2)
+    cache.advance(5)
+    window.append(np.array([20, 21]))
+    assert window.unread.tolist() == [[20], [21]] and cache.length == 5
+    window.append(np.array([30, 31]))
+    assert window.ids.tolist() == [[3, 4, 20, 30], [8, 9, 21, 31]]
+    assert (window.start, cache.length, cache.nbytes) == (3, 0, 0)
+    assert window.unread.tolist() == window.ids.tolist()
+
+
+def test_ids_that_were_handed_out_do_not_change():
+    window = window_of(3, 4)
+    seen = [window.ids]
+    for token in range(200, 300):
+        window.append(np.array([token, token]))
+        seen.append(window.ids)
+    text = np.concatenate([[0, 1, 2], np.arange(200, 300)])
+    for n, ids in enumerate(seen):
+        assert ids[0].tolist() == text[: 3 + n].tolist()[-ids.shape[1] :]
+
+
+def test_text_is_not_changed():
+    text = np.arange(8).reshape(2, 4)
+    window = SlidingWindow(text, 6)
+    window.append(np.array([9, 9]))
+    window.ids[...] = 0
+    assert text.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
 # What it refuses ---------------------------------------------------------------------------------
 
 
@@ -219,6 +275,23 @@ def test_cache_with_too_few_layers_is_refused():
         KVCache(1, 4).layer(-1)
 
 
+def test_layer_that_has_stored_nothing_cannot_look_back_and_is_named():
+    class Forgetful(MultiHeadAttention):
+        def forward(self, query, mask=None, cache=None):
+            return super().forward(query, mask=mask)
+
+    model, cache = tiny_gpt(), KVCache(2, 16)
+    model.blocks[1].attention = Forgetful(8, 2)
+    read_in_pieces(model, IDS, [3], cache)
+    with no_grad():
+        assert message(ValueError, lambda: model(IDS[:, 3:4], cache=cache)) == (
+            "KVCache: of 4 tokens layer 1 has stored 0, so it cannot look back; call "
+            "cache.extend(k, v) once in its forward, or read the whole text without a cache"
+        )
+    assert cache.length == 3
+
+
 def test_bad_sizes_are_refused():
+    assert message(ValueError, lambda: window_of(3, 0)) == "max_seq_len must be at least 1, got 0"
     assert message(ValueError, lambda: KVCache(0, 4)) == "num_layers must be at least 1, got 0"
     assert message(TypeError, lambda: KVCache(1, 4.0)) == "max_seq_len must be an integer, got 4.0"

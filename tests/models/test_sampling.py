@@ -263,19 +263,32 @@ def test_bad_temperature_is_refused(temperature):
 
 def test_infinite_temperature_is_refused_with_a_remedy():
     assert message(ValueError, lambda: next_token_probs([0.0], INF)) == (
-        "temperature must be >= 0, got inf; for even chances set all logits to 0"
+        "temperature must be finite, got inf; for even chances set all logits to 0"
     )
 
 
 @pytest.mark.parametrize("k", [0, -3])
 def test_bad_top_k_is_refused(k):
     for f in (lambda: keep_top_k([1.0], k), lambda: next_token_probs([0.0], top_k=k)):
-        assert message(ValueError, f) == f"top_k must be >= 1, got {k}"
+        assert message(ValueError, f) == f"top_k must be at least 1, got {k}"
 
 
 @pytest.mark.parametrize("k", [2.5, float("nan"), True])
 def test_top_k_that_is_no_integer_is_refused(k):
     assert message(TypeError, lambda: keep_top_k([1.0], k)) == f"top_k must be an integer, got {k}"
+
+
+@pytest.mark.parametrize("bad", ["1", None, True, [1.0]])
+def test_options_that_are_no_numbers_are_refused_by_name(bad):
+    for name, wanted in (
+        ("temperature", "a number"),
+        ("top_k", "an integer"),
+        ("top_p", "a number"),
+    ):
+        if bad is None and name != "temperature":  # None asks for no filter
+            continue
+        said = message(TypeError, lambda name=name: next_token_probs([0.0], **{name: bad}))
+        assert said == f"{name} must be {wanted}, got {bad!r}"
 
 
 @pytest.mark.parametrize("p", [0, -0.5, 1.5, float("nan")])

@@ -16,6 +16,10 @@ from tinytorch import (
     causal_mask,
     check_gradients,
 )
+from tinytorch.models.kv_cache import KVCache
+from tinytorch.models.transformer import PostNormBlock
+
+ORDERS = [TransformerBlock, PostNormBlock]
 
 
 def size(module):
@@ -98,7 +102,7 @@ def test_pre_norm_block_is_two_lines():
 
 
 def test_post_norm_block_is_two_other_lines():
-    block = stirred(TransformerBlock(8, 2, pre_norm=False)).eval()
+    block = stirred(PostNormBlock(8, 2)).eval()
     x, mask = exact(2, 5, 8), causal_mask(5)
     y = block.ln1(x + block.attention(x, mask=mask))
     y = block.ln2(y + block.mlp(y))
@@ -106,7 +110,7 @@ def test_post_norm_block_is_two_other_lines():
 
 
 def test_two_orders_differ_with_the_same_parameters():
-    pre, post = (stirred(TransformerBlock(8, 2, pre_norm=b, dropout_prob=0)) for b in (True, False))
+    pre, post = (stirred(kind(8, 2, dropout_prob=0)) for kind in ORDERS)
     post.load_state_dict(pre.state_dict())
     x = exact(1, 5, 8)
     assert np.abs(pre(x).data - post(x).data).max() > 0.1
@@ -128,7 +132,7 @@ def test_pre_norm_block_with_silent_branches_is_the_identity_both_ways():
 
 
 def test_post_norm_block_normalises_its_output():
-    block = in_float64(TransformerBlock(8, 2, dropout_prob=0, pre_norm=False))
+    block = in_float64(PostNormBlock(8, 2, dropout_prob=0))
     y = block(exact(2, 5, 8)).data
     np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
     np.testing.assert_allclose(y.var(axis=-1), 1, rtol=1e-3)  # eps in the denominator
@@ -145,16 +149,16 @@ def test_mask_reaches_the_attention():
     assert (np.abs(free[1] - free[0]).max(axis=-1) > 1e-3).all()
 
 
-@pytest.mark.parametrize("pre_norm", [True, False])
-def test_block_gradients(pre_norm):
-    block = stirred(TransformerBlock(4, 2, mlp_ratio=2, pre_norm=pre_norm)).eval()
+@pytest.mark.parametrize("order", ORDERS)
+def test_block_gradients(order):
+    block = stirred(order(4, 2, mlp_ratio=2)).eval()
     found = check_gradients(block, normal(1, 3, 4), tol=1e-7)
     assert found and found.count == 4 * 20 + 2 * 32 + 8 + 4 + 16 + 12, found
 
 
-@pytest.mark.parametrize("pre_norm", [True, False])
-def test_block_drops_in_training_and_not_in_evaluation(pre_norm):
-    block, x = TransformerBlock(8, 2, dropout_prob=0.5, pre_norm=pre_norm), normal(1, 5, 8)
+@pytest.mark.parametrize("order", ORDERS)
+def test_block_drops_in_training_and_not_in_evaluation(order):
+    block, x = order(8, 2, dropout_prob=0.5), normal(1, 5, 8)
     assert np.abs(block(x).data - block(x).data).max() > 1e-3
     block.eval()
     np.testing.assert_array_equal(block(x).data, block(x).data)
@@ -209,6 +213,35 @@ def test_parts_are_made_with_the_documented_arguments():
     ]
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_cache_is_handed_to_the_attention_only_if_it_is_given(order):
+    given = []
+
+    class Noting(MultiHeadAttention):
+        def forward(self, query, **options):
+            given.append(options)
+            return super().forward(query)
+
+    block, x, layer = order(8, 2, attention=Noting), normal(1, 3, 8), KVCache(1, 4).layer(0)
+    block(x)
+    block(x, None)
+    block(x, mask=None, cache=layer)
+    assert given == [{"mask": None}, {"mask": None}, {"mask": None, "cache": layer}]
+
+
+def test_what_is_passed_to_a_constructor_can_be_read():
+    mlp, block = MLP(8, 6, 0.25), TransformerBlock(8, 2, 3, 0.25)
+    assert (mlp.embed_dim, mlp.hidden_dim, mlp.dropout_prob) == (8, 6, 0.25)
+    assert (MLP(8).hidden_dim, MLP(8).dropout_prob) == (32, 0.1)
+    assert (block.embed_dim, block.num_heads, block.mlp_ratio, block.dropout_prob) == (
+        8,
+        2,
+        3,
+        0.25,
+    )
+    assert block.mlp.hidden_dim == 24
+
+
 def test_names_of_a_block():
     names = list(TransformerBlock(8, 2).state_dict())
     assert names == [
@@ -227,9 +260,24 @@ def test_bad_sizes_are_refused():
         "MultiHeadAttention: 3 heads do not divide embed_dim 10; "
         "each head gets embed_dim / num_heads of it"
     )
-    assert message(ValueError, lambda: MLP(4, 0)) == "out_features must be at least 1, got 0"
+    assert message(ValueError, lambda: MLP(0)) == "embed_dim must be at least 1, got 0"
+    assert message(ValueError, lambda: MLP(4, 0)) == "hidden_dim must be at least 1, got 0"
+    assert message(TypeError, lambda: MLP(4, 8.0)) == "hidden_dim must be an integer, got 8.0"
+    assert message(ValueError, lambda: TransformerBlock(0, 1)) == (
+        "embed_dim must be at least 1, got 0"
+    )
+    assert message(TypeError, lambda: TransformerBlock(4, 2, 2.5)) == (
+        "mlp_ratio must be an integer, got 2.5"
+    )
     assert message(ValueError, lambda: MLP(4, dropout_prob=1.0)) == (
         "Dropout: p must be in 0 <= p < 1, got 1.0"
+    )
+
+
+@pytest.mark.parametrize("part", ["norm", "attention", "mlp"])
+def test_part_that_cannot_be_called_is_refused(part):
+    assert message(TypeError, lambda: TransformerBlock(4, 2, **{part: 3})) == (
+        f"{part} must be a class or a function that makes it, got 3"
     )
 
 

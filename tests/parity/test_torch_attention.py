@@ -15,6 +15,7 @@ from tinytorch import (
     causal_mask,
     scaled_dot_product_attention,
 )
+from tinytorch.models.transformer import PostNormBlock
 from tinytorch.text.embeddings import apply_rotary, create_alibi_bias, create_rotary_embeddings
 
 D, HEADS, T, KEYS = 12, 3, 5, 7
@@ -256,10 +257,13 @@ def test_mlp(dtype):
     assert_gradients(layer, reference, dtype)
 
 
+BLOCKS = {True: TransformerBlock, False: PostNormBlock}
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_block(pre_norm, dtype):
-    layer = stirred(TransformerBlock(D, HEADS, dropout_prob=0.0, pre_norm=pre_norm), dtype)
+    layer = stirred(BLOCKS[pre_norm](D, HEADS, dropout_prob=0.0), dtype)
     reference = TorchBlock(pre_norm).to(torch.tensor(dtype(0)).dtype)
     copy_into(reference, layer)
     reference.attention.load_state_dict(torch_attention(layer.attention, dtype).state_dict())
@@ -272,7 +276,7 @@ def test_block(pre_norm, dtype):
 
 @pytest.mark.parametrize("pre_norm", [True, False])
 def test_block_is_the_encoder_layer_of_torch(pre_norm):
-    layer = stirred(TransformerBlock(D, HEADS, dropout_prob=0.0, pre_norm=pre_norm), np.float64)
+    layer = stirred(BLOCKS[pre_norm](D, HEADS, dropout_prob=0.0), np.float64)
     reference = nn.TransformerEncoderLayer(
         D, HEADS, 4 * D, dropout=0.0, batch_first=True, norm_first=pre_norm,
         activation=lambda x: tf.gelu(x, approximate="tanh"),

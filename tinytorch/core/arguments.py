@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_choice", "check_ids", "check_not_negative", "check_probability", "check_sizes"]
+__all__ = [
+    "check_choice",
+    "check_equal_lengths",
+    "check_flags",
+    "check_ids",
+    "check_not_negative",
+    "check_number",
+    "check_probability",
+    "check_sizes",
+]
 
 
 def check_sizes(**sizes: Any) -> None:
@@ -43,7 +52,7 @@ def check_probability(p: Any, name: str) -> None:
         ...
         ValueError: dropout: p must be in 0 <= p < 1, got 1.5
     """
-    _check_number(p, name)
+    check_number(p, name)
     if not 0 <= p < 1:
         raise ValueError(f"{name} must be in 0 <= {name.split()[-1]} < 1, got {p}")
 
@@ -62,13 +71,46 @@ def check_not_negative(**values: Any) -> None:
         ValueError: lr must be >= 0, got -0.1
     """
     for name, value in values.items():
-        _check_number(value, name)
+        check_number(value, name)
         if not value >= 0:
             raise ValueError(f"{name} must be >= 0, got {value}")
 
 
-def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless `value` is one of the words allowed.
+def check_number(value: Any, name: str) -> None:
+    """Raise unless `value` is a real number, not a Boolean.
+
+    Raises:
+        TypeError: it is something else.
+
+    Example:
+        >>> check_number("1", "temperature")
+        Traceback (most recent call last):
+        ...
+        TypeError: temperature must be a number, got '1'
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+
+
+def check_flags(**flags: Any) -> None:
+    """Raise unless every named option is True or False.
+
+    Raises:
+        TypeError: one is something else, the string `"no"` for instance, which counts as true.
+
+    Example:
+        >>> check_flags(use_cache="no")
+        Traceback (most recent call last):
+        ...
+        TypeError: use_cache must be True or False, got 'no'
+    """
+    for name, flag in flags.items():
+        if not isinstance(flag, (bool, np.bool_)):
+            raise TypeError(f"{name} must be True or False, got {flag!r}")
+
+
+def check_choice(value: Any, name: str, allowed: tuple[str | None, ...]) -> None:
+    """Raise unless `value` is one of the words allowed, or None if that is among them.
 
     Raises:
         ValueError: it is not; all of them are listed.
@@ -79,9 +121,30 @@ def check_choice(value: Any, name: str, allowed: tuple[str, ...]) -> None:
         ...
         ValueError: reduction must be 'mean', 'sum' or 'none', got 'average'
     """
-    if not isinstance(value, str) or value not in allowed:
+    if not isinstance(value, (str, type(None))) or value not in allowed:
         *most, last = map(repr, allowed)
         raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
+
+
+def check_equal_lengths(ids: Any, name: str) -> tuple[int, ...]:
+    """The shape of token ids, which may be nested lists; raise if those are ragged.
+
+    Raises:
+        ValueError: the texts of a batch have different lengths.
+
+    Example:
+        >>> check_equal_lengths([[1, 2], [3]], "GPT")
+        Traceback (most recent call last):
+        ...
+        ValueError: GPT: the texts of a batch must be equally long; crop them, or read each by
+            itself
+    """
+    try:
+        return np.shape(ids)
+    except ValueError:
+        raise ValueError(
+            f"{name}: the texts of a batch must be equally long; crop them, or read each by itself"
+        ) from None
 
 
 def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
@@ -111,8 +174,3 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
         where = f" at {at}" if at else ""
         raise IndexError(f"{what} {ids[at]}{where} is outside 0..{count - 1}; {remedy}")
-
-
-def _check_number(value: Any, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")

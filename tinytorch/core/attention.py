@@ -15,6 +15,7 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_probability, check_sizes
+from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Linear, Module
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.seeding import default_rng
@@ -126,6 +127,7 @@ class MultiHeadAttention(Module):
         self.v_proj = Linear(embed_dim, embed_dim, rng=rng)
         self.out_proj = Linear(embed_dim, embed_dim, rng=rng)
 
+    @incremental
     def forward(
         self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
     ) -> Tensor:
@@ -152,14 +154,16 @@ class MultiHeadAttention(Module):
             raise ValueError(
                 "MultiHeadAttention: a cache is for self-attention; pass no key and no value"
             )
-        key = query if key is None else key
-        value = key if value is None else value
         for name, x in (("query", query), ("key", key), ("value", value)):
-            if len(np.shape(x)) != 3 or np.shape(x)[2] != self.embed_dim:
+            shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+            left_out = x is None and x is not query
+            if not left_out and (len(shape) != 3 or shape[2] != self.embed_dim):
                 raise ValueError(
                     f"MultiHeadAttention: {name} must be (batch, seq, {self.embed_dim}), got shape "
-                    f"{np.shape(x)}"
+                    f"{shape}"
                 )
+        key = query if key is None else key
+        value = key if value is None else value
         q, k = self._split(self.q_proj(query)), self._split(self.k_proj(key))
         v: Any = self._split(self.v_proj(value))
         start = 0 if cache is None else cache.length

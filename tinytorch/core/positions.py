@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_sizes
+from tinytorch.core.incremental import incremental
 from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
@@ -147,6 +148,7 @@ class Rotary:
     def __init__(self, max_seq_len: int, head_dim: int, base: float = 10000.0) -> None:
         self.cos, self.sin = create_rotary_embeddings(max_seq_len, head_dim, base)
 
+    @incremental
     def __call__(self, x: Any, start: int = 0) -> Tensor:
         """Rotate `(..., seq, head_dim)`, whose first vector stands at position `start`."""
         return apply_rotary(x, self.cos, self.sin, start=start)

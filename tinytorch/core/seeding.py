@@ -7,11 +7,15 @@ reproducible.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 _default: np.random.Generator | None = None  # made at the first draw: numpy.random loads slowly
+_instead: ContextVar[np.random.Generator | None] = ContextVar("drawing from", default=None)
 
 
 def manual_seed(seed: int) -> np.random.Generator:
@@ -44,6 +48,8 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
         True
     """
     if rng is None:
+        if (instead := _instead.get()) is not None:
+            return instead
         return _default if _default is not None else manual_seed(0)
     if isinstance(rng, np.random.Generator):
         return rng
@@ -53,6 +59,25 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
         f"rng must be a numpy Generator, a seed or None, got {type(rng).__name__}; "
         "make one with numpy.random.default_rng(seed)"
     )
+
+
+@contextmanager
+def drawing_from(rng: np.random.Generator) -> Iterator[None]:
+    """A context in which `rng` stands in for the default generator, in this thread alone.
+
+    Example:
+        >>> rng, before = np.random.default_rng(0), default_state()
+        >>> with drawing_from(rng):
+        ...     default_rng() is rng
+        True
+        >>> default_state() == before
+        True
+    """
+    before = _instead.set(rng)
+    try:
+        yield
+    finally:
+        _instead.reset(before)
 
 
 def default_state() -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """The keys and values of what a model has read, kept so that they are computed once.
 
 No token of a causal model sees a later one, so the keys and values of a text do not change when it
-grows. Kept, they let the model read only what is new.
+grows. Kept (`KVCache`), they let the model read only what is new. When the text outgrows the model,
+the oldest half of what it could see is forgotten (`SlidingWindow`).
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import check_sizes
+from tinytorch.core.arguments import check_sizes
 from tinytorch.core.positions import check_length
 from tinytorch.core.tensor import Tensor
 
-__all__ = ["KVCache"]
+__all__ = ["KVCache", "LayerCache", "SlidingWindow"]
 
 
 class KVCache:
     """Room for the keys and values of every layer.
 
     Each layer has two arrays `(batch, heads, max_seq_len, head_dim)`, made when the first keys
-    come, of which the first `length` places are filled. `GPT.forward` hands each block its own
+    come, of which the first `length` positions are filled. `GPT.forward` hands each block its own
     `layer(i)`, and calls `advance` when all layers have read the new tokens.
 
     Args:
@@ -32,6 +33,10 @@ class KVCache:
         length: how many tokens have been read.
         arrays: the two arrays of each layer, or None where nothing has come yet.
 
+    Raises:
+        ValueError: a size is less than 1.
+        TypeError: a size is not an integer.
+
     Example:
         >>> from tinytorch import GPT, no_grad
         >>> model = GPT(vocab_size=65, embed_dim=16, num_layers=2, num_heads=2, max_seq_len=32)
@@ -41,7 +46,7 @@ class KVCache:
         ...     new = model([[4]], cache=cache)  # reads one token, sees four
         >>> new.shape, cache.length
         ((1, 1, 65), 4)
-        >>> cache.nbytes == 2 * 2 * 32 * 16 * 4  # keys and values, layers, places, numbers, bytes
+        >>> cache.nbytes == 2 * 2 * 32 * 16 * 4  # keys and values, layers, tokens, numbers, bytes
         True
     """
 
@@ -54,11 +59,12 @@ class KVCache:
         """Forget everything; the next keys may be of another batch."""
         self.length = 0
         self.arrays: list[Any] = [None] * self.num_layers  # keys and values of each layer
+        self._ends = [0] * self.num_layers  # how many tokens each layer has stored
 
     def extend(self, layer: int, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Store the keys and values of new tokens after those of one layer.
 
-        `length` stays what it is until `advance`, so that every layer writes to the same places.
+        `length` stays what it is until `advance`, so that every layer writes to the same positions.
 
         Args:
             layer: which layer, from 0.
@@ -74,26 +80,35 @@ class KVCache:
                 differs from what is stored.
             IndexError: there is no such layer.
         """
-        self._check(layer, k, v)
-        stored = self.arrays[layer]
-        if stored is None:
-            batch, heads, _, head_dim = k.shape
-            shape = batch, heads, self.max_seq_len, head_dim
-            stored = np.empty(shape, dtype=k.dtype), np.empty(shape, dtype=v.dtype)
-            self.arrays[layer] = stored
-        keys, values = stored
+        self._check_layer(layer)
+        k, v = _array(k), _array(v)
+        if k.ndim != 4 or k.shape != v.shape:
+            raise ValueError(
+                f"KVCache: keys {k.shape} and values {v.shape} must both be "
+                "(batch, heads, new, head_dim)"
+            )
+        keys, values = self._stored(layer, k, v)
         end = self.length + k.shape[2]
-        keys[:, :, self.length : end] = np.asarray(k)
-        values[:, :, self.length : end] = np.asarray(v)
+        keys[:, :, self.length : end] = k
+        values[:, :, self.length : end] = v
+        self._ends[layer] = end
         return keys[:, :, :end], values[:, :, :end]
 
     def advance(self, n: int) -> None:
         """Count `n` more tokens as read; call it once all layers have stored theirs.
 
         Raises:
-            ValueError: there is no room for so many.
+            ValueError: there is no room for so many, or a layer has not stored its keys and
+                values, so that it cannot look back.
         """
         check_length(n, self.max_seq_len, start=self.length)
+        missing = [i for i, end in enumerate(self._ends) if end != self.length + n]
+        if missing and self.length:
+            raise ValueError(
+                f"KVCache: of {self.length + n} tokens layer {missing[0]} has stored "
+                f"{self._ends[missing[0]]}, so it cannot look back; call cache.extend(k, v) once "
+                "in its forward, or read the whole text without a cache"
+            )
         self.length += n
 
     def layer(self, index: int) -> LayerCache:
@@ -117,28 +132,20 @@ class KVCache:
                 "with as many layers as the model has blocks"
             )
 
-    def _check(self, layer: int, k: Any, v: Any) -> None:
-        self._check_layer(layer)
-        if any(isinstance(x, Tensor) and x.requires_grad for x in (k, v)):
-            raise ValueError(
-                "KVCache: keys and values are stored without a gradient, but one is being "
-                "recorded; call the model inside no_grad()"
-            )
-        if len(k.shape) != 4 or k.shape != v.shape:
-            raise ValueError(
-                f"KVCache: keys {k.shape} and values {v.shape} must both be "
-                "(batch, heads, new, head_dim)"
-            )
+    def _stored(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The two arrays of a layer, into which these keys and values fit."""
         check_length(k.shape[2], self.max_seq_len, start=self.length)
-        stored = self.arrays[layer]
+        (batch, heads, _, head_dim), stored = k.shape, self.arrays[layer]
+        shape = batch, heads, self.max_seq_len, head_dim
         if stored is None:
-            return
-        expected, came = stored[0].shape, k.shape
-        if (*expected[:2], expected[3]) != (*came[:2], came[3]) or stored[0].dtype != k.dtype:
+            stored = np.empty(shape, dtype=k.dtype), np.empty(shape, dtype=v.dtype)
+            self.arrays[layer] = stored
+        elif stored[0].shape != shape or stored[0].dtype != k.dtype:
             raise ValueError(
-                f"KVCache: stores {stored[0].dtype} keys {expected}, got {k.dtype} {came}; "
-                "clear() it before reading another batch"
+                f"KVCache: stores {stored[0].dtype} keys {stored[0].shape}, got {k.dtype} "
+                f"{k.shape}; clear() it before reading another batch"
             )
+        return stored
 
 
 class LayerCache:
@@ -166,3 +173,78 @@ class LayerCache:
     def extend(self, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Store new keys and values, return all; see `KVCache.extend`."""
         return self._cache.extend(self._index, k, v)
+
+
+class SlidingWindow:
+    """The end of a growing text, as much of it as a model can read; older tokens are forgotten.
+
+    Whenever the text outgrows `max_seq_len`, the start of the window moves on by half of that, so
+    that the model reads what is left from its first position, and the cache is cleared. To drop
+    only the oldest keys would not do: those kept were computed from the dropped ones, and with
+    learned positions each also holds its place in the longer window. Half a window at a time, a
+    token is read twice on average, and not once for every token written.
+
+    Args:
+        text: ids `(batch, seq)`, at least one a row.
+        max_seq_len: the most tokens that the model can read.
+        cache: the `KVCache` of what has been read of the window; None if every token is read anew.
+
+    Attributes:
+        start: how many tokens of the text have been forgotten.
+
+    Example:
+        >>> window = SlidingWindow(np.array([[1, 2, 3]]), max_seq_len=4)
+        >>> window.append(np.array([4]))
+        >>> window.ids
+        array([[1, 2, 3, 4]])
+        >>> window.append(np.array([5]))
+        >>> window.ids, window.start
+        (array([[3, 4, 5]]), 2)
+    """
+
+    def __init__(self, text: np.ndarray, max_seq_len: int, cache: KVCache | None = None) -> None:
+        check_sizes(max_seq_len=max_seq_len)
+        self.max_seq_len, self.cache = max_seq_len, cache
+        self.step = max(1, max_seq_len // 2)
+        excess = max(0, text.shape[1] - max_seq_len)
+        self.start = -(-excess // self.step) * self.step  # the first multiple that is enough
+        self._keep(text[:, self.start :])
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The tokens in the window, `(batch, at most max_seq_len)`; not to be written to."""
+        return self._room[:, : self._end]
+
+    @property
+    def unread(self) -> np.ndarray:
+        """The tokens in the window that the cache does not hold, `(batch, new)`."""
+        return self._room[:, 0 if self.cache is None else self.cache.length : self._end]
+
+    def append(self, new: np.ndarray) -> None:
+        """Add a token to each row, `(batch,)`; if there is no room, forget half a window first."""
+        if self._end == self.max_seq_len:
+            self.start += self.step
+            self._keep(self._room[:, self.step :])
+            if self.cache is not None:
+                self.cache.clear()
+        elif self._end == self._room.shape[1]:
+            self._keep(self._room)
+        self._room[:, self._end] = new
+        self._end += 1
+
+    def _keep(self, ids: np.ndarray) -> None:
+        """Begin a new array with these and room for more; one handed out stays what it was."""
+        self._end = ids.shape[1]
+        length = min(self.max_seq_len, 2 * self._end + 64)
+        self._room = np.empty((len(ids), length), dtype=np.int64)
+        self._room[:, : self._end] = ids
+
+
+def _array(x: Any) -> np.ndarray:
+    """Keys or values as an array, if no gradient is lost by that."""
+    if isinstance(x, Tensor) and x.requires_grad:
+        raise ValueError(
+            "KVCache: keys and values are stored without a gradient, but one is being recorded; "
+            "call the model inside no_grad()"
+        )
+    return x.data if isinstance(x, Tensor) else np.asarray(x)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import check_sizes
+from tinytorch.core.arguments import check_not_negative, check_number, check_sizes
 
 __all__ = ["choose", "keep_top_k", "keep_top_p", "next_token_probs", "next_tokens"]
 
@@ -36,7 +36,7 @@ def next_token_probs(
 
     Raises:
         ValueError: an option is outside its range, a logit is nan or +inf, or all of them are -inf.
-        TypeError: `top_k` is not an integer.
+        TypeError: an option is no number, `top_k` no integer.
 
     Example:
         >>> logits = np.log([0.5, 0.25, 0.15, 0.1])
@@ -171,7 +171,7 @@ def check_sampling(
 
     Raises:
         ValueError: one is not.
-        TypeError: `top_k` is not an integer.
+        TypeError: one is no number, `top_k` no integer.
 
     Example:
         >>> check_sampling(top_p=1.5)
@@ -179,15 +179,17 @@ def check_sampling(
         ...
         ValueError: top_p must be in 0 < top_p <= 1, got 1.5
     """
-    if not 0 <= temperature < np.inf:
-        remedy = "; for even chances set all logits to 0" if temperature == np.inf else ""
-        raise ValueError(f"temperature must be >= 0, got {temperature}{remedy}")
+    check_not_negative(temperature=temperature)
+    if temperature == np.inf:
+        raise ValueError(
+            "temperature must be finite, got inf; for even chances set all logits to 0"
+        )
     if top_k is not None:
-        check_sizes(top_k=max(top_k, 1))
-        if top_k < 1:
-            raise ValueError(f"top_k must be >= 1, got {top_k}")
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p must be in 0 < top_p <= 1, got {top_p}")
+        check_sizes(top_k=top_k)
+    if top_p is not None:
+        check_number(top_p, "top_p")
+        if not 0 < top_p <= 1:
+            raise ValueError(f"top_p must be in 0 < top_p <= 1, got {top_p}")
 
 
 def _tempered(logits: np.ndarray, temperature: float) -> np.ndarray:

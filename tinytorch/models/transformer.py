@@ -6,33 +6,33 @@ the end it is compared with every token of the vocabulary.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.core import functional
-from tinytorch.core.attention import MultiHeadAttention, causal_mask
-from tinytorch.core.layers import Dropout, LayerNorm, Linear, Module, check_sizes
-from tinytorch.core.positions import (
-    Rotary,
-    check_length,
-    create_alibi_bias,
-    create_sinusoidal_embeddings,
-)
-from tinytorch.core.seeding import default_rng
+from tinytorch.core import arguments, functional, positions
+from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.incremental import incremental, is_incremental
+from tinytorch.core.layers import Dropout, LayerNorm, Linear
+from tinytorch.core.masks import causal_mask
+from tinytorch.core.module import Module
+from tinytorch.core.seeding import default_rng, drawing_from
 from tinytorch.core.tensor import Tensor
-from tinytorch.models.decoding import Decoder
 from tinytorch.models.generation import generate
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
-__all__ = ["GPT", "GPT2_SHAPES", "MLP", "LayerNorm", "TransformerBlock"]
+__all__ = ["GPT", "GPT2_SHAPES", "MLP", "LayerNorm", "PostNormBlock", "TransformerBlock"]
 
 
 class MLP(Module):
     """What each token does by itself: widen, GELU, narrow, drop.
+
+    Vaswani et al., 2017, section 3.3, with GELU for ReLU as in Radford et al., 2018, section 4.1.
 
     Args:
         embed_dim: length of the vectors.
@@ -43,6 +43,10 @@ class MLP(Module):
     Attributes:
         linear1: the `Linear` that widens.
         linear2: the `Linear` that narrows.
+
+    Raises:
+        ValueError: a size is less than 1, or `dropout_prob` is not in `0 <= dropout_prob < 1`.
+        TypeError: a size is not an integer.
 
     Example:
         >>> MLP(8)(Tensor(np.zeros((1, 5, 8)))).shape
@@ -56,7 +60,10 @@ class MLP(Module):
         dropout_prob: float = 0.1,
         rng: Any = None,
     ) -> None:
+        arguments.check_sizes(embed_dim=embed_dim)
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
+        arguments.check_sizes(hidden_dim=hidden_dim)
+        self.embed_dim, self.hidden_dim, self.dropout_prob = embed_dim, hidden_dim, dropout_prob
         rng = default_rng(rng) if rng is not None else None  # one generator for all three
         self.linear1 = Linear(embed_dim, hidden_dim, rng=rng)
         self.linear2 = Linear(hidden_dim, embed_dim, rng=rng)
@@ -68,18 +75,16 @@ class MLP(Module):
 
 
 class TransformerBlock(Module):
-    """Look, then think: attention and an MLP, each added to what came in.
+    """Look, then think: attention and an MLP, each added to the residual stream.
 
-    Pre-norm (`x + f(norm(x))`, as in GPT-2) keeps the path from end to end free of normalisation;
-    post-norm (`norm(x + f(x))`) is the order of Vaswani et al., 2017. Xiong et al., 2020, compare
-    the two.
+    The norms stand inside the branches, `x + f(norm(x))`, as in GPT-2 (Radford et al., 2019,
+    section 2.3): the path from end to end stays free of them. `PostNormBlock` is the other order.
 
     Args:
         embed_dim: length of the vectors.
         num_heads: number of attention heads.
         mlp_ratio: width of the MLP's hidden layer, in units of `embed_dim`.
         dropout_prob: share of the attention weights and of both branches that training drops.
-        pre_norm: False for post-norm.
         norm: called as `norm(embed_dim)`; makes `ln1` and `ln2`.
         attention: called as `attention(embed_dim, num_heads, dropout_prob)`.
         mlp: called as `mlp(embed_dim, hidden_dim, dropout_prob)`.
@@ -89,6 +94,11 @@ class TransformerBlock(Module):
         ln1: the norm of the attention branch.
         ln2: the norm of the MLP branch.
         mlp: the MLP.
+        dropout: the dropout of the attention branch; the MLP brings its own.
+
+    Raises:
+        ValueError: a size is less than 1, or `num_heads` does not divide `embed_dim`.
+        TypeError: a size is not an integer, or a part cannot be called.
 
     Example:
         >>> TransformerBlock(8, 2)(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
@@ -102,25 +112,49 @@ class TransformerBlock(Module):
         mlp_ratio: int = 4,
         dropout_prob: float = 0.1,
         *,
-        pre_norm: bool = True,
         norm: Callable[..., Any] = LayerNorm,
         attention: Callable[..., Any] = MultiHeadAttention,
         mlp: Callable[..., Any] = MLP,
     ) -> None:
+        arguments.check_sizes(embed_dim=embed_dim, num_heads=num_heads, mlp_ratio=mlp_ratio)
+        _check_parts(norm=norm, attention=attention, mlp=mlp)
+        self.embed_dim, self.num_heads = embed_dim, num_heads
+        self.mlp_ratio, self.dropout_prob = mlp_ratio, dropout_prob
         self.ln1 = norm(embed_dim)
         self.attention = attention(embed_dim, num_heads, dropout_prob)
         self.ln2 = norm(embed_dim)
         self.mlp = mlp(embed_dim, mlp_ratio * embed_dim, dropout_prob)
         self.dropout = Dropout(dropout_prob)
-        self.pre_norm = pre_norm
 
-    def forward(self, x: Any, mask: Any = None, cache: Any = None) -> Tensor:
-        """Map `(batch, seq, embed_dim)` to the same shape; mask and cache are the attention's."""
-        options = {"mask": mask} if cache is None else {"mask": mask, "cache": cache}
-        if self.pre_norm:
-            x = x + self.dropout(self.attention(self.ln1(x), **options))
-            return x + self.mlp(self.ln2(x))
-        x = self.ln1(x + self.dropout(self.attention(x, **options)))
+    @incremental
+    def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
+        """Map `(batch, seq, embed_dim)` to the same shape.
+
+        Args:
+            x: the residual stream.
+            mask: the attention's.
+            cache: `cache=`, one layer of a `KVCache`, the attention's too; handed on only when it
+                is given, so that an attention of your own need not take one.
+        """
+        x = x + self.dropout(self.attention(self.ln1(x), mask=mask, **cache))
+        return x + self.mlp(self.ln2(x))
+
+
+class PostNormBlock(TransformerBlock):
+    """The block of the first transformer, which normalises the stream after every addition.
+
+    `norm(x + f(x))` (Vaswani et al., 2017, section 3.1). Xiong et al., 2020, compare the two.
+    The arguments and parts are those of `TransformerBlock`.
+
+    Example:
+        >>> PostNormBlock(8, 2)(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
+        (1, 5, 8)
+    """
+
+    @incremental
+    def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
+        """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
+        x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
         return self.ln2(x + self.mlp(x))
 
 
@@ -138,8 +172,8 @@ class GPT(Module):
 
     Weights start as in GPT-2: normal with deviation 0.02, those that write into the residual stream
     smaller by `sqrt(2 num_layers)` (Radford et al., 2019, section 2.3), biases 0. Narrow models
-    learn faster from livelier weights: `init_std=0.1` for 64 numbers a token. The output layer
-    reuses the token table unless `tie_weights=False` (Press and Wolf, 2017).
+    learn faster from larger weights: `init_std=0.1` for 64 numbers a token. The output layer
+    is the token table unless `tie_weights=False`: weight tying, see `tied_logits`.
 
     Args:
         vocab_size: number of tokens.
@@ -150,15 +184,17 @@ class GPT(Module):
         dropout: share that training drops, of embeddings, attention weights and branches.
         tie_weights: whether the output layer is the token table.
         pos_encoding: `'learned'`, `'sinusoidal'`, `'rotary'`, `'alibi'` or None.
-        pre_norm: False for post-norm blocks.
+        pre_norm: False for blocks of the kind `PostNormBlock`.
         norm: a replacement for `LayerNorm`, called as `norm(embed_dim)`.
         attention: a replacement for `MultiHeadAttention`, called as
             `attention(embed_dim, num_heads, dropout)`.
         mlp: a replacement for `MLP`, called as `mlp(embed_dim, hidden_dim, dropout)`.
-        init_std: the deviation of the initial weights.
-        rng: where the initial weights come from.
+        init_std: the standard deviation of the initial weights.
+        rng: where the initial weights come from; if it is given, the default generator is left as
+            it is.
 
     Attributes:
+        dropout: the `Dropout` of the embeddings.
         token_embedding: the token table.
         position_embedding: the learned positions, the sinusoidal table, or None.
         blocks: the list of blocks.
@@ -166,7 +202,8 @@ class GPT(Module):
         lm_head: the output layer, or None when it is tied.
 
     Raises:
-        ValueError: `pos_encoding` is none of these, or sizes do not fit.
+        ValueError: `pos_encoding` is none of these, sizes do not fit, or a number is out of range.
+        TypeError: an argument is of another type.
 
     Example:
         >>> model = GPT(vocab_size=65, embed_dim=16, num_layers=2, num_heads=2, max_seq_len=32)
@@ -192,31 +229,21 @@ class GPT(Module):
         init_std: float = 0.02,
         rng: Any = None,
     ) -> None:
-        check_sizes(num_layers=num_layers, max_seq_len=max_seq_len, num_heads=num_heads)
+        arguments.check_sizes(vocab_size=vocab_size, embed_dim=embed_dim, num_layers=num_layers)
+        arguments.check_sizes(num_heads=num_heads, max_seq_len=max_seq_len)
+        arguments.check_not_negative(init_std=init_std)
+        arguments.check_flags(tie_weights=tie_weights, pre_norm=pre_norm)
+        _check_parts(norm=norm, attention=attention, mlp=mlp)
+        kinds = "learned", "sinusoidal", "rotary", "alibi", None
+        arguments.check_choice(pos_encoding, "pos_encoding", kinds)
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
-        rng = default_rng(rng)
-        in_attention = _positions_in_attention(pos_encoding, embed_dim, num_heads, max_seq_len)
-
-        def attention_with_positions(*args: Any) -> Any:
-            return attention(*args, **in_attention)
-
-        self.token_embedding = Embedding(vocab_size, embed_dim)
-        self.position_embedding: Any = None
-        if pos_encoding == "learned":
-            self.position_embedding = PositionalEncoding(max_seq_len, embed_dim)
-        elif pos_encoding == "sinusoidal":
-            self.position_embedding = create_sinusoidal_embeddings(max_seq_len, embed_dim)
-        self.dropout = Dropout(dropout)
-        self.blocks = [
-            TransformerBlock(
-                embed_dim, num_heads, dropout_prob=dropout, pre_norm=pre_norm,
-                norm=norm, attention=attention_with_positions, mlp=mlp,
-            )
-            for _ in range(num_layers)
-        ]  # fmt: skip
-        self.ln_f = norm(embed_dim)
-        self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
-        self._initialise(init_std, rng)
+        self.num_layers, self.num_heads, self.init_std = num_layers, num_heads, init_std
+        self.tie_weights, self.pos_encoding, self.pre_norm = tie_weights, pos_encoding, pre_norm
+        weights = default_rng(rng)
+        # the parts draw weights too, which _initialise replaces: from a copy, if `rng` is given
+        with drawing_from(weights if rng is None else copy.deepcopy(weights)):
+            self._add_parts(dropout, norm, attention, mlp)
+        self._initialise(init_std, weights)
 
     @classmethod
     def preset(cls, name: str, **options: Any) -> GPT:
@@ -233,6 +260,7 @@ class GPT(Module):
             raise ValueError(f"no preset {name!r}; there are {', '.join(GPT2_SHAPES)}")
         return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
 
+    @incremental
     def forward(
         self, tokens: Any, cache: KVCache | None = None, *, last_only: bool = False
     ) -> Tensor:
@@ -251,50 +279,56 @@ class GPT(Module):
             TypeError: the ids are not integers.
             IndexError: an id is outside the vocabulary.
         """
-        shape = np.shape(tokens)
+        shape = arguments.check_equal_lengths(tokens, "GPT")
         if len(shape) not in (1, 2) or 0 in shape:
             raise ValueError(
                 f"GPT: expected ids of shape (batch, seq) or (seq,), not empty, got shape {shape}"
             )
-        past = 0 if cache is None else cache.length
-        check_length(shape[-1], self.max_seq_len, past)
+        seq, past = shape[-1], 0 if cache is None else cache.length
+        positions.check_length(seq, self.max_seq_len, past)
         x = self.token_embedding(tokens)
-        x = self._positioned(x.reshape(-1, shape[-1], self.embed_dim), past)  # a batch, even of one
-        mask = causal_mask(shape[-1], past)
+        if len(shape) == 1:
+            x = x.reshape(1, seq, self.embed_dim)  # a batch of one
+        x = self._with_positions(x, past)
+        # a single new token may look at everything that is cached
+        mask = None if cache is not None and seq == 1 else causal_mask(seq, past)
         for i, block in enumerate(self.blocks):
             x = block(x, mask=mask) if cache is None else block(x, mask=mask, cache=cache.layer(i))
         if cache is not None:
-            cache.advance(shape[-1])
-        if last_only:
+            cache.advance(seq)
+        if last_only and seq > 1:
             x = x[:, -1:]
-        x = self.ln_f(x).reshape(*shape[:-1], -1, self.embed_dim)
-        if self.lm_head is not None:
-            return self.lm_head(x)
-        return functional.linear(x, self.token_embedding.weight.transpose())
+        x = self.ln_f(x)
+        if len(shape) == 1:
+            x = x.reshape(-1, self.embed_dim)
+        return tied_logits(x, self.token_embedding) if self.lm_head is None else self.lm_head(x)
 
     def generate(self, prompt_tokens: Any, max_new_tokens: int = 50, **options: Any) -> Tensor:
         """Write on from a prompt; see `tinytorch.models.generation.generate`."""
         return generate(self, prompt_tokens, max_new_tokens, **options)
 
-    def decoder(self, cache: KVCache) -> Decoder | None:
-        """What reads one more token fastest; None if the model has a part of another kind.
+    def new_cache(self) -> KVCache | None:
+        """An empty cache for one batch of texts; None if a part cannot read piece by piece.
+
+        The model, its positions, its blocks, their attentions and rotations must all be
+        `incremental`; norms and MLPs need not be, they see each token by itself.
 
         Example:
-            >>> model = GPT(65, 16, 2, 2, pos_encoding="rotary")
-            >>> model.decoder(KVCache(2, 32)) is None
-            True
+            >>> class Attention(MultiHeadAttention):  # a forward of your own, without a cache
+            ...     def forward(self, query, mask=None):
+            ...         return super().forward(query, mask=mask)
+            >>> (
+            ...     GPT(5, 8, 2, 2).new_cache().num_layers,
+            ...     GPT(5, 8, 2, 2, attention=Attention).new_cache(),
+            ... )
+            (2, None)
         """
-        places = self.position_embedding
-        plain = (
-            type(self) is GPT
-            and type(self.token_embedding) is Embedding
-            and (isinstance(places, Tensor) or type(places) in (PositionalEncoding, type(None)))
-            and (type(self.ln_f), type(self.dropout)) == (LayerNorm, Dropout)
-            and (self.lm_head is None or _is_linear(self.lm_head, bias=False))
-            and all(_is_plain(block) for block in self.blocks)
-            and not any("forward" in vars(part) for _, part in self.named_modules())
-        )
-        return Decoder(self, cache) if plain else None
+        attentions = [getattr(block, "attention", block) for block in self.blocks]
+        by_position = [self.position_embedding, *(getattr(a, "rotate", None) for a in attentions)]
+        parts = [self, *self.blocks, *attentions, *(p for p in by_position if callable(p))]
+        if all(is_incremental(part) for part in parts):
+            return KVCache(len(self.blocks), self.max_seq_len)
+        return None
 
     def num_parameters(self) -> dict[str, int]:
         """How many numbers each part learns, and the total; a tied table counts once.
@@ -314,10 +348,38 @@ class GPT(Module):
             count[found[0] if found else "norms"] += parameter.size
         return {**count, "total": sum(count.values())}
 
-    def _positioned(self, x: Tensor, start: int) -> Tensor:
+    def _add_parts(self, dropout: float, *parts: Callable[..., Any]) -> None:
+        """Make the embeddings, the blocks and the output layer."""
+        (norm, attention, mlp), d = parts, self.embed_dim
+        options: dict[str, Any] = {}  # what the attentions are told about positions
+        self.token_embedding = Embedding(self.vocab_size, d)
+        self.position_embedding: Any = None
+        if self.pos_encoding == "learned":
+            self.position_embedding = PositionalEncoding(self.max_seq_len, d)
+        elif self.pos_encoding == "sinusoidal":
+            self.position_embedding = positions.create_sinusoidal_embeddings(self.max_seq_len, d)
+        elif self.pos_encoding == "rotary":
+            options = {"rotate": positions.Rotary(self.max_seq_len, d // self.num_heads)}
+        elif self.pos_encoding == "alibi":
+            options = {"bias": positions.create_alibi_bias(self.num_heads, self.max_seq_len)}
+        kind = TransformerBlock if self.pre_norm else PostNormBlock
+        self.dropout = Dropout(dropout)
+        self.blocks = [
+            kind(
+                d, self.num_heads, dropout_prob=dropout,
+                norm=norm, attention=partial(attention, **options), mlp=mlp,
+            )
+            for _ in range(self.num_layers)
+        ]  # fmt: skip
+        self.ln_f = norm(d)
+        self.lm_head = None if self.tie_weights else Linear(d, self.vocab_size, bias=False)
+
+    def _with_positions(self, x: Tensor, start: int) -> Tensor:
+        """Add the vectors of the positions from `start` on to `(batch, seq, embed_dim)`."""
         if isinstance(self.position_embedding, Tensor):
-            places = self.position_embedding[start : start + x.shape[1]]
-            x = x + places  # (batch, seq, d) + (seq, d)
+            x = (
+                x + self.position_embedding[start : start + x.shape[1]]
+            )  # (batch, seq, d) + (seq, d)
         elif self.position_embedding is not None:
             x = self.position_embedding(x, start) if start else self.position_embedding(x)
         return self.dropout(x)
@@ -333,35 +395,25 @@ class GPT(Module):
                 parameter.data[...] = rng.normal(0.0, deviation, size=parameter.shape)
 
 
-def _is_plain(block: Any) -> bool:
-    """Whether a block is of the kind that `Decoder` can read with."""
-    if type(block) is not TransformerBlock or not block.pre_norm:
-        return False
-    attention, mlp = block.attention, block.mlp
-    kinds = type(block.ln1), type(block.ln2), type(mlp), type(block.dropout)
-    if kinds != (LayerNorm, LayerNorm, MLP, Dropout) or type(mlp.dropout) is not Dropout:
-        return False
-    if type(attention) is not MultiHeadAttention or attention.rotate or attention.bias is not None:
-        return False
-    projections = attention.q_proj, attention.k_proj, attention.v_proj, attention.out_proj
-    return all(_is_linear(part) for part in (*projections, mlp.linear1, mlp.linear2))
+def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
+    """Weight tying: each token is scored by its own row of the token table (Press and Wolf, 2017).
+
+    Args:
+        x: vectors `(..., embed_dim)`.
+        token_embedding: the table, whose gradient is the sum of those of its two uses.
+
+    Returns:
+        Logits `(..., vocab_size)`: dot products, without a bias.
+
+    Example:
+        >>> table = Embedding(5, 8, rng=0)
+        >>> tied_logits(table([3]), table).shape
+        (1, 5)
+    """
+    return functional.linear(x, token_embedding.weight.transpose())  # (d, vocab_size)
 
 
-def _is_linear(part: Any, bias: bool = True) -> bool:
-    return type(part) is Linear and (part.bias is not None) == bias
-
-
-def _positions_in_attention(
-    pos_encoding: str | None, embed_dim: int, num_heads: int, max_seq_len: int
-) -> dict[str, Any]:
-    """What the attention layers are told about positions."""
-    if pos_encoding == "rotary":
-        return {"rotate": Rotary(max_seq_len, embed_dim // num_heads)}
-    if pos_encoding == "alibi":
-        return {"bias": create_alibi_bias(num_heads, max_seq_len)}
-    if pos_encoding in ("learned", "sinusoidal", None):
-        return {}
-    raise ValueError(
-        "pos_encoding must be 'learned', 'sinusoidal', 'rotary', 'alibi' or None, "
-        f"got {pos_encoding!r}"
-    )
+def _check_parts(**parts: Any) -> None:
+    for name, part in parts.items():
+        if not callable(part):
+            raise TypeError(f"{name} must be a class or a function that makes it, got {part!r}")

@@ -2,8 +2,8 @@
 
 A transformer receives one vector for each token. `Embedding` looks it up in a table that training
 changes. Attention by itself sees a set, not a sequence, so the position is told as well: added as a
-learned vector (`PositionalEncoding`) or a fixed one (`create_sinusoidal_embeddings`), turned into
-a rotation of queries and keys (`apply_rotary`), or subtracted from the attention logits as a
+learned vector (`PositionalEncoding`) or a fixed one (`create_sinusoidal_embeddings`), told by a
+rotation of queries and keys (`apply_rotary`), or subtracted from the attention logits as a
 distance (`create_alibi_bias`). `EmbeddingLayer` joins tokens and positions.
 """
 
@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.layers import Module, Parameter, check_sizes, xavier_uniform
+from tinytorch.core.arguments import check_choice, check_equal_lengths, check_flags, check_sizes
+from tinytorch.core.incremental import incremental
+from tinytorch.core.layers import xavier_uniform
+from tinytorch.core.module import Module, Parameter
 from tinytorch.core.positions import (
     alibi_slopes,
     apply_rotary,
@@ -62,6 +65,7 @@ class Embedding(Module):
         self, vocab_size: int, embed_dim: int, sparse: bool = False, rng: Any = None
     ) -> None:
         check_sizes(vocab_size=vocab_size, embed_dim=embed_dim)
+        check_flags(sparse=sparse)
         self.vocab_size, self.embed_dim, self.sparse = vocab_size, embed_dim, sparse
         self.weight = Parameter(xavier_uniform((vocab_size, embed_dim), rng))
 
@@ -78,16 +82,17 @@ class Embedding(Module):
             TypeError: the ids are not integers.
             IndexError: an id is outside `0..vocab_size - 1`.
         """
+        check_equal_lengths(ids, "Embedding")
         return functional.embedding(self.weight, ids, sparse=self.sparse)
 
 
 class PositionalEncoding(Module):
-    """Learned positions: a vector for each place, added to whatever stands there.
+    """Learned positions: a vector for each position, added to the token's.
 
     The scheme of GPT (Radford et al., 2018) and BERT (Devlin et al., 2019).
 
     Args:
-        max_seq_len: number of places; a longer sequence is an error.
+        max_seq_len: number of positions; a longer sequence is an error.
         embed_dim: length of each vector.
         rng: where the initial weights come from.
 
@@ -105,6 +110,7 @@ class PositionalEncoding(Module):
         self.max_seq_len, self.embed_dim = max_seq_len, embed_dim
         self.position_embeddings = Parameter(xavier_uniform((max_seq_len, embed_dim), rng))
 
+    @incremental
     def forward(self, x: Any, start: int = 0) -> Tensor:
         """Add the position vectors to `x`.
 
@@ -130,8 +136,8 @@ class PositionalEncoding(Module):
                 f"got shape {shape}"
             )
         check_length(shape[1], self.max_seq_len, start)
-        places = self.position_embeddings[start : start + shape[1]]
-        return x + places  # (batch, seq, d) + (seq, d)
+        table = self.position_embeddings[start : start + shape[1]]
+        return x + table  # (batch, seq, d) + (seq, d)
 
 
 class EmbeddingLayer(Module):
@@ -151,7 +157,8 @@ class EmbeddingLayer(Module):
         pos_encoding: the `PositionalEncoding`, the sinusoidal table, or None.
 
     Raises:
-        ValueError: `pos_encoding` is none of these.
+        ValueError: `pos_encoding` is none of these, or a size is less than 1.
+        TypeError: a size is not an integer, or `scale_embeddings` neither True nor False.
 
     Example:
         >>> layer = EmbeddingLayer(65, 8, max_seq_len=32)
@@ -171,21 +178,17 @@ class EmbeddingLayer(Module):
         rng: Any = None,
     ) -> None:
         check_sizes(max_seq_len=max_seq_len)
+        check_choice(pos_encoding, "pos_encoding", ("learned", "sinusoidal", None))
+        check_flags(scale_embeddings=scale_embeddings)
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
         self.scale_embeddings = scale_embeddings
         rng = default_rng(rng)  # one generator: a seed must not draw both tables alike
         self.token_embedding = Embedding(vocab_size, embed_dim, rng=rng)
-        self.pos_encoding: PositionalEncoding | Tensor | None
+        self.pos_encoding: PositionalEncoding | Tensor | None = None
         if pos_encoding == "learned":
             self.pos_encoding = PositionalEncoding(max_seq_len, embed_dim, rng=rng)
         elif pos_encoding == "sinusoidal":
             self.pos_encoding = create_sinusoidal_embeddings(max_seq_len, embed_dim)
-        elif pos_encoding is None:
-            self.pos_encoding = None
-        else:
-            raise ValueError(
-                f"pos_encoding must be 'learned', 'sinusoidal' or None, got {pos_encoding!r}"
-            )
 
     def forward(self, ids: Any) -> Tensor:
         """Vectors for `ids`, positions included.
@@ -201,7 +204,7 @@ class EmbeddingLayer(Module):
             IndexError: an id is outside `0..vocab_size - 1`.
             ValueError: other than one or two axes, or a sequence longer than `max_seq_len`.
         """
-        shape = np.shape(ids)
+        shape = check_equal_lengths(ids, "EmbeddingLayer")
         if len(shape) not in (1, 2):
             raise ValueError(
                 f"EmbeddingLayer: expected ids of shape (seq,) or (batch, seq), got shape {shape}"

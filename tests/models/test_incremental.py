@@ -1,0 +1,289 @@
+"""Which models read piece by piece, and that they write the same text either way."""
+
+from functools import wraps
+
+import numpy as np
+import pytest
+from own_parts import MINE, MyAttention, MyNorm
+from tiny_models import normal, stirred, tiny_gpt
+
+from tinytorch import (
+    GPT,
+    Embedding,
+    Linear,
+    Module,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TransformerBlock,
+)
+from tinytorch.core.incremental import incremental, is_incremental
+from tinytorch.core.positions import Rotary
+from tinytorch.models.transformer import PostNormBlock
+
+IDS = np.random.default_rng(0).integers(0, 11, size=(3, 16))
+POSITIONS = ("learned", "sinusoidal", "rotary", "alibi", None)
+KINDS = [
+    {"pos_encoding": kind, "tie_weights": tied, "pre_norm": pre_norm}
+    for kind in POSITIONS
+    for tied, pre_norm in ((True, True), (False, True), (True, False))
+]
+SIZES = [{"num_heads": 1}, {"num_heads": 4}, {"num_layers": 1}, {"embed_dim": 12, "num_heads": 3}]
+
+
+def same_text(model, new=20):
+    """With and without a cache the model writes the same."""
+    first, second = (
+        model.generate(IDS[:, :3], new, temperature=0, use_cache=use).data for use in (True, False)
+    )
+    np.testing.assert_array_equal(first, second)
+    assert first.shape == (3, 3 + new)
+
+
+# The mark ----------------------------------------------------------------------------------------
+
+
+def test_mark_belongs_to_one_forward_and_is_not_inherited_by_another():
+    class Marked(Module):
+        @incremental
+        def forward(self, x, start=0):
+            return x + start
+
+    class Kept(Marked):
+        pass
+
+    class Replaced(Marked):
+        def forward(self, x):
+            return x
+
+    assert [is_incremental(kind()) for kind in (Marked, Kept, Replaced)] == [True, True, False]
+    patched = Marked()
+    patched.forward = lambda x: x
+    assert not is_incremental(patched)
+
+
+def test_functions_and_callable_objects_carry_the_mark_too():
+    assert is_incremental(incremental(lambda x, start=0: x))
+    assert is_incremental(Rotary(4, 2))
+    for part in (lambda x, start=0: x, len, None, 3, object()):
+        assert not is_incremental(part)
+
+
+def test_parts_of_the_package_that_read_piece_by_piece():
+    model = tiny_gpt()
+    marked = [model, model.position_embedding, *model.blocks, model.blocks[0].attention]
+    assert all(map(is_incremental, [*marked, PostNormBlock(8, 2)]))
+    assert not any(map(is_incremental, [model.ln_f, model.blocks[0].mlp, model.dropout]))
+
+
+def test_wrapped_forward_keeps_the_promise():
+    model = tiny_gpt()
+    forward = model.forward
+
+    @wraps(forward)
+    def doubled(*args, **options):
+        return forward(*args, **options) * 2
+
+    model.forward = doubled
+    assert model.new_cache() is not None
+    same_text(stirred(model))
+
+
+# Models with a cache -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [*KINDS, *SIZES])
+def test_every_kind_of_model_has_a_cache(options):
+    model = stirred(tiny_gpt(**options))
+    cache = model.new_cache()
+    assert (cache.num_layers, cache.max_seq_len, cache.length) == (len(model.blocks), 16, 0)
+    assert model.new_cache() is not cache
+    same_text(model, 40)
+
+
+def test_weights_changed_between_two_texts_are_seen():
+    model = stirred(tiny_gpt())
+    model.generate(IDS[:, :3], 10, temperature=0)
+    for p in model.parameters():
+        p.data = p.data + normal(*p.shape, seed=3)  # another array
+        p.data *= 0.7  # and the same one changed
+    same_text(model)
+
+
+def test_writing_changes_no_weight():
+    model = stirred(tiny_gpt())
+    for p in model.parameters():
+        p.data.flags.writeable = False  # writing into one would raise
+    model.generate(IDS[:, :3], 20)
+
+
+class Doubled(Linear):
+    def forward(self, x):
+        return super().forward(x) * 2
+
+
+class DoubledTable(Embedding):
+    def forward(self, ids):
+        return super().forward(ids) * 2
+
+
+class DoubledPositions(PositionalEncoding):
+    @incremental
+    def forward(self, x, start=0):
+        return super().forward(x, start) * 2
+
+
+class Negated(Module):
+    def forward(self, x):
+        return x * -2
+
+
+class NegatedAttention(MultiHeadAttention):
+    @incremental
+    def forward(self, query, key=None, value=None, mask=None, cache=None):
+        return -super().forward(query, key, value, mask, cache)
+
+
+class NegatedBlock(TransformerBlock):
+    @incremental
+    def forward(self, x, mask=None, **cache):
+        return -super().forward(x, mask, **cache)
+
+
+class Colder(GPT):
+    @incremental
+    def forward(self, tokens, cache=None, *, last_only=False):
+        return super().forward(tokens, cache, last_only=last_only) * -1
+
+
+def replaced(path, make, **options):
+    """A plain model with one part replaced."""
+    model = tiny_gpt(**options)
+    *parents, name = path.split(".")
+    part = model
+    for parent in parents:
+        part = part[int(parent)] if parent.isdigit() else getattr(part, parent)
+    if name.isdigit():
+        part[int(name)] = make(part[int(name)])
+    else:
+        setattr(part, name, make(getattr(part, name)))
+    return model
+
+
+def patched(part):
+    """The same part, with a `forward` of its own, which has promised nothing."""
+    forward = part.forward
+    part.forward = lambda *args, **kwargs: forward(*args, **kwargs) * -1
+    return part
+
+
+LINEARS = [
+    *(f"blocks.1.attention.{name}_proj" for name in ("q", "k", "v", "out")),
+    *(f"blocks.1.mlp.linear{i}" for i in (1, 2)),
+]
+CACHED = {
+    "own norm": lambda: tiny_gpt(norm=MINE["norm"]),
+    "own MLP": lambda: tiny_gpt(mlp=MINE["mlp"]),
+    "own last norm": lambda: replaced("ln_f", lambda old: MyNorm(8)),
+    "own second norm": lambda: replaced("blocks.1.ln2", lambda old: MyNorm(8)),
+    "own model": lambda: Colder(11, 8, 2, 2, 16, rng=0),
+    "own table": lambda: replaced("token_embedding", lambda old: DoubledTable(11, 8)),
+    "own attention": lambda: tiny_gpt(attention=NegatedAttention),
+    "own block": lambda: replaced("blocks.1", lambda old: NegatedBlock(8, 2)),
+    "own positions": lambda: replaced("position_embedding", lambda old: DoubledPositions(16, 8)),
+    "own dropout": lambda: replaced("blocks.0.dropout", lambda old: Negated()),
+    "other heads": lambda: replaced("blocks.1.attention", lambda old: MultiHeadAttention(8, 4)),
+    "output layer with a bias": lambda: replaced(
+        "lm_head", lambda old: Linear(8, 11, rng=0), tie_weights=False
+    ),
+    "own output layer": lambda: replaced(
+        "lm_head", lambda old: Doubled(8, 11, bias=False), tie_weights=False
+    ),
+    **{
+        f"own {path}": lambda path=path: replaced(path, lambda old: Doubled(*old.weight.shape))
+        for path in LINEARS
+    },
+    **{
+        f"{path} without a bias": lambda path=path: replaced(
+            path, lambda old: Linear(*old.weight.shape, bias=False)
+        )
+        for path in LINEARS
+    },
+    **{
+        f"patched {path}": lambda path=path: replaced(path, patched)
+        for path in ("ln_f", "token_embedding", "blocks.0.mlp.linear1")
+    },
+}
+
+
+@pytest.mark.parametrize("kind", CACHED)
+def test_part_of_another_kind_is_honoured_with_a_cache(kind):
+    model = stirred(CACHED[kind]())
+    assert model.new_cache() is not None
+    same_text(model)
+
+
+# Models without ----------------------------------------------------------------------------------
+
+
+class Unmarked(MultiHeadAttention):
+    """Takes a cache and says so in its signature alone."""
+
+    def forward(self, query, key=None, value=None, mask=None, cache=None):
+        return super().forward(query, key, value, mask, cache)
+
+
+class UnmarkedBlock(TransformerBlock):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask=mask)
+
+
+class UnmarkedModel(GPT):
+    def forward(self, tokens):
+        return super().forward(tokens)
+
+
+class UnmarkedPositions(PositionalEncoding):
+    def forward(self, x):
+        return super().forward(x)
+
+
+def backwards(x):
+    return x[..., ::-1] + x[..., :1]
+
+
+def with_rotation(rotate):
+    model = tiny_gpt(pos_encoding=None)
+    for block in model.blocks:
+        block.attention.rotate = rotate
+    return model
+
+
+UNCACHED = {
+    "attention": lambda: tiny_gpt(attention=MyAttention),
+    "all parts": lambda: tiny_gpt(**MINE),
+    "attention that has promised nothing": lambda: tiny_gpt(attention=Unmarked),
+    "one attention of two": lambda: replaced(
+        "blocks.1.attention", lambda old: MyAttention(8, 2, 0)
+    ),
+    "rotation": lambda: with_rotation(backwards),
+    "block": lambda: replaced("blocks.1", lambda old: UnmarkedBlock(8, 2)),
+    "positions": lambda: replaced("position_embedding", lambda old: UnmarkedPositions(16, 8)),
+    "model": lambda: UnmarkedModel(11, 8, 2, 2, 16, rng=0),
+    "patched attention": lambda: replaced("blocks.1.attention", patched),
+    "patched block": lambda: replaced("blocks.1", patched),
+    "patched model": lambda: patched(tiny_gpt()),
+}
+
+
+@pytest.mark.parametrize("kind", UNCACHED)
+def test_part_that_cannot_go_on_from_a_cache_is_read_without(kind):
+    model = stirred(UNCACHED[kind]())
+    assert model.new_cache() is None
+    same_text(model)
+
+
+def test_model_in_training_writes_without_dropout_and_stays_in_training():
+    model, sure = (stirred(tiny_gpt(dropout=share)) for share in (0.5, 0.0))
+    texts = [m.generate(IDS[:, :3], 10, temperature=0).data for m in (model, sure)]
+    np.testing.assert_array_equal(*texts)
+    assert model.training and model.blocks[0].mlp.dropout.training

@@ -1,0 +1,57 @@
+"""Reading a text piece by piece: how a part says that it can.
+
+A model that writes reads one new token after another, and goes on from what it has kept of those
+before it (incremental decoding). Not every part can: an attention must look at the keys and values
+that a cache holds, a layer of positions must count on from a given one. A part that can is asked
+for a mark on its `forward`, so that a `forward` of your own, which replaces ours, does not inherit
+a promise that ours has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["incremental", "is_incremental"]
+
+Forward = TypeVar("Forward", bound=Callable[..., Any])
+
+
+def incremental(forward: Forward) -> Forward:
+    """Mark a `forward` that can read a text piece by piece, to the same result as all at once.
+
+    What it takes for that: an attention and a block `cache=`, one layer of a `KVCache`; a layer of
+    positions or a rotation `start`, the position of the first vector; a model `cache=`, a whole
+    `KVCache`, and `last_only=`, whether to score the last position alone.
+
+    Args:
+        forward: the method; returned as it is, with the mark.
+
+    Example:
+        >>> class Shift:
+        ...     @incremental
+        ...     def forward(self, x, start=0):
+        ...         return x + start
+        >>> class Doubled(Shift):  # another forward, which has promised nothing
+        ...     def forward(self, x):
+        ...         return 2 * x
+        >>> is_incremental(Shift()), is_incremental(Doubled())
+        (True, False)
+    """
+    setattr(forward, "is_incremental", True)  # noqa: B010 (mypy knows no such attribute)
+    return forward
+
+
+def is_incremental(part: Any) -> bool:
+    """Whether a part can read a text piece by piece.
+
+    Args:
+        part: a module, whose `forward` is asked, or anything else that is called.
+
+    Example:
+        >>> from tinytorch import LayerNorm, MultiHeadAttention
+        >>> is_incremental(MultiHeadAttention(8, 2)), is_incremental(LayerNorm(8))
+        (True, False)
+    """
+    called = getattr(part, "forward", getattr(part, "__call__", None))  # noqa: B004
+    return any(getattr(each, "is_incremental", False) for each in (part, called))
