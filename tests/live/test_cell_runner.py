@@ -221,6 +221,7 @@ def test_installed_it_is_main_and_draws_figures(runner_module, monkeypatch):
             monkeypatch.setitem(sys.modules, name, sys.modules[name])
         else:
             monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib_inline.config", None)  # a page has none
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.setattr(runner_module, "page", None)
     import matplotlib as mpl
