@@ -15,9 +15,9 @@ PACKAGE = Path(__file__).resolve().parents[2] / "tinytorch"
 
 # What a reader reads in an evening, from the first number to a trained model.
 SPINE = [
-    "core/tracing", "core/broadcasting", "core/tensor", "core/backward", "core/ops",
-    "core/functional", "core/activations", "core/losses", "core/module", "core/layers",
-    "core/attention", "core/positions", "core/optimizers",
+    "core/recording", "core/tracing", "core/broadcasting", "core/tensor", "core/backward",
+    "core/ops", "core/functional", "core/activations", "core/losses", "core/module",
+    "core/layers", "core/attention", "core/positions", "core/optimizers",
     "text/embeddings", "text/batches", "models/transformer", "training/trainer",
 ]  # fmt: skip
 WORKS = ("core", "text", "models", "training")

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinytorch.core.layers import check_sizes
+from tinytorch.core.arguments import check_sizes
 from tinytorch.text.tokenization import as_token_ids
 
 __all__ = ["Batches", "train_validation_split", "windows"]

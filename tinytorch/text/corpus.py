@@ -14,8 +14,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from tinytorch.core.arguments import check_sizes
 from tinytorch.core.atomic_files import readable_file
-from tinytorch.core.layers import check_sizes
 
 __all__ = ["book_prose", "load_text"]
 

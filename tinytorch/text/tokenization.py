@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinytorch.core.layers import check_sizes
+from tinytorch.core.arguments import check_sizes
 from tinytorch.text import files
 from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
 
