@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise
+from tinytorch.check.report import Case, case, cases, exercise
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor
@@ -22,33 +22,15 @@ _KEEP = "Each branch's result is added to the stream; here the stream itself got
 # Branches and norms small enough to follow by hand, and with a name that a report can show.
 
 
-def _double(x: Any) -> Any:
-    return x * 2.0
+def _named(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    function.__name__ = name
+    return function
 
 
-def _square(x: Any) -> Any:
-    return x * x
-
-
-def _halve(x: Any) -> Any:
-    return x / 2.0
-
-
-def _minus_one(x: Any) -> Any:
-    return x - 1.0
-
-
-def _nothing(x: Any) -> Any:
-    return x * 0.0
-
-
-def _mean_so_far(x: Any) -> Any:
-    """The mean of each row and those above it: attention with equal weights."""
-    return np.cumsum(x, axis=0) / np.arange(1, len(x) + 1)[:, None]
-
-
-for _function in (_double, _square, _halve, _minus_one, _nothing, _mean_so_far):
-    _function.__name__ = _function.__name__.lstrip("_")
+_double, _square = _named("double", lambda x: x * 2.0), _named("square", lambda x: x * x)
+_halve, _minus_one = _named("halve", lambda x: x / 2.0), _named("minus_one", lambda x: x - 1.0)
+_nothing = _named("nothing", lambda x: x * 0.0)
+_mean = _named("mean_so_far", lambda x: x.cumsum(axis=0) / np.arange(1, len(x) + 1)[:, None])
 
 
 # The stream ----------------------------------------------------------------------------------
@@ -84,14 +66,14 @@ def block_stream(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
     """
     x, wide = np.array([1.0, 2.0]), np.random.default_rng(0).normal(size=(2, 3))
     second = "The second branch reads the stream that the first has added to."
-    for claim, given, hint in (
-        ("one branch", (x, [_double]),
-            "Add what the branch returns to the stream; the list holds x and that sum."),
-        ("two branches", (x, [_double, _square]), second),
-        ("no branch", (x, []), "Then the list holds x alone."),
-        ("three branches", (wide, [_square, _minus_one, _halve]), second),
-    ):  # fmt: skip
-        yield case(claim, answer, *given, hint=hint)
+    yield from cases(answer, {
+        "one branch": (
+            "Add what the branch returns to the stream; the list holds x and that sum.",
+            x, [_double]),
+        "two branches": (second, x, [_double, _square]),
+        "no branch": ("Then the list holds x alone.", x, []),
+        "three branches": (second, wide, [_square, _minus_one, _halve]),
+    })  # fmt: skip
 
 
 # Parameters ----------------------------------------------------------------------------------
@@ -177,14 +159,13 @@ def block_stack(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
     """
     x, wide = np.array([4.0, 8.0]), np.random.default_rng(1).normal(size=(2, 3))
     add = "Add branch(norm(x)) to the stream as it is."
-    for claim, given, hint in (
-        ("a branch that adds nothing", (x, [_nothing], _halve),
-            "Only the last norm acts on the stream itself."),
-        ("a branch that squares", (x, [_square], _halve), add),
-        ("three branches", (wide, [_square, _double, _square], _minus_one), add),
-        ("no branch", (wide, [], _minus_one), _LAST),
-    ):  # fmt: skip
-        yield case(claim, answer, *given, hint=hint)
+    yield from cases(answer, {
+        "a branch that adds nothing": (
+            "Only the last norm acts on the stream itself.", x, [_nothing], _halve),
+        "a branch that squares": (add, x, [_square], _halve),
+        "three branches": (add, wide, [_square, _double, _square], _minus_one),
+        "no branch": (_LAST, wide, [], _minus_one),
+    })  # fmt: skip
 
 
 # The block -----------------------------------------------------------------------------------
@@ -233,26 +214,22 @@ def block_forward(answer: Callable[[Any, Any, Any, Any, Any, bool], Any]) -> Ite
         >>> bool(block_forward(lambda x, norm1, attention, norm2, mlp, pre_norm: x))
         False
     """
-    small = np.array([[2.0, 4.0], [6.0, 8.0]]), _halve, _mean_so_far, _halve, _square
+    small = np.array([[2.0, 4.0], [6.0, 8.0]]), _halve, _mean, _halve, _square
     rng = np.random.default_rng(2)
-    larger = rng.normal(size=(3, 4)), _halve, _mean_so_far, _minus_one, _square
+    larger = rng.normal(size=(3, 4)), _halve, _mean, _minus_one, _square
     real = Tensor(np.random.default_rng(3).normal(size=(2, 5, 8))), *_layers()
     hint = "Two additions: attention to x, then the MLP to that sum. Where do the norms go?"
-    used = "Use the parts as they are given, and + between tensors."
-    for what, parts, advice in (
-        ("numbers to follow by hand", small, hint),
-        ("two different norms", larger, hint),
-        ("the parts of the package", real, used),
-    ):
-        for pre_norm in (True, False):
-            claim = f"{'pre' if pre_norm else 'post'}-norm, {what}"
-            yield case(claim, answer, *parts, pre_norm, hint=advice)
+    for what, (advice, *parts) in {
+        "numbers to follow by hand": (hint, *small),
+        "two different norms": (hint, *larger),
+        "the parts of the package": ("Use the parts as they are given, and + of tensors.", *real),
+    }.items():
+        yield case(f"pre-norm, {what}", answer, *parts, True, hint=advice)
+        yield case(f"post-norm, {what}", answer, *parts, False, hint=advice)
 
 
-def _layers() -> tuple[LayerNorm, MultiHeadAttention, LayerNorm, MLP]:
+def _layers() -> tuple[Any, ...]:
     """The four parts of a block of width 8, the norms with a scale of their own."""
-    norms = LayerNorm(8), LayerNorm(8)
-    for norm, scale in zip(norms, (0.5, 2.0), strict=True):
-        norm.gamma.data *= scale
-    attention = MultiHeadAttention(8, 2, rng=np.random.default_rng(4))
-    return norms[0], attention, norms[1], MLP(8, 32, 0.0, rng=np.random.default_rng(5))
+    norm1, norm2, rng = LayerNorm(8), LayerNorm(8), np.random.default_rng(4)
+    norm1.gamma.data, norm2.gamma.data = 0.5 * norm1.gamma.data, 2.0 * norm2.gamma.data
+    return norm1, MultiHeadAttention(8, 2, rng=rng), norm2, MLP(8, 32, 0.0, rng=rng)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, one_of_pair
+from tinytorch.check.report import Case, case, cases, exercise, one_of_pair
 from tinytorch.check.rules import in_numpy
 
 __all__ = ["data_split", "data_windows", "loss_and_gradient", "loss_bits_per_byte"]
@@ -53,14 +53,15 @@ def data_windows(answer: Callable[[Any, int, int], Any]) -> Iterator[Case]:
     for i, name in enumerate(("inputs", "targets")):
         part = name, one_of_pair(i, "(inputs, targets)")
         yield case(f"{name} of two stories, T = 3", answer, ids, 3, 0, part=part, hint=hint)
-    yield case("the last window that fits, T = 4", answer, ids, 4, 0, hint=_FITS)
-    yield case("no window past the end, T = 5", answer, ids, 5, 0, hint=_FITS)
-    hint = "The newline is whatever id is passed, and T too."
     rng = np.random.default_rng(0)
     long = rng.integers(4, 9, size=60) * (rng.random(60) > 0.2)
-    yield case("another newline, T = 7", answer, long, 7, 5, hint=hint)
-    hint = "The last newline counts as well, if a window of T fits behind it."
-    yield case("the last newline too, T = 1", answer, ids, 1, 0, hint=hint)
+    yield from cases(answer, {
+        "the last window that fits, T = 4": (_FITS, ids, 4, 0),
+        "no window past the end, T = 5": (_FITS, ids, 5, 0),
+        "another newline, T = 7": ("The newline is whatever id is passed, and T too.", long, 7, 5),
+        "the last newline too, T = 1": (
+            "The last newline counts as well, if a window of T fits behind it.", ids, 1, 0),
+    })  # fmt: skip
 
 
 # A split without a leak ----------------------------------------------------------------------
@@ -95,8 +96,7 @@ def data_split(answer: Callable[[int, int, float], Any]) -> Iterator[Case]:
                     f"Which tokens does the window of start {cut - 1} need? {last}"),
                 (partial(_split, more=1), f"The last target is held out. {last}"),
                 (partial(_split, more=-1), f"One window more fits. {last}"),
-            ],
-        )  # fmt: skip
+        ])  # fmt: skip
         yield case(
             f"validation windows of {where}", answer, n, T, share,
             part=("validation starts", one_of_pair(1, "(training starts, validation starts)")),

@@ -64,9 +64,13 @@ def gpt_tied_gradient(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[C
 # Counting ------------------------------------------------------------------------------------
 
 
-def _count(V: int, d: int, L: int, T: int, ratio: int, tied: bool, norms: int = 1) -> int:
+def _count(
+    V: int, d: int, L: int, T: int, ratio: int, tied: bool,
+    norms: int = 1, positions: int = 1, untied: int = 1, bias: int = 0,
+) -> int:  # fmt: skip
     block = 4 * d * d + 4 * d + 2 * ratio * d * d + ratio * d + d + 4 * d
-    return V * d * (1 if tied else 2) + T * d + L * block + 2 * d * norms
+    output = 0 if tied else V * d * untied + V * bias
+    return V * d + output + T * d * positions + L * block + 2 * d * norms
 
 
 _MISCOUNTED = [
@@ -74,12 +78,9 @@ _MISCOUNTED = [
         "The MLP is mlp_ratio times as wide inside, not 4 times."),
     (partial(_count, norms=0), "The last norm, after the blocks, has parameters as well."),
     (partial(_count, norms=2), "Each block has two norms, and one more comes at the end."),
-    (lambda V, d, L, T, ratio, tied: _count(V, d, L, 0, ratio, tied),
-        "The positions are learned: a table of T rows."),
-    (lambda V, d, L, T, ratio, tied: _count(V, d, L, T, ratio, True),
-        "Untied, the output is a matrix of its own, (d, V)."),
-    (lambda V, d, L, T, ratio, tied: _count(V, d, L, T, ratio, tied) + V * (not tied),
-        "The output has no bias."),
+    (partial(_count, positions=0), "The positions are learned: a table of T rows."),
+    (partial(_count, untied=0), "Untied, the output is a matrix of its own, (d, V)."),
+    (partial(_count, bias=1), "The output has no bias."),
 ]  # fmt: skip
 
 
@@ -205,16 +206,13 @@ def reads_and_rounds(ids: Any) -> np.ndarray:
 def _verdicts(answer: Any, ids: Any, V: int, strength: float) -> Any:
     """What the answer says of each model in which one row reads one later token."""
 
-    def leaking(row: int, token: int) -> Callable[[Any], np.ndarray]:
-        def one_row_reads_ahead(ids: Any) -> np.ndarray:
-            logits = _features(ids, V).cumsum(axis=0)
-            logits[row] += strength * _features(ids, V)[token]
-            return logits
+    def one_row_reads_ahead(ids: Any, row: int, token: int) -> np.ndarray:
+        logits = _features(ids, V).cumsum(axis=0)
+        logits[row] += strength * _features(ids, V)[token]
+        return logits
 
-        return one_row_reads_ahead
-
-    pairs = [(row, token) for token in range(len(ids)) for row in range(token)]
-    return [answer(leaking(*pair), ids.copy()) for pair in pairs]
+    leaks = [{"row": row, "token": token} for token in range(len(ids)) for row in range(token)]
+    return [answer(partial(one_row_reads_ahead, **leak), ids.copy()) for leak in leaks]
 
 
 class _Unmasked(MultiHeadAttention):
@@ -223,7 +221,7 @@ class _Unmasked(MultiHeadAttention):
 
 
 def _real(attention: Any) -> Callable[[Any], np.ndarray]:
-    model = _lively(GPT(6, 8, 2, 2, 5, attention=attention))
+    model = lively_gpt(6, 8, 2, 2, 5, attention=attention)
 
     def gpt(ids: Any) -> np.ndarray:
         with no_grad():
@@ -232,11 +230,18 @@ def _real(attention: Any) -> Callable[[Any], np.ndarray]:
     return gpt
 
 
-def _lively(model: GPT) -> GPT:
-    """Weights so large that every connection shows."""
+def lively(model: Any) -> Any:
+    """Give a model of ours weights so large that every connection shows."""
     rng = np.random.default_rng(0)
     for parameter in model.parameters():
-        parameter.data[...] = rng.normal(0.0, 0.5, size=parameter.shape)
+        parameter.data = rng.normal(0.0, 0.5, size=parameter.shape)
+    return model
+
+
+def lively_gpt(*sizes: int, **parts: Any) -> GPT:
+    """A GPT with a part of the reader's, and lively weights that do not depend on it."""
+    model = GPT(*sizes, **parts)
+    model.load_state_dict(lively(GPT(*sizes)).state_dict())
     return model
 
 
@@ -270,7 +275,7 @@ def _logits(answer: Any, V: int, d: int, layers: int, heads: int, T: int, parts:
     own = answer(*sizes, **parts)
     if own is None or own is ...:
         return own
-    own.load_state_dict(_lively(GPT(*sizes, **parts)).state_dict())
+    own.load_state_dict(lively(GPT(*sizes, **parts)).state_dict())
     return np.asarray(own(np.random.default_rng(1).integers(V, size=(2, T - 1))).data)
 
 

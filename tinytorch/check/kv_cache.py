@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.report import Case, NotYet, case, exercise, predictions
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
@@ -183,8 +184,7 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
                 (ValueError, _NEW),
                 (lambda *given: _write(*given)[3:], "Return the prompt as well."),
                 (partial(_write, reread=True), _NEW),
-            ],
-        )  # fmt: skip
+        ])  # fmt: skip
     used, hint = partial(_written, used=True), "The keys of another text are in it; clear() it."
     yield case("the same with a cache that was used before", answer, second, 6, run=used, hint=hint)
     passes, length = partial(_written, what="passes"), partial(used, what="length")
@@ -197,8 +197,7 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
                 ([len(prompt)] + [1] * 6, "Nobody asks what follows the last token."),
                 ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
-            ],
-        )  # fmt: skip
+        ])  # fmt: skip
     claim, part = "the given cache holds all tokens but the last", ("length of the cache", int)
     yield case(claim, answer, second, 6, run=length, part=part, hint=_GIVEN)
     claim, other = "another model, with another cache", partial(_written, sizes=(12, 6, 3, 1, 17))
@@ -221,7 +220,7 @@ def _written(
     what: str = "text",
 ) -> Any:  # fmt: skip
     """What the answer writes, or the passes that the model made for it, or the cache's length."""
-    model, cache = _lively(Noting(*sizes)), KVCache(sizes[2], sizes[4])
+    model, cache = lively(Noting(*sizes)), KVCache(sizes[2], sizes[4])
     model.read = []
     with no_grad():
         if used:
@@ -229,14 +228,6 @@ def _written(
     before = len(model.read)
     text = answer(model, prompt, n, cache)
     return {"text": text, "passes": model.read[before:], "length": cache.length}[what]
-
-
-def _lively(model: Any) -> Any:
-    """Weights so large that every part shows, in float64 so that ties are decided alike."""
-    rng = np.random.default_rng(0)
-    for parameter in model.parameters():
-        parameter.data = rng.normal(0.0, 0.5, size=parameter.shape)
-    return model
 
 
 # Attention that remembers --------------------------------------------------------------------
@@ -279,7 +270,7 @@ def cache_attention(answer: Callable[..., Any]) -> Iterator[Case]:
 
 def _logits(answer: Any, text: Any, pieces: Any, sizes: Any = (9, 8, 2, 2, 12)) -> Any:
     """What a GPT with the reader's attention computes, the text read in pieces."""
-    model, cache = _lively(GPT(*sizes, attention=answer)), KVCache(sizes[2], sizes[4])
+    model, cache = lively_gpt(*sizes, attention=answer), KVCache(sizes[2], sizes[4])
     with no_grad():
         if pieces is None:
             return np.array(model(text).data)
@@ -289,8 +280,8 @@ def _logits(answer: Any, text: Any, pieces: Any, sizes: Any = (9, 8, 2, 2, 12)) 
 
 def _stored(answer: Any, text: Any) -> Any:
     """The keys and values that each layer finds in the cache, behind them a token of zeros."""
-    model, cache = _lively(GPT(9, 8, 2, 2, 12, attention=answer)), KVCache(2, 12)
-    zeros = np.zeros((2, 2, 1, 4))
+    model, cache = lively_gpt(9, 8, 2, 2, 12, attention=answer), KVCache(2, 12)
+    zeros = np.zeros((2, 2, 1, 4), dtype=np.float32)
     with no_grad():
         model(text, cache=cache)
         return np.array([cache.layer(i).extend(zeros, zeros) for i in range(2)])

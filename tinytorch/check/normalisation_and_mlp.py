@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.check.gpt import lively_gpt
 from tinytorch.check.report import Case, NotYet, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, tensor_operations
 from tinytorch.core.layers import LayerNorm, Module
 from tinytorch.core.tensor import Tensor, primitive
-from tinytorch.models.transformer import GPT
 
 __all__ = ["norm_each_token", "norm_layer", "norm_outputs", "norm_rms"]
 
@@ -142,11 +142,7 @@ def _input_gradient(function: Callable[[Any], Any], x: Any, g: Any) -> Any:
 
 
 def _logits(answer: Any, ids: Any) -> Any:
-    """What a model with the reader's norm computes, every parameter random, norms included."""
-    rng, model = np.random.default_rng(3), GPT(5, 6, 2, 2, max_seq_len=4, norm=answer)
-    state = {name: rng.normal(size=value.shape) for name, value in model.state_dict().items()}
-    model.load_state_dict(state)
-    return model(ids)
+    return lively_gpt(5, 6, 2, 2, 4, norm=answer)(ids)
 
 
 @exercise(points=3, reference=LayerNorm, rules=[tensor_operations], run=_output)
@@ -168,8 +164,7 @@ def norm_layer(answer: Callable[..., Any]) -> Iterator[Case]:
                 ({}, "Make each a Parameter in __init__; a Tensor or an array is not found."),
                 ({"weight": ones, "bias": zeros}, "PyTorch's names; ours are gamma and beta."),
                 ({"gamma": zeros, "beta": zeros}, "gamma multiplies, so it starts at one."),
-            ],
-        )  # fmt: skip
+        ])  # fmt: skip
     yield from _values(answer)
     yield from _backward(answer)
     hint = "GPT calls norm(embed_dim) and loads gamma and beta by their names."
@@ -201,8 +196,7 @@ def _values(answer: Any) -> Iterator[Case]:
         mistakes=[
             (normal, "gamma and beta are there, but forward does not use them."),
             (gamma * (normal + beta), "First times gamma, then plus beta."),
-        ],
-    )  # fmt: skip
+    ])  # fmt: skip
 
 
 def _backward(answer: Any) -> Iterator[Case]:
@@ -214,8 +208,7 @@ def _backward(answer: Any) -> Iterator[Case]:
         mistakes=[
             ((last - 0.25) / 3, "The deviation is treated as a constant: keep it a tensor."),
             ((last - normal * 5 / 12) / 3, "The mean is treated as a constant."),
-        ],
-    )  # fmt: skip
+    ])  # fmt: skip
     x, g = np.random.default_rng(2).normal(size=(2, 2, 3, 5))
     hint = "Use self.gamma and self.beta themselves in forward, not their .data."
     claim = "has the gradients of a batch, of gamma and of beta"
@@ -289,8 +282,7 @@ def norm_rms(answer: Any) -> Iterator[Case]:
             (x / np.sqrt(50), "The mean of the squares, not their sum."),
             (x / 25, "Divide by the root."),
             (TypeError, "Keep the @primitive line above the function, and return a pair."),
-        ],
-    )  # fmt: skip
+    ])  # fmt: skip
     root = "eps is added to the mean square, under the root."
     through = "Each input moves y directly and through r: subtract y times the mean of g y."
     means = "Both means are over the last axis, with keepdims=True."

@@ -292,9 +292,10 @@ def _ours(module: str) -> bool:
 
 
 def _is_own(frame: FrameType) -> bool:
-    """Whether a method runs on an object of a reader's class."""
+    """Whether a reader's layer runs a method that it has from `Module`."""
     owner = type(frame.f_locals.get("self"))
-    return issubclass(owner, Module) and not _is_library(owner.__module__)
+    inherited = frame.f_code.co_qualname.startswith("Module.")
+    return inherited and not _is_library(owner.__module__)
 
 
 def _is_library(module: str) -> bool:

@@ -152,8 +152,7 @@ def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
             (kept, "The right tokens; now make them sum to one."),
             (np.array([[0.625, 0.375, 0, 0]]), "They hold 0.8 only: keep the one that reaches p."),
             (probs, "The set must be as small as possible: without the last it holds 0.95."),
-        ],
-    )  # fmt: skip
+    ])  # fmt: skip
     rows = np.random.default_rng(0).dirichlet(np.full(9, 0.5), size=6)
     few, own = rows[:, :5], "Each row has an order of its own, and keeps a number of its own."
     yield from cases(answer, {

@@ -201,7 +201,6 @@ def fast_step(answer: Callable[..., Any]) -> Iterator[Case]:
         ("the gradient is as it was", "g", one, (),
             "g belongs to the caller. Write g * g into an array of your own."),
         ("w after six steps", "w", many, (), carried),
-        ("v after six steps", "v", many, (), carried),
         ("the gradient of the sixth step", "g", many, (), "g belongs to the caller."),
         ("w itself is returned", "w returned", one, (), "Return w, the array that you were given."),
         ("a rate, decays and an epsilon of their own", "w", many, (0.03, 0.8, 0.95, 0.5), named),

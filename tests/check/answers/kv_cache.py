@@ -277,6 +277,14 @@ class CacheLast(Attention):
         return super().forward(x, mask)
 
 
+class OutputFirst(Attention):
+    """The parameters in another order."""
+
+    def __init__(self, d, heads, dropout_prob=0.0):
+        self.out_proj, self.v_proj = Linear(d, d), Linear(d, d)
+        super().__init__(d, heads)
+
+
 class Stub(Attention):
     def forward(self, x, mask=None):
         return super().forward(x, mask)
@@ -402,7 +410,7 @@ RIGHT = {
     ],
     "cache_step": [step, step_in_numpy, step_filled],
     "cache_write": [write, write_prompt_first, write_as_a_batch],
-    "cache_attention": [Attention, Fused, Composed, StoresArrays, CacheLast],
+    "cache_attention": [Attention, Fused, Composed, StoresArrays, CacheLast, OutputFirst],
 }
 
 WRONG = {

@@ -233,6 +233,14 @@ class WithoutBatchAxis(Attention):
         return output
 
 
+class OutputFirst(Attention):
+    """The parameters in another order."""
+
+    def __init__(self, embed_dim, num_heads, dropout_prob=0.0):
+        self.out_proj = Linear(embed_dim, embed_dim)
+        super().__init__(embed_dim, num_heads)
+
+
 class OnlyReshaped(Attention):
     def split(self, y):
         return y.reshape(y.shape[0], self.num_heads, y.shape[1], -1)
@@ -336,7 +344,7 @@ RIGHT = {
     ],
     "heads_side_by_side": [head_by_head, heads_at_once, heads_by_einsum],
     "heads_output_without": [columns_to_zero, masked_columns, part_subtracted, rows_deleted],
-    "heads_attention": [Attention, Fused, Composed, WithoutBatchAxis],
+    "heads_attention": [Attention, Fused, Composed, WithoutBatchAxis, OutputFirst],
 }
 
 WRONG = {

@@ -234,6 +234,11 @@ class Inherited(LayerNorm):
     pass
 
 
+class Borrowed(Norm):
+    def forward(self, x):
+        return LayerNorm.forward(self, x)
+
+
 # A norm without a mean ------------------------------------------------------------------------
 
 
@@ -372,6 +377,7 @@ WRONG = {
         "the package's fused operation": FusedInside,
         "the package's layer, inherited": Inherited,
         "the package's layer": LayerNorm,
+        "the package's method, borrowed": Borrowed,
     },
     "norm_rms": {
         "a mean subtracted": norm_of(root, centre=True),
