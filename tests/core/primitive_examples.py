@@ -144,20 +144,6 @@ def permuted(draw):
 
 
 @st.composite
-def squeezed(draw):
-    """An operand with axes of length 1, and which of them go."""
-    shape, axes = draw(st.sampled_from([((1, 3, 1), [0, -1, (0, 2)]), ((2, 1), [1]), ((3,), [()])]))
-    return (numbers(shape, draw(seeds)),), {"axis": draw(st.none() | st.sampled_from(axes))}
-
-
-@st.composite
-def unsqueezed(draw):
-    """An operand and the position of a new axis."""
-    x = numbers(draw(shapes), draw(seeds))
-    return (x,), {"axis": draw(st.integers(-x.ndim - 1, x.ndim))}
-
-
-@st.composite
 def clipped(draw):
     """An operand and one bound or two, which none of its elements equals."""
     bounds = draw(st.sampled_from([(-0.5001, None), (None, 0.7001), (-0.5001, 0.7001)]))
@@ -367,7 +353,6 @@ EXAMPLES = {
     "reshape": Example(ops.reshape, reshaped(), lambda x, shape: x.reshape(shape)),
     "sin": Example(ops.sin, one(), np.sin),
     "sqrt": Example(ops.sqrt, one(low=0.5), np.sqrt),
-    "squeeze": Example(ops.squeeze, squeezed(), np.squeeze),
     "stack": Example(ops.stack, stacked(), lambda *parts, axis: np.stack(parts, axis)),
     "std": Example(ops.std, reduced(), np.std),
     "sub": Example(ops.sub, two(), lambda x, y: x - y),
@@ -376,7 +361,6 @@ EXAMPLES = {
     "transpose": Example(
         ops.transpose, swapped(), lambda x, axis0, axis1: np.swapaxes(x, axis0, axis1)
     ),
-    "unsqueeze": Example(ops.unsqueeze, unsqueezed(), np.expand_dims),
     "var": Example(ops.var, reduced(), np.var),
     "where": Example(ops.where, chosen(), lambda x, y, condition: np.where(condition, x, y)),
     # the fused ones

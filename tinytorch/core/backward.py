@@ -49,7 +49,7 @@ def backward(result: Node, gradient: Any = None) -> None:
         node = order.pop()
         g = waiting.pop(id(node))
         if node._record is None:  # a leaf
-            node.grad = g if node.grad is None else total_gradient(node.grad, g)
+            node._grad = g if node._grad is None else total_gradient(node._grad, g)
             continue
         for parent, part in _pull_back(node, node._record, g):
             held = waiting.get(id(parent))
@@ -78,8 +78,9 @@ def topological_order(result: Node) -> list[Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            parents = node._record[1] if node._record is not None else ()
-            stack.extend((p, False) for p in parents if p is not None and p._requires_grad)
+            for parent in node._record[1] if node._record is not None else ():
+                if parent is not None and parent._requires_grad and id(parent) not in seen:
+                    stack.append((parent, False))
     return order
 
 
@@ -178,12 +179,10 @@ def _fitted(parts: tuple[Any, ...], i: int, parent: Node, g: np.ndarray) -> Grad
         return part.astype(data.dtype)
     if part is None:
         return np.zeros_like(data)
-    fitted = undo_broadcast(np.asarray(part), data.shape).astype(data.dtype, copy=False)
-    if parent._record is None and (
-        fitted.base is not None or any(fitted is other for other in (g, *parts[:i]))
-    ):
-        return fitted.copy()
-    return fitted
+    if type(part) is not np.ndarray or part.shape != data.shape or part.dtype != data.dtype:
+        part = undo_broadcast(np.asarray(part), data.shape).astype(data.dtype, copy=False)
+    shared = part.base is not None or part is g or any(part is other for other in parts[:i])
+    return part.copy() if shared and parent._record is None else part
 
 
 _FREED: Record = ("", [], lambda g: g, 0)

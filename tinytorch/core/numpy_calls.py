@@ -17,63 +17,27 @@ from tinytorch.core import ops
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tracing import Node, as_operand, wrap
 
-__all__ = ["call_function", "call_ufunc", "combine", "compare", "refuse_if_lost"]
+__all__ = ["OPERATORS", "call_function", "call_ufunc", "refuse_if_lost"]
 
-ARITHMETIC: dict[Any, Callable[..., Any]] = {
-    np.add: ops.add,
-    np.subtract: ops.sub,
-    np.multiply: ops.mul,
-    np.true_divide: ops.div,
-    np.negative: ops.neg,
-    np.power: lambda x, y: ops.power(x, exponent=y),
-    np.square: lambda x: ops.power(x, exponent=2),
-    np.matmul: ops.matmul,
-    np.exp: ops.exp,
-    np.log: ops.log,
-    np.sqrt: ops.sqrt,
-    np.tanh: ops.tanh,
-    np.sin: ops.sin,
-    np.cos: ops.cos,
-    np.absolute: ops.abs,
-    np.maximum: ops.maximum,
+# operations that NumPy calls by another name: ours, and theirs
+NAMES = {
+    "abs": "absolute",
+    "concatenate": "hstack vstack",
+    "div": "divide",
+    "getitem": "flip split take",
+    "matmul": "dot einsum inner tensordot",
+    "max": "amax",
+    "min": "amin",
+    "mul": "multiply outer",
+    "neg": "negative",
+    "permute": "moveaxis",
+    "power": "square",
+    "reshape": "expand_dims ravel squeeze",
+    "sub": "subtract",
+    "transpose": "swapaxes",
 }
-COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
-MASKS = {np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^", np.invert: "~"}
+OURS = {theirs: ours for ours, names in NAMES.items() for theirs in names.split()}
 WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
-
-INSTEAD = {
-    "amax": "t.max()",
-    "amin": "t.min()",
-    "clip": "t.clip(min, max)",
-    "concatenate": "tinytorch.ops.concatenate(*tensors, axis=...)",
-    "dot": "a @ b",
-    "einsum": "@ between transposed or reshaped tensors",
-    "expand_dims": "t.unsqueeze(axis)",
-    "flip": "t[::-1]",
-    "hstack": "tinytorch.ops.concatenate(*tensors, axis=...)",
-    "inner": "a @ b.T",
-    "linalg.norm": "(t * t).sum().sqrt()",
-    "max": "t.max()",
-    "mean": "t.mean()",
-    "min": "t.min()",
-    "minimum": "-tinytorch.ops.maximum(-a, -b)",
-    "moveaxis": "t.permute(*axes)",
-    "outer": "a[:, None] * b",
-    "ravel": "t.ravel()",
-    "reshape": "t.reshape(*shape)",
-    "split": "slices, t[a:b]",
-    "squeeze": "t.squeeze()",
-    "stack": "tinytorch.ops.stack(*tensors, axis=...)",
-    "std": "t.std()",
-    "sum": "t.sum()",
-    "swapaxes": "t.transpose(axis0, axis1)",
-    "take": "t[indices]",
-    "tensordot": "@ between reshaped tensors",
-    "transpose": "t.permute(*axes) or t.T",
-    "var": "t.var()",
-    "vstack": "tinytorch.ops.concatenate(*tensors, axis=0)",
-    "where": "tinytorch.ops.where(x, y, condition=...)",
-}
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -89,16 +53,10 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[
         >>> np.floor(Tensor([0.5, 1.5]))
         array([0., 1.], dtype=float32)
     """
-    if method == "__call__" and not settings:
-        if ufunc in ARITHMETIC:
-            return ARITHMETIC[ufunc](*inputs)
-        if ufunc in COMPARISONS:
-            return compare(ufunc, *inputs)
-        if ufunc in MASKS:
-            return combine(ufunc, *inputs)
+    if method == "__call__" and not settings and ufunc in OPERATORS:
+        return OPERATORS[ufunc](*inputs)
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
-    writes = method == "at"
-    return _computed(name, getattr(ufunc, method), inputs, settings, writes)
+    return _computed(name, getattr(ufunc, method), inputs, settings, method == "at")
 
 
 def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
@@ -118,34 +76,43 @@ def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]
     return _computed(name, function, args, settings, name in WRITERS)
 
 
-def compare(relation: Any, x: Any, y: Any) -> Any:
-    """A tensor of booleans: whether `relation`, a NumPy comparison, holds for each element.
+def _comparison(relation: Any) -> Callable[..., Any]:
+    """The operator that says for each element whether a relation holds."""
 
-    Example:
-        >>> compare(np.less, [1.0, 2.0], 1.5)
-        Tensor([ True, False], dtype=bool)
-    """
-    return wrap(np.asarray(relation(as_operand(x), as_operand(y))))
+    def compare(x: Any, y: Any) -> Any:
+        return wrap(np.asarray(relation(as_operand(x), as_operand(y))))
+
+    return compare
 
 
-def combine(logic: Any, *masks: Any) -> Any:
-    """A mask made of masks: `logic` is NumPy's `bitwise_and`, `bitwise_or`, `_xor` or `invert`.
+def _combination(logic: Any, sign: str) -> Callable[..., Any]:
+    """The operator that makes a mask of one mask or two."""
 
-    Raises:
-        TypeError: an operand does not consist of booleans.
+    def combine(*masks: Any) -> Any:
+        arrays = [np.asarray(as_operand(mask)) for mask in masks]
+        if any(array.dtype != bool for array in arrays):
+            kinds = " and ".join(str(array.dtype) for array in arrays)
+            raise TypeError(
+                f"{sign} combines masks of booleans, got {kinds}; compare first, as in "
+                "(x > 0) & (y > 0)"
+            )
+        return wrap(np.asarray(logic(*arrays)))
 
-    Example:
-        >>> combine(np.bitwise_and, [True, True], [True, False])
-        Tensor([ True, False], dtype=bool)
-    """
-    arrays = [np.asarray(as_operand(mask)) for mask in masks]
-    if any(array.dtype != bool for array in arrays):
-        kinds = " and ".join(str(array.dtype) for array in arrays)
-        raise TypeError(
-            f"{MASKS[logic]} combines masks of booleans, got {kinds}; compare first, as in "
-            "(x > 0) & (y > 0)"
-        )
-    return wrap(np.asarray(logic(*arrays)))
+    return combine
+
+
+ARITHMETIC = (
+    "absolute add cos divide exp log matmul maximum multiply negative sin sqrt subtract tanh"
+)
+COMPARISONS = "equal not_equal less less_equal greater greater_equal"
+MASKS = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~"}
+
+# what Python's operators, and NumPy's functions behind them, do with tensors
+OPERATORS: dict[Any, Callable[..., Any]] = {
+    **{getattr(np, name): getattr(ops, OURS.get(name, name)) for name in ARITHMETIC.split()},
+    **{getattr(np, name): _comparison(getattr(np, name)) for name in COMPARISONS.split()},
+    **{getattr(np, name): _combination(getattr(np, name), sign) for name, sign in MASKS.items()},
+}
 
 
 def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:
@@ -182,7 +149,10 @@ def _computed(
         refuse_if_lost(f"np.{name} into an array", operands, "a new tensor, as in a = a + t")
     result = function(*_arrays(args), **_arrays(settings))
     if _holds_floats(result) and not name.endswith("_like"):
-        instead = INSTEAD.get(name, "the operations of tinytorch.ops")
+        ours = OURS.get(name, name)
+        instead = (
+            f"tinytorch.ops.{ours}" if hasattr(ops, ours) else "the operations of tinytorch.ops"
+        )
         refuse_if_lost(f"np.{name}", operands, instead)
     return result
 

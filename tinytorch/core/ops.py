@@ -15,41 +15,6 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tinytorch.core.tracing import Pullback, primitive
 
-__all__ = [
-    "abs",
-    "add",
-    "cast",
-    "clip",
-    "concatenate",
-    "cos",
-    "div",
-    "exp",
-    "getitem",
-    "log",
-    "matmul",
-    "max",
-    "maximum",
-    "mean",
-    "min",
-    "mul",
-    "neg",
-    "permute",
-    "power",
-    "reshape",
-    "sin",
-    "sqrt",
-    "squeeze",
-    "stack",
-    "std",
-    "sub",
-    "sum",
-    "tanh",
-    "transpose",
-    "unsqueeze",
-    "var",
-    "where",
-]
-
 Result = tuple[Any, Pullback]
 
 # Arithmetic ----------------------------------------------------------------------------------
@@ -438,31 +403,6 @@ def permute(x: Any, *, axes: Any) -> Result:
     """
     x = np.asarray(x)
     return x.transpose(axes), lambda g: g.transpose(np.argsort(np.arange(x.ndim)[list(axes)]))
-
-
-@primitive
-def squeeze(x: Any, *, axis: Any = None) -> Result:
-    """Without the axes of length 1, or without those that `axis` names.
-
-    Example:
-        >>> squeeze([[1.0], [2.0]])
-        Tensor([1., 2.])
-    """
-    x = np.asarray(x)
-    return x.squeeze(axis), lambda g: g.reshape(x.shape)
-
-
-@primitive
-def unsqueeze(x: Any, *, axis: int) -> Result:
-    """With a new axis of length 1 at the position `axis`.
-
-    Example:
-        >>> unsqueeze([1.0, 2.0], axis=1)
-        Tensor([[1.],
-                [2.]])
-    """
-    x = np.asarray(x)
-    return np.expand_dims(x, axis), lambda g: g.reshape(x.shape)
 
 
 @primitive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
@@ -55,56 +55,39 @@ class no_grad:
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """Decorate `function` so that it always runs without recording."""
-        for applies, decorate in (
-            (inspect.isgeneratorfunction, _quiet_generator),
-            (inspect.iscoroutinefunction, _quiet_coroutine),
-            (inspect.isasyncgenfunction, _quiet_async_generator),
-        ):
-            if applies(function):
-                return wraps(function)(decorate(function))
+        without_grad: Callable[..., Any]
+        if inspect.isgeneratorfunction(function):
 
-        @wraps(function)
-        def without_grad(*args: Any, **kwargs: Any) -> Any:
-            with no_grad():
-                return function(*args, **kwargs)
+            def without_grad(*args: Any, **kwargs: Any) -> Any:
+                return (yield from _step_by_step(function(*args, **kwargs)))
 
-        return without_grad
+        elif inspect.iscoroutinefunction(function):
 
+            async def without_grad(*args: Any, **kwargs: Any) -> Any:
+                return await _awaited(function(*args, **kwargs))
 
-def _quiet_generator(function: Callable[..., Any]) -> Callable[..., Any]:
-    def without_grad(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        return (yield from _step_by_step(function(*args, **kwargs)))
+        elif inspect.isasyncgenfunction(function):
 
-    return without_grad
-
-
-def _quiet_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
-    async def without_grad(*args: Any, **kwargs: Any) -> Any:
-        return await _awaited(function(*args, **kwargs))
-
-    return without_grad
-
-
-def _quiet_async_generator(function: Callable[..., Any]) -> Callable[..., Any]:
-    async def without_grad(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        body = function(*args, **kwargs)
-        resume, given = body.asend, None
-        try:
-            while True:
+            async def without_grad(*args: Any, **kwargs: Any) -> Any:
+                body = function(*args, **kwargs)
+                resume, given = body.asend, None
                 try:
-                    produced = await _awaited(resume(given))
+                    while True:
+                        produced = await _awaited(resume(given))
+                        try:
+                            resume, given = body.asend, (yield produced)
+                        except BaseException as error:
+                            resume, given = body.athrow, error
                 except StopAsyncIteration:
                     return
-                try:
-                    resume, given = body.asend, (yield produced)
-                except GeneratorExit:
-                    raise
-                except BaseException as error:
-                    resume, given = body.athrow, error
-        finally:
-            await _awaited(body.aclose())
 
-    return without_grad
+        else:
+
+            def without_grad(*args: Any, **kwargs: Any) -> Any:
+                with self:
+                    return function(*args, **kwargs)
+
+        return wraps(function)(without_grad)
 
 
 def _step_by_step(body: Any) -> Generator[Any, Any, Any]:
@@ -116,15 +99,10 @@ def _step_by_step(body: Any) -> Generator[Any, Any, Any]:
                 produced = resume(given)
             try:
                 resume, given = body.send, (yield produced)
-            except GeneratorExit:
-                raise
             except BaseException as error:
                 resume, given = body.throw, error
     except StopIteration as end:
         return end.value
-    finally:
-        with no_grad():
-            body.close()
 
 
 _awaited = types.coroutine(_step_by_step)

@@ -17,13 +17,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from tinytorch.core import ops
 from tinytorch.core.backward import backward
-from tinytorch.core.numpy_calls import (
-    call_function,
-    call_ufunc,
-    combine,
-    compare,
-    refuse_if_lost,
-)
+from tinytorch.core.numpy_calls import OPERATORS, call_function, call_ufunc, refuse_if_lost
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tracing import Node, primitive, result_class, wrap
 
@@ -172,8 +166,7 @@ class Tensor(Node):
     def backward(self, gradient: Any = None) -> None:
         """Leave the gradient of this tensor in `.grad` of every leaf that requires one.
 
-        Gradients add up over the paths that lead to a leaf, and over repeated calls, until
-        `zero_grad()`. The graph is freed on the way.
+        Gradients add up over repeated calls, until `zero_grad()`, and the graph is freed.
 
         Args:
             gradient: the gradient of the final result with respect to this tensor, an array of
@@ -181,38 +174,23 @@ class Tensor(Node):
 
         Raises:
             ValueError: a gradient is missing or has the wrong shape.
-            RuntimeError: there is nothing to differentiate, or the graph was already used.
+            TypeError: the gradient does not consist of real numbers.
+            RuntimeError: there is nothing to differentiate, the graph was already used, or data
+                that it needs were changed; no gradient is touched then.
         """
         backward(self, gradient)
 
     # Operators: each is one primitive of ops.py ------------------------------------------------
 
-    def __add__(self, other: Any) -> Tensor:
-        return ops.add(self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return ops.add(other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return ops.sub(self, other)
+    __add__ = __radd__ = ops.add
+    __sub__, __mul__, __truediv__, __matmul__ = ops.sub, ops.mul, ops.div, ops.matmul
+    __rmul__, __neg__, __abs__ = ops.mul, ops.neg, ops.abs
 
     def __rsub__(self, other: Any) -> Tensor:
         return ops.sub(other, self)
 
-    def __mul__(self, other: Any) -> Tensor:
-        return ops.mul(self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return ops.mul(other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return ops.div(self, other)
-
     def __rtruediv__(self, other: Any) -> Tensor:
         return ops.div(other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return ops.matmul(self, other)
 
     def __rmatmul__(self, other: Any) -> Tensor:
         return ops.matmul(other, self)
@@ -220,48 +198,20 @@ class Tensor(Node):
     def __pow__(self, exponent: float) -> Tensor:
         return ops.power(self, exponent=exponent)
 
-    def __neg__(self) -> Tensor:
-        return ops.neg(self)
-
     def __getitem__(self, index: Any) -> Tensor:
         return ops.getitem(self, index=index)
 
-    def __eq__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return compare(np.equal, self, other)
-
-    def __ne__(self, other: Any) -> Tensor:  # type: ignore[override]
-        return compare(np.not_equal, self, other)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return compare(np.less, self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return compare(np.less_equal, self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return compare(np.greater, self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return compare(np.greater_equal, self, other)
-
+    __eq__, __ne__ = OPERATORS[np.equal], OPERATORS[np.not_equal]
+    __lt__, __le__ = OPERATORS[np.less], OPERATORS[np.less_equal]
+    __gt__, __ge__ = OPERATORS[np.greater], OPERATORS[np.greater_equal]
     __hash__ = object.__hash__
 
-    def __and__(self, other: Any) -> Tensor:
-        return combine(np.bitwise_and, self, other)
+    __and__ = __rand__ = OPERATORS[np.bitwise_and]
+    __or__ = __ror__ = OPERATORS[np.bitwise_or]
+    __xor__ = __rxor__ = OPERATORS[np.bitwise_xor]
+    __invert__ = OPERATORS[np.invert]
 
-    def __or__(self, other: Any) -> Tensor:
-        return combine(np.bitwise_or, self, other)
-
-    def __xor__(self, other: Any) -> Tensor:
-        return combine(np.bitwise_xor, self, other)
-
-    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
-
-    def __invert__(self) -> Tensor:
-        return combine(np.invert, self)
-
-    def __abs__(self) -> Tensor:
-        return ops.abs(self)
+    abs, exp, log, sqrt, tanh = ops.abs, ops.exp, ops.log, ops.sqrt, ops.tanh
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The sum over `axis`, or over everything."""
@@ -294,26 +244,6 @@ class Tensor(Node):
     def argmin(self, axis: int | None = None) -> Tensor:
         """Where the smallest element is (integers: no gradient)."""
         return wrap(np.asarray(self.data.argmin(axis)))
-
-    def exp(self) -> Tensor:
-        """Elementwise e to the power of x."""
-        return ops.exp(self)
-
-    def log(self) -> Tensor:
-        """Elementwise natural logarithm."""
-        return ops.log(self)
-
-    def sqrt(self) -> Tensor:
-        """Elementwise square root."""
-        return ops.sqrt(self)
-
-    def tanh(self) -> Tensor:
-        """Elementwise hyperbolic tangent."""
-        return ops.tanh(self)
-
-    def abs(self) -> Tensor:
-        """Elementwise absolute value."""
-        return ops.abs(self)
 
     def clip(self, min: float | None = None, max: float | None = None) -> Tensor:
         """The elements, those below `min` raised to it and those above `max` lowered to it."""
@@ -366,7 +296,7 @@ class Tensor(Node):
             >>> Tensor(np.zeros((1, 3, 1))).squeeze(-1).shape
             (1, 3)
         """
-        return ops.squeeze(self, axis=axis)
+        return self.reshape(self._array.squeeze(axis).shape)
 
     def unsqueeze(self, axis: int) -> Tensor:
         """With a new axis of length 1 at the position `axis`.
@@ -375,7 +305,7 @@ class Tensor(Node):
             >>> Tensor(np.zeros((2, 3))).unsqueeze(1).shape
             (2, 1, 3)
         """
-        return ops.unsqueeze(self, axis=axis)
+        return self.reshape(np.expand_dims(self._array, axis).shape)
 
     def transpose(self, axis0: int = -2, axis1: int = -1) -> Tensor:
         """The tensor with two axes swapped, the last two unless told otherwise."""
