@@ -1,6 +1,7 @@
 """no_grad: as a context, and as a decorator of whatever Python can call."""
 
 import asyncio
+import contextvars
 import inspect
 import threading
 
@@ -79,6 +80,22 @@ def test_context_of_one_task_leaves_the_other_tasks_alone():
         return await asyncio.gather(quiet(), loud())
 
     assert asyncio.run(both()) == [False, [True, True]]
+
+
+def test_context_that_another_task_closes_does_not_count_below_zero():
+    quiet = no_grad()
+    quiet.__enter__()
+
+    def close():
+        quiet.__exit__()
+        with no_grad():
+            return recorded()
+
+    try:
+        assert contextvars.Context().run(close) is False
+    finally:
+        quiet.__exit__()
+    assert recorded()
 
 
 # A function --------------------------------------------------------------------------------------

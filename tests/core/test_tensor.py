@@ -99,6 +99,10 @@ def test_copies_have_data_of_their_own_and_the_same_wish_for_a_gradient(duplicat
     assert type(twin) is type(x) and twin.requires_grad == x.requires_grad
     assert twin.data.tolist() == [0.5, 1.5] and twin.grad.tolist() == [3.0, 4.0]
     assert not np.shares_memory(twin.data, x.data) and not np.shares_memory(twin.grad, x.grad)
+    twin.requires_grad = True
+    twin.zero_grad()
+    (twin * twin).sum().backward()  # a change of the original is no change of the copy
+    assert twin.grad.tolist() == [1.0, 3.0]
 
 
 def test_deep_copy_keeps_one_tensor_that_stands_in_two_places_one():
