@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinytorch.core.arguments import check_sizes
+from tinytorch.core.arguments import check_probability, check_sizes
 from tinytorch.text.tokenization import as_token_ids
 
 __all__ = ["Batches", "train_validation_split", "windows"]
@@ -43,10 +43,7 @@ def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.nda
         ([0, 1, 2, 3, 4, 5, 6, 7], [8, 9])
     """
     ids = as_token_ids(tokens)
-    if isinstance(validation, bool) or not isinstance(validation, (int, float, np.number)):
-        raise TypeError(f"validation must be a share between 0 and 1, got {validation!r}")
-    if not 0 < validation < 1:
-        raise ValueError(f"validation must be a share between 0 and 1, got {validation}")
+    check_probability(validation, "validation")
     cut = len(ids) - round(len(ids) * validation)
     if cut in (0, len(ids)):
         raise ValueError(

@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -24,10 +25,7 @@ __all__ = ["bytes_to_letters", "letters_to_bytes"]
 StrPath = str | os.PathLike[str]
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
 
-_OWNERS = {
-    "tinytorch characters": "CharTokenizer",
-    "tinytorch byte-pair encoding": "BPETokenizer",
-}
+_CHARACTERS, _BPE = "tinytorch characters", "tinytorch byte-pair encoding"
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
 _LETTERS = {byte: chr(byte) for byte in _VISIBLE}
@@ -67,12 +65,12 @@ def letters_to_bytes(letters: str) -> bytes:
 
 def write_characters(path: StrPath, alphabet: str) -> None:
     """Write a `CharTokenizer`."""
-    _write(path, "tinytorch characters", alphabet=alphabet)
+    _write(path, _CHARACTERS, alphabet=alphabet)
 
 
 def read_characters(path: StrPath) -> str:
     """The alphabet in a file of a `CharTokenizer`."""
-    alphabet = _read(path, "tinytorch characters").get("alphabet")
+    alphabet = _read(path, _CHARACTERS).get("alphabet")
     if not isinstance(alphabet, str) or alphabet != "".join(sorted(set(alphabet))):
         raise ValueError(f"its alphabet is {alphabet!r:.60}, not a string of sorted characters")
     return alphabet
@@ -82,13 +80,12 @@ def write_bpe(path: StrPath, ranks: Mapping[bytes, int], special_tokens: Mapping
     """Write a `BPETokenizer`."""
     tokens = {bytes_to_letters(token): i for token, i in ranks.items()}
     size = len(tokens) + len(special_tokens)
-    kind = "tinytorch byte-pair encoding"
-    _write(path, kind, size=size, special_tokens=dict(special_tokens), tokens=tokens)
+    _write(path, _BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
 
 
 def read_bpe(path: StrPath) -> Vocabulary:
     """The tokens and the special tokens in a file of a `BPETokenizer`."""
-    content = _read(path, "tinytorch byte-pair encoding")
+    content = _read(path, _BPE)
     tokens = _ids(content.get("tokens"), "tokens")
     specials = _ids(content.get("special_tokens"), "special tokens")
     if len(tokens) + len(specials) != content.get("size"):
@@ -106,10 +103,10 @@ def _read(path: StrPath, kind: str) -> dict[str, Any]:
     """The JSON object in a file, if it is of this kind."""
     content = _parse(path)
     found = content.get("format") if isinstance(content, dict) else None
-    if found not in list(_OWNERS):
-        raise ValueError("it is JSON, but not a tokenizer that `save` wrote")
     if found != kind:
-        raise ValueError(f"its format is {found!r}; read it with {_OWNERS[found]}.load")
+        other = {_CHARACTERS: "CharTokenizer", _BPE: "BPETokenizer"}.get(str(found))
+        remedy = f"read it with {other}.load" if other else "`save` did not write it"
+        raise ValueError(f"its format is {found!r}, not {kind!r}; {remedy}")
     if content.get("version") != 1:
         raise ValueError(f"its version is {content.get('version')!r}; this package reads version 1")
     return content
@@ -204,11 +201,10 @@ def _parse(path: StrPath) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in content:
-            raise ValueError(f"it has {name!r} twice")
-        content[name] = value
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"it has {name!r} twice")
     return content
 
 
