@@ -29,23 +29,12 @@ _METADATA = "__metadata__"
 _MOST_AXES = 64  # of a NumPy array
 _FIELDS = ("dtype", "shape", "data_offsets")
 
-# Name in the file: type in the file. In the order of the format, of growing alignment: a file holds
-# the last kind first, so that every tensor begins at a multiple of the size of its numbers.
-_DTYPES = {
-    "BOOL": "|b1",
-    "U8": "|u1",
-    "I8": "|i1",
-    "I16": "<i2",
-    "U16": "<u2",
-    "F16": "<f2",
-    "BF16": "<u2",  # the upper half of a float32, which NumPy does not know: widened on reading
-    "I32": "<i4",
-    "U32": "<u4",
-    "F32": "<f4",
-    "F64": "<f8",
-    "I64": "<i8",
-    "U64": "<u8",
-}
+# Name in the file, type in the file. In the order of the format, of growing alignment: a file holds
+# the last kind first, so that every tensor begins at a multiple of the size of its numbers. BF16 is
+# the upper half of a float32, which NumPy does not know: widened on reading.
+_TYPES = """BOOL |b1, U8 |u1, I8 |i1, I16 <i2, U16 <u2, F16 <f2, BF16 <u2,
+I32 <i4, U32 <u4, F32 <f4, F64 <f8, I64 <i8, U64 <u8"""
+_DTYPES: dict[str, str] = dict(pair.split() for pair in _TYPES.split(","))
 _WRITTEN = {kind[1:]: name for name, kind in _DTYPES.items() if name != "BF16"}
 _RANK = {name: rank for rank, name in enumerate(_DTYPES)}
 
@@ -242,7 +231,6 @@ def _name_of_dtype(name: Any, array: Any) -> str:
     """The format's name for the dtype of an array, if both names are allowed."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a tensor is a string, got {name!r}")
-    _check_text(name, "the name of a tensor")
     if name == _METADATA:
         raise ValueError(f"{_METADATA!r} names the metadata; give the tensor another name")
     if not isinstance(array, np.ndarray):
@@ -261,7 +249,7 @@ def _name_of_dtype(name: Any, array: Any) -> str:
 
 def _encoded(header: dict[str, Any]) -> bytes:
     """The length and the header, filled with spaces to a multiple of 8 bytes."""
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    text = _utf8(json.dumps(header, ensure_ascii=False, separators=(",", ":")))
     text += b" " * (-len(text) % 8)
     if len(text) > _HEADER_LIMIT:
         raise ValueError(f"the header has {len(text)} bytes; the format allows {_HEADER_LIMIT}")
@@ -302,6 +290,7 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
             object_pairs_hook=_without_repetition,
             parse_int=_whole_number,
         )
+        _utf8(json.dumps(header, ensure_ascii=False))
     except UnicodeDecodeError as error:
         raise ValueError(f"its header is not UTF-8 at byte {error.start}") from None
     except json.JSONDecodeError as error:
@@ -339,24 +328,20 @@ def _checked_metadata(metadata: Any, error: type[Exception]) -> dict[str, str]:
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise error(f"the metadata map strings to strings, got {_short({key: value})}")
-        _check_text(key, "a name in the metadata")
-        _check_text(value, f"the metadata's {_short(key)}")
     return metadata
 
 
-def _check_text(text: str, what: str) -> None:
-    """Raise unless UTF-8 has bytes for every character: it has none for half a surrogate pair."""
+def _utf8(text: str) -> bytes:
+    """The text in UTF-8, which has no bytes for half a surrogate pair."""
     try:
-        text.encode("utf-8")
+        return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{what} has no UTF-8 at character {error.start}: {_short(text)}"
-        ) from None
+        around = text[max(0, error.start - 20) : error.end + 20]
+        raise ValueError(f"half a surrogate pair, which has no UTF-8, in {around!r}") from None
 
 
 def _checked_entry(name: str, entry: Any, space: int) -> _Entry:
     """One tensor's line of the header, if dtype, shape and place agree."""
-    _check_text(name, "the name of a tensor")
     try:
         return _Entry(name, *_checked_fields(entry, space))
     except ValueError as error:
@@ -398,13 +383,9 @@ def _checked_layout(entries: list[_Entry], space: int) -> list[_Entry]:
     in_order = sorted(entries, key=lambda entry: (entry.begin, entry.end))
     end, before = 0, "the header"
     for entry in in_order:
-        if entry.begin < end:
-            raise ValueError(f"tensors {before} and {_short(entry.name)} overlap at {entry.begin}")
-        if entry.begin > end:
-            raise ValueError(
-                f"bytes {end} to {entry.begin} of the numbers belong to no tensor; they lie "
-                f"between {before} and {_short(entry.name)}"
-            )
+        if entry.begin != end:
+            relation = "overlap" if entry.begin < end else f"leave a hole of {entry.begin - end}"
+            raise ValueError(f"{before} and {_short(entry.name)} {relation} at byte {entry.begin}")
         end, before = entry.end, _short(entry.name)
     if end != space:
         raise ValueError(f"{space - end} bytes after the last tensor belong to none")

@@ -33,7 +33,7 @@ _asking: Any = weakref.WeakSet()  # this process's ends of all pipes to helpers
 
 
 class DataParallel:
-    """Computes the loss of a batch and its gradients with several processes.
+    """Computes the loss of a batch and its gradients in several processes.
 
     The shares are weighted so that the sum is the mean over the batch; it differs from that of one
     process by rounding alone. A helper's random numbers follow from the generators of this
@@ -110,7 +110,7 @@ class DataParallel:
         before = [p.grad for p in self.parameters]
         loss, gradients = math.nan, []
         try:
-            _forget(self.parameters)
+            self.model.zero_grad()
             loss = add_gradients(self.model, *own)
             gradients = [p.grad for p in self.parameters]
         finally:
@@ -183,7 +183,7 @@ def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any,
     """The loss of a share, and by number the gradients that are not dense arrays; or an error."""
     try:
         _set_state(model, *state)
-        _forget(parameters)
+        model.zero_grad()
         loss, others = add_gradients(model, *share), {}
         for i, (parameter, dense) in enumerate(zip(parameters, gradients, strict=True)):
             if parameter.grad is None or isinstance(parameter.grad, RowSparse):
@@ -206,28 +206,19 @@ def _add(parameters: list[Tensor], gradients: list[Any]) -> None:
             parameter.grad = copy.copy(g) if held is None else total_gradient(held, g)
 
 
-def _forget(parameters: list[Tensor]) -> None:
-    for parameter in parameters:
-        parameter.zero_grad()
-
-
-def _state_of(model: Module) -> tuple[int, list[bool], dict[str, int]]:
-    """Seeds for the default generator and those of the parts, and the parts' modes."""
+def _state_of(model: Module) -> tuple[list[bool], dict[str, int]]:
+    """The parts' modes, and seeds for their generators and for the default one."""
     modes = [part.training for _, part in model.named_modules()]
-    seeds = {name: _seed(rng) for name, (_, _, rng) in generators(model).items()}
-    return _seed(default_rng()), modes, seeds
+    rngs = {"": default_rng(), **{name: rng for name, (_, _, rng) in generators(model).items()}}
+    return modes, {name: int(rng.integers(2**63)) for name, rng in rngs.items()}
 
 
-def _set_state(model: Module, seed: int, modes: list[bool], seeds: dict[str, int]) -> None:
-    manual_seed(seed)
+def _set_state(model: Module, modes: list[bool], seeds: dict[str, int]) -> None:
+    manual_seed(seeds[""])
     for (_, part), mode in zip(model.named_modules(), modes, strict=True):
         part.training = mode
     for name, (part, attribute, _) in generators(model).items():
         vars(part)[attribute] = np.random.default_rng(seeds[name])
-
-
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(2**63))
 
 
 def _kinds_of(parameters: list[Tensor]) -> list[Any]:

@@ -17,7 +17,6 @@ from tinytorch.core import seeding
 from tinytorch.core.layers import Module
 
 __all__ = [
-    "checked_states",
     "checksum",
     "generators",
     "history_columns",
@@ -48,19 +47,17 @@ def history_records(columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """The history that `history_columns` has made columns of.
 
     Raises:
-        ValueError: a column is missing, unknown or no list of floats, or their lengths differ.
+        ValueError: a column is missing, unknown or not of float64, or their lengths differ.
 
     Example:
         >>> step = {"loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "validation": None}
         >>> history_records(history_columns([step])) == [step]
         True
     """
-    shapes = {name: column.shape for name, column in columns.items()}
-    are_floats = all(column.dtype == np.float64 for column in columns.values())
-    if shapes.keys() != {*_MEASURED} or not are_floats or {*map(len, shapes.values())} != {1}:
-        raise ValueError(f"its history must hold float64 (steps,) for {_MEASURED}, got {shapes}")
-    if len({*shapes.values()}) > 1:
-        raise ValueError(f"the columns of its history differ in length: {shapes}")
+    kinds = {name: (str(column.dtype), column.shape) for name, column in columns.items()}
+    one_kind = len({*kinds.values()}) == 1 and kinds.get("loss", ((), ()))[0] == "float64"
+    if {*kinds} != {*_MEASURED} or not one_kind or columns["loss"].ndim != 1:
+        raise ValueError(f"its history must be float64 (steps,) for {_MEASURED}, got {kinds}")
     rows = zip(*(columns[name].tolist() for name in _MEASURED), strict=True)
     history: list[dict[str, Any]] = [dict(zip(_MEASURED, row, strict=True)) for row in rows]
     for record in history:
@@ -98,36 +95,26 @@ def _plain(state: Any) -> Any:
     return json.loads(json.dumps(state, default=np.ndarray.tolist))
 
 
-def checked_states(model: Module, saved: dict[str, Any]) -> dict[str, Any]:
-    """The saved states of a model's generators as these understand them; nothing is changed.
-
-    Raises:
-        ValueError: a state does not belong to a generator of its kind.
-    """
-    states = {}
-    for name, (_, _, rng) in generators(model).items():
-        if name in saved["layers"]:
-            trial: Any = type(rng.bit_generator)()
-            trial.state = saved["layers"][name]
-            if _plain(trial.state) != saved["layers"][name]:
-                raise ValueError(f"the state of the random generator {name} is not one of its kind")
-            states[name] = trial.state
-    return states
-
-
-def restore_states(model: Module, default: dict[str, Any], states: dict[str, Any]) -> None:
+def restore_states(model: Module, saved: dict[str, Any]) -> None:
     """Set the default generator and those of a model, which remain shared where they were.
 
     Raises:
-        ValueError: the default generator cannot have this state; nothing is changed.
+        ValueError: a state is not one of its generator's kind; nothing is changed.
     """
+    trials: dict[str, Any] = {}
+    for name, (_, _, rng) in generators(model).items():
+        if name in saved["layers"]:
+            trials[name] = type(rng.bit_generator)()
+            trials[name].state = saved["layers"][name]
+            if _plain(trials[name].state) != saved["layers"][name]:
+                raise ValueError(f"the state of the random generator {name} is not one of its kind")
     before = seeding.default_rng()
-    seeding.restore_default(default)
+    seeding.restore_default(saved["default"])
     for name, (part, attribute, rng) in generators(model).items():
         if rng is before:
             vars(part)[attribute] = seeding.default_rng()
-        elif name in states:
-            rng.bit_generator.state = states[name]
+        elif name in trials:
+            rng.bit_generator.state = trials[name].state
 
 
 # The checksum --------------------------------------------------------------------------------

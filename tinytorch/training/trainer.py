@@ -97,12 +97,13 @@ class Trainer:
             accumulate=accumulate, workers=workers, eval_every=eval_every, save_every=save_every
         )
         self.model, self.batches = model, batches
-        self.optimizer = _default_optimizer(model) if optimizer is None else optimizer
+        self.optimizer = optimizer or AdamW(
+            model.parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
+        )
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
-        self.progress = progress
-        self.workers = workers
+        self.progress, self.workers = progress, workers
         self.parallel = DataParallel(model, workers) if workers > 1 else None
         self.step_number = 0
         self.history: list[dict[str, Any]] = []
@@ -135,9 +136,13 @@ class Trainer:
                 record = self._step()
                 seconds += time.perf_counter() - began
                 last = done == steps or bool(interrupts)
-                if self.validation is not None and (last or self._is_due(self.eval_every)):
+                if self.validation is not None and (
+                    last or self.step_number % self.eval_every == 0
+                ):
                     record["validation"] = validation = evaluate(self.model, *self.validation)
-                if self.checkpoint is not None and (last or self._is_due(self.save_every)):
+                if self.checkpoint is not None and (
+                    last or self.step_number % self.save_every == 0
+                ):
                     self.save(self.checkpoint)
                 if line is not None:
                     line.update(done, record["loss"], done * tokens, seconds, validation)
@@ -146,9 +151,6 @@ class Trainer:
         if interrupts:
             raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() goes on")
         return self.history
-
-    def _is_due(self, every: int) -> bool:
-        return self.step_number % every == 0
 
     def _add_gradients(self, inputs: Any, targets: Any, scale: float) -> float:
         """Add the gradients of one batch, in this process or in several."""
@@ -229,8 +231,7 @@ class Trainer:
             _check_state(self.model, model)
             _check_state(self.optimizer, optimizer)
             history = resuming.history_records(columns)
-            states = resuming.checked_states(self.model, random)
-            resuming.restore_states(self.model, random["default"], states)
+            resuming.restore_states(self.model, random)  # all or none
         except Exception as error:
             reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
             raise ValueError(f"{os.fspath(path)}: {reason}") from None
@@ -258,17 +259,14 @@ class Trainer:
         }
 
     def _check_settings(self, saved: dict[str, str]) -> None:
-        own = self._settings()
+        remedy = "pass strict=False to resume with the settings of this trainer:"
         differing = [
-            f"{name}: saved {saved.get(name)}, here {own[name]}"
-            for name in own
-            if saved.get(name) != own[name]
+            f"\n  {name}: saved {saved.get(name)}, here {own}"
+            for name, own in self._settings().items()
+            if saved.get(name) != own
         ]
         if differing:
-            raise ValueError(
-                "this belongs to another run; pass strict=False to resume with the settings of "
-                "this trainer:\n  " + "\n  ".join(differing)
-            )
+            raise ValueError(f"this belongs to another run; {remedy}{''.join(differing)}")
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -286,16 +284,6 @@ def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None
         restore(part.state_dict(), saved, type(part).__name__)  # into a copy
 
 
-def _default_optimizer(model: Module) -> AdamW:
-    return AdamW(
-        model.parameters(),
-        lr=1e-3,
-        betas=(0.9, 0.99),
-        weight_decay=0.1,
-        decay=only_matrices,
-    )
-
-
 @contextmanager
 def _interrupts_noted() -> Iterator[list[int]]:
     """Note a first interrupt instead of raising it; a second one is raised as ever."""
@@ -303,14 +291,13 @@ def _interrupts_noted() -> Iterator[list[int]]:
     if threading.current_thread() is not threading.main_thread():
         yield noted  # only the main thread receives interrupts
         return
-    before = signal.getsignal(signal.SIGINT)
 
     def note(number: int, frame: Any) -> None:
         if noted:
             raise KeyboardInterrupt
         noted.append(number)
 
-    signal.signal(signal.SIGINT, note)
+    before = signal.signal(signal.SIGINT, note)
     try:
         yield noted
     finally:
