@@ -304,28 +304,42 @@ def test_number_of_workers_is_positive(workers):
 def test_helper_that_was_ended_is_an_error_and_not_a_wait(new_helpers, number):
     model = tiny_gpt()
     parallel = DataParallel(model, 3)
-    first, second = new_helpers()
+    (_, second) = new_helpers()
     model.ln_f.gamma.grad = np.ones(8)
     os.kill(second.pid, number)
     second.join(PATIENCE)
-    told = "DataParallel: a helper process has ended; make a new DataParallel"
-    for _ in range(2):
-        assert message(RuntimeError, lambda: parallel.backward(IDS, GOALS)) == told
-        assert model.ln_f.gamma.grad.tolist() == [1] * 8 and model.ln_f.beta.grad is None
-    assert first.is_alive()
+    told = "DataParallel: a helper process has ended; the next call starts new ones"
+    assert message(RuntimeError, lambda: parallel.backward(IDS, GOALS)) == told
+    assert model.ln_f.gamma.grad.tolist() == [1] * 8 and model.ln_f.beta.grad is None
 
 
-def test_after_a_helper_has_ended_a_smaller_batch_gets_no_answer_of_an_earlier_one(new_helpers):
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_after_a_helper_has_ended_the_next_batch_is_right(new_helpers, rows):
     model, alone = stirred(tiny_gpt()), stirred(tiny_gpt())
     parallel = DataParallel(model, 3)
-    (_, second) = new_helpers()
+    first, second = new_helpers()
     second.kill()
     second.join(PATIENCE)
     with pytest.raises(RuntimeError):
-        parallel.backward(IDS, GOALS)
-    loss = parallel.backward(IDS[5:], GOALS[5:])  # for two processes
-    assert loss == pytest.approx(by_one(alone, IDS[5:], GOALS[5:]), rel=1e-12)
+        parallel.backward(IDS[::-1], GOALS)
+    loss = parallel.backward(IDS[:rows], GOALS[:rows])
+    assert loss == pytest.approx(by_one(alone, IDS[:rows], GOALS[:rows]), rel=1e-12)
     assert_same_gradients(model, alone)
+    first.join(PATIENCE)  # nobody can ask it any more
+    assert first.exitcode == 0 and len(new_helpers()) == 2
+
+
+def test_run_whose_helper_has_ended_can_go_on(new_helpers):
+    trainer = new_trainer(workers=2)
+    trainer.run(2)
+    (helper,) = new_helpers()
+    helper.kill()
+    helper.join(PATIENCE)
+    before = bits(trainer)
+    with pytest.raises(RuntimeError, match="a helper process has ended"):
+        trainer.run(2)
+    assert bits(trainer) == before and trainer.step_number == 2
+    assert len(trainer.run(2)) == 4
 
 
 class Dies(Module):

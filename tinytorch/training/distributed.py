@@ -84,8 +84,8 @@ class DataParallel:
 
         Raises:
             ValueError: the batch is empty.
-            RuntimeError: a helper has ended, or parameters have another dtype or shape, or are
-                frozen, since the helpers began.
+            RuntimeError: a helper has ended, and the next call starts new ones; or parameters have
+                another dtype or shape, or are frozen, since this object was made.
 
         An error in any share is raised here, and leaves the gradients as they were.
         """
@@ -95,9 +95,9 @@ class DataParallel:
         if _kinds_of(self.parameters) != self._kinds:
             raise RuntimeError(
                 "DataParallel: a parameter has another dtype or shape, or was frozen, since the "
-                "helpers began; make a new DataParallel"
+                "helpers were started; make a new DataParallel"
             )
-        if self._asked:  # an interrupt came before all had answered
+        if self._asked:  # not all have answered: one has ended, or there was an interrupt
             self._helpers = self._new_helpers()
         helpers = self._helpers[: max(0, len(inputs) - 1)]
         cut = (np.array_split(x, len(helpers) + 1) for x in (inputs, targets))
@@ -151,7 +151,8 @@ class _Helper:
         try:
             answer = self.pipe.recv()
         except (EOFError, OSError):
-            return RuntimeError("DataParallel: a helper process has ended; make a new DataParallel")
+            ended = "DataParallel: a helper process has ended; the next call starts new ones"
+            raise RuntimeError(ended) from None
         if isinstance(answer, BaseException):
             return answer
         loss, others = answer
