@@ -170,12 +170,12 @@ def test_data_may_be_replaced_by_numbers_of_any_kind():
 @pytest.mark.parametrize(
     ("x", "data", "shown"),
     [
-        (Tensor([1.0]), ["a"], "a tensor holds real numbers, got data of <U1"),
-        (Tensor([1.0]), [1j], "a tensor holds real numbers, got data of complex128"),
+        (Tensor([1.0]), ["a"], "this tensor holds real numbers, got data of <U1"),
+        (Tensor([1.0]), [1j], "this tensor holds real numbers, got data of complex128"),
         (
             leaf([1.0]),
             [1],
-            "a tensor that requires a gradient holds floating-point numbers, got data of int64",
+            "this tensor holds floating-point numbers, got data of int64",
         ),
     ],
 )
@@ -735,6 +735,15 @@ def test_constant_operand_that_changes_is_noticed_too():
     y = w * x
     x.data *= 3
     assert "operand 1 of shape (1,) was changed" in message(RuntimeError, y.backward)
+
+
+def test_new_array_for_a_detached_twin_is_no_change_of_the_original():
+    w = leaf([3.0])
+    y, twin = w * w, w.detach()
+    twin.data = [5.0]
+    twin.data -= 1.0
+    y.backward()
+    assert w.grad.tolist() == [6.0]
 
 
 def test_result_that_changes_is_noticed_for_its_pullback_may_use_it():

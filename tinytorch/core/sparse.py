@@ -43,7 +43,7 @@ class RowSparse:
                 f"RowSparse: rows {rows.shape} and values {values.shape} do not describe rows of a "
                 f"matrix {shape}; rows must be (n,) and values (n, {shape[-1]})"
             )
-        self.rows, self.values, self.shape = rows, values, shape
+        self.rows, self.values, self.shape = rows, values, tuple(shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -31,7 +31,7 @@ class Tensor(Node):
     Args:
         data: numbers, nested lists, an array or another Tensor; always copied. Floats become
             float32 unless `dtype` says otherwise, integers and booleans stay what they are.
-        requires_grad: whether `backward()` shall leave a gradient in `.grad`.
+        requires_grad: whether `backward()` leaves a gradient in `.grad`.
         dtype: a NumPy dtype to convert to.
 
     Raises:

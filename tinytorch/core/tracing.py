@@ -67,9 +67,11 @@ class Node:
         array = np.asarray(array)
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
-        if array.dtype.kind not in ("f" if self._requires_grad else "fiub"):
-            raise TypeError(f"{_wanted(self._requires_grad)}, got data of {array.dtype}")
-        self._array = array
+        kinds, wanted = ("f", "floating-point") if self._requires_grad else ("fiub", "real")
+        if array.dtype.kind not in kinds:
+            raise TypeError(f"this tensor holds {wanted} numbers, got data of {array.dtype}")
+        if array is not self._array:
+            self._array, self._changed = array, None  # no longer that of a detached twin
         self.mark_changed()
 
     @property
@@ -273,9 +275,3 @@ def _explained(error: ValueError, name: str, arrays: list[Any]) -> ValueError:
             "be equal or one of them 1"
         )
     return ValueError(f"{name}: operands of shape {shapes}: {message}")
-
-
-def _wanted(requires_grad: bool) -> str:
-    if requires_grad:
-        return "a tensor that requires a gradient holds floating-point numbers"
-    return "a tensor holds real numbers"
