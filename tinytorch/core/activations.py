@@ -223,11 +223,9 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
     """
     _check_axis(x, axis, "softmax")
     lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
-    e = np.subtract(x, np.maximum(x.max(axis=axis, keepdims=True), lowest), out=out)
+    e = np.subtract(x, x.max(axis=axis, keepdims=True, initial=lowest), out=out)
     e = np.exp(e, out=out)
-    total = e.sum(axis=axis, keepdims=True)
-    total += total == 0
-    e /= total
+    e /= np.maximum(e.sum(axis=axis, keepdims=True), 1)  # exp(0) is in the sum, unless all is -inf
     return e
 
 
