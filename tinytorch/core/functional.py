@@ -152,19 +152,22 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
     rows = x.reshape(-1, d)  # (N, d)
     ones = np.ones((d, 1), dtype=np.result_type(x, gamma, np.float32))
     # A sum is a product with ones, and faster so (bench: layer_norm).
-    normalised = rows - rows @ ones / d
+    mean = rows @ ones / d  # (N, 1)
+    normalised = rows - mean
     inverse_std = 1 / np.sqrt((normalised * normalised) @ ones / d + eps)  # (N, 1)
     normalised *= inverse_std
+    value = normalised * gamma + beta
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
+        normalised = (rows - mean) * inverse_std  # again: it is not kept
         h = g * gamma
         along = (h * normalised) @ ones / d
         grad_x = inverse_std * (h - h @ ones / d - normalised * along)
         every = np.ones(len(rows), dtype=g.dtype)
         return grad_x.reshape(x.shape), every @ (g * normalised), every @ g
 
-    return (normalised * gamma + beta).reshape(x.shape), pullback
+    return value.reshape(x.shape), pullback
 
 
 @primitive
