@@ -86,6 +86,10 @@ HINTS = {
         "no residuals": "Each branch's result is added to",
         "pre-norm on the stream": "The norm belongs to the branch: x",
     },
+    "gpt_tied_gradient": {
+        "the output alone": "The lookup is a use as well.",
+        "the lookup alone": "The output is a use as well.",
+    },
     "gpt_num_parameters": {
         "an MLP four times as wide": "The MLP is mlp_ratio times as wide",
         "always tied": "Untied, the output is a matrix of",
@@ -118,7 +122,11 @@ HINTS = {
         "a window too few": "One window more fits. Tokens 15 and",
     },
     "loss_and_gradient": {
+        "sums": "Loss and gradient are means over",
+        "a summed loss": "Loss and gradient are means over",
+        "a summed gradient": "Loss and gradient are means over",
         "a negative loss": "A surprise is positive: minus the",
+        "a loss in bits": "In nats, the natural logarithm.",
         "truth minus softmax": "The other way round: softmax minus",
         "the softmax alone": "Subtract 1 at the target of each",
     },

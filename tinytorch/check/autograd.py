@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, NotYet, case, exercise, one_of_pair
+from tinytorch.check.report import Case, NotYet, case, cases, exercise, one_of_pair
 from tinytorch.check.rules import in_numpy
 from tinytorch.core.tensor import Tensor, primitive
 
@@ -40,29 +40,30 @@ def autograd_softplus(answer: Any) -> Iterator[Case]:
         >>> bool(autograd_softplus(lambda x: ...))
         False
     """
-    pair = "Return the value and the pullback, and keep the @primitive line above the function."
     logistic = "The derivative is the logistic function, 1 / (1 + exp(-x))."
     coming = "The pullback takes g and returns g times the slope."
-    sums = "log(1 + exp(x)) is np.logaddexp(0, x), and no threshold is needed."
-    large = "np.exp(1000) is infinite; np.logaddexp never computes it."
+    pair = "Return the value and the pullback, and keep the @primitive line above the function."
     ratio = "exp(x) / (1 + exp(x)) is infinity over infinity there; exp(x - softplus(x)) is not."
     far, close = np.array([1000.0, -1000.0]), np.linspace(-25.0, 25.0, 101)
-    yield case("is log 2 at zero", answer, [0.0], run=_value, hint=pair)
-    claim = "is log(1 + exp(x)), element by element"
-    yield case(claim, answer, [-1.0, 2.0], run=_value, hint="log(1 + exp(x)) of each element.")
-    yield case("has slope one half at zero", answer, [0.0], run=_gradient, hint=logistic)
-    claim, g = "multiplies its slope by the gradient that comes in", [10.0, -2.0]
-    yield case(claim, answer, [0.0, 0.0], g, run=_gradient, hint=coming)
-    claim = "does not overflow at 1000, nor lose its value at -1000"
-    yield case(claim, answer, far, run=_value, hint=large)
-    claim = "has a slope of 1 at 1000 and of 0 at -1000"
-    yield case(claim, answer, far, run=_gradient, hint=ratio)
-    claim = "is log(1 + exp(x)) everywhere between"
-    yield case(claim, answer, close, run=_value, hint=sums, rtol=1e-7)
-    claim = "has the slope of that everywhere between"
-    yield case(claim, answer, close, run=_gradient, hint=logistic, rtol=1e-7)
     x, g = np.random.default_rng(1).normal(size=(2, 3, 4))
-    yield case("is right for a table", answer, x, g, run=_gradient, hint=coming)
+    yield from cases(answer, {
+        "is log 2 at zero": (pair, [0.0]),
+        "is log(1 + exp(x)), element by element": ("log(1 + exp(x)) of each.", [-1.0, 2.0]),
+    }, run=_value)  # fmt: skip
+    yield from cases(answer, {
+        "has slope one half at zero": (logistic, [0.0]),
+        "multiplies its slope by the gradient that comes in": (coming, [0.0, 0.0], [10.0, -2.0]),
+    }, run=_gradient)  # fmt: skip
+    yield from cases(answer, {
+        "does not overflow at 1000, nor lose its value at -1000":
+            ("np.exp(1000) is infinite; np.logaddexp never computes it.", far),
+        "is log(1 + exp(x)) everywhere between": ("No threshold is needed.", close),
+    }, run=_value, rtol=1e-7)  # fmt: skip
+    yield from cases(answer, {
+        "has a slope of 1 at 1000 and of 0 at -1000": (ratio, far),
+        "has the slope of that everywhere between": (logistic, close),
+        "is right for a table": (coming, x, g),
+    }, run=_gradient, rtol=1e-7)  # fmt: skip
 
 
 def _undone(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -80,32 +81,24 @@ def autograd_undo_broadcast(answer: Any) -> Iterator[Case]:
         >>> bool(autograd_undo_broadcast(lambda g, shape: ...))
         False
     """
-    g, one = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), np.ones((2, 1))
-    added = "Each number was used in both rows, and gradients of several uses add."
-    stretched = "sum(axis=1, keepdims=True) leaves an axis of length 1."
-    number = "The shape () has no axes: all of them were added."
-    alone = "Sum over the stretched axis, keep the other: the result has the shape (1, 1)."
+    g, rng = np.array([[1.0, 2.0, 3.0], [10.0, 20.0, 30.0]]), np.random.default_rng(2)
     both = "First the axes that were added on the left, then those of length 1."
-    whole = "Where the shapes agree there is nothing to sum."
-    rng = np.random.default_rng(2)
-    yield case("leaves a gradient alone where nothing was broadcast", answer, g, (2, 3), hint=whole)
-    yield case("sums over an axis that was added", answer, g, (3,), hint=added)
-    claim = "sums over an axis that was stretched, and keeps it"
-    yield case(claim, answer, g, (2, 1), hint=stretched)
-    yield case("gives a number for a number", answer, g, (), hint=number)
-    claim = "keeps an axis of length 1 that was not stretched"
-    yield case(claim, answer, one, (1, 1), hint=alone)
-    yield case("handles both at once", answer, rng.normal(size=(4, 5, 3)), (5, 1), hint=both)
-    for before, shape in (
-        ((2, 3, 4), (1, 3, 1)),
-        ((3, 3), (3,)),
-        ((2, 2, 2, 2), (2, 1, 2)),
-        ((5, 4, 3, 2), (1, 1)),
-        ((3, 1, 2), (1, 1, 2)),
-        ((), ()),
-    ):
-        claim = f"undoes {shape} stretched to {before}"
-        yield case(claim, answer, rng.normal(size=before) + np.zeros(before), shape, hint=both)
+    yield from cases(answer, {
+        "leaves a gradient alone where nothing was broadcast": ("Nothing to sum.", g, (2, 3)),
+        "sums over an axis that was added":
+            ("Each number was used in both rows, and gradients of several uses add.", g, (3,)),
+        "sums over an axis that was stretched, and keeps it":
+            ("sum(axis=1, keepdims=True) leaves an axis of length 1.", g, (2, 1)),
+        "gives a number for a number": ("The shape () has no axes: all were added.", g, ()),
+        "keeps an axis of length 1 that was not stretched":
+            ("Sum over the stretched axis, keep the other.", np.ones((2, 1)), (1, 1)),
+        "handles both at once": (both, rng.normal(size=(4, 5, 3)), (5, 1)),
+    })  # fmt: skip
+    shapes = {(1, 3, 1): (2, 3, 4), (3,): (3, 3), (2, 1, 2): (2, 2, 2, 2), (): (),
+              (1, 1): (5, 4, 3, 2), (1, 1, 2): (3, 1, 2)}  # fmt: skip
+    for shape, long in shapes.items():
+        claim = f"undoes {shape} stretched to {long}"
+        yield case(claim, answer, np.asarray(rng.normal(size=long)), shape, hint=both)
 
 
 def _by_paths(record: Record, result: str) -> dict[str, float]:
@@ -140,6 +133,7 @@ def autograd_record(answer: Any) -> Iterator[Case]:
     """
     line: Record = [("a", [("x", 2.0)]), ("y", [("a", 5.0)])]
     square: Record = [("y", [("x", 3.0), ("x", 3.0)])]
+    flat: Record = [("a", [("x", 2.0)]), ("y", [("a", 0.0), ("b", 4.0)])]
     toy: Record = [
         ("m", [("w", 3.0), ("x", 2.0)]),
         ("s", [("m", 1.0), ("b", 1.0)]),
@@ -149,18 +143,18 @@ def autograd_record(answer: Any) -> Iterator[Case]:
     add = "Add to the gradient that is there; do not overwrite it."
     skip = "Skip a name that has no gradient when its turn comes."
     zero = "A name that the result depends on has a gradient, even if it is 0."
-    one = "The result depends on itself, with a gradient of 1."
-    other: Record = [*line, ("z", [("a", 7.0), ("c", 1.0)])]
-    yield case("multiplies along a path", answer, line, "y", hint=start)
-    yield case("adds where one operation uses a value twice", answer, square, "y", hint=add)
-    yield case("adds where two operations use a value", answer, toy, "y", hint=add)
-    yield case("leaves out what the result does not depend on", answer, other, "y", hint=skip)
-    flat: Record = [("a", [("x", 2.0)]), ("y", [("a", 0.0), ("b", 4.0)])]
-    yield case("keeps a gradient of zero", answer, flat, "y", hint=zero)
-    yield case("gives 1 for a result that is an input", answer, toy, "w", hint=one)
+    unused = ("z", [("a", 7.0), ("c", 1.0)])
     record = _random_record()
-    yield case("is right for a tangled record", answer, record, "n9", hint=add)
-    yield case("is right for a result in the middle of it", answer, record, "n6", hint=skip)
+    yield from cases(answer, {
+        "multiplies along a path": (start, line, "y"),
+        "adds where one operation uses a value twice": (add, square, "y"),
+        "adds where two operations use a value": (add, toy, "y"),
+        "leaves out what the result does not depend on": (skip, [*line, unused], "y"),
+        "keeps a gradient of zero": (zero, flat, "y"),
+        "gives 1 for a result that is an input": ("The result depends on itself.", toy, "w"),
+        "is right for a tangled record": (add, record, "n9"),
+        "is right for a result in the middle of it": (skip, record, "n6"),
+    })  # fmt: skip
 
 
 @primitive
@@ -185,7 +179,6 @@ def autograd_swish(answer: Any) -> Iterator[Case]:
     """
     factor = "Follow the path through the factor x as well as the one through the logistic."
     right = "The logistic is 1 there and does not change: the path through the factor x is left."
-    brackets = "g multiplies the whole slope, a sum of two terms: mind the brackets."
     between = "Between 0 and far away both paths count: add the two terms."
     mistakes = [
         ([0.75], "The path through the logistic carries the factor x, which is 0 here."),
@@ -194,32 +187,32 @@ def autograd_swish(answer: Any) -> Iterator[Case]:
     x, g = np.random.default_rng(3).normal(size=(2, 2, 5))
     value = "The value was right: x times its logistic function."
     yield case("still computes x times its logistic function", answer, x, run=_value, hint=value)
-    claim = "has slope one half at zero"
-    yield case(claim, answer, [0.0], run=_gradient, hint=factor, mistakes=mistakes)
-    yield case("has slope 1 far to the right", answer, [30.0], run=_gradient, hint=right)
-    claim, coming = "multiplies both paths by the gradient that comes in", [4.0, -3.0]
-    yield case(claim, answer, [0.0, 30.0], coming, run=_gradient, hint=brackets)
-    yield case("is right for a table", answer, x, g, run=_gradient, hint=between)
-    wide = np.linspace(-12.0, 12.0, 49)
-    yield case("is right near and far", answer, wide, run=_gradient, hint=between, rtol=1e-7)
+    yield from cases(answer, {
+        "has slope one half at zero": (factor, [0.0]),
+        "has slope 1 far to the right": (right, [30.0]),
+        "multiplies both paths by the gradient that comes in":
+            ("g multiplies the whole slope, a sum: mind the brackets.", [0.0, 30.0], [4.0, -3.0]),
+        "is right for a table": (between, x, g),
+        "is right near and far": (between, np.linspace(-12.0, 12.0, 49)),
+    }, mistakes, run=_gradient, rtol=1e-7)  # fmt: skip
 
 
-@exercise(
-    points=3,
-    reference=lambda layers, batch, width: (2 * layers * width**2, 8 * layers * batch * width),
-    mistakes=[
-        (lambda n, b, w: (n * w * w, None), "A central difference evaluates above and below."),
-        (
-            lambda n, b, w: (n * w * w + 1, None),
-            "A central difference evaluates above and below, not in the middle.",
-        ),
-        (lambda n, b, w: (8 * n * b * w, None), "First the number of runs, then the bytes."),
-        (lambda n, b, w: (2 * b * n * w * w, None), "A run takes the whole batch at once."),
-        (lambda n, b, w: (None, 4 * n * b * w), "The output of @ is kept, and that of tanh."),
-        (lambda n, b, w: (None, 2 * n * b * w), "In bytes: a float32 has four."),
-    ],
-    show_expected=False,
-)
+_COST_MISTAKES = [
+    (lambda n, b, w: (n * w * w, None), "A central difference evaluates above and below."),
+    (lambda n, b, w: (n * w * w + 1, None),
+        "A central difference evaluates above and below, not in the middle."),
+    (lambda n, b, w: (8 * n * b * w, None), "First the number of runs, then the bytes."),
+    (lambda n, b, w: (2 * b * n * w * w, None), "A run takes the whole batch at once."),
+    (lambda n, b, w: (None, 4 * n * b * w), "The output of @ is kept, and that of tanh."),
+    (lambda n, b, w: (None, 2 * n * b * w), "In bytes: a float32 has four."),
+]  # fmt: skip
+
+
+def _costs(layers: int, batch: int, width: int) -> tuple[int, int]:
+    return 2 * layers * width**2, 8 * layers * batch * width
+
+
+@exercise(points=3, reference=_costs, mistakes=_COST_MISTAKES, show_expected=False)
 def autograd_costs(answer: Any) -> Iterator[Case]:
     """Check `costs(layers, batch, width)`: runs of the model and bytes of activations.
 
@@ -231,21 +224,22 @@ def autograd_costs(answer: Any) -> Iterator[Case]:
         >>> bool(autograd_costs(lambda layers, batch, width: ...))
         False
     """
-    runs, kept = (
-        (name, one_of_pair(i, "(runs, bytes)")) for i, name in enumerate(("runs", "bytes"))
-    )
-    weights = "A layer has width times width weights, each of them moved by itself."
-    every = "The weights of every layer count, and the batch does not."
-    arrays = "Both @ and tanh make an array, and both stay; a float32 has four bytes."
+    runs, kept = [
+        (what, one_of_pair(i, "(runs, bytes)")) for i, what in enumerate(("runs", "bytes"))
+    ]
     shape = "Each of the two arrays of a layer has the shape (batch, width)."
+    yield from cases(answer, {
+        "runs a model of four weights twice for each of them":
+            ("A layer has width times width weights, each of them moved by itself.", 1, 3, 2),
+        "counts every weight of every layer, whatever the batch":
+            ("The weights of every layer count, and the batch does not.", 3, 7, 10),
+    }, part=runs)  # fmt: skip
+    yield from cases(answer, {
+        "keeps two numbers, of four bytes each, for one layer of one number":
+            ("Both @ and tanh make an array, and both stay; a float32 has four bytes.", 1, 1, 1),
+        "grows with layers, batch and width": (shape, 3, 7, 10),
+    }, part=kept)  # fmt: skip
     compute = "Compute both from layers, batch and width."
-    claim = "runs a model of four weights twice for each of them"
-    yield case(claim, answer, 1, 3, 2, part=runs, hint=weights)
-    claim = "counts every weight of every layer, whatever the batch"
-    yield case(claim, answer, 3, 7, 10, part=runs, hint=every)
-    claim = "keeps two numbers, of four bytes each, for one layer of one number"
-    yield case(claim, answer, 1, 1, 1, part=kept, hint=arrays)
-    yield case("grows with layers, batch and width", answer, 3, 7, 10, part=kept, hint=shape)
     yield case("is right for the sizes of a small model", answer, 12, 64, 768, hint=compute)
 
 

@@ -123,11 +123,18 @@ def _times(loss: float, gradient: float) -> Callable[[Any, Any], Any]:
     return wrong
 
 
+def _summed(logits: Any, targets: Any) -> Any:
+    return _times(targets.size, targets.size)(logits, targets)
+
+
 _WRONG_LOSSES: dict[str, list[tuple[Any, str]]] = {
     "loss": [
+        (_summed, "Loss and gradient are means over positions, not sums."),
         (_times(-1, 1), "A surprise is positive: minus the logarithm."),
+        (_times(1 / math.log(2), 1), "In nats, the natural logarithm."),
     ],
     "gradient": [
+        (_summed, "Loss and gradient are means over positions, not sums."),
         (_times(1, -1), "The other way round: softmax minus one-hot."),
         (partial(_cross_entropy, hot=0.0), "Subtract 1 at the target of each position."),
     ],

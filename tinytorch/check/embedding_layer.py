@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, raises
+from tinytorch.check.report import Case, case, cases, exercise, raises
 from tinytorch.check.rules import in_numpy, no_loop
 
 __all__ = [
@@ -50,10 +50,12 @@ def layer_embed(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
     one, two = np.array([2, 0]), np.array([[0, 1], [2, 0]])  # as many sequences as positions
     look = "Look up the ids, then add the first rows of position_table, one a token."
     last = "Positions run along the last axis of the ids, whatever the batch."
-    yield case("one sequence", answer, one, _TOKENS, _PLACES, hint=look)
-    yield case("a batch of one", answer, one[None], _TOKENS, _PLACES, hint=last)
-    yield case("a batch of two", answer, two, _TOKENS, _PLACES, hint=last)
-    yield case("a longer batch", answer, *_drawn(0, 2, 3), hint=last)
+    yield from cases(answer, {
+        "one sequence": (look, one, _TOKENS, _PLACES),
+        "a batch of one": (last, one[None], _TOKENS, _PLACES),
+        "a batch of two": (last, two, _TOKENS, _PLACES),
+        "a longer batch": (last, *_drawn(0, 2, 3)),
+    })  # fmt: skip
     for seed, shape in enumerate([(4, 1), (1,), (3, 5), (5, 5), (5,)], start=1):
         claim = f"ids of shape {shape}"
         yield case(claim, answer, *_drawn(seed, *shape, width=seed + 2), hint=last)
@@ -105,15 +107,16 @@ def layer_scaled_embed(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]
     yield case("positions stay as they are", answer, ids, nothing, places, hint=alone)
     yield case("tokens are scaled", answer, ids, np.ones((3, 4)), 0 * places, hint=root)
     for width in (3, 9, 1, 50):
-        yield case(
-            f"a batch with d = {width}", answer, *_drawn(width, 3, 2, width=width), hint=every
-        )
+        given = _drawn(width, 3, 2, width=width)
+        yield case(f"a batch with d = {width}", answer, *given, hint=every)
     yield case("one sequence", answer, *_drawn(2, 3, width=7), hint=every)
 
 
-@exercise(
-    points=1, reference=lambda V, d, T, scheme: 16 * d * (V + (T if scheme == "learned" else 0))
-)
+def _bytes(V: int, d: int, T: int, pos_encoding: str | None) -> int:
+    return 16 * d * (V + (T if pos_encoding == "learned" else 0))
+
+
+@exercise(points=1, reference=_bytes)
 def layer_training_bytes(answer: Callable[[int, int, int, Any], Any]) -> Iterator[Case]:
     """Check the bytes of the parameters in training with AdamW.
 
@@ -127,15 +130,14 @@ def layer_training_bytes(answer: Callable[[int, int, int, Any], Any]) -> Iterato
     table = "A learned table is trained like the other one."
     constant = "A constant table has no gradient and no running means."
     compute = "Compute it from V, d and T."
-    for claim, *given, hint in (
-        ("no positions", 10, 2, 5, None, four),
-        ("learned positions", 10, 2, 5, "learned", table),
-        ("sinusoidal positions", 10, 2, 5, "sinusoidal", constant),
-        ("GPT-2 small", 50257, 768, 1024, "learned", compute),
-        ("GPT-2 small with fixed positions", 50257, 768, 1024, "sinusoidal", compute),
-        ("a table of one token", 1, 7, 3, "learned", compute),
-    ):
-        yield case(claim, answer, *given, hint=hint)
+    yield from cases(answer, {
+        "no positions": (four, 10, 2, 5, None),
+        "learned positions": (table, 10, 2, 5, "learned"),
+        "sinusoidal positions": (constant, 10, 2, 5, "sinusoidal"),
+        "GPT-2 small": (compute, 50257, 768, 1024, "learned"),
+        "GPT-2 small with fixed positions": (constant, 50257, 768, 1024, "sinusoidal"),
+        "a table of one token": (compute, 1, 7, 3, "learned"),
+    })  # fmt: skip
 
 
 @exercise(points=2, reference=_embedded)
@@ -156,14 +158,8 @@ def layer_embed_from(answer: Callable[[Any, Any, Any, int], Any]) -> Iterator[Ca
     for seed, shape, start in ((4, (4, 1), 4), (5, (1, 5), 0), (6, (3, 3), 2), (7, (1, 1), 0)):
         claim = f"ids of shape {shape} from position {start} of 5"
         yield case(claim, answer, *_drawn(seed, *shape, width=seed), start, hint=further)
-    for shape, start in (
-        ((2, 3), 3),
-        ((2, 3), 2),
-        ((2, 1), 4),
-        ((2, 1), 9),
-        ((1, 2), 3),
-        ((1, 5), 0),
-    ):
+    beyond = [((2, 3), 3), ((2, 3), 2), ((2, 1), 4), ((2, 1), 9), ((1, 2), 3), ((1, 5), 0)]
+    for shape, start in beyond:
         claim = f"refuses positions behind the table from {start}"
         given = (np.arange(shape[0] * shape[1]).reshape(shape) % 3, _TOKENS, _PLACES, start)
         yield raises(claim, answer, *given, error=ValueError, hint=past)

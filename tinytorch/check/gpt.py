@@ -25,7 +25,13 @@ def _tied_gradient(ids: Any, g_in: Any, x: Any, g_logits: Any) -> Any:
     return g_logits.T @ x + np.eye(g_logits.shape[1])[ids].T @ g_in
 
 
-@exercise(points=2, reference=_tied_gradient, rules=[in_numpy])
+_ONE_USE = [
+    (lambda ids, g_in, x, g: _tied_gradient(ids, g_in, x, 0 * g), "The output is a use as well."),
+    (lambda ids, g_in, x, g: g.T @ x, "The lookup is a use as well."),
+]
+
+
+@exercise(points=2, reference=_tied_gradient, mistakes=_ONE_USE, rules=[in_numpy])
 def gpt_tied_gradient(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
     """Check the gradient of a table that is both the lookup and the output.
 

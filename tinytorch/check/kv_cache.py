@@ -133,6 +133,7 @@ def cache_step(answer: Callable[..., Any]) -> Iterator[Case]:
         ("the first token", "output", (q, k, v, nothing, nothing),
             "The first token has itself alone to look at, so its output is v."),
         ("output with five tokens in the cache", "output", five, formula),
+        ("keys with five tokens in the cache", "keys", five, formula),
         ("values with five tokens in the cache", "values", five, formula),
         ("twelve tokens of another width", "output", more, formula),
         ("scores in the hundreds", "output", (1e3 * more[0], *more[1:]),

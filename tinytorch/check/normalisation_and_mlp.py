@@ -218,13 +218,13 @@ def _backward(answer: Any) -> Iterator[Case]:
 # A norm without a mean -----------------------------------------------------------------------
 
 
-def _rms(change: Callable[..., Any] | None = None) -> Any:
+def _rms(change: Callable[..., Any] | None = None, centre: bool = False) -> Any:
     """The norm of the exercise; `change(g, y, r)` is a wrong pullback."""
 
     @primitive
     def rms_norm(x: Any, *, eps: float = 1e-5) -> Any:
         r = np.sqrt(_mean(x * x) + eps)
-        y = x / r
+        y = (x - _mean(x) if centre else x) / r
         return y, lambda g: change(g, y, r) if change else (g - y * _mean(g * y)) / r
 
     return rms_norm
@@ -253,6 +253,7 @@ def _rms_gradient(answer: Any, x: Any, g: Any, *eps: float) -> Any:
 
 
 _WRONG_RMS = [
+    (_rms(centre=True), "No mean is subtracted here."),
     (_rms(lambda g, y, r: g / r), "r is treated as a constant, but every element of x changes it."),
     (_rms(lambda g, y, r: (g - y * (g * y).sum(axis=-1, keepdims=True)) / r),
         "The mean of g y, not its sum."),

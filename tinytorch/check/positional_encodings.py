@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise
+from tinytorch.check.report import Case, case, cases, exercise
 from tinytorch.check.rules import in_numpy, no_loop, without
 from tinytorch.check.values import as_array
 from tinytorch.core.positions import create_alibi_bias
@@ -35,18 +35,13 @@ def _sinusoids(max_seq_len: int, embed_dim: int, first: int = 0) -> np.ndarray:
     return _turned(start, -np.arange(first, first + max_seq_len))
 
 
-@exercise(
-    points=2,
-    reference=_sinusoids,
-    mistakes=[
-        (
-            ValueError,
-            "Write the base as 10000.0: NumPy raises no integer to a negative integer power.",
-        ),
-        (lambda T, d: _sinusoids(T, d, 1), "Positions count from 0, and so does np.arange."),
-    ],
-    rules=[in_numpy, no_loop],
-)
+_TABLES = [
+    (ValueError, "Write the base as 10000.0: NumPy raises no integer to a negative integer power."),
+    (lambda T, d: _sinusoids(T, d, 1), "Positions count from 0, and so does np.arange."),
+]
+
+
+@exercise(points=2, reference=_sinusoids, mistakes=_TABLES, rules=[in_numpy, no_loop])
 def positions_sinusoids(answer: Any) -> Iterator[Case]:
     """Check a table of sinusoidal positions.
 
@@ -66,22 +61,21 @@ def positions_sinusoids(answer: Any) -> Iterator[Case]:
     """
     columns = "Sines go into the even columns, cosines into the odd ones."
     pairs = "Both columns of pair i have the frequency 10000 to the power of -2i/d."
-    angle = "The angle is the position times the frequency of the pair."
-    yield case("position 0 has sines 0 and cosines 1", answer, 1, 4, hint=columns)
     row = ("row 1", lambda table: np.round(as_array(table)[1], 2))
-    yield case(
-        "position 1 of eight columns is the row of the chapter", answer, 2, 8, part=row, hint=pairs
-    )
+    yield case("position 0 has sines 0 and cosines 1", answer, 1, 4, hint=columns)
+    claim = "position 1 of eight columns is the row of the chapter"
+    yield case(claim, answer, 2, 8, part=row, hint=pairs)
+    angle = "The angle is the position times the frequency of the pair."
     for length, dim in ((50, 6), (300, 32), (7, 2), (40, 130)):
         claim = f"the whole table for {length} positions and {dim} columns"
         yield case(claim, answer, length, dim, hint=angle)
 
 
-@exercise(
-    points=1,
-    reference=lambda scheme, T, d: T * d if scheme == "learned" else 0,
-    show_expected=False,
-)
+def _count(scheme: str | None, max_seq_len: int, embed_dim: int) -> int:
+    return max_seq_len * embed_dim if scheme == "learned" else 0
+
+
+@exercise(points=1, reference=_count, show_expected=False)
 def positions_count(answer: Any) -> Iterator[Case]:
     """Check the number of trainable position parameters.
 
@@ -104,19 +98,16 @@ def positions_count(answer: Any) -> Iterator[Case]:
     every = "Every position has a vector, and all its numbers are trained."
     nothing = "An optimiser would find nothing to change."
     compute = "Compute it from max_seq_len and embed_dim."
-    for scheme, claim, hint in (
-        ("learned", "a learned table has a vector for each position", every),
-        ("sinusoidal", "sinusoidal positions are fixed", nothing),
-        ("rotary", "a rotation has nothing to learn", nothing),
-        ("alibi", "the slopes of ALiBi are fixed", nothing),
-        (None, "no positions, no parameters", nothing),
-    ):
-        yield case(claim, answer, scheme, 5, 4, hint=hint)
-    for length, width in ((2048, 1024), (1024, 768)):
-        claim = f"a learned table of {length:,} positions, {width:,} wide"
-        yield case(claim, answer, "learned", length, width, hint=compute)
-    claim = "a larger model without a table has no more"
-    yield case(claim, answer, "rotary", 2048, 1024, hint=nothing)
+    yield from cases(answer, {
+        "a learned table has a vector for each position": (every, "learned", 5, 4),
+        "sinusoidal positions are fixed": (nothing, "sinusoidal", 5, 4),
+        "a rotation has nothing to learn": (nothing, "rotary", 5, 4),
+        "the slopes of ALiBi are fixed": (nothing, "alibi", 5, 4),
+        "no positions, no parameters": (nothing, None, 5, 4),
+        "a learned table of 2,048 positions, 1,024 wide": (compute, "learned", 2048, 1024),
+        "a learned table of 1,024 positions, 768 wide": (compute, "learned", 1024, 768),
+        "a larger model without a table has no more": (nothing, "rotary", 2048, 1024),
+    })  # fmt: skip
 
 
 def _alibi(num_heads: int, seq_len: int) -> np.ndarray:
@@ -126,11 +117,10 @@ def _alibi(num_heads: int, seq_len: int) -> np.ndarray:
     return bias
 
 
-@exercise(
-    points=2,
-    reference=_alibi,
-    rules=[without("Write it with np.arange and np.where.", create_alibi_bias)],
-)
+_BY_HAND = without("Write it with np.arange and np.where.", create_alibi_bias)
+
+
+@exercise(points=2, reference=_alibi, rules=[_BY_HAND])
 def positions_alibi(answer: Any) -> Iterator[Case]:
     """Check an ALiBi bias that also hides the future.
 
@@ -225,24 +215,24 @@ def positions_turn(answer: Any) -> Iterator[Case]:
         False
     """
     unturned = "Not turned: the angle of a row comes from `positions`, not from its place in x."
-    zero = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
-    formula = "(a, b) becomes (a cos - b sin, a sin + b cos)."
-    pairs = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
-    own = "Use the positions that are given, not 0, 1, 2."
-    integer = "A position is any integer: compute its angle, rather than look it up in a table."
+    one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
     keep = "Keep the old values until both results of a pair are written."
-    one = np.array([[1.0, 0.0]])
-    yield case(
-        "position 0 is not turned", answer, np.arange(1.0, 5)[None], np.array([0]), hint=zero
-    )
-    claim = "position 1 turns (1, 0) by one radian, anticlockwise"
-    mistakes = [(lambda x, positions: x, unturned)]
-    yield case(claim, answer, one, np.array([1]), hint=formula, mistakes=mistakes)
-    claim = "pairs are neighbours, and the second turns more slowly"
-    yield case(claim, answer, np.tile(one, (1, 2)), np.array([10]), hint=pairs)
-    claim = "each row is turned by its own position, whatever the order"
-    yield case(claim, answer, np.tile(one, (3, 1)), np.array([7, 7, 2]), hint=own)
-    yield case("a negative position turns clockwise", answer, one, np.array([-1]), hint=integer)
+    yield from cases(answer, {
+        "position 0 is not turned":
+            ("All its angles are 0, with cosine 1 and sine 0; the result has the shape of x.",
+            four, np.array([0])),
+        "position 1 turns (1, 0) by one radian, anticlockwise":
+            ("(a, b) becomes (a cos - b sin, a sin + b cos).", one, np.array([1])),
+        "pairs are neighbours, and the second turns more slowly":
+            ("Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d.",
+            np.tile(one, (1, 2)), np.array([10])),
+        "each row is turned by its own position, whatever the order":
+            ("Use the positions that are given, not 0, 1, 2.",
+            np.tile(one, (3, 1)), np.array([7, 7, 2])),
+        "a negative position turns clockwise":
+            ("A position is any integer: compute its angle, rather than look it up in a table.",
+            one, np.array([-1])),
+    }, [(lambda x, positions: x, unturned)])  # fmt: skip
     rng = np.random.default_rng(12)
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
         claim = f"{rows} rows of {dim} numbers at random positions"

@@ -51,7 +51,25 @@ class NotYet(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One thing that an answer should do: `case` and `raises` make it, `judge` runs it."""
+    """One thing that an answer should do: `case` and `raises` make it, `judge` runs it.
+
+    Attributes:
+        claim: what should hold.
+        answer: the reader's function; with no `given` and not callable, the value itself.
+        given: what it is called with (copies of it).
+        expected: what should come; without it, what the reference returns.
+        error: the error that should come instead.
+        hint: shown if something else came.
+        rtol: the largest difference that counts as equal, as a share of what is expected.
+        atol: and in absolute terms, the same number unless given: 0 where tiny results count.
+        part: what of the result is compared: its name, and a function that takes it out.
+        mistakes: pairs of a wrong result, a function that returns it, or the class of an error, and
+            the hint shown for it; those of the exercise come after them.
+        show_expected: whether the report tells what was expected.
+        reference: the right function, if it is not that of the exercise.
+        run: how a function is called, if not as the exercise says.
+        rules: those of the exercise.
+    """
 
     claim: str
     answer: Any
@@ -182,20 +200,7 @@ def exercise(
     return decorate
 
 
-def case(
-    claim: str,
-    answer: Any,
-    *given: Any,
-    expected: Any = _FROM_REFERENCE,
-    hint: str = "",
-    rtol: float = 1e-5,
-    atol: float | None = None,
-    part: tuple[str, Callable[[Any], Any]] | None = None,
-    mistakes: Mistakes = (),
-    show_expected: bool = True,
-    reference: Callable[..., Any] | None = None,
-    run: Callable[..., Any] | None = None,
-) -> Case:
+def case(claim: str, answer: Any, *given: Any, **options: Any) -> Case:
     """Call `answer(*given)` and compare the result with what is expected, as `values.same` does.
 
     An answer that raises an error, returns nothing, breaks a rule of the exercise, or changes the
@@ -205,16 +210,7 @@ def case(
         claim: what should hold.
         answer: the reader's function; with no `given` and not callable, the value itself.
         given: what it is called with (copies of it).
-        expected: what should come; without it, what the reference returns.
-        hint: shown if something else came.
-        rtol: the largest difference that counts as equal, as a share of what is expected.
-        atol: and in absolute terms, the same number unless given: 0 where tiny results count.
-        part: what of the result is compared: its name, and a function that takes it out.
-        mistakes: pairs of a wrong result, a function that returns it, or the class of an error, and
-            the hint shown for it; those of the exercise come after them.
-        show_expected: whether the report tells what was expected.
-        reference: another than that of the exercise.
-        run: another than that of the exercise.
+        options: the other attributes of a `Case`.
 
     Example:
         >>> judge(case("adds", lambda x, y: x + y, 1, 2, expected=3)).passed
@@ -225,10 +221,7 @@ def case(
         >>> judge(case("adds", lambda x, y: y, 1, 2, expected=3, mistakes=[larger])).hint
         'That is the larger one.'
     """
-    return Case(
-        claim, answer, given, expected, None, hint, rtol, atol, part, mistakes, show_expected,
-        reference, run,
-    )  # fmt: skip
+    return Case(claim, answer, given, **options)
 
 
 def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: str = "") -> Case:
@@ -309,7 +302,8 @@ def judge(posed: Case) -> Finding:
         article = "an" if posed.error.__name__[0] in "AEIOU" else "a"
         came = got.told or f"{show(got.value)}, and no error"
         return replace(failed, expected=f"{article} {posed.error.__name__}", came=came)
-    expected = _expected(posed)
+    known = posed.expected is not _FROM_REFERENCE
+    expected = posed.expected if known else _result(posed, posed.reference)
     came, wanted = got.told, show(expected)
     if not got.told and not _equal(posed, got.value, expected):
         wanted, came = compared(expected, got.value, *_tolerance(posed))
@@ -350,9 +344,8 @@ def _called(posed: Case) -> _Got:
     except NotYet as told:
         return _Got(told=str(told))
     except (Exception, SystemExit) as error:  # whatever the reader's code raises is reported
-        return _Got(
-            told=shortened(f"{type(error).__name__}: {error}".removesuffix(": ")), error=error
-        )
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return _Got(told=shortened(text), error=error)
     if value is None or value is ...:
         return _Got(told=_NONE if value is None else _ELLIPSIS)
     spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not unchanged(*pair)]
@@ -371,12 +364,6 @@ def _called(posed: Case) -> _Got:
 
 def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:
     return posed.run(function, *given) if posed.run else function(*given)
-
-
-def _expected(posed: Case) -> Any:
-    if posed.expected is not _FROM_REFERENCE:
-        return posed.expected
-    return _result(posed, posed.reference)
 
 
 def _result(posed: Case, function: Any) -> Any:

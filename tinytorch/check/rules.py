@@ -11,19 +11,18 @@ import builtins
 import dis
 import functools
 import inspect
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core.layers import Module, Parameter
 
-_HIDDEN_LOOPS = (map, itertools.starmap, functools.reduce, np.vectorize, np.apply_along_axis)
+_HIDDEN_LOOPS = {id(f) for f in (map, functools.reduce, np.vectorize, np.apply_along_axis)}
 _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
@@ -98,10 +97,10 @@ def _loop_in(answer: Any) -> str:
         for code in _codes_in(function.__code__):
             if _repeats(code):
                 return f"`{function.__name__}` has a loop"
-            hidden = {name for name in code.co_names if name in _HIDDEN_NAMES}
-            names = {name for name, value in _globals_of(function) if _is_one_of(value)}
-            if hidden or names:
-                return f"{min(hidden | names)} is a loop"
+            hidden = _HIDDEN_NAMES & {*code.co_names}
+            hidden |= {name for name, value in _globals_of(function) if id(value) in _HIDDEN_LOOPS}
+            if hidden:
+                return f"{min(hidden)} is a loop"
     return ""
 
 
@@ -199,20 +198,14 @@ def _functions_of(answer: Any) -> list[FunctionType]:
             if _is_library(value.__globals__.get("__name__", "")):
                 continue
             found[id(value)] = value
-            cells = (cell.cell_contents for cell in value.__closure__ or () if _is_full(cell))
-            waiting += [*cells, *(used for _, used in _globals_of(value))]
+            full = (cell for cell in value.__closure__ or () if cell != CellType())
+            waiting += [cell.cell_contents for cell in full]
+            waiting += [used for _, used in _globals_of(value)]
         elif isinstance(value, type) and not _is_library(value.__module__):
             waiting += [method for base in value.__mro__[:-1] for method in vars(base).values()]
         elif callable(value) and not isinstance(value, type):
             waiting.append(type(value))
     return list(found.values())
-
-
-def _is_full(cell: Any) -> bool:
-    try:
-        return cell.cell_contents is not None
-    except ValueError:  # not assigned yet
-        return False
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -249,28 +242,19 @@ def _repeats(code: CodeType) -> bool:
         following = [] if stops or i + 1 == len(steps) else [i + 1]
         return following + ([leads[i]] if i in leads else [])
 
-    def reaches(start: int, goal: int) -> bool:
-        seen, waiting = set(), [start]
-        while waiting:
-            i = waiting.pop()
-            if i == goal:
-                return True
-            if i not in seen:
-                seen.add(i)
-                waiting += next_of(i)
-        return False
+    def is_reached(i: int, start: int) -> bool:
+        reached = [start]
+        for j in reached:  # which grows meanwhile
+            reached += [following for following in next_of(j) if following not in reached]
+        return i in reached
 
-    return any(target <= i and reaches(target, i) for i, target in leads.items())
+    return any(target <= i and is_reached(i, target) for i, target in leads.items())
 
 
 def _name(function: Any) -> str:
     owner = getattr(function, "__self__", None)
     name = function.__name__
     return f"np.{owner.__name__}.{name}" if isinstance(owner, np.ufunc) else name
-
-
-def _is_one_of(value: Any) -> bool:
-    return any(value is hidden for hidden in _HIDDEN_LOOPS)
 
 
 def _module(frame: FrameType) -> str:

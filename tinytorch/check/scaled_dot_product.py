@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, predictions
+from tinytorch.check.report import Case, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 
 __all__ = [
@@ -46,31 +46,23 @@ def _seen(queries: int, keys: int) -> np.ndarray:
 
 _ADDED = "The mask is added to the scores: 0 keeps a pair, -inf blocks it."
 _SHAPE = "One row for each query, one column for each key."
+_MASKS = [
+    (_seen, _ADDED),
+    (lambda n, m: ~_seen(n, m), _ADDED),
+    (lambda n, m: _seen(n, m) * 1.0, _ADDED),
+    (lambda n, m: ~_seen(n, m) * 1.0, _ADDED),
+    (lambda n, m: np.where(_seen(n, m), 0, -1e9),
+        "Block with -inf: no other number gives a weight of exactly 0."),
+    (lambda n, m: _mask(n, m).T,
+        "This one hides the past. The columns are the keys: block those to the right."),
+    (lambda n, m: _mask(n, m, later=-1), "A token may look at itself: the diagonal is kept."),
+    (lambda n, m: _mask(n, m, later=1), "One too many: each token sees the next one."),
+    (lambda n, m: _mask(n, n), _SHAPE),
+    (lambda n, m: _mask(m, m), _SHAPE),
+]  # fmt: skip
 
 
-@exercise(
-    points=2,
-    reference=_mask,
-    mistakes=[
-        (_seen, _ADDED),
-        (lambda n, m: ~_seen(n, m), _ADDED),
-        (lambda n, m: _seen(n, m) * 1.0, _ADDED),
-        (lambda n, m: ~_seen(n, m) * 1.0, _ADDED),
-        (
-            lambda n, m: np.where(_seen(n, m), 0, -1e9),
-            "Block with -inf: no other number gives a weight of exactly 0.",
-        ),
-        (
-            lambda n, m: _mask(n, m).T,
-            "This one hides the past. The columns are the keys: block those to the right.",
-        ),
-        (lambda n, m: _mask(n, m, later=-1), "A token may look at itself: the diagonal is kept."),
-        (lambda n, m: _mask(n, m, later=1), "One too many: each token sees the next one."),
-        (lambda n, m: _mask(n, n), _SHAPE),
-        (lambda n, m: _mask(m, m), _SHAPE),
-    ],
-    rules=[in_numpy],
-)
+@exercise(points=2, reference=_mask, mistakes=_MASKS, rules=[in_numpy])
 def attend_causal_mask(answer: Callable[[int, int], Any]) -> Iterator[Case]:
     """Check a causal mask whose queries are the last of the keys.
 
@@ -90,36 +82,29 @@ def attend_causal_mask(answer: Callable[[int, int], Any]) -> Iterator[Case]:
         yield case(f"{queries} queries, {keys} keys", answer, queries, keys, hint=hint)
 
 
-@exercise(
-    points=3,
-    reference=_attention,
-    mistakes=[
-        (
-            lambda q, k, v, mask: _attention(q * q.shape[-1] ** 0.5, k, v, mask),
-            "Divide the scores by the square root of d, the length of a query.",
-        ),
-        (
-            lambda q, k, v, mask: _attention(q / q.shape[-1] ** 0.5, k, v, mask),
-            "That divides by d; it is the square root of d.",
-        ),
-        (
-            lambda q, k, v, mask: _attention(q * (q.shape[-1] / len(k)) ** 0.5, k, v, mask),
-            "d is the length of a query, here 4, not the number of keys.",
-        ),
-        (
-            lambda q, k, v, mask: (
-                _weights((q @ k.T / q.shape[-1] ** 0.5).T, np.swapaxes(mask, -1, -2)).T @ v
-            ),
-            "The softmax runs over the keys, the last axis of the scores.",
-        ),
-        (lambda q, k, v, mask: _attention(q, k, v, 0 * (mask == 0)), "The mask has had no effect."),
-        (
-            lambda q, k, v, mask: _attention(q, k, v, np.where(mask == 0, _BLOCK, 0)),
-            "Blocked and kept are exchanged: 0 keeps, -inf blocks.",
-        ),
-    ],
-    rules=[in_numpy, no_loop],
-)
+def _at_scale(scale: Callable[..., float]) -> Callable[..., np.ndarray]:
+    """Attention whose scores are too large by a factor."""
+    return lambda q, k, v, mask: _attention(q * scale(q, k), k, v, mask)
+
+
+def _over_queries(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    return _weights((q @ k.T / q.shape[-1] ** 0.5).T, mask.T).T @ v
+
+
+_ATTENTION = [
+    (_at_scale(lambda q, k: q.shape[-1] ** 0.5),
+        "Divide the scores by the square root of d, the length of a query."),
+    (_at_scale(lambda q, k: q.shape[-1] ** -0.5), "That divides by d; it is the square root of d."),
+    (_at_scale(lambda q, k: (q.shape[-1] / len(k)) ** 0.5),
+        "d is the length of a query, here 4, not the number of keys."),
+    (_over_queries, "The softmax runs over the keys, the last axis of the scores."),
+    (lambda q, k, v, mask: _attention(q, k, v, 0 * (mask == 0)), "The mask has had no effect."),
+    (lambda q, k, v, mask: _attention(q, k, v, np.where(mask == 0, _BLOCK, 0)),
+        "Blocked and kept are exchanged: 0 keeps, -inf blocks."),
+]  # fmt: skip
+
+
+@exercise(points=3, reference=_attention, mistakes=_ATTENTION, rules=[in_numpy, no_loop])
 def attend_numpy(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
     """Check attention written in NumPy.
 
@@ -131,28 +116,28 @@ def attend_numpy(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
         False
     """
     halves = [(np.array([[1.0], [3.0]]), "Masked after the softmax, row 0 sums to one half only.")]
-    along, k, zero = np.array([[2.0, 0.0, 0.0, 0.0]]), np.eye(4)[:2], np.zeros((2, 4))
+    q, k, zero = np.array([[2.0, 0.0, 0.0, 0.0]]), np.eye(4)[:2], np.zeros((2, 4))
     v, w = np.array([[1.0], [0.0]]), np.array([[2.0], [4.0]])
-    sizes = "The scores are 1 and 0 here, after the division."
-    alone = "Query 0 may see key 0 alone, so it gets value 0; query 1 gets the mean of both."
-    large = "exp(2000) overflows. Subtract each row's own largest score first."
-    small = "exp(-2000) is 0 for every key. Subtract each row's own largest score first."
+    far = -4000 * np.array([[1.0, 1, 0, 0], [1.0, 1.0005, 0, 0]])
+    blocked, first = np.array([[_BLOCK, _BLOCK], [0.0, 0.0]]), np.array([[_BLOCK, 0.0]] * 2)
     hidden = "The largest score counts among the keys that are kept: mask first, then subtract."
+    yield from cases(answer, {
+        "one query, two keys":
+            ("The scores are 1 and 0 here, after the division.", q, k, v, np.zeros((1, 2))),
+        "adds the mask before the softmax":
+            ("Query 0 may see key 0 alone, so it gets value 0; query 1 gets the mean of both.",
+            zero, zero, w, _mask(2, 2)),
+        "gives zeros to a query with everything blocked": (_BLOCKED_ROW, zero, zero, w, blocked),
+        "scores of a thousand":
+            ("exp(2000) overflows. Subtract each row's own largest score first.",
+            np.vstack([2000 * q, q]), k, w, np.zeros((2, 2))),
+        "a blocked score of a thousand": (hidden, np.vstack([2000 * q, q]), k, w, first),
+        "a blocked score of a million": (hidden, np.vstack([2e6 * q, q]), k, w, first),
+        "scores of minus a thousand":
+            ("exp(-2000) is 0 for every key. Subtract each row's own largest score first.",
+            far, k, w, np.zeros((2, 2))),
+    }, halves)  # fmt: skip
     swap = "Swap the last two axes of k and no others; d is the last axis of q."
-    yield case("one query, two keys", answer, along, k, v, np.zeros((1, 2)), hint=sizes)
-    given = (zero, zero, w, _mask(2, 2))
-    yield case("adds the mask before the softmax", answer, *given, hint=alone, mistakes=halves)
-    claim = "gives zeros to a query with everything blocked"
-    blocked = np.array([[_BLOCK, _BLOCK], [0.0, 0.0]])
-    yield case(claim, answer, zero, zero, w, blocked, hint=_BLOCKED_ROW)
-    for claim, length, mask, hint in (
-        ("scores of a thousand", 4000.0, np.zeros((2, 2)), large),
-        ("a blocked score of a thousand", 4000.0, np.array([[_BLOCK, 0.0]] * 2), hidden),
-        ("a blocked score of a million", 4e6, np.array([[_BLOCK, 0.0], [0.0, 0.0]]), hidden),
-    ):
-        yield case(claim, answer, np.vstack([length / 2 * along, along]), k, w, mask, hint=hint)
-    far = -np.array([[4000.0, 4000.0, 0.0, 0.0], [4000.0, 4002.0, 0.0, 0.0]])
-    yield case("scores of minus a thousand", answer, far, k, v, np.zeros((2, 2)), hint=small)
     rng = np.random.default_rng(2)
     for claim, front, queries, keys, d, width in (
         ("batch and heads, more keys than queries", (2, 3), 4, 6, 5, 7),
@@ -178,27 +163,28 @@ def attend_masked_weights(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
         False
     """
     half = "The first row sums to one half: the blocked score is still in the denominator."
-    halves = [(np.array([[0.5, 0.0], [0.5, 0.5]]), half)]
-    among = "The row must be shared out among the keys that are kept."
-    late = "After the softmax it is too late: the kept weights have been rounded to zero. "
-    late += "Block before it."
-    infinite = "A number that is only very small still counts: block with -inf."
-    front = "The mask is broadcast over the axes in front."
-    zeros, mask = np.zeros((2, 2)), _mask(2, 2)
-    yield case("each row sums to one", answer, zeros, mask, hint=among, mistakes=halves)
-    claim = "a blocked score of {} changes nothing"
-    for size, name in ((1e3, "a thousand"), (3e3, "three thousand"), (1e12, "a trillion")):
-        scores = np.array([[0.0, size], [1.0, 0.0]])
-        yield case(claim.format(name), answer, scores, mask, hint=late)
-    blocked = np.array([[0.0, 0.0], [_BLOCK, _BLOCK]])
-    yield case(
-        "a row with everything blocked gets zeros", answer, zeros, blocked, hint=_BLOCKED_ROW
+    late = (
+        "After the softmax it is too late: the kept weights have been rounded to zero. "
+        "Block before it."
     )
-    low = np.array([[-5000.0, 0.0], [1.0, -5001.0]])
-    yield case("kept scores of minus five thousand", answer, low, mask, hint=infinite)
-    rng = np.random.default_rng(3)
-    yield case("a batch", answer, rng.normal(size=(2, 5, 5)), _mask(5, 5), hint=front)
-    yield case("batch and heads", answer, rng.normal(size=(2, 3, 4, 6)), _mask(4, 6), hint=front)
+    front, mask, rng = (
+        "The mask is broadcast over the axes in front.",
+        _mask(2, 2),
+        np.random.default_rng(3),
+    )
+    yield from cases(answer, {
+        "each row sums to one":
+            ("The row must be shared out among the keys that are kept.", np.zeros((2, 2)), mask),
+        "a blocked score of a thousand changes nothing": (late, np.array([[0, 1e3], [1, 0]]), mask),
+        "a blocked score of 1e12 changes nothing": (late, np.array([[0, 1e12], [1, 0]]), mask),
+        "a row with everything blocked gets zeros":
+            (_BLOCKED_ROW, np.zeros((2, 2)), np.array([[0.0, 0.0], [_BLOCK, _BLOCK]])),
+        "kept scores of minus five thousand":
+            ("A number that is only very small still counts: block with -inf.",
+            np.array([[-5000.0, 0.0], [1.0, -5001.0]]), mask),
+        "a batch": (front, rng.normal(size=(2, 5, 5)), _mask(5, 5)),
+        "batch and heads": (front, rng.normal(size=(2, 3, 4, 6)), _mask(4, 6)),
+    }, [(np.array([[0.5, 0.0], [0.5, 0.5]]), half)])  # fmt: skip
 
 
 def _score_gradient(w: np.ndarray, v: np.ndarray, g: np.ndarray) -> np.ndarray:
@@ -211,35 +197,25 @@ def _of_weights(w: np.ndarray, v: np.ndarray, g: np.ndarray) -> np.ndarray:
     return g @ v.swapaxes(-1, -2)
 
 
-@exercise(
-    points=2,
-    reference=_score_gradient,
-    mistakes=[
-        (
-            lambda w, v, g: w * _of_weights(w, v, g),
-            "The row sum is missing: one weight grows at another's cost.",
-        ),
-        (_of_weights, "That is the gradient of the weights: go on to the scores."),
-        (lambda w, v, g: _score_gradient(w, v, g) / w, "Multiply by the weight of each key."),
-        (
-            lambda w, v, g: (
-                w * (_of_weights(w, v, g) - _of_weights(w, v, g).sum(-1, keepdims=True))
-            ),
-            "The sum takes each gradient times its own weight.",
-        ),
-        (
-            lambda w, v, g: (
-                w * (_of_weights(w, v, g) - _of_weights(w, v, g).mean(-1, keepdims=True))
-            ),
-            "Weight the mean: each gradient times its own weight.",
-        ),
-        (
-            lambda w, v, g: _score_gradient(w, v, g) / v.shape[-1] ** 0.5,
-            "These scores are already divided by the root of d.",
-        ),
-    ],
-    rules=[in_numpy],
-)
+def _without(mean: Callable[..., Any]) -> Callable[..., np.ndarray]:
+    """The gradient of the scores with another correction than the weighted mean."""
+    return lambda w, v, g: w * (_of_weights(w, v, g) - mean(_of_weights(w, v, g)))
+
+
+_GRADIENTS = [
+    (_without(lambda h: 0), "The row sum is missing: one weight grows at another's cost."),
+    (_of_weights, "That is the gradient of the weights: go on to the scores."),
+    (lambda w, v, g: _score_gradient(w, v, g) / w, "Multiply by the weight of each key."),
+    (_without(lambda h: h.sum(-1, keepdims=True)),
+        "The sum takes each gradient times its own weight."),
+    (_without(lambda h: h.mean(-1, keepdims=True)),
+        "Weight the mean: each gradient times its own weight."),
+    (lambda w, v, g: _score_gradient(w, v, g) / v.shape[-1] ** 0.5,
+        "These scores are already divided by the root of d."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_score_gradient, mistakes=_GRADIENTS, rules=[in_numpy])
 def attend_score_gradient(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
     """Check the gradient of the scores that go into the softmax of attention.
 
@@ -247,21 +223,20 @@ def attend_score_gradient(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Ca
         >>> bool(attend_score_gradient(lambda w, v, g: w * (g @ v.swapaxes(-1, -2))))
         False
     """
-    unequal, v, g = np.array([[0.25, 0.75]]), np.eye(2, 4), np.array([[4.0, 0.0, 0.0, 0.0]])
-    v[1] = 0.0
-    first = "The gradient of the weights is [4, 0] here, and its weighted mean is 1."
-    same = "If all values are equal the weights do not matter, so no score does."
-    kept = "One sum for each query: over the last axis, which is kept (keepdims)."
-    yield case("two keys of unequal weight", answer, unequal, v, g, hint=first)
-    yield case("equal values", answer, unequal, np.full((2, 4), 3.0), g, hint=same)
+    w, v, g = np.array([[0.25, 0.75]]), np.outer([1, 0], np.eye(4)[0]), 4 * np.eye(4)[:1]
+    yield from cases(answer, {
+        "two keys of unequal weight":
+            ("The gradient of the weights is [4, 0] here, and its weighted mean is 1.", w, v, g),
+        "equal values":
+            ("If all values are equal the weights do not matter, so no score does.",
+            w, np.full((2, 4), 3.0), g),
+    })  # fmt: skip
     rng = np.random.default_rng(4)
-    for claim, front, length, width in (
-        ("three queries, causal", (), 3, 2),
-        ("a batch", (2,), 3, 2),
-        ("batch and heads", (2, 3), 4, 5),
-        ("as many tokens as sequences", (3,), 3, 3),
-        ("a single token", (2,), 1, 6),
-    ):
+    kept = "One sum for each query: over the last axis, which is kept (keepdims)."
+    for claim, front, length, width in [
+        ("three queries, causal", (), 3, 2), ("a batch", (2,), 3, 2), ("one token", (2,), 1, 6),
+        ("batch and heads", (2, 3), 4, 5), ("as many tokens as sequences", (3,), 3, 3),
+    ]:  # fmt: skip
         scores, v, g = (rng.normal(size=(*front, length, n)) for n in (length, width, width))
         yield case(claim, answer, _weights(scores, _mask(length, length)), v, g, hint=kept)
 

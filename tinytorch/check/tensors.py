@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, predictions, raises
+from tinytorch.check.report import Case, case, cases, exercise, predictions, raises
 from tinytorch.check.rules import no_loop, no_numpy
 
 __all__ = [
@@ -33,33 +33,25 @@ def tensors_broadcast_shape(answer: Callable[[Any, Any], Any]) -> Iterator[Case]
     """
     ones = "A length of one takes the other length, on either side."
     right = "Align the shapes at their right ends; missing lengths count as one."
-    for claim, a, b, hint in (
-        ("keeps equal shapes", (2, 3), (2, 3), right),
-        ("stretches a one on the left", (1, 3), (2, 3), ones),
-        ("stretches ones on both sides", (3, 1), (1, 4), ones),
-        ("aligns from the right", (2, 3, 4), (4,), right),
-        ("pads either operand", (7, 1), (8, 1, 6), right),
-        ("accepts a single number", (), (5,), right),
-        ("accepts two single numbers", (), (), right),
-        ("treats four axes like two", (5, 1, 4, 1), (3, 1, 2), ones),
-    ):
-        yield case(claim, answer, a, b, hint=hint)
+    yield from cases(answer, {
+        "keeps equal shapes": (right, (2, 3), (2, 3)),
+        "stretches a one on the left": (ones, (1, 3), (2, 3)),
+        "stretches ones on both sides": (ones, (3, 1), (1, 4)),
+        "aligns from the right": (right, (2, 3, 4), (4,)),
+        "pads either operand": (right, (7, 1), (8, 1, 6)),
+        "accepts a single number": (right, (), (5,)),
+        "accepts two single numbers": (right, (), ()),
+        "treats four axes like two": (ones, (5, 1, 4, 1), (3, 1, 2)),
+    })  # fmt: skip
     error = "Two lengths that differ do not fit unless one of them is 1: raise a ValueError."
-    for pair in [
-        ((3,), (2,)),
-        ((2, 3), (2,)),
-        ((4, 2, 3), (4, 3, 3)),
-        ((6,), (3,)),
-        ((2, 3), (3, 3)),
-    ]:
-        claim = "refuses {} with {}".format(*pair)
-        yield raises(claim, answer, *pair, error=ValueError, hint=error)
     zero = "A length of zero is a length like any other: a length of 1 becomes 0, not the larger."
+    refused = {(3,): (2,), (2, 3): (2,), (4, 2, 3): (4, 3, 3), (6,): (3,), (4, 3): (3, 3)}
+    for a, b in refused.items():
+        yield raises(f"refuses {a} with {b}", answer, a, b, error=ValueError, hint=error)
     yield case("lets a one become a zero", answer, (1, 3), (0, 3), hint=zero)
     yield case("and the other way round", answer, (2, 0), (2, 1), hint=zero)
-    for pair in [((0,), (2,)), ((2, 3), (2, 0))]:
-        claim = "refuses {} with {}".format(*pair)
-        yield raises(claim, answer, *pair, error=ValueError, hint=error)
+    yield raises("refuses (0,) with (2,)", answer, (0,), (2,), error=ValueError, hint=error)
+    yield raises("refuses (2,) with (0,)", answer, (2,), (0,), error=ValueError, hint=error)
 
 
 @exercise(points=1)

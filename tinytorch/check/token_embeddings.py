@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise, one_of_pair, raises
+from tinytorch.check.report import Case, case, cases, exercise, one_of_pair, raises
 from tinytorch.check.rules import without
 
 __all__ = [
@@ -40,22 +41,21 @@ def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
     axis = "The result has the shape of the ids, and one more axis for the vector."
     below = "NumPy counts negative indices from the end; here they are mistakes."
     past = "Three rows have the ids 0, 1 and 2; NumPy's indexing refuses the others by itself."
-    yield case("gives one row for each id", lookup, small, np.array([2, 0]), hint=each)
-    yield case("repeats a row", lookup, small, np.array([1, 1, 0]), hint=each)
-    claim = "gives a table of rows for a table of ids"
-    yield case(claim, lookup, small, np.array([[2, 0], [1, 1]]), hint=axis)
+    yield from cases(lookup, {
+        "gives one row for each id": (each, small, np.array([2, 0])),
+        "repeats a row": (each, small, np.array([1, 1, 0])),
+        "gives a table of rows for a table of ids": (axis, small, np.array([[2, 0], [1, 1]])),
+    })  # fmt: skip
     rng = np.random.default_rng(3)
     for shape, width in (((2, 3), 3), ((2, 1, 4), 5), ((1,), 1), ((), 4), ((3, 3), 3)):
         table, ids = rng.normal(size=(7, width)), np.asarray(rng.integers(0, 7, size=shape))
         yield case(f"keeps ids of shape {shape} in place", lookup, table, ids, hint=axis)
-    for hint, claim, bad in (
-        (below, "refuses an id below zero", [1, -1]),
-        (past, "refuses an id past the end", [3]),
-        (below, "refuses one of many ids", [[0, 1], [-3, 2]]),
-        (past, "refuses the last of many ids", [[0, 1], [2, 7]]),
-        (below, "refuses an id far below zero", [-4]),
-    ):
-        yield raises(claim, lookup, small, np.array(bad), error=IndexError, hint=hint)
+    refused = {"an id below zero": [1, -1], "an id past the end": [3], "an id far below zero": [-4],
+        "one of many ids": [[0, 1], [-3, 2]], "the last of many ids": [[0, 1], [2, 7]]}  # fmt: skip
+    for claim, bad in refused.items():
+        ids = np.array(bad)
+        hint = below if ids.min() < 0 else past
+        yield raises(f"refuses {claim}", lookup, small, ids, error=IndexError, hint=hint)
 
 
 def _scattered(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
@@ -71,12 +71,10 @@ def _mean(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
     return _scattered(ids, g, vocab_size) / np.maximum(counts, 1)[:, None]
 
 
-@exercise(
-    points=3,
-    reference=_scattered,
-    mistakes=[(_mean, _A_SUM)],
-    rules=[without("np.add.at is known; find another way.", np.add.at)],
-)
+_NO_AT = without("np.add.at is known; find another way.", np.add.at)
+
+
+@exercise(points=3, reference=_scattered, mistakes=[(_mean, _A_SUM)], rules=[_NO_AT])
 def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
     """`gradient(ids, g, vocab_size)` returns the gradient of the table, `(vocab_size, d)`.
 
@@ -92,13 +90,12 @@ def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
     zeros = "Begin with zeros of shape (vocab_size, d); only the rows in ids change."
     once = "An indexed assignment writes each row once: of a repeated id only the last g remains."
     flatten = "Flatten first: ids.reshape(-1) and g.reshape(-1, g.shape[-1])."
-    g = np.array([[1.0, 1.0], [2.0, 2.0], [5.0, 5.0]])
-    claim = "puts each gradient into the row of its id"
-    yield case(claim, gradient, np.array([2, 0]), g[:2], 4, hint=zeros)
-    claim = "sums the gradients of a repeated id"
-    yield case(claim, gradient, np.array([2, 0, 2]), g, 4, hint=once)
-    ids, g = np.array([[0, 1], [1, 1]]), np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
-    yield case("handles a batch of two sentences", gradient, ids, g, 3, hint=flatten)
+    g, square = np.array([[1.0, 1.0], [2.0, 2.0], [5.0, 5.0]]), np.array([[0, 1], [1, 1]])
+    yield from cases(gradient, {
+        "puts each gradient into the row of its id": (zeros, np.array([2, 0]), g[:2], 4),
+        "sums the gradients of a repeated id": (once, np.array([2, 0, 2]), g, 4),
+        "handles a batch of two sentences": (flatten, square, np.ones((2, 2, 1)), 3),
+    })  # fmt: skip
     rng = np.random.default_rng(0)
     for shape, rows, width in (((2, 3), 5, 3), ((40,), 6, 3), ((3, 2, 4), 9, 2), ((1,), 2, 1)):
         ids, g = rng.integers(0, rows, size=shape), rng.normal(size=(*shape, width))
@@ -108,21 +105,18 @@ def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
     yield case(claim, gradient, few, tiny, 12, hint=zeros, atol=0.0)
 
 
-@exercise(
-    points=2,
-    reference=lambda table, ids, g, lr: table - lr * _scattered(ids, g, len(table)),
-    mistakes=[
-        (lambda table, ids, g, lr: table - lr * _mean(ids, g, len(table)), _A_SUM),
-        (
-            lambda table, ids, g, lr: table + lr * _scattered(ids, g, len(table)),
-            "Down, not up: the step is subtracted.",
-        ),
-        (
-            lambda table, ids, g, lr: table - _scattered(ids, g, len(table)),
-            "The step is lr times the gradient.",
-        ),
-    ],
-)
+def _stepped(table: Any, ids: Any, g: Any, lr: float, scatter: Any = _scattered) -> Any:
+    return table - lr * scatter(ids, g, len(table))
+
+
+_STEPS = [
+    (partial(_stepped, scatter=_mean), _A_SUM),
+    (lambda t, ids, g, lr: _stepped(t, ids, g, -lr), "Down, not up: the step is subtracted."),
+    (lambda t, ids, g, lr: _stepped(t, ids, g, 1), "The step is lr times the gradient."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_stepped, mistakes=_STEPS)
 def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
     """`step(table, ids, g, lr)` returns a table whose looked-up rows took a step of SGD.
 
@@ -135,14 +129,17 @@ def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
         (True, False)
     """
     table, g = np.ones((3, 2)), np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
-    down = "A step is -lr times the gradient, added to the row."
-    own = "Every id has its own gradient."
     once = "The indexed assignment reads and writes each row once, whatever ids repeats."
-    every = "Every occurrence of an id moves its row once more."
-    yield case("moves one row", step, table, np.array([1]), g[:1], 0.5, hint=down)
-    yield case("moves different rows", step, table, np.array([1, 2]), g[:2], 0.5, hint=own)
-    claim = "moves a row that occurs twice by the sum of both gradients"
-    yield case(claim, step, table, np.array([1, 2, 1]), g, 0.5, hint=once)
+    every, down = (
+        "Every occurrence of an id moves its row once more.",
+        "Add -lr times the gradient.",
+    )
+    yield from cases(step, {
+        "moves one row": (down, table, np.array([1]), g[:1], 0.5),
+        "moves different rows": ("Each id has its gradient.", table, np.array([1, 2]), g[:2], 0.5),
+        "moves a row that occurs twice by the sum of both gradients":
+            (once, table, np.array([1, 2, 1]), g, 0.5),
+    })  # fmt: skip
     rng = np.random.default_rng(1)
     for rows, width, tokens, lr in ((6, 3, 30, 0.1), (9, 5, 4, 2.0), (2, 1, 8, 1e-3)):
         table, ids = rng.normal(size=(rows, width)), rng.integers(0, rows, size=tokens)
@@ -161,17 +158,14 @@ def _others(table: np.ndarray, i: int, k: int) -> np.ndarray:
     return np.argsort(-(table @ table[i]) / np.linalg.norm(table, axis=1))
 
 
-@exercise(
-    points=2,
-    reference=_by_cosine,
-    mistakes=[
-        (lambda t, i, k: _others(t, i, k)[:k], "Row i is most like itself: leave it out."),
-        (
-            lambda t, i, k: _by_cosine(t, i, len(t))[::-1][:k],
-            "Nearest first: np.argsort sorts upwards, so sort the negated cosines.",
-        ),
-    ],
-)
+_ORDERS = [
+    (lambda t, i, k: _others(t, i, k)[:k], "Row i is most like itself: leave it out."),
+    (lambda t, i, k: _by_cosine(t, i, len(t))[::-1][:k],
+        "Nearest first: np.argsort sorts upwards, so sort the negated cosines."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_by_cosine, mistakes=_ORDERS)
 def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
     """`neighbours(table, i, k)` returns the `k` rows most like row `i` by cosine, nearest first.
 
@@ -187,33 +181,19 @@ def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
     length = "Divide every row by its length before you multiply; leave row i itself out."
     skip = "Give row i a similarity below -1 instead of skipping the first of the sorted rows."
     least = "A cosine may be as low as -1: give row i less than that, or remove it."
-    table = np.array([[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.0]])
-    yield case(
-        "finds the nearest direction, not the longest vector", neighbours, table, 0, 2, hint=length
-    )
-    same = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]])
-    claim = "leaves out row i even when another row has its direction"
-    yield case(claim, neighbours, same, 2, 1, hint=skip)
-    behind = np.array([[1.0, 0.0], [-2.0, 0.0], [-1.0, 3.0], [-1.0, 1.0]])
-    yield case(
-        "leaves out row i even when all others look away", neighbours, behind, 0, 3, hint=least
-    )
-    opposite = np.array([[3.0, 0.0], [-1.0, 0.0]])
-    yield case(
-        "leaves out row i even when the other is its opposite",
-        neighbours,
-        opposite,
-        0,
-        1,
-        hint=least,
-    )
+    yield from cases(neighbours, {
+        "finds the nearest direction, not the longest vector":
+            (length, np.array([[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.0]]), 0, 2),
+        "leaves out row i even when another row has its direction":
+            (skip, np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]), 2, 1),
+        "leaves out row i even when all others look away":
+            (least, np.array([[1.0, 0.0], [-2.0, 0.0], [-1.0, 3.0], [-1.0, 1.0]]), 0, 3),
+        "leaves out row i even when the other is its opposite":
+            (least, np.array([[3.0, 0.0], [-1.0, 0.0]]), 0, 1),
+    })  # fmt: skip
     rng = np.random.default_rng(2)
-    for rows, width, k, scale in (
-        (12, 4, 3, 1.0),
-        (50, 2, 7, 1.0),
-        (9, 6, 8, 1e-30),
-        (5, 3, 1, 1e30),
-    ):
+    sizes = [(12, 4, 3, 1.0), (50, 2, 7, 1.0), (9, 6, 8, 1e-30), (5, 3, 1, 1e30)]
+    for rows, width, k, scale in sizes:
         lengths = scale * rng.uniform(0.1, 9, size=(rows, 1))
         table, i = rng.normal(size=(rows, width)) * lengths, rows // 3
         claim = f"ranks {rows} rows of different lengths"
@@ -225,21 +205,14 @@ def _costs(vocab_size: int, embed_dim: int, rest: int, tied: bool) -> tuple[floa
     return tables / (tables + rest), 16 * tables
 
 
-@exercise(
-    points=2,
-    reference=_costs,
-    mistakes=[
-        (
-            lambda *given: (100 * _costs(*given)[0], None),
-            "A fraction, not per cent: between 0 and 1.",
-        ),
-        (lambda *given: (_costs(*given)[1], None), "First the share, then the bytes."),
-        (
-            lambda v, d, rest, tied: (v * d / rest, None),
-            "The tables are part of the total as well.",
-        ),
-    ],
-)
+_SHARES = [
+    (lambda *given: (100 * _costs(*given)[0], None), "A fraction, not per cent: between 0 and 1."),
+    (lambda *given: (_costs(*given)[1], None), "First the share, then the bytes."),
+    (lambda v, d, rest, tied: (v * d / rest, None), "The tables are part of the total as well."),
+]
+
+
+@exercise(points=2, reference=_costs, mistakes=_SHARES)
 def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
     """`cost(vocab_size, embed_dim, rest, tied)` returns the tables' share and training memory.
 
@@ -258,17 +231,17 @@ def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
     numbers = "Weight, gradient and two running means are four numbers, of four bytes each."
     total = "Two tables, and they are part of the total as well."
     each = "Two tables, each with its gradient and running means."
-    small = (10, 4, 60)
-    rng = np.random.default_rng(3)
+    rng, gpt = np.random.default_rng(3), (50257, 768, 85_842_432)
     drawn = [tuple(int(n) for n in rng.integers(100, 10_000, size=3)) for _ in range(2)]
-    for sizes, tied, name, hints in (
-        (small, True, "a small tied model", (table, numbers)),
-        (small, False, "the untied model", (total, each)),
-        ((50257, 768, 85_842_432), True, "GPT-2 small, tied", (table, numbers)),
-        ((50257, 768, 85_842_432), False, "GPT-2 small, untied", (total, each)),
-        (drawn[0], True, f"a table of {drawn[0][0]} rows", (table, numbers)),
-        (drawn[1], False, f"a table of {drawn[1][0]} rows", (total, each)),
+    for name, *sizes, tied in (
+        ("a small tied model", 10, 4, 60, True),
+        ("the untied model", 10, 4, 60, False),
+        ("GPT-2 small, tied", *gpt, True),
+        ("GPT-2 small, untied", *gpt, False),
+        (f"a table of {drawn[0][0]} rows", *drawn[0], True),
+        (f"a table of {drawn[1][0]} rows", *drawn[1], False),
     ):
+        hints = (table, numbers) if tied else (total, each)
         for i, what in enumerate(("share", "bytes")):
             part = (what, one_of_pair(i, "(share, bytes)"))
             claim = f"the {what} of {name}"
