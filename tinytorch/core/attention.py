@@ -155,9 +155,10 @@ class MultiHeadAttention(Module):
                 "MultiHeadAttention: a cache is for self-attention; pass no key and no value"
             )
         for name, x in (("query", query), ("key", key), ("value", value)):
+            if x is None and name != "query":
+                continue
             shape = x.shape if isinstance(x, Tensor) else np.shape(x)
-            left_out = x is None and x is not query
-            if not left_out and (len(shape) != 3 or shape[2] != self.embed_dim):
+            if len(shape) != 3 or shape[2] != self.embed_dim:
                 raise ValueError(
                     f"MultiHeadAttention: {name} must be (batch, seq, {self.embed_dim}), got shape "
                     f"{shape}"
