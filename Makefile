@@ -16,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SITE := _build/html
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input
-NBVAL_CFG := $(wildcard tests/book/nbval.cfg)
+NBVAL_CFG := $(wildcard tests/book/nbval_ignores.cfg)
 
 # What a reader's shell and home happen to hold must not reach the book: not their packages, plotting backend or
 # IPython profile.
@@ -48,11 +48,11 @@ book: $(VENV)/.book ## install, run every chapter, build the site
 
 live: $(VENV)/.python ## fetch the Python that runs cells in the page (31 MB, once), for the next 'make book'
 	@echo "==> Fetching what runs in the reader's browser"
-	@$(BIN)/python book/_live/runtime.py
-	@$(BIN)/python book/_live/kernel.py
+	@$(BIN)/python book/_runtime/runtime.py
+	@$(BIN)/python book/_runtime/kernel.py
 
 editor: ## bundle the editor of the live cells anew (needs Node and npm; its result is committed)
-	@cd book/_live/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
+	@cd book/_runtime/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
 
 serve: ## build the site and serve it on localhost (PORT=8000)
 	@$(MAKE) --no-print-directory book

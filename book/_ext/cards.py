@@ -165,8 +165,14 @@ def fill_reading_time(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fill in the measured run time and the launch links; the page has been executed by now."""
+    """Fill in the measured run time and the launch links; the page has been executed by now.
+
+    Both belong to a page of the site; elsewhere nothing stands in their places.
+    """
     for place in list(doctree.findall(measured)):
+        if app.builder.format != "html":
+            place.parent.remove(place)
+            continue
         found = run_time(app, docname) if place["kind"] == "run-time" else launch(app, docname)
         place.replace_self(found)
 

@@ -12,7 +12,6 @@ import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.osutil import relative_uri
@@ -98,22 +97,24 @@ def pages_with_new_notebooks(app: Sphinx, env: Any) -> list[str]:
 
 
 def name_repository(app: Sphinx, config: Config) -> None:
-    """Take the repository from the workflow, if any; the site's address follows from it."""
+    """Take the repository from the workflow, if any; the site's address follows from it.
+
+    The notebooks name the one of `_config.yml` (`book_repository`): they are committed, and a
+    fork's workflow must not change them.
+    """
     options = config.html_theme_options
+    config.book_repository = options["repository_url"].rstrip("/")
+    config.book_branch = options.get("repository_branch", "main")
     options["repository_url"] = repository_url(options["repository_url"])
     config.html_baseurl = config.html_baseurl or site_url(options["repository_url"])
 
 
-def mend_page(
+def mend_buttons(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Point the header's buttons where they should, and drop those that lead nowhere."""
-    for kind in ("script_files", "css_files"):
-        context[kind] = [file for file in context.get(kind, []) if not is_thebe(file)]
     if pagename not in app.env.all_docs:
         return
-    # docutils gives the entries of a list of references a deprecated role that a list may not hold
-    context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
     links = launch_links(app, pagename)
     download = download_of(app, pagename)
     if ".ipynb" in links:
@@ -139,23 +140,11 @@ def mend_button(button: dict[str, Any], links: dict[str, str]) -> bool:
     return bool(button["url"])
 
 
-def is_thebe(file: Any) -> bool:
-    """Recognise what thebe brings: Jupyter Book always loads it, and nothing here uses it."""
-    body = getattr(file, "attributes", {}).get("body") or ""
-    return "THEBE_JS_URL" in body or "sphinx-thebe." in str(getattr(file, "filename", ""))
-
-
-def drop_thebe(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Remove thebe's settings, which it appends to every page."""
-    for node in list(doctree.findall(nodes.raw)):
-        if "x-thebe-config" in node.astext() or node.astext().startswith("<script>kernelName"):
-            node.parent.remove(node)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
+    app.add_config_value("book_repository", "", "")
+    app.add_config_value("book_branch", "main", "")
     app.connect("config-inited", name_repository)
     app.connect("env-updated", pages_with_new_notebooks)
-    app.connect("doctree-resolved", drop_thebe, priority=900)
-    app.connect("html-page-context", mend_page, priority=900)
+    app.connect("html-page-context", mend_buttons, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

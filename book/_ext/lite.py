@@ -13,39 +13,32 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib import metadata
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from live import RUNTIME, STATIC, wheel_name
+import pinned
+from live import LOCK, STATIC, trimmed_lock
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
+from package_wheel import wheel_name
 
 logger = logging.getLogger(__name__)
 
 FOLDER = "lite"
 START = f"{FOLDER}/lab/index.html"
-LOCK = "pyodide-lock.json"
+NOTE = "made_of.txt"  # beside what was built: whether it is to be built again
+PARTS = ("jupyterlite-core", "jupyterlite-pyodide-kernel")
 EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 KERNEL = {"display_name": "Python (Pyodide)", "language": "python", "name": "python"}
 BESIDES = ["numpy", "matplotlib"]  # loaded with the package
 EPOCH = "2026-01-01T00:00:00Z"  # the notebooks' times, so that a build can be repeated
 
 
-def fetcher(root: Path) -> ModuleType:
-    """Load `book/_live/kernel.py`, which knows the kernel's wheels."""
-    spec = spec_from_file_location("kernel", root / "book/_live/kernel.py")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def can_be_built(root: Path) -> bool:
     """Say whether everything that JupyterLite needs has been fetched."""
-    kernel = fetcher(root)
-    return (root / RUNTIME / LOCK).exists() and not kernel.missing_packages(kernel.FOLDER)
+    return not pinned.missing("pyodide", root) and not pinned.missing("kernel", root)
 
 
 def offer(app: Sphinx, config: Config) -> None:
@@ -59,16 +52,27 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     root, target = Path(app.srcdir), Path(app.outdir, FOLDER)
-    shutil.rmtree(target, ignore_errors=True)
     if "jupyterlite_url" not in app.config.html_theme_options.get("launch_buttons", {}):
+        shutil.rmtree(target, ignore_errors=True)
         return
-    if build(target, settings(app.config.project, fetcher(root).pins())):
+    if build(target, settings(app.config.project, kernel_packages(root))):
         add_packages(root, target)
         add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), target)
 
 
+def kernel_packages(root: Path) -> dict[str, Path]:
+    """Give the wheel of each package that the kernel needs, by the package's name."""
+    wheels = pinned.files("kernel", root)
+    return {path.name.split("-")[0].replace("_", "-"): path for path in wheels}
+
+
 def build(target: Path, site_settings: dict[str, Any]) -> bool:
-    """Build JupyterLite without contents; says whether it worked."""
+    """Build JupyterLite without contents, unless it is there; says whether it worked."""
+    key = f"{made_of()} {json.dumps(site_settings, sort_keys=True)}\n"
+    note = target / NOTE
+    if note.exists() and note.read_text(encoding="utf-8") == key:
+        return True
+    shutil.rmtree(target, ignore_errors=True)
     extension = Path(sys.prefix, "share/jupyter/labextensions", EXTENSION)
     options = {
         "apps": ["lab"],
@@ -89,20 +93,27 @@ def build(target: Path, site_settings: dict[str, Any]) -> bool:
         )
     if done.returncode:
         logger.error("cannot build JupyterLite: %s", done.stderr or done.stdout)
-    return not done.returncode
+        return False
+    note.write_text(key, encoding="utf-8")
+    return True
 
 
-def settings(name: str, kernel_pins: Iterable[str]) -> dict[str, Any]:
+def made_of() -> str:
+    """Name the versions of what JupyterLite is built from."""
+    return " ".join(f"{name} {metadata.version(name)}" for name in PARTS)
+
+
+def settings(name: str, kernel_packages: Iterable[str]) -> dict[str, Any]:
     """Say where Python is and what it loads before the first cell.
 
     Args:
         name: what the window is called.
-        kernel_pins: the packages that the kernel needs.
+        kernel_packages: the packages that the kernel needs.
     """
     kernel = {
         "pyodideUrl": f"./../{STATIC}/pyodide/pyodide.mjs",
         "disablePyPIFallback": True,
-        "loadPyodideOptions": {"lockFileURL": LOCK, "packages": sorted(kernel_pins)},
+        "loadPyodideOptions": {"lockFileURL": LOCK, "packages": sorted(kernel_packages)},
     }
     data = {
         "appName": name,
@@ -114,14 +125,12 @@ def settings(name: str, kernel_pins: Iterable[str]) -> dict[str, Any]:
 
 def add_packages(root: Path, target: Path) -> None:
     """Copy the kernel's wheels, and write the lock that names them and what the site has anyway."""
-    lock = json.loads((root / RUNTIME / LOCK).read_text(encoding="utf-8"))
+    lock = trimmed_lock(root)
     packages = lock["packages"]
     for entry in packages.values():
         entry["file_name"] = f"../{STATIC}/pyodide/{entry['file_name']}"
-    place = target / "packages"
-    place.mkdir()
-    kernel = fetcher(root)
-    for name, wheel in kernel.wheels(kernel.FOLDER).items():
+    place = emptied(target / "packages")
+    for name, wheel in kernel_packages(root).items():
         shutil.copyfile(wheel, place / wheel.name)
         packages[name] = package(name, wheel, f"packages/{wheel.name}")
     ours = Path(target.parent, STATIC, wheel_name(root))
@@ -150,9 +159,8 @@ def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
 
 def add_notebooks(notebooks: list[Path], target: Path) -> None:
     """Copy the notebooks, and list them as JupyterLite's file browser expects it."""
-    files, listing = target / "files", target / "api/contents/all.json"
-    for folder in (files, listing.parent):
-        folder.mkdir(parents=True, exist_ok=True)
+    files, listing = emptied(target / "files"), target / "api/contents/all.json"
+    listing.parent.mkdir(parents=True, exist_ok=True)
     for path in notebooks:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         notebook["metadata"]["kernelspec"] = KERNEL
@@ -161,6 +169,13 @@ def add_notebooks(notebooks: list[Path], target: Path) -> None:
         entry(path.name, "notebook", (files / path.name).stat().st_size) for path in notebooks
     ]
     write(listing, {**entry("", "directory", None), "format": "json", "content": entries})
+
+
+def emptied(folder: Path) -> Path:
+    """Make a folder, with nothing in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def entry(name: str, kind: str, size: int | None) -> dict[str, Any]:

@@ -11,87 +11,31 @@ A cell's options may say
     live: {smaller: steps = 60}     offer the same cell with this number for `steps`
 """
 
-import hashlib
 import html
 import json
+import os
 import re
 import shutil
-import subprocess
-import sys
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import fresh
-import myst_nb.core.execute.cache as executing
+import pinned
 from docutils import nodes
+from execution import MEASURED, TIMES, fingerprint, key_of, read_times
 from launch import launch_links
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
+from package_wheel import wheel, wheel_name
 
 logger = logging.getLogger(__name__)
 
-RECIPE = Path("book/_live/runtime.json")
-RUNTIME = Path("_build/live/pyodide")
-HEADERS = Path("book/_live/live-headers.js")
+LOCK = "pyodide-lock.json"
+HEADERS = Path("book/_runtime/live-headers.js")
 STATIC = "_static/live"
-TIMES = "cell_times.json"
 MEGABYTES = 27  # what a first run loads, if the site does not hold it
-MEASURED = Path("book/_live/browser_times.json")  # seconds in a browser, by the cells' keys
 SLOWER = 8  # times longer than natively, for a cell that was not measured
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
-
-
-# What a cell took -------------------------------------------------------------------------------
-
-
-def key_of(source: str) -> str:
-    """Name a cell by its code."""
-    return hashlib.sha256(source.strip().encode()).hexdigest()[:16]
-
-
-def times_file(app_or_config: Any) -> Path:
-    """Give the place of the measured times, beside the outputs they belong to."""
-    return Path(app_or_config.nb_execution_cache_path) / TIMES
-
-
-def time_cells(app: Sphinx, config: Config) -> None:
-    """Have every execution note what each cell took; jupyter-cache keeps only the sum."""
-    path = times_file(config)
-
-    def timed(notebook: Any, **options: Any) -> Any:
-        result = executing_single(notebook, **options, record_timing=True)
-        note_times(notebook, path)
-        return result
-
-    executing.single_nb_execution = timed
-
-
-executing_single = executing.single_nb_execution
-
-
-def note_times(notebook: Any, path: Path) -> None:
-    """Move the times from the cells, where they would be part of the cache's key, to a file."""
-    times = read_times(path)
-    for cell in notebook.cells:
-        stamps = cell.metadata.pop("execution", None) or {}
-        begun, ended = (stamps.get(k) for k in ("iopub.status.busy", "shell.execute_reply"))
-        if begun and ended:
-            times[key_of(cell.source)] = round(seconds_between(begun, ended), 3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(times, indent=0, sort_keys=True), encoding="utf-8")
-
-
-def seconds_between(begun: str, ended: str) -> float:
-    """Subtract two times of the Jupyter protocol."""
-    first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (begun, ended))
-    return (last - first).total_seconds()
-
-
-def read_times(path: Path) -> dict[str, float]:
-    """Read the measured times; none if nothing has been executed yet."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 # What a page knows of its cells -----------------------------------------------------------------
@@ -154,6 +98,8 @@ def merge(app: Sphinx, env: Any, docnames: set[str], other: Any) -> None:
 
 def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Make room for the reader's progress; tell who cannot run cells here where they run."""
+    if app.builder.format != "html":
+        return
     if docname == app.config.root_doc:
         first = next((s for s in doctree.findall(nodes.section) if s.parent is not doctree), None)
         if first is not None:
@@ -184,7 +130,7 @@ def tell_page(
     cells = getattr(app.env, "live_cells", {}).get(pagename, [])
     if not cells and pagename != app.config.root_doc:
         return
-    times = read_times(times_file(app.config))
+    times = read_times(Path(app.config.nb_execution_cache_path) / TIMES)
     measured = read_times(Path(app.srcdir) / MEASURED)
     told = []
     for cell in cells:
@@ -216,21 +162,12 @@ def tell_page(
 def choose_runtime(app: Sphinx, config: Config) -> None:
     """Let the pages use the site's own runtime if it has been fetched."""
     root = Path(app.srcdir)
-    official = json.loads((root / RECIPE).read_text(encoding="utf-8"))["official"]
-    own = (root / RUNTIME / "pyodide-lock.json").exists()
+    own = not pinned.missing("pyodide", root)
+    official = pinned.pins(root)["pyodide"]["addresses"][0].format(name="")
     config.live_runtime = f"{STATIC}/pyodide/" if own else official
-    files = [path for path in (root / RUNTIME).glob("*") if path.is_file()]
-    config.live_megabytes = round(sum(p.stat().st_size for p in files) / 1e6) if own else MEGABYTES
-    config.live_wheel = f"{wheel_name(root)}?v={fresh.fingerprint(root)}"
-
-
-def wheel_name(root: Path) -> str:
-    """Name the package's wheel as the build backend will."""
-    project = (root / "pyproject.toml").read_text(encoding="utf-8")
-    name, version = (
-        re.search(rf'^{field} = "([^"]+)"', project, re.M)[1] for field in ("name", "version")
-    )
-    return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+    sizes = [path.stat().st_size for path in pinned.files("pyodide", root)] if own else []
+    config.live_megabytes = round(sum(sizes) / 1e6) if own else MEGABYTES
+    config.live_wheel = f"{wheel_name(root)}?v={fingerprint(root)}"
 
 
 def complete_site(app: Sphinx, error: Exception | None) -> None:
@@ -239,29 +176,47 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
         return
     root, static = Path(app.srcdir), Path(app.outdir, STATIC)
     static.mkdir(parents=True, exist_ok=True)
-    build_wheel(root, static)
-    shutil.copyfile(root / "book/_ext/inline_svg.py", static / "inline_svg.py")
-    shutil.copyfile(root / HEADERS, Path(app.outdir, HEADERS.name))
+    copy_changed(wheel(root), static / wheel_name(root))
+    copy_changed(root / "book/_ext/inline_svg.py", static / "inline_svg.py")
+    copy_changed(root / HEADERS, Path(app.outdir, HEADERS.name))
     target = static / "pyodide"
-    if (root / RUNTIME / "pyodide-lock.json").exists():
-        shutil.copytree(root / RUNTIME, target, dirs_exist_ok=True, copy_function=copy_changed)
-    else:
+    if pinned.missing("pyodide", root):
         shutil.rmtree(target, ignore_errors=True)
+        return
+    target.mkdir(exist_ok=True)
+    for path in pinned.files("pyodide", root):
+        if path.name != LOCK:
+            copy_changed(path, target / path.name)
+    lock = json.dumps(trimmed_lock(root), indent=1, sort_keys=True) + "\n"
+    (target / LOCK).write_text(lock, encoding="utf-8")
 
 
-def copy_changed(source: str, target: str) -> None:
-    """Copy a file unless it is there already."""
-    old, new = Path(target), Path(source)
-    if not old.exists() or old.stat().st_size != new.stat().st_size:
+def copy_changed(source: Path, target: Path) -> None:
+    """Copy a file and its time, unless it is there already."""
+    new = source.stat()
+    old = target.stat() if target.exists() else None
+    if old is None or (old.st_size, old.st_mtime_ns) != (new.st_size, new.st_mtime_ns):
         shutil.copyfile(source, target)
+        os.utime(target, ns=(new.st_atime_ns, new.st_mtime_ns))
 
 
-def build_wheel(root: Path, folder: Path) -> None:
-    """Build the package with its own backend, which needs no network."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
-    if done.returncode or not (folder / wheel_name(root)).exists():
-        logger.error("cannot build the package's wheel: %s", done.stderr or done.stdout)
+def trimmed_lock(root: Path) -> dict[str, Any]:
+    """Keep of Pyodide's lock the packages whose wheels are pinned, with plain file names.
+
+    Raises:
+        KeyError: One of them needs a package that is not pinned.
+    """
+    wheels = {path.name for path in pinned.files("pyodide", root)}
+    lock = json.loads((pinned.folder("pyodide", root) / LOCK).read_text(encoding="utf-8"))
+    kept = {}
+    for name, entry in lock["packages"].items():
+        file = entry["file_name"].rsplit("/", 1)[-1]
+        if file in wheels:
+            kept[name] = {**entry, "file_name": file}
+    lacking = {need for entry in kept.values() for need in entry["depends"]} - set(kept)
+    if lacking:
+        raise KeyError(f"{pinned.PINS} lacks the wheels of {', '.join(sorted(lacking))}")
+    return {**lock, "packages": kept}
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -269,7 +224,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("live_runtime", "", "html")
     app.add_config_value("live_wheel", "", "html")
     app.add_config_value("live_megabytes", 0, "html")
-    app.connect("config-inited", time_cells, priority=900)  # after fresh.py has chosen the cache
     app.connect("config-inited", choose_runtime)
     app.connect("doctree-read", collect)
     app.connect("doctree-resolved", add_places)

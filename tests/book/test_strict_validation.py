@@ -72,7 +72,7 @@ def verdicts(tmp_path_factory):
     ):
         nbformat.write(notebook, folder / f"{name}.ipynb")
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-rA", "-q"]
-    command += ["--nbval-sanitize-with", ROOT / "tests/book/nbval.cfg", "--rootdir", folder]
+    command += ["--nbval-sanitize-with", ROOT / "tests/book/nbval_ignores.cfg", "--rootdir", folder]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for name in [name for name in environment if name.startswith("PYTEST_")]:
         del environment[name]  # this run is none of the outer one's workers

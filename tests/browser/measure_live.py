@@ -3,7 +3,7 @@
     python tests/browser/measure_live.py [PAGE ...]
 
 Runs every cell of the built pages at its full size, in turn, and writes those of two seconds and
-more to book/_live/browser_times.json. It takes a quarter of an hour; keep the machine quiet. A
+more to book/_runtime/browser_times.json. It takes a quarter of an hour; keep the machine quiet. A
 cell that is not in the file, or has changed since, is announced by a rule of thumb.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from chromium import ARGUMENTS, PAGES, ROOT, SITE, find_chromium, serve
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from live import key_of
+from execution import key_of
 
-TIMES = ROOT / "book" / "_live" / "browser_times.json"
+TIMES = ROOT / "book" / "_runtime" / "browser_times.json"
 SHOWN = 2  # seconds
 RUN = """async () => {
     const times = [];

@@ -155,7 +155,7 @@ def test_an_exception_shows_a_traceback_that_begins_in_the_cell(opened):
     press(visit, 1)
     text = ended(visit, 1, "error")
     assert "return x / 0" in text and "ZeroDivisionError: division by zero" in text
-    assert "cell_runner" not in text and "pyodide" not in text
+    assert "live_runner" not in text and "pyodide" not in text
     assert visit.problems == []
 
 

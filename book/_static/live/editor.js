@@ -1,4 +1,4 @@
-/* Built by `make editor` from book/_live/editor. @codemirror/autocomplete 6.20.4, @codemirror/commands 6.11.1, @codemirror/lang-python 6.2.1, @codemirror/language 6.13.1, @codemirror/state 6.7.6, @codemirror/streamparser 6.0.0, @codemirror/view 6.43.15.
+/* Built by `make editor` from book/_runtime/editor. @codemirror/autocomplete 6.20.4, @codemirror/commands 6.11.1, @codemirror/lang-python 6.2.1, @codemirror/language 6.13.1, @codemirror/state 6.7.6, @codemirror/streamparser 6.0.0, @codemirror/view 6.43.15.
 
 MIT License
 

@@ -1,6 +1,6 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
-import { forget, memory } from "./memory.js";
+import { forget, memory } from "./remembered_progress.js";
 
 const solved = memory("solved");
 const answers = memory("answers");

@@ -1,8 +1,8 @@
 // The cells of a page: buttons, editing, running, and what is kept between visits.
 
-import { Kernel } from "./kernel.js";
+import { Kernel } from "./python.js";
 import { Output } from "./outputs.js";
-import { memory } from "./memory.js";
+import { memory } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { isolate } from "./isolate.js";
 

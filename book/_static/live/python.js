@@ -28,7 +28,7 @@ export class Kernel {
     this.began = performance.now();
     this.#set("starting", "Loading Python");
     this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
-    this.worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+    this.worker = new Worker(new URL("python_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#hear(data));
     this.worker.addEventListener("error", (event) => {
       event.preventDefault();

@@ -18,5 +18,5 @@ await build({
   format: "esm",
   target: "es2022",
   legalComments: "none",
-  banner: { js: `/* Built by \`make editor\` from book/_live/editor. ${versions}.\n\n${codemirror}\n*/` },
+  banner: { js: `/* Built by \`make editor\` from book/_runtime/editor. ${versions}.\n\n${codemirror}\n*/` },
 });

@@ -1,6 +1,6 @@
 """Runs the cells of a page in the reader's browser, in the manner of a notebook.
 
-The page's worker (`worker.js`) loads this file into Pyodide; it needs the standard library alone,
+The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library alone,
 so the tests run it in any Python. Everything a cell shows leaves through `emit`, one dictionary at
 a time, while the cell runs:
 

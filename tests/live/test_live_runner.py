@@ -12,9 +12,9 @@ STATIC = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 @pytest.fixture
 def runner_module(monkeypatch):
     monkeypatch.syspath_prepend(str(STATIC))
-    import cell_runner
+    import live_runner
 
-    return cell_runner
+    return live_runner
 
 
 @pytest.fixture
@@ -93,7 +93,7 @@ def test_a_traceback_begins_at_the_cell_and_quotes_its_lines(page):
     assert not ok
     (error,) = sent
     assert error["name"] == "ZeroDivisionError"
-    assert "cell_runner" not in error["text"]
+    assert "live_runner" not in error["text"]
     assert "return x / 0" in error["text"] and "Cell 1" in error["text"]
     assert error["text"].splitlines()[-1] == "ZeroDivisionError: division by zero"
 
@@ -102,7 +102,7 @@ def test_the_traceback_of_an_error_from_another_has_no_frames_of_the_runner(page
     _, sent = run(
         page, "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError() from e"
     )
-    assert "cell_runner" not in sent[0]["text"]
+    assert "live_runner" not in sent[0]["text"]
     assert "direct cause" in sent[0]["text"]
 
 

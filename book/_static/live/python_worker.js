@@ -2,12 +2,12 @@
 //
 // The page sends {type: "start", runtime, files, wheel, packages, interrupt} once and then
 // {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time. It receives
-// {type: "progress", text}, {type: "ready"}, {type: "message", id, ...} as cell_runner.py
+// {type: "progress", text}, {type: "ready"}, {type: "message", id, ...} as live_runner.py
 // describes them, and {type: "done", id, ok} or {type: "missing", id, names,
 // needed}: what no cell has defined yet, and which of the cells above do.
 
 const DRAWS = /\b(plots|matplotlib|pyplot)\b/; // what makes a cell need matplotlib
-const OURS = ["cell_runner.py", "page_backend.py", "inline_svg.py"];
+const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py"];
 const quiet = { messageCallback: () => {}, errorCallback: () => {} };
 let python, cells, runner, loaded = false, current = 0;
 
@@ -42,7 +42,7 @@ async function start({ runtime, files, wheel, draws, interrupt }) {
   OURS.forEach((name, i) => python.FS.writeFile(`${extractDir}/${name}`, sources[i]));
   python.runPython("import importlib; importlib.invalidate_caches()");
   if (interrupt) python.setInterruptBuffer(interrupt);
-  cells = python.pyimport("cell_runner");
+  cells = python.pyimport("live_runner");
   const svg = python.pyimport("inline_svg");
   runner = cells.start(report, svg.inline_svg);
 }

@@ -1,0 +1,182 @@
+"""Every chapter is executed once, before it is read, and again when its code or the package changes.
+
+jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
+`tinytorch/` it would serve yesterday's outputs. Here the cache's directory carries a hash of the
+package and of what executes it. Chapters that the cache lacks are run side by side, the slowest
+first; what each cell took is noted beside the cache. The pages, and the notebooks of
+`book/notebooks`, show the outputs of this one run.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.executors.utils import single_nb_execution
+from myst_nb.core.read import create_nb_reader
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import SphinxError
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+CACHE_PREFIX = ".jupyter_cache-"
+TIMES = "cell_times.json"
+MEASURED = Path("book/_runtime/browser_times.json")  # seconds in a browser, by the cells' keys
+
+
+class CannotExecute(SphinxError):
+    """A chapter's cell failed, or took too long."""
+
+    category = "Execution error"
+
+
+# The cache ------------------------------------------------------------------------------------
+
+
+def fingerprint(root: Path) -> str:
+    """Hash the package's files and the versions of what executes it.
+
+    Args:
+        root: the repository's root, the directory that holds `tinytorch/`.
+
+    Returns:
+        Sixteen hexadecimal digits.
+    """
+    digest = hashlib.sha256(f"timed {sys.version_info[:3]}".encode())
+    for library in ("numpy", "matplotlib", "ipykernel"):
+        digest.update(f"{library} {metadata.version(library)}\n".encode())
+    for path in sorted((root / "tinytorch").rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def choose_cache(app: Sphinx, config: Config) -> None:
+    """Point myst-nb at the cache of this very package, and remove those of older ones."""
+    root = Path(app.srcdir)
+    cache = root / "_build" / f"{CACHE_PREFIX}{fingerprint(root)}"
+    for old in cache.parent.glob(f"{CACHE_PREFIX}*"):
+        if old != cache:
+            shutil.rmtree(old, ignore_errors=True)
+    config.nb_execution_cache_path = str(cache)
+
+
+def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:
+    """Read a chapter as a notebook; None if it is a page without code."""
+    path = app.env.doc2path(docname)
+    text = Path(path).read_text(encoding="utf-8")
+    reader = create_nb_reader(path, app.env.myst_config, app.env.mystnb_config, text)
+    return reader and reader.read(text)
+
+
+def executed(app: Sphinx, docname: str) -> NotebookNode:
+    """Give a chapter as a notebook with the outputs of its one run."""
+    cache = get_cache(app.config.nb_execution_cache_path)
+    return cache.merge_match_into_notebook(notebook_of(app, docname))[1]
+
+
+# Running --------------------------------------------------------------------------------------
+
+
+def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
+    """Run the chapters that are about to be read and that the cache lacks.
+
+    Raises:
+        CannotExecute: A cell of at least one of them failed; the others are in the cache.
+    """
+    cache = get_cache(app.config.nb_execution_cache_path)
+    waiting = {
+        docname: notebook
+        for docname in docnames
+        if (notebook := notebook_of(app, docname)) and not is_cached(cache, notebook)
+    }
+    measured = read_times(Path(app.srcdir) / MEASURED)
+    slowest_first = sorted(waiting, key=lambda name: -expected_seconds(waiting[name], measured))
+    problems = []
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        timeout = app.config.nb_execution_timeout
+        runs = pool.map(lambda name: execute(waiting[name], timeout), slowest_first)
+        for docname, result in zip(slowest_first, runs, strict=True):
+            if result.err is not None:
+                problems.append(f"{docname}.md: {result.exc_string}")
+                continue
+            logger.info("executed %s in %.1f s", docname, result.time)
+            note_times(waiting[docname], Path(app.config.nb_execution_cache_path) / TIMES)
+            data = {"execution_seconds": result.time}
+            bundle = CacheBundleIn(waiting[docname], env.doc2path(docname), data=data)
+            cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+    if problems:
+        raise CannotExecute("\n".join(problems))
+
+
+def is_cached(cache: Any, notebook: NotebookNode) -> bool:
+    """Say whether the outputs of this very code are there."""
+    try:
+        cache.match_cache_notebook(notebook)
+    except KeyError:
+        return False
+    return True
+
+
+def expected_seconds(notebook: NotebookNode, measured: dict[str, float]) -> float:
+    """Guess from what its cells take in a browser whether a chapter is slow."""
+    return sum(measured.get(key_of(cell.source), 0) for cell in notebook.cells)
+
+
+def execute(notebook: NotebookNode, timeout: int) -> Any:
+    """Run one notebook in place, in an empty folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        return single_nb_execution(
+            notebook, cwd=folder, timeout=timeout, allow_errors=False, record_timing=True
+        )
+
+
+# What a cell took -----------------------------------------------------------------------------
+
+
+def key_of(source: str) -> str:
+    """Name a cell by its code."""
+    return hashlib.sha256(source.strip().encode()).hexdigest()[:16]
+
+
+def note_times(notebook: NotebookNode, path: Path) -> None:
+    """Move the times from the cells, where they would be part of the cache's key, to a file."""
+    times = read_times(path)
+    for cell in notebook.cells:
+        stamps = cell.metadata.pop("execution", None) or {}
+        begun, ended = (stamps.get(k) for k in ("iopub.status.busy", "shell.execute_reply"))
+        if begun and ended:
+            times[key_of(cell.source)] = round(seconds_between(begun, ended), 3)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(times, indent=0, sort_keys=True), encoding="utf-8")
+
+
+def seconds_between(begun: str, ended: str) -> float:
+    """Subtract two times of the Jupyter protocol."""
+    first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (begun, ended))
+    return (last - first).total_seconds()
+
+
+def read_times(path: Path) -> dict[str, float]:
+    """Read the measured times; none if nothing has been executed yet."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("config-inited", choose_cache)
+    app.connect("env-before-read-docs", execute_missing)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

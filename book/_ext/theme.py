@@ -1,0 +1,202 @@
+"""What the theme and the extensions leave to be mended on every page, in one place and one order.
+
+While a page is read, exercises get ids of their own and folds get names; when it is resolved and
+given to its template, thebe goes, which Jupyter Book always loads and nothing here uses; when its
+template has been filled in, its HTML passes through `mended`, once.
+"""
+
+import hashlib
+import html
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pydata_sphinx_theme
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+SHARED = "exercise-content"
+SOLUTION = "tag_exercise-solution"
+
+FOLD = '<summary aria-label="Toggle hidden content">'
+SEARCH_BUTTON = re.compile(
+    r'(<button class="[^"]*\bsearch-button-field\b[^>]*?) aria-label="[^"]*"'
+)
+SEARCH_FORM = re.compile(r'(<form class="bd-search\b.*?)(\s*</form>)', re.S)
+SUBMIT = '<button type="submit" class="btn btn-sm visually-hidden-focusable">Search</button>'
+
+ICON_SCRIPT = Path(pydata_sphinx_theme.__file__).parent.joinpath(
+    "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
+)
+LOADS_ICON_SCRIPT = re.compile(r"\s*<script[^>]*scripts/fontawesome\.js[^>]*></script>")
+ICON = re.compile(r'<i\s([^>]*\bclass="(?:[^"]*\s)?fa[bsr]?[\s-][^"]*"[^>]*)>\s*</i>')
+CLASSES = re.compile(r'class="([^"]*)"')
+# name:[width,height,[other names],"character","path"]
+ICON_ENTRY = re.compile(
+    r'[{,]"?(?P<name>[a-z0-9-]+)"?:\[(?P<width>\d+),(?P<height>\d+),\[(?P<others>[^\]]*)\],'
+    r'"[0-9a-f]+","(?P<path>[^"]+)"\]'
+)
+ICON_SIZES = {"lg", "xs", "sm", "xl", "fw", "solid", "regular", "brands"}
+
+
+# Style sheets ---------------------------------------------------------------------------------
+
+
+def looks(root: Path) -> str:
+    """Hash what makes the pages look as they do: style sheets, scripts and pictures.
+
+    Sphinx copies them only when it writes a page, so a change in them alone has to make it write.
+    """
+    digest = hashlib.sha256()
+    for path in sorted((root / "book" / "_static").rglob("*")):
+        if path.is_file():
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def note_looks(app: Sphinx, config: Config) -> None:
+    """Make the looks a part of the configuration, whose changes Sphinx heeds."""
+    config.static_fingerprint = looks(Path(app.srcdir))
+
+
+# A page that has been read --------------------------------------------------------------------
+
+
+def tell_exercises_apart(app: Sphinx, doctree: nodes.document) -> None:
+    """Number the ids of the exercises' contents: sphinx-exercise gives all of a page the same."""
+    contents = (section for section in doctree.findall(nodes.section) if SHARED in section["ids"])
+    for number, section in enumerate(contents, start=1):
+        section["ids"] = [f"{SHARED}-{number}"]
+
+
+def name_folds(app: Sphinx, doctree: nodes.document) -> None:
+    """Say what a folded cell holds: a solution, or the code of a figure."""
+    for cell in doctree.findall(nodes.container):
+        if "prompt_show" in cell:
+            what = "solution" if SOLUTION in cell["classes"] else "code of the figure"
+            cell["prompt_show"], cell["prompt_hide"] = f"Show the {what}", f"Hide the {what}"
+
+
+# A page that is about to be written -----------------------------------------------------------
+
+
+def drop_thebe_settings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Remove what thebe appends to every page."""
+    for node in list(doctree.findall(nodes.raw)):
+        if "x-thebe-config" in node.astext() or node.astext().startswith("<script>kernelName"):
+            node.parent.remove(node)
+
+
+def mend_context(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Load nothing of thebe; give the bibliography's entries a role that a list may hold."""
+    for kind in ("script_files", "css_files"):
+        context[kind] = [file for file in context.get(kind, []) if not is_thebe(file)]
+    if "body" in context:
+        context["body"] = context["body"].replace('role="doc-biblioentry"', 'role="listitem"')
+
+
+def is_thebe(file: Any) -> bool:
+    """Recognise what thebe brings."""
+    body = getattr(file, "attributes", {}).get("body") or ""
+    return "THEBE_JS_URL" in body or "sphinx-thebe." in str(getattr(file, "filename", ""))
+
+
+# A page's HTML --------------------------------------------------------------------------------
+
+
+def mend_pages(app: Sphinx) -> None:
+    """Have every page pass through `mended` when its template has been filled in."""
+    templates: Any = getattr(app.builder, "templates", None)
+    if app.builder.format != "html" or templates is None:
+        return
+    render = templates.render
+    templates.render = lambda name, context: mended(render(name, context))
+
+
+def mended(page: str) -> str:
+    """Mend a page; what is as it should be stays so."""
+    return with_icons(with_names(page))
+
+
+def with_names(page: str) -> str:
+    """Let what is pressed be called by what it shows (WCAG 2.5.3), and give the search a button.
+
+    The search button and the lines that open folded cells lose their labels, so that their text
+    names them. The search form gets the button that sends it, seen when it has the focus.
+    """
+    page = page.replace(FOLD, "<summary>")
+    page = SEARCH_BUTTON.sub(r"\1", page)
+    return SEARCH_FORM.sub(lambda found: with_submit(found[1]) + found[2], page)
+
+
+def with_submit(form: str) -> str:
+    """Give a search form its button, unless it has one."""
+    return form if 'type="submit"' in form else f"{form}\n  {SUBMIT}"
+
+
+def with_icons(page: str) -> str:
+    """Draw the theme's icons as SVG, without the script of 1.5 MB that brings all of them."""
+    return LOADS_ICON_SCRIPT.sub("", ICON.sub(as_svg, page))
+
+
+def as_svg(match: re.Match[str]) -> str:
+    """Turn one `<i class="fas fa-name">` into its drawing; an unknown one is left as it is."""
+    attributes = match[1]
+    classes = html.unescape(CLASSES.search(attributes)[1]).split()
+    names = [c.removeprefix("fa-") for c in classes if c.startswith("fa-")]
+    name = next((n for n in names if n not in ICON_SIZES), "")
+    found = drawing(name, "fab" in classes or "fa-brands" in classes)
+    if found is None:
+        logger.warning("the theme has no icon %r", name)
+        return match[0]
+    width, height, path = found
+    kept = " ".join(["svg-inline--fa", *classes])
+    attributes = CLASSES.sub(f'class="{html.escape(kept)}"', attributes)
+    return (
+        f'<svg {attributes} viewBox="0 0 {width} {height}" aria-hidden="true" focusable="false">'
+        f'<path fill="currentColor" d="{path}"></path></svg>'
+    )
+
+
+def drawing(name: str, brand: bool) -> tuple[str, str, str] | None:
+    """Find an icon.
+
+    Args:
+        name: such as `magnifying-glass`; an icon's other names count.
+        brand: whether it is a company's sign.
+
+    Returns:
+        Width, height and path, or None if there is no such icon.
+    """
+    found = drawings().get(name)
+    return found[0 if brand else -1] if found else None
+
+
+@cache
+def drawings() -> dict[str, list[tuple[str, str, str]]]:
+    """Read the theme's script: for every name of an icon its drawings, the solid one last."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
+    for entry in ICON_ENTRY.finditer(ICON_SCRIPT.read_text(encoding="utf-8")):
+        names = [entry["name"], *re.findall(r'"([^"]+)"', entry["others"])]
+        for name in names:
+            found.setdefault(name, []).append((entry["width"], entry["height"], entry["path"]))
+    return found
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_config_value("static_fingerprint", "", "html")
+    app.connect("config-inited", note_looks)
+    app.connect("builder-inited", mend_pages)
+    app.connect("doctree-read", tell_exercises_apart)
+    app.connect("doctree-read", name_folds)
+    app.connect("doctree-resolved", drop_thebe_settings, priority=900)
+    app.connect("html-page-context", mend_context, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
