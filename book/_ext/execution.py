@@ -1,4 +1,4 @@
-"""Every chapter is executed once, before it is read, and again when its code or the package changes.
+"""Chapters are executed once, and again when their code or the package changes.
 
 jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
 `tinytorch/` it would serve yesterday's outputs. Here the cache's directory carries a hash of the

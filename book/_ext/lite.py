@@ -19,10 +19,10 @@ from typing import Any
 
 import pinned
 from live import LOCK, STATIC, trimmed_lock
+from package_wheel import wheel_name
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
-from package_wheel import wheel_name
 
 logger = logging.getLogger(__name__)
 

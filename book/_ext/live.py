@@ -23,10 +23,10 @@ import pinned
 from docutils import nodes
 from execution import MEASURED, TIMES, fingerprint, key_of, read_times
 from launch import launch_links
+from package_wheel import wheel, wheel_name
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
-from package_wheel import wheel, wheel_name
 
 logger = logging.getLogger(__name__)
 

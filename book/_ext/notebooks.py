@@ -1,4 +1,4 @@
-"""The notebooks that Colab and Binder open, one for each chapter, from the tree that Sphinx has resolved.
+"""The notebooks that Colab and Binder open, from the tree that Sphinx has resolved.
 
     jupyter-book build . --builder custom --custom-builder notebooks     into _build/notebooks
     python book/_ext/notebooks.py             from there into book/notebooks

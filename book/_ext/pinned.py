@@ -1,4 +1,4 @@
-"""Fetch the files that `book/_runtime/pinned.toml` names: verified, whole, from the first place that has them.
+"""Fetch the files that `book/_runtime/pinned.toml` names, verified and whole.
 
     python book/_ext/pinned.py pyodide kernel             fetch what is missing
     python book/_ext/pinned.py --check pyodide kernel     fetch nothing; say whether it is all there

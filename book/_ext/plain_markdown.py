@@ -19,7 +19,7 @@ from sphinx.builders import Builder
 from sphinx.errors import SphinxError
 
 SPECIAL = re.compile(r"[\\`*$]|<(?=[A-Za-z/!?])|\](?=[(\[])|~(?=~)|(?<!\w)_|_(?!\w)")
-LINE_START = re.compile(r"^(\s*)([-+>#]|\d+(?=[.)]\s))", re.M)
+LINE_START = re.compile(r"^\s*(?=[-+]\s|#{1,6}\s|>)|^\s*\d+(?=[.)]\s)", re.M)
 STRAIGHT = str.maketrans("‘’“”", "''\"\"")
 LATEX = {  # commands that have a sign; of the others the name is left
     "\\times": "×", "\\cdot": "·", "\\dots": "…", "\\ldots": "…", "\\to": "→", "\\le": "≤",
@@ -64,7 +64,9 @@ class PlainMarkdown:
         """Write the caption and the description of the figure that a code cell draws."""
         alt = cell["cell_metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
         parts = [self.caption(figure) for figure in cell.findall(nodes.figure)]
-        return "\n\n".join([*parts, *([f"*What it shows:* {' '.join(alt.split())}"] if alt else [])])
+        return "\n\n".join(
+            [*parts, *([f"*What it shows:* {' '.join(alt.split())}"] if alt else [])]
+        )
 
     # Blocks
 
@@ -77,8 +79,8 @@ class PlainMarkdown:
         return "\n\n".join(filter(None, map(self.block, children)))
 
     def block_paragraph(self, node: nodes.paragraph) -> str:
-        """The sign of a list or a heading at the start of one of its lines is none."""
-        return LINE_START.sub(r"\1\\\2", self.inline(node)).replace("\\\\#", "\\#")
+        """A paragraph; what looks like a list or a heading at the start of a line is none."""
+        return LINE_START.sub(r"\g<0>\\", self.inline(node))
 
     def block_section(self, node: nodes.section) -> str:
         """A section inside something has no title: the text of an exercise."""

@@ -1,20 +1,21 @@
-"""What the tests of the book share: every page and chapter in turn, and what the chapters hold."""
+"""What the tests of the book share: every page, chapter and notebook in turn."""
 
 import pytest
-from built import CHAPTERS, PAGES, ROOT, book_index, soup
+from built import CHAPTERS, NAMES, PAGES, repository, soup
 
 
 def pytest_generate_tests(metafunc):
-    """A test with an argument `docname` runs for every page, with `chapter` for every chapter."""
-    for name, values in (("docname", PAGES), ("chapter", CHAPTERS)):
+    """A test with an argument `docname` runs for every page, and so on, under its short name."""
+    for name, values in (("docname", PAGES), ("chapter", CHAPTERS), ("name", list(NAMES))):
         if name in metafunc.fixturenames:
-            metafunc.parametrize(name, values)
+            ids = [value.rsplit("/", 1)[-1] for value in values]
+            metafunc.parametrize(name, values, ids=ids)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def index():
-    """Titles, labels and numbers, as the generator reads them from the chapters."""
-    return book_index.BookIndex.read(ROOT)
+    """The repository and its site, as `_config.yml` names them."""
+    return repository()
 
 
 @pytest.fixture

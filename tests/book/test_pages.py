@@ -4,13 +4,11 @@ These tests read `_build/html`: run `make book` first.
 """
 
 import copy
-import json
 import re
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from book_index import NUMBER_FORMAT
-from built import NOTEBOOKS, ROOT, SITE, soup
+from built import NAMES, ROOT, SITE, cells
 from links import anchors, resolve
 
 RAW_MYST = re.compile(
@@ -25,11 +23,6 @@ def cells_of(page):
     return page.select("div.cell.docutils.container")
 
 
-def notebook_of(docname):
-    path = NOTEBOOKS / f"{docname.rsplit('/', 1)[-1]}.ipynb"
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"cells": []}
-
-
 def test_no_system_message(page):
     assert [str(tag)[:300] for tag in page.select(".system-message, .problematic")] == []
 
@@ -42,8 +35,8 @@ def test_no_raw_myst(page):
 
 
 def test_every_cell_that_prints_or_draws_shows_it(docname, page):
-    code = [cell for cell in notebook_of(docname)["cells"] if cell["cell_type"] == "code"]
-    code = [c for c in code if "remove-cell" not in c["metadata"].get("tags", [])]
+    name = docname.rsplit("/", 1)[-1]
+    code = cells(name)[1:] if name in NAMES else []  # the first is for Colab
     shown = cells_of(page)
     assert len(shown) == len(code)
     pairs = zip(code, shown, strict=True)
@@ -137,17 +130,3 @@ def test_no_style_sheet_loads_from_another_host():
 
 def text_of(path):
     return path.read_text(encoding="utf-8", errors="replace")
-
-
-def test_notebooks_and_pages_number_things_alike(index):
-    wrong = []
-    for name, label in index.labels.items():
-        if not label.number:
-            continue
-        place = soup(label.docname).find(id=label.anchor)
-        shown = place.select_one(".caption-number, .eqno, .admonition-title") if place else None
-        expected = NUMBER_FORMAT[label.kind].format(label.number)
-        text = " ".join(shown.get_text(" ").split()) if shown else "nothing"
-        if not re.match(rf"{re.escape(expected)}(?!\d)", text):
-            wrong.append(f"{name}: the notebook says {expected!r}, the page {text[:40]!r}")
-    assert wrong == []

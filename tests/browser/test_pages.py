@@ -9,7 +9,7 @@ has one text as a whole.
 
 import gzip
 
-import axe
+import pinned
 import pytest
 from chromium import PAGES, SITE
 from conftest import missing
@@ -48,10 +48,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def auditor():
     """The text of axe-core."""
-    try:
-        return axe.script()
-    except OSError as error:
-        missing(f"axe-core cannot be fetched: {error}")
+    if pinned.missing("axe"):
+        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
+    return pinned.files("axe")[0].read_text(encoding="utf-8")
 
 
 def weight(visit, docname):

@@ -4,8 +4,10 @@ import json
 import re
 from types import SimpleNamespace
 
+import execution
 import live
-import nbformat
+import package_wheel
+import pinned
 import pytest
 from docutils import nodes
 
@@ -50,40 +52,44 @@ def test_a_smaller_run_of_a_number_that_is_not_there_once_is_a_warning(wish, mon
     assert "smaller" not in about and said
 
 
-def test_times_are_kept_beside_the_cache_and_out_of_its_key(tmp_path):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x = 1\n")])
-    notebook.cells[0].metadata["execution"] = {
-        "iopub.status.busy": "2026-01-01T00:00:00.500000Z",
-        "shell.execute_reply": "2026-01-01T00:00:02.750000Z",
-    }
-    live.note_times(notebook, tmp_path / "cache" / "times.json")
-    assert "execution" not in notebook.cells[0].metadata
-    times = live.read_times(tmp_path / "cache" / "times.json")
-    assert times == {live.key_of("x = 1"): 2.25}
-
-
 def test_measured_times_are_of_two_seconds_and_more(request):
     root = request.config.rootpath
-    times = json.loads((root / live.MEASURED).read_text(encoding="utf-8"))
+    times = json.loads((root / execution.MEASURED).read_text(encoding="utf-8"))
     assert times and all(re.fullmatch("[0-9a-f]{16}", key) for key in times)
     assert min(times.values()) >= 2
 
 
 def test_the_wheel_has_the_name_that_the_build_gives_it(request):
     assert re.fullmatch(
-        r"tinytorch_book-[\d.]+-py3-none-any\.whl", live.wheel_name(request.config.rootpath)
+        r"tinytorch_book-[\d.]+-py3-none-any\.whl",
+        package_wheel.wheel_name(request.config.rootpath),
     )
 
 
-def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(request, tmp_path):
-    root = request.config.rootpath
-    for name in ("pyproject.toml", live.RECIPE):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes((root / name).read_bytes())
-    config = SimpleNamespace()
-    live.choose_runtime(SimpleNamespace(srcdir=tmp_path), config)
+def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(
+    request, monkeypatch
+):
+    app, config = SimpleNamespace(srcdir=request.config.rootpath), SimpleNamespace()
+    monkeypatch.setattr(pinned, "missing", lambda group, root: ["pyodide.mjs"])
+    live.choose_runtime(app, config)
     assert re.fullmatch(r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/", config.live_runtime)
-    (tmp_path / live.RUNTIME).mkdir(parents=True)
-    (tmp_path / live.RUNTIME / "pyodide-lock.json").write_text("{}")
-    live.choose_runtime(SimpleNamespace(srcdir=tmp_path), config)
-    assert config.live_runtime == "_static/live/pyodide/"
+
+
+def test_with_the_runtime_the_pages_take_it_from_the_site(request, tmp_path, monkeypatch):
+    app, config = SimpleNamespace(srcdir=request.config.rootpath), SimpleNamespace()
+    (tmp_path / "python.wasm").write_bytes(bytes(2_600_000))
+    monkeypatch.setattr(pinned, "missing", lambda group, root: [])
+    monkeypatch.setattr(pinned, "files", lambda group, root: [tmp_path / "python.wasm"])
+    live.choose_runtime(app, config)
+    assert (config.live_runtime, config.live_megabytes) == ("_static/live/pyodide/", 3)
+
+
+def test_a_file_of_the_site_is_copied_when_it_has_changed(tmp_path):
+    source, target = tmp_path / "a.js", tmp_path / "b.js"
+    for text in ("one", "two"):
+        source.write_text(text)
+        live.copy_changed(source, target)
+        assert target.read_text() == text
+    copied = target.stat().st_ino, target.stat().st_mtime_ns
+    live.copy_changed(source, target)
+    assert (target.stat().st_ino, target.stat().st_mtime_ns) == copied

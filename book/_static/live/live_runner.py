@@ -1,8 +1,8 @@
 """Runs the cells of a page in the reader's browser, in the manner of a notebook.
 
-The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library alone,
-so the tests run it in any Python. Everything a cell shows leaves through `emit`, one dictionary at
-a time, while the cell runs:
+The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library
+alone, so the tests run it in any Python. Everything a cell shows leaves through `emit`, one
+dictionary at a time, while the cell runs:
 
     {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
     {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it

@@ -1,0 +1,123 @@
+"""Chapters are executed once for each state of the package, and their outputs are kept."""
+
+import json
+from types import SimpleNamespace
+
+import execution
+import nbformat
+import pytest
+from execution import choose_cache, fingerprint
+
+
+def package(root):
+    (root / "tinytorch" / "data").mkdir(parents=True)
+    (root / "tinytorch" / "ops.py").write_text("x = 1\n")
+    (root / "tinytorch" / "data" / "corpus.txt").write_text("once upon a time\n")
+    return root
+
+
+def test_a_change_in_code_or_data_or_a_new_name_gives_another_fingerprint(tmp_path):
+    root = package(tmp_path)
+    seen = {fingerprint(root)}
+    (root / "tinytorch" / "ops.py").write_text("x = 2\n")
+    seen.add(fingerprint(root))
+    (root / "tinytorch" / "data" / "corpus.txt").write_text("once\n")
+    seen.add(fingerprint(root))
+    (root / "tinytorch" / "ops.py").rename(root / "tinytorch" / "operations.py")
+    seen.add(fingerprint(root))
+    assert len(seen) == 4
+
+
+def test_compiled_files_and_times_do_not_matter(tmp_path):
+    root = package(tmp_path)
+    before = fingerprint(root)
+    (root / "tinytorch" / "ops.pyc").write_bytes(b"\0")
+    (root / "tinytorch" / "ops.py").touch()
+    assert fingerprint(root) == before
+
+
+def test_the_caches_of_older_packages_are_removed(tmp_path):
+    root = package(tmp_path)
+    old = root / "_build" / ".jupyter_cache-0123456789abcdef"
+    old.mkdir(parents=True)
+    config = SimpleNamespace()
+    choose_cache(SimpleNamespace(srcdir=root), config)
+    assert config.nb_execution_cache_path.endswith(f".jupyter_cache-{fingerprint(root)}")
+    assert not old.exists()
+
+
+def notebook(*sources):
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """An application with two chapters; `ran` has those that were executed, in their order."""
+    chapters = {"quick": notebook("x = 1\n"), "slow": notebook("y = 2\n")}
+    key = execution.key_of("y = 2")
+    path = tmp_path / execution.MEASURED
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({key: 50.0}), "utf-8")
+    app = SimpleNamespace(srcdir=tmp_path, chapters=chapters, ran=[], fails=set())
+    app.config = SimpleNamespace(
+        nb_execution_cache_path=str(tmp_path / "cache"), nb_execution_timeout=9
+    )
+    app.env = SimpleNamespace(doc2path=lambda docname: str(tmp_path / f"{docname}.md"))
+
+    def run(chapter, timeout):
+        (name,) = (n for n, c in chapters.items() if c is chapter or c == chapter)
+        app.ran.append(name)
+        chapter.cells[0].outputs = [nbformat.v4.new_output("stream", text=f"{name}\n")]
+        err = ValueError() if name in app.fails else None
+        return SimpleNamespace(err=err, exc_string=f"{name} fails", time=1.0)
+
+    monkeypatch.setattr(
+        execution, "notebook_of", lambda app, name: nbformat.from_dict(chapters[name])
+    )
+    monkeypatch.setattr(execution, "execute", run)
+    monkeypatch.setattr(execution.os, "cpu_count", lambda: 1)
+    return app
+
+
+def test_the_slowest_chapter_runs_first_and_none_runs_twice(book):
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    assert book.ran == ["slow", "quick"]
+
+
+def test_the_outputs_of_the_run_are_given_to_pages_and_notebooks(book):
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    assert execution.executed(book, "slow").cells[0].outputs[0].text == "slow\n"
+
+
+def test_changed_code_runs_again_and_changed_prose_does_not(book):
+    execution.execute_missing(book, book.env, ["quick"])
+    book.chapters["quick"].cells.append(nbformat.v4.new_markdown_cell("More words."))
+    execution.execute_missing(book, book.env, ["quick"])
+    assert book.ran == ["quick"]
+    book.chapters["quick"].cells[0].source = "x = 3\n"
+    execution.execute_missing(book, book.env, ["quick"])
+    assert book.ran == ["quick", "quick"]
+
+
+def test_a_chapter_that_fails_is_named_and_the_others_are_kept(book):
+    book.fails = {"slow"}
+    with pytest.raises(execution.CannotExecute, match=r"slow\.md: slow fails"):
+        execution.execute_missing(book, book.env, ["quick", "slow"])
+    book.fails = set()
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    assert book.ran == ["slow", "quick", "slow"]
+
+
+def test_times_are_kept_beside_the_cache_and_out_of_its_key(tmp_path):
+    timed = notebook("x = 1\n")
+    timed.cells[0].metadata["execution"] = {
+        "iopub.status.busy": "2026-01-01T00:00:00.500000Z",
+        "shell.execute_reply": "2026-01-01T00:00:02.750000Z",
+    }
+    execution.note_times(timed, tmp_path / "cache" / "times.json")
+    assert "execution" not in timed.cells[0].metadata
+    times = execution.read_times(tmp_path / "cache" / "times.json")
+    assert times == {execution.key_of("x = 1"): 2.25}

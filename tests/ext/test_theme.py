@@ -1,0 +1,98 @@
+"""What of the theme is mended: when a page is read, and after it has been written."""
+
+import pytest
+import theme
+from docutils import nodes
+
+SCRIPT = '<script defer src="../_static/scripts/fontawesome.js?digest=55"></script>'
+
+
+def test_a_fold_is_named_by_its_text():
+    page = '<summary aria-label="Toggle hidden content">\n<p>Show the solution</p></summary>'
+    assert theme.mended(page) == "<summary>\n<p>Show the solution</p></summary>"
+
+
+def test_the_search_button_is_named_by_its_text():
+    page = '<button class="btn search-button-field x" title="S" aria-label="Search" data-a="b">S'
+    expected = '<button class="btn search-button-field x" title="S" data-a="b">S'
+    assert theme.mended(page) == expected
+
+
+def test_a_search_form_gets_one_button_that_sends_it():
+    page = '<form class="bd-search d-flex">\n<input>\n</form><form class="other"></form>'
+    once = theme.mended(page)
+    assert once.count('type="submit"') == 1
+    assert once.index('type="submit"') < once.index("</form>")
+    assert theme.mended(once) == once
+
+
+def test_other_pages_stay_as_they_are():
+    page = '<button aria-label="Stop">Stop</button><summary aria-label="More">More</summary>'
+    assert theme.mended(page) == page
+
+
+def test_an_icon_becomes_its_drawing_and_keeps_its_attributes():
+    page = theme.mended('<i class="theme-switch fa-solid fa-sun   fa-lg" data-mode="light"></i>')
+    assert page.startswith('<svg class="svg-inline--fa theme-switch fa-solid fa-sun fa-lg"')
+    assert 'data-mode="light"' in page and 'aria-hidden="true"' in page
+    assert 'viewBox="0 0 512 512"' in page and '<path fill="currentColor" d="M' in page
+
+
+def test_the_icons_script_is_taken_out():
+    assert theme.mended(f"<head>\n  {SCRIPT}</head>") == "<head></head>"
+
+
+@pytest.mark.parametrize("name", ["pencil-alt", "pencil"])
+def test_other_names_of_an_icon_are_known(name):
+    assert theme.drawing(name, False) == theme.drawing("pencil", False)
+
+
+def test_a_brand_and_a_solid_icon_are_found():
+    assert theme.drawing("github", True) and theme.drawing("file", False)
+
+
+def test_what_is_no_icon_stays():
+    for text in ('<i class="name">x</i>', "<i>fa-sun</i>", '<i class="sofa-bed"></i>'):
+        assert theme.mended(text) == text
+
+
+def test_an_unknown_icon_is_a_warning_and_stays(monkeypatch):
+    said = []
+    monkeypatch.setattr(theme.logger, "warning", lambda *args: said.append(args))
+    text = '<i class="fas fa-no-such-thing"></i>'
+    assert theme.mended(text) == text and said
+
+
+def test_the_exercises_of_a_page_have_ids_of_their_own():
+    page = nodes.section("", *(nodes.section(ids=["exercise-content"]) for _ in range(2)))
+    theme.tell_exercises_apart(None, page)
+    assert [box["ids"] for box in page.children] == [["exercise-content-1"], ["exercise-content-2"]]
+
+
+@pytest.mark.parametrize(
+    ("classes", "label"),
+    [(["cell", "tag_exercise-solution"], "Show the solution"), ([], "Show the code of the figure")],
+)
+def test_a_fold_says_what_is_behind_it(classes, label):
+    cell = nodes.container(prompt_show="Show code cell", prompt_hide="Hide", classes=classes)
+    theme.name_folds(None, nodes.section("", cell))
+    assert cell["prompt_show"] == label
+
+
+def test_what_thebe_adds_to_a_page_goes_and_other_html_stays():
+    kept = nodes.raw("", "<p>x</p>", format="html")
+    brought = [
+        nodes.raw("", f"<script{s}", format="html") for s in (">kernelName", " x-thebe-config")
+    ]
+    page = nodes.section("", *brought, kept)
+    theme.drop_thebe_settings(None, page, "page")
+    assert page.children == [kept]
+
+
+def test_a_change_of_the_style_sheet_alone_changes_the_looks(tmp_path):
+    style = tmp_path / "book" / "_static" / "style.css"
+    style.parent.mkdir(parents=True)
+    style.write_text("a {}")
+    before = theme.looks(tmp_path)
+    style.write_text("b {}")
+    assert theme.looks(tmp_path) != before
