@@ -16,7 +16,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 SITE := _build/html
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-input
-NBVAL_CFG := $(wildcard tests/book/nbval_ignores.cfg)
+# A page with a warning must warn again next time: forget what was read, keep what was executed.
+BUILD = $(BIN)/jupyter-book build . -W -n --keep-going $(1) || { rm -rf _build/.doctrees; exit 1; }
+NOTEBOOKS = $(call BUILD,--quiet --builder custom --custom-builder notebooks)
 
 # What a reader's shell and home happen to hold must not reach the book: not their packages, plotting backend or
 # IPython profile.
@@ -40,16 +42,14 @@ help: ## list what can be made
 
 book: $(VENV)/.book ## install, run every chapter, build the site
 	@echo "==> Running the chapters and building the site (a few minutes the first time, seconds after that)"
-	@# A page with a warning must warn again next time: forget what was read, keep what was executed.
-	@$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/.doctrees; exit 1; }
+	@$(call BUILD)
 	@echo
 	@echo "The site is at $(CURDIR)/$(SITE)/index.html"
 	@echo "Open that file, or say 'make serve' and open http://localhost:$(PORT)"
 
-live: $(VENV)/.python ## fetch the Python that runs cells in the page (31 MB, once), for the next 'make book'
+live: $(VENV)/.book ## fetch the Python that runs cells in the page (31 MB, once), for the next 'make book'
 	@echo "==> Fetching what runs in the reader's browser"
-	@$(BIN)/python book/_runtime/runtime.py
-	@$(BIN)/python book/_runtime/kernel.py
+	@$(BIN)/python book/_ext/pinned.py pyodide kernel
 
 editor: ## bundle the editor of the live cells anew (needs Node and npm; its result is committed)
 	@cd book/_runtime/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
@@ -59,9 +59,12 @@ serve: ## build the site and serve it on localhost (PORT=8000)
 	@echo "==> Serving http://localhost:$(PORT) (stop with Ctrl-C)"
 	@$(BIN)/python -m http.server $(PORT) --bind 127.0.0.1 --directory $(SITE)
 
-notebooks: $(VENV)/.book ## write the notebooks of book/notebooks anew and run them
-	@echo "==> Writing and running book/notebooks"
-	@$(BIN)/python book/_ext/notebooks.py --execute
+notebooks: $(VENV)/.book ## write book/notebooks anew, with the outputs that the pages show
+	@echo "==> Writing book/notebooks"
+	@$(NOTEBOOKS)
+	@# The prose is a text that chapters read: where it has changed, they run with the new one.
+	@$(BIN)/python book/_ext/notebooks.py --prose || { $(NOTEBOOKS); }
+	@$(BIN)/python book/_ext/notebooks.py
 
 quick: $(VENV)/.test ## the tests to run at every change: the package and the book's tools, in a minute, without network
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(foreach part,book browser parity bench,--ignore=tests/$(part))
@@ -69,20 +72,23 @@ quick: $(VENV)/.test ## the tests to run at every change: the package and the bo
 test: ## fetch what runs in the page, build the book, then test the package, the notebooks and the pages
 	@$(MAKE) --no-print-directory live
 	@$(MAKE) --no-print-directory book
+	@$(NOTEBOOKS)
 	@$(MAKE) --no-print-directory test-unit
 	@$(MAKE) --no-print-directory test-notebooks
 	@echo
 	@echo "All tests passed. 'make parity' compares with PyTorch, 'make check' reads the style."
 
 test-unit: $(VENV)/.test ## only the package's tests and those of the built pages
-	@$(BIN)/python tests/browser/axe.py
+	@$(BIN)/python book/_ext/pinned.py axe
 	@echo "==> Testing the package and the built pages"
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/parity --ignore=tests/bench
 
-test-notebooks: $(VENV)/.test ## only the notebooks: run each, compare every output
-	@echo "==> Running every notebook and comparing what it prints with what is committed"
-	@$(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=1800 --nbval-kernel-startup-timeout=600 -o addopts= -o doctest_optionflags= \
-	    $(if $(NBVAL_CFG),--nbval-sanitize-with $(NBVAL_CFG)) -n $(JOBS) --dist loadfile book/notebooks
+test-notebooks: $(VENV)/.test ## only the notebooks: run each where little is installed, compare every output
+	@echo "==> Running every notebook with NumPy, matplotlib and the wheel alone, and comparing what it prints"
+	@$(BIN)/python tests/book/plain_python.py
+	@JUPYTER_PATH=_build/plain_python/share/jupyter $(BIN)/python -m pytest --nbval --nbval-kernel-name=plain-python \
+	    --nbval-cell-timeout=1800 --nbval-kernel-startup-timeout=600 --nbval-sanitize-with=tests/book/nbval_ignores.cfg \
+	    -o addopts= -o doctest_optionflags= -n $(JOBS) --dist loadfile book/notebooks
 
 parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTorch
 	@echo "==> Comparing with the reference frameworks"

@@ -3,6 +3,7 @@
     jupyter-book build . --builder custom --custom-builder notebooks     into _build/notebooks
     python book/_ext/notebooks.py             from there into book/notebooks
     python book/_ext/notebooks.py --check     write nothing; name what is out of step, and fail
+    python book/_ext/notebooks.py --prose     write only the prose; fail if it was another
 
 The builder runs no chapter: the outputs are those of the one run that the pages show. What it
 writes is the same byte for byte on every machine, but for measured times: fixed cell ids and
@@ -285,15 +286,26 @@ def write(root: Path) -> None:
             path.unlink()
 
 
+def write_prose(root: Path) -> bool:
+    """Write the prose; says whether it has changed, and with it what the chapters print."""
+    new, path = (root / FRESH / PROSE.name).read_text(encoding="utf-8"), root / PROSE
+    changed = not path.exists() or path.read_text(encoding="utf-8") != new
+    path.write_text(new, encoding="utf-8")
+    return changed
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, name differences")
+    parser.add_argument("--prose", action="store_true", help="write the prose, fail if it changes")
     parser.add_argument("--root", type=Path, default=ROOT, help="the folder of _config.yml")
     options = parser.parse_args(arguments)
     if not (options.root / FRESH / PROSE.name).exists():
         print(f"{FRESH} holds no notebooks: {REMEDY}", file=sys.stderr)
         return 1
+    if options.prose:
+        return int(write_prose(options.root))
     if not options.check:
         write(options.root)
         return 0

@@ -64,9 +64,8 @@ class PlainMarkdown:
         """Write the caption and the description of the figure that a code cell draws."""
         alt = cell["cell_metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
         parts = [self.caption(figure) for figure in cell.findall(nodes.figure)]
-        return "\n\n".join(
-            [*parts, *([f"*What it shows:* {' '.join(alt.split())}"] if alt else [])]
-        )
+        parts += [f"*What it shows:* {' '.join(alt.split())}"] if alt else []
+        return "\n\n".join(parts)
 
     # Blocks
 

@@ -95,10 +95,12 @@ def test_has_1500_to_3000_words(chapter):
 
 
 def prose_of(markdown):
-    """The words a reader reads: no code, formulas, addresses and markup."""
+    """The words of the text without code, formulas, captions, markup and card; a link is one."""
+    markdown = re.sub(r"(?m)^(\*(From|What it shows)|\*\*Fig\.|\| \*\*).*$", "", markdown)
     text = re.sub(r"(`{3,}).*?\1", " ", markdown, flags=re.S)
-    text = re.sub(r"(\$\$?)(?!\s).*?(?<!\\)\1", " ", text, flags=re.S)
-    text = re.sub(r"\]\([^)]*\)|</?\w[^>]*>|^\*(From|What it shows).*$", " ", text, flags=re.M)
+    text = re.sub(r"\$\$.*?\$\$|(?<!\\)\$[^$]*\$", " ", text, flags=re.S)
+    text = re.sub(r"\[[^\]]*\]\([^)]*\)", "link", text)
+    text = re.sub(r"</?\w[^>]*>|\*\*(Right|Not quite)\.\*\*", " ", text)
     return re.sub(r"[|*`>#\[\]-]+", " ", text)
 
 

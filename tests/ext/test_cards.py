@@ -97,6 +97,15 @@ def test_a_choice_opens_to_its_verdict_and_explanation(tmp_path):
         ("\n  Two are lost.\n", "", "'the last one' of a reflect has no explanation"),
         ("Which gradient?\n", "", "needs a question"),
     ],
+    ids=[
+        "no build",
+        "no objectives",
+        "difficulty 9",
+        "no right choice",
+        "no mark",
+        "no explanation",
+        "no question",
+    ],
 )
 def test_a_directive_that_lacks_something_says_what(tmp_path, before, after, message):
     source = next(text for text in (CARD, REFLECT) if before in text)

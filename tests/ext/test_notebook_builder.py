@@ -432,3 +432,17 @@ def test_what_two_runs_may_print_differently_stays_as_it_is_committed(tree, was,
     assert committed.read_bytes() == before
     stored(tree, notebooks.FRESH, "g()", now, tags=tags)
     assert notebooks.check(tree), "the code is another: so may be the time"
+
+
+def test_prose_that_has_changed_is_written_and_said(tree, capsys):
+    arguments = ["--prose", "--root", str(tree)]
+    assert notebooks.main(arguments) == 0
+    (tree / notebooks.FRESH / "book_prose.txt").write_text("Other words.\n", encoding="utf-8")
+    assert notebooks.main(arguments) == 1
+    assert (tree / notebooks.PROSE).read_text(encoding="utf-8") == "Other words.\n"
+    assert notebooks.main(arguments) == 0
+
+
+def test_without_a_build_there_is_nothing_to_compare(tmp_path, capsys):
+    assert notebooks.main(["--check", "--root", str(tmp_path)]) == 1
+    assert "holds no notebooks: run `make notebooks`" in capsys.readouterr().err
