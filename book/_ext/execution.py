@@ -111,7 +111,7 @@ def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
         runs = pool.map(lambda name: execute(waiting[name], timeout), slowest_first)
         for docname, result in zip(slowest_first, runs, strict=True):
             if result.err is not None:
-                problems.append(f"{docname}.md: {result.exc_string}")
+                problems.append(f"{docname}.md: {result.err}")
                 continue
             logger.info("executed %s in %.1f s", docname, result.time)
             note_times(waiting[docname], Path(app.config.nb_execution_cache_path) / TIMES)

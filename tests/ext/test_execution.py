@@ -70,8 +70,8 @@ def book(tmp_path, monkeypatch):
         (name,) = (n for n, c in chapters.items() if c is chapter or c == chapter)
         app.ran.append(name)
         chapter.cells[0].outputs = [nbformat.v4.new_output("stream", text=f"{name}\n")]
-        err = ValueError() if name in app.fails else None
-        return SimpleNamespace(err=err, exc_string=f"{name} fails", time=1.0)
+        err = ValueError(f"{name} fails") if name in app.fails else None
+        return SimpleNamespace(err=err, time=1.0)
 
     monkeypatch.setattr(
         execution, "notebook_of", lambda app, name: nbformat.from_dict(chapters[name])
