@@ -131,8 +131,8 @@ def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterat
     ):
         yield case(claim, answer, step, 2.0, 4, 20, 5, hint=hint)
     for shape in ((3e-4, 30, 300, 90), (0.5, 1, 12, 1), (1e-8, 6, 12, 6)):
-        hint = f"Warm-up {shape[1]}, cool-down {shape[3]}: the list has the rate of each step."
-        claim = f"every step of {shape[2]}"
+        hint = f"The list has the rate of each step; the cool-down takes {shape[3]}."
+        claim = f"every step of {shape[2]}, warm-up {shape[1]}"
         yield case(claim, answer, *shape, run=_rates, hint=hint, rtol=1e-9, atol=0)
 
 

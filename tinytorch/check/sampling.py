@@ -154,7 +154,11 @@ def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
             (probs, "The set must be as small as possible: without the last it holds 0.95."),
     ])  # fmt: skip
     rows = np.random.default_rng(0).dirichlet(np.full(9, 0.5), size=6)
-    few, own = rows[:, :5], "Each row has an order of its own, and keeps a number of its own."
+    few, tenths, own = (
+        rows[:, :5],
+        np.full((1, 10), 0.1),
+        "Each row has an order of its own, and keeps a number of its own.",
+    )
     yield from cases(answer, {
         "the same, not in order": (
             "The most likely come first in the sum, but each must stay in its own column.",
@@ -173,7 +177,7 @@ def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
         "rows of a batch": (own, rows, 0.8),
         "nearly everything": (own, rows, 0.999),
         "a tiny share": (own, few / few.sum(axis=1, keepdims=True), 1e-6),
-        "all of it": (own, np.array([[0.25, 0.5, 0.0, 0.25]]), 1.0),
+        "all of it": ("Ten tenths add up to a little less than 1: keep all.", tenths, 1.0),
     })  # fmt: skip
 
 

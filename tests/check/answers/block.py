@@ -69,6 +69,10 @@ def first_two(x, branches):
     return stream(x, branches[:2])
 
 
+def from_the_first_branch(x, branches):
+    return [x, *stream(x + branches[0](x), branches[1:])]
+
+
 # Parameters -----------------------------------------------------------------------------------
 
 
@@ -249,6 +253,7 @@ WRONG = {
         "the last alone": lambda x, branches: stream(x, branches)[-1],
         "without the last": lambda x, branches: stream(x, branches)[: max(1, len(branches))],
         "two branches at most": first_two,
+        "at least one branch": from_the_first_branch,
         "from the last branch to the first": lambda x, branches: stream(x, branches[::-1]),
         "doubles the stream": lambda x, branches: stream(
             x, [lambda y, b=branch: y + b(y) for branch in branches]

@@ -381,6 +381,12 @@ WRONG = {
         "only the row before": lambda model, ids: token_by_token(
             model, ids, lambda t: slice(max(t - 1, 0), t)
         ),
+        "not the row before": lambda model, ids: token_by_token(
+            model, ids, lambda t: slice(0, max(t - 1, 0))
+        ),
+        "equal to twelve digits": lambda model, ids: token_by_token(
+            model, ids, equal=lambda a, b: np.allclose(a, b, rtol=0, atol=1e-12)
+        ),
         "only the first row": lambda model, ids: token_by_token(
             model, ids, lambda t: slice(0, min(t, 1))
         ),

@@ -402,6 +402,11 @@ class OneHead(Attention):
         super().__init__(d, 1)
 
 
+class TwoHeads(Attention):
+    def __init__(self, d, heads, dropout_prob=0.0):
+        super().__init__(d, 2)
+
+
 RIGHT = {
     "cache_predict": [
         COST,
@@ -494,5 +499,6 @@ WRONG = {
         "a memory of its own": OwnMemory,
         "needs a cache": NeedsACache,
         "one head": OneHead,
+        "two heads": TwoHeads,
     },
 }

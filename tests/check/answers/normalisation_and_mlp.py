@@ -385,7 +385,11 @@ WRONG = {
         "no root": norm_of(lambda x, eps: mean(x * x) + eps),
         "eps outside the root": norm_of(lambda x, eps: np.sqrt(mean(x * x)) + eps),
         "a tiny eps": norm_of(lambda x, eps: root(x, 1e-12)),
-        "no eps": norm_of(lambda x, eps: root(x, 1e-300)),
+        "no eps": norm_of(lambda x, eps: root(x, 0.0)),
+        "next to no eps": norm_of(lambda x, eps: root(x, 1e-300)),
+        "no eps in the pullback": norm_of(
+            root, lambda g, y, r: (g - y * mean(g * y)) / (r * np.sqrt(mean(y * y)))
+        ),
         "an eps of its own": norm_of(lambda x, eps: root(x, 1e-5)),
         "over all tokens": norm_of(lambda x, eps: np.sqrt((x * x).mean() + eps)),
         "r a constant": norm_of(root, lambda g, y, r: g / r),

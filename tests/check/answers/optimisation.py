@@ -139,6 +139,12 @@ def cosine(step, lr, warmup, total, cooldown):
     return rate(step, lr, warmup, total, cooldown) if left >= 1 else lr * math.sin(left * np.pi / 2)
 
 
+def slope_of_the_warmup(step, lr, warmup, total, cooldown):
+    if step < warmup:
+        return lr / warmup + (lr - lr / warmup) * step / (warmup - 1)
+    return lr * min(1, (total - step) / cooldown)
+
+
 # Clipping -------------------------------------------------------------------------------------
 
 
@@ -277,6 +283,13 @@ WRONG = {
             lr * min(1, (step + 1) // warmup, (total - step) // cooldown)
         ),
         "a cosine at the end": cosine,
+        "no warm-up of one step": slope_of_the_warmup,
+        "low in the first step alone": lambda step, lr, warmup, total, cooldown: (
+            lr * min(1 if step else 1 / warmup, (total - step) / cooldown)
+        ),
+        "0 in the last step": lambda step, lr, warmup, total, cooldown: (
+            0.0 if step == total - 1 else rate(step, lr, warmup, total, cooldown)
+        ),
         "in steps of a tenth": lambda *given: round(rate(*given), 1),
     },
     "optim_clip": {
@@ -295,6 +308,9 @@ WRONG = {
             lambda gs, limit: limit / max(*(norm_of([g]) for g in gs), 0, limit)
         ),
         "the largest number": scaled_by(lambda gs, limit: limit / max(largest_number(gs), limit)),
+        "the spectral norm of a matrix": scaled_by(
+            lambda gs, limit: limit / max(norm_of([np.linalg.norm(g, 2) for g in gs]), limit)
+        ),
         "the first norm": scaled_by(lambda gs, limit: limit / max(norm_of(gs[:1]), limit)),
         "to a norm of 1": scaled_by(
             lambda gs, limit: 1 / norm_of(gs) if norm_of(gs) > limit else 1.0

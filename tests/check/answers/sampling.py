@@ -142,6 +142,20 @@ def down_the_rows(logits, temperature):
     return functional.softmax(logits / temperature, axis=0).numpy()
 
 
+def mean_subtracted(logits, temperature):
+    if temperature == 0:
+        return tempered(logits, 0)
+    with np.errstate(all="ignore"):
+        e = np.exp((logits - logits.mean(axis=-1, keepdims=True)) / temperature)
+        return e / e.sum(axis=-1, keepdims=True)
+
+
+def along_the_second_axis(logits, temperature):
+    if temperature == 0:
+        return tempered(logits, 0)
+    return functional.softmax(logits / temperature, axis=min(1, logits.ndim - 1)).numpy()
+
+
 def chosen_id(logits, temperature):
     return logits.argmax(axis=-1) if temperature == 0 else tempered(logits, temperature)
 
@@ -203,6 +217,14 @@ def kept_equals(probs, p):
     number = (falling.cumsum(axis=1) - falling < p).sum(axis=1)
     least = np.take_along_axis(falling, number[:, None] - 1, axis=1)
     kept = np.where(probs >= least, probs, 0.0)
+    return kept / kept.sum(axis=1, keepdims=True)
+
+
+def first_sum_that_reaches_p(probs, p):
+    order = np.argsort(-probs, axis=1)
+    sums = np.take_along_axis(probs, order, axis=1).cumsum(axis=1)
+    last = np.argmax(sums >= p, axis=1)  # 0 as well if none does
+    kept = probs * (order.argsort(axis=1) <= last[:, None])
     return kept / kept.sum(axis=1, keepdims=True)
 
 
@@ -403,6 +425,8 @@ WRONG = {
         "one row at 0": one_row,
         "an id at 0": chosen_id,
         "down the rows": down_the_rows,
+        "along the second axis": along_the_second_axis,
+        "the mean subtracted": mean_subtracted,
         "logits": lambda logits, t: logits / t if t else tempered(logits, 0),
         "logits changed": divides_in_place,
     },
@@ -418,6 +442,7 @@ WRONG = {
         "put back by the order itself": order_for_its_inverse,
         "all equals kept": kept_equals,
         "a share of the largest": above_a_share,
+        "the first sum that reaches p": first_sum_that_reaches_p,
         "in the order of the columns": first_columns,
         "the order of the first row": order_of_the_first_row,
         "as many as in the first row": number_of_the_first_row,
