@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinytorch import SGD, AdamW, Embedding, Parameter, RowSparse, Tensor, functional
+from tinytorch import SGD, Adam, AdamW, Embedding, Parameter, RowSparse, Tensor, functional
 from tinytorch.core.optimizers import only_matrices
 
 
@@ -440,3 +440,58 @@ def test_adamw_takes_a_gradient_of_integers():
     w.grad = np.array([1, -1])
     AdamW([w], lr=0.1, weight_decay=0.0).step()
     np.testing.assert_allclose(w.data, [0.9, 2.1], atol=1e-5)
+
+
+def test_adam_without_decay_is_adamw_without_decay():
+    one, other = table(), table()
+    for step in range(5):
+        one.grad = other.grad = np.random.default_rng(step).normal(size=SHAPE)
+    optimisers = Adam([one], lr=0.1), AdamW([other], lr=0.1, weight_decay=0.0)
+    for optimiser in optimisers:
+        optimiser.step()
+    np.testing.assert_array_equal(one.data, other.data)
+
+
+def test_decay_of_adam_is_part_of_the_gradient():
+    w, g = np.array([2.0, -4.0]), np.array([0.5, 0.0])
+    decayed, added = Parameter(w, dtype=np.float64), Parameter(w, dtype=np.float64)
+    one, other = Adam([decayed], lr=0.1, weight_decay=0.3), Adam([added], lr=0.1)
+    for _ in range(4):
+        decayed.grad, added.grad = g, g + 0.3 * added.data
+        one.step()
+        other.step()
+    np.testing.assert_array_equal(decayed.data, added.data)
+
+
+def test_adam_leaves_untouched_rows_alone_and_does_not_decay_them():
+    w = table()
+    before = w.data.copy()
+    w.grad = rows(*SPARSE, SHAPE)
+    Adam([w], lr=0.1, weight_decay=0.5).step()
+    moved = (w.data != before).any(axis=1)
+    assert set(np.flatnonzero(moved)) == set(SPARSE[0])
+
+
+@pytest.mark.parametrize("kind", [Adam, AdamW])
+@pytest.mark.parametrize("name", ["lr", "eps", "weight_decay"])
+def test_option_of_the_wrong_type_is_named(kind, name):
+    assert message(TypeError, lambda: kind([table()], **{name: "0.1"})) == (
+        f"{name} must be a number, got '0.1'"
+    )
+
+
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+def test_gradient_given_as_a_tensor_counts_as_its_numbers(kind):
+    one, other = table(), table()
+    one.grad, other.grad = Tensor(np.ones(SHAPE)), np.ones(SHAPE, dtype=np.float32)
+    for w in (one, other):
+        kind([w], lr=0.1).step()
+    np.testing.assert_array_equal(one.data, other.data)
+
+
+def test_only_matrices_are_pulled():
+    matrix, bias = (
+        parameter(np.full(shape, 2.0), gradient=np.zeros(shape)) for shape in [(2, 2), 2]
+    )
+    AdamW([matrix, bias], lr=0.1, weight_decay=0.5, decay=only_matrices).step()
+    assert (matrix.data < 2).all() and (bias.data == 2).all()

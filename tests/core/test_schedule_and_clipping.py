@@ -186,3 +186,16 @@ def test_limit_must_be_positive(limit):
 def test_one_tensor_instead_of_a_list_is_refused():
     told = message(TypeError, lambda: clip_grad_norm(Tensor([1.0, 2.0]), max_norm=1.0))
     assert told == "clip_grad_norm takes a list of parameters, got one tensor; write [w]"
+
+
+@pytest.mark.parametrize("step", [-5, -1, float("nan")])
+def test_step_before_the_first_is_refused(step):
+    schedule = CosineSchedule(lr=1.0, warmup_steps=2, total_steps=6)
+    assert message(ValueError, lambda: schedule(step)) == f"step must be >= 0, got {step}"
+
+
+def test_settings_that_are_no_numbers_are_named():
+    settings = {"lr": 1.0, "warmup_steps": 0, "total_steps": 8}
+    for name in settings:
+        f = lambda name=name: CosineSchedule(**{**settings, name: "3"})  # noqa: E731
+        assert message(TypeError, f) == f"{name} must be a number, got '3'"

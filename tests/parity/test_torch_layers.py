@@ -47,6 +47,30 @@ def compare(layer, reference, x, names):
         assert_close(own[name].grad, grad.T if is_linear else grad, f"gradient of {name}")
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ignore_index", [None, -100, 2])
+def test_cross_entropy_with_every_option(reduction, weighted, ignore_index):
+    weight = np.array([0.5, 2.0, 0.0, 1.25, 3.0], dtype=np.float32) if weighted else None
+    targets = np.array([[0, 2, 4], [3, 1, 1]])
+    if ignore_index is not None:
+        targets[0, 2] = targets[1, 1] = ignore_index
+    logits = array(2, 3, 5).astype(np.float32)
+    ours = Tensor(logits, requires_grad=True)
+    theirs = torch.tensor(logits, requires_grad=True)
+    result = CrossEntropyLoss(weight, ignore_index, reduction)(ours, targets)
+    expected = nn.CrossEntropyLoss(
+        weight=None if weight is None else torch.tensor(weight),
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        reduction=reduction,
+    )(theirs.movedim(-1, 1), torch.tensor(targets))
+    assert_close(result.data, expected, "loss")
+    upstream = array(*result.shape, seed=1).astype(np.float32)
+    result.backward(upstream)
+    expected.backward(torch.tensor(upstream))
+    assert_close(ours.grad, theirs.grad, "gradient of the logits")
+
+
 @pytest.mark.parametrize("shape", [(6,), (5, 6), (2, 5, 6)])
 def test_linear(shape):
     compare(Linear(6, 3), nn.Linear(6, 3), array(*shape), BOTH)

@@ -147,8 +147,8 @@ CASES = {
         lambda q, k, v: tf.scaled_dot_product_attention(q, k, v, is_causal=True),
         QKV,
     ),
-    "attention with a mask for each batch and head": (
-        lambda q, k, v: functional.attention(q, k, v, mask=ADDED),
+    "attention with a bias for each batch and head": (
+        lambda q, k, v: functional.attention(q, k, v, bias=ADDED),
         lambda q, k, v: tf.scaled_dot_product_attention(
             q, k, v, attn_mask=torch.tensor(ADDED, dtype=q.dtype)
         ),
@@ -185,6 +185,16 @@ CASES = {
         [array(5, 3)],
     ),
     "gelu": (functional.gelu, lambda x: tf.gelu(x, approximate="tanh"), [3 * A]),
+    "gelu, exact": (
+        lambda x: functional.gelu(x, approximate="none"),
+        lambda x: tf.gelu(x, approximate="none"),
+        [3 * A],
+    ),
+    "gelu, exact, far from 0": (
+        lambda x: functional.gelu(x, approximate="none"),
+        tf.gelu,
+        [np.array([-12.0, -5.5, -1e-4, 0.0, 1e-4, 5.5, 12.0])],
+    ),
     "layer_norm": (
         functional.layer_norm,
         lambda x, gamma, beta: tf.layer_norm(x, (4,), gamma, beta),

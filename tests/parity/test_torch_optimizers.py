@@ -5,7 +5,7 @@ import pytest
 import torch
 from compare import DTYPES, TOLERANCE, array
 
-from tinytorch import SGD, AdamW, Parameter, RowSparse
+from tinytorch import SGD, Adam, AdamW, Parameter, RowSparse
 
 SHAPE, STEPS = (6, 4), 20
 
@@ -49,6 +49,11 @@ def sparse_gradients(dtype):
 
 
 CASES = {
+    "Adam": (lambda p: Adam(p, lr=0.1), lambda p: torch.optim.Adam(p, lr=0.1)),
+    "Adam with decay": (
+        lambda p: Adam(p, lr=0.1, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.3),
+        lambda p: torch.optim.Adam(p, lr=0.1, betas=(0.8, 0.95), eps=1e-4, weight_decay=0.3),
+    ),
     "SGD": (lambda p: SGD(p, lr=0.1), lambda p: torch.optim.SGD(p, lr=0.1)),
     "SGD with momentum": (
         lambda p: SGD(p, lr=0.1, momentum=0.9),

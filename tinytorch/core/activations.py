@@ -77,20 +77,20 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
         Tensor([-0.1587,  0.    ,  0.8413])
     """
     check_choice(approximate, "gelu: approximate", ("tanh", "none"))
-    write_phi, slope_of = _FORMS[approximate]
+    phi_of, slope_of = _FORMS[approximate]
     x = np.asarray(x, dtype=np.result_type(x, np.float32))
     flat = x.reshape(-1)
-    phi, value = np.empty_like(flat), np.empty_like(flat)
+    value = np.empty_like(flat)
     for at in chunks(x.size):  # bench: gelu
-        write_phi(flat[at], phi[at])
-        np.multiply(flat[at], phi[at], out=value[at])
+        np.multiply(flat[at], phi_of(flat[at]), out=value[at])
 
     def pullback(g: np.ndarray) -> np.ndarray:
         grad, g = np.empty(flat.shape, dtype=g.dtype), g.reshape(-1)
         for at in chunks(x.size):
-            slope = slope_of(flat[at], phi[at])
+            phi = phi_of(flat[at])  # again: to keep it would take as much memory as x does
+            slope = slope_of(flat[at], phi)
             slope *= flat[at]
-            slope += phi[at]  # the derivative of x Phi(x)
+            slope += phi  # the derivative of x Phi(x)
             np.multiply(slope, g[at], out=grad[at])
         return grad.reshape(x.shape)
 
@@ -223,11 +223,9 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
     """
     _check_axis(x, axis, "softmax")
     lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
-    e = np.subtract(x, np.maximum(x.max(axis=axis, keepdims=True), lowest), out=out)
+    e = np.subtract(x, x.max(axis=axis, keepdims=True, initial=lowest), out=out)
     e = np.exp(e, out=out)
-    total = e.sum(axis=axis, keepdims=True)
-    total += total == 0
-    e /= total
+    e /= np.maximum(e.sum(axis=axis, keepdims=True), 1)  # exp(0) is in the sum, unless all is -inf
     return e
 
 
@@ -254,15 +252,16 @@ def _check_axis(x: np.ndarray, axis: int, name: str) -> None:
 _C, _K = math.sqrt(2 / math.pi), 0.044715
 
 
-def _write_tanh_phi(x: np.ndarray, out: np.ndarray) -> None:
+def _tanh_phi(x: np.ndarray) -> np.ndarray:
     """The tanh form of `Phi(x)`; `x**3` would call a general power, far slower than products."""
-    np.multiply(x, x, out=out)
-    out *= _C * _K
-    out += _C
-    out *= x
-    np.tanh(out, out=out)
-    out *= 0.5
-    out += 0.5
+    phi = x * x
+    phi *= _C * _K
+    phi += _C
+    phi *= x
+    np.tanh(phi, out=phi)
+    phi *= 0.5
+    phi += 0.5
+    return phi
 
 
 def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
@@ -275,10 +274,10 @@ def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
     return slope
 
 
-def _write_exact_phi(x: np.ndarray, out: np.ndarray) -> None:
+def _exact_phi(x: np.ndarray) -> np.ndarray:
     """The exact `Phi(x)`."""
     tail = 0.5 * _erfc(np.abs(x) / math.sqrt(2))  # the probability beyond |x|
-    out[:] = np.where(x < 0, tail, 1 - tail)
+    return np.where(x < 0, tail, 1 - tail)
 
 
 def _density(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
@@ -286,7 +285,7 @@ def _density(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * (x * x)) / math.sqrt(2 * math.pi)
 
 
-_FORMS = {"tanh": (_write_tanh_phi, _tanh_slope), "none": (_write_exact_phi, _density)}
+_FORMS = {"tanh": (_tanh_phi, _tanh_slope), "none": (_exact_phi, _density)}
 
 
 def _erfc(z: np.ndarray) -> np.ndarray:

@@ -152,19 +152,22 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
     rows = x.reshape(-1, d)  # (N, d)
     ones = np.ones((d, 1), dtype=np.result_type(x, gamma, np.float32))
     # A sum is a product with ones, and faster so (bench: layer_norm).
-    normalised = rows - rows @ ones / d
+    mean = rows @ ones / d  # (N, 1)
+    normalised = rows - mean
     inverse_std = 1 / np.sqrt((normalised * normalised) @ ones / d + eps)  # (N, 1)
     normalised *= inverse_std
+    value = normalised * gamma + beta
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
+        normalised = (rows - mean) * inverse_std  # again: it is not kept
         h = g * gamma
         along = (h * normalised) @ ones / d
         grad_x = inverse_std * (h - h @ ones / d - normalised * along)
         every = np.ones(len(rows), dtype=g.dtype)
         return grad_x.reshape(x.shape), every @ (g * normalised), every @ g
 
-    return (normalised * gamma + beta).reshape(x.shape), pullback
+    return value.reshape(x.shape), pullback
 
 
 @primitive
@@ -226,8 +229,8 @@ def attention(
     bias = None if bias is None else without_gradient("bias", bias)
     check_probability(dropout, "attention: dropout")
     (queries, d), keys = q.shape[-2:], k.shape[-2]
-    tables = np.broadcast_shapes(q.shape[:-2], k.shape[:-2])  # as many tables of scores
-    lead = np.broadcast_shapes(tables, v.shape[:-2])
+    tables = _common_shape(q.shape[:-2], k.shape[:-2])  # as many tables of scores
+    lead = _common_shape(tables, v.shape[:-2])
     shifts = [_table(shift, queries, keys) for shift in (mask, bias) if shift is not None]
     drop = _dropout_scale((*tables, queries, keys), dropout, rng) if dropout else None
     scale, dtype = 1 / math.sqrt(d), np.result_type(q, k, v, np.float32)
@@ -267,6 +270,11 @@ def attention(
 def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:
     """0 with probability `p`, otherwise `1 / (1 - p)`, for every element."""
     return (default_rng(rng).random(shape) >= p).astype(np.float32) / np.float32(1 - p)
+
+
+def _common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """What two shapes broadcast to; for equal ones NumPy would take longer than for a product."""
+    return a if a == b else np.broadcast_shapes(a, b)
 
 
 def _table(shift: np.ndarray, queries: int, keys: int) -> np.ndarray:
@@ -311,7 +319,9 @@ def check_attention(
         raise ValueError(f"attention: {k[-2]} keys {k} need as many values, got {v}")
     if 0 in k[-2:]:
         raise ValueError(f"attention: keys {k} need at least one key of at least one number")
-    scores = (*np.broadcast_shapes(q[:-2], k[:-2]), q[-2], k[-2])
+    if mask is None and bias is None:
+        return None
+    scores = (*_common_shape(q[:-2], k[:-2]), q[-2], k[-2])
     if bias is not None:
         check_fits("bias", np.shape(bias), scores)
     return None if mask is None else check_mask(mask, scores)

@@ -71,8 +71,7 @@ def cross_entropy(
         counts = counts / counts.sum()
     log_probs = log_softmax_array(rows, -1)
     at = np.arange(len(rows)), labels
-    losses = -log_probs[at] * counts
-    losses[counts == 0] = 0  # also where the likelihood is 0 and its logarithm infinite
+    losses = counts * np.where(counts > 0, -log_probs[at], 0)  # 0 also where that is infinite
 
     def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
         grad = np.exp(log_probs)

@@ -124,7 +124,7 @@ class PositionalEncoding(Module):
         Raises:
             ValueError: `x` is not 3-D, its last axis is not `embed_dim`, or it is too long.
         """
-        shape = np.shape(x)
+        shape = x.shape if isinstance(x, Tensor) else np.shape(x)
         if len(shape) != 3:
             raise ValueError(
                 f"PositionalEncoding: expected (batch, seq, {self.embed_dim}), got shape {shape}; "
