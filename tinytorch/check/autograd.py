@@ -94,8 +94,8 @@ def autograd_undo_broadcast(answer: Any) -> Iterator[Case]:
             ("Sum over the stretched axis, keep the other.", np.ones((2, 1)), (1, 1)),
         "handles both at once": (both, rng.normal(size=(4, 5, 3)), (5, 1)),
     })  # fmt: skip
-    shapes = {(1, 3, 1): (2, 3, 4), (3,): (3, 3), (2, 1, 2): (2, 2, 2, 2), (): (),
-              (1, 1): (5, 4, 3, 2), (1, 1, 2): (3, 1, 2)}  # fmt: skip
+    shapes = {(1, 3, 1): (2, 3, 4), (1, 1, 1): (2, 3, 4), (3,): (3, 3), (): (),
+              (1, 1): (5, 4, 3, 2), (1, 1, 2): (3, 1, 2), (2, 1, 2): (2, 2, 2, 2)}  # fmt: skip
     for shape, long in shapes.items():
         claim = f"undoes {shape} stretched to {long}"
         yield case(claim, answer, np.asarray(rng.normal(size=long)), shape, hint=both)
@@ -278,11 +278,11 @@ def _called(answer: Any, tensor: Tensor) -> Any:
 
 
 def _random_record() -> Record:
-    """Ten operations, each on two or three earlier values; whole slopes, so that sums are exact."""
+    """Ten operations, each on two or three earlier values; quarters, so that sums are exact."""
     rng = np.random.default_rng(4)
     names, record = ["p", "q"], []
     for i in range(10):
         parents = rng.choice(names, size=int(rng.integers(2, 4)))
-        record.append((f"n{i}", [(str(p), float(rng.integers(-3, 4))) for p in parents]))
+        record.append((f"n{i}", [(str(p), float(rng.integers(-6, 7) / 4)) for p in parents]))
         names.append(f"n{i}")
     return record

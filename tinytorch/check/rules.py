@@ -97,8 +97,10 @@ def _loop_in(answer: Any) -> str:
         for code in _codes_in(function.__code__):
             if _repeats(code):
                 return f"`{function.__name__}` has a loop"
-            hidden = _HIDDEN_NAMES & {*code.co_names}
-            hidden |= {name for name, value in _globals_of(function) if id(value) in _HIDDEN_LOOPS}
+            used = dict(_globals_of(function))
+            hidden = {name for name, value in used.items() if id(value) in _HIDDEN_LOOPS}
+            hidden |= _HIDDEN_NAMES & {*code.co_names}
+            hidden |= {"reduce"} & {*code.co_names} if functools in used.values() else set()
             if hidden:
                 return f"{min(hidden)} is a loop"
     return ""

@@ -136,6 +136,8 @@ def attend_numpy(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
         "scores of minus a thousand":
             ("exp(-2000) is 0 for every key. Subtract each row's own largest score first.",
             far, k, w, np.zeros((2, 2))),
+        "blocked scores above kept ones of minus a thousand":
+            (hidden, far, k, w, np.array([[0.0, _BLOCK], [_BLOCK, 0.0]])),
     }, halves)  # fmt: skip
     swap = "Swap the last two axes of k and no others; d is the last axis of q."
     rng = np.random.default_rng(2)

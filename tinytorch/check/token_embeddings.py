@@ -192,7 +192,7 @@ def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
             (least, np.array([[3.0, 0.0], [-1.0, 0.0]]), 0, 1),
     })  # fmt: skip
     rng = np.random.default_rng(2)
-    sizes = [(12, 4, 3, 1.0), (50, 2, 7, 1.0), (9, 6, 8, 1e-30), (5, 3, 1, 1e30)]
+    sizes = [(12, 4, 3, 1.0), (2000, 3, 300, 1.0), (9, 6, 8, 1e-30), (5, 3, 1, 1e30)]
     for rows, width, k, scale in sizes:
         lengths = scale * rng.uniform(0.1, 9, size=(rows, 1))
         table, i = rng.normal(size=(rows, width)) * lengths, rows // 3

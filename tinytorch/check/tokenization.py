@@ -198,6 +198,8 @@ def bpe_stream(stream: Callable[..., Any]) -> Iterator[Case]:
         "keeps a replacement character that is in the text":
             ("\ufffd is a character too; only bytes that are incomplete wait.",
             ["a\ufffd".encode(), b"\xef\xbf", b"\xbdb"]),
+        "changes no space and no end of a line":
+            ("Decode the bytes, and do nothing else to the text.", [b" a\r", b"\n\x00\t", b"b \n"]),
         "writes nothing for no tokens": ("One string for each token: none.", []),
     }, [(lambda tokens: [token.decode(errors="replace") for token in tokens], single)])  # fmt: skip
     rng = np.random.default_rng(0)

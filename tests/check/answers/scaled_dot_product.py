@@ -146,6 +146,17 @@ def uniform_where_all_is_blocked(scores, mask):
     return np.where(weights.sum(-1, keepdims=True) == 0, 1 / weights.shape[-1], weights)
 
 
+def zeroed(weights):
+    return lambda scores, mask: weights(scores, mask) * (mask == 0).any(-1, keepdims=True)
+
+
+def largest_at_least_zero(scores, mask):
+    largest = np.where(mask == 0, scores, 0.0).max(axis=-1, keepdims=True)
+    e = np.exp(scores + mask - largest)
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+
 def attend_one_by_one(q, k, v, mask):
     if q.ndim == 2:
         return attend(q, k, v, mask)
@@ -260,6 +271,9 @@ WRONG = {
         "-1e9 added": attend_with(added(-1e9)),
         "-2000 for -inf": attend_with(blocked_by(-2000.0)),
         "-2000 added": attend_with(added(-2000.0)),
+        "-2000 for -inf, blocked rows zero": attend_with(zeroed(blocked_by(-2000.0))),
+        "-2000 added, blocked rows zero": attend_with(zeroed(added(-2000.0))),
+        "the largest is at least 0": attend_with(largest_at_least_zero),
         "a score of 0 for -inf": attend_with(blocked_as_zero_score),
         "masked after the softmax": attend_with(after_the_softmax),
         "masked after it, then shared out": attend_with(renormalised_safely),
@@ -298,6 +312,9 @@ WRONG = {
         "multiplied": multiplied,
         "the largest before the mask": largest_before_the_mask,
         "the largest of all": largest_of_all,
+        "the largest is at least 0": largest_at_least_zero,
+        "-2000 for -inf, blocked rows zero": zeroed(blocked_by(-2000.0)),
+        "-1e9 added, blocked rows zero": zeroed(added(-1e9)),
         "no largest": without_largest,
         "blocked rows are NaN": without_blocked_rows,
         "blocked rows are shared out": uniform_where_all_is_blocked,

@@ -1,5 +1,6 @@
 """Answers to the exercises of "Tensors and shapes"."""
 
+import functools
 from itertools import zip_longest
 
 import numpy as np
@@ -105,6 +106,10 @@ SHAPES = {
     "x.transpose()": (2, 4, 3),
     "y @ y.transpose()": (2, 2, 3, 3),
 }
+
+
+def centred(x):
+    return x - x.mean(axis=-1, keepdims=True)
 
 
 def in_place(x):
@@ -220,6 +225,8 @@ WRONG = {
         ),
         "in place": in_place,
         "in a loop": by_loop,
+        "with reduce": lambda x: functools.reduce(lambda so_far, _: so_far, x, centred(x)),
+        "only short rows": lambda x: centred(x) if x.shape[-1] < 50 else x - 0.0,
         "whole numbers stay whole": into_a_like_array,
         "rounded": lambda x: np.round(x - x.mean(axis=-1, keepdims=True), 6),
     },

@@ -328,6 +328,9 @@ WRONG = {
         "the size of the cosine": by_size_of_cosine,
         "a small number in the denominator": with_a_small_number,
         "lengths of columns": nearest_columns,
+        "partly sorted": lambda t, i, k: np.argpartition(
+            -np.where(np.arange(len(t)) == i, -2, cosines(t, i)), min(k, len(t) - 1)
+        )[:k],
         "without an order": lambda t, i, k: np.sort(neighbours_by_removal(t, i, k)),
         "always two": lambda t, i, k: neighbours_by_removal(t, i, 2),
         "of row 0": lambda t, i, k: neighbours_by_removal(t, 0, k),

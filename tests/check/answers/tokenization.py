@@ -398,6 +398,11 @@ WRONG = {
         "all the text so far": stream_so_far,
         "one string": lambda tokens: b"".join(tokens).decode(),
         "all at the end": lambda tokens: [""] * (len(tokens) - 1) + [b"".join(tokens).decode()],
+        "spaces stripped": lambda tokens: [text.strip() for text in stream_by_chapter(tokens)],
+        "ends of lines changed": lambda tokens: [
+            text.replace("\r", "") for text in stream_by_chapter(tokens)
+        ],
+        "zeros left out": lambda tokens: [t.replace("\0", "") for t in stream_by_chapter(tokens)],
         "Latin-1": lambda tokens: [token.decode("latin-1") for token in tokens],
     },
 }
