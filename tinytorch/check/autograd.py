@@ -11,13 +11,8 @@ from tinytorch.check.report import Case, NotYet, case, cases, exercise, one_of_p
 from tinytorch.check.rules import in_numpy
 from tinytorch.core.tensor import Tensor, primitive
 
-__all__ = [
-    "autograd_costs",
-    "autograd_record",
-    "autograd_softplus",
-    "autograd_swish",
-    "autograd_undo_broadcast",
-]
+__all__ = ["autograd_costs", "autograd_record", "autograd_softplus", "autograd_swish",
+           "autograd_undo_broadcast"]  # fmt: skip
 
 Record = list[tuple[str, list[tuple[str, float]]]]
 

@@ -10,13 +10,8 @@ import numpy as np
 from tinytorch.check.report import Case, case, cases, exercise, raises
 from tinytorch.check.rules import in_numpy, no_loop
 
-__all__ = [
-    "layer_embed",
-    "layer_embed_from",
-    "layer_position_gradient",
-    "layer_scaled_embed",
-    "layer_training_bytes",
-]
+__all__ = ["layer_embed", "layer_embed_from", "layer_position_gradient", "layer_scaled_embed",
+           "layer_training_bytes"]  # fmt: skip
 
 _TOKENS = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])  # (V, d)
 _PLACES = np.array([[0.0, 0.1], [0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])  # (T_max, d)

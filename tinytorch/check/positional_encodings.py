@@ -12,13 +12,8 @@ from tinytorch.check.rules import in_numpy, no_loop, without
 from tinytorch.check.values import as_array
 from tinytorch.core.positions import create_alibi_bias
 
-__all__ = [
-    "positions_add",
-    "positions_alibi",
-    "positions_count",
-    "positions_sinusoids",
-    "positions_turn",
-]
+__all__ = ["positions_add", "positions_alibi", "positions_count", "positions_sinusoids",
+           "positions_turn"]  # fmt: skip
 
 
 def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:

@@ -46,7 +46,14 @@ Mistakes = Sequence[tuple[Any, str]]
 
 
 class NotYet(Exception):
-    """Raised by the helpers of a check to say in their own words what came."""
+    """Raised by the helpers of a check to say in their own words what came.
+
+    Example:
+        >>> def run(answer):
+        ...     raise NotYet("a tensor without a gradient")
+        >>> judge(case("has a gradient", print, expected=1, run=run)).came
+        'a tensor without a gradient'
+    """
 
 
 @dataclass(frozen=True)
@@ -293,7 +300,13 @@ def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
 
 
 def judge(posed: Case) -> Finding:
-    """Run a case on the answer: it passes, or the finding says why not."""
+    """Run a case on the answer: it passes, or the finding says why not.
+
+    Example:
+        >>> found = judge(case("adds", max, 1, 2, expected=3, hint="Not the larger one."))
+        >>> found.passed, found.given, found.expected, found.came, found.hint
+        (False, '1, 2', '3', '2', 'Not the larger one.')
+    """
     got = _called(posed)
     failed = Finding(posed.claim, False, show_all(posed.given), hint=posed.hint)
     if posed.error is not None:

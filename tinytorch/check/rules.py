@@ -62,7 +62,16 @@ def breach_of(rules: Sequence[Rule], answer: Any) -> tuple[str, str]:
 
 @contextmanager
 def watched(rules: Sequence[Rule]) -> Iterator[list[tuple[str, str]]]:
-    """Collect the breaches among the calls that a reader's code makes, and their hints."""
+    """Collect the breaches among the calls that a reader's code makes, and their hints.
+
+    Example:
+        >>> answer = eval("lambda x: repeat(x, 2)", {"repeat": np.repeat})
+        >>> with watched([without("Write it yourself.", np.repeat)]) as breaches:
+        ...     answer([1])
+        array([1, 1])
+        >>> breaches
+        [('it calls repeat', 'Write it yourself.')]
+    """
     found: list[tuple[str, str]] = []
 
     def look(frame: FrameType, event: str, called: Any) -> None:
@@ -127,7 +136,13 @@ def _packaged(answer: Any) -> str:
 
 
 def package_only(hint: str, *modules: str) -> Rule:
-    """Refuse what the package offers, except parameters and the functions of `modules`."""
+    """Refuse what the package offers, except parameters and the functions of `modules`.
+
+    Example:
+        >>> from tinytorch import functional
+        >>> breach_of([package_only("NumPy alone.")], functional.gelu)
+        ("it is the package's gelu", 'NumPy alone.')
+    """
 
     def call(module: str, called: Any) -> str:
         allowed = any(module == name or module.startswith(f"{name}.") for name in modules)

@@ -10,13 +10,8 @@ import numpy as np
 from tinytorch.check.report import Case, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 
-__all__ = [
-    "attend_causal_mask",
-    "attend_masked_weights",
-    "attend_memory",
-    "attend_numpy",
-    "attend_score_gradient",
-]
+__all__ = ["attend_causal_mask", "attend_masked_weights", "attend_memory", "attend_numpy",
+           "attend_score_gradient"]  # fmt: skip
 
 _BLOCK = -np.inf
 _BLOCKED_ROW = "The largest score of such a row is -inf: subtract 0 there, and divide by 1."

@@ -10,12 +10,8 @@ import numpy as np
 from tinytorch.check.report import Case, case, cases, exercise, predictions, raises
 from tinytorch.check.rules import no_loop, no_numpy
 
-__all__ = [
-    "tensors_broadcast_shape",
-    "tensors_centre_rows",
-    "tensors_heads",
-    "tensors_six_shapes",
-]
+__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_heads",
+           "tensors_six_shapes"]  # fmt: skip
 
 
 @exercise(points=2, reference=np.broadcast_shapes, rules=[no_numpy])

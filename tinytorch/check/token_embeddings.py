@@ -11,13 +11,8 @@ import numpy as np
 from tinytorch.check.report import Case, case, cases, exercise, one_of_pair, raises
 from tinytorch.check.rules import without
 
-__all__ = [
-    "token_cost",
-    "token_lookup",
-    "token_neighbours",
-    "token_row_step",
-    "token_scatter_add",
-]
+__all__ = ["token_cost", "token_lookup", "token_neighbours", "token_row_step",
+           "token_scatter_add"]  # fmt: skip
 
 _A_SUM = "A sum, not a mean: each time the row was used counts in full."
 

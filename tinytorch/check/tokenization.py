@@ -12,12 +12,7 @@ import numpy as np
 from tinytorch.check.report import Case, case, cases, exercise, predictions
 from tinytorch.text.bpe import join_by_rank, learn_merges
 
-__all__ = [
-    "bpe_encode",
-    "bpe_stream",
-    "bpe_train",
-    "tokenize_predict",
-]
+__all__ = ["bpe_encode", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
 
 # The references ----------------------------------------------------------------------------
 

@@ -61,7 +61,13 @@ def _equal(c: np.ndarray, e: np.ndarray, rtol: float, atol: float) -> np.ndarray
 
 
 def copied(value: Any) -> Any:
-    """A copy of what an answer could change: an array, a list, a dictionary, a leaf tensor."""
+    """A copy of what an answer could change: an array, a list, a dictionary, a leaf tensor.
+
+    Example:
+        >>> row = np.zeros(2)
+        >>> copied([row])[0] is row
+        False
+    """
     if isinstance(value, Tensor) and value.is_leaf:
         return Tensor(value.data, requires_grad=value.requires_grad, dtype=value.data.dtype)
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
@@ -72,7 +78,12 @@ def copied(value: Any) -> Any:
 
 
 def unchanged(before: Any, after: Any) -> bool:
-    """Whether an argument is, after the call, what it was before."""
+    """Whether an argument is, after the call, what it was before.
+
+    Example:
+        >>> unchanged([1, np.zeros(2)], [1, np.zeros(2)]), unchanged(np.zeros(2), np.ones(2))
+        (True, False)
+    """
     if isinstance(before, Tensor):
         return unchanged(before.data, after.data)
     if isinstance(before, np.ndarray):
@@ -83,7 +94,12 @@ def unchanged(before: Any, after: Any) -> bool:
 
 
 def in_float64(value: Any) -> Any:
-    """`value` with every array and tensor of floats in double precision."""
+    """`value` with every array and tensor of floats in double precision.
+
+    Example:
+        >>> [array.dtype.name for array in in_float64((np.ones(1, np.float32), np.array([1])))]
+        ['float64', 'int64']
+    """
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         return value.astype(np.float64)
     if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
@@ -94,19 +110,34 @@ def in_float64(value: Any) -> Any:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """The numbers of an array, a tensor, a row-sparse gradient or a list."""
+    """The numbers of an array, a tensor, a row-sparse gradient or a list.
+
+    Example:
+        >>> as_array(Tensor([1.0, 2.0]))
+        array([1., 2.], dtype=float32)
+    """
     if isinstance(value, RowSparse):
         return value.to_dense()
     return np.asarray(value.data if isinstance(value, Tensor) else value)
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value is an array of one of the package's kinds."""
+    """Whether a value is an array of NumPy or of one of the package's kinds.
+
+    Example:
+        >>> is_array(Tensor([1.0])), is_array([1.0])
+        (True, False)
+    """
     return isinstance(value, _ARRAYS)
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether a value is a number, or made of numbers that form one array."""
+    """Whether a value is a number, or made of numbers that form one array.
+
+    Example:
+        >>> is_numeric([[1, 2], [3, 4]]), is_numeric([[1, 2], [3]]), is_numeric("1")
+        (True, False, False)
+    """
     try:
         return as_array(value).dtype.kind in "fiub"
     except (TypeError, ValueError):
@@ -114,7 +145,12 @@ def is_numeric(value: Any) -> bool:
 
 
 def compared(expected: Any, came: Any, rtol: float, atol: float) -> tuple[str, str]:
-    """Two different results as text, both in the same way; of long ones where they differ."""
+    """Two different results as text, both in the same way; of long ones where they differ.
+
+    Example:
+        >>> compared(np.zeros(40), np.arange(40) // 39, 0.0, 0.0)
+        ('0 at [39], shape (40,)', '1 at [39], the only one to differ')
+    """
     arrays = is_array(expected) or is_array(came)
     if not (is_numeric(expected) and is_numeric(came)):
         return show(expected), show(came)
@@ -141,7 +177,12 @@ def _first_difference(e: np.ndarray, c: np.ndarray, rtol: float, atol: float) ->
 
 
 def show(value: Any) -> str:
-    """A value as a reader would type it, shortened."""
+    """A value as a reader would type it, shortened.
+
+    Example:
+        >>> show({"x": np.float64(0.5)}), show(np.zeros((1, 2))), show(np.zeros(100))
+        ("{'x': 0.5}", '[[0., 0.]], shape (1, 2)', 'an array of shape (100,)')
+    """
     try:
         table = isinstance(value, list) and is_numeric(value) and as_array(value).ndim > 1
         return _show_array(as_array(value)) if table or is_array(value) else _show_plain(value)
@@ -195,7 +236,13 @@ def _array_text(array: np.ndarray, precision: int) -> str:
 
 
 def show_all(given: Sequence[Any]) -> str:
-    """The arguments of a call: each array on a line of its own, what is short together."""
+    """The arguments of a call: each array on a line of its own, what is short together.
+
+    Example:
+        >>> print(show_all([np.zeros(2), 3, "learned"]))
+        [0., 0.]
+        3, 'learned'
+    """
     lines: list[list[str]] = [[]]
     for value in given:
         if is_array(value):
@@ -206,5 +253,10 @@ def show_all(given: Sequence[Any]) -> str:
 
 
 def shortened(text: str) -> str:
-    """At most 200 characters of a text."""
+    """At most 200 characters of a text.
+
+    Example:
+        >>> len(shortened("a" * 1000))
+        200
+    """
     return text if len(text) <= 200 else text[:197] + "..."
