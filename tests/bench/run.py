@@ -22,7 +22,7 @@ import table
 
 PARTS = [  # a part and its threads
     ("training", 1), ("training", 2), ("decoding", 1), ("prefill", 1), ("embedding", 1),
-    ("operations", 1), ("memory", 1), ("import", 1), ("tokens", 1),
+    ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1), ("tokens", 1),
 ]  # fmt: skip
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 TRAINING = {1: {"S": (0.95, 0.70), "M": (0.95, 0.75), "L": (0.95, 0.75)}}
@@ -119,6 +119,14 @@ def operations(_: int) -> Iterator[Row]:
         yield timed(f"{name}, forward and backward", ours, theirs, seconds=3.0)
 
 
+def tricks(_: int) -> Iterator[Row]:
+    """Each trick of the package beside the textbook's form; one of a trick's rows must be 0.97."""
+    from tricks import programs
+
+    for name, ours, textbook in programs():
+        yield timed(name, ours, textbook, seconds=20.0 if "step L" in name else 4.0)
+
+
 def memory(_: int) -> Iterator[Row]:
     from processes import peak_of_step
 
@@ -149,7 +157,8 @@ def tokens(_: int) -> Iterator[Row]:
 
 CASES = {
     "training": training, "decoding": decoding, "prefill": prefill, "embedding": embedding,
-    "operations": operations, "memory": memory, "import": importing, "tokens": tokens,
+    "operations": operations, "tricks": tricks, "memory": memory, "import": importing,
+    "tokens": tokens,
 }  # fmt: skip
 
 
