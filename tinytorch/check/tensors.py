@@ -37,6 +37,7 @@ def tensors_broadcast_shape(answer: Callable[[Any, Any], Any]) -> Iterator[Case]
         "pads either operand": (right, (7, 1), (8, 1, 6)),
         "accepts a single number": (right, (), (5,)),
         "accepts two single numbers": (right, (), ()),
+        "keeps a one beside a one": (ones, (1, 3), (1, 1)),
         "treats four axes like two": (ones, (5, 1, 4, 1), (3, 1, 2)),
     })  # fmt: skip
     error = "Two lengths that differ do not fit unless one of them is 1: raise a ValueError."

@@ -67,6 +67,7 @@ def bpe_encode(encode: Callable[..., Any]) -> Iterator[Case]:
         "looks again after a merge":
             ("After every merge look at all pairs again: t and he have become neighbours.",
             b"then", toy),
+        "encodes 'the' as a single token": (begin, b"the", toy),
         "merges equal pairs from the left":
             ("Of equal pairs the first is merged first; no token is used twice.",
             b"aaaaaaa", {b"a": 0, b"aa": 1, b"aaaa": 2}),

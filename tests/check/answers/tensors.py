@@ -63,6 +63,11 @@ def a_zero_is_false(m, n):
     return n if m == 1 else m
 
 
+def two_ones_give_nothing(m, n):
+    checked_larger(m, n)
+    return max({m, n} - {1}, default=0)
+
+
 def multiples_fit(m, n):
     if max(m, n) % min(m, n):
         raise ValueError
@@ -186,6 +191,7 @@ WRONG = {
         "the larger length, so a one is no zero": broadcast_with(checked_larger),
         "takes a zero for no length": broadcast_with(a_zero_is_false),
         "multiples fit": broadcast_with(multiples_fit),
+        "two ones give a zero": broadcast_with(two_ones_give_nothing),
         "only ones of the first shape": broadcast_with(only_the_first_gives_way),
         "at most three axes": broadcast_two_axes,
         "raises another error": broadcast_refusing_with_a_type_error,

@@ -96,6 +96,17 @@ def encode_choosing(choose):
     return answer
 
 
+def encode_to_two(piece, ranks):
+    tokens = cut(piece)
+    while len(tokens) > 2:
+        pairs = [ranks.get(a + b, len(ranks)) for a, b in pairwise(tokens)]
+        if min(pairs) == len(ranks):
+            break
+        i = pairs.index(min(pairs))
+        tokens[i : i + 2] = [tokens[i] + tokens[i + 1]]
+    return ids_of(tokens, ranks)
+
+
 def encode_once(piece, ranks):
     tokens = cut(piece)
     found = sorted((ranks[a + b], i) for i, (a, b) in enumerate(pairwise(tokens)) if a + b in ranks)
@@ -347,6 +358,7 @@ WRONG = {
         "from the right": encode_choosing(lambda found: max(found, key=lambda p: p[1])),
         "the first pair that is a token": encode_choosing(lambda found: found[0]),
         "one merge only": encode_once,
+        "leaves two tokens": encode_to_two,
         "bytes only": lambda piece, ranks: ids_of(cut(piece), ranks),
         "the order of the dictionary": encode_by_position_in_the_dictionary,
         "tokens for ids": lambda piece, ranks: [
