@@ -114,6 +114,16 @@ def caught(x):
     return total
 
 
+def handled(x):
+    """Python 3.12 and later put the handler last, and jump back from it."""
+    try:
+        axis = int("0")
+    except ValueError:
+        axis = 1
+    total = x.sum(axis=axis)
+    return total if len(x) else x
+
+
 def split(x):
     """A name that the answer below uses as a method only."""
     return [row for row in x]
@@ -123,6 +133,7 @@ NO_LOOPS = {
     "a sum": lambda x: x.sum(axis=0),
     "np.add.reduce": lambda x: np.add.reduce(x),
     "errors and contexts": caught,
+    "a handler": handled,
     "a method named like a helper": lambda x: x.sum(axis=0) if "a b".split() else x,
     "starred arguments": lambda *a: np.sum(*a, axis=0),
     "a partial function": functools.partial(np.sum, axis=0),
