@@ -119,6 +119,8 @@ def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
             bundle = CacheBundleIn(waiting[docname], env.doc2path(docname), data=data)
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
     if problems:
+        # the theme copies its logos even now: without the folder the first would take its name
+        Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
         raise CannotExecute("\n".join(problems))
 
 

@@ -10,14 +10,12 @@ a promise that ours has made.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 __all__ = ["incremental", "is_incremental"]
 
-Forward = TypeVar("Forward", bound=Callable[..., Any])
 
-
-def incremental(forward: Forward) -> Forward:
+def incremental(forward: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a `forward` that can read a text piece by piece, to the same result as all at once.
 
     What it takes for that: an attention and a block `cache=`, one layer of a `KVCache`; a layer of
