@@ -39,7 +39,7 @@ HINTS = {
     },
     "norm_each_token": {
         "over all numbers": "The mean and the deviation are",
-        "over the tokens": "That is batch normalisation: axis 0",
+        "over the tokens": "That is batch normalisation, over",
         "without keepdims": "The mean of each token must stay in",
     },
     "norm_layer": {
@@ -57,7 +57,7 @@ HINTS = {
         "the sum of the squares": "The mean of the squares, not their",
         "no root": "Divide by the root.",
         "r a constant": "r is treated as a constant, but",
-        "the sum of g y": "The mean of g y, not its sum.",
+        "the sum of g y": "The mean of g y, no sum.",
         "not divided by r": "Divide the whole by r.",
         "the gradient of LayerNorm": "No mean, so no correction for it.",
     },
@@ -85,10 +85,6 @@ HINTS = {
         "the MLP reads x": "The MLP reads the stream after",
         "no residuals": "Each branch's result is added to",
         "pre-norm on the stream": "The norm belongs to the branch: x",
-    },
-    "gpt_tied_gradient": {
-        "the output alone": "The lookup is a use as well.",
-        "the lookup alone": "The output is a use as well.",
     },
     "gpt_num_parameters": {
         "an MLP four times as wide": "The MLP is mlp_ratio times as wide",
@@ -122,11 +118,7 @@ HINTS = {
         "a window too few": "One window more fits. Tokens 15 and",
     },
     "loss_and_gradient": {
-        "sums": "Loss and gradient are means over",
-        "a summed loss": "Loss and gradient are means over",
-        "a summed gradient": "Loss and gradient are means over",
         "a negative loss": "A surprise is positive: minus the",
-        "a loss in bits": "In nats, the natural logarithm.",
         "truth minus softmax": "The other way round: softmax minus",
         "the softmax alone": "Subtract 1 at the target of each",
     },
@@ -134,12 +126,12 @@ HINTS = {
         "per character": "A character of UTF-8 may have",
         "per token": "That is bits per token: divide by",
         "in nats": "That is in nats: a bit is ln 2",
-        "times ln 2": "Divide by ln 2: one nat is more",
+        "times ln 2": "Divide by ln 2: a nat is 1.44",
     },
     "optim_adamw": {
         "no corrections": "The means begin at zero: divide",
-        "counted from 0": "t counts from 1: the first step has",
-        "uphill": "The step goes against the gradient.",
+        "counted from 0": "t counts from 1.",
+        "uphill": "The step goes uphill.",
         "no root": "Divide by the square root of v.",
         "decay through the means": "The decay went through the means",
         "no decay": "The decay is missing.",
@@ -154,11 +146,11 @@ HINTS = {
         "no lr": "Multiply by lr.",
     },
     "optim_clip": {
-        "nothing": "The norm of all four numbers is 10,",
+        "nothing": "Here the norm is above the limit,",
         "each by itself": "Compare the ratio of the two norms",
         "each number": "Each number was clipped by itself,",
         "norms added": "Norms do not add; their squares do.",
-        "no root": "Take the root of the sum of",
+        "no root": "Take the root of the sum.",
         "to a norm of 1": "The new norm is to be max_norm, not",
     },
     "optim_bytes": {

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.report import Case, NotYet, case, exercise, predictions
+from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
 from tinytorch.models.kv_cache import KVCache
@@ -43,39 +44,29 @@ def cache_predict(answer: Any) -> Iterator[Case]:
     window = "Room for the whole window is reserved at once."
     together = "All heads keep their part: d numbers together."
     yield from predictions(answer, {
-        "tokens read without a cache": (
-            read, "60 passes: over 40 tokens, 41, and so on.",
+        "tokens read without a cache": (read, "60 passes: over 40 tokens, 41, and so on.",
             (read + 60, "The first pass reads the prompt alone, 40 tokens."),
             (read - 40, "The prompt has to be read too, by the first pass."),
-            (60 * 59 // 2, "Every pass reads the prompt as well."),
-        ),
-        "tokens read with a cache": (
-            99, "The prompt once, and then one token a pass.",
-            (100, "Nobody asks what follows the last token, so it is not read."),
-        ),
+            (60 * 59 // 2, "Every pass reads the prompt as well.")),
+        "tokens read with a cache": (99, "The prompt once, and then one token a pass.",
+            (100, "Nobody asks what follows the last token, so it is not read.")),
         "keys of a layer after the prompt (B, h, T, d/h)": (
-            (1, 8, 40, 64),
-            "One sequence, 8 heads, the tokens read so far, and d shared out among the heads.",
-            ((1, 8, 40, 512), "Each head has d/h numbers of every key."),
-        ),
+            (1, 8, 40, 64), "8 heads, the tokens read so far, and d shared out among the heads.",
+            ((1, 8, 40, 512), "Each head has d/h numbers of every key.")),
         "scores of a layer for the first new token (B, h, n, T)": (
             (1, 8, 1, 41), "One new query looks at all keys.",
             ((1, 8, 1, 40), "The new token looks at itself as well."),
-            ((1, 8, 41, 41), "Only the new token has a query."),
-        ),
-        "bytes of the cache": (
-            full, "2 * layers * window * d * bytes per number.",
+            ((1, 8, 41, 41), "Only the new token has a query.")),
+        "bytes of the cache": (full, "2 * layers * window * d * bytes per number.",
             (full // 2, "There are keys and values; and a number in float16 has 2 bytes."),
             (full * 2, "A number in float16 has 2 bytes."),
             (full // 8, together),
             (full // 6, "Every layer has keys of its own."),
             (full * 8, "The heads share out the d numbers of a key; they do not each have d."),
-            *((full // 1024 * tokens, window) for tokens in (100, 99, 40)),
-        ),
+            *((full // 1024 * tokens, window) for tokens in (100, 99, 40))),
         "bytes of the cache with 16 heads": (
             full, "Twice the heads, each with vectors of half the length.",
-            (full // 16, together),
-        ),
+            (full // 16, together)),
     })  # fmt: skip
 
 
@@ -87,13 +78,9 @@ def _attended(q: Any, keys: Any, values: Any, root: float | None = None) -> Any:
     return np.exp(scores - np.logaddexp.reduce(scores)) @ values
 
 
-def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> tuple[Any, Any, Any]:
-    keys, values = _extended(q, k, v, keys, values)
-    return _attended(q, keys, values), keys, values
-
-
-def _extended(q: Any, k: Any, v: Any, keys: Any, values: Any) -> tuple[Any, Any]:
-    return np.vstack([keys, k]), np.vstack([values, v])
+def _step(q: Any, k: Any, v: Any, keys: Any, values: Any, root: float | None = None) -> Any:
+    keys, values = np.vstack([keys, k]), np.vstack([values, v])
+    return _attended(q, keys, values, root), keys, values
 
 
 _WRONG_STEPS = [
@@ -101,10 +88,9 @@ _WRONG_STEPS = [
         "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
     (lambda q, k, v, keys, values: (0, np.vstack([k, keys]), np.vstack([v, values])),
         "The new token comes last."),
-    (lambda *given: (_step(*given)[0], *_extended(*given)[::-1]),
+    (lambda *given: [_step(*given)[i] for i in (0, 2, 1)],
         "Return the output, the keys and the values, in this order."),
-    (lambda *given: (_attended(given[0], *_extended(*given), root=1), 0, 0),
-        "Divide the scores by the root of d."),
+    (partial(_step, root=1), "Divide the scores by the root of d."),
 ]  # fmt: skip
 
 
@@ -118,27 +104,24 @@ def cache_step(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(cache_step(lambda q, k, v, keys, values: (v, keys, values)))
         False
     """
-    rng, nothing = np.random.default_rng(0), np.zeros((0, 2))
-    q, k, v = np.array([0.0, 0.0]), np.array([1.0, 2.0]), np.array([4.0, 0.0])
-    toy = q, k, v, np.array([[3.0, 1.0]]), np.array([[0.0, 2.0]])
-    five = [rng.normal(size=size) for size in ((9,), (9,), (9,), (5, 9), (5, 9))]
-    more = [rng.normal(size=size) for size in ((4,), (4,), (4,), (12, 4), (12, 4))]
+    new = np.zeros(2), np.array([1.0, 2.0]), np.array([4.0, 0.0])
+    toy, first = (*new, np.array([[3.0, 1]]), np.array([[0.0, 2]])), (*new, *np.zeros((2, 0, 2)))
+    five, more = drawn(9, 9, 9, (5, 9), (5, 9)), drawn(4, 4, 4, (12, 4), (12, 4), seed=1)
     stack = "np.vstack([keys, k]) is the new array; leave the one that came in as it was."
+    alike = "A query of zeros likes all keys equally: the mean of all values, the new one's too."
+    alone = "The first token has itself alone to look at, so its output is v."
     formula = "softmax(K q / sqrt(d)) V, with d the length of q."
+    large = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
     for claim, name, given, hint in (
         ("the keys of all tokens", "keys", toy, stack),
         ("the values of all tokens", "values", toy, stack),
-        ("looks at itself as well", "output", toy,
-            "A query of zeros likes all keys equally: the mean of all values, the new one's too."),
-        ("the first token", "output", (q, k, v, nothing, nothing),
-            "The first token has itself alone to look at, so its output is v."),
+        ("looks at itself as well", "output", toy, alike),
+        ("the first token", "output", first, alone),
         ("output with five tokens in the cache", "output", five, formula),
-        ("keys with five tokens in the cache", "keys", five, formula),
         ("values with five tokens in the cache", "values", five, formula),
         ("twelve tokens of another width", "output", more, formula),
-        ("scores in the hundreds", "output", (1e3 * more[0], *more[1:]),
-            "exp(1000) is too large for a float: functional.softmax subtracts the largest first."),
-    ):  # fmt: skip
+        ("scores in the hundreds", "output", (1e3 * more[0], *more[1:]), large),
+    ):
         yield case(claim, answer, *given, part=(name, partial(_part_of_step, name)), hint=hint)
 
 
@@ -155,17 +138,20 @@ _GIVEN = "Pass the cache that you were given, and clear it once, before the loop
 _NEW = "Give the model all that it has not read, and no more: first the whole prompt."
 
 
-def _write(model: Any, prompt: list[int], n: int, cache: Any, reread: bool = False) -> list[int]:
+def _write(model: Any, prompt: list[int], n: int, cache: Any) -> list[int]:
     cache.clear()
     ids = list(prompt)
     for _ in range(n):
         with no_grad():
-            logits = model(ids if reread else ids[cache.length :], cache=cache).data
-        ids.append(int(logits[-1].argmax()))
+            ids.append(int(model(ids[cache.length :], cache=cache).data[-1].argmax()))
     return ids
 
 
-@exercise(points=2, reference=_write)
+_PROMPT = "Return the prompt as well."
+_WRONG_LOOPS = [(ValueError, _NEW), (lambda *given: _write(*given)[len(given[1]) :], _PROMPT)]
+
+
+@exercise(points=2, reference=_write, mistakes=_WRONG_LOOPS)
 def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check a loop that writes greedily with a cache.
 
@@ -175,33 +161,26 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(cache_write(lambda model, prompt, n, cache: list(prompt)))
         False
     """
-    first, second = [2, 7, 1], [5, 0, 4, 4]
-    for n in (1, 6):
-        yield case(
-            f"the text of the model without a cache, {n} token{'s' * (n > 1)}",
-            answer, first, n, run=_written, hint=_NEW,
-            mistakes=[
-                (ValueError, _NEW),
-                (lambda *given: _write(*given)[3:], "Return the prompt as well."),
-                (partial(_write, reread=True), _NEW),
-        ])  # fmt: skip
-    used, hint = partial(_written, used=True), "The keys of another text are in it; clear() it."
-    yield case("the same with a cache that was used before", answer, second, 6, run=used, hint=hint)
-    passes, length = partial(_written, what="passes"), partial(used, what="length")
+    (first, second), cleared = ([2, 7, 1], [5, 0, 4, 4]), "It holds another text: clear() it."
+    used, text = partial(_written, used=True), "the text of the model without a cache"
+    yield case(f"{text}, 1 token", answer, first, 1, run=_written, hint=_NEW)
+    yield case(f"{text}, 6 tokens", answer, first, 6, run=_written, hint=_NEW)
+    claim = "the same with a cache that was used before"
+    yield case(claim, answer, second, 6, run=used, hint=cleared)
     for prompt in (first, second):
         yield case(
-            f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6, run=passes,
+            f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6,
+            run=partial(_written, what="passes"), part=("lengths of the passes", list),
             hint="The prompt in one pass, then each new token by itself, the last one not at all.",
-            part=("lengths of the passes", list),
             mistakes=[
                 ([len(prompt)] + [1] * 6, "Nobody asks what follows the last token."),
                 ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
         ])  # fmt: skip
     claim, part = "the given cache holds all tokens but the last", ("length of the cache", int)
+    length, other = partial(used, what="length"), partial(_written, sizes=(12, 6, 3, 1, 17))
     yield case(claim, answer, second, 6, run=length, part=part, hint=_GIVEN)
-    claim, other = "another model, with another cache", partial(_written, sizes=(12, 6, 3, 1, 17))
-    yield case(claim, answer, [11, 3], 9, run=other, hint=_NEW)
+    yield case("another model, another cache", answer, [11, 3], 9, run=other, hint=_NEW)
 
 
 class Noting(GPT):
@@ -250,20 +229,22 @@ def cache_attention(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(cache_attention(Forgetful))
         False
     """
+    none = "When no cache is given, forward must do what it did."
+    takes = (
+        "forward takes cache=None; extend gets the split keys and values, the mask stays as it "
+        "came, and GPT calls advance."
+    )
     once = "Call cache.extend(k, v) with the split keys and values, once."
     returned = "Attend with what extend returns: the keys and values of all tokens."
+    other = partial(_logits, sizes=(10, 12, 1, 4, 7))
     for claim, run, hint in (
-        ("without a cache, as before", partial(_logits, pieces=None),
-            "When no cache is given, forward must do what it did."),
-        ("a prompt with an empty cache", partial(_logits, pieces=[6]),
-            "forward takes cache=None; extend gets the split keys and values, the mask stays as "
-            "it came, and GPT calls advance."),
+        ("without a cache, as before", partial(_logits, pieces=None), none),
+        ("a prompt with an empty cache", partial(_logits, pieces=[6]), takes),
         ("stores keys and values", _stored, once),
         ("a prompt, then token by token", partial(_logits, pieces=[3, 1, 1, 1]), returned),
         ("in chunks", partial(_logits, pieces=[2, 3, 1]), returned),
-        ("in a model of other sizes", partial(_logits, pieces=[1, 4, 1], sizes=(10, 12, 1, 4, 7)),
-            returned),
-    ):  # fmt: skip
+        ("in a model of other sizes", partial(other, pieces=[1, 4, 1]), returned),
+    ):
         part = "keys and values" if run is _stored else "logits", np.asarray
         yield case(claim, answer, _TEXT, run=run, part=part, hint=hint, rtol=1e-4)
 

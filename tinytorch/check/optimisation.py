@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise
+from tinytorch.check.report import Case, case, cases, exercise
 from tinytorch.check.rules import in_numpy
+from tinytorch.check.values import drawn
 
 __all__ = ["optim_adamw", "optim_bytes", "optim_clip", "optim_schedule"]
 
@@ -19,37 +20,29 @@ _BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
 # One step of AdamW ---------------------------------------------------------------------------
 
 
-def _adamw(
-    w: Any, g: Any, m: Any, v: Any, t: float, lr: float, decay: float, root: Any = np.sqrt
-) -> tuple[Any, Any, Any]:
+def _adamw(*given: Any, root: Any = np.sqrt) -> tuple[Any, Any, Any]:
+    w, g, m, v, t, lr, decay = given
     m, v = _BETA1 * m + (1 - _BETA1) * g, _BETA2 * v + (1 - _BETA2) * g * g
     step = m / (1 - _BETA1**t) / (root(v / (1 - _BETA2**t)) + _EPS)
     return w - lr * (step + decay * w), m, v
 
 
-def _uphill(w: Any, g: Any, m: Any, v: Any, t: int, lr: float, decay: float) -> Any:
-    return _adamw(w, g, m, v, t, -lr, -decay)
-
-
-def _corrected(w: Any, g: Any, m: Any, v: Any, t: int, lr: float, decay: float) -> Any:
-    new, m, v = _adamw(w, g, m, v, t, lr, decay)
+def _corrected(w: Any, g: Any, m: Any, v: Any, t: int, *rest: float) -> Any:
+    new, m, v = _adamw(w, g, m, v, t, *rest)
     return new, m / (1 - _BETA1**t), v / (1 - _BETA2**t)
 
 
 _WRONG_STEPS = [
-    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t, lr, 0.0), "The decay is missing."),
-    (lambda w, g, m, v, t, lr, decay: _adamw(w, g + decay * w, m, v, t, lr, 0.0),
+    (lambda *given: _adamw(*given[:6], 0.0), "The decay is missing."),
+    (lambda w, g, *rest: _adamw(w, g + rest[-1] * w, *rest[:-1], 0.0),
         "The decay went through the means (L2)."),
-    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t, lr, decay / lr),
-        "The decay is multiplied by lr too."),
-    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t, lr, -decay),
-        "Decay pulls towards zero."),
-    (_uphill, "The step goes against the gradient."),
-    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, np.inf, lr, decay),
+    (lambda *given: _adamw(*given[:6], given[6] / given[5]), "The decay is multiplied by lr too."),
+    (lambda *given: _adamw(*given[:6], -given[6]), "Decay pulls towards zero."),
+    (lambda *given: _adamw(*given[:5], -given[5], -given[6]), "The step goes uphill."),
+    (lambda *given: _adamw(*given[:4], np.inf, *given[5:]),
         "The means begin at zero: divide them by 1 - beta**t before the step."),
-    (lambda w, g, m, v, t, lr, decay: _adamw(w, g, m, v, t + 1, lr, decay),
-        "t counts from 1: the first step has t = 1."),
-    (partial(_adamw, root=lambda v: v), "Divide by the square root of v."),
+    (lambda *given: _adamw(*given[:4], given[4] + 1, *given[5:]), "t counts from 1."),
+    (partial(_adamw, root=np.positive), "Divide by the square root of v."),
     (_corrected, "Return the means as they are; only the step uses the corrected ones."),
     (lambda *given: _adamw(*given)[0], "Return three things: the weights and both means."),
     (lambda *given: [_adamw(*given)[i] for i in (0, 2, 1)], "First m, then v."),
@@ -66,27 +59,22 @@ def optim_adamw(answer: Callable[[Any, Any, Any, Any, int, float, float], Any]) 
         >>> bool(optim_adamw(lambda w, g, m, v, t, lr, decay: (w - lr * g, m, v)))
         False
     """
-    zero, rng = np.zeros(2), np.random.default_rng(0)
-    first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), zero, zero, 1, 0.1
-    later = (
-        np.array([0.5, 2.0]), np.array([1.0, -3.0]), np.array([-2.0, 1.0]),
-        np.array([4.0, 9.0]), 5, 0.01,
-    )  # fmt: skip
-    w, g, m = rng.normal(size=(3, 4, 3))
     hint = "Means first, then the corrections, then the step; the decay is added to the step."
+    zero = np.zeros(2)
+    first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), zero, zero, 1, 0.1
+    w, g, m, v = np.array([[0.5, 2.0], [1.0, -3.0], [-2.0, 1.0], [4.0, 9.0]])
+    (W, G, M), wide = drawn((3, 4, 3))[0], np.array([1e-30, -1e-4, 1e30])
     small = "epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0."
-    for claim, given, advice in (
-        ("the first step moves every weight by lr", (*first, 0.0), hint),
-        ("decay pulls the weight, not the means", (*first, 0.5), hint),
-        ("a later step", (*later, 0.0), hint),
-        ("a later step, with decay", (*later, 0.1), hint),
-        ("gradients of 0 and 1e-8, where epsilon counts",
-            (np.ones(2), np.array([0.0, 1e-8]), zero, zero, 1, 0.1, 0.0), small),
-        ("a matrix", (w, g, m, m * m + 1, 7, 0.02, 0.1), hint),
-        ("gradients of every size",
-            (w[0], np.array([1e-30, -1e-4, 1e30]), 0 * w[0], 0 * w[0], 1, 0.3, 0.2), hint),
-    ):  # fmt: skip
-        yield case(claim, answer, *given, hint=advice)
+    yield from cases(answer, {
+        "the first step moves every weight by lr": (hint, *first, 0.0),
+        "decay pulls the weight, not the means": (hint, *first, 0.5),
+        "a later step": (hint, w, g, m, v, 5, 0.01, 0.0),
+        "a later step, with decay": (hint, w, g, m, v, 5, 0.01, 0.1),
+        "gradients of 0 and 1e-8, where epsilon counts":
+            (small, np.ones(2), np.array([0.0, 1e-8]), zero, zero, 1, 0.1, 0.0),
+        "a matrix": (hint, W, G, M, M * M + 1, 7, 0.02, 0.1),
+        "gradients of every size": (hint, W[0], wide, 0 * wide, 0 * wide, 1, 0.3, 0.2),
+    })  # fmt: skip
 
 
 # Rise, stay, fall ----------------------------------------------------------------------------
@@ -120,16 +108,16 @@ def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterat
         >>> bool(optim_schedule(lambda step, lr, warmup, total, cooldown: lr))
         False
     """
-    for claim, step, hint in (
-        ("the first step", 0, _RISE),
-        ("in the warm-up", 2, _RISE),
-        ("the end of the warm-up", 3, _RISE),
-        ("the level part", 10, "Between warm-up and cool-down the rate is lr."),
-        ("the cool-down begins", 15, _FALL),
-        ("in the cool-down", 17, _FALL),
-        ("the last step", 19, _FALL),
-    ):
-        yield case(claim, answer, step, 2.0, 4, 20, 5, hint=hint)
+    level, usual = "Between warm-up and cool-down the rate is lr.", (2.0, 4, 20, 5)
+    yield from cases(answer, {
+        "the first step": (_RISE, 0, *usual),
+        "in the warm-up": (_RISE, 2, *usual),
+        "the end of the warm-up": (_RISE, 3, *usual),
+        "the level part": (level, 10, *usual),
+        "the cool-down begins": (_FALL, 15, *usual),
+        "in the cool-down": (_FALL, 17, *usual),
+        "the last step": (_FALL, 19, *usual),
+    })  # fmt: skip
     for shape in ((3e-4, 30, 300, 90), (0.5, 1, 12, 1), (1e-8, 6, 12, 6)):
         hint = f"The list has the rate of each step; the cool-down takes {shape[3]}."
         claim = f"every step of {shape[2]}, warm-up {shape[1]}"
@@ -154,14 +142,14 @@ def _clip(gradients: Any, max_norm: float, norm: Any = _norm) -> list[Any]:
 _ALONE = "Compare the ratio of the two norms before and after: what changed it?"
 _UP = "A norm below the limit stays: the factor is at most 1."
 _WRONG_CLIPS = [
+    (lambda gradients, limit: gradients, "Here the norm is above the limit, and it stayed."),
     (lambda gradients, limit: [g * limit / _norm(gradients) for g in gradients], _UP),
     (lambda gradients, limit: [_clip([g], limit)[0] for g in gradients], _ALONE),
     (lambda gradients, limit: [np.clip(g, -limit, limit) for g in gradients],
         "Each number was clipped by itself, so the direction has changed."),
-    (partial(_clip, norm=lambda gradients: sum(_norm([g]) for g in gradients)),
+    (partial(_clip, norm=lambda gradients: sum(map(np.linalg.norm, gradients))),
         "Norms do not add; their squares do."),
-    (partial(_clip, norm=lambda gradients: _norm(gradients) ** 2),
-        "Take the root of the sum of squares."),
+    (partial(_clip, norm=lambda gradients: _norm(gradients) ** 2), "Take the root of the sum."),
     (lambda gradients, limit: [g / _norm(gradients) for g in gradients],
         "The new norm is to be max_norm, not 1."),
 ]  # fmt: skip
@@ -177,22 +165,19 @@ def optim_clip(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
         >>> bool(optim_clip(lambda gradients, max_norm: gradients))
         False
     """
-    hint = "One norm for all of them, one factor for all of them."
-    small = [np.array([0.3]), np.array([0.4])]
-    yield case("below the limit", answer, small, 5.0, hint=_UP)
-    pair = [np.array([6.0, 0.0]), np.array([4.8, 6.4])]
-    ten = [(pair, "The norm of all four numbers is 10, and the limit is 5.")]
-    yield case("keeps the direction", answer, pair, 5.0, hint=hint, mistakes=ten)
-    three = [np.array([12.0]), np.array([1.0, 0.0]), np.array([0.0])]
-    yield case("one of three is large", answer, three, 1.0, hint=_ALONE)
-    rng = np.random.default_rng(0)
-    gradients = [rng.normal(size=shape) for shape in ((3, 4), (4,), (4, 2))]
-    for limit in (0.5, 2.0, 50.0):
-        yield case(f"matrices, limit {limit:g}", answer, gradients, limit, hint=hint)
-    many = [1e6 * g for g in gradients]
-    yield case("a million times as large", answer, many, 1e-3, hint=hint, atol=0)
-    hint = "Nothing divided by nothing is no number: a norm of 0 is below every limit."
-    yield case("zeros stay zeros", answer, [np.zeros(2), np.zeros((2, 1))], 1.0, hint=hint)
+    common, nan = "One norm for all of them, one factor for all of them.", "0 / 0 is no number."
+    small, pair = list(np.array([[0.3], [0.4]])), list(np.array([[6.0, 0.0], [4.8, 6.4]]))
+    three, many = [np.array([12.0]), np.array([1.0, 0.0]), np.zeros(1)], drawn((3, 4), 4, (4, 2))
+    yield from cases(answer, {
+        "below the limit": (_UP, small, 5.0),
+        "keeps the direction": (common, pair, 5.0),
+        "one of three is large": (_ALONE, three, 1.0),
+        **{f"matrices, limit {limit:g}": (common, many, limit) for limit in (0.5, 2.0, 50.0)},
+    })  # fmt: skip
+    yield from cases(answer, {
+        "a million times as large": (common, [1e6 * g for g in many], 1e-3),
+        "zeros stay zeros": (f"{nan} A norm of 0 is below every limit.", [np.zeros(2)] * 2, 1.0),
+    }, atol=0)  # fmt: skip
 
 
 # Memory --------------------------------------------------------------------------------------
@@ -206,10 +191,11 @@ _WRONG_SIZES = [
 ]
 
 
-@exercise(
-    points=1, reference=lambda n, name: 4 * n * _ARRAYS[name], mistakes=_WRONG_SIZES,
-    show_expected=False,
-)  # fmt: skip
+def _bytes(n: int, name: str) -> int:
+    return 4 * n * _ARRAYS[name]
+
+
+@exercise(points=1, reference=_bytes, mistakes=_WRONG_SIZES, show_expected=False)
 def optim_bytes(answer: Callable[[int, str], Any]) -> Iterator[Case]:
     """Check the memory that training takes for each way of stepping, in float32.
 

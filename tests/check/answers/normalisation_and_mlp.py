@@ -380,7 +380,7 @@ WRONG = {
         "the package's method, borrowed": Borrowed,
     },
     "norm_rms": {
-        "a mean subtracted": norm_of(root, centre=True),
+        "a mean subtracted": norm_of(lambda x, eps: root(x - mean(x), eps), centre=True),
         "the sum of the squares": norm_of(lambda x, eps: np.sqrt((x * x).sum(-1)[..., None] + eps)),
         "no root": norm_of(lambda x, eps: mean(x * x) + eps),
         "eps outside the root": norm_of(lambda x, eps: np.sqrt(mean(x * x)) + eps),
