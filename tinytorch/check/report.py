@@ -19,23 +19,13 @@ import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
+from tinytorch.check import values
 from tinytorch.check.rules import Rule, breach_of, watched
-from tinytorch.check.values import (
-    WIDTH,
-    compared,
-    copied,
-    in_float64,
-    same,
-    shortened,
-    show,
-    show_all,
-    unchanged,
-)
 
 _ELLIPSIS = "nothing yet: replace the ..."
 _NONE = "None: write the body and return the result"
@@ -43,6 +33,7 @@ _ON_A_COPY = "Work on a copy: whoever called the function still needs what was p
 _FROM_REFERENCE = object()
 
 Mistakes = Sequence[tuple[Any, str]]
+Table = Mapping[str, tuple[Any, ...]]
 
 
 class NotYet(Exception):
@@ -94,6 +85,9 @@ class Case:
     rules: Sequence[Rule] = ()
 
 
+Cases = Iterator[Case]
+
+
 @dataclass(frozen=True)
 class Finding:
     """A case that was run: whether its claim held and, if not, what the report says, as text.
@@ -142,31 +136,25 @@ class Report:
         lines = [f"{self.name}: {head}"]
         for found in self.cases:
             mark = "x" if found.passed else " "
-            lines.append(_wrapped(f"  [{mark}] {found.claim}", WIDTH + 10, 6))
+            lines.append(_wrapped(f"  [{mark}] {found.claim}", values.WIDTH + 10, 6))
             for label in ("given", "expected", "came", "hint") if not found.passed else ():
                 if text := getattr(found, label):
-                    lines.append(f"      {label:<9} {_wrapped(text, WIDTH, 16)}")
+                    lines.append(f"      {label:<9} {_wrapped(text, values.WIDTH, 16)}")
         return "\n".join(lines)
 
 
 def exercise(
-    points: int = 1,
-    reference: Callable[..., Any] | None = None,
-    mistakes: Mistakes = (),
-    rules: Sequence[Rule] = (),
-    run: Callable[..., Any] | None = None,
-    show_expected: bool = True,
-) -> Callable[[Callable[..., Iterator[Case]]], Callable[..., Report]]:
+    points: int = 1, mistakes: Mistakes = (), **common: Any
+) -> Callable[[Callable[..., Cases]], Callable[..., Report]]:
     """Turn a generator of cases into a check that returns a `Report`.
 
     Args:
         points: what the exercise is worth.
-        reference: the right function: what it returns is expected where a case does not say.
         mistakes: pairs of a wrong function, and the hint for an answer that returns the same.
-        rules: what the statement says about how the answer is written.
-        run: how the answer, the reference and the mistakes are called: `run(answer, *given)`; by
-            default `answer(*given)`.
-        show_expected: whether the report tells what was expected: not if it is to be predicted.
+        common: attributes of a `Case` for every case that does not set its own, among them
+            `reference`, the right function; `rules`, what the statement says about how the answer
+            is written; `run`, how the answer, the reference and the mistakes are called:
+            `run(answer, *given)`; `show_expected=False` where a value is to be predicted.
 
     Example:
         >>> squared = (lambda x: x * x, "Add it to itself.")
@@ -184,23 +172,17 @@ def exercise(
         True
     """
 
-    def decorate(cases_of: Callable[..., Iterator[Case]]) -> Callable[..., Report]:
+    def decorate(cases_of: Callable[..., Cases]) -> Callable[..., Report]:
         @wraps(cases_of)
         def check(*answers: Any) -> Report:
-            found = []
+            report = Report(cases_of.__name__, points)
             for posed in cases_of(*answers):
-                posed = replace(
-                    posed,
-                    reference=posed.reference or reference,
-                    mistakes=(*posed.mistakes, *mistakes),
-                    rules=rules,
-                    run=posed.run or run,
-                    show_expected=posed.show_expected and show_expected,
-                )
-                found.append(judge(posed))
-                if not found[-1].passed:
+                unset = {k: v for k, v in common.items() if getattr(posed, k) == getattr(Case, k)}
+                posed = replace(posed, mistakes=(*posed.mistakes, *mistakes), **unset)
+                report.cases.append(judge(posed))
+                if not report.cases[-1].passed:
                     break
-            return Report(cases_of.__name__, points, found)
+            return report
 
         return check
 
@@ -241,10 +223,8 @@ def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: s
     return Case(claim, answer, given, error=error, hint=hint)
 
 
-def cases(
-    answer: Any, table: Mapping[str, tuple[Any, ...]], mistakes: Mistakes = (), **options: Any
-) -> Iterator[Case]:
-    """A case for each line of a table, all with the same mistakes and options of `case`.
+def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) -> Cases:
+    """A case for each line of a table, all with the same mistakes and options.
 
     Args:
         answer: the reader's function.
@@ -261,7 +241,7 @@ def cases(
         yield case(claim, answer, *given, hint=hint, mistakes=mistakes, **options)
 
 
-def predictions(answer: Any, results: Mapping[str, tuple[Any, ...]]) -> Iterator[Case]:
+def predictions(answer: Any, results: Table) -> Cases:
     """A case for each value that is to be predicted in a dictionary, none of them told.
 
     Args:
@@ -272,11 +252,9 @@ def predictions(answer: Any, results: Mapping[str, tuple[Any, ...]]) -> Iterator
         >>> [judge(posed).passed for posed in predictions({"1 + 1": 2}, {"1 + 1": (2, "Count.")})]
         [True]
     """
-    for name, (expected, hint, *mistakes) in results.items():
-        predicted = answer.get(name, ...) if isinstance(answer, dict) else ...
-        yield case(
-            name, predicted, expected=expected, hint=hint, mistakes=mistakes, show_expected=False
-        )
+    for name, (wanted, hint, *known) in results.items():
+        value = answer.get(name, ...) if isinstance(answer, dict) else ...
+        yield case(name, value, expected=wanted, hint=hint, mistakes=known, show_expected=False)
 
 
 def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
@@ -293,7 +271,7 @@ def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
 
     def take(result: Any) -> Any:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise NotYet(f"{show(result)}, which is no pair {names}")
+            raise NotYet(f"{values.show(result)}, which is no pair {names}")
         return result[i]
 
     return take
@@ -307,72 +285,66 @@ def judge(posed: Case) -> Finding:
         >>> found.passed, found.given, found.expected, found.came, found.hint
         (False, '1, 2', '3', '2', 'Not the larger one.')
     """
-    got = _called(posed)
-    failed = Finding(posed.claim, False, show_all(posed.given), hint=posed.hint)
-    if posed.error is not None:
-        if isinstance(got.error, posed.error):
-            return Finding(posed.claim, True)
-        article = "an" if posed.error.__name__[0] in "AEIOU" else "a"
-        came = got.told or f"{show(got.value)}, and no error"
-        return replace(failed, expected=f"{article} {posed.error.__name__}", came=came)
+    given, value, error, told, breach = values.show_all(posed.given), None, None, "", ("", "")
+    try:
+        value, breach = _called(posed)
+    except NotYet as caught:
+        told, error = str(caught), caught.__cause__
+    if posed.error and isinstance(error, posed.error):
+        return Finding(posed.claim, True)
+    if posed.error:
+        name = posed.error.__name__
+        expected = f"an {name}" if name[0] in "AEIOU" else f"a {name}"
+        told = told or f"{values.show(value)}, and no error"
+        return Finding(posed.claim, False, given, expected, told, posed.hint)
     known = posed.expected is not _FROM_REFERENCE
     expected = posed.expected if known else _result(posed, posed.reference)
-    came, wanted = got.told, show(expected)
-    if not got.told and not _equal(posed, got.value, expected):
-        wanted, came = compared(expected, got.value, *_tolerance(posed))
-        came = _labelled(posed.part, came)
-    if came:
+    if told or not _equal(posed, value, expected):
+        wanted, came = values.show(expected), told
+        if not told:
+            wanted, came = values.compared(expected, value, posed.rtol, posed.atol)
+            came = _labelled(posed.part, came)
         wanted = _labelled(posed.part, wanted) if posed.show_expected else ""
-        return replace(failed, expected=wanted, came=came, hint=_advice(posed, got))
-    if got.breach:
-        return replace(failed, came=f"the right result, but {got.breach}", hint=got.remedy)
+        return Finding(posed.claim, False, given, wanted, came, _advice(posed, value, told, error))
+    if breach[0]:
+        came = f"the right result, but {breach[0]}"
+        return Finding(posed.claim, False, given, "", came, breach[1])
     return Finding(posed.claim, True)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Got:
-    """What came of a call: a value, or words for the report where there is none to compare."""
-
-    value: Any = None
-    told: str = ""
-    error: BaseException | None = None
-    breach: str = ""
-    remedy: str = ""
-
-
-def _called(posed: Case) -> _Got:
-    """Run the answer on copies, see which rules it breaks, and take out the part to compare."""
-    answer, given = posed.answer, posed.given
-    if answer is ...:
-        return _Got(told=_ELLIPSIS)
-    if given and not callable(answer):
-        return _Got(told=f"{show(answer)}, which is not a function")
-    passed = [copied(value) for value in given]
+def _called(posed: Case) -> tuple[Any, tuple[str, str]]:
+    """What of the answer's result is compared, and the rule that it breaks; `NotYet` if nothing."""
+    answer, given, function = posed.answer, posed.given, callable(posed.answer)
+    if given and not function and answer is not ...:
+        raise NotYet(f"{values.show(answer)}, which is not a function")
+    passed = [values.copied(value) for value in given]
     try:
         with np.errstate(all="ignore"), watched(posed.rules) as breaches:
-            value = _run(posed, answer, passed) if callable(answer) else answer
-    except NotYet as told:
-        return _Got(told=str(told))
+            value = _run(posed, answer, passed) if function else answer
+    except NotYet:
+        raise
     except (Exception, SystemExit) as error:  # whatever the reader's code raises is reported
         text = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return _Got(told=shortened(text), error=error)
+        raise NotYet(values.shortened(text)) from error
     if value is None or value is ...:
-        return _Got(told=_NONE if value is None else _ELLIPSIS)
-    spoilt = [i for i, pair in enumerate(zip(given, passed, strict=True)) if not unchanged(*pair)]
-    breach, remedy = breaches[0] if breaches else breach_of(posed.rules, answer)
+        raise NotYet(_NONE if value is None else _ELLIPSIS)
+    breach = breaches[0] if breaches else breach_of(posed.rules, answer)
+    spoilt = [
+        i for i, pair in enumerate(zip(given, passed, strict=True)) if not values.unchanged(*pair)
+    ]
     if spoilt:
         name = _name_of_argument(posed.run or answer, spoilt[0] + (posed.run is not None))
-        breach, remedy = f"`{name}` is no longer what it was", _ON_A_COPY
+        breach = f"`{name}` is no longer what it was", _ON_A_COPY
     try:
-        taken = posed.part[1](value) if posed.part else value
-    except NotYet as told:
-        return _Got(told=str(told))
-    except Exception:
-        return _Got(told=f"{show(value)}, which has no {posed.part[0] if posed.part else ''}")
-    return _Got(taken, breach=breach, remedy=remedy)
+        return posed.part[1](value) if posed.part else value, breach
+    except NotYet:
+        raise
+    except Exception as error:
+        part = posed.part[0] if posed.part else ""
+        raise NotYet(f"{values.show(value)}, which has no {part}") from error
 
 
 def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:
@@ -382,33 +354,29 @@ def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:
 def _result(posed: Case, function: Any) -> Any:
     """What a function of ours returns for the inputs of a case, in float64."""
     with np.errstate(all="ignore"):
-        value = _run(posed, function, [in_float64(copied(value)) for value in posed.given])
+        value = _run(posed, function, [values.copied(v, in_float64=True) for v in posed.given])
         return posed.part[1](value) if posed.part else value
-
-
-def _tolerance(posed: Case) -> tuple[float, float]:
-    return posed.rtol, posed.rtol if posed.atol is None else posed.atol
 
 
 def _equal(posed: Case, came: Any, expected: Any) -> bool:
     try:
-        return same(came, expected, *_tolerance(posed))
+        return values.same(came, expected, posed.rtol, posed.atol)
     except Exception:  # a comparison may be the reader's own code
         return False
 
 
-def _advice(posed: Case, got: _Got) -> str:
+def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> str:
     """The hint of the first mistake that gives what came; that of the case if none does."""
     for wrong, hint in posed.mistakes:
         if isinstance(wrong, type) and issubclass(wrong, BaseException):
-            if isinstance(got.error, wrong):
+            if isinstance(error, wrong):
                 return hint
-        elif not got.told:
+        elif not told:
             try:
                 result = _result(posed, wrong) if callable(wrong) else wrong
             except Exception:  # this mistake has no result here
                 continue
-            if _equal(posed, got.value, result):
+            if _equal(posed, value, result):
                 return hint
     return posed.hint
 
@@ -421,15 +389,14 @@ def _name_of_argument(answer: Callable[..., Any], i: int) -> str:
 
 
 def _labelled(part: tuple[str, Any] | None, text: str) -> str:
-    if part is None:
-        return text
-    line = f"{part[0]}: {text}"
-    return line if "\n" not in text and len(line) <= WIDTH else f"{part[0]}:\n{text}"
+    line = f"{part[0]}: {text}" if part else text
+    fits = part is None or ("\n" not in text and len(line) <= values.WIDTH)
+    return line if fits else line.replace(": ", ":\n", 1)
 
 
 def _wrapped(text: str, width: int, indent: int) -> str:
     """Lines of at most `width`, if the words allow it, all but the first indented."""
-    lines: list[str] = []
-    for line in text.split("\n"):
-        lines += textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
-    return ("\n" + " " * indent).join(lines)
+    wrap = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
+    return ("\n" + " " * indent).join(
+        piece for line in text.split("\n") for piece in wrap(line) or [""]
+    )

@@ -10,11 +10,13 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import graphlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from types import CellType, CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -27,10 +29,8 @@ _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 _LIBRARIES = {"tinytorch", "numpy", *sys.stdlib_module_names}
-_MACHINERY = tuple(
-    f"tinytorch.core.{name}"
-    for name in ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting")
-)
+_ENGINE = ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting")
+_MACHINERY = tuple(f"tinytorch.core.{name}" for name in _ENGINE)
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ def watched(rules: Sequence[Rule]) -> Iterator[list[tuple[str, str]]]:
     found: list[tuple[str, str]] = []
 
     def look(frame: FrameType, event: str, called: Any) -> None:
-        if event == "call" and (_module(frame).startswith("tinytorch.check") or _is_own(frame)):
-            return  # something that the check handed over, or what every Module inherits
-        if event == "call" and _is_library(_module(frame)):
-            caller, module, what = _caller(frame), _module(frame), frame.f_code
-        elif event == "c_call":
-            caller, module, what = frame, getattr(called, "__module__", None) or "", called
+        caller: FrameType | None = frame
+        module, what = _module(frame), frame.f_code
+        if event == "c_call":
+            module, what = getattr(called, "__module__", None) or "", called
+        elif event == "call" and _is_library(module) and not _is_handed_over(module, frame):
+            caller = _caller(frame)
         else:
             return
         if caller is not None and not _is_library(_module(caller)):
@@ -145,10 +145,11 @@ def package_only(hint: str, *modules: str) -> Rule:
     """
 
     def call(module: str, called: Any) -> str:
-        allowed = any(module == name or module.startswith(f"{name}.") for name in modules)
-        allowed = allowed or called is Parameter.__init__.__code__
+        allowed = _is_in(module, *modules) or called is Parameter.__init__.__code__
         name = called.co_name if isinstance(called, CodeType) else called.__name__
-        return f"it calls the package's {name}" if _ours(module) and not allowed else ""
+        return (
+            f"it calls the package's {name}" if not allowed and _is_in(module, "tinytorch") else ""
+        )
 
     return Rule(hint, _packaged, call)
 
@@ -164,8 +165,7 @@ def without(hint: str, *functions: Any) -> Rule:
     codes = {getattr(function, "__code__", function): _name(function) for function in bare}
 
     def own(answer: Any) -> str:
-        same = [function for function in bare if _bare(answer) is function]
-        return f"it is {_name(same[0])} itself" if same else ""
+        return next((f"it is {_name(f)} itself" for f in bare if _bare(answer) is f), "")
 
     def call(module: str, called: Any) -> str:
         known = isinstance(called, CodeType) or inspect.isbuiltin(called)
@@ -174,55 +174,41 @@ def without(hint: str, *functions: Any) -> Rule:
     return Rule(hint, own, call)
 
 
-no_loop = Rule(
-    "Without a loop: work on whole arrays. A comprehension is a loop too.", of_answer=_loop_in
-)
-no_numpy = Rule("Without NumPy: plain Python is enough here.", of_answer=_numpy_in)
+no_loop = Rule("Without a loop: work on whole arrays. A comprehension is a loop too.", _loop_in)
+no_numpy = Rule("Without NumPy: plain Python is enough here.", _numpy_in)
 in_numpy = package_only("In NumPy alone, without anything from the package.")
-tensor_operations = package_only(
-    "Compose it of operations on tensors: +, *, @, sum, exp and their like.",
-    "tinytorch.core.ops",
-    *_MACHINERY,
-)
+_COMPOSED = "Compose it of operations on tensors: +, *, @, sum, exp and their like."
+tensor_operations = package_only(_COMPOSED, "tinytorch.core.ops", *_MACHINERY)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
 def _bare(answer: Any) -> Any:
-    """What a partial function, a bound method or a decorator is made of."""
-    while True:
-        inner = getattr(answer, "__wrapped__", None)
-        inner = answer.func if isinstance(answer, functools.partial) else inner
-        inner = answer.__func__ if isinstance(answer, MethodType) else inner
-        if inner is None:
-            return answer
+    """What a partial function, a bound method, a property or a decorator is made of."""
+    made_of = {functools.partial: "func", MethodType: "__func__", property: "fget"}
+    while inner := getattr(answer, made_of.get(type(answer), "__wrapped__"), None):
         answer = inner
+    return answer
 
 
 def _functions_of(answer: Any) -> list[FunctionType]:
     """The reader's own functions that an answer consists of, methods and helpers included."""
-    found: dict[int, FunctionType] = {}
-    seen: set[int] = set()
+    seen: dict[int, Any] = {}
     waiting = [answer]
-    while waiting:
-        value = _bare(waiting.pop())
-        value = value.fget if isinstance(value, property) else value
-        if id(value) in seen:
+    for value in map(_bare, waiting):  # which grows meanwhile
+        if id(value) in seen or _is_library(getattr(value, "__module__", None) or ""):
             continue
-        seen.add(id(value))
+        seen[id(value)] = value
         if isinstance(value, FunctionType):
-            if _is_library(value.__globals__.get("__name__", "")):
-                continue
-            found[id(value)] = value
             full = (cell for cell in value.__closure__ or () if cell != CellType())
             waiting += [cell.cell_contents for cell in full]
             waiting += [used for _, used in _globals_of(value)]
-        elif isinstance(value, type) and not _is_library(value.__module__):
+        elif isinstance(value, type):
             waiting += [method for base in value.__mro__[:-1] for method in vars(base).values()]
-        elif callable(value) and not isinstance(value, type):
+        elif callable(value):
             waiting.append(type(value))
-    return list(found.values())
+    return [value for value in seen.values() if isinstance(value, FunctionType)]
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:
@@ -245,27 +231,23 @@ def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _repeats(code: CodeType) -> bool:
-    """Whether a jump leads back to where the same jump is reached again.
+    """Whether what follows a step leads back to it.
 
     A jump back alone is no loop: the compiler puts the handling of errors last, and returns.
     """
     steps = list(dis.get_instructions(code))
-    at = {step.offset: i for i, step in enumerate(steps)}
-    leads = {i: at.get(step.argval, i) for i, step in enumerate(steps) if step.opcode in _JUMPS}
-
-    def next_of(i: int) -> list[int]:
-        name = steps[i].opname
-        stops = name in _ENDS or (name.startswith("JUMP") and "IF" not in name)
-        following = [] if stops or i + 1 == len(steps) else [i + 1]
-        return following + ([leads[i]] if i in leads else [])
-
-    def is_reached(i: int, start: int) -> bool:
-        reached = [start]
-        for j in reached:  # which grows meanwhile
-            reached += [following for following in next_of(j) if following not in reached]
-        return i in reached
-
-    return any(target <= i and is_reached(i, target) for i, target in leads.items())
+    following: dict[int, set[int]] = {step.offset: set() for step in steps}
+    for step, after in pairwise(steps):
+        if step.opname not in _ENDS and ("JUMP" not in step.opname or "IF" in step.opname):
+            following[step.offset].add(after.offset)
+    for step in steps:
+        if step.opcode in _JUMPS:
+            following[step.offset].add(step.argval)
+    try:
+        graphlib.TopologicalSorter(following).prepare()
+    except graphlib.CycleError:
+        return True
+    return False
 
 
 def _name(function: Any) -> str:
@@ -288,24 +270,21 @@ def _caller(frame: FrameType) -> FrameType | None:
     return caller
 
 
-def _ours(module: str) -> bool:
-    return module.split(".")[0] == "tinytorch"
-
-
-def _is_own(frame: FrameType) -> bool:
-    """Whether a reader's layer runs a method that it has from `Module`."""
+def _is_handed_over(module: str, frame: FrameType) -> bool:
+    """Whether the check hands over what is called, or a reader's layer has it from `Module`."""
     owner = type(frame.f_locals.get("self"))
     inherited = frame.f_code.co_qualname.startswith("Module.")
-    return inherited and not _is_library(owner.__module__)
+    return _is_in(module, "tinytorch.check") or (inherited and not _is_library(owner.__module__))
 
 
 def _is_library(module: str) -> bool:
     return module.split(".")[0] in _LIBRARIES
 
 
+def _is_in(module: str, *packages: str) -> bool:
+    return f"{module}.".startswith(tuple(f"{package}." for package in packages))
+
+
 def _is_of(value: Any, package: str) -> bool:
-    if isinstance(value, ModuleType):
-        name = value.__name__
-    else:
-        name = getattr(value, "__module__", None) or type(value).__module__
-    return name == package or name.startswith(f"{package}.")
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    return _is_in(name or type(value).__module__, package)

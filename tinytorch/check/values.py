@@ -18,11 +18,12 @@ _ROWS = 4  # nor one of more lines
 _ARRAYS = (np.ndarray, Tensor, RowSparse)
 
 
-def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-5) -> bool:
+def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float | None = None) -> bool:
     """Whether two results are equal.
 
     Numbers and arrays are compared by shape and by value: whole numbers and booleans exactly,
-    others within `atol` plus `rtol` times the expected value, infinities and NaN only with their
+    others within `atol` (the same number as `rtol` unless given) plus `rtol` times the expected
+    value, infinities and NaN only with their
     like. A whole number may come as a float. Tuples, lists and dictionaries are compared item by
     item, anything else by type and `==`.
 
@@ -31,17 +32,11 @@ def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-5) -> bo
         (True, True, False, False)
     """
     if isinstance(expected, dict):
-        return (
-            isinstance(came, dict)
-            and came.keys() == expected.keys()
-            and all(same(came[key], value, rtol, atol) for key, value in expected.items())
-        )
+        alike = isinstance(came, dict) and came.keys() == expected.keys()
+        return alike and all(same(came[key], expected[key], rtol, atol) for key in expected)
     if isinstance(expected, (tuple, list)) and not is_numeric(expected):
-        return (
-            isinstance(came, (tuple, list))
-            and len(came) == len(expected)
-            and all(same(c, e, rtol, atol) for c, e in zip(came, expected, strict=True))
-        )
+        alike = isinstance(came, (tuple, list)) and len(came) == len(expected)
+        return alike and all(same(*pair, rtol, atol) for pair in zip(came, expected, strict=True))
     if not is_numeric(expected):
         return isinstance(came, type(expected)) and bool(came == expected)
     if not is_numeric(came):
@@ -50,14 +45,12 @@ def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float = 1e-5) -> bo
     return c.shape == e.shape and bool(_equal(c, e, rtol, atol).all())
 
 
-def _equal(c: np.ndarray, e: np.ndarray, rtol: float, atol: float) -> np.ndarray:
+def _equal(c: np.ndarray, e: np.ndarray, rtol: float, atol: float | None) -> np.ndarray:
     """Which elements of `c` are those of `e`, an array of the same shape."""
-    if (c.dtype.kind == "b") != (e.dtype.kind == "b"):
-        return np.zeros(e.shape, dtype=bool)
-    if e.dtype.kind != "f":
-        return np.asarray(c == e)
+    if c.dtype.kind == "b" or e.dtype.kind != "f":
+        return np.asarray((c == e) & ((c.dtype.kind == "b") == (e.dtype.kind == "b")))
     with np.errstate(all="ignore"):
-        return np.asarray(np.isclose(c, e, rtol=rtol, atol=atol, equal_nan=True))
+        return np.asarray(np.isclose(c, e, rtol, rtol if atol is None else atol, equal_nan=True))
 
 
 def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
@@ -71,20 +64,25 @@ def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
     return [rng.normal(size=shape) for shape in shapes]
 
 
-def copied(value: Any) -> Any:
+def copied(value: Any, in_float64: bool = False) -> Any:
     """A copy of what an answer could change: an array, a list, a dictionary, a leaf tensor.
 
+    Args:
+        value: what to copy; anything else is returned as it is.
+        in_float64: whether floats come in double precision, in arrays, tensors and lists of them.
+
     Example:
-        >>> row = np.zeros(2)
-        >>> copied([row])[0] is row
-        False
+        >>> row = np.zeros(2, dtype=np.float32)
+        >>> copied([row])[0] is row, copied((row,), in_float64=True)[0].dtype.name
+        (False, 'float64')
     """
-    if isinstance(value, Tensor) and value.is_leaf:
-        return Tensor(value.data, requires_grad=value.requires_grad, dtype=value.data.dtype)
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(copied(item) for item in value)
+    if type(value) in (tuple, list):
+        return type(value)(copied(item, in_float64) for item in value)
     if isinstance(value, np.ndarray):
-        return value.copy()
+        return value.astype(float if in_float64 and value.dtype.kind == "f" else value.dtype)
+    if isinstance(value, Tensor) and value.is_leaf:
+        data = copied(value.data, in_float64)
+        return Tensor(data, requires_grad=value.requires_grad, dtype=data.dtype)
     return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
 
 
@@ -104,22 +102,6 @@ def unchanged(before: Any, after: Any) -> bool:
     return before is after or same(after, before, 0.0, 0.0)
 
 
-def in_float64(value: Any) -> Any:
-    """`value` with every array and tensor of floats in double precision.
-
-    Example:
-        >>> [array.dtype.name for array in in_float64((np.ones(1, np.float32), np.array([1])))]
-        ['float64', 'int64']
-    """
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return value.astype(np.float64)
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        return type(value)(in_float64(item) for item in value)
-    if isinstance(value, Tensor) and value.data.dtype.kind == "f":
-        return Tensor(value.data, requires_grad=value.requires_grad, dtype=np.float64)
-    return value
-
-
 def as_array(value: Any) -> np.ndarray:
     """The numbers of an array, a tensor, a row-sparse gradient or a list.
 
@@ -130,16 +112,6 @@ def as_array(value: Any) -> np.ndarray:
     if isinstance(value, RowSparse):
         return value.to_dense()
     return np.asarray(value.data if isinstance(value, Tensor) else value)
-
-
-def is_array(value: Any) -> bool:
-    """Whether a value is an array of NumPy or of one of the package's kinds.
-
-    Example:
-        >>> is_array(Tensor([1.0])), is_array([1.0])
-        (True, False)
-    """
-    return isinstance(value, _ARRAYS)
 
 
 def is_numeric(value: Any) -> bool:
@@ -155,23 +127,26 @@ def is_numeric(value: Any) -> bool:
         return False
 
 
-def compared(expected: Any, came: Any, rtol: float, atol: float) -> tuple[str, str]:
+def compared(expected: Any, came: Any, rtol: float, atol: float | None) -> tuple[str, str]:
     """Two different results as text, both in the same way; of long ones where they differ.
 
     Example:
         >>> compared(np.zeros(40), np.arange(40) // 39, 0.0, 0.0)
         ('0 at [39], shape (40,)', '1 at [39], the only one to differ')
     """
-    arrays = is_array(expected) or is_array(came)
     if not (is_numeric(expected) and is_numeric(came)):
         return show(expected), show(came)
     e, c = as_array(expected), as_array(came)
-    if not arrays and max(e.ndim, c.ndim) < 2:
+    if (
+        not isinstance(expected, _ARRAYS)
+        and not isinstance(came, _ARRAYS)
+        and max(e.ndim, c.ndim) < 2
+    ):
         return show(expected), show(came)
     if e.shape != c.shape:
         return _show_array(e, shape=True), _show_array(c, shape=True)
     if not _is_short(e) or not _is_short(c):
-        return _first_difference(e, c, rtol, atol)
+        return _first_difference(e, c, np.argwhere(~_equal(c, e, rtol, atol)))
     for precision in (4, 8, 16):
         texts = _show_array(e, precision=precision), _show_array(c, precision=precision)
         if texts[0] != texts[1]:
@@ -179,12 +154,13 @@ def compared(expected: Any, came: Any, rtol: float, atol: float) -> tuple[str, s
     return texts
 
 
-def _first_difference(e: np.ndarray, c: np.ndarray, rtol: float, atol: float) -> tuple[str, str]:
-    wrong = np.argwhere(~_equal(c, e, rtol, atol))
-    place = tuple(int(i) for i in wrong[0])
-    at = f"at [{', '.join(map(str, place))}]"
+def _first_difference(e: np.ndarray, c: np.ndarray, wrong: np.ndarray) -> tuple[str, str]:
+    place = tuple(wrong[0].tolist())
     count = f"the first of {len(wrong)} that differ" if len(wrong) > 1 else "the only one to differ"
-    return f"{show(e[place])} {at}, shape {e.shape}", f"{show(c[place])} {at}, {count}"
+    return (
+        f"{show(e[place])} at {list(place)}, shape {e.shape}",
+        f"{show(c[place])} at {list(place)}, {count}",
+    )
 
 
 def show(value: Any) -> str:
@@ -196,7 +172,11 @@ def show(value: Any) -> str:
     """
     try:
         table = isinstance(value, list) and is_numeric(value) and as_array(value).ndim > 1
-        return _show_array(as_array(value)) if table or is_array(value) else _show_plain(value)
+        return (
+            _show_array(as_array(value))
+            if table or isinstance(value, _ARRAYS)
+            else _show_plain(value)
+        )
     except Exception:  # a repr may be the reader's own code
         return f"a {type(value).__name__}"
 
@@ -256,7 +236,7 @@ def show_all(given: Sequence[Any]) -> str:
     """
     lines: list[list[str]] = [[]]
     for value in given:
-        if is_array(value):
+        if isinstance(value, _ARRAYS):
             lines += [[show(value)], []]
         else:
             lines[-1].append(show(value))
