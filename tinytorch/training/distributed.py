@@ -29,7 +29,6 @@ from tinytorch.training.resuming import generators
 __all__ = ["DataParallel"]
 
 _PATIENCE = 10.0  # seconds after which an idle helper looks whether anybody could still ask
-_asking: Any = weakref.WeakSet()  # this process's ends of all pipes to helpers
 
 
 class DataParallel:
@@ -64,12 +63,11 @@ class DataParallel:
         self.model, self.parameters, self.workers = model, model.parameters(), workers
         self._kinds = _kinds_of(self.parameters)
         self._weights = [_shared(p.data) for p in self.parameters]
-        self._helpers = self._new_helpers()
-        self._asked = False  # whether answers may still lie in the pipes
+        self._start()
 
-    def _new_helpers(self) -> list[_Helper]:
-        pipes = [_pipe() for _ in range(self.workers - 1)]
-        return [_Helper(self, pipe, pipes) for pipe in pipes]
+    def _start(self) -> None:
+        self._helpers = [_Helper(self.model, self._weights) for _ in range(self.workers - 1)]
+        self._asked = False  # whether answers may still lie in the pipes
 
     def backward(self, inputs: Any, targets: Any, scale: float = 1.0) -> float:
         """Add the gradients of `scale` times the mean cross-entropy to those of the parameters.
@@ -93,12 +91,10 @@ class DataParallel:
         if inputs.size == 0:
             raise ValueError(f"DataParallel: a batch of shape {inputs.shape} holds no tokens")
         if _kinds_of(self.parameters) != self._kinds:
-            raise RuntimeError(
-                "DataParallel: a parameter has another dtype or shape, or was frozen, since the "
-                "helpers were started; make a new DataParallel"
-            )
+            what = "a parameter's dtype, shape or requires_grad has changed"
+            raise RuntimeError(f"DataParallel: {what}; make a new DataParallel")
         if self._asked:  # not all have answered: one has ended, or there was an interrupt
-            self._helpers = self._new_helpers()
+            self._start()
         helpers = self._helpers[: max(0, len(inputs) - 1)]
         cut = (np.array_split(x, len(helpers) + 1) for x in (inputs, targets))
         own, *others = [(x, y, scale * x.size / inputs.size) for x, y in zip(*cut, strict=True)]
@@ -131,16 +127,21 @@ class DataParallel:
 class _Helper:
     """A forked process that computes the gradients of one share."""
 
-    def __init__(self, owner: DataParallel, pipe: Any, pipes: list[Any]) -> None:
-        import multiprocessing
+    def __init__(self, model: Module, weights: list[np.ndarray]) -> None:
+        try:
+            import multiprocessing
 
-        self.gradients = [_shared(p.data) for p in owner.parameters]
-        self.pipe = pipe[0]
-        _asking.add(self.pipe)
-        arguments = os.getpid(), owner.model, owner._weights, self.gradients, pipe[1], pipes
-        fork = multiprocessing.get_context("fork")
-        fork.Process(target=_work, args=arguments, daemon=True).start()
-        pipe[1].close()
+            fork = multiprocessing.get_context("fork")
+            self.pipe, answering = fork.Pipe()
+        except (ImportError, ValueError, OSError) as error:  # Windows, a browser
+            what = f"this system cannot fork a process ({error})"
+            raise RuntimeError(f"DataParallel: {what}; use workers=1") from None
+        self.gradients = [_shared(weight) for weight in weights]
+        arguments = os.getpid(), model, weights, self.gradients, answering, self.pipe
+        process = fork.Process(target=_work, args=arguments, daemon=True)
+        process.start()
+        answering.close()
+        weakref.finalize(self, _end, os.getpid(), process)
 
     def begin(self, share: tuple[Any, ...], state: tuple[Any, ...]) -> None:
         with suppress(OSError):  # a helper that has ended: end() says so
@@ -159,16 +160,16 @@ class _Helper:
         return loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
 
 
-def _work(
-    parent: int, model: Module, weights: Any, gradients: Any, pipe: Any, pipes: list[Any]
-) -> None:
+def _end(owner: int, process: Any) -> None:
+    """End a helper that nobody can ask any more; its siblings hold this object too."""
+    if os.getpid() == owner:
+        process.kill()
+
+
+def _work(parent: int, model: Module, weights: Any, gradients: Any, pipe: Any, asking: Any) -> None:
     """What a helper does until nobody asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that asks
-    for asking in [*_asking, *(ends[0] for ends in pipes)]:  # so that the pipe can break
-        asking.close()
-    for _, answering in pipes:
-        if answering is not pipe:
-            answering.close()
+    asking.close()  # so that the pipe can break
     parameters = model.parameters()
     for parameter, shared in zip(parameters, weights, strict=True):
         parameter.data = shared
@@ -193,10 +194,9 @@ def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any,
                 dense[...] = parameter.grad
         return loss, others
     except Exception as error:
-        try:
+        with suppress(Exception):  # an error of the reader's own may not be able to travel
             return pickle.loads(pickle.dumps(error))
-        except Exception:  # an error of the reader's own that cannot travel
-            return RuntimeError(f"{type(error).__name__}: {error}")
+        return RuntimeError(f"{type(error).__name__}: {error}")
 
 
 def _add(parameters: list[Tensor], gradients: list[Any]) -> None:
@@ -232,15 +232,3 @@ def _shared(array: np.ndarray) -> np.ndarray:
 
     memory = mmap.mmap(-1, max(1, array.nbytes))
     return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
-
-
-def _pipe() -> tuple[Any, Any]:
-    """The two ends of a pipe."""
-    try:
-        import multiprocessing
-
-        return multiprocessing.get_context("fork").Pipe()
-    except (ImportError, ValueError, OSError) as error:  # Windows, a browser
-        raise RuntimeError(
-            f"DataParallel: this system cannot fork a process ({error}); use workers=1"
-        ) from None
