@@ -10,23 +10,23 @@ before any memory is set aside for its tensors.
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import math
 import os
 import reprlib
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from tinytorch.core.atomic_files import readable_file, write_atomically
 from tinytorch.core.layers import Module
+from tinytorch.core.strict_json import parse_json
 
 __all__ = ["load_safetensors", "load_weights", "save_safetensors", "save_weights", "without_prefix"]
 
 _HEADER_LIMIT = 100_000_000  # bytes, the limit of the format
 _METADATA = "__metadata__"
-_MOST_AXES = 64  # of a NumPy array
 _FIELDS = ("dtype", "shape", "data_offsets")
 
 # Name in the file, type in the file. In the order of the format, of growing alignment: a file holds
@@ -39,16 +39,13 @@ _WRITTEN = {kind[1:]: name for name, kind in _DTYPES.items() if name != "BF16"}
 _RANK = {name: rank for rank, name in enumerate(_DTYPES)}
 
 # How other files begin, for those who took the wrong one.
-_NEVER = (
-    "; a pickle is a program, so it is never loaded here: open it where you trust it, and save the "
-    "tensors as safetensors"
-)
+_NEVER = "a pickle is a program, never loaded here: where you trust it, save it as safetensors"
 _OTHER_FILES = {
-    b"PK\x03\x04": f"it is a zip file, such as torch.save and numpy.savez write{_NEVER}",
-    b"\x80": f"it is a pickle, such as older versions of torch.save wrote{_NEVER}",
+    b"PK\x03\x04": f"it is a zip file, such as torch.save and numpy.savez write; {_NEVER}",
+    b"\x80": f"it is a pickle, such as older versions of torch.save wrote; {_NEVER}",
     b"\x93NUMPY": "it is a .npy file: numpy.load reads it",
     b"GGUF": "it is a GGUF file",
-    b"version ": "it is the pointer of Git LFS to a file that was not fetched: run `git lfs pull`",
+    b"version ": "it is a pointer of Git LFS: fetch the file with `git lfs pull`",
 }
 
 
@@ -138,13 +135,12 @@ def load_safetensors(
         try:
             header, space = _read_header(file)
             metadata = _checked_metadata(header.pop(_METADATA, {}), ValueError)
-            entries = [_checked_entry(name, header[name], space) for name in header]
-            in_order = _checked_layout(entries, space)
-            return {entry.name: _read_tensor(file, entry) for entry in in_order}, metadata
-        except MemoryError:
-            raise ValueError(f"{path}: it does not fit into memory") from None
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            in_order = sorted(_checked_entry(name, header[name], space) for name in header)
+            _check_layout(in_order, space)
+            return {name: _read_tensor(file, *rest) for _, _, name, *rest in in_order}, metadata
+        except (MemoryError, RecursionError, ValueError) as error:
+            reason = str(error) or "it does not fit into memory"
+            raise ValueError(f"{path}: {reason}") from None
 
 
 # ------------------------------------------------------------------------------------ weights
@@ -234,22 +230,18 @@ def _name_of_dtype(name: Any, array: Any) -> str:
     if name == _METADATA:
         raise ValueError(f"{_METADATA!r} names the metadata; give the tensor another name")
     if not isinstance(array, np.ndarray):
-        raise TypeError(
-            f"tensor {name!r} must be a NumPy array (of a Tensor, its .data), "
-            f"got {type(array).__name__}"
-        )
-    try:
-        return _WRITTEN[array.dtype.str[1:]]
-    except KeyError:
-        allowed = ", ".join(np.dtype(kind).name for kind in _WRITTEN)
-        raise ValueError(
-            f"tensor {name!r} is of {array.dtype}; the format has {allowed}: convert it (.astype)"
-        ) from None
+        given = type(array).__name__
+        raise TypeError(f"tensor {name!r} must be a NumPy array (.data of a Tensor), got {given}")
+    kind = array.dtype.str[1:]
+    if kind not in _WRITTEN:
+        allowed = f"{', '.join(np.dtype(kind).name for kind in _WRITTEN)}; convert with .astype"
+        raise ValueError(f"tensor {name!r} is of {array.dtype}; the format has {allowed}")
+    return _WRITTEN[kind]
 
 
 def _encoded(header: dict[str, Any]) -> bytes:
     """The length and the header, filled with spaces to a multiple of 8 bytes."""
-    text = _utf8(json.dumps(header, ensure_ascii=False, separators=(",", ":")))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > _HEADER_LIMIT:
         raise ValueError(f"the header has {len(text)} bytes; the format allows {_HEADER_LIMIT}")
@@ -257,16 +249,6 @@ def _encoded(header: dict[str, Any]) -> bytes:
 
 
 # ------------------------------------------------------------------------------------ reading
-
-
-class _Entry(NamedTuple):
-    """One line of the table of contents."""
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    begin: int
-    end: int
 
 
 def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
@@ -277,26 +259,12 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
         raise ValueError(f"it has {size} bytes; a safetensors file has at least 10")
     length = int.from_bytes(start[:8], "little")
     if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
-        raise ValueError(
-            f"its first 8 bytes announce a header of {length} bytes; allowed are 2 to "
-            f"{_HEADER_LIMIT}, and {size - 8} follow{_other_file(start)}"
-        )
+        allowed = f"allowed are 2 to {_HEADER_LIMIT}, and {size - 8} follow"
+        raise ValueError(f"it announces a header of {length} bytes; {allowed}{_other_file(start)}")
     if start[8:] != b"{":
         raise ValueError(f"its header begins with {start[8:]!r}, not b'{{'{_other_file(start)}")
-    content = b"{" + file.read(length - 1)
-    try:
-        header = json.loads(
-            content.decode("utf-8"),
-            object_pairs_hook=_without_repetition,
-            parse_int=_whole_number,
-        )
-        _utf8(json.dumps(header, ensure_ascii=False))
-    except UnicodeDecodeError as error:
-        raise ValueError(f"its header is not UTF-8 at byte {error.start}") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"its header is not JSON: {error}") from None
-    except RecursionError:
-        raise ValueError("its header is nested too deeply") from None
+    header = parse_json(b"{" + file.read(length - 1), parse_int=_whole_number)
+    json.dumps(header, ensure_ascii=False).encode()  # UTF-8 has no half of a surrogate pair
     return header, size - 8 - length
 
 
@@ -304,16 +272,6 @@ def _other_file(start: bytes) -> str:
     """What a file is instead, as far as its first bytes tell."""
     found = [what for begin, what in _OTHER_FILES.items() if start.startswith(begin)]
     return f": {found[0]}" if found and start[8:] != b"{" else ""
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose names are different; which of two was meant, nobody can know."""
-    result = dict(pairs)
-    if len(result) < len(pairs):
-        names = sorted(name for name, _ in pairs)
-        twice = next(a for a, b in itertools.pairwise(names) if a == b)
-        raise ValueError(f"its header has the name {_short(twice)} twice")
-    return result
 
 
 def _whole_number(digits: str) -> int | float:
@@ -331,46 +289,28 @@ def _checked_metadata(metadata: Any, error: type[Exception]) -> dict[str, str]:
     return metadata
 
 
-def _utf8(text: str) -> bytes:
-    """The text in UTF-8, which has no bytes for half a surrogate pair."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        around = text[max(0, error.start - 20) : error.end + 20]
-        raise ValueError(f"half a surrogate pair, which has no UTF-8, in {around!r}") from None
-
-
-def _checked_entry(name: str, entry: Any, space: int) -> _Entry:
-    """One tensor's line of the header, if dtype, shape and place agree."""
-    try:
-        return _Entry(name, *_checked_fields(entry, space))
-    except ValueError as error:
-        raise ValueError(f"tensor {_short(name)} {error}") from None
-
-
-def _checked_fields(entry: Any, space: int) -> tuple[str, tuple[int, ...], int, int]:
-    """Dtype, shape, begin and end of a tensor whose bytes are among `space` of them."""
+def _checked_entry(name: str, entry: Any, space: int) -> tuple[Any, ...]:
+    """Begin, end, name, who that is, dtype and shape of a tensor, if they add up."""
+    who = f"tensor {_short(name)}"
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
-        raise ValueError(f"must have {', '.join(_FIELDS)}, no others; got {_short(entry)}")
+        raise ValueError(f"{who} must have {', '.join(_FIELDS)}, no others; got {_short(entry)}")
     dtype, shape, offsets = (entry[field] for field in _FIELDS)
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise ValueError(f"is of dtype {_short(dtype)}; known are {', '.join(_DTYPES)}")
-    if not _are_numbers(shape) or len(shape) > _MOST_AXES:
-        raise ValueError(f"must have a shape of at most {_MOST_AXES} lengths, got {_short(shape)}")
+        raise ValueError(f"{who} is of dtype {_short(dtype)}; known are {', '.join(_DTYPES)}")
+    if not _are_numbers(shape) or len(shape) > 64:  # the most axes that NumPy has
+        raise ValueError(f"{who} must have a shape of at most 64 lengths, got {_short(shape)}")
     if not _are_numbers(offsets) or len(offsets) != 2:
-        raise ValueError(f"must have two offsets, got {_short(offsets)}")
+        raise ValueError(f"{who} must have two offsets, got {_short(offsets)}")
     begin, end = offsets
-    if begin > end:
-        raise ValueError(f"begins at byte {begin}, after its end at {end}")
     if end > space:
-        raise ValueError(f"ends at byte {end} of the numbers, but there are {space}")
+        raise ValueError(f"{who} ends at byte {end} of the numbers, but there are {space}")
     needed = math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize
     if needed != end - begin:
         takes = f"of {dtype} and shape {_short(shape)} takes {needed} bytes"
-        raise ValueError(f"{takes}, but its offsets {begin} to {end} hold {end - begin}")
+        raise ValueError(f"{who} {takes}, but its offsets {begin} to {end} hold {end - begin}")
     if math.prod(n or 1 for n in shape) >= 2**60:  # NumPy counts so, with room for 8 bytes each
-        raise ValueError(f"is empty, but its shape {_short(shape)} is out of all bounds")
-    return dtype, tuple(shape), begin, end
+        raise ValueError(f"{who} is empty, but its shape {_short(shape)} is out of all bounds")
+    return begin, end, name, who, dtype, shape
 
 
 def _are_numbers(values: Any) -> bool:
@@ -378,32 +318,26 @@ def _are_numbers(values: Any) -> bool:
     return isinstance(values, list) and all(type(value) is int for value in values)
 
 
-def _checked_layout(entries: list[_Entry], space: int) -> list[_Entry]:
-    """The entries in the order of their bytes, if they cover all of them exactly once."""
-    in_order = sorted(entries, key=lambda entry: (entry.begin, entry.end))
-    end, before = 0, "the header"
-    for entry in in_order:
-        if entry.begin != end:
-            relation = "overlap" if entry.begin < end else f"leave a hole of {entry.begin - end}"
-            raise ValueError(f"{before} and {_short(entry.name)} {relation} at byte {entry.begin}")
-        end, before = entry.end, _short(entry.name)
-    if end != space:
-        raise ValueError(f"{space - end} bytes after the last tensor belong to none")
-    return in_order
+def _check_layout(in_order: list[tuple[Any, ...]], space: int) -> None:
+    """Raise unless the tensors cover all the bytes exactly once."""
+    limits = [(0, 0, "", "the header"), *in_order, (space, space, "", "the end of the file")]
+    for (_, end, _, before, *_), (begin, _, _, after, *_) in pairwise(limits):
+        if end != begin:
+            relation = "overlap by" if end > begin else "leave a hole of"
+            size = f"{abs(end - begin)} bytes"
+            raise ValueError(f"{before} and {after} {relation} {size} at byte {begin}")
 
 
-def _read_tensor(file: io.BufferedReader, entry: _Entry) -> np.ndarray:
+def _read_tensor(file: io.BufferedReader, who: str, dtype: str, shape: list[int]) -> np.ndarray:
     """The array at the file's present position."""
-    array = np.empty(entry.shape, _DTYPES[entry.dtype])
+    array = np.empty(shape, _DTYPES[dtype])
     content = array.reshape(-1).view(np.uint8)  # (bytes,), the same memory
     if file.readinto(content.data) != content.size:
-        raise ValueError(f"tensor {_short(entry.name)} is cut off: the file is changing")
-    if entry.dtype == "BOOL" and content.max(initial=0) > 1:
-        raise ValueError(
-            f"tensor {_short(entry.name)} is of BOOL, whose bytes are 0 or 1, got {content.max()}"
-        )
-    if entry.dtype == "BF16":
-        wide = np.empty(entry.shape, np.float32)
+        raise ValueError(f"{who} is cut off: the file is changing")
+    if dtype == "BOOL" and content.max(initial=0) > 1:
+        raise ValueError(f"{who} is of BOOL, whose bytes are 0 or 1, got {content.max()}")
+    if dtype == "BF16":
+        wide = np.empty(shape, np.float32)
         np.left_shift(array, 16, out=wide.view(np.uint32), dtype=np.uint32)
         return wide
     return array.astype(array.dtype.newbyteorder("="), copy=False)
