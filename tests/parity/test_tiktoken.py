@@ -5,7 +5,6 @@ must learn the same merges. Nothing is downloaded: the files are made from a tok
 in the layout of the published ones.
 """
 
-import base64
 import json
 import unicodedata
 
@@ -16,7 +15,7 @@ import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiktoken._educational import bpe_train
-from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
+from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 from tiktoken_ext.openai_public import r50k_pat_str
 from transformers import GPT2Tokenizer
 
@@ -215,11 +214,3 @@ def test_gpt2s_two_files_give_the_ids_of_transformers(gpt2_files, stories):
     loaded = BPETokenizer.from_gpt2_files(encoder, merges)
     for text in (stories[:5000], book_prose()[:5000], f"I'll go.{END}  2²\n\n é 👩‍🚀"):
         assert loaded.encode(text, "all") == theirs(text)["input_ids"]
-
-
-def test_a_file_of_tiktoken_is_read_as_tiktoken_reads_it(ours, tmp_path, monkeypatch):
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
-    path = tmp_path / "ours.tiktoken"
-    lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in ours.ranks.items()]
-    path.write_bytes(b"".join(lines))
-    assert BPETokenizer.from_tiktoken_file(path).ranks == load_tiktoken_bpe(str(path)) == ours.ranks

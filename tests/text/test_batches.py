@@ -8,6 +8,8 @@ from tinytorch import Batches, CharTokenizer, Tensor
 from tinytorch.text.batches import train_validation_split, windows
 
 TEXT = np.random.default_rng(0).integers(1000, size=60)
+NO_ROOM = "no start leaves room for 8 tokens and the next in a text"
+LONGER = "use a longer text or a smaller seq_len"
 
 
 def places(batches, step):
@@ -101,58 +103,28 @@ def test_shortest_text_has_one_window():
 @pytest.mark.parametrize(
     ("error", "tokens", "options", "told"),
     [
+        (ValueError, range(8), {}, f"{NO_ROOM} of 8; {LONGER}"),
+        (ValueError, [5], {}, f"{NO_ROOM} of 1; {LONGER}"),
+        (ValueError, [], {}, f"{NO_ROOM} of 0; {LONGER}"),
+        (ValueError, range(20), {"starts": [12, 19]}, f"{NO_ROOM} of 20; {LONGER}"),
+        (ValueError, range(20), {"starts": []}, f"{NO_ROOM} of 20; {LONGER}"),
         (
-            ValueError,
-            range(8),
-            {},
-            "a text of 8 tokens is too short for a window of 8 and the token after it; "
-            "use a longer text, or seq_len <= 7",
-        ),
-        (
-            ValueError,
-            [5],
-            {},
-            "a text of 1 tokens is too short for a window of 8 and the token after it; "
-            "use a longer text",
-        ),
-        (
-            ValueError,
-            [],
-            {},
-            "a text of 0 tokens is too short for a window of 8 and the token after it; "
-            "use a longer text",
-        ),
-        (
-            ValueError,
-            range(20),
-            {"starts": [12, 19]},
-            "none of the 2 starts leaves room for 9 tokens in a text of 20; use a longer text or "
-            "a smaller seq_len",
-        ),
-        (
-            ValueError,
-            range(20),
-            {"starts": []},
-            "none of the 0 starts leaves room for 9 tokens in a text of 20; use a longer text or "
-            "a smaller seq_len",
-        ),
-        (
-            ValueError,
+            IndexError,
             range(20),
             {"starts": [0, 20]},
-            "starts must be positions in 0..19, got 0..20",
+            "start 20 at (1,) is outside 0..19; starts are positions in the text",
         ),
         (
-            ValueError,
+            IndexError,
             range(20),
             {"starts": [-1, 3]},
-            "starts must be positions in 0..19, got -1..3",
+            "start -1 at (0,) is outside 0..19; starts are positions in the text",
         ),
         (
             TypeError,
             range(20),
             {"starts": [0.5]},
-            "starts must be integers, got float64",
+            "starts must be integers, got float64; convert with ids.astype(numpy.int64)",
         ),
         (
             TypeError,
@@ -210,7 +182,7 @@ def test_a_step_may_be_a_numpy_integer_and_as_large_as_you_like():
 def test_batches_have_no_end_and_say_how_to_loop():
     batches = Batches(range(20), 2, 8)
     told = (
-        "Batches have no end: there is a batch for every step. Loop over the steps, as in "
+        "Batches have no end; loop over the steps you want, as in "
         "`for step in range(100): inputs, targets = batches[step]`"
     )
     for whole in (list, iter, lambda b: [*b], enumerate):
@@ -294,6 +266,5 @@ def test_limit_keeps_the_first_windows():
 
 def test_windows_of_too_short_a_text_are_refused():
     assert message(ValueError, lambda: windows(range(3), seq_len=3)) == (
-        "a text of 3 tokens is too short for a window of 3 and the token after it; use a longer "
-        "text, or seq_len <= 2"
+        f"no start leaves room for 3 tokens and the next in a text of 3; {LONGER}"
     )

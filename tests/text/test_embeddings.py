@@ -197,7 +197,7 @@ def test_positional_encoding_of_two_axes_says_how_to_add_the_third():
 
 def test_positional_encoding_of_the_wrong_width_is_refused():
     assert message(ValueError, lambda: PositionalEncoding(16, 4)(np.zeros((1, 3, 5)))) == (
-        "PositionalEncoding: expected embed_dim 4 in the last axis, got shape (1, 3, 5)"
+        "PositionalEncoding: expected (batch, seq, 4), got shape (1, 3, 5)"
     )
 
 
@@ -541,7 +541,7 @@ def test_without_positions_any_length_goes():
 @pytest.mark.parametrize(("ids", "shape"), [(3, "()"), ([[[1]]], "(1, 1, 1)")])
 def test_ids_of_another_number_of_axes_are_refused(ids, shape):
     assert message(ValueError, lambda: EmbeddingLayer(10, 4)(ids)) == (
-        f"EmbeddingLayer: expected ids of shape (seq,) or (batch, seq), got shape {shape}"
+        f"EmbeddingLayer: ids must be (seq,) or (batch, seq), got shape {shape}"
     )
 
 

@@ -1,9 +1,7 @@
 """Text to ids and back: characters; byte-pair encoding, with known merges and with any text."""
 
-import base64
 import json
 import os
-import re
 from collections import Counter
 from itertools import pairwise
 
@@ -218,7 +216,7 @@ def test_a_special_token_divides_the_training_text_and_is_not_learned():
 
 
 def test_a_text_with_too_few_pairs_says_how_many_merges_it_allows():
-    message = r"allows only 3 merges.*Pass vocab_size=260 or less, or a longer text"
+    message = r"allows only 3 merges; pass vocab_size=260 or less, or a longer text"
     with pytest.raises(ValueError, match=message):
         BPETokenizer.train("ab abc", 400, ["<s>"])
     assert len(BPETokenizer.train("ab abc", 260, ["<s>"]).merges) == 3
@@ -241,8 +239,8 @@ def test_a_vocabulary_too_small_for_the_bytes_is_refused():
         (TypeError, "a text is a string, got bytes", (b"abc", 256)),
         (TypeError, r"special_tokens is a list of names .*, got '<s>'", ("abc", 300, "<s>")),
         (TypeError, r"special_tokens is a list of names .*, got 7", ("abc", 300, 7)),
-        (TypeError, "a string, got 7", ("abc", 300, [7])),
-        (ValueError, "got an empty string", ("abc", 300, [""])),
+        (TypeError, "special token is one character or more, got 7", ("abc", 300, [7])),
+        (TypeError, "special token is one character or more, got ''", ("abc", 300, [""])),
         (ValueError, "'<s>' is named twice", ("abc", 300, ["<s>", "<s>"])),
         (ValueError, "'\\\\ud800' at position 1 is a lone surrogate", ("a\ud800", 256)),
     ],
@@ -495,7 +493,7 @@ def test_half_a_character_is_replaced_or_refused_when_decoded():
         (TypeError, "id of '<s>' must be an integer, got True", BYTES, {"<s>": True}),
         (TypeError, "a token is one byte or more, got 'ab'", {**BYTES, "ab": 256}, None),
         (TypeError, "a token is one byte or more, got b''", {**BYTES, b"": 256}, None),
-        (ValueError, "got an empty string", BYTES, {"": 256}),
+        (TypeError, "special token is one character or more, got ''", BYTES, {"": 256}),
         (ValueError, "lone surrogate", BYTES, {"<\ud800>": 256}),
         (TypeError, "ranks must map tokens to ids, got list", list(BYTES), None),
         (TypeError, "special_tokens must map tokens to ids, got list", BYTES, ["<s>"]),
@@ -626,9 +624,9 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(bpe, tmp_path):
 @pytest.mark.parametrize(
     ("match", "old", "new"),
     [
-        (r"it is not whole.*line 4, column 2 \(", '"size"', "size"),
-        ("not UTF-8: invalid start byte at byte 3", "{", "{\n \udcff"),
-        ("it has 'a' twice", '"b": 98', '"a": 98'),
+        (r"it is not whole, or not JSON: .*line 4 column 2 \(", '"size"', "size"),
+        ("decode byte 0xff in position 3: invalid start byte", "{", "{\n \udcff"),
+        ("it has the name 'a' twice", '"b": 98', '"a": 98'),
         ("the id of 'b' is '98', not an integer", '"b": 98', '"b": "98"'),
         ("the id of 'b' is 98.0, not an integer", '"b": 98', '"b": 98.0'),
         ("the id of 'b' is True, not an integer", '"b": 98', '"b": true'),
@@ -693,7 +691,7 @@ def test_a_damaged_alphabet_is_refused_and_says_why(match, content, tmp_path):
 
 def test_a_file_that_is_not_there_is_named(tmp_path):
     path = tmp_path / "none.json"
-    for load in (BPETokenizer.load, CharTokenizer.load, BPETokenizer.from_tiktoken_file):
+    for load in (BPETokenizer.load, CharTokenizer.load):
         with pytest.raises(FileNotFoundError, match=r"there is no file '.*none\.json'"):
             load(path)
 
@@ -701,7 +699,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are those of POSIX")
 def test_a_named_pipe_is_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    for load in (BPETokenizer.load, CharTokenizer.load, BPETokenizer.from_tiktoken_file):
+    for load in (BPETokenizer.load, CharTokenizer.load):
         with pytest.raises(ValueError, match=r"cannot read .*pipe' is a named pipe; pass the path"):
             load(tmp_path / "pipe")
 
@@ -760,12 +758,12 @@ def test_the_ids_of_the_first_file_are_kept_even_if_they_leave_some_out(tmp_path
         ("line 3 is 'ab c', not two tokens of the lines above", 1, "a b\nab c", "b c\nab c"),
         ("line 3 is 'abc', not two tokens of the lines above with a space", 1, "ab c", "abc"),
         ("line 2 is 'a  b', not two tokens", 1, "a b", "a  b"),
-        ("it is not whole: as JSON", 0, '"a": 64', '"a" 64'),
+        ("it is not whole, or not JSON", 0, '"a": 64', '"a" 64'),
         ("the id of 'abc' is None", 0, '"abc": 257', '"abc": null'),
         ("both have the id 256", 0, '"<|endoftext|>": 258', '"<|endoftext|>": 256'),
         ("1 of the 256 single bytes have no id, the first is b'z'", 0, '"z": 89, ', ""),
         ("its tokens are list", 0, "", "[]"),
-        ("it is not UTF-8", 1, "a b", "a \udcff"),
+        ("decode byte 0xff in position", 1, "a b", "a \udcff"),
     ],
 )
 def test_two_files_that_do_not_belong_together_are_refused(match, file, old, new, tmp_path):
@@ -789,35 +787,3 @@ def test_merges_with_windows_line_ends_and_without_a_version_are_read(tmp_path):
     encoder, merges = write_gpt2_files(tmp_path, with_tokens(b"ab", b"abc"))
     merges.write_bytes(b"a b\r\nab c\r\n")
     assert BPETokenizer.from_gpt2_files(encoder, merges).pieces("abc") == [b"abc"]
-
-
-def tiktoken_lines(ranks):
-    return "".join(f"{base64.b64encode(t).decode()} {i}\n" for t, i in ranks.items())
-
-
-def test_a_file_of_tiktoken_gives_its_ranks_back(bpe, tmp_path):
-    path = tmp_path / "small.tiktoken"
-    path.write_text(tiktoken_lines(bpe.ranks))
-    loaded = BPETokenizer.from_tiktoken_file(path, {END: 1000})
-    assert loaded.ranks == bpe.ranks
-    assert loaded.vocab_size == 1001
-    assert loaded.encode(f"duck{END}", allowed_special="all") == [*bpe.encode("duck"), 1000]
-    assert BPETokenizer.from_tiktoken_file(path).special_tokens == {}
-
-
-@pytest.mark.parametrize(
-    ("match", "line"),
-    [
-        ("line 257 is 'YWI=', not a token in base64 and its id", "YWI="),
-        ("line 257 is 'YWI= x', not a token", "YWI= x"),
-        ("line 257 is 'Y!WI= 256', not a token", "Y!WI= 256"),
-        ("line 257 is 'YWI 256', not a token", "YWI 256"),
-        ("line 257 has the token b'a' for a second time", "YQ== 256"),
-        ("b'a' and b'ab' both have the id 97", "YWI= 97"),
-    ],
-)
-def test_a_damaged_file_of_tiktoken_is_refused_with_the_line(match, line, tmp_path):
-    path = tmp_path / "small.tiktoken"
-    path.write_text(tiktoken_lines(BYTES) + line + "\n")
-    with pytest.raises(ValueError, match=rf"^cannot read '.*small.tiktoken'.*{re.escape(match)}"):
-        BPETokenizer.from_tiktoken_file(path)

@@ -85,10 +85,11 @@ def test_windows_that_do_not_fit_are_refused(inputs, targets, told):
 
 
 def test_targets_that_are_no_ids_are_refused():
-    assert message(ValueError, lambda: evaluate(tiny_gpt(), [[1, 2]], [[2, -100]])) == (
-        "targets must be token ids, got int64 from -100 to 2"
-    )
-    with pytest.raises(ValueError, match="got float64"):
+    for target in (-100, 11):
+        told = f"target {target} at (0, 1) is outside 0..10; was another tokenizer used?"
+        wrong = [[2, target]]
+        assert message(IndexError, lambda y=wrong: evaluate(tiny_gpt(), [[1, 2]], y)) == told
+    with pytest.raises(TypeError, match="got float64"):
         evaluate(tiny_gpt(), [[1, 2]], [[2.0, 1.0]])
 
 
@@ -314,8 +315,8 @@ def test_text_that_does_not_begin_with_a_token_is_refused(text, before):
     tokenizer = with_tokens(b"lo", b"low", b" low", b"  ")
     told = message(ValueError, lambda: guess(tokenizer, text, before))
     assert told == (
-        "character_surprise: text and before must not be empty, and before must end with a "
-        f"whole token, as a newline does; got {before!r} before {text!r}"
+        "character_surprise: neither text may be empty, and before must end with a "
+        f"whole token, as \\n does; got {before!r} before {text!r}"
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinytorch.core.arguments import check_probability, check_sizes
-from tinytorch.text.tokenization import as_token_ids
+from tinytorch.core.arguments import check_ids, check_probability, check_sizes
+from tinytorch.text.tokenization import as_token_ids, check_natural
 
 __all__ = ["Batches", "train_validation_split", "windows"]
 
@@ -46,10 +46,8 @@ def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.nda
     check_probability(validation, "validation")
     cut = len(ids) - round(len(ids) * validation)
     if cut in (0, len(ids)):
-        raise ValueError(
-            f"a text of {len(ids)} tokens cannot be split with validation={validation}: one part "
-            "would be empty"
-        )
+        what = f"a text of {len(ids)} tokens cannot be split with validation={validation}"
+        raise ValueError(f"{what}: one part would be empty")
     return ids[:cut], ids[cut:]
 
 
@@ -71,7 +69,8 @@ class Batches:
 
     Raises:
         TypeError: the ids are not integers.
-        ValueError: the text is too short for one window, or a start lies outside it.
+        ValueError: the text is too short for one window.
+        IndexError: a start lies outside the text.
 
     Example:
         >>> batches = Batches(np.arange(100), batch_size=2, seq_len=4, seed=0)
@@ -84,24 +83,22 @@ class Batches:
         self, tokens: Any, batch_size: int, seq_len: int, seed: int = 0, starts: Any = None
     ) -> None:
         check_sizes(batch_size=batch_size, seq_len=seq_len)
-        _check_natural(seed, "seed", ValueError)
+        check_natural(seed, "Batches: seed")
         self.tokens = as_token_ids(tokens)
         self.batch_size, self.seq_len, self.seed = batch_size, seq_len, seed
         self.starts = _starts_that_fit(self.tokens, seq_len, starts)
 
     def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The inputs and targets of a step, each `(batch_size, seq_len)`."""
-        _check_natural(step, "step", IndexError)
+        check_natural(step, "Batches: step", IndexError)
         chosen = np.random.default_rng([self.seed, step]).integers(
             len(self.starts), size=self.batch_size
         )
         return _cut(self.tokens, self.starts[chosen], self.seq_len)
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(
-            "Batches have no end: there is a batch for every step. Loop over the steps, as in "
-            "`for step in range(100): inputs, targets = batches[step]`"
-        )
+        remedy = "`for step in range(100): inputs, targets = batches[step]`"
+        raise TypeError(f"Batches have no end; loop over the steps you want, as in {remedy}")
 
 
 def windows(
@@ -121,50 +118,29 @@ def windows(
 
     Raises:
         TypeError: the ids are not integers.
-        ValueError: the text is too short for one window, or a start lies outside it.
+        ValueError: the text is too short for one window.
+        IndexError: a start lies outside the text.
     """
     check_sizes(seq_len=seq_len, **({} if limit is None else {"limit": limit}))
     ids = as_token_ids(tokens)
     if starts is None:
-        starts = np.arange(0, max(len(ids) - seq_len, 1), seq_len)
+        starts = np.arange(0, len(ids), seq_len)
     return _cut(ids, _starts_that_fit(ids, seq_len, starts)[:limit], seq_len)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _check_natural(number: int, name: str, error: type[Exception]) -> None:
-    """Raise unless a number is an integer from 0 on."""
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-        raise TypeError(f"Batches: {name} must be an integer, got {number!r}")
-    if number < 0:
-        raise error(f"Batches: {name} must be 0 or more, got {number}")
-
-
 def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> np.ndarray:
     """The starts that leave room for a window and the token after it."""
-    if len(ids) < seq_len + 1:
-        remedy = f", or seq_len <= {len(ids) - 1}" if len(ids) > 1 else ""
-        raise ValueError(
-            f"a text of {len(ids)} tokens is too short for a window of {seq_len} and the token "
-            f"after it; use a longer text{remedy}"
-        )
-    if starts is None:
-        return np.arange(len(ids) - seq_len)
-    given = np.asarray(starts)
-    if given.dtype.kind not in "iu" and given.size:
-        raise TypeError(f"starts must be integers, got {given.dtype}")
-    given = given.ravel().astype(np.int64)
-    if given.size and (given.min() < 0 or given.max() >= len(ids)):
-        raise ValueError(
-            f"starts must be positions in 0..{len(ids) - 1}, got {given.min()}..{given.max()}"
-        )
+    given = np.arange(len(ids)) if starts is None else np.asarray(starts).ravel()
+    if given.size:
+        check_ids(given, len(ids), "start", "starts are positions in the text")
+    given = given.astype(np.int64)
     fitting = given[given + seq_len < len(ids)]
-    if not len(fitting):
-        raise ValueError(
-            f"none of the {len(given)} starts leaves room for {seq_len + 1} tokens in a text of "
-            f"{len(ids)}; use a longer text or a smaller seq_len"
-        )
+    if not fitting.size:
+        what = f"no start leaves room for {seq_len} tokens and the next in a text of {len(ids)}"
+        raise ValueError(f"{what}; use a longer text or a smaller seq_len")
     return fitting
 
 

@@ -106,10 +106,8 @@ def _read(path: Path, sha256: str | None, max_bytes: int) -> bytes:
         raise ValueError(f"{path} has more than {max_bytes} bytes; pass a larger max_bytes=")
     actual = hashlib.sha256(content).hexdigest()
     if sha256 is not None and actual != sha256.lower():
-        raise ValueError(
-            f"{path} is not the expected text: its SHA-256 is {actual}, not {sha256}; look at it, "
-            "and pass the new checksum if this is the text you want"
-        )
+        remedy = "look at it, and pass its checksum if this is the text you want"
+        raise ValueError(f"{path}: its SHA-256 is {actual}, not {sha256}; {remedy}")
     return content
 
 
@@ -119,10 +117,8 @@ def _decode(name: str, content: bytes) -> str:
         text = content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(
-            f"{name} is not UTF-8: byte 0x{content[error.start]:02x} at position {error.start} "
-            f"(line {line}); save it as UTF-8, or decode it yourself"
-        ) from None
+        where = f"byte 0x{content[error.start]:02x} at position {error.start} (line {line})"
+        raise ValueError(f"{name} is not UTF-8: {where}; save it as UTF-8") from None
     if not text.strip():
         raise ValueError(f"{name} is empty: there is nothing to read in its {len(content)} bytes")
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -136,19 +132,15 @@ def _download(
 ) -> Path:
     """Where the content of a URL is kept, after downloading it if it is not there and whole."""
     if sha256 is None:
-        raise ValueError(
-            f"{url} needs sha256=, for the same address may send another text tomorrow. Download "
-            "the file once, look at it, and take the first word that `sha256sum FILE` prints (or "
-            "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()); or pass the path of your copy"
-        )
+        how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"
+        remedy = f"download it once, look at it, and pass {how}, or the path of your copy"
+        raise ValueError(f"{url} needs sha256=, for it may send another text tomorrow: {remedy}")
     try:
         import pooch
         from requests import RequestException
     except ImportError:
-        raise ImportError(
-            f"load_text needs pooch to download {url}; install it with: pip install pooch, or "
-            "download the file yourself and pass the path of your copy"
-        ) from None
+        remedy = "install it with: pip install pooch, or pass the path of your own copy"
+        raise ImportError(f"load_text needs pooch to download {url}; {remedy}") from None
     digest = sha256.lower()
     folder = Path(pooch.os_cache("tinytorch") if cache_dir is None else cache_dir)
 
@@ -161,13 +153,10 @@ def _download(
     try:
         return Path(pooch.retrieve(url, digest, f"{digest}.txt", folder, downloader=fetch))
     except RequestException as error:
-        raise ConnectionError(
-            f"could not download {url} ({error}). Without a network: download it by hand elsewhere "
-            f"and save it as {folder / digest}.txt, or pass the path of your copy to load_text"
-        ) from error
+        remedy = f"download it elsewhere and save it as {folder / digest}.txt, or pass its path"
+        raise ConnectionError(f"could not download {url} ({error}); {remedy}") from error
     except OSError as error:
-        what = f"cannot write to the cache folder {folder} ({error})"
-        raise OSError(f"{what}; pass another cache_dir=") from error
+        raise OSError(f"cannot write to {folder} ({error}); pass another cache_dir=") from error
     except ValueError as error:
         raise ValueError(f"{url}: {error}") from None
 

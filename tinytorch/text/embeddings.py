@@ -125,16 +125,10 @@ class PositionalEncoding(Module):
             ValueError: `x` is not 3-D, its last axis is not `embed_dim`, or it is too long.
         """
         shape = x.shape if isinstance(x, Tensor) else np.shape(x)
-        if len(shape) != 3:
-            raise ValueError(
-                f"PositionalEncoding: expected (batch, seq, {self.embed_dim}), got shape {shape}; "
-                "add a batch axis with x.reshape(1, *x.shape)"
-            )
-        if shape[2] != self.embed_dim:
-            raise ValueError(
-                f"PositionalEncoding: expected embed_dim {self.embed_dim} in the last axis, "
-                f"got shape {shape}"
-            )
+        if len(shape) != 3 or shape[2] != self.embed_dim:
+            remedy = "; add a batch axis with x.reshape(1, *x.shape)" if len(shape) == 2 else ""
+            expected = f"expected (batch, seq, {self.embed_dim}), got shape {shape}"
+            raise ValueError(f"PositionalEncoding: {expected}{remedy}")
         check_length(shape[1], self.max_seq_len, start)
         table = self.position_embeddings[start : start + shape[1]]
         return x + table  # (batch, seq, d) + (seq, d)
@@ -207,7 +201,7 @@ class EmbeddingLayer(Module):
         shape = check_equal_lengths(ids, "EmbeddingLayer")
         if len(shape) not in (1, 2):
             raise ValueError(
-                f"EmbeddingLayer: expected ids of shape (seq,) or (batch, seq), got shape {shape}"
+                f"EmbeddingLayer: ids must be (seq,) or (batch, seq), got shape {shape}"
             )
         x = self.token_embedding(ids)
         if self.scale_embeddings:

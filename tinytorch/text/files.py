@@ -1,4 +1,4 @@
-"""Tokenizers in files: our own JSON, GPT-2's pair of files, and tiktoken's lines.
+"""Tokenizers in files: our own JSON, and GPT-2's pair of files.
 
 All of them are text. Reading a file never runs anything in it, and a damaged file is refused with
 the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character of
@@ -12,20 +12,20 @@ import json
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 from tinytorch.core.atomic_files import readable_file, write_atomically
+from tinytorch.core.strict_json import parse_json
 
 __all__ = ["bytes_to_letters", "letters_to_bytes"]
 
 StrPath = str | os.PathLike[str]
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
 
-_CHARACTERS, _BPE = "tinytorch characters", "tinytorch byte-pair encoding"
+CHARACTERS, _BPE = "tinytorch characters", "tinytorch byte-pair encoding"
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
 _LETTERS = {byte: chr(byte) for byte in _VISIBLE}
@@ -63,14 +63,15 @@ def letters_to_bytes(letters: str) -> bytes:
 # ------------------------------------------------------------------------- our own files
 
 
-def write_characters(path: StrPath, alphabet: str) -> None:
-    """Write a `CharTokenizer`."""
-    _write(path, _CHARACTERS, alphabet=alphabet)
+def write(path: StrPath, kind: str, **content: Any) -> None:
+    """Write a tokenizer of one kind as JSON."""
+    content = {"format": kind, "version": 1, **content}
+    write_atomically(path, f"{json.dumps(content, ensure_ascii=False, indent=1)}\n".encode())
 
 
 def read_characters(path: StrPath) -> str:
     """The alphabet in a file of a `CharTokenizer`."""
-    alphabet = _read(path, _CHARACTERS).get("alphabet")
+    alphabet = _read(path, CHARACTERS).get("alphabet")
     if not isinstance(alphabet, str) or alphabet != "".join(sorted(set(alphabet))):
         raise ValueError(f"its alphabet is {alphabet!r:.60}, not a string of sorted characters")
     return alphabet
@@ -80,7 +81,7 @@ def write_bpe(path: StrPath, ranks: Mapping[bytes, int], special_tokens: Mapping
     """Write a `BPETokenizer`."""
     tokens = {bytes_to_letters(token): i for token, i in ranks.items()}
     size = len(tokens) + len(special_tokens)
-    _write(path, _BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
+    write(path, _BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
 
 
 def read_bpe(path: StrPath) -> Vocabulary:
@@ -94,17 +95,12 @@ def read_bpe(path: StrPath) -> Vocabulary:
     return {letters_to_bytes(letters): i for letters, i in tokens.items()}, specials
 
 
-def _write(path: StrPath, kind: str, **content: Any) -> None:
-    whole = {"format": kind, "version": 1, **content}
-    write_atomically(path, f"{json.dumps(whole, ensure_ascii=False, indent=1)}\n".encode())
-
-
 def _read(path: StrPath, kind: str) -> dict[str, Any]:
     """The JSON object in a file, if it is of this kind."""
-    content = _parse(path)
+    content = parse_json(readable_file(path).read_bytes())
     found = content.get("format") if isinstance(content, dict) else None
     if found != kind:
-        other = {_CHARACTERS: "CharTokenizer", _BPE: "BPETokenizer"}.get(str(found))
+        other = {CHARACTERS: "CharTokenizer", _BPE: "BPETokenizer"}.get(str(found))
         remedy = f"read it with {other}.load" if other else "`save` did not write it"
         raise ValueError(f"its format is {found!r}, not {kind!r}; {remedy}")
     if content.get("version") != 1:
@@ -117,7 +113,7 @@ def _read(path: StrPath, kind: str) -> dict[str, Any]:
 
 def read_gpt2(encoder_json: StrPath, vocab_bpe: StrPath) -> Vocabulary:
     """The tokens and the special tokens in GPT-2's two files."""
-    encoder = _ids(_parse(encoder_json), "tokens")
+    encoder = _ids(parse_json(readable_file(encoder_json).read_bytes()), "tokens")
     merged = _read_merges(vocab_bpe)
     known = {*_BYTES, *merged}
     specials = {name: i for name, i in encoder.items() if name not in known}
@@ -138,7 +134,7 @@ def _read_merges(path: StrPath) -> list[str]:
     merged: list[str] = []
     known = set(_BYTES)
     with damaged(path):
-        for number, line in enumerate(_text(path).splitlines(), 1):
+        for number, line in enumerate(readable_file(path).read_bytes().decode().splitlines(), 1):
             if line.strip() and not (number == 1 and line.startswith("#version")):
                 sides = line.split(" ")
                 if len(sides) != 2 or not known.issuperset(sides):
@@ -147,25 +143,6 @@ def _read_merges(path: StrPath) -> list[str]:
                 merged.append("".join(sides))
                 known.add("".join(sides))
     return merged
-
-
-def read_tiktoken(path: StrPath) -> dict[bytes, int]:
-    """The tokens in a file of tiktoken: base64, a space, and the id."""
-    import base64
-
-    ranks: dict[bytes, int] = {}
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        if line.strip():
-            try:
-                letters, i = line.split()
-                token, rank = base64.b64decode(letters, validate=True), int(i)
-            except ValueError as error:
-                wrong = f"{line[:60]!r}, not a token in base64 and its id ({error})"
-                raise ValueError(f"line {number} is {wrong}") from None
-            if token in ranks:
-                raise ValueError(f"line {number} has the token {token!r} for a second time")
-            ranks[token] = rank
-    return ranks
 
 
 # ------------------------------------------------------------------------- what all share
@@ -180,32 +157,6 @@ def damaged(path: StrPath) -> Iterator[None]:
         if str(error).startswith("cannot read"):
             raise  # the other one of two files, which has been named
         raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {error}") from None
-
-
-def _text(path: StrPath) -> str:
-    try:
-        return readable_file(path).read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"it is not UTF-8: {error.reason} at byte {error.start}") from None
-
-
-def _parse(path: StrPath) -> Any:
-    """The JSON in a file; a name that is given twice is an error."""
-    try:
-        return json.loads(_text(path), object_pairs_hook=_object)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno} ({error.msg})"
-        raise ValueError(f"it is not whole: as JSON it ends or breaks at {place}") from None
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        (name, _), *_ = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"it has {name!r} twice")
-    return content
 
 
 def _ids(content: Any, what: str) -> dict[str, int]:

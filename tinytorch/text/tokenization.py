@@ -18,7 +18,6 @@ below do this for whole texts: `CharTokenizer` is the simplest tokenizer there i
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -31,11 +30,11 @@ import numpy as np
 from tinytorch.core.arguments import check_sizes
 from tinytorch.text import files
 from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
+from tinytorch.text.files import StrPath
 
 __all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "split_like_gpt2", "train"]
 
 Pair = tuple[bytes, bytes]
-StrPath = str | os.PathLike[str]
 
 
 # ----------------------------------------------------------------- byte-pair encoding, as a loop
@@ -117,8 +116,8 @@ class CharTokenizer:
         try:
             self.alphabet = "".join(sorted(set("".join(alphabet))))
         except TypeError:
-            what = "an alphabet is a string, or a list of characters"
-            raise TypeError(f"{what}; got {alphabet!r}") from None
+            what = f"an alphabet is a string, or a list of characters, got {alphabet!r}"
+            raise TypeError(what) from None
         if not self.alphabet:
             raise ValueError("the alphabet is empty; pass the text that you want to encode")
         _check_text(self.alphabet)
@@ -144,11 +143,10 @@ class CharTokenizer:
             return [self._ids[character] for character in text]
         except KeyError as error:
             new = error.args[0]
-            raise ValueError(
-                f"the character {new!r} (U+{ord(new):04X}) at position {text.index(new)} is not in "
-                f"the alphabet of {self.vocab_size} characters; build the tokenizer from a text "
-                "that has it, or leave it out of this one"
-            ) from None
+            what = f"the character {new!r} (U+{ord(new):04X}) at position {text.index(new)}"
+            where = f"the alphabet of {self.vocab_size} characters"
+            remedy = "build the tokenizer from a text that has it"
+            raise ValueError(f"{what} is not in {where}; {remedy}") from None
 
     def decode(self, ids: Any) -> str:
         """The text of a sequence of ids: a list, an array or a Tensor.
@@ -174,7 +172,7 @@ class CharTokenizer:
             >>> CharTokenizer.load(path)
             CharTokenizer('abc')
         """
-        files.write_characters(path, self.alphabet)
+        files.write(path, files.CHARACTERS, alphabet=self.alphabet)
 
     @classmethod
     def load(cls, path: StrPath) -> CharTokenizer:
@@ -218,8 +216,9 @@ class BPETokenizer:
         vocab_size: the highest id plus one: how many rows an embedding table needs.
 
     Raises:
-        TypeError: a token is not bytes, a name is not a string, or an id is not an integer.
-        ValueError: a byte is missing, an id is negative or given twice, or a name is empty.
+        TypeError: a token is not bytes, a name is not a string, one of them is empty, or an id is
+            not an integer.
+        ValueError: a byte is missing, or an id is negative or given twice.
 
     Example:
         >>> tokenizer = BPETokenizer.train("low lower lowest", 260)
@@ -284,10 +283,8 @@ class BPETokenizer:
         in_bytes = {piece.encode(): count for piece, count in counts.items()}
         merges = learn_merges(in_bytes, int(vocab_size) - smallest)
         if smallest + len(merges) < vocab_size:
-            raise ValueError(
-                f"the text allows only {len(merges)} merges: after them each of its pieces is one "
-                f"token. Pass vocab_size={smallest + len(merges)} or less, or a longer text"
-            )
+            remedy = f"pass vocab_size={smallest + len(merges)} or less, or a longer text"
+            raise ValueError(f"the text allows only {len(merges)} merges; {remedy}")
         ranks = {token: i for i, token in enumerate(_vocabulary(merges))}
         return cls(ranks, {name: len(ranks) + i for i, name in enumerate(names)})
 
@@ -345,11 +342,9 @@ class BPETokenizer:
         for match in self._special_pattern.finditer(text):
             name = match[0]
             if name not in allowed:
-                raise ValueError(
-                    f"the text has the special token {name!r} at position {match.start()}: pass "
-                    f"allowed_special={{{name!r}}} if it is meant as one, or use encode_ordinary "
-                    "to treat it as any other text"
-                )
+                what = f"the text has the special token {name!r} at position {match.start()}"
+                remedy = f"pass allowed_special={{{name!r}}}, or use encode_ordinary for plain text"
+                raise ValueError(f"{what}: {remedy}")
             ids += [*self._encode(text[start : match.start()]), self.special_tokens[name]]
             start = match.end()
         return ids + self._encode(text[start:])
@@ -434,10 +429,9 @@ class BPETokenizer:
         try:
             return self.decode_bytes(ids).decode("utf-8", errors)
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"the tokens are not UTF-8 at byte {error.start} ({error.reason}); decode more of "
-                'them together, or pass errors="replace"'
-            ) from None
+            remedy = 'decode more of them together, or pass errors="replace"'
+            where = f"at byte {error.start} ({error.reason})"
+            raise ValueError(f"the tokens are not UTF-8 {where}; {remedy}") from None
 
     def decode_bytes(self, ids: Any) -> bytes:
         r"""The bytes of a sequence of ids, which need not be whole characters.
@@ -513,35 +507,6 @@ class BPETokenizer:
         with files.damaged(encoder_json):
             return cls(*files.read_gpt2(encoder_json, vocab_bpe))
 
-    @classmethod
-    def from_tiktoken_file(
-        cls, path: StrPath, special_tokens: Mapping[str, int] | None = None
-    ) -> BPETokenizer:
-        r"""Read a vocabulary in tiktoken's format: on each line a token in base64, and its id.
-
-        Args:
-            path: the file.
-            special_tokens: names and ids of the special tokens, which the file does not have.
-
-        Returns:
-            The tokenizer. It cuts text into pieces as GPT-2 does, whatever the file was made for.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is damaged; the message says in which line.
-
-        Example:
-            >>> import base64, pathlib, tempfile
-            >>> path = pathlib.Path(tempfile.mkdtemp()) / "small.tiktoken"
-            >>> tokens = [bytes([byte]) for byte in range(256)] + [b"lo"]
-            >>> lines = [f"{base64.b64encode(t).decode()} {i}" for i, t in enumerate(tokens)]
-            >>> _ = path.write_text("\n".join(lines))
-            >>> BPETokenizer.from_tiktoken_file(path, {"<|end|>": 257}).pieces("low")
-            [b'lo', b'w']
-        """
-        with files.damaged(path):
-            return cls(files.read_tiktoken(path), special_tokens)
-
 
 # --------------------------------------------------------------------------------- helpers
 
@@ -561,6 +526,14 @@ def as_token_ids(ids: Any) -> np.ndarray:
         remedy = "[id]" if array.ndim == 0 else "one row at a time, as in ids[0]"
         raise ValueError(f"token ids must have the shape (n,), got {array.shape}; pass {remedy}")
     return array.astype(np.int64)
+
+
+def check_natural(number: Any, name: str, error: type[Exception] = ValueError) -> None:
+    """Raise unless a number is an integer from 0 on."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
+        raise TypeError(f"{name} must be an integer, got {number!r}")
+    if number < 0:
+        raise error(f"{name} must be 0 or more, got {number}")
 
 
 def _look_up(ids: Any, tokens: Mapping[int, Token]) -> list[Token]:
@@ -583,11 +556,9 @@ def _check_text(text: Any) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(
-            f"the character {text[error.start]!r} at position {error.start} is a lone surrogate, "
-            "half of a character; read the text with the right encoding, or drop it with "
-            'text.encode(errors="ignore").decode()'
-        ) from None
+        where = f"the character {text[error.start]!r} at position {error.start}"
+        remedy = 'drop it with text.encode(errors="ignore").decode()'
+        raise ValueError(f"{where} is a lone surrogate, half of a character; {remedy}") from None
 
 
 def _any_of(names: Collection[str]) -> re.Pattern[str]:
@@ -602,10 +573,8 @@ def _checked_names(names: Iterable[str], what: str = "special_tokens") -> list[s
         raise TypeError(f"{what} is a list of names such as ['<|end|>'], got {names!r}")
     checked = list(names)
     for name in checked:
-        if not isinstance(name, str):
-            raise TypeError(f"the name of a special token is a string, got {name!r}")
-        if not name:
-            raise ValueError("a special token needs a name, got an empty string")
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the name of a special token is one character or more, got {name!r}")
         if checked.count(name) > 1:
             raise ValueError(f"the special token {name!r} is named twice")
         _check_text(name)
@@ -623,10 +592,7 @@ def _check_vocabulary(ranks: Mapping[bytes, int], specials: Mapping[str, int]) -
             raise TypeError(f"a token is one byte or more, got {token!r}")
     owners: dict[int, object] = {}
     for owner, i in [*ranks.items(), *specials.items()]:
-        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
-            raise TypeError(f"the id of {owner!r} must be an integer, got {i!r}")
-        if i < 0:
-            raise ValueError(f"the id of {owner!r} must be 0 or more, got {i}")
+        check_natural(i, f"the id of {owner!r}")
         if owners.setdefault(int(i), owner) != owner:
             raise ValueError(f"{owners[int(i)]!r} and {owner!r} both have the id {i}")
     missing = [token for token in _vocabulary([]) if token not in ranks]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.layers import check_sizes, evaluation_mode
+from tinytorch.core.arguments import check_ids, check_sizes
+from tinytorch.core.layers import evaluation_mode
 from tinytorch.core.tensor import no_grad
 from tinytorch.text.tokenization import BPETokenizer
 
@@ -35,21 +36,15 @@ def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.
     """
     inputs, targets = np.asarray(inputs), np.asarray(targets)
     if inputs.shape != targets.shape or inputs.ndim != 2 or not inputs.size:
-        raise ValueError(
-            f"inputs and targets must both be (n, seq), not empty; got shapes {inputs.shape} and "
-            f"{targets.shape}"
-        )
-    if targets.dtype.kind not in "iu" or targets.min() < 0:
-        raise ValueError(
-            f"targets must be token ids, got {targets.dtype} from {targets.min()} to "
-            f"{targets.max()}"
-        )
+        got = f"got shapes {inputs.shape} and {targets.shape}"
+        raise ValueError(f"inputs and targets must both be (n, seq), not empty; {got}")
     check_sizes(batch_size=batch_size)
     result = np.empty(inputs.shape)
     with evaluation_mode(model), no_grad():
         for first in range(0, len(inputs), batch_size):
             rows = slice(first, first + batch_size)
             log_probs = functional.log_softmax(model(inputs[rows])).data
+            check_ids(targets[rows], log_probs.shape[-1], "target", "was another tokenizer used?")
             result[rows] = -np.take_along_axis(log_probs, targets[rows, :, None], axis=-1)[..., 0]
     return result
 
@@ -107,10 +102,8 @@ def character_surprise(
     ids = np.array(tokenizer.encode_ordinary(before + text))
     pieces = tokenizer.pieces(before + text)
     if not skip or not text or b"".join(pieces[:skip]) != before.encode():
-        raise ValueError(
-            "character_surprise: text and before must not be empty, and before must end with a "
-            f"whole token, as a newline does; got {before!r} before {text[:20]!r}"
-        )
+        rule = "neither text may be empty, and before must end with a whole token, as \\n does"
+        raise ValueError(f"character_surprise: {rule}; got {before!r} before {text[:20]!r}")
     with evaluation_mode(model), no_grad():
         log_probs = functional.log_softmax(model(ids[None, :-1])).data[0]
     spelled = sorted(tokenizer.ranks)  # tokens that begin alike stand next to each other
