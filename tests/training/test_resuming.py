@@ -513,7 +513,7 @@ def test_damaged_checkpoint_is_loaded_as_saved_or_changes_nothing(path):
         except ValueError as error:
             assert str(error).startswith(f"{path}: ")
             assert as_it_was(trainer) == before
-            told.add(str(error).removeprefix(f"{path}: ")[:20])
+            told.add(str(error).removeprefix(f"{path}: ")[:40])
             continue
         held += 1
         if forged:

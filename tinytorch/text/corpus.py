@@ -90,7 +90,7 @@ def load_text(
         raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
     name = str(os.fspath(path_or_url))
     if re.match("https?://", name, re.IGNORECASE):
-        path = _download(name, sha256, cache_dir, max_bytes)
+        path = _download(name, sha256, cache_dir)
     elif re.match("[a-z][a-z0-9+.-]+:/", name, re.IGNORECASE):
         raise ValueError(f"load_text reads paths, and http and https URLs, got {name!r}")
     else:
@@ -127,9 +127,7 @@ def _decode(name: str, content: bytes) -> str:
 # ------------------------------------------------------------------------------ downloads
 
 
-def _download(
-    url: str, sha256: str | None, cache_dir: str | os.PathLike[str] | None, max_bytes: int
-) -> Path:
+def _download(url: str, sha256: str | None, cache_dir: str | os.PathLike[str] | None) -> Path:
     """Where the content of a URL is kept, after downloading it if it is not there and whole."""
     if sha256 is None:
         how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"
@@ -143,15 +141,9 @@ def _download(
         raise ImportError(f"load_text needs pooch to download {url}; {remedy}") from None
     digest = sha256.lower()
     folder = Path(pooch.os_cache("tinytorch") if cache_dir is None else cache_dir)
-
-    download = pooch.HTTPDownloader(chunk_size=1 << 16, timeout=_TIMEOUT)
-
-    def fetch(url: str, path: str, _: Any) -> None:
-        with open(path, "wb") as file:
-            download(url, _Limited(file, max_bytes), None)
-
+    download = pooch.HTTPDownloader(timeout=_TIMEOUT)
     try:
-        return Path(pooch.retrieve(url, digest, f"{digest}.txt", folder, downloader=fetch))
+        return Path(pooch.retrieve(url, digest, f"{digest}.txt", folder, downloader=download))
     except RequestException as error:
         remedy = f"download it elsewhere and save it as {folder / digest}.txt, or pass its path"
         raise ConnectionError(f"could not download {url} ({error}); {remedy}") from error
@@ -159,16 +151,3 @@ def _download(
         raise OSError(f"cannot write to {folder} ({error}); pass another cache_dir=") from error
     except ValueError as error:
         raise ValueError(f"{url}: {error}") from None
-
-
-class _Limited:
-    """A file that refuses to grow beyond a limit."""
-
-    def __init__(self, file: Any, max_bytes: int) -> None:
-        self.file, self.max_bytes, self.flush = file, max_bytes, file.flush
-
-    def write(self, chunk: bytes) -> None:
-        """Append a chunk."""
-        if self.file.tell() + len(chunk) > self.max_bytes:
-            raise ValueError(f"it has more than {self.max_bytes} bytes; pass a larger max_bytes=")
-        self.file.write(chunk)

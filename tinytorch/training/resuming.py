@@ -59,11 +59,8 @@ def history_records(columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     if {*kinds} != {*_MEASURED} or not one_kind or columns["loss"].ndim != 1:
         raise ValueError(f"its history must be float64 (steps,) for {_MEASURED}, got {kinds}")
     rows = zip(*(columns[name].tolist() for name in _MEASURED), strict=True)
-    history: list[dict[str, Any]] = [dict(zip(_MEASURED, row, strict=True)) for row in rows]
-    for record in history:
-        if math.isnan(record["validation"]):
-            record["validation"] = None
-    return history
+    nan_to_none = ((*others, None if math.isnan(last) else last) for *others, last in rows)
+    return [dict(zip(_MEASURED, row, strict=True)) for row in nan_to_none]
 
 
 # Random generators ---------------------------------------------------------------------------

@@ -9,6 +9,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,12 +22,7 @@ from tinytorch.models.transformer import GPT
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.batches import Batches, windows
 from tinytorch.text.tokenization import BPETokenizer
-from tinytorch.training.checkpoint import (
-    load_safetensors,
-    load_weights,
-    save_safetensors,
-    without_prefix,
-)
+from tinytorch.training import checkpoint
 from tinytorch.training.resuming import history_columns
 from tinytorch.training.trainer import Trainer
 
@@ -125,16 +122,9 @@ def new_story_gpt(rng: Any = 0) -> GPT:
         >>> new_story_gpt().num_parameters()["total"]
         132864
     """
-    return GPT(
-        VOCAB_SIZE,
-        embed_dim=64,
-        num_layers=2,
-        num_heads=4,
-        max_seq_len=SEQ_LEN,
-        pos_encoding="rotary",
-        init_std=0.1,
-        rng=rng,
-    )
+    embed_dim, num_layers, num_heads = 64, 2, 4
+    sizes = VOCAB_SIZE, embed_dim, num_layers, num_heads, SEQ_LEN
+    return GPT(*sizes, pos_encoding="rotary", init_std=0.1, rng=rng)
 
 
 def train_story_gpt(steps: int = STEPS, **options: Any) -> Trainer:
@@ -147,17 +137,12 @@ def train_story_gpt(steps: int = STEPS, **options: Any) -> Trainer:
     Returns:
         The trainer, with the model and the history.
     """
-    model = new_story_gpt()
-    held_out = story_windows()
+    model, held_out = new_story_gpt(), story_windows()
+    betas = (0.9, 0.99)
     trainer = Trainer(
         model,
         story_batches(),
-        optimizer=AdamW(
-            model.parameters(),
-            betas=(0.9, 0.99),
-            weight_decay=0.01,
-            decay=only_matrices,
-        ),
+        optimizer=AdamW(model.parameters(), betas=betas, weight_decay=0.01, decay=only_matrices),
         schedule=CosineSchedule(lr=6e-3, warmup_steps=50, total_steps=steps),
         validation=(held_out.inputs, held_out.targets),
         floor=float(held_out.floor.mean()),
@@ -180,7 +165,7 @@ def load_story_gpt() -> GPT:
         '\nOnce upon a time there was a'
     """
     model = new_story_gpt()
-    load_weights(_FILE, model, prefix="model.")
+    checkpoint.load_weights(_FILE, model, prefix="model.")
     model.eval()
     return model
 
@@ -193,8 +178,8 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
         was not measured); and what is known of the run: `seconds`, `tokens_per_second`, `floor`,
         `machine`, `date`, as text.
     """
-    tensors, metadata = load_safetensors(_FILE)
-    return without_prefix(tensors, "history."), metadata
+    tensors, metadata = checkpoint.load_safetensors(_FILE)
+    return checkpoint.without_prefix(tensors, "history."), metadata
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -219,9 +204,6 @@ def _newlines(ids: np.ndarray) -> np.ndarray:
 
 def _store(trainer: Trainer, seconds: float) -> None:
     """Keep a run in the package: the weights in half precision, and its record."""
-    import datetime
-    import platform
-
     weights = trainer.model.state_dict()
     tensors = {f"model.{name}": array.astype(np.float16) for name, array in weights.items()}
     for name, column in history_columns(trainer.history).items():
@@ -232,14 +214,12 @@ def _store(trainer: Trainer, seconds: float) -> None:
         "tokens_per_second": f"{tokens / seconds:.0f}",
         "floor": f"{trainer.floor:.6f}",
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}",
-        "date": datetime.date.today().isoformat(),
+        "date": time.strftime("%Y-%m-%d"),
     }
-    save_safetensors(_FILE, tensors, metadata)
+    checkpoint.save_safetensors(_FILE, tensors, metadata)
 
 
 if __name__ == "__main__":
-    import time
-
     began = time.perf_counter()
     done = train_story_gpt()
     _store(done, time.perf_counter() - began)

@@ -12,6 +12,7 @@ to the same losses, bit for bit.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -20,7 +21,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,8 @@ class Trainer:
         save_every: int = 100,
         progress: bool = True,
     ) -> None:
-        check_sizes(
-            accumulate=accumulate, workers=workers, eval_every=eval_every, save_every=save_every
-        )
+        check_sizes(accumulate=accumulate, workers=workers)
+        check_sizes(eval_every=eval_every, save_every=save_every)
         self.model, self.batches = model, batches
         self.optimizer = optimizer or AdamW(
             model.parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
@@ -126,26 +126,20 @@ class Trainer:
             ValueError: the schedule gives no learning rate.
         """
         check_sizes(steps=steps)
-        line = Progress(steps, self.floor) if self.progress else None
-        shown: Any = nullcontext() if line is None else closing(line)
+        stream = None if self.progress else io.StringIO()  # which nobody reads
         seconds, validation = 0.0, None
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
-        with shown, _interrupts_noted() as interrupts:
+        with closing(Progress(steps, self.floor, stream)) as line, _noted() as interrupts:
             for done in range(1, steps + 1):
                 began = time.perf_counter()
                 record = self._step()
                 seconds += time.perf_counter() - began
-                last = done == steps or bool(interrupts)
-                if self.validation is not None and (
-                    last or self.step_number % self.eval_every == 0
-                ):
+                step, last = self.step_number, done == steps or bool(interrupts)
+                if self.validation is not None and (last or step % self.eval_every == 0):
                     record["validation"] = validation = evaluate(self.model, *self.validation)
-                if self.checkpoint is not None and (
-                    last or self.step_number % self.save_every == 0
-                ):
+                if self.checkpoint is not None and (last or step % self.save_every == 0):
                     self.save(self.checkpoint)
-                if line is not None:
-                    line.update(done, record["loss"], done * tokens, seconds, validation)
+                line.update(done, record["loss"], done * tokens, seconds, validation)
                 if last:  # an interrupt since then waits for the end of the next step
                     break
         if interrupts:
@@ -167,10 +161,8 @@ class Trainer:
             inputs, targets = self.batches[self.step_number * self.accumulate + part]
             loss += self._add_gradients(inputs, targets, 1 / self.accumulate)
             if not math.isfinite(loss):
-                raise FloatingPointError(
-                    f"the loss is {loss} at step {self.step_number}: the parameters have grown too "
-                    "far; lower the learning rate, lengthen the warm-up or clip the gradients"
-                )
+                remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
+                raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
         limit = math.inf if self.clip is None else self.clip
         norm = clip_grad_norm(self.optimizer.params, limit)
         if self.schedule is not None:
@@ -243,9 +235,8 @@ class Trainer:
         """What must be the same for the run to continue as if nothing had happened."""
         b, o = self.batches, self.optimizer
         text = zlib.crc32(b.starts.tobytes(), zlib.crc32(b.tokens.tobytes()))
-        names = ["betas", "eps", "weight_decay", "momentum", "decays"]
-        if self.schedule is None:
-            names.append("lr")
+        rate = ["lr"] if self.schedule is None else []
+        names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
         shown = {name: getattr(o, name) for name in names if hasattr(o, name)}
         return {
             "data": f"{len(b.tokens)} tokens, checksum {text:08x}",
@@ -285,7 +276,7 @@ def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None
 
 
 @contextmanager
-def _interrupts_noted() -> Iterator[list[int]]:
+def _noted() -> Iterator[list[int]]:
     """Note a first interrupt instead of raising it; a second one is raised as ever."""
     noted: list[int] = []
     if threading.current_thread() is not threading.main_thread():
