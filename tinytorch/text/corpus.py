@@ -12,7 +12,6 @@ import os
 import re
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.atomic_files import readable_file
