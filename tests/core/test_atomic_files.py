@@ -92,38 +92,16 @@ def test_a_new_file_obeys_the_umask(path):
 def test_nobody_else_can_open_a_private_file_while_it_is_written(path, monkeypatch):
     path.write_bytes(b"old")
     path.chmod(0o600)
-    seen, honest = [], atomic_files._keep_permissions
+    seen, honest = [], os.chmod
 
-    def look(temporary, old):
+    def look(temporary, allowed):
         seen.append(mode(temporary))
-        honest(temporary, old)
+        honest(temporary, allowed)
         seen.append(mode(temporary))
 
-    monkeypatch.setattr(atomic_files, "_keep_permissions", look)
+    monkeypatch.setattr(os, "chmod", look)
     write_atomically(path, b"new")
     assert seen == [0o600, 0o600]
-
-
-@posix
-@pytest.mark.skipif(os.name == "posix" and os.geteuid() != 0, reason="only root gives files away")
-def test_a_file_keeps_its_owner_and_its_group(path):
-    path.write_bytes(b"old")
-    os.chown(path, 65534, 12345)
-    path.chmod(0o640)
-    write_atomically(path, b"new")
-    assert (path.stat().st_uid, path.stat().st_gid, mode(path)) == (65534, 12345, 0o640)
-
-
-@posix
-def test_a_group_that_cannot_be_kept_leaves_its_rights_to_nobody(path, monkeypatch):
-    def refuse(*args):
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    path.write_bytes(b"old")
-    path.chmod(0o664)
-    monkeypatch.setattr(os, "chown", refuse)
-    write_atomically(path, b"new")
-    assert mode(path) == 0o644
 
 
 @contextmanager

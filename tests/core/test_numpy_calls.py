@@ -55,7 +55,7 @@ LOSES = {
 
 
 def test_every_name_of_numpy_is_tried_and_leads_to_an_operation():
-    assert set(OURS) - set(ARITHMETIC.split()) - {"square"} <= set(LOSES)
+    assert set(OURS) - set(ARITHMETIC.split()) <= set(LOSES)
     assert all(hasattr(ops, ours) for ours in OURS.values())
 
 

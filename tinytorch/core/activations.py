@@ -15,19 +15,6 @@ from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
 
-__all__ = [
-    "GELU",
-    "ReLU",
-    "Sigmoid",
-    "Softmax",
-    "Tanh",
-    "gelu",
-    "log_softmax",
-    "relu",
-    "sigmoid",
-    "softmax",
-]
-
 # Operations ----------------------------------------------------------------------------------
 
 

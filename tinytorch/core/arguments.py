@@ -7,17 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "check_choice",
-    "check_equal_lengths",
-    "check_flags",
-    "check_ids",
-    "check_not_negative",
-    "check_number",
-    "check_probability",
-    "check_sizes",
-]
-
 
 def check_sizes(**sizes: Any) -> None:
     """Raise unless every named size is a positive integer.

@@ -13,16 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["readable_file", "write_atomically"]
-
 _SPACE = "free some space, or choose another disk"
 _RIGHTS = "make the file and its folder writable, or choose another path"
-_REMEDIES = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _SPACE),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS),
-    errno.ENAMETOOLONG: "choose a shorter name",
-    errno.EISDIR: "add a file name",
-}
+_REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _SPACE)
+_REMEDIES |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS)
+_REMEDIES |= {errno.ENAMETOOLONG: "choose a shorter name", errno.EISDIR: "add a file name"}
 
 
 def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) -> None:
@@ -31,8 +26,8 @@ def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) 
     A reader sees the old file or the new one, never half of it. If writing fails, the old file is
     still there and the temporary one is removed; what a killed process has left behind is removed
     when the same file is written again. A missing folder is made. A symbolic link stays a link: the
-    file that it points to is replaced. An old file's permissions stay, and its owner if the system
-    allows that; a hard link to it keeps the old content.
+    file that it points to is replaced. An old file's mode stays; a hard link to it keeps the old
+    content.
 
     Args:
         path: where the file shall be; devices, named pipes and sockets are refused.
@@ -60,10 +55,11 @@ def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) 
         _remove_abandoned(target)
         _write(target, old, chunks)
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "choose another path")
-        raise OSError(
-            error.errno, f"cannot write {name!r}: {error.strerror or error}; {remedy}"
-        ) from error
+        why, remedy = (
+            error.strerror or error,
+            _REMEDIES.get(error.errno or 0, "choose another path"),
+        )
+        raise OSError(error.errno, f"cannot write {name!r}: {why}; {remedy}") from error
 
 
 def readable_file(path: str | os.PathLike[str]) -> Path:
@@ -81,8 +77,8 @@ def readable_file(path: str | os.PathLike[str]) -> Path:
     """
     file = Path(path)
     if not os.path.exists(file):  # never an error, however long the name
-        where = f"(looked from {str(Path.cwd())!r})"
-        raise FileNotFoundError(f"there is no file {str(file)[:200]!r} {where}")
+        here = str(Path.cwd())
+        raise FileNotFoundError(f"there is no file {str(file)[:200]!r} (looked from {here!r})")
     if not file.is_file():
         raise ValueError(f"{str(file)!r} is a {_kind(file.stat())}; pass the path of a file")
     return file
@@ -111,14 +107,10 @@ def _kind(status: os.stat_result) -> str:
     return letters.get(stat.filemode(status.st_mode)[0], "device")
 
 
-def _is_stream(link: str) -> bool:
-    """Whether this is /dev/stdout or the like, which may lead to a regular file."""
-    while os.path.islink(link):
-        folder = os.path.dirname(link)
-        if os.path.realpath(folder).startswith("/proc/"):
-            return True
-        link = os.path.join(folder, os.readlink(link))
-    return False
+def _is_stream(name: str) -> bool:
+    """Whether this is /dev/stdout or the like, a link which may lead to a regular file."""
+    folder = os.path.realpath(os.path.dirname(name))
+    return os.path.islink(name) and folder.startswith(("/dev", "/proc"))
 
 
 def _write(target: Path, old: os.stat_result | None, chunks: Iterable[Any]) -> None:
@@ -127,7 +119,7 @@ def _write(target: Path, old: os.stat_result | None, chunks: Iterable[Any]) -> N
     try:
         with open(descriptor, "wb") as file:
             if old is not None:
-                _keep_permissions(temporary, old)
+                os.chmod(temporary, old.st_mode & 0o777)
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())  # on the disk before the name points to it
@@ -158,10 +150,8 @@ def _temporary_start(target: Path) -> str:
 
 def _lock(descriptor: int) -> bool | None:
     """Lock an open file: True; False if another process has, None without locks."""
-    if sys.platform == "win32":
-        return None
     try:
-        import fcntl  # which a browser lacks
+        import fcntl  # which Windows and browsers lack
 
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (ImportError, OSError) as error:
@@ -178,17 +168,3 @@ def _remove_abandoned(target: Path) -> None:
                 with suppress(OSError), open(entry.path, "rb") as file:
                     if _lock(file.fileno()):  # the system unlocks what a killed process had locked
                         os.unlink(entry.path)
-
-
-def _keep_permissions(temporary: Path, old: os.stat_result) -> None:
-    """Give a new file the mode and, where the system allows it, the owner of the old one."""
-    mode = old.st_mode & 0o777
-    if hasattr(os, "chown"):
-        try:
-            os.chown(temporary, -1, old.st_gid)
-        except OSError:  # another group gets the rights of everybody
-            mode = mode & 0o707 | (mode & 0o007) << 3
-        with suppress(OSError):
-            os.chown(temporary, old.st_uid, -1)
-    with suppress(OSError):
-        os.chmod(temporary, mode)

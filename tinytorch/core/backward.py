@@ -13,9 +13,7 @@ import numpy as np
 
 from tinytorch.core.broadcasting import undo_broadcast
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import Gradient, Node, Record
-
-__all__ = ["backward", "topological_order", "total_gradient"]
+from tinytorch.core.tracing import Gradient, Node, Record, as_gradient
 
 
 def backward(result: Node, gradient: Any = None) -> None:
@@ -95,7 +93,7 @@ def total_gradient(held: Gradient, part: Gradient) -> Gradient:
     return total if isinstance(total, RowSparse) else np.asarray(total)
 
 
-def _first_gradient(result: Node, gradient: Any) -> np.ndarray:
+def _first_gradient(result: Node, gradient: Any) -> Gradient:
     """The gradient that starts the backward pass."""
     if not result.requires_grad:
         raise RuntimeError(
@@ -103,23 +101,13 @@ def _first_gradient(result: Node, gradient: Any) -> np.ndarray:
             "create an input with requires_grad=True, outside no_grad()"
         )
     data = result.data
-    if gradient is None:
-        if data.size != 1:
-            raise ValueError(
-                f"backward() on shape {data.shape} needs an explicit gradient; reduce with .sum()"
-            )
-        return np.ones_like(data)
-    array = np.asarray(gradient)
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"backward() needs a gradient of real numbers, got {array.dtype}")
-    own = result.is_leaf  # a leaf keeps it; pullbacks do not change theirs
-    array = array.astype(data.dtype, copy=own)
-    if array.shape != data.shape:
+    if gradient is None and data.size != 1:
         raise ValueError(
-            f"backward() on shape {data.shape} got a gradient of shape {array.shape}; "
-            "the two must be equal"
+            f"backward() on shape {data.shape} needs an explicit gradient; reduce with .sum()"
         )
-    return array
+    if gradient is None:
+        return np.ones_like(data)
+    return as_gradient(gradient, data.shape).astype(data.dtype)  # a copy, which a leaf may keep
 
 
 def _check_unchanged(order: list[Node]) -> None:
@@ -133,19 +121,14 @@ def _check_unchanged(order: list[Node]) -> None:
                 "backward() through a graph that was already used and freed; "
                 "compute the result again before calling backward() a second time"
             )
-        if node._changed is not None and node._changed[0] > time:
-            raise RuntimeError(_stale(name, f"its result of shape {node.data.shape}"))
-        for i, parent in enumerate(parents):
-            if parent is not None and parent._changed is not None and parent._changed[0] > time:
-                raise RuntimeError(_stale(name, f"its operand {i} of shape {parent.data.shape}"))
-
-
-def _stale(name: str, what: str) -> str:
-    return (
-        f"backward() through {name}: {what} was changed after the operation had used it, so the "
-        "gradient would be wrong; compute the result again after an update, or update after "
-        "backward()"
-    )
+        for i, used in enumerate((node, *parents)):
+            if used is not None and used._changed is not None and used._changed[0] > time:
+                what = f"operand {i - 1}" if i else "result"
+                raise RuntimeError(
+                    f"backward() through {name}: its {what} of shape {used.data.shape} was changed "
+                    "after the operation had used it, so the gradient would be wrong; compute the "
+                    "result again after an update, or update after backward()"
+                )
 
 
 def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Gradient]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["undo_broadcast"]
-
 
 def undo_broadcast(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sum `g` over the axes along which an operand of `shape` was repeated.

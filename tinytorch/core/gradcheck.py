@@ -46,10 +46,8 @@ class GradientCheck:
     def __repr__(self) -> str:
         if self.ok:
             return f"ok: {self.count} derivatives agree with finite differences within {self.tol:g}"
-        return (
-            f"WRONG: {self.worst}: backward() gives {self.analytic:.4g}, "
-            f"finite differences give {self.numeric:.4g}"
-        )
+        differences = f"finite differences give {self.numeric:.4g}"
+        return f"WRONG: {self.worst}: backward() gives {self.analytic:.4g}, {differences}"
 
 
 def check_gradients(
@@ -80,18 +78,17 @@ def check_gradients(
     """
     tensors = [_in_float64(value) for value in inputs]
     named = [(f"input {i}", t) for i, t in enumerate(tensors) if t.requires_grad]
-    restore = []
-    if isinstance(f, Module):
-        named += f.named_parameters()
-        restore = [(p, p.data, p.grad) for p in f.parameters()]
-        for p in f.parameters():
-            p.data, p.grad = p.data.astype(np.float64), None
+    learned = f.named_parameters() if isinstance(f, Module) else []
+    before = [(p, p.data, p.grad) for _, p in learned]
+    for _, p in learned:
+        p.data, p.grad = p.data.astype(np.float64), None
+    named += learned
     if not named:
         raise ValueError("check_gradients: no floating-point input and no parameter to check")
     try:
         return _compare(lambda: f(*tensors), named, eps, tol)
     finally:
-        for p, data, grad in restore:
+        for p, data, grad in before:
             p.data, p.grad = data, grad
 
 
@@ -113,18 +110,15 @@ def _compare(
         result.backward(weights)
     with no_grad():
         if not np.array_equal(f().data, result.data, equal_nan=True):
-            raise ValueError(
-                "check_gradients: two calls of f gave different results; "
-                "switch dropout off with .eval() or fix the seed inside f"
-            )
+            remedy = "switch dropout off with .eval() or fix the seed inside f"
+            raise ValueError(f"check_gradients: two calls of f gave different results; {remedy}")
         pairs = [(_analytic(tensor), _numeric(f, weights, tensor.data, eps)) for _, tensor in named]
     errors = [_relative_error(a, n) for a, n in pairs]
     k = int(np.argmax([e.max(initial=0.0) for e in errors]))
     at = np.unravel_index(int(errors[k].argmax()), errors[k].shape)
     place = f"{named[k][0]} at {tuple(int(i) for i in at)}"
-    error = float(errors[k][at])
+    error, analytic, numeric = (float(array[at]) for array in (errors[k], *pairs[k]))
     count = sum(e.size for e in errors)
-    analytic, numeric = (float(side[at]) for side in pairs[k])
     return GradientCheck(error <= tol, count, tol, error, place, analytic, numeric)
 
 

@@ -8,22 +8,13 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.arguments import check_not_negative, check_probability, check_sizes
-from tinytorch.core.module import Module, Parameter, evaluation_mode
+from tinytorch.core.arguments import check_not_negative, check_probability
+from tinytorch.core.arguments import check_sizes as check_sizes
+from tinytorch.core.module import Module as Module
+from tinytorch.core.module import Parameter as Parameter
+from tinytorch.core.module import evaluation_mode as evaluation_mode
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-
-__all__ = [
-    "Dropout",
-    "LayerNorm",
-    "Linear",
-    "Module",
-    "Parameter",
-    "Sequential",
-    "check_sizes",
-    "evaluation_mode",
-    "xavier_uniform",
-]
 
 
 def xavier_uniform(shape: tuple[int, int], rng: Any = None) -> np.ndarray:
@@ -95,9 +86,9 @@ class LayerNorm(Module):
     """
 
     def __init__(self, normalized_shape: int | tuple[int], eps: float = 1e-5) -> None:
-        size = normalized_shape
-        if isinstance(normalized_shape, (tuple, list)) and len(normalized_shape) == 1:
-            size = normalized_shape[0]
+        size: Any = normalized_shape
+        if isinstance(size, (tuple, list)) and len(size) == 1:
+            size = size[0]
         check_sizes(normalized_shape=size)
         check_not_negative(eps=eps)
         self.normalized_shape = (size,)

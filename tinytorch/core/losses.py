@@ -14,8 +14,6 @@ from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
 
-__all__ = ["CrossEntropyLoss", "MSELoss", "cross_entropy", "mse"]
-
 _REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -58,10 +56,8 @@ def cross_entropy(
     """
     logits, targets = np.asarray(logits), np.asarray(targets)
     if logits.ndim == 0 or targets.shape != logits.shape[:-1]:
-        raise ValueError(
-            f"cross_entropy: logits {logits.shape} need targets of shape {logits.shape[:-1]}, "
-            f"got {targets.shape}"
-        )
+        wanted = f"logits {logits.shape} need targets of shape {logits.shape[:-1]}"
+        raise ValueError(f"cross_entropy: {wanted}, got {targets.shape}")
     check_choice(reduction, "cross_entropy: reduction", _REDUCTIONS)
     rows = logits.reshape(-1, logits.shape[-1])  # (N, classes)
     labels, counts = _labels_and_counts(rows, targets, ignore_index, weight)  # (N,) each
@@ -93,14 +89,13 @@ def mse(prediction: Any, target: Any) -> Result:
         >>> mse([1.0, 2.0], [1.0, 4.0])
         Tensor(2.)
     """
-    if np.shape(prediction) != np.shape(target):
-        raise ValueError(
-            f"mse: prediction {np.shape(prediction)} and target {np.shape(target)} must have "
-            "the same shape"
-        )
-    if np.size(target) == 0:
-        raise ValueError(f"mse: shape {np.shape(target)} has no elements to average over")
-    error = np.asarray(prediction) - np.asarray(target)
+    prediction, target = np.asarray(prediction), np.asarray(target)
+    if prediction.shape != target.shape:
+        shapes = f"prediction {prediction.shape} and target {target.shape}"
+        raise ValueError(f"mse: {shapes} must have the same shape")
+    if target.size == 0:
+        raise ValueError(f"mse: shape {target.shape} has no elements to average over")
+    error = prediction - target
     scaled = 2 / error.size * error
     return (error * error).mean(), lambda g: (g * scaled, -g * scaled)
 
@@ -129,12 +124,9 @@ class CrossEntropyLoss(Module):
 
     def forward(self, logits: Any, targets: Any) -> Tensor:
         """Compare logits `(..., classes)` with integer targets `(...)`."""
+        skip, reduction = self.ignore_index, self.reduction
         return cross_entropy(
-            logits,
-            targets,
-            weight=self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
+            logits, targets, weight=self.weight, ignore_index=skip, reduction=reduction
         )
 
 
@@ -164,10 +156,8 @@ def _labels_and_counts(
     check_ids(labels, num_classes, "target", remedy)
     weights = np.ones(num_classes) if weight is None else np.asarray(weight)
     if weights.shape != (num_classes,):
-        raise ValueError(
-            f"cross_entropy: weight {weights.shape} must have one number for each of the "
-            f"{num_classes} classes"
-        )
+        wanted = f"one number for each of the {num_classes} classes"
+        raise ValueError(f"cross_entropy: weight {weights.shape} must have {wanted}")
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(f"cross_entropy: weights must be finite and >= 0, got {weights}")
     counts = weights[labels] * ~ignored

@@ -14,8 +14,7 @@ import numpy as np
 from tinytorch.core.arguments import check_not_negative, check_sizes
 from tinytorch.core.tensor import Tensor
 
-__all__ = ["BLOCKS_BELOW", "causal_mask", "check_mask"]
-
+_RULE = "attention: a mask is added to the scores, 0 keeps and -inf blocks"
 BLOCKS_BELOW = -1e4  # the smallest mask in use: half precision ends at -65,504
 
 
@@ -73,25 +72,19 @@ def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
     """
     array = without_gradient("mask", mask)
     if array.dtype == bool:
-        raise TypeError(
-            "attention: a mask is added to the scores, 0 keeps and -inf blocks; got Booleans, "
-            "convert with np.where(keep, 0.0, -np.inf)"
-        )
+        raise TypeError(f"{_RULE}; got Booleans, convert with np.where(keep, 0.0, -np.inf)")
     check_fits("mask", array.shape, scores)
     unclear = ~((array == 0) | (array <= BLOCKS_BELOW))  # NaN too
     if unclear.any():
         at = tuple(int(i) for i in np.argwhere(unclear)[0])
-        raise ValueError(
-            f"attention: a mask is added to the scores, 0 keeps and -inf blocks; got {array[at]} "
-            f"at {at}. If 1 means keep, convert with np.where(mask, 0.0, -np.inf); numbers that "
-            "only weaken a pair, as ALiBi's do, are passed as bias="
-        )
+        convert = "If 1 means keep, convert with np.where(mask, 0.0, -np.inf)"
+        weaken = "numbers that only weaken a pair, as ALiBi's do, are passed as bias="
+        raise ValueError(f"{_RULE}; got {array[at]} at {at}. {convert}; {weaken}")
     if 2 < array.ndim < len(scores) and max(array.shape[:-2]) > 1:
-        raise ValueError(
-            f"attention: mask {array.shape} has {array.ndim} axes and the scores {scores} have "
-            f"{len(scores)}: it would be taken for one mask a head; write mask[:, None] for one a "
-            "text, mask[None] for one a head"
-        )
+        axes = f"has {array.ndim} axes and the scores {scores} have {len(scores)}"
+        remedy = "write mask[:, None] for one a text, mask[None] for one a head"
+        taken = "it would be taken for one mask a head"
+        raise ValueError(f"attention: mask {array.shape} {axes}: {taken}; {remedy}")
     return array
 
 
@@ -105,14 +98,11 @@ def without_gradient(name: str, shift: Any) -> np.ndarray:
         >>> without_gradient("bias", Tensor([0.0, -1.0]))
         array([ 0., -1.], dtype=float32)
     """
-    if isinstance(shift, Tensor):
-        if shift.requires_grad:
-            raise TypeError(
-                f"attention: the {name} gets no gradient here, but requires it; pass {name}.data, "
-                "or numbers to be learned as the bias= of scaled_dot_product_attention"
-            )
-        shift = shift.data
-    return np.asarray(shift)
+    if isinstance(shift, Tensor) and shift.requires_grad:
+        remedy = "numbers to be learned as the bias= of scaled_dot_product_attention"
+        lost = f"the {name} gets no gradient here, but requires it; pass {name}.data"
+        raise TypeError(f"attention: {lost}, or {remedy}")
+    return np.asarray(shift.data if isinstance(shift, Tensor) else shift)
 
 
 def check_fits(name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:

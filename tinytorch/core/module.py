@@ -8,7 +8,7 @@ that is no `Parameter` is a constant.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from reprlib import recursive_repr
@@ -18,8 +18,6 @@ import numpy as np
 
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
-
-__all__ = ["Module", "Parameter", "evaluation_mode"]
 
 
 class Parameter(Tensor):
@@ -103,12 +101,10 @@ class Module:
         """
         held = vars(self).get(name)
         if isinstance(held, Parameter) and not isinstance(value, (Parameter, Module, type(None))):
-            who = f"{type(self).__name__}.{name}"
-            raise TypeError(
-                f"{who} is a Parameter and would be lost to parameters(), replaced by "
-                f"{type(value).__name__}; write {who}.data[...] = values to change its numbers, "
-                "or wrap them: Parameter(values)"
-            )
+            who, other = f"{type(self).__name__}.{name}", type(value).__name__
+            lost = f"{who} is a Parameter and would be lost to parameters(), replaced by {other}"
+            remedy = f"write {who}.data[...] = values to change its numbers, or wrap them"
+            raise TypeError(f"{lost}; {remedy}: Parameter(values)")
         super().__setattr__(name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +129,7 @@ class Module:
 
     def named_modules(self) -> list[tuple[str, Module]]:
         """This module, under the empty name, and every one inside it, with its path."""
-        inside = [(name, part) for name, part in _walk(self, "", ()) if isinstance(part, Module)]
+        inside = ((name, part) for name, part in _walk(self, "", ()) if isinstance(part, Module))
         return [("", self), *inside]
 
     def zero_grad(self) -> None:
@@ -172,15 +168,12 @@ class Module:
 
     @recursive_repr(fillvalue="...")
     def __repr__(self) -> str:
-        lines = [
-            f"{name}: {repr(part).replace(chr(10), chr(10) + '  ')}"
-            if isinstance(part, Module)
-            else f"{name}: {part.shape}"
+        parts = "".join(
+            f"\n{name}: {part if isinstance(part, Module) else part.shape}"
             for name, part in _children(self)
-        ]
-        if not lines:
-            return f"{type(self).__name__}()"
-        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
+        )
+        end = "\n" if parts else ""
+        return f"{type(self).__name__}({parts.replace(chr(10), chr(10) + '  ')}{end})"
 
 
 def _walk(
@@ -208,21 +201,14 @@ def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Par
     elif isinstance(value, (list, tuple, dict)):
         for key, part in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _held(f"{name}.{key}", part, owner)
-    elif _hides_parts(value):
-        raise TypeError(
-            f"{owner}.{name} is a {type(value).__name__} with modules or parameters in it, which "
-            "parameters() does not look into; use a list, a tuple or a dictionary"
-        )
+    elif any(isinstance(part, (Module, Parameter)) for part in _elements(value)):
+        what = f"{owner}.{name} is a {type(value).__name__} with modules or parameters in it"
+        remedy = "use a list, a tuple or a dictionary"
+        raise TypeError(f"{what}, which parameters() does not look into; {remedy}")
 
 
-def _hides_parts(value: Any) -> bool:
-    """Whether a container that is not walked, a set for instance, holds something to learn."""
+def _elements(value: Any) -> Iterable[Any]:
+    """What a container that is not walked holds, a set for instance."""
     if isinstance(value, np.ndarray):
-        return value.dtype == object and any(map(_is_part, value.flat))
-    if isinstance(value, (str, bytes)) or not isinstance(value, Collection):
-        return False
-    return any(map(_is_part, value))
-
-
-def _is_part(value: Any) -> bool:
-    return isinstance(value, (Module, Parameter))
+        return value.flat if value.dtype == object else ()
+    return value if isinstance(value, Collection) and not isinstance(value, (str, bytes)) else ()

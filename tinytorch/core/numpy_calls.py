@@ -17,8 +17,6 @@ from tinytorch.core import ops
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tracing import Node, as_operand, wrap
 
-__all__ = ["OPERATORS", "call_function", "call_ufunc", "refuse_if_lost"]
-
 # operations that NumPy calls by another name: ours, and theirs
 NAMES = {
     "abs": "absolute",
@@ -26,12 +24,8 @@ NAMES = {
     "div": "divide",
     "getitem": "flip split take",
     "matmul": "dot einsum inner tensordot",
-    "max": "amax",
-    "min": "amin",
     "mul": "multiply outer",
     "neg": "negative",
-    "permute": "moveaxis",
-    "power": "square",
     "reshape": "expand_dims ravel squeeze",
     "sub": "subtract",
     "transpose": "swapaxes",
@@ -76,42 +70,33 @@ def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]
     return _computed(name, function, args, settings, name in WRITERS)
 
 
-def _comparison(relation: Any) -> Callable[..., Any]:
-    """The operator that says for each element whether a relation holds."""
+def _with_booleans(ufunc: Any, sign: str) -> Callable[..., Any]:
+    """The operator that compares tensors or, if it has a `sign`, makes a mask of one or two."""
 
-    def compare(x: Any, y: Any) -> Any:
-        return wrap(np.asarray(relation(as_operand(x), as_operand(y))))
+    def operator(*operands: Any) -> Any:
+        arrays = [as_operand(operand) for operand in operands]
+        kinds = [str(np.asarray(array).dtype) for array in arrays] if sign else []
+        if {*kinds} - {"bool"}:
+            got = f"got {' and '.join(kinds)}; compare first, as in (x > 0) & (y > 0)"
+            raise TypeError(f"{sign} combines masks of booleans, {got}")
+        return wrap(np.asarray(ufunc(*arrays)))
 
-    return compare
-
-
-def _combination(logic: Any, sign: str) -> Callable[..., Any]:
-    """The operator that makes a mask of one mask or two."""
-
-    def combine(*masks: Any) -> Any:
-        arrays = [np.asarray(as_operand(mask)) for mask in masks]
-        if any(array.dtype != bool for array in arrays):
-            kinds = " and ".join(str(array.dtype) for array in arrays)
-            raise TypeError(
-                f"{sign} combines masks of booleans, got {kinds}; compare first, as in "
-                "(x > 0) & (y > 0)"
-            )
-        return wrap(np.asarray(logic(*arrays)))
-
-    return combine
+    return operator
 
 
 ARITHMETIC = (
     "absolute add cos divide exp log matmul maximum multiply negative sin sqrt subtract tanh"
 )
 COMPARISONS = "equal not_equal less less_equal greater greater_equal"
-MASKS = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~"}
+SIGNS = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~"}
 
 # what Python's operators, and NumPy's functions behind them, do with tensors
 OPERATORS: dict[Any, Callable[..., Any]] = {
     **{getattr(np, name): getattr(ops, OURS.get(name, name)) for name in ARITHMETIC.split()},
-    **{getattr(np, name): _comparison(getattr(np, name)) for name in COMPARISONS.split()},
-    **{getattr(np, name): _combination(getattr(np, name), sign) for name, sign in MASKS.items()},
+    **{
+        getattr(np, name): _with_booleans(getattr(np, name), SIGNS.get(name, ""))
+        for name in (*COMPARISONS.split(), *SIGNS)
+    },
 }
 
 
@@ -128,10 +113,9 @@ def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:
     """
     for tensor in _tensors(tensors):
         if tensor.requires_grad and is_recording():
-            raise TypeError(
-                f"{call} would lose the gradient of a tensor of shape {tensor.data.shape}; use "
-                f"{instead}, or detach() for the numbers alone"
-            )
+            lost = f"the gradient of a tensor of shape {tensor.data.shape}"
+            remedy = f"use {instead}, or detach() for the numbers alone"
+            raise TypeError(f"{call} would lose {lost}; {remedy}")
 
 
 def _computed(
@@ -141,19 +125,15 @@ def _computed(
     operands = (args, tuple(settings.values()))
     out = settings.get("out", args[0] if writes else None)
     if any(True for _ in _tensors(out)):
-        raise TypeError(
-            f"np.{name} would change a tensor unnoticed; write into t.data and call "
-            "t.mark_changed()"
-        )
+        remedy = "write into t.data and call t.mark_changed()"
+        raise TypeError(f"np.{name} would change a tensor unnoticed; {remedy}")
     if out is not None:
         refuse_if_lost(f"np.{name} into an array", operands, "a new tensor, as in a = a + t")
     result = function(*_arrays(args), **_arrays(settings))
     if _holds_floats(result) and not name.endswith("_like"):
         ours = OURS.get(name, name)
-        instead = (
-            f"tinytorch.ops.{ours}" if hasattr(ops, ours) else "the operations of tinytorch.ops"
-        )
-        refuse_if_lost(f"np.{name}", operands, instead)
+        known = f"tinytorch.ops.{ours}" if hasattr(ops, ours) else "the operations of tinytorch.ops"
+        refuse_if_lost(f"np.{name}", operands, known)
     return result
 
 

@@ -13,20 +13,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_not_negative, check_probability
-from tinytorch.core.schedules import CosineSchedule
+from tinytorch.core.schedules import CosineSchedule as CosineSchedule
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
-
-__all__ = [
-    "SGD",
-    "Adam",
-    "AdamW",
-    "CosineSchedule",
-    "Optimizer",
-    "clip_grad_norm",
-    "only_matrices",
-]
 
 
 def only_matrices(parameter: Tensor) -> bool:
@@ -75,11 +65,9 @@ class Optimizer:
         for i, p in enumerate(self.params):
             if p.grad is None:
                 continue
-            if isinstance(p.grad, RowSparse):
-                g = p.grad.coalesce()
-                self._update(i, p.data, g.rows, g.values)
-            else:
-                self._update(i, p.data, ..., p.grad)
+            once = p.grad.coalesce() if isinstance(p.grad, RowSparse) else None
+            rows, g = (..., p.grad) if once is None else (once.rows, once.values)
+            self._update(i, p.data, rows, g)
             p.mark_changed()
 
     def state_dict(self) -> dict[str, np.ndarray]:
@@ -302,22 +290,17 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     for p in with_gradient:
         if isinstance(p.grad, RowSparse):
             p.grad = p.grad.coalesce()  # a row that is listed twice has one gradient, the sum
-    norm = math.sqrt(sum(_sum_of_squares(p.grad) for p in with_gradient))
+    arrays = (p.grad.values if isinstance(p.grad, RowSparse) else p.grad for p in with_gradient)
+    norm = math.sqrt(sum(float(np.vdot(array, array)) for array in arrays))
     if not math.isfinite(norm):
+        remedy = "lower the learning rate, or lengthen the warm-up"
         raise FloatingPointError(
-            f"the norm of the gradients is {norm}: a loss or a weight has overflowed; lower the "
-            "learning rate, or lengthen the warm-up"
+            f"the norm of the gradients is {norm}: a loss or a weight has overflowed; {remedy}"
         )
     if norm > max_norm:
         for p in with_gradient:
             p.grad = p.grad * (max_norm / norm)
     return norm
-
-
-def _sum_of_squares(gradient: Any) -> float:
-    values = gradient.values if isinstance(gradient, RowSparse) else gradient
-    flat = values.ravel()
-    return float(flat @ flat)
 
 
 def _check_params(params: list[Tensor]) -> None:
@@ -327,7 +310,5 @@ def _check_params(params: list[Tensor]) -> None:
         if not isinstance(p, Tensor) or not p.requires_grad:
             raise TypeError(f"an optimiser updates tensors that require a gradient, got {p!r:.60}")
         if not p.is_leaf:
-            raise ValueError(
-                f"an optimiser updates tensors that you made, got one of shape {p.shape} that "
-                "was computed from others; pass those instead"
-            )
+            got = f"got one of shape {p.shape} that was computed from others; pass those instead"
+            raise ValueError(f"an optimiser updates tensors that you made, {got}")

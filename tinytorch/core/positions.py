@@ -19,18 +19,6 @@ from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
 
-__all__ = [
-    "Rotary",
-    "alibi_slopes",
-    "apply_rotary",
-    "check_length",
-    "create_alibi_bias",
-    "create_rotary_embeddings",
-    "create_sinusoidal_embeddings",
-    "rotate_pairs",
-    "rotation_angles",
-]
-
 
 def create_sinusoidal_embeddings(max_seq_len: int, embed_dim: int) -> Tensor:
     """The fixed table of sines and cosines of "Attention is all you need".

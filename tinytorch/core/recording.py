@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import Any
 
-__all__ = ["is_recording", "no_grad"]
-
 # how many no_grad blocks are open; every thread and every asynchronous task has its own count
 open_blocks: ContextVar[int] = ContextVar("open no_grad blocks", default=0)
 

@@ -6,8 +6,6 @@ import math
 
 from tinytorch.core.arguments import check_not_negative
 
-__all__ = ["CosineSchedule"]
-
 
 class CosineSchedule:
     """The learning rate of every step: a linear warm-up, then half a cosine down.

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["restore"]
-
 
 def restore(own: Mapping[str, np.ndarray], saved: Mapping[str, Any], who: str) -> None:
     """Copy saved arrays into those of the same names, converting to their dtype.

@@ -19,7 +19,7 @@ from tinytorch.core import ops
 from tinytorch.core.backward import backward
 from tinytorch.core.numpy_calls import OPERATORS, call_function, call_ufunc, refuse_if_lost
 from tinytorch.core.recording import no_grad
-from tinytorch.core.tracing import Node, primitive, result_class, wrap
+from tinytorch.core.tracing import Node, native, primitive, result_class, wrap
 
 __all__ = ["Tensor", "no_grad", "primitive"]
 
@@ -97,7 +97,8 @@ class Tensor(Node):
 
     def _single(self, what: str) -> Any:
         if self.size != 1:
-            raise ValueError(f"{what} needs one element, this tensor has shape {self.shape}")
+            shape = f"this tensor has shape {self.shape}"
+            raise ValueError(f"{what} needs one element, {shape}; reduce it to one value")
         return self._array.item()
 
     def numpy(self) -> np.ndarray:
@@ -107,9 +108,8 @@ class Tensor(Node):
     def detach(self) -> Tensor:
         """The same data, cut off from the graph."""
         twin = wrap(self._array)
-        if self._changed is None:
-            self._changed = [0]
-        twin._changed = self._changed  # a change of one is a change of the other
+        # a change of one is a change of the other
+        twin._changed = self._changed = self._changed or [0]
         return twin
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -146,11 +146,7 @@ class Tensor(Node):
         return (self[i] for i in range(len(self)))
 
     def __bool__(self) -> bool:
-        if self.size != 1:
-            raise ValueError(
-                f"the truth of a tensor of shape {self.shape} is ambiguous; reduce it to one value"
-            )
-        return bool(self.data.item())
+        return bool(self._single("bool()"))
 
     def __repr__(self) -> str:
         shown = np.array2string(self.data, separator=", ", prefix="Tensor(", precision=4)
@@ -278,14 +274,12 @@ class Tensor(Node):
         start, end = (normalize_axis_index(a, self.ndim) for a in (start_axis, end_axis))
         if start > end:
             raise ValueError(f"flatten: axis {start} comes after axis {end} of shape {self.shape}")
-        lengths = self.shape
-        return self.reshape(
-            *lengths[:start], math.prod(lengths[start : end + 1]), *lengths[end + 1 :]
-        )
+        merged = math.prod(self.shape[start : end + 1])
+        return self.reshape(*self.shape[:start], merged, *self.shape[end + 1 :])
 
     def ravel(self) -> Tensor:
         """All elements in one axis, the last axis varying fastest."""
-        return self.flatten()
+        return self.reshape(-1)
 
     def squeeze(self, axis: Any = None) -> Tensor:
         """Without the axes of length 1, or without those named, which must be of length 1.
@@ -332,11 +326,11 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
         raise ValueError(f"Tensor: {error}{remedy}") from None
     if array.dtype.kind not in "fiub":
         raise TypeError(
-            f"Tensor: cannot hold {array.dtype} data; numbers, lists of numbers and numeric arrays "
-            "are allowed"
+            f"Tensor: cannot hold {array.dtype} data; give real numbers or lists of them"
         )
-    wanted = np.float32 if dtype is None and array.dtype.kind == "f" else array.dtype
-    return array.astype(np.dtype(wanted).newbyteorder("="), copy=False)
+    if dtype is None and array.dtype.kind == "f":
+        return array.astype(np.float32, copy=False)
+    return native(array)
 
 
 def _flatten(sizes: tuple[Any, ...]) -> tuple[int, ...]:

@@ -28,8 +28,6 @@ from tinytorch.core.sparse import RowSparse
 if TYPE_CHECKING:
     from tinytorch.core.tensor import Tensor
 
-__all__ = ["Node", "as_operand", "primitive", "result_class", "wrap"]
-
 Gradient = Any  # an array or a RowSparse
 Pullback = Callable[[np.ndarray], Any]
 
@@ -64,9 +62,7 @@ class Node:
 
     @data.setter
     def data(self, array: Any) -> None:
-        array = np.asarray(array)
-        if not array.dtype.isnative:
-            array = array.astype(array.dtype.newbyteorder("="))
+        array = native(np.asarray(array))
         kinds, wanted = ("f", "floating-point") if self._requires_grad else ("fiub", "real")
         if array.dtype.kind not in kinds:
             raise TypeError(f"this tensor holds {wanted} numbers, got data of {array.dtype}")
@@ -81,16 +77,7 @@ class Node:
 
     @grad.setter
     def grad(self, gradient: Any) -> None:
-        if gradient is not None and not isinstance(gradient, RowSparse):
-            gradient = np.asarray(gradient)
-            if gradient.dtype.kind not in "fiub":
-                raise TypeError(f"a gradient consists of numbers, got {gradient.dtype}")
-        if gradient is not None and gradient.shape != self._array.shape:
-            raise ValueError(
-                f"the gradient of a tensor of shape {self._array.shape} has its shape, "
-                f"got {gradient.shape}"
-            )
-        self._grad = gradient
+        self._grad = None if gradient is None else as_gradient(gradient, self._array.shape)
 
     @property
     def requires_grad(self) -> bool:
@@ -129,24 +116,14 @@ class Node:
             Traceback (most recent call last):
             RuntimeError: backward() through mul: its operand 0 of shape (1,) was changed ...
         """
-        if self._changed is None:
-            self._changed = [0]
-        self._changed[0] = _clock.tick()
+        global _now
+        self._changed = self._changed or [0]
+        with _one_at_a_time:
+            _now += 1
+            self._changed[0] = _now
 
 
-class _Clock:
-    """The number of changes in place so far; it only rises, in whatever thread they happen."""
-
-    def __init__(self) -> None:
-        self.now, self._lock = 0, threading.Lock()
-
-    def tick(self) -> int:
-        with self._lock:
-            self.now += 1
-            return self.now
-
-
-_clock = _Clock()
+_now, _one_at_a_time = 0, threading.Lock()  # the number of changes so far, in whatever thread
 _result_class: type[Any] = Node
 
 
@@ -155,6 +132,27 @@ def result_class(chosen: type[Any]) -> type[Any]:
     global _result_class
     _result_class = chosen
     return chosen
+
+
+def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
+    """A gradient of a tensor of `shape` as an array, or the `RowSparse` that it is.
+
+    Raises:
+        TypeError: it does not consist of real numbers.
+        ValueError: it has another shape.
+
+    Example:
+        >>> as_gradient([1, 2], (2,))
+        array([1, 2])
+    """
+    array = gradient if isinstance(gradient, RowSparse) else np.asarray(gradient)
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"a gradient consists of real numbers, got {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(
+            f"the gradient of a tensor of shape {shape} has its shape, got {array.shape}"
+        )
+    return array
 
 
 def wrap(array: np.ndarray) -> Any:
@@ -219,10 +217,12 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
         result = wrap(value)
         if needed and not open_blocks.get() and value.dtype.kind == "f":
             result._requires_grad = True
-            result._record = (name, parents, pullback, _clock.now)
+            result._record = (name, parents, pullback, _now)
         return result
 
-    return _described(operation, function)
+    signature = inspect.signature(function).replace(return_annotation="Tensor")
+    setattr(operation, "__signature__", signature)  # noqa: B010 (mypy knows no such attribute)
+    return operation
 
 
 _FLOAT32 = np.dtype(np.float32)
@@ -250,17 +250,14 @@ def _settled(value: Any, name: str, parents: list[Node | None]) -> np.ndarray:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: the result is of {array.dtype}; tensors hold real numbers")
     if array.dtype.kind != "f" or array.dtype.itemsize <= 4:
-        return array.astype(array.dtype.newbyteorder("="), copy=False)
+        return native(array)
     floats = [p._array.dtype for p in parents if p is not None and p._array.dtype.kind == "f"]
     return array.astype(np.result_type(_FLOAT32, *floats), copy=False)
 
 
-def _described(operation: Callable[..., Tensor], function: Callable[..., Any]) -> Any:
-    """`operation`, which tells `help` that it returns a tensor and not the pair."""
-    operation.__annotations__ = {**function.__annotations__, "return": "Tensor"}
-    signature = inspect.signature(function).replace(return_annotation="Tensor")
-    setattr(operation, "__signature__", signature)  # noqa: B010 (mypy knows no such attribute)
-    return operation
+def native(array: np.ndarray) -> np.ndarray:
+    """The same numbers, their bytes in the order of this machine."""
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def _explained(error: ValueError, name: str, arrays: list[Any]) -> ValueError:
