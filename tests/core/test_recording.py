@@ -6,6 +6,7 @@ import inspect
 import threading
 
 import pytest
+from exact_numbers import message
 
 from tinytorch import Tensor, no_grad
 from tinytorch.core.recording import is_recording
@@ -186,7 +187,7 @@ def test_two_generators_in_turns_do_not_disturb_each_other_or_the_caller():
     assert found == [False, False, True] * 3
 
 
-# A coroutine and an asynchronous generator -------------------------------------------------------
+# A coroutine --------------------------------------------------------------------------------------
 
 
 @no_grad()
@@ -223,42 +224,10 @@ def test_cancelled_coroutine_leaves_recording_on():
     assert asyncio.run(main()) and recorded()
 
 
-@no_grad()
-async def echoes():
-    heard = None
-    try:
-        while heard != "end":
-            await asyncio.sleep(0)
-            try:
-                heard = yield recorded(), heard
-            except KeyError as error:
-                heard = error.args[0]
-    finally:
-        LAST.append(recorded())
+def test_asynchronous_generator_is_refused():
+    async def echoes():
+        yield recorded()
 
-
-def test_asynchronous_generator_records_nothing_while_its_body_runs_and_not_between():
-    async def main():
-        found, generator = [], echoes()
-        found.append((await anext(generator), recorded()))
-        found.append((await generator.asend("a"), recorded()))
-        found.append((await generator.athrow(KeyError("b")), recorded()))
-        with pytest.raises(StopAsyncIteration):
-            await generator.asend("end")
-        return found
-
-    assert inspect.isasyncgenfunction(echoes)
-    LAST.clear()
-    assert asyncio.run(main()) == [((False, heard), True) for heard in (None, "a", "b")]
-    assert LAST == [False]
-
-
-def test_asynchronous_generator_that_is_closed_early_cleans_up_without_recording():
-    async def main():
-        generator = echoes()
-        await anext(generator)
-        await generator.aclose()
-        return recorded()
-
-    LAST.clear()
-    assert asyncio.run(main()) and LAST == [False]
+    assert message(TypeError, lambda: no_grad()(echoes)) == (
+        "no_grad cannot decorate an asynchronous generator; write with no_grad(): between yields"
+    )

@@ -85,7 +85,7 @@ def test_parts_that_do_not_fit_are_refused():
     with pytest.raises(ValueError) as caught:
         RowSparse(np.array([0, 1]), np.ones((2, 3)), (4, 2))
     assert str(caught.value) == (
-        "RowSparse: rows (2,) and values (2, 3) do not describe rows of a matrix (4, 2); "
+        "RowSparse: rows (2,) and values (2, 3) do not describe a matrix (4, 2); "
         "rows must be (n,) and values (n, 2)"
     )
 

@@ -1,7 +1,5 @@
 """Activation functions, each beside its derivative, and as layers with nothing to learn."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -69,16 +67,14 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     flat = x.reshape(-1)
     value = np.empty_like(flat)
     for at in chunks(x.size):  # bench: gelu
-        np.multiply(flat[at], phi_of(flat[at]), out=value[at])
+        value[at] = flat[at] * phi_of(flat[at])
 
     def pullback(g: np.ndarray) -> np.ndarray:
         grad, g = np.empty(flat.shape, dtype=g.dtype), g.reshape(-1)
         for at in chunks(x.size):
             phi = phi_of(flat[at])  # again: to keep it would take as much memory as x does
-            slope = slope_of(flat[at], phi)
-            slope *= flat[at]
-            slope += phi  # the derivative of x Phi(x)
-            np.multiply(slope, g[at], out=grad[at])
+            slope = phi + flat[at] * slope_of(flat[at], phi)  # the derivative of x Phi(x)
+            grad[at] = slope * g[at]
         return grad.reshape(x.shape)
 
     return value.reshape(x.shape), pullback
@@ -241,24 +237,12 @@ _C, _K = math.sqrt(2 / math.pi), 0.044715
 
 def _tanh_phi(x: np.ndarray) -> np.ndarray:
     """The tanh form of `Phi(x)`; `x**3` would call a general power, far slower than products."""
-    phi = x * x
-    phi *= _C * _K
-    phi += _C
-    phi *= x
-    np.tanh(phi, out=phi)
-    phi *= 0.5
-    phi += 0.5
-    return phi
+    return np.tanh((x * x * (_C * _K) + _C) * x) * 0.5 + 0.5
 
 
 def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
     """The derivative of the tanh form: that of a tanh t is 1 - t^2, which is 4 phi (1 - phi)."""
-    slope = x * x
-    slope *= 6 * _C * _K
-    slope += 2 * _C
-    slope *= phi
-    slope *= 1 - phi
-    return slope
+    return (x * x * (6 * _C * _K) + 2 * _C) * phi * (1 - phi)
 
 
 def _exact_phi(x: np.ndarray) -> np.ndarray:

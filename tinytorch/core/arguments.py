@@ -1,7 +1,5 @@
 """What an argument may be: each check names the argument, what it was and what is allowed."""
 
-from __future__ import annotations
-
 import numbers
 from typing import Any
 
@@ -131,9 +129,8 @@ def check_equal_lengths(ids: Any, name: str) -> tuple[int, ...]:
     try:
         return np.shape(ids)
     except ValueError:
-        raise ValueError(
-            f"{name}: the texts of a batch must be equally long; crop them, or read each by itself"
-        ) from None
+        remedy = "crop them, or read each by itself"
+        raise ValueError(f"{name}: the texts of a batch must be equally long; {remedy}") from None
 
 
 def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
@@ -156,9 +153,8 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
         IndexError: token id 65 at (0, 1) is outside 0..64; was another tokenizer used?
     """
     if ids.dtype.kind not in "iu":
-        raise TypeError(
-            f"{what}s must be integers, got {ids.dtype}; convert with ids.astype(numpy.int64)"
-        )
+        remedy = "convert with ids.astype(numpy.int64)"
+        raise TypeError(f"{what}s must be integers, got {ids.dtype}; {remedy}")
     if ids.size and (ids.min() < 0 or ids.max() >= count):
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
         where = f" at {at}" if at else ""

@@ -1,7 +1,5 @@
 """Files that are either whole or not there: everything the package saves is written this way."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -55,10 +53,8 @@ def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) 
         _remove_abandoned(target)
         _write(target, old, chunks)
     except OSError as error:
-        why, remedy = (
-            error.strerror or error,
-            _REMEDIES.get(error.errno or 0, "choose another path"),
-        )
+        remedy = _REMEDIES.get(error.errno or 0, "choose another path")
+        why = error.strerror or error
         raise OSError(error.errno, f"cannot write {name!r}: {why}; {remedy}") from error
 
 

@@ -5,8 +5,6 @@ records in reverse order (reverse-mode differentiation: Griewank and Walther, 20
 Baydin et al., 2018, section 3.2).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -96,18 +94,17 @@ def total_gradient(held: Gradient, part: Gradient) -> Gradient:
 def _first_gradient(result: Node, gradient: Any) -> Gradient:
     """The gradient that starts the backward pass."""
     if not result.requires_grad:
-        raise RuntimeError(
-            "backward() on a tensor that does not depend on anything that requires a gradient; "
-            "create an input with requires_grad=True, outside no_grad()"
-        )
+        remedy = "create an input with requires_grad=True, outside no_grad()"
+        what = "a tensor that does not depend on anything that requires a gradient"
+        raise RuntimeError(f"backward() on {what}; {remedy}")
     data = result.data
     if gradient is None and data.size != 1:
-        raise ValueError(
-            f"backward() on shape {data.shape} needs an explicit gradient; reduce with .sum()"
-        )
+        remedy = "reduce with .sum()"
+        raise ValueError(f"backward() on shape {data.shape} needs an explicit gradient; {remedy}")
     if gradient is None:
         return np.ones_like(data)
-    return as_gradient(gradient, data.shape).astype(data.dtype)  # a copy, which a leaf may keep
+    array = as_gradient(np.asarray(gradient), data.shape)
+    return array.astype(data.dtype, copy=result.is_leaf)  # a leaf keeps it
 
 
 def _check_unchanged(order: list[Node]) -> None:
@@ -117,18 +114,15 @@ def _check_unchanged(order: list[Node]) -> None:
             continue
         name, parents, _, time = node._record
         if node._record is _FREED:
-            raise RuntimeError(
-                "backward() through a graph that was already used and freed; "
-                "compute the result again before calling backward() a second time"
-            )
+            remedy = "compute the result again before calling backward() a second time"
+            graph = "a graph that was already used and freed"
+            raise RuntimeError(f"backward() through {graph}; {remedy}")
         for i, used in enumerate((node, *parents)):
             if used is not None and used._changed is not None and used._changed[0] > time:
-                what = f"operand {i - 1}" if i else "result"
-                raise RuntimeError(
-                    f"backward() through {name}: its {what} of shape {used.data.shape} was changed "
-                    "after the operation had used it, so the gradient would be wrong; compute the "
-                    "result again after an update, or update after backward()"
-                )
+                what = f"{f'operand {i - 1}' if i else 'result'} of shape {used.data.shape}"
+                late = "was changed after the operation had used it, so the gradient would be wrong"
+                remedy = "compute the result again after an update, or update after backward()"
+                raise RuntimeError(f"backward() through {name}: its {what} {late}; {remedy}")
 
 
 def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Gradient]]:
@@ -139,10 +133,9 @@ def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Grad
         parts = pullback(g)
         parts = parts if isinstance(parts, tuple) else (parts,)
         if len(parts) != len(parents):
-            raise ValueError(
-                f"the pullback returned {len(parts)} gradients for {len(parents)} operands; "
-                "it must return one each, None where there is none"
-            )
+            got = f"{len(parts)} gradients for {len(parents)} operands"
+            remedy = "it must return one each, None where there is none"
+            raise ValueError(f"the pullback returned {got}; {remedy}")
         return [
             (parent, _fitted(parts, i, parent, g))
             for i, parent in enumerate(parents)

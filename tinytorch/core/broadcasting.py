@@ -1,7 +1,5 @@
 """Broadcasting, undone: the gradient of an operand that NumPy stretched."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -4,8 +4,6 @@ An elementwise formula of eight steps reads and writes an array eight times. Don
 large array, every step waits for memory; done to a piece that fits the cache, only the first does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 CHUNK = 1 << 16  # elements: a quarter of a MiB in float32, so that several pieces fit the cache

@@ -5,8 +5,6 @@ gives the derivative without knowing any calculus. The error of this central dif
 the square of the step, and in float64 a step of 1e-6 leaves about ten correct digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

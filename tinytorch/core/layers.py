@@ -1,7 +1,5 @@
 """Layers: the modules that everything is built of."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

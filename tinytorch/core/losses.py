@@ -1,7 +1,5 @@
 """Losses: what a model is asked to make small, each beside its derivative, and as layers."""
 
-from __future__ import annotations
-
 import operator
 from typing import Any
 
@@ -124,10 +122,8 @@ class CrossEntropyLoss(Module):
 
     def forward(self, logits: Any, targets: Any) -> Tensor:
         """Compare logits `(..., classes)` with integer targets `(...)`."""
-        skip, reduction = self.ignore_index, self.reduction
-        return cross_entropy(
-            logits, targets, weight=self.weight, ignore_index=skip, reduction=reduction
-        )
+        options = {"ignore_index": self.ignore_index, "reduction": self.reduction}
+        return cross_entropy(logits, targets, weight=self.weight, **options)
 
 
 class MSELoss(Module):

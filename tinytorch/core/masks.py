@@ -5,8 +5,6 @@ it broadcasts over `(batch, heads, queries, keys)`. Other libraries write 1 or T
 and some for block; a mask that could be read in two ways is refused.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

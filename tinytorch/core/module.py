@@ -137,18 +137,15 @@ class Module:
         for parameter in self.parameters():
             parameter.zero_grad()
 
-    def train(self) -> Module:
+    def train(self, training: bool = True) -> Module:
         """Switch this module and all inside it to training: dropout drops."""
-        return self._set_training(True)
-
-    def eval(self) -> Module:
-        """Switch this module and all inside it to evaluation: dropout does nothing."""
-        return self._set_training(False)
-
-    def _set_training(self, training: bool) -> Module:
         for _, part in self.named_modules():
             part.training = training
         return self
+
+    def eval(self) -> Module:
+        """Switch this module and all inside it to evaluation: dropout does nothing."""
+        return self.train(False)
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """A copy of every parameter's array, by name."""

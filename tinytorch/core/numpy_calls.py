@@ -6,8 +6,6 @@
   depend on a tensor whose gradient is wanted, it is refused, with the name of what to use instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -91,13 +89,11 @@ COMPARISONS = "equal not_equal less less_equal greater greater_equal"
 SIGNS = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "invert": "~"}
 
 # what Python's operators, and NumPy's functions behind them, do with tensors
-OPERATORS: dict[Any, Callable[..., Any]] = {
-    **{getattr(np, name): getattr(ops, OURS.get(name, name)) for name in ARITHMETIC.split()},
-    **{
-        getattr(np, name): _with_booleans(getattr(np, name), SIGNS.get(name, ""))
-        for name in (*COMPARISONS.split(), *SIGNS)
-    },
-}
+OPERATORS: dict[Any, Callable[..., Any]] = {}
+for _name in ARITHMETIC.split():
+    OPERATORS[getattr(np, _name)] = getattr(ops, OURS.get(_name, _name))
+for _name in (*COMPARISONS.split(), *SIGNS):
+    OPERATORS[getattr(np, _name)] = _with_booleans(getattr(np, _name), SIGNS.get(_name, ""))
 
 
 def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:

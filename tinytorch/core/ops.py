@@ -5,8 +5,6 @@ the value is a gradient `g * y` of x and `g * x` of y. Operands come first and m
 arrays or numbers; settings are keyword arguments.
 """
 
-from __future__ import annotations
-
 import numbers
 from typing import Any
 
@@ -125,10 +123,8 @@ def matmul(x: Any, y: Any) -> Result:
         g = g[..., None] if y.ndim == 1 else g
         g = g[..., None, :] if x.ndim == 1 else g
         grad_x, grad_y = np.matmul(g, b.swapaxes(-1, -2)), np.matmul(a.swapaxes(-1, -2), g)
-        return (
-            grad_x[..., 0, :] if x.ndim == 1 else grad_x,
-            grad_y[..., 0] if y.ndim == 1 else grad_y,
-        )
+        grad_x = grad_x[..., 0, :] if x.ndim == 1 else grad_x
+        return grad_x, grad_y[..., 0] if y.ndim == 1 else grad_y
 
     return value, pullback
 
@@ -463,9 +459,8 @@ def _check_inner_sizes(x: np.ndarray, y: np.ndarray) -> None:
         raise ValueError(f"matmul: {x.shape} @ {y.shape}: use * to multiply by a single number")
     inner = y.shape[-2] if y.ndim > 1 else y.shape[0]
     if x.shape[-1] != inner:
-        raise ValueError(
-            f"matmul: {x.shape} @ {y.shape}: inner sizes {x.shape[-1]} and {inner} differ"
-        )
+        sizes = f"inner sizes {x.shape[-1]} and {inner} differ"
+        raise ValueError(f"matmul: {x.shape} @ {y.shape}: {sizes}")
 
 
 def _count(x: np.ndarray, axis: Any, name: str) -> int:

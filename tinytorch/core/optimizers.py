@@ -4,8 +4,6 @@ All optimisers take a row-sparse gradient as it comes and then touch its rows al
 step on an embedding table follows the batch, not the vocabulary.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -48,7 +46,15 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError("an optimiser takes a list of parameters, got one tensor; write [w]")
         self.params = list({id(p): p for p in params}.values())
-        _check_params(self.params)
+        if not self.params:
+            raise ValueError("an optimiser needs at least one parameter; got an empty list")
+        for p in self.params:
+            if not isinstance(p, Tensor) or not p.requires_grad:
+                got = f"got {p!r:.60}"
+                raise TypeError(f"an optimiser updates tensors that require a gradient, {got}")
+            if not p.is_leaf:
+                got = f"one of shape {p.shape} that was computed from others; pass those instead"
+                raise ValueError(f"an optimiser updates tensors that you made, got {got}")
         check_not_negative(lr=lr)
         self.lr = lr
 
@@ -150,7 +156,7 @@ class Adam(Optimizer):
         lr: the learning rate.
         betas: how much of the two running means is kept at each step.
         eps: added to the square root.
-        weight_decay: strength of the pull to zero.
+        weight_decay: strength of the pull to zero; None for `usual_decay`, here 0.
         decay: which parameters are pulled, a function of the parameter, `only_matrices` for
             instance; None for all.
 
@@ -162,16 +168,19 @@ class Adam(Optimizer):
         array([0.9], dtype=float32)
     """
 
+    usual_decay = 0.0
+
     def __init__(
         self,
         params: Iterable[Tensor],
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float = 0.0,
+        weight_decay: float | None = None,
         decay: Callable[[Tensor], bool] | None = None,
     ) -> None:
         super().__init__(params, lr)
+        weight_decay = self.usual_decay if weight_decay is None else weight_decay
         check_not_negative(eps=eps, weight_decay=weight_decay)
         for name, beta in zip(("beta1", "beta2"), betas, strict=True):
             check_probability(beta, name)
@@ -228,7 +237,7 @@ class AdamW(Adam):
         lr: the learning rate.
         betas: how much of the two running means is kept at each step.
         eps: added to the square root.
-        weight_decay: strength of the pull to zero.
+        weight_decay: strength of the pull to zero; None for `usual_decay`, here 0.01.
         decay: which parameters are pulled, a function of the parameter; None for all.
 
     Example:
@@ -239,16 +248,7 @@ class AdamW(Adam):
         array([0.9], dtype=float32)
     """
 
-    def __init__(
-        self,
-        params: Iterable[Tensor],
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.01,
-        decay: Callable[[Tensor], bool] | None = None,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, decay)
+    usual_decay = 0.01
 
     def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
         """The gradient as it is: the parameter is pulled here and now."""
@@ -294,21 +294,9 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     norm = math.sqrt(sum(float(np.vdot(array, array)) for array in arrays))
     if not math.isfinite(norm):
         remedy = "lower the learning rate, or lengthen the warm-up"
-        raise FloatingPointError(
-            f"the norm of the gradients is {norm}: a loss or a weight has overflowed; {remedy}"
-        )
+        cause = "a loss or a weight has overflowed"
+        raise FloatingPointError(f"the norm of the gradients is {norm}: {cause}; {remedy}")
     if norm > max_norm:
         for p in with_gradient:
             p.grad = p.grad * (max_norm / norm)
     return norm
-
-
-def _check_params(params: list[Tensor]) -> None:
-    if not params:
-        raise ValueError("an optimiser needs at least one parameter; got an empty list")
-    for p in params:
-        if not isinstance(p, Tensor) or not p.requires_grad:
-            raise TypeError(f"an optimiser updates tensors that require a gradient, got {p!r:.60}")
-        if not p.is_leaf:
-            got = f"got one of shape {p.shape} that was computed from others; pass those instead"
-            raise ValueError(f"an optimiser updates tensors that you made, {got}")

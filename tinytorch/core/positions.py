@@ -6,8 +6,6 @@ A table to add to the vectors (`create_sinusoidal_embeddings`), a rotation of qu
 `tinytorch.text.embeddings.PositionalEncoding`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -104,9 +102,8 @@ def apply_rotary(x: Any, cos: Any, sin: Any, *, start: int = 0) -> Result:
     """
     x, cos, sin = np.asarray(x), np.asarray(cos), np.asarray(sin)
     if x.ndim < 2 or x.shape[-1] != 2 * cos.shape[-1]:
-        raise ValueError(
-            f"apply_rotary: expected (..., seq, {2 * cos.shape[-1]}), got shape {x.shape}"
-        )
+        wanted = f"(..., seq, {2 * cos.shape[-1]})"
+        raise ValueError(f"apply_rotary: expected {wanted}, got shape {x.shape}")
     check_length(x.shape[-2], len(cos), start)
     positions = slice(start, start + x.shape[-2])
     cos, sin = cos[positions], sin[positions]  # (seq, head_dim / 2)
@@ -205,15 +202,11 @@ def check_length(seq_len: int, max_seq_len: int, start: int = 0) -> None:
     """
     if start < 0:
         raise ValueError(f"start must be >= 0, got {start}")
-    if start and start + seq_len > max_seq_len:
-        raise ValueError(
-            f"length {seq_len} after {start} exceeds max_seq_len {max_seq_len}; "
-            "clear the cache and read the end of the text again"
-        )
-    if seq_len > max_seq_len:
-        raise ValueError(
-            f"length {seq_len} exceeds max_seq_len {max_seq_len}; crop ids[:, -{max_seq_len}:]"
-        )
+    if start + seq_len > max_seq_len:
+        after = f" after {start}" if start else ""
+        remedy = "clear the cache and read the end of the text again"
+        remedy = remedy if start else f"crop ids[:, -{max_seq_len}:]"
+        raise ValueError(f"length {seq_len}{after} exceeds max_seq_len {max_seq_len}; {remedy}")
 
 
 def rotation_angles(max_seq_len: int, dim: int, base: float) -> np.ndarray:

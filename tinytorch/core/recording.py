@@ -1,7 +1,5 @@
 """Whether operations record how their results were made, and how to pause it."""
 
-from __future__ import annotations
-
 import inspect
 import types
 from collections.abc import Callable, Generator
@@ -52,8 +50,15 @@ class no_grad:
         open_blocks.set(max(0, open_blocks.get() - 1))
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorate `function` so that it always runs without recording."""
+        """Decorate `function` so that it always runs without recording.
+
+        Raises:
+            TypeError: it is an asynchronous generator.
+        """
         without_grad: Callable[..., Any]
+        if inspect.isasyncgenfunction(function):
+            remedy = "write with no_grad(): between yields"
+            raise TypeError(f"no_grad cannot decorate an asynchronous generator; {remedy}")
         if inspect.isgeneratorfunction(function):
 
             def without_grad(*args: Any, **kwargs: Any) -> Any:
@@ -63,21 +68,6 @@ class no_grad:
 
             async def without_grad(*args: Any, **kwargs: Any) -> Any:
                 return await _awaited(function(*args, **kwargs))
-
-        elif inspect.isasyncgenfunction(function):
-
-            async def without_grad(*args: Any, **kwargs: Any) -> Any:
-                body = function(*args, **kwargs)
-                resume, given = body.asend, None
-                try:
-                    while True:
-                        produced = await _awaited(resume(given))
-                        try:
-                            resume, given = body.asend, (yield produced)
-                        except BaseException as error:
-                            resume, given = body.athrow, error
-                except StopAsyncIteration:
-                    return
 
         else:
 

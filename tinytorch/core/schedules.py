@@ -1,7 +1,5 @@
 """Schedules: the learning rate of every step."""
 
-from __future__ import annotations
-
 import math
 
 from tinytorch.core.arguments import check_not_negative
@@ -32,9 +30,8 @@ class CosineSchedule:
     def __init__(self, lr: float, warmup_steps: int, total_steps: int, min_lr: float = 0.0) -> None:
         check_not_negative(lr=lr, warmup_steps=warmup_steps, total_steps=total_steps, min_lr=min_lr)
         if not warmup_steps < total_steps:
-            raise ValueError(
-                f"the warm-up of {warmup_steps} steps must end before the {total_steps} steps do"
-            )
+            steps = f"the {total_steps} steps do"
+            raise ValueError(f"the warm-up of {warmup_steps} steps must end before {steps}")
         if min_lr > lr:
             raise ValueError(f"min_lr {min_lr} is above lr {lr}; the schedule falls")
         self.lr, self.min_lr = lr, min_lr

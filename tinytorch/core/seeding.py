@@ -5,7 +5,7 @@ generator kept here, so that a single `manual_seed(0)` at the top of a page make
 reproducible.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # numpy.random, which loads slowly, is named but not loaded
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -48,17 +48,13 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
         True
     """
     if rng is None:
-        if (instead := _instead.get()) is not None:
-            return instead
-        return _default if _default is not None else manual_seed(0)
+        return _instead.get() or _default or manual_seed(0)
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
         return np.random.default_rng(int(rng))
-    raise TypeError(
-        f"rng must be a numpy Generator, a seed or None, got {type(rng).__name__}; "
-        "make one with numpy.random.default_rng(seed)"
-    )
+    got = f"got {type(rng).__name__}; make one with numpy.random.default_rng(seed)"
+    raise TypeError(f"rng must be a numpy Generator, a seed or None, {got}")
 
 
 @contextmanager
@@ -95,15 +91,9 @@ def default_state() -> dict[str, Any]:
 
 
 def _state_of(generator: Any) -> dict[str, Any]:
-    seed = generator.seed_seq
-    return {
-        "seed": {
-            "entropy": seed.entropy,
-            "spawn_key": list(seed.spawn_key),
-            "n_children_spawned": seed.n_children_spawned,  # so that spawn() does not repeat itself
-        },
-        "state": generator.state,
-    }
+    names = ("entropy", "spawn_key", "n_children_spawned")  # spawn() shall not repeat itself
+    seed = {name: getattr(generator.seed_seq, name) for name in names}
+    return {"seed": {**seed, "spawn_key": list(seed["spawn_key"])}, "state": generator.state}
 
 
 def restore_default(state: dict[str, Any]) -> None:

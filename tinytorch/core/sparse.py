@@ -39,10 +39,9 @@ class RowSparse:
     def __init__(self, rows: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
         rows, values = np.asarray(rows), np.asarray(values)
         if len(shape) != 2 or rows.ndim != 1 or values.shape != (rows.size, shape[1]):
-            raise ValueError(
-                f"RowSparse: rows {rows.shape} and values {values.shape} do not describe rows of a "
-                f"matrix {shape}; rows must be (n,) and values (n, {shape[-1]})"
-            )
+            parts = f"rows {rows.shape} and values {values.shape}"
+            wanted = f"rows must be (n,) and values (n, {shape[-1]})"
+            raise ValueError(f"RowSparse: {parts} do not describe a matrix {shape}; {wanted}")
         self.rows, self.values, self.shape = rows, values, tuple(shape)
 
     @property

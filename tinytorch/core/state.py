@@ -1,7 +1,5 @@
 """Saved numbers, put back strictly: all of them or none, and every mismatch named."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

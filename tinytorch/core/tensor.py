@@ -19,12 +19,11 @@ from tinytorch.core import ops
 from tinytorch.core.backward import backward
 from tinytorch.core.numpy_calls import OPERATORS, call_function, call_ufunc, refuse_if_lost
 from tinytorch.core.recording import no_grad
-from tinytorch.core.tracing import Node, native, primitive, result_class, wrap
+from tinytorch.core.tracing import Node, native, primitive, wrap
 
 __all__ = ["Tensor", "no_grad", "primitive"]
 
 
-@result_class
 class Tensor(Node):
     """A NumPy array that can carry a gradient.
 
@@ -124,10 +123,8 @@ class Tensor(Node):
 
     def __getstate__(self) -> tuple[Any, ...]:
         if not self.is_leaf:
-            raise TypeError(
-                f"a tensor of shape {self.shape} that was computed from others cannot be copied or "
-                "pickled, for its graph would be lost; use detach() for the numbers alone"
-            )
+            lost = "its graph would be lost; use detach() for the numbers alone"
+            raise TypeError(f"a tensor computed from others cannot be copied or pickled: {lost}")
         return self._array, self._grad, self._requires_grad
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
@@ -310,6 +307,8 @@ class Tensor(Node):
         return ops.permute(self, axes=_flatten(axes))
 
 
+Node.result_class = Tensor
+
 # Helpers -------------------------------------------------------------------------------------
 
 
@@ -325,9 +324,8 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
         remedy = "; all rows must have the same length" if "inhomogeneous" in str(error) else ""
         raise ValueError(f"Tensor: {error}{remedy}") from None
     if array.dtype.kind not in "fiub":
-        raise TypeError(
-            f"Tensor: cannot hold {array.dtype} data; give real numbers or lists of them"
-        )
+        remedy = "give real numbers or lists of them"
+        raise TypeError(f"Tensor: cannot hold {array.dtype} data; {remedy}")
     if dtype is None and array.dtype.kind == "f":
         return array.astype(np.float32, copy=False)
     return native(array)

@@ -18,7 +18,7 @@ import inspect
 import threading
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,7 @@ class Node:
     when it was made, a node that of its own last change, and `backward` compares the two.
     """
 
+    result_class: ClassVar[type[Any]]  # what operations return: a node with operators, `Tensor`
     __slots__ = ("__weakref__", "_array", "_changed", "_grad", "_record", "_requires_grad")
 
     _array: np.ndarray
@@ -87,15 +88,11 @@ class Node:
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         if wanted and self._array.dtype.kind != "f":
-            raise TypeError(
-                f"a tensor of {self._array.dtype} cannot require a gradient; only floating-point "
-                "numbers vary continuously: pass dtype=numpy.float32"
-            )
+            why = "only floating-point numbers vary continuously: pass dtype=numpy.float32"
+            raise TypeError(f"a tensor of {self.data.dtype} cannot require a gradient; {why}")
         if not wanted and self._record is not None:
-            raise RuntimeError(
-                "this tensor was computed from others that require a gradient, which would be "
-                "lost; use detach() for its data alone"
-            )
+            made = "computed from others that require a gradient, which would be lost"
+            raise RuntimeError(f"this tensor was {made}; use detach() for its data alone")
         self._requires_grad = bool(wanted)
 
     @property
@@ -124,14 +121,6 @@ class Node:
 
 
 _now, _one_at_a_time = 0, threading.Lock()  # the number of changes so far, in whatever thread
-_result_class: type[Any] = Node
-
-
-def result_class(chosen: type[Any]) -> type[Any]:
-    """Decorate the class, a `Node`, whose instances operations return."""
-    global _result_class
-    _result_class = chosen
-    return chosen
 
 
 def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
@@ -149,15 +138,14 @@ def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
     if array.dtype.kind not in "fiub":
         raise TypeError(f"a gradient consists of real numbers, got {array.dtype}")
     if array.shape != shape:
-        raise ValueError(
-            f"the gradient of a tensor of shape {shape} has its shape, got {array.shape}"
-        )
+        wrong = f"has its shape, got {array.shape}"
+        raise ValueError(f"the gradient of a tensor of shape {shape} {wrong}")
     return array
 
 
 def wrap(array: np.ndarray) -> Any:
     """A tensor around an existing array: no copy, no conversion, no record."""
-    node = _new(_result_class)
+    node = _new(Node.result_class)
     node._array = array
     node._grad = node._record = node._changed = None
     node._requires_grad = False
@@ -197,17 +185,8 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
 
     @wraps(function)
     def operation(*operands: Any, **settings: Any) -> Tensor:
-        arrays: list[Any] = []
-        parents: list[Node | None] = []
-        needed = False
-        for operand in operands:
-            if isinstance(operand, Node):
-                arrays.append(operand._array)
-                parents.append(operand)
-                needed = needed or operand._requires_grad
-            else:
-                arrays.append(as_operand(operand))
-                parents.append(None)
+        arrays = [as_operand(operand) for operand in operands]
+        parents = [operand if isinstance(operand, Node) else None for operand in operands]
         try:
             value, pullback = function(*arrays, **settings)
         except ValueError as error:
@@ -215,6 +194,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
         if type(value) is not np.ndarray or value.dtype is not _FLOAT32:
             value = _settled(value, name, parents)
         result = wrap(value)
+        needed = any([p._requires_grad for p in parents if p is not None])
         if needed and not open_blocks.get() and value.dtype.kind == "f":
             result._requires_grad = True
             result._record = (name, parents, pullback, _now)
@@ -235,10 +215,9 @@ def as_operand(operand: Any) -> Any:
     if not isinstance(operand, (list, tuple)):
         return operand
     if any(isinstance(part, Node) and part.requires_grad for part in operand):
-        raise TypeError(
-            "a list of tensors is not an operand, their gradients would be lost; "
-            "pass them one by one, or join them with ops.stack(*tensors)"
-        )
+        lost = "their gradients would be lost"
+        remedy = "pass them one by one, or join them with ops.stack(*tensors)"
+        raise TypeError(f"a list of tensors is not an operand, {lost}; {remedy}")
     return np.asarray(operand)
 
 
@@ -267,8 +246,6 @@ def _explained(error: ValueError, name: str, arrays: list[Any]) -> ValueError:
         return error
     shapes = " and ".join(str(np.shape(array)) for array in arrays)
     if "broadcast" in message:
-        return ValueError(
-            f"{name}: shapes {shapes} do not broadcast; aligned from the right, two lengths must "
-            "be equal or one of them 1"
-        )
+        rule = "aligned from the right, two lengths must be equal or one of them 1"
+        return ValueError(f"{name}: shapes {shapes} do not broadcast; {rule}")
     return ValueError(f"{name}: operands of shape {shapes}: {message}")
