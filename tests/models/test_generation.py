@@ -581,7 +581,7 @@ def all_modes(model):
 @pytest.mark.parametrize("training", [True, False])
 def test_dropout_is_off_meanwhile_and_the_mode_is_as_before(training):
     model = tiny_gpt(dropout=0.5)
-    model._set_training(training)
+    model.train(training)
     first, again = (model.generate(PROMPTS, 8, temperature=0).data for _ in range(2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first, tiny_gpt().generate(PROMPTS, 8, temperature=0).data)
@@ -591,7 +591,7 @@ def test_dropout_is_off_meanwhile_and_the_mode_is_as_before(training):
 @pytest.mark.parametrize("training", [True, False])
 def test_mode_is_as_before_after_an_error_too(training):
     model = tiny_gpt(dropout=0.5)
-    model._set_training(training)
+    model.train(training)
     with pytest.raises(IndexError, match="token id 99"):
         model.generate([[99]], 3)
     assert set(all_modes(model)) == {training}
