@@ -219,6 +219,16 @@ def test_query_that_sees_nothing_gets_zeros_and_sends_no_gradient(with_weights):
         assert (operand.grad == 0).all()
 
 
+@pytest.mark.parametrize("mask", [None, np.zeros((0, 3))])
+def test_no_query_is_answered_by_nothing(mask):
+    q, k, v = normal(2, 0, 4), normal(2, 3, 4), normal(2, 3, 5)
+    k = Tensor(k, requires_grad=True)
+    result = functional.attention(q, k, v, mask=mask)
+    assert result.shape == (2, 0, 5)
+    result.backward(np.zeros((2, 0, 5)))
+    assert (k.grad == 0).all() and k.grad.shape == (2, 3, 4)
+
+
 def test_key_blocked_for_every_query_gets_no_gradient():
     q, k, v = exact(3, 4), exact(3, 4, seed=1), exact(3, 4, seed=2)
     functional.attention(q, k, v, mask=[0.0, BLOCKED, 0.0]).sum().backward()

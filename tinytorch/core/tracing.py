@@ -191,7 +191,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
             value, pullback = function(*arrays, **settings)
         except ValueError as error:
             raise _explained(error, name, arrays) from None
-        if type(value) is not np.ndarray or value.dtype is not _FLOAT32:
+        if type(value) is not np.ndarray or value.dtype != _FLOAT32:
             value = _settled(value, name, parents)
         result = wrap(value)
         needed = any([p._requires_grad for p in parents if p is not None])
