@@ -164,7 +164,7 @@ HINTS = {
     },
     "sampling_temperature": {
         "probabilities divided": "A factor that is the same for all",
-        "logits multiplied": "The logits are divided by it, not",
+        "logits multiplied": "The logits are divided, not",
     },
     "sampling_top_p": {
         "falls short of p": "They hold 0.8 only: keep the one",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Case, case, cases, exercise
+from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor
@@ -64,12 +65,11 @@ def block_stream(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
         >>> bool(block_stream(lambda x, branches: [x] + [branch(x) for branch in branches]))
         False
     """
-    x, wide = np.array([1.0, 2.0]), np.random.default_rng(0).normal(size=(2, 3))
+    x, (wide,) = np.array([1.0, 2.0]), drawn((2, 3))
+    both = "Add what the branch returns to the stream; the list holds x and that sum."
     second = "The second branch reads the stream that the first has added to."
     yield from cases(answer, {
-        "one branch": (
-            "Add what the branch returns to the stream; the list holds x and that sum.",
-            x, [_double]),
+        "one branch": (both, x, [_double]),
         "two branches": (second, x, [_double, _square]),
         "no branch": ("Then the list holds x alone.", x, []),
         "three branches": (second, wide, [_square, _minus_one, _halve]),
@@ -87,10 +87,7 @@ _MISCOUNTED = [
     (partial(_parameters, bias=0), "Each of six matrices has a bias, as long as what it returns."),
     (partial(_parameters, norms=0), "The two norms are parameters too: a scale and a shift each."),
     (partial(_parameters, norms=1), "There are two norms, and each has a scale and a shift."),
-    (
-        partial(_parameters, bias=0, norms=0),
-        "The matrices are right: add six biases, two norms.",
-    ),
+    (partial(_parameters, bias=0, norms=0), "The matrices are right: add six biases, two norms."),
 ]
 
 
@@ -114,32 +111,21 @@ def block_parameters(answer: Callable[[int, int], Any]) -> Iterator[Case]:
 # The stack -----------------------------------------------------------------------------------
 
 
-def _stack(x: Any, branches: Any, norm: Any, last: bool = True) -> Any:
+def _stack(x: Any, branches: Any, norm: Any, last: bool = True, stream: Any = np.positive) -> Any:
+    """The stack; `stream` is what happens to the stream itself before a branch adds to it."""
     for branch in branches:
-        x = x + branch(norm(x))
+        x = stream(x) + branch(norm(x))
     return norm(x) if last else x
-
-
-def _on_the_stream(x: Any, branches: Any, norm: Any) -> Any:
-    for branch in branches:
-        x = norm(x) + branch(norm(x))
-    return norm(x)
-
-
-def _unkept(x: Any, branches: Any, norm: Any) -> Any:
-    for branch in branches:
-        x = branch(norm(x))
-    return norm(x)
 
 
 _LAST = "The norm at the end is still needed: nothing else normalises the stream."
 _WRONG_STACKS = [
     (partial(_stack, last=False), _LAST),
-    (_on_the_stream,
+    (lambda x, branches, norm: _stack(x, branches, norm, stream=norm),
         "The branch added nothing, and yet the stream is not what it was before it."),
     (lambda x, branches, norm: norm(_stream(x, branches)[-1]),
         "The branch reads the normalised stream, norm(x)."),
-    (_unkept, _KEEP),
+    (partial(_stack, stream=np.zeros_like), _KEEP),
 ]  # fmt: skip
 
 
@@ -157,11 +143,10 @@ def block_stack(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
         >>> bool(block_stack(lambda x, branches, norm: norm(x)))
         False
     """
-    x, wide = np.array([4.0, 8.0]), np.random.default_rng(1).normal(size=(2, 3))
+    x, (wide,) = np.array([4.0, 8.0]), drawn((2, 3), seed=1)
     add = "Add branch(norm(x)) to the stream as it is."
     yield from cases(answer, {
-        "a branch that adds nothing": (
-            "Only the last norm acts on the stream itself.", x, [_nothing], _halve),
+        "a branch that adds nothing": ("The last norm acts on the stream.", x, [_nothing], _halve),
         "a branch that squares": (add, x, [_square], _halve),
         "three branches": (add, wide, [_square, _double, _square], _minus_one),
         "no branch": (_LAST, wide, [], _minus_one),
@@ -179,28 +164,27 @@ def _block(x: Any, norm1: Any, attention: Any, norm2: Any, mlp: Any, pre_norm: b
     return norm2(x + mlp(x))
 
 
+def _same(x: Any) -> Any:
+    return x
+
+
 def _normed_stream(x: Any, norm1: Any, attention: Any, norm2: Any, mlp: Any, pre: bool) -> Any:
     stream = norm2(norm1(x) + attention(norm1(x)))
     return stream + mlp(stream)
 
 
-def _same(x: Any) -> Any:
-    return x
-
-
+_PRE = "That is pre-norm order, norms inside the branches; look at `pre_norm`."
+_POST = "That is post-norm order; look at `pre_norm`."
 _WRONG_BLOCKS = [
-    (lambda x, n1, a, n2, m, pre: _block(x, n1, a, n2, m, True),
-        "That is pre-norm order, norms inside the branches; look at `pre_norm`."),
-    (lambda x, n1, a, n2, m, pre: _block(x, n1, a, n2, m, False),
-        "That is post-norm order; look at `pre_norm`."),
+    (lambda x, n1, a, n2, m, pre: _block(x, n1, a, n2, m, True), _PRE),
+    (lambda x, n1, a, n2, m, pre: _block(x, n1, a, n2, m, False), _POST),
     (lambda x, n1, a, n2, m, pre: x + a(n1(x)) + m(n2(x)),
         "The MLP reads the stream after attention has added to it, not what came in."),
     (_normed_stream, "The norm belongs to the branch: x itself is added as it is."),
     (lambda x, n1, a, n2, m, pre: m(n2(a(n1(x)))), _KEEP),
     (lambda x, n1, a, n2, m, pre: n2(m(n1(a(x)))), _KEEP),
     (lambda x, n1, a, n2, m, pre: _block(x, _same, a, _same, m, pre), "The norms are missing."),
-    (lambda x, n1, a, n2, m, pre: _block(x, n1, a, _same, m, pre),
-        "The second branch has a norm too."),
+    (lambda x, n1, a, n2, m, pre: _block(x, n1, a, _same, m, pre), "The MLP has a norm too."),
 ]  # fmt: skip
 
 
@@ -214,16 +198,15 @@ def block_forward(answer: Callable[[Any, Any, Any, Any, Any, bool], Any]) -> Ite
         >>> bool(block_forward(lambda x, norm1, attention, norm2, mlp, pre_norm: x))
         False
     """
-    small = np.array([[2.0, 4.0], [6.0, 8.0]]), _halve, _mean, _halve, _square
-    rng = np.random.default_rng(2)
-    larger = rng.normal(size=(3, 4)), _halve, _mean, _minus_one, _square
-    real = Tensor(np.random.default_rng(3).normal(size=(2, 5, 8))), *_layers()
+    (larger,), (real,) = drawn((3, 4), seed=2), drawn((2, 5, 8), seed=3)
     hint = "Two additions: attention to x, then the MLP to that sum. Where do the norms go?"
+    given = "Use the parts as they are given, and + of tensors."
     for what, (advice, *parts) in {
-        "numbers to follow by hand": (hint, *small),
-        "two different norms": (hint, *larger),
-        "the parts of the package": ("Use the parts as they are given, and + of tensors.", *real),
-    }.items():
+        "numbers to follow by hand":
+            (hint, np.array([[2.0, 4.0], [6.0, 8.0]]), _halve, _mean, _halve, _square),
+        "two different norms": (hint, larger, _halve, _mean, _minus_one, _square),
+        "the parts of the package": (given, Tensor(real), *_layers()),
+    }.items():  # fmt: skip
         yield case(f"pre-norm, {what}", answer, *parts, True, hint=advice)
         yield case(f"post-norm, {what}", answer, *parts, False, hint=advice)
 

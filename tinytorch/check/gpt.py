@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import call
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, exercise
+from tinytorch.check.report import Case, case, cases, exercise
 from tinytorch.check.rules import in_numpy
+from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor, no_grad
@@ -25,13 +28,7 @@ def _tied_gradient(ids: Any, g_in: Any, x: Any, g_logits: Any) -> Any:
     return g_logits.T @ x + np.eye(g_logits.shape[1])[ids].T @ g_in
 
 
-_ONE_USE = [
-    (lambda ids, g_in, x, g: _tied_gradient(ids, g_in, x, 0 * g), "The output is a use as well."),
-    (lambda ids, g_in, x, g: g.T @ x, "The lookup is a use as well."),
-]
-
-
-@exercise(points=2, reference=_tied_gradient, mistakes=_ONE_USE, rules=[in_numpy])
+@exercise(points=2, reference=_tied_gradient, rules=[in_numpy])
 def gpt_tied_gradient(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
     """Check the gradient of a table that is both the lookup and the output.
 
@@ -41,47 +38,40 @@ def gpt_tied_gradient(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[C
         >>> bool(gpt_tied_gradient(lambda ids, g_in, x, g_logits: g_logits.T @ x))
         False
     """
-    ids = np.array([2, 0])
-    g_in, x = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
-    g_logits = np.array([[1.0, 0.0, -1.0], [0.0, 2.0, -2.0]])
-    hint = "Row ids[t] of the table was read at t: it receives g_in[t]."
-    yield case("the lookup alone", answer, ids, g_in, x, np.zeros((2, 3)), hint=hint)
-    hint = "logits = x @ table.T, so the table's part is g_logits.T @ x."
-    yield case("the output alone", answer, ids, 0 * g_in, x, g_logits, hint=hint)
-    hint = "The table is used twice; its gradient is the sum of both parts."
-    yield case("both uses", answer, ids, g_in, x, g_logits, hint=hint)
-    rng = np.random.default_rng(0)
-    for claim, read, V, d in (
-        ("a token read again", [1, 3, 1, 1], 5, 3),
-        ("more positions than tokens", [0, 1, 1, 0, 0, 1], 2, 4),
-    ):
-        g_in, x = rng.normal(size=(2, len(read), d))
-        g_logits = rng.normal(size=(len(read), V))
-        hint = "table[ids] += g adds once for a row named several times; np.add.at adds all."
-        yield case(claim, answer, np.array(read), g_in, x, g_logits, hint=hint)
+    ids, one = np.array([2, 0]), np.eye(2)
+    g_in, g_logits = np.array([[1.0, 2], [3, 4]]), np.array([[1.0, 0, -1], [0, 2, -2]])
+    lookup = "Row ids[t] of the table was read at t: it receives g_in[t]."
+    output = "logits = x @ table.T, so the table's part is g_logits.T @ x."
+    both = "The table is used twice; its gradient is the sum of both parts."
+    again = "table[ids] += g adds once for a row named several times; np.add.at adds all."
+    four, six = drawn((4, 3), (4, 3), (4, 5)), drawn((6, 4), (6, 4), (6, 2), seed=1)
+    yield from cases(answer, {
+        "the lookup alone": (lookup, ids, g_in, one, 0 * g_logits),
+        "the output alone": (output, ids, 0 * g_in, one, g_logits),
+        "both uses": (both, ids, g_in, one, g_logits),
+        "a token read again": (again, np.array([1, 3, 1, 1]), *four),
+        "more positions than tokens": (again, np.array([0, 1, 1, 0, 0, 1]), *six),
+    })  # fmt: skip
 
 
 # Counting ------------------------------------------------------------------------------------
 
 
-def _count(
-    V: int, d: int, L: int, T: int, ratio: int, tied: bool,
-    norms: int = 1, positions: int = 1, untied: int = 1, bias: int = 0,
-) -> int:  # fmt: skip
+def _count(*sizes: int, norms: int = 1, positions: int = 1, untied: int = 1, bias: int = 0) -> int:
+    V, d, L, T, ratio, tied = sizes
     block = 4 * d * d + 4 * d + 2 * ratio * d * d + ratio * d + d + 4 * d
     output = 0 if tied else V * d * untied + V * bias
     return V * d + output + T * d * positions + L * block + 2 * d * norms
 
 
 _MISCOUNTED = [
-    (lambda V, d, L, T, ratio, tied: _count(V, d, L, T, 4, tied),
-        "The MLP is mlp_ratio times as wide inside, not 4 times."),
+    (lambda *sizes: _count(*sizes[:4], 4, sizes[5]), "The MLP is mlp_ratio times as wide inside."),
     (partial(_count, norms=0), "The last norm, after the blocks, has parameters as well."),
     (partial(_count, norms=2), "Each block has two norms, and one more comes at the end."),
     (partial(_count, positions=0), "The positions are learned: a table of T rows."),
     (partial(_count, untied=0), "Untied, the output is a matrix of its own, (d, V)."),
     (partial(_count, bias=1), "The output has no bias."),
-]  # fmt: skip
+]
 
 
 @exercise(points=2, reference=_count, mistakes=_MISCOUNTED)
@@ -97,23 +87,22 @@ def gpt_num_parameters(answer: Callable[[int, int, int, int, int, bool], Any]) -
         >>> bool(gpt_num_parameters(lambda V, d, L, T, r, tied: 12 * L * d * d + V * d))
         False
     """
+    small = (
+        "With d = 1: 20 in the tables, 8 in attention, 13 in the MLP, 4 in its norms, 2 at last."
+    )
     block = "Count a block by its matrices and its vectors: four, two, and two norms."
-    for claim, size, tied, hint in (
-        ("d = 1, one block", (15, 1, 1, 5, 4), True,
-            "With d = 1: 20 in the tables, 8 in attention, 13 in the MLP, 4 in its norms, 2 at "
-            "last."),
-        ("V, d, L, T, ratio = 65, 64, 2, 32, 4", (65, 64, 2, 32, 4), True, block),
-        ("V, d, L, T, ratio = 7, 8, 3, 5, 2", (7, 8, 3, 5, 2), True, block),
-        ("an untied output", (7, 8, 3, 5, 2), False,
-            "Untied, the output is a matrix of its own, (d, V), without a bias."),
-        ("GPT-2 small", (50257, 768, 12, 1024, 4), True, "Compute it from the arguments."),
-    ):  # fmt: skip
-        yield case(claim, answer, *size, tied, hint=hint)
+    untied = "Untied, the output is a matrix of its own, (d, V), without a bias."
+    yield from cases(answer, {
+        "d = 1, one block": (small, 15, 1, 1, 5, 4, True),
+        "V, d, L, T, ratio = 65, 64, 2, 32, 4": (block, 65, 64, 2, 32, 4, True),
+        "V, d, L, T, ratio = 7, 8, 3, 5, 2": (block, 7, 8, 3, 5, 2, True),
+        "an untied output": (untied, 7, 8, 3, 5, 2, False),
+        "GPT-2 small": ("Compute it from the arguments.", 50257, 768, 12, 1024, 4, True),
+    })  # fmt: skip
 
 
 # A test for causality ------------------------------------------------------------------------
 
-_OWN_ROWS = "A token may move its own logits and later ones: compare only the rows before it."
 _IN_VOCABULARY = "Another token must be in the vocabulary, whose size is logits.shape[1]."
 
 
@@ -133,36 +122,32 @@ def gpt_is_causal(answer: Callable[[Callable[[Any], Any], Any], Any]) -> Iterato
         False
     """
     ids, with_zero = np.array([0, 3, 1, 4]), np.array([1, 3, 0, 4])
-    for claim, model, read, causal, hint in (
-        ("clears an honest model", reads_the_past, ids, True, _OWN_ROWS),
-        ("finds a full leak", reads_everything, ids, False,
-            "Change token t and look at the logits of all positions before t."),
-        ("finds one step ahead", reads_the_next, ids, False,
-            "Here position t sees t + 1 and no more. Look at row t - 1 as well when you change t."),
-        ("finds a far look", first_reads_the_last, ids, False,
-            "Here only position 0 looks ahead, at the last token. Compare all earlier rows."),
-        ("finds a single leak", one_leaks, with_zero, False,
-            "Here only position 1 looks ahead, at token 2. Change every token in its turn."),
-        ("forgives rounding", reads_and_rounds, ids, True,
-            "Compare with np.allclose: floating-point sums may differ in the last digits."),
-        ("clears a single token", reads_the_past, ids[1:2], True, _OWN_ROWS),
-    ):  # fmt: skip
-        yield case(claim, answer, model, read, expected=causal, hint=hint)
-    hint = "In each model one row reads one later token: change that token, compare that row."
+    for claim, model, read, causal in (
+        ("clears an honest model", reads_the_past, ids, True),
+        ("finds a full leak", reads_everything, ids, False),
+        ("finds one step ahead", reads_the_next, ids, False),
+        ("finds a far look", first_reads_the_last, ids, False),
+        ("finds a single leak", one_leaks, with_zero, False),
+        ("forgives rounding", reads_and_rounds, ids, True),
+        ("clears a single token", reads_the_past, ids[1:2], True),
+    ):
+        yield case(claim, answer, model, read, expected=causal, hint=inspect.getdoc(model) or "")
+    one = "In each model one row reads one later token: change that token, compare that row."
     for V, strength, claim in (
         (2, 1.0, "finds each of 28 leaks, two tokens to choose from"),
         (9, 1e-3, "and in a larger vocabulary, though each is faint"),
     ):
         text = np.random.default_rng(V).integers(V, size=8)
-        yield case(
-            claim, answer, text, V, strength, expected=[False] * 28, run=_verdicts,
-            hint=hint, mistakes=[(IndexError, _IN_VOCABULARY)],
-        )  # fmt: skip
-    ids = np.array([0, 0, 2, 5, 1])
+        no, beyond = [False] * 28, [(IndexError, _IN_VOCABULARY)]
+        verdicts = partial(_verdicts, V=V, strength=strength)
+        yield case(claim, answer, text, run=verdicts, expected=no, hint=one, mistakes=beyond)
+    ids, masks = np.array([0, 0, 2, 5, 1]), "This GPT drops its mask in attention."
     honest, leaking = _real(MultiHeadAttention), _real(_Unmasked)
     yield case("a real GPT", answer, honest, ids, expected=True, hint=_IN_VOCABULARY)
-    hint = "This GPT drops its mask in attention."
-    yield case("a leaking GPT", answer, leaking, ids, expected=False, hint=hint)
+    yield case("a leaking GPT", answer, leaking, ids, expected=False, hint=masks)
+
+
+# Toy models, whose logits are sums of what they read; the docstring is the hint for each.
 
 
 def _features(ids: Any, V: int = 5) -> np.ndarray:
@@ -174,32 +159,32 @@ def _features(ids: Any, V: int = 5) -> np.ndarray:
 
 
 def reads_the_past(ids: Any) -> np.ndarray:
-    """A toy model: logits are sums of what has been read."""
+    """A token may move its own logits and later ones: compare only the rows before it."""
     return _features(ids).cumsum(axis=0)
 
 
 def reads_everything(ids: Any) -> np.ndarray:
-    """The same, over the whole sequence."""
+    """Change token t and look at the logits of all positions before t."""
     return reads_the_past(ids) + _features(ids).sum(axis=0)
 
 
 def reads_the_next(ids: Any) -> np.ndarray:
-    """The past, and the token after it."""
+    """Here position t sees t + 1 and no more. Look at row t - 1 as well when you change t."""
     return reads_the_past(ids) + np.vstack([_features(ids)[1:], np.zeros((1, 5))])
 
 
 def first_reads_the_last(ids: Any) -> np.ndarray:
-    """The past, but position 0 sees the last token."""
+    """Here only position 0 looks ahead, at the last token. Compare all earlier rows."""
     return reads_the_past(ids) + np.eye(len(ids))[:, :1] * _features(ids)[-1]
 
 
 def one_leaks(ids: Any) -> np.ndarray:
-    """The past, but position 1 sees token 2."""
+    """Here only position 1 looks ahead, at token 2. Change every token in its turn."""
     return reads_the_past(ids) + np.eye(len(ids))[:, 1:2] * _features(ids)[2]
 
 
 def reads_and_rounds(ids: Any) -> np.ndarray:
-    """The past, with an error in the last digits that depends on everything."""
+    """Compare with np.allclose: floating-point sums may differ in the last digits."""
     return reads_the_past(ids) + 1e-10 * _features(ids).sum(axis=0)
 
 
@@ -279,6 +264,10 @@ def _logits(answer: Any, V: int, d: int, layers: int, heads: int, T: int, parts:
     return np.asarray(own(np.random.default_rng(1).integers(V, size=(2, T - 1))).data)
 
 
+def _size(model: Any) -> int:
+    return sum(parameter.size for parameter in model.parameters())
+
+
 def _built(last: Any = None, masked: bool = True, **used: bool) -> Callable[..., GPT]:
     """Our model with one of the mistakes: parts that are not used, no mask, another last norm."""
 
@@ -291,8 +280,10 @@ def _built(last: Any = None, masked: bool = True, **used: bool) -> Callable[...,
     return build
 
 
+_TWICE = "[block] * 2 is the same block twice: make two."
 _MASK = "Every block needs mask=causal_mask(T); without it, tokens see the future."
 _WRONG_MODELS = [
+    (lambda V, d, layers, *rest: GPT(V, d, 1, *rest), _TWICE),
     (_built(masked=False), _MASK),
     (_built(masked=False, last=_PassOn), _MASK),
     (_built(last=_PassOn), "The output reads ln_f(x), not x."),
@@ -315,20 +306,14 @@ def gpt_assembled(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(gpt_assembled(lambda *sizes, **parts: GPT(*sizes)))
         False
     """
-    hint = "Two tables, the blocks, and a norm at the end."
-    yield case(
-        "two blocks have the parameters of two", answer, 7, 8, 2, 2, 6, hint=hint,
-        run=lambda build, *sizes: build(*sizes),
-        part=("number of parameters", lambda model: sum(p.size for p in model.parameters())),
-        mistakes=[(lambda V, d, layers, *rest: GPT(V, d, 1, *rest),
-            "[block] * 2 is the same block twice: make two.")],
-    )  # fmt: skip
+    whole, part = "Two tables, the blocks, and a norm at the end.", ("number of parameters", _size)
+    claim = "two blocks have the parameters of two"
+    yield case(claim, answer, 7, 8, 2, 2, 6, run=call, part=part, hint=whole)
     hint = "Compare yours with MyGPT, line by line, names included."
-    for claim, sizes, parts in (
-        ("one block gives our logits", (7, 8, 1, 2, 6), {}),
-        ("so do two", (7, 8, 2, 2, 6), {}),
-        ("and three, in other sizes", (11, 12, 3, 4, 9), {}),
-        ("the norm is the one passed", (7, 8, 2, 2, 6), {"norm": DoubledNorm}),
-        ("the attention is the one passed", (7, 8, 2, 2, 6), {"attention": HalvedAttention}),
-    ):
-        yield case(claim, answer, *sizes, parts, hint=hint, rtol=1e-4)
+    yield from cases(answer, {
+        "one block gives our logits": (hint, 7, 8, 1, 2, 6, {}),
+        "so do two": (hint, 7, 8, 2, 2, 6, {}),
+        "and three, in other sizes": (hint, 11, 12, 3, 4, 9, {}),
+        "the norm is the one passed": (hint, 7, 8, 2, 2, 6, {"norm": DoubledNorm}),
+        "the attention is the one passed": (hint, 7, 8, 2, 2, 6, {"attention": HalvedAttention}),
+    }, rtol=1e-4)  # fmt: skip

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.gpt import lively_gpt
-from tinytorch.check.report import Case, NotYet, case, cases, exercise, predictions
+from tinytorch.check.gpt import lively, lively_gpt
+from tinytorch.check.normalisation_and_mlp import built, gradient_at
+from tinytorch.check.report import Case, case, cases, exercise, predictions
 from tinytorch.check.rules import package_only
+from tinytorch.check.values import drawn
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.tensor import Tensor
@@ -35,21 +38,17 @@ def heads_predict(answer: dict[str, Any]) -> Iterator[Case]:
         >>> bool(heads_predict({}))
         False
     """
-    count = 4 * (64 * 64 + 64)
+    count, every = 4 * (64 * 64 + 64), "Every query of every head has a weight for each key."
     order = "The axis of the heads moves in front of the positions."
-    other = "Values come from the other sequence."
-    biases = "Four matrices of (d, d), and each has a bias."
-    every = "Every query of every head has a weight for each key."
-    columns = "Rows are queries, columns keys."
     yield from predictions(answer, {
         "queries, split": (
             (2, 4, 10, 16), "Batch, heads, queries, d / h.", ((2, 10, 4, 16), order)),
-        "values, split": (
-            (2, 4, 7, 16), "There is one value for each key.",
-            ((2, 7, 4, 16), order), ((2, 4, 10, 16), other)),
-        "weights": ((2, 4, 10, 7), every, ((2, 4, 7, 10), columns)),
+        "values, split": ((2, 4, 7, 16), "There is one value for each key.",
+            ((2, 7, 4, 16), order), ((2, 4, 10, 16), "Values come from the other sequence.")),
+        "weights": ((2, 4, 10, 7), every, ((2, 4, 7, 10), "Rows are queries, columns keys.")),
         "output": ((2, 10, 64), "Each query gets one vector, the heads merged."),
-        "parameters": (count, "Four projections: count all.", (4 * 64 * 64, biases)),
+        "parameters": (count, "Four projections: count all.",
+            (4 * 64 * 64, "Four matrices of (d, d), and each has a bias.")),
         "parameters with 8 heads": (count, "More heads divide the same matrices."),
     })  # fmt: skip
 
@@ -71,8 +70,7 @@ _WRONG_HEADS = [
     (lambda q, k, v, h: _heads(q, k, v, h, q.shape[1]),
         "Divide by the root of the number of terms in a head's dot product."),
     (lambda q, k, v, h: _heads(q, k, v, h, 1), "The scores are not divided by any root."),
-    (lambda q, k, v, h: _heads(q, k, v, h, h),
-        "The number of heads is not the length of a head."),
+    (lambda q, k, v, h: _heads(q, k, v, h, h), "The number of heads is not the length of a head."),
     (lambda q, k, v, h: _heads(q, k, v, 1), "That is a single head of the whole length."),
 ]  # fmt: skip
 
@@ -92,21 +90,19 @@ def heads_side_by_side(answer: Callable[[Any, Any, Any, int], Any]) -> Iterator[
         >>> bool(heads_side_by_side(lambda q, k, v, h: ...))
         False
     """
-    rng, pair = np.random.default_rng(0), (_PAIR, _PAIR, np.array([[8.0, 0.0], [0.0, 4.0]]))
-    six, two, eight = (rng.normal(size=(3, *size)) for size in ((5, 6), (5, 6), (4, 8)))
+    pair = _PAIR, _PAIR, np.diag([8.0, 4.0])
+    six, two, eight, wide = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24))
+    usual = "Scores over the root of the length, softmax along the keys, times the values."
     own = "Each head has the columns of its own slice, in queries, keys and values."
+    large = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
     yield from cases(answer, {
-        "one head is attention as you know it": (
-            "Scores over the root of the length, softmax along the keys, times the values.",
-            *pair, 1),
+        "one head is attention as you know it": (usual, *pair, 1),
         "two heads of one number each": (own, *pair, 2),
         "two heads of three numbers": (own, *six, 2),
         "three heads of two numbers": (own, *two, 3),
         "as many heads as tokens": (own, *eight, 4),
-        "six heads of four numbers": (own, *rng.normal(size=(3, 3, 24)), 6),
-        "scores in the thousands": (
-            "exp(1000) is too large for a float: functional.softmax subtracts the largest first.",
-            *(100 * six), 2),
+        "six heads of four numbers": (own, *wide, 6),
+        "scores in the thousands": (large, *(100 * six), 2),
     })  # fmt: skip
 
 
@@ -125,7 +121,7 @@ def _head_of(merged: np.ndarray, num_heads: int) -> np.ndarray:
 _WRONG_WITHOUT = [
     (lambda m, w, b, h, i: m @ w + b, "All heads still speak."),
     (lambda m, w, b, h, i: _without(m, w, 0 * b, h, i), "The bias belongs to no head; add it."),
-    (lambda m, w, b, h, i: (m * (_head_of(m, h) == i)) @ w + b,
+    (lambda m, w, b, h, i: m @ w + 2 * b - _without(m, w, b, h, i),
         "That is this head alone, and the others should stay."),
     (lambda m, w, b, h, i: m @ (w * (_head_of(m, h) != i)) + b,
         "A head owns *rows* of the weight, columns belong to outputs."),
@@ -147,10 +143,8 @@ def heads_output_without(answer: Callable[[Any, Any, Any, int, int], Any]) -> It
         >>> bool(heads_output_without(lambda merged, weight, bias, n, i: merged @ weight + bias))
         False
     """
-    rng = np.random.default_rng(1)
     readable = np.array([[1.0, 2.0, 3.0, 4.0]]), np.eye(4), np.zeros(4)
-    larger = rng.normal(size=(5, 6)), rng.normal(size=(6, 6)), rng.normal(size=6)
-    wide = rng.normal(size=(3, 12)), rng.normal(size=(12, 12)), rng.normal(size=12)
+    larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 12), (12, 12), 12)
     hint = "Head i is the i-th slice of d / h columns of `merged`."
     yield from cases(answer, {
         "without the first of two heads": (hint, *readable, 2, 0),
@@ -169,52 +163,42 @@ def heads_output_without(answer: Callable[[Any, Any, Any, int, int], Any]) -> It
 class _Slip(MultiHeadAttention):
     """Our layer with the mistakes that one makes here."""
 
-    reshaped = unmoved = unprojected = unmasked = one_head = False
-
-    def __init__(self, embed_dim: int, num_heads: int) -> None:
-        super().__init__(embed_dim, 1 if self.one_head else num_heads)
+    def __init__(self, embed_dim: int, num_heads: int, slips: str) -> None:
+        super().__init__(embed_dim, num_heads)
+        self.slips = slips
 
     def forward(self, query: Any, *others: Any, mask: Any = None, **options: Any) -> Tensor:
-        (B, T, d), h, parts = query.shape, self.num_heads, []
+        (B, T, _), h, parts = query.shape, self.num_heads, []
         for project in (self.q_proj, self.k_proj, self.v_proj):
             y = project(query)
             split = y.reshape(B, T, h, -1).permute(0, 2, 1, 3)  # (B, h, T, d/h)
-            parts.append(y.reshape(B, h, T, -1) if self.reshaped else split)
-        mixed = functional.attention(*parts, mask=None if self.unmasked else mask)
-        merged = (mixed if self.unmoved else mixed.permute(0, 2, 1, 3)).reshape(B, T, d)
-        return merged if self.unprojected else self.out_proj(merged)
-
-
-def _slip(hint: str, **flags: bool) -> tuple[type, str]:
-    return type("_Slip", (_Slip,), flags), hint
+            parts.append(y.reshape(B, h, T, -1) if "reshaped" in self.slips else split)
+        mixed = functional.attention(*parts, mask=None if "unmasked" in self.slips else mask)
+        merged = mixed if "unmoved" in self.slips else mixed.permute(0, 2, 1, 3)
+        merged = merged.reshape(*query.shape)
+        return merged if "unprojected" in self.slips else self.out_proj(merged)
 
 
 _RESHAPED = "A reshape alone mixes the tokens: split the last axis, then move the heads."
+_UNMOVED = "Before the last reshape, move back the heads behind the positions."
+_ONE = "That is one head of the whole length: use `num_heads` for the split."
 _SLIPS = [
-    _slip(_RESHAPED, reshaped=True),
-    _slip(_RESHAPED, reshaped=True, unmoved=True),
-    _slip("Before the last reshape, move back the heads behind the positions.", unmoved=True),
-    _slip("The merged heads still have to pass through out_proj.", unprojected=True),
-    _slip("That is one head of the whole length: use `num_heads` for the split.", one_head=True),
-    _slip("The mask is not used.", unmasked=True),
+    (partial(_Slip, slips="reshaped"), _RESHAPED),
+    (partial(_Slip, slips="reshaped, unmoved"), _RESHAPED),
+    (partial(_Slip, slips="unmoved"), _UNMOVED),
+    (partial(_Slip, slips="unprojected"), "The merged heads still have to pass through out_proj."),
+    (lambda embed_dim, num_heads, *rest: MultiHeadAttention(embed_dim, 1), _ONE),
+    (partial(_Slip, slips="unmasked"), "The mask is not used."),
 ]
-_OWN = package_only(
-    "Write the layer yourself, as a Module, from operations on tensors.", "tinytorch.core"
-)
+_OWN = package_only("Write the layer yourself, as a Module, from tensors.", "tinytorch.core")
 
 
 def _layer(answer: Any, embed_dim: int, num_heads: int, plain: bool = False) -> Any:
-    """The reader's layer with weights and biases that are always the same, none of them zero.
-
-    With `plain`, every projection returns its input, so that the numbers can be followed.
-    """
-    if not isinstance(answer, type):
-        raise NotYet(f"{answer!r}, which is not a class")
-    rng, state = np.random.default_rng(4), MultiHeadAttention(embed_dim, num_heads).state_dict()
-    for name, value in state.items():
-        plainly = np.eye(embed_dim) if value.ndim == 2 else np.zeros(embed_dim)
-        state[name] = (plainly if plain else rng.normal(size=value.shape)).astype(np.float32)
-    layer = answer(embed_dim, num_heads)
+    """The reader's layer with lively weights; with `plain`, every projection changes nothing."""
+    state = lively(MultiHeadAttention(embed_dim, num_heads)).state_dict()
+    for name, value in state.items() if plain else ():
+        state[name] = np.eye(embed_dim) if value.ndim == 2 else np.zeros(embed_dim)
+    layer = built(answer, embed_dim, num_heads)
     layer.load_state_dict(state)
     return layer
 
@@ -229,12 +213,7 @@ def _plain_output(answer: Any, x: Any, num_heads: int) -> Any:
 
 def _gradients(answer: Any, x: Any) -> Any:
     layer = _layer(answer, x.shape[-1], 2)
-    came = layer(Tensor(x))
-    if not isinstance(came, Tensor):
-        raise NotYet("a result that is no Tensor, so no gradient can flow")
-    if not came.requires_grad:
-        raise NotYet("a Tensor that requires no gradient: it was cut from its operands")
-    came.sum().backward()
+    gradient_at(layer, x, np.ones(x.shape))
     named = dict(sorted(layer.named_parameters()))
     return [np.zeros(p.shape) if p.grad is None else p.grad for p in named.values()]
 
@@ -256,26 +235,21 @@ def heads_attention(answer: Callable[[int, int], Any]) -> Iterator[Case]:
         "the right result, but it is the package's MultiHeadAttention"
     """
     plain = "Here every projection returns its input, so the output is the merged heads."
+    hint = "Split all three, attend in every head, undo the split, then out_proj."
+    cut = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
+    built_as = "Models build it as (embed_dim, num_heads, dropout) and call it with mask=."
+    small, batch, wide, x = map(np.float32, drawn((1, 3, 4), (3, 5, 8), (2, 4, 12), (2, 3, 4)))
     yield from cases(answer, {
         "one head, plain projections": (plain, _PAIR[None], 1),
         "two heads, plain projections": (plain, _PAIR[None], 2),
     }, run=_plain_output)  # fmt: skip
-    small, batch, wide = (
-        np.random.default_rng(5).normal(size=shape).astype(np.float32)
-        for shape in ((1, 3, 4), (3, 5, 8), (2, 4, 12))
-    )
-    hint = "Split all three, attend in every head, undo the split, then out_proj."
     yield from cases(answer, {
         "two heads of two numbers": (hint, small, 2, None),
         "two heads and a causal mask": (hint, small, 2, causal_mask(3)),
         "a batch and four heads": (hint, batch, 4, causal_mask(5)),
         "three heads of four numbers": (hint, wide, 3, None),
     }, rtol=1e-4)  # fmt: skip
-    hint = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
-    x = np.random.default_rng(6).normal(size=(2, 3, 4)).astype(np.float32)
     # another order of the same steps rounds differently, and these add up
-    yield case("gradients reach every parameter", answer, x, run=_gradients, hint=hint, rtol=1e-3)
-    hint = "Models build it as (embed_dim, num_heads, dropout) and call it with mask=."
-    ids = np.array([[1, 2, 3, 1, 6]])
-    claim = "takes the place of ours in a model"
-    yield case(claim, answer, ids, run=_logits, hint=hint, rtol=1e-4)
+    yield case("gradients reach every parameter", answer, x, run=_gradients, hint=cut, rtol=1e-3)
+    claim, ids = "takes the place of ours in a model", np.array([[1, 2, 3, 1, 6]])
+    yield case(claim, answer, ids, run=_logits, hint=built_as, rtol=1e-4)

@@ -95,25 +95,26 @@ def norm_each_token(answer: Callable[..., Any]) -> Iterator[Case]:
 # The reader's own layer ----------------------------------------------------------------------
 
 
-def _built(answer: Any, width: int, *eps: float) -> Any:
-    layer = answer(width, *eps)
+def built(answer: Any, *sizes: Any) -> Any:
+    """A layer of the reader's."""
+    layer = answer(*sizes)
     if not isinstance(layer, Module):
         raise NotYet(f"{show(layer)}, which is not a Module")
     return layer
 
 
 def _parameters(answer: Any, width: int) -> dict[str, Any]:
-    return dict(_built(answer, width).named_parameters())
+    return dict(built(answer, width).named_parameters())
 
 
 def _output(answer: Any, x: Any, *eps: float, **parameters: Any) -> Any:
-    layer = _built(answer, x.shape[-1], *eps)
+    layer = built(answer, x.shape[-1], *eps)
     layer.load_state_dict({**layer.state_dict(), **parameters})
     return layer(Tensor(x))
 
 
 def _gradients(answer: Any, x: Any, g: Any) -> dict[str, Any]:
-    layer = _built(answer, x.shape[-1])
+    layer = built(answer, x.shape[-1])
     found = {"x": gradient_at(layer, x, g)}
     found |= {name: parameter.grad for name, parameter in layer.named_parameters()}
     for name in (name for name, gradient in found.items() if gradient is None):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinytorch.check.report import Case, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.values import drawn
 from tinytorch.models.sampling import keep_top_p, next_token_probs
 
 __all__ = [
@@ -35,9 +36,7 @@ def sampling_kept(answer: dict[str, Any]) -> Iterator[Case]:
         "top_k = 2": (2, "Top-k keeps k tokens."),
         "temperature = 0, top_p = 0.75": (1, "At temperature 0 one token has everything."),
         "top_p = 0.75": (3, "0.5 + 0.2 falls short of 0.75; the token that reaches it is kept."),
-        "temperature = 0.5, top_p = 0.75": (
-            1, "Temperature 0.5 squares each probability before they are made to sum to one."
-        ),
+        "temperature = 0.5, top_p = 0.75": (1, "Temperature 0.5 squares each; then they sum to 1."),
         "top_k = 3, top_p = 0.8": (2, "After top-k the three sum to one again: 0.5 / 0.85 leads."),
     })  # fmt: skip
 
@@ -50,7 +49,10 @@ def _draw(probs: Any, u: Any) -> Any:
     return (sums <= (u * sums[:, -1])[:, None]).sum(axis=1)
 
 
-@exercise(points=2, reference=_draw, rules=[in_numpy, no_loop])
+_LIKELY = np.array([0, 1, 2]), "That is the most likely token; u must decide."
+
+
+@exercise(points=2, reference=_draw, mistakes=[_LIKELY], rules=[in_numpy, no_loop])
 def sampling_draw(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
     """Check a draw for every row from the cumulative sum.
 
@@ -60,28 +62,20 @@ def sampling_draw(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
         >>> bool(sampling_draw(lambda probs, u: probs.argmax(axis=1)))
         False
     """
-    halves = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]])
-    tenths, largest, rng = np.full((1, 10), 0.1), np.array([1 - 2.0**-53]), np.random.default_rng(0)
-    yield case(
-        "three rows, each with its number", answer, halves, np.array([0.6, 0.2, 0.9]),
-        hint="Of the sums 0.5, 0.75, 1.0 the first above 0.6 is that of token 1.",
-        mistakes=[(halves.argmax(axis=1), "That is the most likely token; u must decide.")],
-    )  # fmt: skip
+    halves, rng = (1 + np.eye(3)) / 4, np.random.default_rng(0)
+    tenths, largest = np.full((1, 10), 0.1), np.array([1 - 2.0**-53])
+    sums = "Of the sums 0.5, 0.75, 1.0 the first above 0.6 is that of token 1."
+    never = "A token of probability 0 is never drawn, not even by u = 0: look for a sum above u."
     owns = "Each token owns the numbers from the sum before it up to its own sum, that excluded."
+    short = "Ten tenths add up to a little less than 1: compare with u times the last sum."
+    last = "The last column is not always the last token that can be drawn: scale u instead."
     yield from cases(answer, {
-        "never a token of probability 0": (
-            "A token of probability 0 is never drawn, not even by u = 0: look for a sum above u.",
-            np.array([[0.0, 1.0, 0.0]]), np.zeros(1)),
+        "three rows, each with its number": (sums, halves, np.array([0.6, 0.2, 0.9])),
+        "never a token of probability 0": (never, np.array([[0.0, 1.0, 0.0]]), np.zeros(1)),
         "a number on the edge": (owns, np.array([[0.5, 0.5]]), np.array([0.5])),
-        "u = 1 - 2**-53, the largest number below 1": (
-            "Ten tenths add up to a little less than 1: compare with u times the last sum.",
-            tenths, largest),
-        "the same, before a token of probability 0": (
-            "The last column is not always the last token that can be drawn: scale u instead.",
-            np.append(tenths, [[0.0]], 1), largest),
-        "fifty rows": (
-            "Row i is decided by u[i] and by nothing else.",
-            rng.dirichlet(np.ones(7), size=50), rng.random(50)),
+        "u = 1 - 2**-53, the largest number below 1": (short, tenths, largest),
+        "before a token of probability 0": (last, np.append(tenths, [[0.0]], 1), largest),
+        "fifty rows": ("Row i is decided by u[i].", rng.dirichlet(np.ones(7), 50), rng.random(50)),
         "a gap between two tokens": (owns, np.array([[0.5, 0.0, 0.0, 0.5]]), np.array([0.5])),
         "one token to choose from": (owns, np.ones((2, 1)), np.array([0.0, 0.7])),
     })  # fmt: skip
@@ -92,10 +86,8 @@ def sampling_draw(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
 _WRONG_TEMPERATURES = [
     (lambda logits, t: next_token_probs(logits),
         "A factor that is the same for all probabilities goes when they are normalised."),
-    (lambda logits, t: next_token_probs(logits) / t,
-        "These sum to 0.5: divide the logits instead."),
-    (lambda logits, t: next_token_probs(logits, 1 / t),
-        "The logits are divided by it, not multiplied."),
+    (lambda logits, t: next_token_probs(logits) / t, "These sum to 0.5: divide the logits."),
+    (lambda logits, t: next_token_probs(logits, 1 / t), "The logits are divided, not multiplied."),
 ]  # fmt: skip
 
 
@@ -109,19 +101,18 @@ def sampling_temperature(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
         >>> bool(sampling_temperature(lambda logits, t: next_token_probs(logits)))
         False
     """
-    logits, batch = np.array([1.0, 2.0, 3.0]), np.random.default_rng(0).normal(size=(2, 3, 5)) * 9
+    logits, batch = np.array([1.0, 2.0, 3.0]), 9 * drawn((2, 3, 5))[0]
     divided = "Which numbers does the temperature divide, and when?"
     largest = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
     zero = "At 0 the most likely token has probability 1; there is nothing to divide."
+    tie = "Of equal logits the first wins, alone: argmax gives its position."
     last = "The softmax runs along the last axis."
     yield from cases(answer, {
         "temperature 1 changes nothing": (divided, logits, 1.0),
         "temperature 2": (divided, logits, 2.0),
         "two rows": (last, np.array([[0.0, 1.0], [3.0, 0.0]]), 0.5),
         "temperature 0": (zero, np.array([[1.0, 3.0, 2.0], [0.5, 0.1, 0.2]]), 0.0),
-        "temperature 0, a tie": (
-            "Of equal logits the first wins, alone: argmax gives its position.",
-            np.array([2.0, 5.0, 5.0]), 0.0),
+        "temperature 0, a tie": (tie, np.array([2.0, 5.0, 5.0]), 0.0),
         "a small temperature": (largest, np.array([10.0, 9.0, 0.0]), 0.01),
         "a batch (B, T, V)": (last, batch, 3.0),
         "a batch at 0": (zero, batch, 0.0),
@@ -133,7 +124,14 @@ def sampling_temperature(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
 # The nucleus ----------------------------------------------------------------------------------
 
 
-@exercise(points=3, reference=keep_top_p, rules=[in_numpy])
+_WRONG_SETS = [
+    (lambda probs, p: probs * (keep_top_p(probs, p) > 0),
+        "The right tokens; now make them sum to one."),
+    (lambda probs, p: probs, "The set must be as small as possible, and these are all."),
+]  # fmt: skip
+
+
+@exercise(points=3, reference=keep_top_p, mistakes=_WRONG_SETS, rules=[in_numpy])
 def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
     """Check the smallest set of tokens that holds `p`.
 
@@ -143,37 +141,31 @@ def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
         >>> bool(sampling_top_p(lambda probs, p: probs))
         False
     """
-    probs, kept = np.array([[0.5, 0.3, 0.15, 0.05]]), np.array([[0.5, 0.3, 0.15, 0.0]])
-    yield case(
-        "0.9 of 0.5, 0.3, 0.15, 0.05", answer, probs, 0.9,
-        hint="The two largest hold 0.8, the three largest 0.95: three are kept.",
-        mistakes=[
-            (kept, "The right tokens; now make them sum to one."),
-            (np.array([[0.625, 0.375, 0, 0]]), "They hold 0.8 only: keep the one that reaches p."),
-            (probs, "The set must be as small as possible: without the last it holds 0.95."),
-    ])  # fmt: skip
-    rows = np.random.default_rng(0).dirichlet(np.full(9, 0.5), size=6)
-    few, tenths = rows[:, :5], np.full((1, 10), 0.1)
     own = "Each row has an order of its own, and keeps a number of its own."
+    rows = np.random.default_rng(0).dirichlet(np.full(9, 0.5), size=6)
+    three = "The two largest hold 0.8, the three largest 0.95: three are kept."
+    order = "The most likely come first in the sum, but each must stay in its own column."
+    alone = "One token holds more than p by itself. It is kept, and it alone."
+    equals = "Of equals, only as many are kept as are needed: the set is the smallest."
+    claim, probs = "0.9 of 0.5, 0.3, 0.15, 0.05", np.array([[0.5, 0.3, 0.15, 0.05]])
+    two = [(np.array([[0.625, 0.375, 0, 0]]), "They hold 0.8 only: keep the one that reaches p.")]
+    yield case(claim, answer, probs, 0.9, hint=three, mistakes=two)
     yield from cases(answer, {
-        "the same, not in order": (
-            "The most likely come first in the sum, but each must stay in its own column.",
-            np.array([[0.05, 0.5, 0.15, 0.3]]), 0.7),
-        "never empty": (
-            "One token holds more than p by itself. It is kept, and it alone.",
-            np.array([[0.1, 0.9]]), 0.6),
-        "exactly p": (
-            "One token holds exactly p: that is enough.", np.array([[0.5, 0.25, 0.25]]), 0.5),
+        "the same, not in order": (order, np.array([[0.05, 0.5, 0.15, 0.3]]), 0.7),
+        "never empty": (alone, np.array([[0.1, 0.9]]), 0.6),
+        "exactly p": ("One token holds exactly p.", np.array([[0.5, 0.25, 0.25]]), 0.5),
     })  # fmt: skip
-    number = "tokens kept in each row", lambda kept: (np.asarray(kept) > 0).sum(axis=-1)
-    equals = np.array([[0.4, 0.2, 0.2, 0.2]])
-    hint = "Of equals, only as many are kept as are needed: the set is the smallest."
-    yield case("one of three equals", answer, equals, 0.5, part=number, hint=hint)
+    part, four = ("tokens kept in each row", _number_kept), np.array([[0.4, 0.2, 0.2, 0.2]])
+    yield case("one of three equals", answer, four, 0.5, part=part, hint=equals)
     yield from cases(answer, {
         "rows of a batch": (own, rows, 0.8),
-        "a tiny share": (own, few / few.sum(axis=1, keepdims=True), 1e-6),
-        "all of it": ("Ten tenths add up to a little less than 1: keep all.", tenths, 1.0),
+        "a tiny share": (own, rows[:, :5] / rows[:, :5].sum(axis=1, keepdims=True), 1e-6),
+        "all of it": ("Ten tenths add up to less than 1: keep all.", np.full((1, 10), 0.1), 1.0),
     })  # fmt: skip
+
+
+def _number_kept(kept: Any) -> Any:
+    return (np.asarray(kept) > 0).sum(axis=-1)
 
 
 # The loop -------------------------------------------------------------------------------------
@@ -192,12 +184,11 @@ def _write(
 
 
 _WRONG_LOOPS = [
-    (lambda f, prompt, *rest: _write(f, prompt, *rest)[len(prompt) :],
-        "Return the prompt as well."),
+    (lambda f, prompt, *o: _write(f, prompt, *o)[len(prompt) :], "Return the prompt as well."),
     (partial(_write, read=lambda ids, new: ids[: len(ids) - new]),
         "next_probs must read the new tokens too."),
-    (lambda f, prompt, max_new, stop, u: [i for i in _write(f, prompt, max_new, stop, u)
-        if i != stop], "The stop token itself belongs to the text."),
+    (lambda f, prompt, n, stop, u: [i for i in _write(f, prompt, n, stop, u) if i != stop],
+        "The stop token itself belongs to the text."),
 ]  # fmt: skip
 
 
@@ -218,27 +209,21 @@ def sampling_write(answer: Callable[[Any, Any, int, int, Any], Any]) -> Iterator
         >>> bool(sampling_write(lambda next_probs, prompt, max_new, stop, u: prompt))
         False
     """
-    u = np.array([0.9, 0.1, 0.6, 0.3, 0.5])
+    u, edges = np.array([0.9, 0.1, 0.6, 0.3, 0.5]), np.array([0.5, 0.75, 0.0])
+    longer = "Append what is drawn, and give the longer list to next_probs."
+    drawn_one = "A story begins with the newline that also ends it: only a drawn one ends the text."
+    in_turn = "Each token has a number of its own: u[0] decides the first, u[1] the second."
+    all_ids = "Give next_probs all ids so far, the prompt included, not the last one alone."
+    passed = 'A sum equal to u has been passed: np.searchsorted(..., side="right"), or draw.'
+    next_one = sure_of_last_plus_1
     yield from cases(answer, {
-        "three tokens after one": (
-            "Append what is drawn, and give the longer list to next_probs.",
-            sure_of_last_plus_1, [3], 3, 9, u),
-        "stops at the stop token": (
-            "When the stop token was drawn, nothing more is.", sure_of_last_plus_1, [3], 5, 5, u),
-        "not at one in the prompt": (
-            "A story begins with the newline that also ends it: only a drawn one ends the text.",
-            sure_of_last_plus_1, [0], 2, 0, u),
-        "draws with the numbers in turn": (
-            "Each token has a number of its own: u[0] decides the first, u[1] the second.",
-            always_50_25_25, [0], 3, 9, u),
-        "reads everything so far": (
-            "Give next_probs all ids so far, the prompt included, not the last one alone.",
-            sure_of_the_sum, [1, 2], 3, 9, u),
-        "nothing new": (
-            "With max_new = 0 the prompt comes back.", sure_of_last_plus_1, [4], 0, 9, u),
-        "numbers that equal a sum": (
-            'A sum equal to u has been passed: np.searchsorted(..., side="right"), or draw.',
-            always_50_25_25, [1, 1, 1], 3, 9, np.array([0.5, 0.75, 0.0])),
+        "three tokens after one": (longer, next_one, [3], 3, 9, u),
+        "stops at the stop token": ("After it nothing more is drawn.", next_one, [3], 5, 5, u),
+        "not at one in the prompt": (drawn_one, next_one, [0], 2, 0, u),
+        "draws with the numbers in turn": (in_turn, always_50_25_25, [0], 3, 9, u),
+        "reads everything so far": (all_ids, sure_of_the_sum, [1, 2], 3, 9, u),
+        "nothing new": ("With max_new = 0 the prompt comes back.", next_one, [4], 0, 9, u),
+        "numbers that equal a sum": (passed, always_50_25_25, [1, 1, 1], 3, 9, edges),
     })  # fmt: skip
 
 

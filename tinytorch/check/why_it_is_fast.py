@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Case, NotYet, case, exercise, predictions
+from tinytorch.check.values import drawn
 
 __all__ = ["fast_count", "fast_pieces", "fast_step"]
 
@@ -37,40 +38,32 @@ def fast_count(answer: Any) -> Iterator[Case]:
     blocks, tokens = 12 * 3 * 64**2, 8 * 128
     weights = blocks + 1000 * 64
     forward = 2 * weights * tokens
-    for_each = "For each of the 8 * 128 tokens."
-    once = "Every weight once, 4 bytes each."
-    float32 = "In bytes: a number in float32 has 4."
-    in_bytes = (weights, float32), (2 * weights, float32)
+    for_each, once = "For each of the 8 * 128 tokens.", "Every weight once, 4 bytes each."
+    in_bytes = [(n * weights, "In bytes: a number in float32 has 4.") for n in (1, 2)]
     yield from predictions(answer, {
         "weights in matrices": (
             weights, "12 d^2 in each of the 3 layers, and V d in the output layer.",
             (blocks, "The output layer compares with every token of the vocabulary: V d more."),
             (blocks + 2 * 1000 * 64, "The table is the output layer: count it once."),
-            (12 * 64**2 + 1000 * 64, "There are 3 layers."),
-        ),
+            (12 * 64**2 + 1000 * 64, "There are 3 layers.")),
         "FLOPs of a forward pass": (
             forward, "A product and a sum for each weight and each of the 8 * 128 tokens.",
             (forward // 2, "A product and a sum: two FLOPs."),
             (2 * weights, for_each),
             (forward // 8, "There are 8 texts."),
-            (3 * forward, "That is forward and backward; here forward alone is asked for."),
-        ),
+            (3 * forward, "That is forward and backward; here forward alone is asked for.")),
         "FLOPs of a training step": (
             3 * forward, "Forward, and two products of the same size backward.",
             (2 * forward, "Backward needs two products: for the input and for the weights."),
-            (6 * weights, for_each),
-        ),
+            (6 * weights, for_each)),
         "scores of a head, tiled": (
-            64 * 64 + 64 * 128,
-            "Two blocks of 64 queries; each is given the keys up to its own last query.",
+            64 * 64 + 64 * 128, "Each of two blocks of 64 queries is given the keys up to its end.",
             (128 * 128, "The first block is not given the keys of the second."),
             (128 * 129 // 2, "That is what is needed. Within a block all pairs are computed."),
-            (2 * 64 * 64, "The second block sees the keys of the first one too."),
-        ),
+            (2 * 64 * 64, "The second block sees the keys of the first one too.")),
         "bytes of weights read to decode one token": (4 * weights, once, *in_bytes),
-        "bytes of weights read to decode one token of each of 8 texts": (
-            4 * weights, once, *in_bytes, (32 * weights, "Read once, a weight serves all 8 texts.")
-        ),
+        "bytes of weights read to decode one token of each of 8 texts": (4 * weights, once,
+            *in_bytes, (32 * weights, "Read once, a weight serves all 8 texts.")),
     })  # fmt: skip
 
 
@@ -109,7 +102,7 @@ _WRONG_SIZES = [
 ]
 
 
-@exercise(points=2, reference=_pieces, run=_value)
+@exercise(points=2, reference=_pieces, mistakes=_WRONG_SIZES, run=_value)
 def fast_pieces(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check an elementwise function that is applied to pieces of an array.
 
@@ -119,30 +112,31 @@ def fast_pieces(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(fast_pieces(lambda f, x, size: f(x)))
         False
     """
-    five, table = np.array([1.0, -2, 3, 0.5, 4]), np.random.default_rng(0).normal(size=(7, 3, 5))
+    five, (table,) = np.array([1.0, -2, 3, 0.5, 4]), drawn((7, 3, 5))
+    first = "Apply f to x[0:2], then to x[2:4], and so on, and keep what comes."
     starts = "range(0, x.size, size) gives where the pieces start; the last may be shorter."
     row = "x.reshape(-1) is one long row; give the result the shape of x in the end."
+    other = "A transposed array has the same numbers in another order: reshape both ways."
+    kept = "f decides the type: keep its pieces, and join them with np.concatenate."
     turned, root = partial(_value, turned=True), partial(_value, f=np.sqrt)
     for claim, x, size, run, hint in (
-        ("five numbers in pieces of two", five, 2, _value,
-            "Apply f to x[0:2], then to x[2:4], and so on, and keep what comes."),
+        ("five numbers in pieces of two", five, 2, _value, first),
         ("the sizes that f is given", five, 2, _sizes_given, starts),
         ("a larger shape", table, 16, _value, row),
         ("pieces of numbers, not of rows", table, 16, _sizes_given, row),
-        ("x.T, whose numbers lie in another order", table[0, :, :4], 5, turned,
-            "A transposed array has the same numbers in another order: reshape both ways."),
+        ("x.T, whose numbers lie in another order", table[0, :, :4], 5, turned, other),
         ("no piece without numbers", np.arange(6.0), 3, _sizes_given, starts),
         ("one piece, if all of x fits into it", five, 100, _sizes_given, starts),
         ("a single number, without an axis", np.array(3.0), 2, _value, row),
-        ("the roots of whole numbers", np.arange(7), 3, root,
-            "f decides the type: keep its pieces, and join them with np.concatenate."),
-    ):  # fmt: skip
-        yield case(claim, answer, x, size, run=run, hint=hint, mistakes=_WRONG_SIZES)
-    yield case(
-        "float32 stays float32", answer, np.ones(3, dtype=np.float32), 2, expected="float32",
-        part=("dtype", lambda value: str(value.dtype)),
-        hint="np.concatenate keeps the type of the pieces; np.empty is float64.",
-    )  # fmt: skip
+        ("the roots of whole numbers", np.arange(7), 3, root, kept),
+    ):
+        yield case(claim, answer, x, size, run=run, hint=hint)
+    ones, part, same = np.ones(3, dtype=np.float32), ("dtype", _dtype), "float32"
+    yield case("float32 stays float32", answer, ones, 2, expected=same, part=part, hint=kept)
+
+
+def _dtype(value: Any) -> str:
+    return str(value.dtype)
 
 
 # A step in place -----------------------------------------------------------------------------
@@ -170,14 +164,13 @@ def _steps(answer: Any, gradients: Any, *options: float, what: str) -> Any:
     return {"w": w, "m": m, "v": v, "g": g, "w returned": result is w}[what]
 
 
-_START = np.array([1.0, 2.0, 3.0])
 _UNCHANGED = [
-    (_START, "w has not changed: write w -= ..., not w = w - ..."),
-    (0 * _START, "Change the arrays themselves: m *= ..., not m = m * ..."),
+    (np.array([1.0, 2.0, 3.0]), "w has not changed: write w -= ..., not w = w - ..."),
+    (np.zeros(3), "Change the arrays themselves: m *= ..., not m = m * ..."),
 ]
 
 
-@exercise(points=3, reference=_step)
+@exercise(points=3, reference=_step, mistakes=_UNCHANGED)
 def fast_step(answer: Callable[..., Any]) -> Iterator[Case]:
     """Check a step of Adam that changes its arrays in place, and no others.
 
@@ -187,24 +180,23 @@ def fast_step(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(fast_step(lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: w))
         False
     """
-    one, many = np.array([[2.0, -1.0, 0.5]]), np.random.default_rng(0).normal(size=(6, 3))
-    tables = np.random.default_rng(1).normal(size=(4, 2, 5))
+    one, (many, tables) = np.array([[2.0, -1.0, 0.5]]), drawn((6, 3), (4, 2, 5))
+    step = "w - lr * m_hat / (sqrt(v_hat) + eps), into w."
+    mean = "beta1 * m + (1 - beta1) * g, with g as it came."
+    root = "The next step reads v again. Put its root into an array of your own."
+    yours = "g belongs to the caller. Write g * g into an array of your own."
     carried = "Only w, m and v carry over from step to step: each must hold what its name says."
     named = "lr, beta1, beta2 and eps are arguments: use them, not their defaults."
     for claim, name, gradients, options, hint in (
-        ("the weights after one step", "w", one, (),
-            "w - lr * m_hat / (sqrt(v_hat) + eps), into w."),
-        ("the mean m after one step", "m", one, (),
-            "beta1 * m + (1 - beta1) * g, with g as it came."),
-        ("the mean of squares v after one step", "v", one, (),
-            "The next step reads v again. Put its root into an array of your own."),
-        ("the gradient is as it was", "g", one, (),
-            "g belongs to the caller. Write g * g into an array of your own."),
+        ("the weights after one step", "w", one, (), step),
+        ("the mean m after one step", "m", one, (), mean),
+        ("the mean of squares v after one step", "v", one, (), root),
+        ("the gradient is as it was", "g", one, (), yours),
         ("w after six steps", "w", many, (), carried),
         ("the gradient of the sixth step", "g", many, (), "g belongs to the caller."),
         ("w itself is returned", "w returned", one, (), "Return w, the array that you were given."),
         ("a rate, decays and an epsilon of their own", "w", many, (0.03, 0.8, 0.95, 0.5), named),
         ("tables of numbers", "m", tables, (0.5, 0.6, 0.7, 1e-3), named),
-    ):  # fmt: skip
+    ):
         run = partial(_steps, what=name)
-        yield case(claim, answer, gradients, *options, run=run, hint=hint, mistakes=_UNCHANGED)
+        yield case(claim, answer, gradients, *options, run=run, hint=hint)
