@@ -23,7 +23,7 @@ def test_arrays_that_a_primitive_changes_are_named():
         assert f"but {what} is no longer what it was" in came
 
 
-def test_record_oracle_agrees_with_the_package_on_the_toy():
+def test_the_reference_for_a_record_agrees_with_the_package_on_the_toy():
     w, x, b = (Tensor([v], requires_grad=True) for v in (2.0, 3.0, -4.0))
     m = w * x
     (m * (m + b)).backward()
@@ -32,7 +32,7 @@ def test_record_oracle_agrees_with_the_package_on_the_toy():
         ("s", [("m", 1.0), ("b", 1.0)]),
         ("y", [("m", 2.0), ("s", 6.0)]),
     ]
-    found = check._by_paths(record, "y")
+    found = check._gradients(record, "y")
     assert [found[n] for n in "wxb"] == [w.grad[0], x.grad[0], b.grad[0]] == [24.0, 16.0, 6.0]
 
 

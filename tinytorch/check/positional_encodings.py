@@ -1,15 +1,12 @@
 """Checks for the exercises of the chapter on positional encodings."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise
+from tinytorch.check.report import Cases, case, cases, exercise
 from tinytorch.check.rules import in_numpy, no_loop, without
-from tinytorch.check.values import as_array
+from tinytorch.check.values import as_array, drawn
 from tinytorch.core.positions import create_alibi_bias
 
 __all__ = ["positions_add", "positions_alibi", "positions_count", "positions_sinusoids",
@@ -37,7 +34,7 @@ _TABLES = [
 
 
 @exercise(points=2, reference=_sinusoids, mistakes=_TABLES, rules=[in_numpy, no_loop])
-def positions_sinusoids(answer: Any) -> Iterator[Case]:
+def positions_sinusoids(answer: Any) -> Cases:
     """Check a table of sinusoidal positions.
 
     Args:
@@ -56,22 +53,18 @@ def positions_sinusoids(answer: Any) -> Iterator[Case]:
     """
     columns = "Sines go into the even columns, cosines into the odd ones."
     pairs = "Both columns of pair i have the frequency 10000 to the power of -2i/d."
+    angle = "The angle is the position times the frequency of the pair."
     row = ("row 1", lambda table: np.round(as_array(table)[1], 2))
     yield case("position 0 has sines 0 and cosines 1", answer, 1, 4, hint=columns)
-    claim = "position 1 of eight columns is the row of the chapter"
-    yield case(claim, answer, 2, 8, part=row, hint=pairs)
-    angle = "The angle is the position times the frequency of the pair."
-    for length, dim in ((50, 6), (300, 32), (7, 2), (40, 130)):
-        claim = f"the whole table for {length} positions and {dim} columns"
-        yield case(claim, answer, length, dim, hint=angle)
+    yield case("position 1 of eight columns, as printed", answer, 2, 8, part=row, hint=pairs)
+    for T, d in ((50, 6), (300, 32), (7, 2), (40, 130)):
+        yield case(f"the whole table for {T} positions and {d} columns", answer, T, d, hint=angle)
 
 
-def _count(scheme: str | None, max_seq_len: int, embed_dim: int) -> int:
-    return max_seq_len * embed_dim if scheme == "learned" else 0
-
-
-@exercise(points=1, reference=_count, show_expected=False)
-def positions_count(answer: Any) -> Iterator[Case]:
+@exercise(
+    points=1, reference=lambda scheme, T, d: T * d * (scheme == "learned"), show_expected=False
+)
+def positions_count(answer: Any) -> Cases:
     """Check the number of trainable position parameters.
 
     Args:
@@ -106,17 +99,15 @@ def positions_count(answer: Any) -> Iterator[Case]:
 
 
 def _alibi(num_heads: int, seq_len: int) -> np.ndarray:
-    bias = np.full((num_heads, seq_len, seq_len), -np.inf)
-    for h, i in np.ndindex(num_heads, seq_len):
-        bias[h, i, : i + 1] = -(2.0 ** (-8 * (h + 1) / num_heads)) * np.arange(i, -1, -1)
-    return bias
+    future = np.triu(np.full((seq_len, seq_len), -np.inf), k=1)
+    return future + create_alibi_bias(num_heads, seq_len)
 
 
 _BY_HAND = without("Write it with np.arange and np.where.", create_alibi_bias)
 
 
 @exercise(points=2, reference=_alibi, rules=[_BY_HAND])
-def positions_alibi(answer: Any) -> Iterator[Case]:
+def positions_alibi(answer: Any) -> Cases:
     """Check an ALiBi bias that also hides the future.
 
     Args:
@@ -130,11 +121,8 @@ def positions_alibi(answer: Any) -> Iterator[Case]:
     """
     slopes = np.array([-1 / 16, -1 / 256])
     rows = "Row i is the token that looks, column j the one that it looks at, i - j places back."
-    mistakes = [
-        (-slopes, "The bias lowers the score of what is far away: it is negative."),
-        (np.full(2, -np.inf), rows),
-        (np.zeros(2), rows),
-    ]
+    negative = "The bias lowers the score of what is far away: it is negative."
+    mistakes = [(-slopes, negative), (np.full(2, -np.inf), rows), (np.zeros(2), rows)]
     shape = "The shape is (heads, seq, seq), and the distance to oneself is 0."
     slope = "Head h of n, counted from 1, has the slope 2 to the power of -8h/n."
     future = "Rows are the tokens that look; np.where puts -np.inf where j > i."
@@ -142,16 +130,16 @@ def positions_alibi(answer: Any) -> Iterator[Case]:
     back = ("[:, 1, 0], which looks one token back", lambda bias: as_array(bias)[:, 1, 0])
     head = ("head 0", lambda bias: as_array(bias)[0])
     yield case("one token looks at itself at no cost, in every head", answer, 2, 1, hint=shape)
-    claim = "two heads have the slopes 1/16 and 1/256"
-    yield case(claim, answer, 2, 2, part=back, hint=slope, mistakes=mistakes)
-    claim = "the past costs by its distance, the future is minus infinity"
-    yield case(claim, answer, 4, 3, part=head, hint=future)
+    two = {"two heads have the slopes 1/16 and 1/256": (slope, 2, 2)}
+    yield from cases(answer, two, mistakes, part=back)
+    past = "the past costs by its distance, the future is minus infinity"
+    yield case(past, answer, 4, 3, part=head, hint=future)
     for heads, length in ((8, 6), (16, 40), (1, 5)):
         yield case(f"{heads} heads and {length} tokens", answer, heads, length, hint=product)
 
 
 @exercise(points=2, reference=lambda x, table: x + table[: x.shape[1]])
-def positions_add(answer: Any) -> Iterator[Case]:
+def positions_add(answer: Any) -> Cases:
     """Check that positions are added along the sequence, not along the batch.
 
     Args:
@@ -174,20 +162,15 @@ def positions_add(answer: Any) -> Iterator[Case]:
     """
     middle = "The axis of x that runs along the sequence is the middle one."
     first = "Every sequence of the batch starts at position 0."
-    claim, rows = (
-        "a sequence of two tokens gets the first two rows",
-        np.array([[1.0], [2.0], [3.0]]),
-    )
-    yield case(claim, answer, np.zeros((1, 2, 1)), rows, hint=middle)
-    rng = np.random.default_rng(11)
+    x, table = np.zeros((1, 2, 1)), np.array([[1.0], [2.0], [3.0]])
+    yield case("a sequence of two tokens gets the first two rows", answer, x, table, hint=middle)
     for shape in ((3, 3, 5), (4, 2, 5), (2, 6, 5), (5, 1, 3), (1, 4, 6), (6, 6, 6)):
         claim = "{} sequences of {} tokens, each from the first row on".format(*shape)
-        x, table = rng.normal(size=shape), rng.normal(size=(6, shape[2]))
-        yield case(claim, answer, x, table, hint=first)
+        yield case(claim, answer, *drawn(shape, (6, shape[2])), hint=first)
 
 
 @exercise(points=3, reference=_turned)
-def positions_turn(answer: Any) -> Iterator[Case]:
+def positions_turn(answer: Any) -> Cases:
     """Check a rotation of rows at given positions.
 
     Args:
@@ -210,26 +193,23 @@ def positions_turn(answer: Any) -> Iterator[Case]:
         False
     """
     unturned = "Not turned: the angle of a row comes from `positions`, not from its place in x."
-    one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
+    angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
+    pair = "(a, b) becomes (a cos - b sin, a sin + b cos)."
+    second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
+    given = "Use the positions that are given, not 0, 1, 2."
+    any_integer = "A position is any integer: compute its angle; do not look it up in a table."
     keep = "Keep the old values until both results of a pair are written."
+    one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
     yield from cases(answer, {
-        "position 0 is not turned":
-            ("All its angles are 0, with cosine 1 and sine 0; the result has the shape of x.",
-            four, np.array([0])),
-        "position 1 turns (1, 0) by one radian, anticlockwise":
-            ("(a, b) becomes (a cos - b sin, a sin + b cos).", one, np.array([1])),
+        "position 0 is not turned": (angles, four, np.array([0])),
+        "position 1 turns (1, 0) by one radian, anticlockwise": (pair, one, np.array([1])),
         "pairs are neighbours, and the second turns more slowly":
-            ("Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d.",
-            np.tile(one, (1, 2)), np.array([10])),
+            (second, np.tile(one, (1, 2)), np.array([10])),
         "each row is turned by its own position, whatever the order":
-            ("Use the positions that are given, not 0, 1, 2.",
-            np.tile(one, (3, 1)), np.array([7, 7, 2])),
-        "a negative position turns clockwise":
-            ("A position is any integer: compute its angle, rather than look it up in a table.",
-            one, np.array([-1])),
+            (given, np.tile(one, (3, 1)), np.array([7, 7, 2])),
+        "a negative position turns clockwise": (any_integer, one, np.array([-1])),
     }, [(lambda x, positions: x, unturned)])  # fmt: skip
-    rng = np.random.default_rng(12)
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
         claim = f"{rows} rows of {dim} numbers at random positions"
-        x, positions = rng.normal(size=(rows, dim)), rng.integers(-500, 2000, size=rows)
-        yield case(claim, answer, x, positions, hint=keep)
+        positions = np.random.default_rng(12).integers(-500, 2000, size=rows)
+        yield case(claim, answer, *drawn((rows, dim)), positions, hint=keep)

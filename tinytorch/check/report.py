@@ -241,12 +241,13 @@ def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) ->
         yield case(claim, answer, *given, hint=hint, mistakes=mistakes, **options)
 
 
-def predictions(answer: Any, results: Table) -> Cases:
+def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
     """A case for each value that is to be predicted in a dictionary, none of them told.
 
     Args:
         answer: the reader's dictionary.
         results: for each of its keys what is expected, a hint, and pairs of a mistake and its hint.
+        claim: what a case claims, with {} for the key.
 
     Example:
         >>> [judge(posed).passed for posed in predictions({"1 + 1": 2}, {"1 + 1": (2, "Count.")})]
@@ -254,7 +255,8 @@ def predictions(answer: Any, results: Table) -> Cases:
     """
     for name, (wanted, hint, *known) in results.items():
         value = answer.get(name, ...) if isinstance(answer, dict) else ...
-        yield case(name, value, expected=wanted, hint=hint, mistakes=known, show_expected=False)
+        options = {"expected": wanted, "mistakes": known, "show_expected": False}
+        yield case(claim.format(name), value, hint=hint, **options)
 
 
 def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:

@@ -1,15 +1,12 @@
 """Checks for the exercises of the chapter on tokenisation."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, case, cases, exercise, predictions
 from tinytorch.text.bpe import join_by_rank, learn_merges
 
 __all__ = ["bpe_encode", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
@@ -23,19 +20,15 @@ def _encoded(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
 
 def _streamed(tokens: Sequence[bytes]) -> list[str]:
     """For each token the text that is complete when it comes, beyond what was complete before."""
-    written, parts = "", []
-    for i in range(len(tokens)):
-        so_far = b"".join(tokens[: i + 1]).decode("utf-8", errors="ignore")
-        parts.append(so_far[len(written) :])
-        written = so_far
-    return parts
+    whole = [b"".join(tokens[:i]).decode(errors="ignore") for i in range(len(tokens) + 1)]
+    return [text[len(before) :] for before, text in pairwise(whole)]
 
 
 # The exercises -----------------------------------------------------------------------------
 
 
 @exercise(points=2, reference=_encoded)
-def bpe_encode(encode: Callable[..., Any]) -> Iterator[Case]:
+def bpe_encode(encode: Any) -> Cases:
     """`encode(piece, ranks)` returns the ids of a piece, merging the lowest rank first.
 
     `piece` is bytes; `ranks` maps every token to its id, and a lower id was merged earlier.
@@ -57,39 +50,37 @@ def bpe_encode(encode: Callable[..., Any]) -> Iterator[Case]:
     toy = {b"e": 0, b"h": 1, b"n": 2, b"t": 3, b"he": 4, b"the": 5}
     abcd = {b"a": 0, b"b": 1, b"c": 2, b"d": 3, b"ab": 4, b"cd": 5, b"bcd": 6, b"abcd": 7}
     begin = "Begin with single bytes; merge as long as two neighbours together are a token."
+    lowest = "bc was merged before ab: of all pairs, merge the one with the lowest rank."
+    again = "After every merge look at all pairs again: t and he have become neighbours."
+    first = "Of equal pairs the first is merged first; no token is used twice."
+    number = "The rank is the number that `ranks` gives, wherever it stands in the dictionary."
+    alone = "A token is reached by merges alone, the lowest rank first."
     every = "After every merge look at all pairs again, and take the lowest rank."
     yield from cases(encode, {
         "encodes 'n'": (begin, b"n", toy),
         "encodes 'hen'": (begin, b"hen", toy),
         "merges by rank, not from left to right":
-            ("bc was merged before ab: of all pairs, merge the one with the lowest rank.",
-            b"abc", {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"ab": 4}),
-        "looks again after a merge":
-            ("After every merge look at all pairs again: t and he have become neighbours.",
-            b"then", toy),
+            (lowest, b"abc", {b"a": 0, b"b": 1, b"c": 2, b"bc": 3, b"ab": 4}),
+        "looks again after a merge": (again, b"then", toy),
         "encodes 'the' as a single token": (begin, b"the", toy),
-        "merges equal pairs from the left":
-            ("Of equal pairs the first is merged first; no token is used twice.",
-            b"aaaaaaa", {b"a": 0, b"aa": 1, b"aaaa": 2}),
+        "merges equal pairs from the left": (first, b"aaaaaaa", {b"a": 0, b"aa": 1, b"aaaa": 2}),
         "gives no ids for no bytes": ("No bytes, no pairs: return an empty list.", b"", toy),
         "asks the ranks, not their order":
-            ("The rank is the number that `ranks` gives, wherever it stands in the dictionary.",
-            b"abcab", {b"ab": 4, b"c": 2, b"bc": 3, b"a": 1, b"b": 0}),
-        "does not search for the longest token":
-            ("A token is reached by merges alone, the lowest rank first.", b"bcdabcd", abcd),
+            (number, b"abcab", {b"ab": 4, b"c": 2, b"bc": 3, b"a": 1, b"b": 0}),
+        "does not search for the longest token": (alone, b"bcdabcd", abcd),
     })  # fmt: skip
     rng = np.random.default_rng(0)
-    words = [bytes(rng.choice(list(b"abcd"), size=9).tolist()) for _ in range(30)]
-    ranks = {token: i for i, token in enumerate([b"a", b"b", b"c", b"d"])}
-    for left, right in learn_merges(dict.fromkeys(words, 1), 25):
-        ranks[left + right] = len(ranks)
+    words = [bytes(rng.choice([*b"abcd"], 9).tolist()) for _ in range(30)]
+    merges = learn_merges(dict.fromkeys(words, 1), 25)
+    tokens = [b"a", b"b", b"c", b"d", *(left + right for left, right in merges)]
     for _ in range(6):
-        piece = bytes(rng.choice(list(b"abcd"), size=14).tolist())
+        piece = bytes(rng.choice([*b"abcd"], 14).tolist())
+        ranks = {token: i for i, token in enumerate(tokens)}
         yield case(f"encodes {piece.decode()}", encode, piece, ranks, hint=every)
 
 
 @exercise(points=1)
-def tokenize_predict(answer: Any) -> Iterator[Case]:
+def tokenize_predict(answer: Any) -> Cases:
     """Check the predicted numbers of tokens: `answer` maps a text to its number of tokens.
 
     The merges are those of the chapter's toy: `he`, then `the`, then `then`.
@@ -106,21 +97,18 @@ def tokenize_predict(answer: Any) -> Iterator[Case]:
         >>> bool(tokenize_predict(numbers)), bool(tokenize_predict({"The": ...}))
         (True, False)
     """
-    numbers = {
+    yield from predictions(answer, {
         "The": (2, "T and t are different bytes; which merge is still possible?"),
         " then": (2, "No merge has a space in it."),
         "other": (3, "Merges do not ask where in a word they are."),
         "hehen": (3, "No merge joins he with anything to its right."),
         "café": (5, "The letter outside ASCII is encoded in more than one byte."),
         "\U0001f98a": (4, "How many bytes has this character in UTF-8? None of them was merged."),
-    }
-    for predicted in predictions(answer, numbers):
-        claim = f"the number of tokens of {predicted.claim!r}"
-        yield replace(predicted, claim=claim)
+    }, "the number of tokens of {!r}")  # fmt: skip
 
 
 @exercise(points=3, reference=learn_merges)
-def bpe_train(train: Callable[..., Any]) -> Iterator[Case]:
+def bpe_train(train: Any) -> Cases:
     """`train(words, num_merges)` returns the merges, pairs of bytes, in the order they were made.
 
     `words` maps each different piece of the text, bytes, to the number of times it occurs. Of
@@ -132,40 +120,33 @@ def bpe_train(train: Callable[..., Any]) -> Iterator[Case]:
         (True, False)
     """
     toy = dict.fromkeys((b"then", b" the", b" other", b" hen", b" hid"), 1)
+    count = "Count the pairs of neighbours in all words; the most frequent is the merge."
+    often = "A word that occurs three times counts three times."
+    apart = "Here two merges are possible; after them every word is a single token."
     again = "Replace the pair by its token in every word, then count again."
-    crossed = (
-        lambda words, n: learn_merges({b"ababba": 1}, n),
-        "Pairs do not cross between words.",
-    )
+    tie = "All occur once now: take the first in the text, not the first by alphabet."
+    left = "In aaa the first two are merged; the third has nobody left."
+    twice = "aaa holds the pair of a and a twice, at its start and at its end."
+    crossed = "Pairs do not cross between words."
     yield from cases(train, {
-        "finds the most frequent pair":
-            ("Count the pairs of neighbours in all words; the most frequent is the merge.", toy, 1),
-        "counts a word as often as it occurs":
-            ("A word that occurs three times counts three times.",
-            {b"hid": 1, b"hut": 1, b"he": 3}, 1),
-        "keeps words apart, and stops when no pair is left":
-            ("Here two merges are possible; after them every word is a single token.",
-            {b"ab": 2, b"ba": 1}, 5),
+        "finds the most frequent pair": (count, toy, 1),
+        "counts a word as often as it occurs": (often, {b"hid": 1, b"hut": 1, b"he": 3}, 1),
+        "keeps words apart, and stops when no pair is left": (apart, {b"ab": 2, b"ba": 1}, 5),
         "goes on with the merged words": (again, toy, 2),
-        "settles a tie":
-            ("All occur once now: take the first in the text, not the first by alphabet.", toy, 3),
-        "merges equal neighbours from the left":
-            ("In aaa the first two are merged; the third has nobody left.",
-            {b"xaaay": 1, b"aaa": 2}, 4),
-        "counts pairs that overlap":
-            ("aaa holds the pair of a and a twice, at its start and at its end.",
-            {b"bcbcb": 1, b"aaa": 1, b"aab": 1}, 1),
+        "settles a tie": (tie, toy, 3),
+        "merges equal neighbours from the left": (left, {b"xaaay": 1, b"aaa": 2}, 4),
+        "counts pairs that overlap": (twice, {b"bcbcb": 1, b"aaa": 1, b"aab": 1}, 1),
         "makes no merge if none is wanted": ("Return an empty list.", toy, 0),
-    }, [crossed])  # fmt: skip
+    }, [(lambda words, n: learn_merges({b"ababba": 1}, n), crossed)])  # fmt: skip
     rng = np.random.default_rng(0)
     for num_merges in (12, 30):
-        drawn = [bytes(rng.choice(list(b"abcde"), size=6).tolist()) for _ in range(40)]
-        words = {word: int(rng.integers(1, 9)) for word in dict.fromkeys(drawn)}
+        drawn = [bytes(rng.choice([*b"abcde"], 6).tolist()) for _ in range(40)]
+        words = {word: int(rng.integers(1, 9)) for word in drawn}
         yield case(f"makes {num_merges} merges", train, words, num_merges, hint=again)
 
 
 @exercise(points=3, reference=_streamed)
-def bpe_stream(stream: Callable[..., Any]) -> Iterator[Case]:
+def bpe_stream(stream: Any) -> Cases:
     """`stream(tokens)` returns for each token, bytes, the text that can be written when it comes.
 
     Bytes of a character that is not complete yet are held back until it is. Together the tokens
@@ -179,29 +160,27 @@ def bpe_stream(stream: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(bpe_stream(stream)), bool(bpe_stream(lambda tokens: ...))
         (True, False)
     """
+    plain = "A token of whole characters is written at once: one string for each token."
     wait = "Write nothing, an empty string, until the last byte of the character has come."
     rest = "Show what is complete; keep only the bytes that were not used."
+    mark = "\ufffd is a character too; only bytes that are incomplete wait."
+    same = "Decode the bytes, and do nothing else to the text."
     single = "Half a character, decoded by itself, is replaced: hold it back."
     fox = [bytes([byte]) for byte in "\U0001f98a".encode()]
+    marks = ["a\ufffd".encode(), b"\xef\xbf", b"\xbdb"]
     yield from cases(stream, {
-        "writes plain tokens":
-            ("A token of whole characters is written at once: one string for each token.",
-            [b"o", b"the"]),
+        "writes plain tokens": (plain, [b"o", b"the"]),
         "holds half a character back": (wait, [b"No", b"\xc3", b"\xab"]),
         "waits for the last of four bytes": (wait, [*fox, b"!"]),
         "writes what is complete, and holds the rest":
             (rest, [b"No\xc3", b"\xabl \xf0\x9f", b"\xa6\x8a"]),
-        "keeps a replacement character that is in the text":
-            ("\ufffd is a character too; only bytes that are incomplete wait.",
-            ["a\ufffd".encode(), b"\xef\xbf", b"\xbdb"]),
-        "changes no space and no end of a line":
-            ("Decode the bytes, and do nothing else to the text.", [b" a\r", b"\n\x00\t", b"b \n"]),
+        "keeps a replacement character that is in the text": (mark, marks),
+        "changes no space and no end of a line": (same, [b" a\r", b"\n\x00\t", b"b \n"]),
         "writes nothing for no tokens": ("One string for each token: none.", []),
     }, [(lambda tokens: [token.decode(errors="replace") for token in tokens], single)])  # fmt: skip
     rng = np.random.default_rng(0)
-    for bound in (0x80, 0x800, 0x3000, 0x20000):
-        codes = rng.integers(0 if bound == 0x80 else 0x20, bound, size=12).tolist()
-        data = "".join(chr(i) for i in codes if not 0xD800 <= i < 0xE000).encode()
+    for first, last in ((0, 0x80), (0x20, 0x800), (0x20, 0x3000), (0xE000, 0x20000)):
+        data = "".join(map(chr, rng.integers(first, last, size=12))).encode()
         cuts = [0, *sorted(rng.choice(range(1, len(data)), size=6, replace=False)), len(data)]
         tokens = [data[a:b] for a, b in pairwise(cuts)]
         yield case("holds for any cuts", stream, tokens, hint=rest)
