@@ -1,14 +1,13 @@
 """Checks for the chapter "Scaled dot-product attention"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.values import drawn
 
 __all__ = ["attend_causal_mask", "attend_masked_weights", "attend_memory", "attend_numpy",
            "attend_score_gradient"]  # fmt: skip
@@ -17,10 +16,13 @@ _BLOCK = -np.inf
 _BLOCKED_ROW = "The largest score of such a row is -inf: subtract 0 there, and divide by 1."
 
 
-def _mask(queries: int, keys: int, allowed: float = 0.0, later: int = 0) -> np.ndarray:
-    """A causal mask for the last `queries` of `keys` positions."""
-    last = np.arange(keys - queries, keys)[:, None] + later  # of the keys that each query sees
-    return np.where(np.arange(keys) <= last, allowed, _BLOCK)
+def _seen(queries: int, keys: int, later: int = 0) -> np.ndarray:
+    """Which keys each of the last `queries` of `keys` positions sees, `later` ones included."""
+    return np.arange(keys) <= np.arange(keys - queries, keys)[:, None] + later
+
+
+def _mask(queries: int, keys: int, later: int = 0) -> np.ndarray:
+    return np.where(_seen(queries, keys, later), 0.0, _BLOCK)
 
 
 def _weights(scores: np.ndarray, mask: Any) -> np.ndarray:
@@ -33,10 +35,6 @@ def _weights(scores: np.ndarray, mask: Any) -> np.ndarray:
 
 def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Any) -> np.ndarray:
     return _weights(np.einsum("...qd,...kd->...qk", q, k) / q.shape[-1] ** 0.5, mask) @ v
-
-
-def _seen(queries: int, keys: int) -> np.ndarray:
-    return _mask(queries, keys) == 0
 
 
 _ADDED = "The mask is added to the scores: 0 keeps a pair, -inf blocks it."
@@ -58,7 +56,7 @@ _MASKS = [
 
 
 @exercise(points=2, reference=_mask, mistakes=_MASKS, rules=[in_numpy])
-def attend_causal_mask(answer: Callable[[int, int], Any]) -> Iterator[Case]:
+def attend_causal_mask(answer: Any) -> Cases:
     """Check a causal mask whose queries are the last of the keys.
 
     Example:
@@ -72,7 +70,7 @@ def attend_causal_mask(answer: Callable[[int, int], Any]) -> Iterator[Case]:
     single = "A single query is the last of the keys, so none of them comes after it."
     yield case("three queries, three keys", answer, 3, 3, hint=after)
     yield case("one query, four keys", answer, 1, 4, hint=single)
-    for queries, keys in [(2, 4), (3, 7), (1, 1), (5, 6), (2, 40), (9, 9)]:
+    for queries, keys in ((2, 4), (3, 7), (1, 1), (5, 6), (2, 40), (9, 9)):
         hint = f"Here query 0 stands at position {keys - queries}."
         yield case(f"{queries} queries, {keys} keys", answer, queries, keys, hint=hint)
 
@@ -100,7 +98,7 @@ _ATTENTION = [
 
 
 @exercise(points=3, reference=_attention, mistakes=_ATTENTION, rules=[in_numpy, no_loop])
-def attend_numpy(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
+def attend_numpy(answer: Any) -> Cases:
     """Check attention written in NumPy.
 
     Example:
@@ -112,44 +110,41 @@ def attend_numpy(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
     """
     halves = [(np.array([[1.0], [3.0]]), "Masked after the softmax, row 0 sums to one half only.")]
     q, k, zero = np.array([[2.0, 0.0, 0.0, 0.0]]), np.eye(4)[:2], np.zeros((2, 4))
-    v, w = np.array([[1.0], [0.0]]), np.array([[2.0], [4.0]])
+    v, w, none = np.array([[1.0], [0.0]]), np.array([[2.0], [4.0]]), np.zeros((2, 2))
     far = -4000 * np.array([[1.0, 1, 0, 0], [1.0, 1.0005, 0, 0]])
+    large, million = np.vstack([2000 * q, q]), np.vstack([2e6 * q, q])
     blocked, first = np.array([[_BLOCK, _BLOCK], [0.0, 0.0]]), np.array([[_BLOCK, 0.0]] * 2)
+    divided = "The scores are 1 and 0 here, after the division."
+    alone = "Query 0 may see key 0 alone, so it gets value 0; query 1 gets the mean of both."
+    over = "exp(2000) overflows. Subtract each row's own largest score first."
+    under = "exp(-2000) is 0 for every key. Subtract each row's own largest score first."
     hidden = "The largest score counts among the keys that are kept: mask first, then subtract."
     yield from cases(answer, {
-        "one query, two keys":
-            ("The scores are 1 and 0 here, after the division.", q, k, v, np.zeros((1, 2))),
-        "adds the mask before the softmax":
-            ("Query 0 may see key 0 alone, so it gets value 0; query 1 gets the mean of both.",
-            zero, zero, w, _mask(2, 2)),
+        "one query, two keys": (divided, q, k, v, none[:1]),
+        "adds the mask before the softmax": (alone, zero, zero, w, _mask(2, 2)),
         "gives zeros to a query with everything blocked": (_BLOCKED_ROW, zero, zero, w, blocked),
-        "scores of a thousand":
-            ("exp(2000) overflows. Subtract each row's own largest score first.",
-            np.vstack([2000 * q, q]), k, w, np.zeros((2, 2))),
-        "a blocked score of a thousand": (hidden, np.vstack([2000 * q, q]), k, w, first),
-        "a blocked score of a million": (hidden, np.vstack([2e6 * q, q]), k, w, first),
-        "scores of minus a thousand":
-            ("exp(-2000) is 0 for every key. Subtract each row's own largest score first.",
-            far, k, w, np.zeros((2, 2))),
+        "scores of a thousand": (over, large, k, w, none),
+        "a blocked score of a thousand": (hidden, large, k, w, first),
+        "a blocked score of a million": (hidden, million, k, w, first),
+        "scores of minus a thousand": (under, far, k, w, none),
         "blocked scores above kept ones of minus a thousand":
             (hidden, far, k, w, np.array([[0.0, _BLOCK], [_BLOCK, 0.0]])),
     }, halves)  # fmt: skip
     swap = "Swap the last two axes of k and no others; d is the last axis of q."
-    rng = np.random.default_rng(2)
     for claim, front, queries, keys, d, width in (
         ("batch and heads, more keys than queries", (2, 3), 4, 6, 5, 7),
         ("a batch, one query", (3,), 1, 5, 8, 2),
         ("as many queries as keys as numbers", (2, 2), 3, 3, 3, 3),
     ):
-        q, k, v = (rng.normal(size=(*front, *n)) for n in [(queries, d), (keys, d), (keys, width)])
-        mask = np.where(rng.random((queries, keys)) < 0.3, _BLOCK, 0.0)
+        q, k, v = drawn((*front, queries, d), (*front, keys, d), (*front, keys, width))
+        mask, each = drawn((queries, keys), (*front, queries, keys), seed=1)
+        mask, each = np.where(mask < -0.5, _BLOCK, 0.0), np.where(each < 0, _BLOCK, 0.0)
         yield case(claim, answer, q, k, v, mask, hint=swap)
-        each = np.where(rng.random((*front, queries, keys)) < 0.5, _BLOCK, 0.0)
         yield case(f"{claim}, each masked differently", answer, q, k, v, each, hint=swap)
 
 
 @exercise(points=2, reference=_weights)
-def attend_masked_weights(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
+def attend_masked_weights(answer: Any) -> Cases:
     """Check attention weights under a mask.
 
     Example:
@@ -160,27 +155,19 @@ def attend_masked_weights(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
         False
     """
     half = "The first row sums to one half: the blocked score is still in the denominator."
-    late = (
-        "After the softmax it is too late: the kept weights have been rounded to zero. "
-        "Block before it."
-    )
-    front, mask, rng = (
-        "The mask is broadcast over the axes in front.",
-        _mask(2, 2),
-        np.random.default_rng(3),
-    )
+    shared = "The row must be shared out among the keys that are kept."
+    late = "After the softmax the kept weights are already rounded to zero: block before it."
+    small = "A number that is only very small still counts: block with -inf."
+    front, mask = "The mask is broadcast over the axes in front.", _mask(2, 2)
+    blocked, low = np.array([[0, 0], [_BLOCK, _BLOCK]]), np.array([[-5000, 0], [1, -5001.0]])
     yield from cases(answer, {
-        "each row sums to one":
-            ("The row must be shared out among the keys that are kept.", np.zeros((2, 2)), mask),
+        "each row sums to one": (shared, np.zeros((2, 2)), mask),
         "a blocked score of a thousand changes nothing": (late, np.array([[0, 1e3], [1, 0]]), mask),
         "a blocked score of 1e12 changes nothing": (late, np.array([[0, 1e12], [1, 0]]), mask),
-        "a row with everything blocked gets zeros":
-            (_BLOCKED_ROW, np.zeros((2, 2)), np.array([[0.0, 0.0], [_BLOCK, _BLOCK]])),
-        "kept scores of minus five thousand":
-            ("A number that is only very small still counts: block with -inf.",
-            np.array([[-5000.0, 0.0], [1.0, -5001.0]]), mask),
-        "a batch": (front, rng.normal(size=(2, 5, 5)), _mask(5, 5)),
-        "batch and heads": (front, rng.normal(size=(2, 3, 4, 6)), _mask(4, 6)),
+        "a row with everything blocked gets zeros": (_BLOCKED_ROW, np.zeros((2, 2)), blocked),
+        "kept scores of minus five thousand": (small, low, mask),
+        "a batch": (front, *drawn((2, 5, 5)), _mask(5, 5)),
+        "batch and heads": (front, *drawn((2, 3, 4, 6)), _mask(4, 6)),
     }, [(np.array([[0.5, 0.0], [0.5, 0.5]]), half)])  # fmt: skip
 
 
@@ -213,7 +200,7 @@ _GRADIENTS = [
 
 
 @exercise(points=2, reference=_score_gradient, mistakes=_GRADIENTS, rules=[in_numpy])
-def attend_score_gradient(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
+def attend_score_gradient(answer: Any) -> Cases:
     """Check the gradient of the scores that go into the softmax of attention.
 
     Example:
@@ -221,25 +208,23 @@ def attend_score_gradient(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Ca
         False
     """
     w, v, g = np.array([[0.25, 0.75]]), np.outer([1, 0], np.eye(4)[0]), 4 * np.eye(4)[:1]
-    yield from cases(answer, {
-        "two keys of unequal weight":
-            ("The gradient of the weights is [4, 0] here, and its weighted mean is 1.", w, v, g),
-        "equal values":
-            ("If all values are equal the weights do not matter, so no score does.",
-            w, np.full((2, 4), 3.0), g),
-    })  # fmt: skip
-    rng = np.random.default_rng(4)
+    mean = "The gradient of the weights is [4, 0] here, and its weighted mean is 1."
+    equal = "If all values are equal the weights do not matter, so no score does."
     kept = "One sum for each query: over the last axis, which is kept (keepdims)."
-    for claim, front, length, width in [
+    yield from cases(answer, {
+        "two keys of unequal weight": (mean, w, v, g),
+        "equal values": (equal, w, np.full((2, 4), 3.0), g),
+    })  # fmt: skip
+    for claim, front, length, width in (
         ("three queries, causal", (), 3, 2), ("a batch", (2,), 3, 2), ("one token", (2,), 1, 6),
         ("batch and heads", (2, 3), 4, 5), ("as many tokens as sequences", (3,), 3, 3),
-    ]:  # fmt: skip
-        scores, v, g = (rng.normal(size=(*front, length, n)) for n in (length, width, width))
+    ):  # fmt: skip
+        scores, v, g = drawn(*((*front, length, n) for n in (length, width, width)), seed=4)
         yield case(claim, answer, _weights(scores, _mask(length, length)), v, g, hint=kept)
 
 
 @exercise(points=1)
-def attend_memory(answer: dict[str, Any]) -> Iterator[Case]:
+def attend_memory(answer: Any) -> Cases:
     """Check the predicted MiB of attention weights.
 
     Example:
@@ -250,10 +235,9 @@ def attend_memory(answer: dict[str, Any]) -> Iterator[Case]:
               hint      Every head has a table of its own.
     """
     two = "Eight times the length of the table of 4 MiB, and two bytes for each number."
-    results = {
+    yield from predictions(answer, {
         "1 sequence, 12 heads, T = 1024, float32": (48, "Every head has a table of its own."),
         "8 sequences, 12 heads, T = 1024, float32": (384, "So does every sequence."),
         "8 sequences, 12 heads, T = 512, float32": (96, "Half the length: a quarter of the table."),
         "1 sequence, 1 head, T = 8192, float16": (128, two),
-    }
-    yield from predictions(answer, results)
+    })  # fmt: skip

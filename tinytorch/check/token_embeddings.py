@@ -1,15 +1,13 @@
 """Checks for the exercises of the chapter on token embeddings."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise, one_of_pair, raises
+from tinytorch.check.report import Cases, case, cases, exercise, one_of_pair, raises
 from tinytorch.check.rules import without
+from tinytorch.check.values import drawn
 
 __all__ = ["token_cost", "token_lookup", "token_neighbours", "token_row_step",
            "token_scatter_add"]  # fmt: skip
@@ -18,7 +16,7 @@ _A_SUM = "A sum, not a mean: each time the row was used counts in full."
 
 
 @exercise(points=1, reference=lambda table, ids: table[ids])
-def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
+def token_lookup(lookup: Any) -> Cases:
     """`lookup(table, ids)` returns the rows of `table` that `ids` name, for ids of any shape.
 
     An id below zero or past the last row is an IndexError.
@@ -41,23 +39,22 @@ def token_lookup(lookup: Callable[..., Any]) -> Iterator[Case]:
         "repeats a row": (each, small, np.array([1, 1, 0])),
         "gives a table of rows for a table of ids": (axis, small, np.array([[2, 0], [1, 1]])),
     })  # fmt: skip
-    rng = np.random.default_rng(3)
-    for shape, width in (((2, 3), 3), ((2, 1, 4), 5), ((1,), 1), ((), 4), ((3, 3), 3)):
-        table, ids = rng.normal(size=(7, width)), np.asarray(rng.integers(0, 7, size=shape))
-        yield case(f"keeps ids of shape {shape} in place", lookup, table, ids, hint=axis)
-    refused = {"an id below zero": [1, -1], "an id past the end": [3], "an id far below zero": [-4],
-        "one of many ids": [[0, 1], [-3, 2]], "the last of many ids": [[0, 1], [2, 7]]}  # fmt: skip
+    for shape, width in {(2, 3): 3, (2, 1, 4): 5, (1,): 1, (): 4, (3, 3): 3}.items():
+        ids = np.asarray(np.random.default_rng(3).integers(0, 7, size=shape))
+        claim = f"keeps ids of shape {shape} in place"
+        yield case(claim, lookup, *drawn((7, width)), ids, hint=axis)
+    refused: dict[str, Any] = {
+        "an id below zero": [1, -1], "an id past the end": [3], "an id far below zero": [-4],
+        "one of many ids": [[0, 1], [-3, 2]], "the last of many ids": [[0, 1], [2, 7]],
+    }  # fmt: skip
     for claim, bad in refused.items():
-        ids = np.array(bad)
-        hint = below if ids.min() < 0 else past
-        yield raises(f"refuses {claim}", lookup, small, ids, error=IndexError, hint=hint)
+        hint = below if np.min(bad) < 0 else past
+        yield raises(f"refuses {claim}", lookup, small, np.array(bad), error=IndexError, hint=hint)
 
 
 def _scattered(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
-    """The scatter-add, one id at a time."""
     table = np.zeros((vocab_size, g.shape[-1]))
-    for i, row in zip(np.reshape(ids, -1), g.reshape(-1, g.shape[-1]), strict=True):
-        table[i] += row
+    np.add.at(table, ids, g)
     return table
 
 
@@ -70,7 +67,7 @@ _NO_AT = without("np.add.at is known; find another way.", np.add.at)
 
 
 @exercise(points=3, reference=_scattered, mistakes=[(_mean, _A_SUM)], rules=[_NO_AT])
-def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
+def token_scatter_add(gradient: Any) -> Cases:
     """`gradient(ids, g, vocab_size)` returns the gradient of the table, `(vocab_size, d)`.
 
     `g` has the shape of the ids and one more axis: the gradient of every vector looked up.
@@ -91,11 +88,10 @@ def token_scatter_add(gradient: Callable[..., Any]) -> Iterator[Case]:
         "sums the gradients of a repeated id": (once, np.array([2, 0, 2]), g, 4),
         "handles a batch of two sentences": (flatten, square, np.ones((2, 2, 1)), 3),
     })  # fmt: skip
-    rng = np.random.default_rng(0)
-    for shape, rows, width in (((2, 3), 5, 3), ((40,), 6, 3), ((3, 2, 4), 9, 2), ((1,), 2, 1)):
-        ids, g = rng.integers(0, rows, size=shape), rng.normal(size=(*shape, width))
-        yield case(f"handles ids of shape {shape}", gradient, ids, g, rows, hint=flatten)
-    few, tiny = np.array([3, 3, 1]), 1e-30 * rng.normal(size=(3, 4))
+    for *shape, rows, width in ((2, 3, 5, 3), (40, 6, 3), (3, 2, 4, 9, 2), (1, 2, 1)):
+        ids, (g,) = np.random.default_rng(0).integers(0, rows, size=shape), drawn((*shape, width))
+        yield case(f"handles ids of shape {tuple(shape)}", gradient, ids, g, rows, hint=flatten)
+    few, tiny = np.array([3, 3, 1]), 1e-30 * drawn((3, 4))[0]
     claim = "keeps tiny gradients, and rows that nobody used"
     yield case(claim, gradient, few, tiny, 12, hint=zeros, atol=0.0)
 
@@ -112,7 +108,7 @@ _STEPS = [
 
 
 @exercise(points=2, reference=_stepped, mistakes=_STEPS)
-def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
+def token_row_step(step: Any) -> Cases:
     """`step(table, ids, g, lr)` returns a table whose looked-up rows took a step of SGD.
 
     Example:
@@ -125,43 +121,36 @@ def token_row_step(step: Callable[..., Any]) -> Iterator[Case]:
     """
     table, g = np.ones((3, 2)), np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
     once = "The indexed assignment reads and writes each row once, whatever ids repeats."
-    every, down = (
-        "Every occurrence of an id moves its row once more.",
-        "Add -lr times the gradient.",
-    )
+    every = "Every occurrence of an id moves its row once more."
+    each, twice = "Each id has its gradient.", "moves a row that occurs twice by both gradients"
     yield from cases(step, {
-        "moves one row": (down, table, np.array([1]), g[:1], 0.5),
-        "moves different rows": ("Each id has its gradient.", table, np.array([1, 2]), g[:2], 0.5),
-        "moves a row that occurs twice by the sum of both gradients":
-            (once, table, np.array([1, 2, 1]), g, 0.5),
+        "moves one row": ("Add -lr times the gradient.", table, np.array([1]), g[:1], 0.5),
+        "moves different rows": (each, table, np.array([1, 2]), g[:2], 0.5),
+        twice: (once, table, np.array([1, 2, 1]), g, 0.5),
     })  # fmt: skip
-    rng = np.random.default_rng(1)
     for rows, width, tokens, lr in ((6, 3, 30, 0.1), (9, 5, 4, 2.0), (2, 1, 8, 1e-3)):
-        table, ids = rng.normal(size=(rows, width)), rng.integers(0, rows, size=tokens)
-        given = (table, ids, rng.normal(size=(tokens, width)), lr)
-        yield case(f"holds for {tokens} ids and lr = {lr:g}", step, *given, hint=every)
+        ids = np.random.default_rng(1).integers(0, rows, size=tokens)
+        table, g = drawn((rows, width), (tokens, width))
+        yield case(f"holds for {tokens} ids and lr = {lr:g}", step, table, ids, g, lr, hint=every)
+
+
+def _all_by_cosine(table: np.ndarray, i: int) -> np.ndarray:
+    return np.argsort(-(table @ table[i]) / np.linalg.norm(table, axis=1), kind="stable")
 
 
 def _by_cosine(table: np.ndarray, i: int, k: int) -> list[int]:
-    """Every row but `i`, the `k` most like it, the nearest first."""
-    lengths = np.linalg.norm(table, axis=1)
-    cosine = table @ table[i] / (lengths * lengths[i])
-    return [int(j) for j in np.argsort(-cosine, kind="stable") if j != i][:k]
-
-
-def _others(table: np.ndarray, i: int, k: int) -> np.ndarray:
-    return np.argsort(-(table @ table[i]) / np.linalg.norm(table, axis=1))
+    return [j for j in _all_by_cosine(table, i).tolist() if j != i][:k]
 
 
 _ORDERS = [
-    (lambda t, i, k: _others(t, i, k)[:k], "Row i is most like itself: leave it out."),
+    (lambda t, i, k: _all_by_cosine(t, i)[:k], "Row i is most like itself: leave it out."),
     (lambda t, i, k: _by_cosine(t, i, len(t))[::-1][:k],
         "Nearest first: np.argsort sorts upwards, so sort the negated cosines."),
 ]  # fmt: skip
 
 
 @exercise(points=2, reference=_by_cosine, mistakes=_ORDERS)
-def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
+def token_neighbours(neighbours: Any) -> Cases:
     """`neighbours(table, i, k)` returns the `k` rows most like row `i` by cosine, nearest first.
 
     Example:
@@ -176,23 +165,19 @@ def token_neighbours(neighbours: Callable[..., Any]) -> Iterator[Case]:
     length = "Divide every row by its length before you multiply; leave row i itself out."
     skip = "Give row i a similarity below -1 instead of skipping the first of the sorted rows."
     least = "A cosine may be as low as -1: give row i less than that, or remove it."
+    longer = np.array([[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.0]])
+    away = np.array([[1.0, 0.0], [-2.0, 0.0], [-1.0, 3.0], [-1.0, 1.0]])
     yield from cases(neighbours, {
-        "finds the nearest direction, not the longest vector":
-            (length, np.array([[1.0, 0.0], [0.9, 0.1], [5.0, 5.0], [-1.0, 0.0]]), 0, 2),
+        "finds the nearest direction, not the longest vector": (length, longer, 0, 2),
         "leaves out row i even when another row has its direction":
             (skip, np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]), 2, 1),
-        "leaves out row i even when all others look away":
-            (least, np.array([[1.0, 0.0], [-2.0, 0.0], [-1.0, 3.0], [-1.0, 1.0]]), 0, 3),
-        "leaves out row i even when the other is its opposite":
-            (least, np.array([[3.0, 0.0], [-1.0, 0.0]]), 0, 1),
+        "leaves out row i even when all others look away": (least, away, 0, 3),
+        "leaves out row i even when the other is its opposite": (least, away[:2], 0, 1),
     })  # fmt: skip
-    rng = np.random.default_rng(2)
-    sizes = [(12, 4, 3, 1.0), (2000, 3, 300, 1.0), (9, 6, 8, 1e-30), (5, 3, 1, 1e30)]
-    for rows, width, k, scale in sizes:
-        lengths = scale * rng.uniform(0.1, 9, size=(rows, 1))
-        table, i = rng.normal(size=(rows, width)) * lengths, rows // 3
-        claim = f"ranks {rows} rows of different lengths"
-        yield case(claim, neighbours, table, i, k, hint=length)
+    for rows, d, k, scale in ((12, 4, 3, 1), (2000, 3, 300, 1), (9, 6, 8, 1e-30), (5, 3, 1, 1e30)):
+        table, lengths = drawn((rows, d), (rows, 1))
+        given = scale * np.exp(lengths) * table, rows // 3, k
+        yield case(f"ranks {rows} rows of different lengths", neighbours, *given, hint=length)
 
 
 def _costs(vocab_size: int, embed_dim: int, rest: int, tied: bool) -> tuple[float, int]:
@@ -208,7 +193,7 @@ _SHARES = [
 
 
 @exercise(points=2, reference=_costs, mistakes=_SHARES)
-def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
+def token_cost(cost: Any) -> Cases:
     """`cost(vocab_size, embed_dim, rest, tied)` returns the tables' share and training memory.
 
     The share is that of the token tables among all parameters, `rest` being the others; there is
@@ -226,18 +211,11 @@ def token_cost(cost: Callable[..., Any]) -> Iterator[Case]:
     numbers = "Weight, gradient and two running means are four numbers, of four bytes each."
     total = "Two tables, and they are part of the total as well."
     each = "Two tables, each with its gradient and running means."
-    rng, gpt = np.random.default_rng(3), (50257, 768, 85_842_432)
-    drawn = [tuple(int(n) for n in rng.integers(100, 10_000, size=3)) for _ in range(2)]
-    for name, *sizes, tied in (
-        ("a small tied model", 10, 4, 60, True),
-        ("the untied model", 10, 4, 60, False),
-        ("GPT-2 small, tied", *gpt, True),
-        ("GPT-2 small, untied", *gpt, False),
-        (f"a table of {drawn[0][0]} rows", *drawn[0], True),
-        (f"a table of {drawn[1][0]} rows", *drawn[1], False),
-    ):
-        hints = (table, numbers) if tied else (total, each)
-        for i, what in enumerate(("share", "bytes")):
-            part = (what, one_of_pair(i, "(share, bytes)"))
-            claim = f"the {what} of {name}"
-            yield case(claim, cost, *sizes, tied, part=part, hint=hints[i])
+    models = {"a small {} model": (10, 4, 60), "GPT-2 small, {}": (50257, 768, 85_842_432),
+              "a table of 777 rows, {}": (777, 9_100, 1_234)}  # fmt: skip
+    for name, sizes in models.items():
+        for untied, i in np.ndindex(2, 2):
+            part = ("share", "bytes")[i], one_of_pair(i, "(share, bytes)")
+            claim = f"the {part[0]} of {name.format('untied' if untied else 'tied')}"
+            hint = ((table, numbers), (total, each))[untied][i]
+            yield case(claim, cost, *sizes, not untied, part=part, hint=hint)
