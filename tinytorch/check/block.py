@@ -1,14 +1,11 @@
 """Checks for the chapter "The transformer block"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise
+from tinytorch.check.report import Cases, case, cases, exercise
 from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
@@ -23,7 +20,7 @@ _KEEP = "Each branch's result is added to the stream; here the stream itself got
 # Branches and norms small enough to follow by hand, and with a name that a report can show.
 
 
-def _named(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _named(name: str, function: Any) -> Any:
     function.__name__ = name
     return function
 
@@ -54,7 +51,7 @@ _WRONG_STREAMS = [
 
 
 @exercise(points=1, reference=_stream, mistakes=_WRONG_STREAMS)
-def block_stream(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
+def block_stream(answer: Any) -> Cases:
     """Check the list of the stream before and after each branch.
 
     Example:
@@ -92,7 +89,7 @@ _MISCOUNTED = [
 
 
 @exercise(points=2, reference=_parameters, mistakes=_MISCOUNTED)
-def block_parameters(answer: Callable[[int, int], Any]) -> Iterator[Case]:
+def block_parameters(answer: Any) -> Cases:
     """Check the number of parameters of a block.
 
     Example:
@@ -130,7 +127,7 @@ _WRONG_STACKS = [
 
 
 @exercise(points=2, reference=_stack, mistakes=_WRONG_STACKS)
-def block_stack(answer: Callable[[Any, Any, Any], Any]) -> Iterator[Case]:
+def block_stack(answer: Any) -> Cases:
     """Check a pre-norm stack of branches with a norm at the end.
 
     Example:
@@ -189,7 +186,7 @@ _WRONG_BLOCKS = [
 
 
 @exercise(points=3, reference=_block, mistakes=_WRONG_BLOCKS)
-def block_forward(answer: Callable[[Any, Any, Any, Any, Any, bool], Any]) -> Iterator[Case]:
+def block_forward(answer: Any) -> Cases:
     """Check a block in both orders, made of given parts.
 
     Example:

@@ -1,15 +1,12 @@
 """Checks for the chapter "Data and loss"."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise, one_of_pair
+from tinytorch.check.report import Cases, case, cases, exercise, one_of_pair
 from tinytorch.check.rules import in_numpy
 from tinytorch.check.values import drawn
 
@@ -34,7 +31,7 @@ _WRONG_WINDOWS = [
 
 
 @exercise(points=2, reference=_windows, mistakes=_WRONG_WINDOWS)
-def data_windows(answer: Callable[[Any, int, int], Any]) -> Iterator[Case]:
+def data_windows(answer: Any) -> Cases:
     """Check windows that begin at every newline, and their shifted targets.
 
     Example:
@@ -77,7 +74,7 @@ _WRONG_SPLITS = [
 
 
 @exercise(points=2, reference=_split)
-def data_split(answer: Callable[[int, int, float], Any]) -> Iterator[Case]:
+def data_split(answer: Any) -> Cases:
     """Check where the windows of a split text begin.
 
     Example:
@@ -89,7 +86,8 @@ def data_split(answer: Callable[[int, int, float], Any]) -> Iterator[Case]:
         >>> bool(data_split(lambda n, T, share: (np.arange(n - T), np.arange(0, n - T, T))))
         False
     """
-    pair, later = "(training starts, validation starts)", "One after the other from the cut."
+    later = "One after the other from the cut, while the last target still exists."
+    pair = "(training starts, validation starts)"
     for n, T, share in ((20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)):
         cut, where = n - round(n * share), f"windows of {n} tokens, T = {T}"
         last = f"Tokens {cut} and up are held out; the window of start s needs tokens s to s + T."
@@ -123,7 +121,7 @@ _WRONG_LOSSES = [
 
 
 @exercise(points=3, reference=_cross_entropy, mistakes=_WRONG_LOSSES, rules=[in_numpy])
-def loss_and_gradient(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
+def loss_and_gradient(answer: Any) -> Cases:
     """Check a cross-entropy and its gradient at the logits.
 
     Example:
@@ -173,7 +171,7 @@ _WRONG_BITS = [
 
 
 @exercise(points=2, reference=_bits_per_byte, mistakes=_WRONG_BITS)
-def loss_bits_per_byte(answer: Callable[[Any, str], Any]) -> Iterator[Case]:
+def loss_bits_per_byte(answer: Any) -> Cases:
     """Check the bits a model needs for each byte of a text.
 
     Example:

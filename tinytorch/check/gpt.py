@@ -1,16 +1,13 @@
 """Checks for the chapter "GPT"."""
 
-from __future__ import annotations
-
 import inspect
-from collections.abc import Callable, Iterator
 from functools import partial
 from operator import call
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise
+from tinytorch.check.report import Cases, case, cases, exercise
 from tinytorch.check.rules import in_numpy
 from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
@@ -29,7 +26,7 @@ def _tied_gradient(ids: Any, g_in: Any, x: Any, g_logits: Any) -> Any:
 
 
 @exercise(points=2, reference=_tied_gradient, rules=[in_numpy])
-def gpt_tied_gradient(answer: Callable[[Any, Any, Any, Any], Any]) -> Iterator[Case]:
+def gpt_tied_gradient(answer: Any) -> Cases:
     """Check the gradient of a table that is both the lookup and the output.
 
     Example:
@@ -75,7 +72,7 @@ _MISCOUNTED = [
 
 
 @exercise(points=2, reference=_count, mistakes=_MISCOUNTED)
-def gpt_num_parameters(answer: Callable[[int, int, int, int, int, bool], Any]) -> Iterator[Case]:
+def gpt_num_parameters(answer: Any) -> Cases:
     """Check the number of parameters of a GPT.
 
     Example:
@@ -107,7 +104,7 @@ _IN_VOCABULARY = "Another token must be in the vocabulary, whose size is logits.
 
 
 @exercise(points=3)
-def gpt_is_causal(answer: Callable[[Callable[[Any], Any], Any], Any]) -> Iterator[Case]:
+def gpt_is_causal(answer: Any) -> Cases:
     """Check a test for causality on models that look ahead and on some that do not.
 
     Example:
@@ -205,7 +202,7 @@ class _Unmasked(MultiHeadAttention):
         return super().forward(query, *others, **options)
 
 
-def _real(attention: Any) -> Callable[[Any], np.ndarray]:
+def _real(attention: Any) -> Any:
     model = lively_gpt(6, 8, 2, 2, 5, attention=attention)
 
     def gpt(ids: Any) -> np.ndarray:
@@ -268,7 +265,7 @@ def _size(model: Any) -> int:
     return sum(parameter.size for parameter in model.parameters())
 
 
-def _built(last: Any = None, masked: bool = True, **used: bool) -> Callable[..., GPT]:
+def _built(last: Any = None, masked: bool = True, **used: bool) -> Any:
     """Our model with one of the mistakes: parts that are not used, no mask, another last norm."""
 
     def build(*sizes: int, **parts: Any) -> GPT:
@@ -295,7 +292,7 @@ _WRONG_MODELS = [
 
 
 @exercise(points=3, reference=GPT, mistakes=_WRONG_MODELS, run=_logits)
-def gpt_assembled(answer: Callable[..., Any]) -> Iterator[Case]:
+def gpt_assembled(answer: Any) -> Cases:
     """Check a GPT assembled by the reader against ours, with the same weights.
 
     The answer is called as `answer(V, d, layers, heads, T)`, and with `norm=` and `attention=`.

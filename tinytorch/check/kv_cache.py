@@ -1,15 +1,12 @@
 """Checks for the chapter "The KV cache"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.report import Case, NotYet, case, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, case, exercise, predictions
 from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
@@ -23,7 +20,7 @@ __all__ = ["cache_attention", "cache_predict", "cache_step", "cache_write"]
 
 
 @exercise(points=1)
-def cache_predict(answer: Any) -> Iterator[Case]:
+def cache_predict(answer: Any) -> Cases:
     """Check what a cache saves and what it takes, for a GPT with 6 layers and d = 512.
 
     Example:
@@ -95,7 +92,7 @@ _WRONG_STEPS = [
 
 
 @exercise(points=2, reference=_step, mistakes=_WRONG_STEPS)
-def cache_step(answer: Callable[..., Any]) -> Iterator[Case]:
+def cache_step(answer: Any) -> Cases:
     """Check one decoding step of a single head: its output, all keys and all values.
 
     Example:
@@ -152,7 +149,7 @@ _WRONG_LOOPS = [(ValueError, _NEW), (lambda *given: _write(*given)[len(given[1])
 
 
 @exercise(points=2, reference=_write, mistakes=_WRONG_LOOPS)
-def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
+def cache_write(answer: Any) -> Cases:
     """Check a loop that writes greedily with a cache.
 
     Example:
@@ -161,7 +158,7 @@ def cache_write(answer: Callable[..., Any]) -> Iterator[Case]:
         >>> bool(cache_write(lambda model, prompt, n, cache: list(prompt)))
         False
     """
-    (first, second), cleared = ([2, 7, 1], [5, 0, 4, 4]), "It holds another text: clear() it."
+    (first, second), cleared = ([2, 7, 1], [5, 0, 4, 4]), "Keys of another text are in it: clear() it."
     used, text = partial(_written, used=True), "the text of the model without a cache"
     yield case(f"{text}, 1 token", answer, first, 1, run=_written, hint=_NEW)
     yield case(f"{text}, 6 tokens", answer, first, 6, run=_written, hint=_NEW)
@@ -215,7 +212,7 @@ _TEXT = np.array([[3, 1, 4, 1, 5, 8], [2, 7, 1, 8, 2, 8]])
 
 
 @exercise(points=3, reference=MultiHeadAttention)
-def cache_attention(answer: Callable[..., Any]) -> Iterator[Case]:
+def cache_attention(answer: Any) -> Cases:
     """Check an attention of the reader's own that takes a cache.
 
     The answer is called as `answer(d, heads, dropout_prob)` and needs our parameters' names.

@@ -1,8 +1,5 @@
 """Checks for the exercises of the chapter on multi-head attention."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -10,7 +7,7 @@ import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.normalisation_and_mlp import built, gradient_at
-from tinytorch.check.report import Case, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, case, cases, exercise, predictions
 from tinytorch.check.rules import package_only
 from tinytorch.check.values import drawn
 from tinytorch.core import functional
@@ -23,7 +20,7 @@ _PAIR = np.array([[1.0, 0.0], [0.0, 1.0]])  # two tokens, d = 2
 
 
 @exercise(points=1)
-def heads_predict(answer: dict[str, Any]) -> Iterator[Case]:
+def heads_predict(answer: dict[str, Any]) -> Cases:
     """Check six predictions about `MultiHeadAttention(64, 4)` with 10 queries and 7 keys.
 
     Args:
@@ -76,7 +73,7 @@ _WRONG_HEADS = [
 
 
 @exercise(points=2, reference=_heads, mistakes=_WRONG_HEADS)
-def heads_side_by_side(answer: Callable[[Any, Any, Any, int], Any]) -> Iterator[Case]:
+def heads_side_by_side(answer: Any) -> Cases:
     """Check attention in several heads, merged, for queries, keys and values `(T, d)`.
 
     Args:
@@ -131,7 +128,7 @@ _WRONG_WITHOUT = [
 
 
 @exercise(points=2, reference=_without, mistakes=_WRONG_WITHOUT)
-def heads_output_without(answer: Callable[[Any, Any, Any, int, int], Any]) -> Iterator[Case]:
+def heads_output_without(answer: Any) -> Cases:
     """Check the output of an attention layer whose head number `head` returns zeros.
 
     Args:
@@ -203,12 +200,8 @@ def _layer(answer: Any, embed_dim: int, num_heads: int, plain: bool = False) -> 
     return layer
 
 
-def _output(answer: Any, x: Any, num_heads: int, mask: Any) -> Any:
-    return _layer(answer, x.shape[-1], num_heads)(Tensor(x), mask=mask)
-
-
-def _plain_output(answer: Any, x: Any, num_heads: int) -> Any:
-    return _layer(answer, x.shape[-1], num_heads, plain=True)(Tensor(x))
+def _output(answer: Any, x: Any, num_heads: int, mask: Any = None, plain: bool = False) -> Any:
+    return _layer(answer, x.shape[-1], num_heads, plain)(Tensor(x), mask=mask)
 
 
 def _gradients(answer: Any, x: Any) -> Any:
@@ -223,7 +216,7 @@ def _logits(answer: Any, ids: Any) -> Any:
 
 
 @exercise(points=3, reference=MultiHeadAttention, mistakes=_SLIPS, rules=[_OWN], run=_output)
-def heads_attention(answer: Callable[[int, int], Any]) -> Iterator[Case]:
+def heads_attention(answer: Any) -> Cases:
     """Check a layer of multi-head self-attention with the parameters of `MultiHeadAttention`.
 
     Args:
@@ -242,7 +235,7 @@ def heads_attention(answer: Callable[[int, int], Any]) -> Iterator[Case]:
     yield from cases(answer, {
         "one head, plain projections": (plain, _PAIR[None], 1),
         "two heads, plain projections": (plain, _PAIR[None], 2),
-    }, run=_plain_output)  # fmt: skip
+    }, run=partial(_output, plain=True))  # fmt: skip
     yield from cases(answer, {
         "two heads of two numbers": (hint, small, 2, None),
         "two heads and a causal mask": (hint, small, 2, causal_mask(3)),

@@ -1,8 +1,5 @@
 """Checks for the chapter "Normalisation and the MLP"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -10,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively_gpt
-from tinytorch.check.report import Case, NotYet, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, tensor_operations
 from tinytorch.check.values import drawn, show
 from tinytorch.core.layers import LayerNorm, Module
@@ -27,7 +24,7 @@ def _mean(x: np.ndarray) -> np.ndarray:
 
 
 @exercise(points=1)
-def norm_outputs(answer: dict[str, Any]) -> Iterator[Case]:
+def norm_outputs(answer: dict[str, Any]) -> Cases:
     """Check five predicted outputs of LayerNorm, each of two numbers.
 
     Example:
@@ -67,7 +64,7 @@ _ACROSS = [
 
 
 @exercise(points=2, reference=_normed, mistakes=_ACROSS)
-def norm_each_token(answer: Callable[..., Any]) -> Iterator[Case]:
+def norm_each_token(answer: Any) -> Cases:
     """Check a normalisation of the last axis, for any number of axes, with its epsilon.
 
     Example:
@@ -155,7 +152,7 @@ _WRONG_LAYERS = [
 @exercise(
     points=3, reference=LayerNorm, mistakes=_WRONG_LAYERS, rules=[tensor_operations], run=_output
 )
-def norm_layer(answer: Callable[..., Any]) -> Iterator[Case]:
+def norm_layer(answer: Any) -> Cases:
     """Check a LayerNorm module: parameters, values, gradients, and its use in a GPT.
 
     Example:
@@ -197,7 +194,7 @@ def norm_layer(answer: Callable[..., Any]) -> Iterator[Case]:
 # A norm without a mean -----------------------------------------------------------------------
 
 
-def _rms(change: Callable[..., Any] | None = None) -> Any:
+def _rms(change: Any = None) -> Any:
     """The norm of the exercise; `change(g, y, r)` is a wrong pullback."""
 
     @primitive
@@ -244,7 +241,7 @@ _WRONG_RMS = [
 
 
 @exercise(points=3, reference=_rms(), mistakes=_WRONG_RMS, rules=[in_numpy], run=_value)
-def norm_rms(answer: Any) -> Iterator[Case]:
+def norm_rms(answer: Any) -> Cases:
     """Check a primitive that divides the last axis by its root mean square.
 
     Example:

@@ -1,14 +1,11 @@
 """Checks for the chapter "Optimisation"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise
+from tinytorch.check.report import Cases, case, cases, exercise
 from tinytorch.check.rules import in_numpy
 from tinytorch.check.values import drawn
 
@@ -50,7 +47,7 @@ _WRONG_STEPS = [
 
 
 @exercise(points=2, reference=_adamw, mistakes=_WRONG_STEPS, rules=[in_numpy])
-def optim_adamw(answer: Callable[[Any, Any, Any, Any, int, float, float], Any]) -> Iterator[Case]:
+def optim_adamw(answer: Any) -> Cases:
     """Check one step of AdamW, the betas being 0.9 and 0.999.
 
     Example:
@@ -97,7 +94,7 @@ _WRONG_RATES = [
 
 
 @exercise(points=2, reference=_rate, mistakes=_WRONG_RATES)
-def optim_schedule(answer: Callable[[int, float, int, int, int], Any]) -> Iterator[Case]:
+def optim_schedule(answer: Any) -> Cases:
     """Check a learning rate that rises, stays, and falls at the end.
 
     Example:
@@ -156,7 +153,7 @@ _WRONG_CLIPS = [
 
 
 @exercise(points=2, reference=_clip, mistakes=_WRONG_CLIPS)
-def optim_clip(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
+def optim_clip(answer: Any) -> Cases:
     """Check the clipping of several gradients by one common norm.
 
     Example:
@@ -196,7 +193,7 @@ def _bytes(n: int, name: str) -> int:
 
 
 @exercise(points=1, reference=_bytes, mistakes=_WRONG_SIZES, show_expected=False)
-def optim_bytes(answer: Callable[[int, str], Any]) -> Iterator[Case]:
+def optim_bytes(answer: Any) -> Cases:
     """Check the memory that training takes for each way of stepping, in float32.
 
     Example:

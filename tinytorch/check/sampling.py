@@ -1,14 +1,11 @@
 """Checks for the chapter "Sampling"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, case, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import drawn
 from tinytorch.models.sampling import keep_top_p, next_token_probs
@@ -22,7 +19,7 @@ __all__ = [
 
 
 @exercise(points=1)
-def sampling_kept(answer: dict[str, Any]) -> Iterator[Case]:
+def sampling_kept(answer: dict[str, Any]) -> Cases:
     """Check how many of five tokens can still be drawn.
 
     Example:
@@ -53,7 +50,7 @@ _LIKELY = np.array([0, 1, 2]), "That is the most likely token; u must decide."
 
 
 @exercise(points=2, reference=_draw, mistakes=[_LIKELY], rules=[in_numpy, no_loop])
-def sampling_draw(answer: Callable[[Any, Any], Any]) -> Iterator[Case]:
+def sampling_draw(answer: Any) -> Cases:
     """Check a draw for every row from the cumulative sum.
 
     Example:
@@ -92,7 +89,7 @@ _WRONG_TEMPERATURES = [
 
 
 @exercise(points=2, reference=next_token_probs, mistakes=_WRONG_TEMPERATURES)
-def sampling_temperature(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
+def sampling_temperature(answer: Any) -> Cases:
     """Check probabilities at a temperature, 0 included.
 
     Example:
@@ -132,7 +129,7 @@ _WRONG_SETS = [
 
 
 @exercise(points=3, reference=keep_top_p, mistakes=_WRONG_SETS, rules=[in_numpy])
-def sampling_top_p(answer: Callable[[Any, float], Any]) -> Iterator[Case]:
+def sampling_top_p(answer: Any) -> Cases:
     """Check the smallest set of tokens that holds `p`.
 
     Example:
@@ -193,7 +190,7 @@ _WRONG_LOOPS = [
 
 
 @exercise(points=3, reference=_write, mistakes=_WRONG_LOOPS)
-def sampling_write(answer: Callable[[Any, Any, int, int, Any], Any]) -> Iterator[Case]:
+def sampling_write(answer: Any) -> Cases:
     """Check the loop that writes one text.
 
     Example:

@@ -1,14 +1,11 @@
 """Checks for the chapter "Why it is fast"."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Case, NotYet, case, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, case, exercise, predictions
 from tinytorch.check.values import drawn
 
 __all__ = ["fast_count", "fast_pieces", "fast_step"]
@@ -18,7 +15,7 @@ __all__ = ["fast_count", "fast_pieces", "fast_step"]
 
 
 @exercise(points=1)
-def fast_count(answer: Any) -> Iterator[Case]:
+def fast_count(answer: Any) -> Cases:
     """Check the operations and bytes of a GPT with V = 1000, d = 64 and 3 layers.
 
     Example:
@@ -103,7 +100,7 @@ _WRONG_SIZES = [
 
 
 @exercise(points=2, reference=_pieces, mistakes=_WRONG_SIZES, run=_value)
-def fast_pieces(answer: Callable[..., Any]) -> Iterator[Case]:
+def fast_pieces(answer: Any) -> Cases:
     """Check an elementwise function that is applied to pieces of an array.
 
     Example:
@@ -131,12 +128,8 @@ def fast_pieces(answer: Callable[..., Any]) -> Iterator[Case]:
         ("the roots of whole numbers", np.arange(7), 3, root, kept),
     ):
         yield case(claim, answer, x, size, run=run, hint=hint)
-    ones, part, same = np.ones(3, dtype=np.float32), ("dtype", _dtype), "float32"
-    yield case("float32 stays float32", answer, ones, 2, expected=same, part=part, hint=kept)
-
-
-def _dtype(value: Any) -> str:
-    return str(value.dtype)
+    ones, part = np.ones(3, dtype=np.float32), ("dtype", lambda value: str(value.dtype))
+    yield case("float32 stays float32", answer, ones, 2, expected="float32", part=part, hint=kept)
 
 
 # A step in place -----------------------------------------------------------------------------
@@ -159,8 +152,6 @@ def _steps(answer: Any, gradients: Any, *options: float, what: str) -> Any:
         result = answer(w, m, v, g, t, *options)
         if result is None or result is ...:
             return result
-        if not np.isfinite(w).all():
-            raise NotYet("numbers that are not finite")
     return {"w": w, "m": m, "v": v, "g": g, "w returned": result is w}[what]
 
 
@@ -171,7 +162,7 @@ _UNCHANGED = [
 
 
 @exercise(points=3, reference=_step, mistakes=_UNCHANGED)
-def fast_step(answer: Callable[..., Any]) -> Iterator[Case]:
+def fast_step(answer: Any) -> Cases:
     """Check a step of Adam that changes its arrays in place, and no others.
 
     Example:
