@@ -20,7 +20,6 @@ HINTS = {
     },
     "heads_side_by_side": {
         "the root of the whole width": "Divide by the root of the number of",
-        "no root": "The scores are not divided by any",
         "a single head": "That is a single head of the whole",
     },
     "heads_output_without": {
@@ -54,8 +53,6 @@ HINTS = {
     },
     "norm_rms": {
         "a mean subtracted": "No mean is subtracted here.",
-        "the sum of the squares": "The mean of the squares, not their",
-        "no root": "Divide by the root.",
         "r a constant": "r is treated as a constant, but",
         "the sum of g y": "The mean of g y, no sum.",
         "not divided by r": "Divide the whole by r.",
@@ -64,11 +61,8 @@ HINTS = {
     "block_stream": {
         "one array, written into again": "`+=` writes into the array that is",
         "the branch replaces the stream": "Each branch's result is added to",
-        "without x": "The list begins with x itself.",
-        "the last alone": "Return the whole list, beginning",
     },
     "block_parameters": {
-        "no biases, no norms": "The matrices are right: add six",
         "no biases": "Each of six matrices has a bias, as",
         "no norms": "The two norms are parameters too: a",
         "one norm": "There are two norms, and each has a",
@@ -155,9 +149,6 @@ HINTS = {
     },
     "optim_bytes": {
         "numbers, not bytes": "Bytes, not numbers: float32 takes",
-        "float16": "Do not forget the weights and their",
-        "no gradients": "Do not forget the weights and their",
-        "the memory alone": "Do not forget the weights and their",
     },
     "sampling_draw": {
         "the most likely": "That is the most likely token; u",
@@ -194,7 +185,6 @@ HINTS = {
         "the new token in front": "The new token comes last.",
         "the new value in front": "The new token comes last.",
         "keys and values exchanged": "Return the output, the keys and the",
-        "no root": "Divide the scores by the root of d.",
     },
     "cache_write": {
         "cleared before every token": "Pass the cache that you were given,",

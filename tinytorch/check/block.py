@@ -43,8 +43,6 @@ def _stream(x: Any, branches: Any, kept: float = 1.0) -> list[Any]:
 
 _WRONG_STREAMS = [
     (partial(_stream, kept=0.0), _KEEP),
-    (lambda x, branches: _stream(x, branches)[1:], "The list begins with x itself."),
-    (lambda x, branches: _stream(x, branches)[-1], "Return the whole list, beginning with x."),
     (lambda x, branches: [_stream(x, branches)[-1]] * (len(branches) + 1),
         "`+=` writes into the array that is already in the list."),
 ]  # fmt: skip
@@ -84,7 +82,6 @@ _MISCOUNTED = [
     (partial(_parameters, bias=0), "Each of six matrices has a bias, as long as what it returns."),
     (partial(_parameters, norms=0), "The two norms are parameters too: a scale and a shift each."),
     (partial(_parameters, norms=1), "There are two norms, and each has a scale and a shift."),
-    (partial(_parameters, bias=0, norms=0), "The matrices are right: add six biases, two norms."),
 ]
 
 

@@ -54,10 +54,10 @@ def gpt_tied_gradient(answer: Any) -> Cases:
 # Counting ------------------------------------------------------------------------------------
 
 
-def _count(*sizes: int, norms: int = 1, positions: int = 1, untied: int = 1, bias: int = 0) -> int:
+def _count(*sizes: int, norms: int = 1, positions: int = 1, bias: int = 0) -> int:
     V, d, L, T, ratio, tied = sizes
     block = 4 * d * d + 4 * d + 2 * ratio * d * d + ratio * d + d + 4 * d
-    output = 0 if tied else V * d * untied + V * bias
+    output = 0 if tied else V * d + V * bias
     return V * d + output + T * d * positions + L * block + 2 * d * norms
 
 
@@ -66,7 +66,6 @@ _MISCOUNTED = [
     (partial(_count, norms=0), "The last norm, after the blocks, has parameters as well."),
     (partial(_count, norms=2), "Each block has two norms, and one more comes at the end."),
     (partial(_count, positions=0), "The positions are learned: a table of T rows."),
-    (partial(_count, untied=0), "Untied, the output is a matrix of its own, (d, V)."),
     (partial(_count, bias=1), "The output has no bias."),
 ]
 

@@ -70,14 +70,14 @@ def cache_predict(answer: Any) -> Cases:
 # One step of one head ------------------------------------------------------------------------
 
 
-def _attended(q: Any, keys: Any, values: Any, root: float | None = None) -> Any:
-    scores = keys @ q / np.sqrt(root or len(q))
+def _attended(q: Any, keys: Any, values: Any) -> Any:
+    scores = keys @ q / np.sqrt(len(q))
     return np.exp(scores - np.logaddexp.reduce(scores)) @ values
 
 
-def _step(q: Any, k: Any, v: Any, keys: Any, values: Any, root: float | None = None) -> Any:
+def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
     keys, values = np.vstack([keys, k]), np.vstack([values, v])
-    return _attended(q, keys, values, root), keys, values
+    return _attended(q, keys, values), keys, values
 
 
 _WRONG_STEPS = [
@@ -87,7 +87,6 @@ _WRONG_STEPS = [
         "The new token comes last."),
     (lambda *given: [_step(*given)[i] for i in (0, 2, 1)],
         "Return the output, the keys and the values, in this order."),
-    (partial(_step, root=1), "Divide the scores by the root of d."),
 ]  # fmt: skip
 
 
@@ -158,12 +157,12 @@ def cache_write(answer: Any) -> Cases:
         >>> bool(cache_write(lambda model, prompt, n, cache: list(prompt)))
         False
     """
-    (first, second), cleared = ([2, 7, 1], [5, 0, 4, 4]), "Keys of another text are in it: clear() it."
+    (first, second), full = ([2, 7, 1], [5, 0, 4, 4]), "Keys of another text are in it: clear() it."
     used, text = partial(_written, used=True), "the text of the model without a cache"
     yield case(f"{text}, 1 token", answer, first, 1, run=_written, hint=_NEW)
     yield case(f"{text}, 6 tokens", answer, first, 6, run=_written, hint=_NEW)
     claim = "the same with a cache that was used before"
-    yield case(claim, answer, second, 6, run=used, hint=cleared)
+    yield case(claim, answer, second, 6, run=used, hint=full)
     for prompt in (first, second):
         yield case(
             f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6,
@@ -201,9 +200,8 @@ def _written(
     with no_grad():
         if used:
             model([1, 7], cache=cache)
-    before = len(model.read)
     text = answer(model, prompt, n, cache)
-    return {"text": text, "passes": model.read[before:], "length": cache.length}[what]
+    return {"text": text, "passes": model.read[int(used) :], "length": cache.length}[what]
 
 
 # Attention that remembers --------------------------------------------------------------------

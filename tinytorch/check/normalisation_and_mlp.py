@@ -234,8 +234,6 @@ _WRONG_RMS = [
     (_rms(lambda g, y, r: (g - _mean(g) - y * _mean(g * y)) / r),
         "No mean, so no correction for it."),
     (_rms(lambda g, y, r: g - y * _mean(g * y)), "Divide the whole by r."),
-    (np.array([1.0, 7.0]) / np.sqrt(50), "The mean of the squares, not their sum."),
-    (np.array([1.0, 7.0]) / 25, "Divide by the root."),
     (TypeError, "Keep the @primitive line above the function, and return a pair."),
 ]  # fmt: skip
 
