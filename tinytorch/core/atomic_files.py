@@ -106,7 +106,7 @@ def _kind(status: os.stat_result) -> str:
 def _is_stream(name: str) -> bool:
     """Whether this is /dev/stdout or the like, a link which may lead to a regular file."""
     folder = os.path.realpath(os.path.dirname(name))
-    return os.path.islink(name) and folder.startswith(("/dev", "/proc"))
+    return os.path.islink(name) and (folder == "/dev" or folder.startswith("/proc/"))
 
 
 def _write(target: Path, old: os.stat_result | None, chunks: Iterable[Any]) -> None:
@@ -115,7 +115,8 @@ def _write(target: Path, old: os.stat_result | None, chunks: Iterable[Any]) -> N
     try:
         with open(descriptor, "wb") as file:
             if old is not None:
-                os.chmod(temporary, old.st_mode & 0o777)
+                with suppress(OSError):  # not every file system has modes
+                    os.chmod(temporary, old.st_mode & 0o777)
             file.writelines(chunks)
             file.flush()
             os.fsync(file.fileno())  # on the disk before the name points to it

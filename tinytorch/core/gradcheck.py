@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.layers import Module
-from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad
+
+Result = Callable[[], Tensor]  # a function of tensors, which are changed from call to call
 
 
 @dataclass(frozen=True)
@@ -97,9 +98,7 @@ def _in_float64(value: Any) -> Tensor:
     return Tensor(array, requires_grad=True, dtype=np.float64)
 
 
-def _compare(
-    f: Callable[[], Tensor], named: list[tuple[str, Tensor]], eps: float, tol: float
-) -> GradientCheck:
+def _compare(f: Result, named: list[tuple[str, Tensor]], eps: float, tol: float) -> GradientCheck:
     result = f()
     if not isinstance(result, Tensor):
         raise TypeError(f"check_gradients: f must return a Tensor, got {type(result).__name__}")
@@ -121,14 +120,10 @@ def _compare(
 
 
 def _analytic(tensor: Tensor) -> np.ndarray:
-    if tensor.grad is None:
-        return np.zeros(tensor.shape)
-    return tensor.grad.to_dense() if isinstance(tensor.grad, RowSparse) else tensor.grad
+    return np.zeros(tensor.shape) + (0 if tensor.grad is None else tensor.grad)
 
 
-def _numeric(
-    f: Callable[[], Tensor], weights: np.ndarray, data: np.ndarray, eps: float
-) -> np.ndarray:
+def _numeric(f: Result, weights: np.ndarray, data: np.ndarray, eps: float) -> np.ndarray:
     """The central difference for every element of `data`, which is changed and put back."""
     slopes = np.empty(data.shape)
     for at in np.ndindex(data.shape):

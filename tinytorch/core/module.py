@@ -173,9 +173,7 @@ class Module:
         return f"{type(self).__name__}({parts.replace(chr(10), chr(10) + '  ')}{end})"
 
 
-def _walk(
-    module: Module, prefix: str, above: tuple[Module, ...]
-) -> Iterator[tuple[str, Module | Parameter]]:
+def _walk(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Any]]:
     """Everything held by `module`, at any depth; a module that holds one above it ends there."""
     above = (*above, module)
     for name, part in _children(module):

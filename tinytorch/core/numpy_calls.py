@@ -114,9 +114,7 @@ def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:
             raise TypeError(f"{call} would lose {lost}; {remedy}")
 
 
-def _computed(
-    name: str, function: Any, args: tuple[Any, ...], settings: dict[str, Any], writes: bool
-) -> Any:
+def _computed(name: str, function: Any, args: Any, settings: dict[str, Any], writes: bool) -> Any:
     """What NumPy makes of the arrays; refused where a gradient or a change would go unnoticed."""
     operands = (args, tuple(settings.values()))
     out = settings.get("out", args[0] if writes else None)

@@ -106,8 +106,8 @@ def restore_default(state: dict[str, Any]) -> None:
     try:
         generator = np.random.PCG64(np.random.SeedSequence(**state["seed"]))
         generator.state = state["state"]
+        if _state_of(generator) != state:
+            raise ValueError(state)
     except (KeyError, TypeError, OverflowError, ValueError) as error:
         raise ValueError(f"this is no state of the default generator: {error!r}") from None
-    if _state_of(generator) != state:
-        raise ValueError(f"this is no state of the default generator: {state}")
     _default = np.random.Generator(generator)
