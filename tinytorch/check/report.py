@@ -137,7 +137,7 @@ class Report:
         for found in self.cases:
             mark = "x" if found.passed else " "
             lines.append(_wrapped(f"  [{mark}] {found.claim}", values.WIDTH + 10, 6))
-            for label in ("given", "expected", "came", "hint") if not found.passed else ():
+            for label in ("given", "expected", "came", "hint"):
                 if text := getattr(found, label):
                     lines.append(f"      {label:<9} {_wrapped(text, values.WIDTH, 16)}")
         return "\n".join(lines)
@@ -287,18 +287,20 @@ def judge(posed: Case) -> Finding:
         >>> found.passed, found.given, found.expected, found.came, found.hint
         (False, '1, 2', '3', '2', 'Not the larger one.')
     """
-    given, value, error, told, breach = values.show_all(posed.given), None, None, "", ("", "")
+    value, error, told, breach = None, None, "", ("", "")
+    failed = Finding(posed.claim, False, values.show_all(posed.given), hint=posed.hint)
     try:
         value, breach = _called(posed)
-    except NotYet as caught:
-        told, error = str(caught), caught.__cause__
+    except (Exception, SystemExit) as caught:  # whatever the reader's code raises is reported
+        text = f"{type(caught).__name__}: {caught}".removesuffix(": ")
+        told, error = str(caught) if isinstance(caught, NotYet) else values.shortened(text), caught
     if posed.error and isinstance(error, posed.error):
         return Finding(posed.claim, True)
     if posed.error:
         name = posed.error.__name__
         expected = f"an {name}" if name[0] in "AEIOU" else f"a {name}"
-        told = told or f"{values.show(value)}, and no error"
-        return Finding(posed.claim, False, given, expected, told, posed.hint)
+        came = told or f"{values.show(value)}, and no error"
+        return replace(failed, expected=expected, came=came)
     known = posed.expected is not _FROM_REFERENCE
     expected = posed.expected if known else _result(posed, posed.reference)
     if told or not _equal(posed, value, expected):
@@ -307,10 +309,10 @@ def judge(posed: Case) -> Finding:
             wanted, came = values.compared(expected, value, posed.rtol, posed.atol)
             came = _labelled(posed.part, came)
         wanted = _labelled(posed.part, wanted) if posed.show_expected else ""
-        return Finding(posed.claim, False, given, wanted, came, _advice(posed, value, told, error))
+        hint = _advice(posed, value, told, error)
+        return replace(failed, expected=wanted, came=came, hint=hint)
     if breach[0]:
-        came = f"the right result, but {breach[0]}"
-        return Finding(posed.claim, False, given, "", came, breach[1])
+        return replace(failed, came=f"the right result, but {breach[0]}", hint=breach[1])
     return Finding(posed.claim, True)
 
 
@@ -323,30 +325,21 @@ def _called(posed: Case) -> tuple[Any, tuple[str, str]]:
     if given and not function and answer is not ...:
         raise NotYet(f"{values.show(answer)}, which is not a function")
     passed = [values.copied(value) for value in given]
-    try:
-        with np.errstate(all="ignore"), watched(posed.rules) as breaches:
-            value = _run(posed, answer, passed) if function else answer
-    except NotYet:
-        raise
-    except (Exception, SystemExit) as error:  # whatever the reader's code raises is reported
-        text = f"{type(error).__name__}: {error}".removesuffix(": ")
-        raise NotYet(values.shortened(text)) from error
+    with np.errstate(all="ignore"), watched(posed.rules) as breaches:
+        value = _run(posed, answer, passed) if function else answer
     if value is None or value is ...:
         raise NotYet(_NONE if value is None else _ELLIPSIS)
     breach = breaches[0] if breaches else breach_of(posed.rules, answer)
-    spoilt = [
-        i for i, pair in enumerate(zip(given, passed, strict=True)) if not values.unchanged(*pair)
-    ]
+    pairs = enumerate(zip(given, passed, strict=True))
+    spoilt = [i for i, (before, after) in pairs if not values.unchanged(before, after)]
     if spoilt:
         name = _name_of_argument(posed.run or answer, spoilt[0] + (posed.run is not None))
         breach = f"`{name}` is no longer what it was", _ON_A_COPY
     try:
         return posed.part[1](value) if posed.part else value, breach
-    except NotYet:
-        raise
     except Exception as error:
-        part = posed.part[0] if posed.part else ""
-        raise NotYet(f"{values.show(value)}, which has no {part}") from error
+        told = f"{values.show(value)}, which has no {posed.part[0] if posed.part else 'such part'}"
+        raise error if isinstance(error, NotYet) else NotYet(told) from None
 
 
 def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:

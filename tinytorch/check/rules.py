@@ -107,9 +107,9 @@ def _loop_in(answer: Any) -> str:
             if _repeats(code):
                 return f"`{function.__name__}` has a loop"
             used = dict(_globals_of(function))
-            hidden = {name for name, value in used.items() if id(value) in _HIDDEN_LOOPS}
-            hidden |= _HIDDEN_NAMES & {*code.co_names}
-            hidden |= {"reduce"} & {*code.co_names} if functools in used.values() else set()
+            names = _HIDDEN_NAMES | ({"reduce"} if functools in used.values() else set())
+            hidden = names & {*code.co_names}
+            hidden |= {name for name, value in used.items() if id(value) in _HIDDEN_LOOPS}
             if hidden:
                 return f"{min(hidden)} is a loop"
     return ""
@@ -117,9 +117,8 @@ def _loop_in(answer: Any) -> str:
 
 def _numpy_in(answer: Any) -> str:
     for function in _functions_of(answer):
-        used = [value for _, value in _globals_of(function)]
         imports = {i.argval for i in _steps_of(function) if i.opname == "IMPORT_NAME"}
-        if any(_is_of(value, "numpy") for value in used) or "numpy" in imports:
+        if "numpy" in imports or any(_is_of(value, "numpy") for _, value in _globals_of(function)):
             return f"`{function.__name__}` uses NumPy"
     return "it is NumPy's" if _is_of(answer, "numpy") else ""
 
@@ -130,8 +129,7 @@ def _packaged(answer: Any) -> str:
     for base in inspect.getmro(bare) if isinstance(bare, type) else (bare,):
         ours = _is_of(base, "tinytorch") and not _is_of(base, "tinytorch.check")
         if ours and base is not Module:
-            name = getattr(base, "__name__", type(base).__name__)
-            return f"it is the package's {name}"
+            return f"it is the package's {getattr(base, '__name__', type(base).__name__)}"
     return ""
 
 
@@ -145,11 +143,9 @@ def package_only(hint: str, *modules: str) -> Rule:
     """
 
     def call(module: str, called: Any) -> str:
-        allowed = _is_in(module, *modules) or called is Parameter.__init__.__code__
-        name = called.co_name if isinstance(called, CodeType) else called.__name__
-        return (
-            f"it calls the package's {name}" if not allowed and _is_in(module, "tinytorch") else ""
-        )
+        ours = _is_in(module, "tinytorch") and not _is_in(module, *modules)
+        innocent = called is Parameter.__init__.__code__
+        return f"it calls the package's {called.co_name}" if ours and not innocent else ""
 
     return Rule(hint, _packaged, call)
 

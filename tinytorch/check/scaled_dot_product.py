@@ -156,7 +156,7 @@ def attend_masked_weights(answer: Any) -> Cases:
     """
     half = "The first row sums to one half: the blocked score is still in the denominator."
     shared = "The row must be shared out among the keys that are kept."
-    late = "After the softmax the kept weights are already rounded to zero: block before it."
+    late = "After the softmax it is too late: kept weights are rounded to zero. Block before."
     small = "A number that is only very small still counts: block with -inf."
     front, mask = "The mask is broadcast over the axes in front.", _mask(2, 2)
     blocked, low = np.array([[0, 0], [_BLOCK, _BLOCK]]), np.array([[-5000, 0], [1, -5001.0]])

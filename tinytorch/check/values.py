@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -93,10 +94,9 @@ def unchanged(before: Any, after: Any) -> bool:
         >>> unchanged([1, np.zeros(2)], [1, np.zeros(2)]), unchanged(np.zeros(2), np.ones(2))
         (True, False)
     """
-    if isinstance(before, Tensor):
-        return unchanged(before.data, after.data)
-    if isinstance(before, np.ndarray):
-        return before.shape == after.shape and before.tobytes() == after.tobytes()
+    if isinstance(before, (np.ndarray, Tensor)):
+        b, a = as_array(before), as_array(after)
+        return b.shape == a.shape and b.tobytes() == a.tobytes()
     if isinstance(before, (tuple, list)):
         return len(before) == len(after) and all(map(unchanged, before, after))
     return before is after or same(after, before, 0.0, 0.0)
@@ -134,33 +134,22 @@ def compared(expected: Any, came: Any, rtol: float, atol: float | None) -> tuple
         >>> compared(np.zeros(40), np.arange(40) // 39, 0.0, 0.0)
         ('0 at [39], shape (40,)', '1 at [39], the only one to differ')
     """
-    if not (is_numeric(expected) and is_numeric(came)):
+    table = _is_table(expected) or _is_table(came)
+    if not (table and is_numeric(expected) and is_numeric(came)):
         return show(expected), show(came)
     e, c = as_array(expected), as_array(came)
-    if (
-        not isinstance(expected, _ARRAYS)
-        and not isinstance(came, _ARRAYS)
-        and max(e.ndim, c.ndim) < 2
-    ):
-        return show(expected), show(came)
     if e.shape != c.shape:
         return _show_array(e, shape=True), _show_array(c, shape=True)
     if not _is_short(e) or not _is_short(c):
-        return _first_difference(e, c, np.argwhere(~_equal(c, e, rtol, atol)))
+        wrong = np.argwhere(~_equal(c, e, rtol, atol))
+        first, second = (f"{show(a[tuple(wrong[0])])} at {wrong[0].tolist()}" for a in (e, c))
+        count = f"first of {len(wrong)} that differ" if len(wrong) > 1 else "only one to differ"
+        return f"{first}, shape {e.shape}", f"{second}, the {count}"
     for precision in (4, 8, 16):
         texts = _show_array(e, precision=precision), _show_array(c, precision=precision)
         if texts[0] != texts[1]:
             break
     return texts
-
-
-def _first_difference(e: np.ndarray, c: np.ndarray, wrong: np.ndarray) -> tuple[str, str]:
-    place = tuple(wrong[0].tolist())
-    count = f"the first of {len(wrong)} that differ" if len(wrong) > 1 else "the only one to differ"
-    return (
-        f"{show(e[place])} at {list(place)}, shape {e.shape}",
-        f"{show(c[place])} at {list(place)}, {count}",
-    )
 
 
 def show(value: Any) -> str:
@@ -171,20 +160,20 @@ def show(value: Any) -> str:
         ("{'x': 0.5}", '[[0., 0.]], shape (1, 2)', 'an array of shape (100,)')
     """
     try:
-        table = isinstance(value, list) and is_numeric(value) and as_array(value).ndim > 1
-        return (
-            _show_array(as_array(value))
-            if table or isinstance(value, _ARRAYS)
-            else _show_plain(value)
-        )
+        return _show_array(as_array(value)) if _is_table(value) else _show_plain(value)
     except Exception:  # a repr may be the reader's own code
         return f"a {type(value).__name__}"
 
 
+def _is_table(value: Any) -> bool:
+    nested = isinstance(value, list) and is_numeric(value) and as_array(value).ndim > 1
+    return nested or isinstance(value, _ARRAYS)
+
+
 def _show_plain(value: Any) -> str:
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(show(item) for item in value)
-        comma = "," if isinstance(value, tuple) and len(value) == 1 else ""
+        inner = ", ".join(map(show, value))
+        comma = "," * (len(value) == 1)
         return shortened(f"[{inner}]" if isinstance(value, list) else f"({inner}{comma})")
     if isinstance(value, dict):
         inner = ", ".join(f"{show(key)}: {show(item)}" for key, item in value.items())
@@ -215,13 +204,8 @@ def _is_short(array: np.ndarray) -> bool:
 def _array_text(array: np.ndarray, precision: int) -> str:
     if not array.ndim:
         return show(array[()])
-    text = np.array2string(
-        array + 0.0 if array.dtype.kind == "f" else array,  # no minus in front of a zero
-        separator=", ",
-        precision=precision,
-        suppress_small=True,
-        max_line_width=WIDTH,
-    )
+    array = array + 0.0 if array.dtype.kind == "f" else array  # no minus in front of a zero
+    text = np.array2string(array, WIDTH, precision, suppress_small=True, separator=", ")
     line = re.sub(r"(?<=\[) | (?=[],])", "", re.sub(r"\s+", " ", text))
     return line if len(line) < WIDTH else text.replace("\n\n", "\n")
 
@@ -234,13 +218,8 @@ def show_all(given: Sequence[Any]) -> str:
         [0., 0.]
         3, 'learned'
     """
-    lines: list[list[str]] = [[]]
-    for value in given:
-        if isinstance(value, _ARRAYS):
-            lines += [[show(value)], []]
-        else:
-            lines[-1].append(show(value))
-    return "\n".join(", ".join(line) for line in lines if line)
+    groups = groupby(given, lambda value: isinstance(value, _ARRAYS))
+    return "\n".join(("\n" if arrays else ", ").join(map(show, group)) for arrays, group in groups)
 
 
 def shortened(text: str) -> str:
