@@ -20,6 +20,7 @@ HINTS = {
     },
     "heads_side_by_side": {
         "the root of the whole width": "Divide by the root of the number of",
+        "no root": "The scores are not divided by any",
         "a single head": "That is a single head of the whole",
     },
     "heads_output_without": {

@@ -103,9 +103,7 @@ def data_split(answer: Any) -> Cases:
 # Cross-entropy -------------------------------------------------------------------------------
 
 
-def _cross_entropy(
-    logits: Any, targets: Any, sign: int = 1, slope: int = 1, hot: float = 1.0
-) -> tuple[float, Any]:
+def _cross_entropy(logits: Any, targets: Any, sign: int = 1, slope: int = 1, hot: int = 1) -> Any:
     shifted = logits - logits.max(axis=-1, keepdims=True)
     log_probs = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
     one_hot = np.eye(logits.shape[-1])[targets] / targets.size
@@ -116,7 +114,7 @@ def _cross_entropy(
 _WRONG_LOSSES = [
     (partial(_cross_entropy, sign=-1), "A surprise is positive: minus the logarithm."),
     (partial(_cross_entropy, slope=-1), "The other way round: softmax minus one-hot."),
-    (partial(_cross_entropy, hot=0.0), "Subtract 1 at the target of each position."),
+    (partial(_cross_entropy, hot=0), "Subtract 1 at the target of each position."),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise
+from tinytorch.check.report import Cases, alone, case, cases, exercise
 from tinytorch.check.rules import in_numpy
 from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
@@ -83,13 +83,11 @@ def gpt_num_parameters(answer: Any) -> Cases:
         >>> bool(gpt_num_parameters(lambda V, d, L, T, r, tied: 12 * L * d * d + V * d))
         False
     """
-    small = (
-        "With d = 1: 20 in the tables, 8 in attention, 13 in the MLP, 4 in its norms, 2 at last."
-    )
+    one = "With d = 1: 20 in the tables, 8 in attention, 13 in the MLP, 4 in its norms, 2 at last."
     block = "Count a block by its matrices and its vectors: four, two, and two norms."
     untied = "Untied, the output is a matrix of its own, (d, V), without a bias."
     yield from cases(answer, {
-        "d = 1, one block": (small, 15, 1, 1, 5, 4, True),
+        "d = 1, one block": (one, 15, 1, 1, 5, 4, True),
         "V, d, L, T, ratio = 65, 64, 2, 32, 4": (block, 65, 64, 2, 32, 4, True),
         "V, d, L, T, ratio = 7, 8, 3, 5, 2": (block, 7, 8, 3, 5, 2, True),
         "an untied output": (untied, 7, 8, 3, 5, 2, False),
@@ -302,11 +300,11 @@ def gpt_assembled(answer: Any) -> Cases:
         >>> bool(gpt_assembled(lambda *sizes, **parts: GPT(*sizes)))
         False
     """
-    whole, part = "Two tables, the blocks, and a norm at the end.", ("number of parameters", _size)
-    claim = "two blocks have the parameters of two"
-    yield case(claim, answer, 7, 8, 2, 2, 6, run=call, part=part, hint=whole)
+    whole = "Two tables, the blocks, and a norm at the end."
     hint = "Compare yours with MyGPT, line by line, names included."
+    number = alone(run=call, part=("number of parameters", _size))
     yield from cases(answer, {
+        "two blocks have the parameters of two": (whole, 7, 8, 2, 2, 6, number),
         "one block gives our logits": (hint, 7, 8, 1, 2, 6, {}),
         "so do two": (hint, 7, 8, 2, 2, 6, {}),
         "and three, in other sizes": (hint, 11, 12, 3, 4, 9, {}),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.report import Cases, NotYet, case, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, exercise, predictions
 from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
@@ -157,12 +157,15 @@ def cache_write(answer: Any) -> Cases:
         >>> bool(cache_write(lambda model, prompt, n, cache: list(prompt)))
         False
     """
-    (first, second), full = ([2, 7, 1], [5, 0, 4, 4]), "Keys of another text are in it: clear() it."
-    used, text = partial(_written, used=True), "the text of the model without a cache"
-    yield case(f"{text}, 1 token", answer, first, 1, run=_written, hint=_NEW)
-    yield case(f"{text}, 6 tokens", answer, first, 6, run=_written, hint=_NEW)
-    claim = "the same with a cache that was used before"
-    yield case(claim, answer, second, 6, run=used, hint=full)
+    first, second, full = [2, 7, 1], [5, 0, 4, 4], "Keys of another text are in it: clear() it."
+    alike, used = "the text of the model without a cache", partial(_written, used=True)
+    other = alone(run=partial(_written, sizes=(12, 6, 3, 1, 17)))
+    yield from cases(answer, {
+        f"{alike}, 1 token": (_NEW, first, 1),
+        f"{alike}, 6 tokens": (_NEW, first, 6),
+        "the same with a cache that was used before": (full, second, 6, alone(run=used)),
+        "another model, with another cache": (_NEW, [11, 3], 9, other),
+    }, run=_written)  # fmt: skip
     for prompt in (first, second):
         yield case(
             f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6,
@@ -173,10 +176,9 @@ def cache_write(answer: Any) -> Cases:
                 ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
         ])  # fmt: skip
-    claim, part = "the given cache holds all tokens but the last", ("length of the cache", int)
-    length, other = partial(used, what="length"), partial(_written, sizes=(12, 6, 3, 1, 17))
+    part, length = ("length of the cache", int), partial(used, what="length")
+    claim = "the given cache holds all tokens but the last"
     yield case(claim, answer, second, 6, run=length, part=part, hint=_GIVEN)
-    yield case("another model, another cache", answer, [11, 3], 9, run=other, hint=_NEW)
 
 
 class Noting(GPT):

@@ -7,7 +7,7 @@ import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.normalisation_and_mlp import built, gradient_at
-from tinytorch.check.report import Cases, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, alone, cases, exercise, predictions
 from tinytorch.check.rules import package_only
 from tinytorch.check.values import drawn
 from tinytorch.core import functional
@@ -66,6 +66,7 @@ def _heads(q: Any, k: Any, v: Any, num_heads: int, root: float | None = None) ->
 _WRONG_HEADS = [
     (lambda q, k, v, h: _heads(q, k, v, h, q.shape[1]),
         "Divide by the root of the number of terms in a head's dot product."),
+    (lambda q, k, v, h: _heads(q, k, v, h, 1), "The scores are not divided by any root."),
     (lambda q, k, v, h: _heads(q, k, v, h, h), "The number of heads is not the length of a head."),
     (lambda q, k, v, h: _heads(q, k, v, 1), "That is a single head of the whole length."),
 ]  # fmt: skip
@@ -231,17 +232,16 @@ def heads_attention(answer: Any) -> Cases:
     cut = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
     built_as = "Models build it as (embed_dim, num_heads, dropout) and call it with mask=."
     small, batch, wide, x = map(np.float32, drawn((1, 3, 4), (3, 5, 8), (2, 4, 12), (2, 3, 4)))
+    through = alone(run=partial(_output, plain=True))
+    # another order of the same steps rounds differently, and gradients add up
+    summed, model, ids = alone(run=_gradients, rtol=1e-3), alone(run=_logits), np.array([[1, 2, 6]])
     yield from cases(answer, {
-        "one head, plain projections": (plain, _PAIR[None], 1),
-        "two heads, plain projections": (plain, _PAIR[None], 2),
-    }, run=partial(_output, plain=True))  # fmt: skip
-    yield from cases(answer, {
+        "one head, plain projections": (plain, _PAIR[None], 1, through),
+        "two heads, plain projections": (plain, _PAIR[None], 2, through),
         "two heads of two numbers": (hint, small, 2, None),
         "two heads and a causal mask": (hint, small, 2, causal_mask(3)),
         "a batch and four heads": (hint, batch, 4, causal_mask(5)),
         "three heads of four numbers": (hint, wide, 3, None),
+        "gradients reach every parameter": (cut, x, summed),
+        "takes the place of ours in a model": (built_as, ids, model),
     }, rtol=1e-4)  # fmt: skip
-    # another order of the same steps rounds differently, and these add up
-    yield case("gradients reach every parameter", answer, x, run=_gradients, hint=cut, rtol=1e-3)
-    claim, ids = "takes the place of ours in a model", np.array([[1, 2, 3, 1, 6]])
-    yield case(claim, answer, ids, run=_logits, hint=built_as, rtol=1e-4)

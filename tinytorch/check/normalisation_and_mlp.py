@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively_gpt
-from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, alone, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, tensor_operations
 from tinytorch.check.values import drawn, show
 from tinytorch.core.layers import LayerNorm, Module
@@ -137,7 +137,7 @@ def _logits(answer: Any, ids: Any) -> Any:
 
 _NORMAL, _LAST = (_TOKEN - 4) / 3, np.array([0.0, 0.0, 0.0, 1.0])
 _GAMMA, _BETA = np.arange(1.0, 5.0), np.array([0.0, 0.0, 10.0, -1.0])
-_WRONG_LAYERS = [
+_WRONG = [
     ({}, "Make each a Parameter in __init__; a Tensor or an array is not found."),
     ({"weight": np.ones(4), "bias": np.zeros(4)}, "PyTorch's names; ours are gamma and beta."),
     ({"gamma": np.zeros(4), "beta": np.zeros(4)}, "gamma multiplies, so it starts at one."),
@@ -149,9 +149,7 @@ _WRONG_LAYERS = [
 ]
 
 
-@exercise(
-    points=3, reference=LayerNorm, mistakes=_WRONG_LAYERS, rules=[tensor_operations], run=_output
-)
+@exercise(points=3, reference=LayerNorm, mistakes=_WRONG, rules=[tensor_operations], run=_output)
 def norm_layer(answer: Any) -> Cases:
     """Check a LayerNorm module: parameters, values, gradients, and its use in a GPT.
 
@@ -168,27 +166,23 @@ def norm_layer(answer: Any) -> Cases:
     themselves = "Use self.gamma and self.beta themselves in forward, not their .data."
     called = "GPT calls norm(embed_dim) and loads gamma and beta by their names."
     (batch,), (x, g) = drawn((2, 4, 6), seed=1), drawn((2, 2, 3, 5), seed=2)[0]
+    parameters, gradients = alone(run=_parameters), alone(run=_gradients)
+    unused = [(_NORMAL, "gamma and beta are there, but forward does not use them.")]
+    scale = alone(run=partial(_output, gamma=_GAMMA, beta=_BETA), mistakes=unused)
+    at_x = alone(run=_gradients, part=("gradient of x", itemgetter("x")))
     yield from cases(answer, {
-        "has the parameters gamma and beta": (starts, 4),
-        "as many as the width": (starts, 6),
-    }, run=_parameters)  # fmt: skip
-    yield from cases(answer, {
+        "has the parameters gamma and beta": (starts, 4, parameters),
+        "as many as the width": (starts, 6, parameters),
         "normalises one token": ("Subtract the mean, divide by the deviation.", _TOKEN),
         "normalises each token of a batch by itself": ("axis=-1, with keepdims=True.", batch),
         "keeps eps inside the root": (inside, 0.01 * _TOKEN),
         "uses the eps that it is given": (inside, batch[0], 0.5),
         "leaves a constant vector at zero": (_NAN, np.full(4, 2.0)),
+        "multiplies by gamma, then adds beta": (scaled, _TOKEN, scale),
+        "has the gradient of its input: how the last output responds": (cut, _TOKEN, _LAST, at_x),
+        "has the gradients of a batch, of gamma and of beta": (themselves, x, g, gradients),
+        "stands in for ours in a GPT": (called, np.array([[1, 4, 2, 0]]), alone(run=_logits)),
     }, rtol=1e-4)  # fmt: skip
-    claim, scale = "multiplies by gamma, then adds beta", partial(_output, gamma=_GAMMA, beta=_BETA)
-    unused = [(_NORMAL, "gamma and beta are there, but forward does not use them.")]
-    yield case(claim, answer, _TOKEN, run=scale, hint=scaled, mistakes=unused)
-    claim = "has the gradient of its input: how the last output responds"
-    part = "gradient of x", itemgetter("x")
-    yield case(claim, answer, _TOKEN, _LAST, run=_gradients, part=part, hint=cut)
-    claim = "has the gradients of a batch, of gamma and of beta"
-    yield case(claim, answer, x, g, run=_gradients, hint=themselves, rtol=1e-4)
-    claim, ids = "stands in for ours in a GPT", np.array([[1, 4, 2, 0]])
-    yield case(claim, answer, ids, run=_logits, hint=called, rtol=1e-4)
 
 
 # A norm without a mean -----------------------------------------------------------------------
@@ -253,15 +247,14 @@ def norm_rms(answer: Any) -> Cases:
     through = "Each input moves y directly and through r: subtract y times the mean of g y."
     means = "Both means are over the last axis, with keepdims=True."
     x, (tokens, g) = np.array([1.0, 7.0]), drawn((2, 2, 3, 5), seed=4)[0]
+    gradient = alone(run=_rms_gradient)
     yield from cases(answer, {
         "divides by the root mean square": (divided, x),
         "leaves zeros at zero": (root, np.zeros(2)),
         "divides each token by its own": (means, tokens),
         "keeps eps under the root of small numbers": (root, 1e-3 * tokens),
         "uses the eps that it is given": (root, tokens, 0.5),
+        "how the first output responds to each input": (through, x, np.eye(2)[0], gradient),
+        "has the gradient of each token": (means, tokens, g, gradient),
+        "has that of small numbers, with an eps of 0.001": (root, 0.01 * tokens, g, 1e-3, gradient),
     })  # fmt: skip
-    yield from cases(answer, {
-        "how the first output responds to each input": (through, x, np.array([1.0, 0.0])),
-        "has the gradient of each token": (means, tokens, g),
-        "has that of small numbers, with an eps of 0.001": (root, 1e-2 * tokens, g, 1e-3),
-    }, run=_rms_gradient)  # fmt: skip

@@ -77,9 +77,8 @@ def optim_adamw(answer: Any) -> Cases:
 # Rise, stay, fall ----------------------------------------------------------------------------
 
 
-def _rate(
-    step: int, lr: float, warmup: int, total: int, cooldown: int, late: int = 0, early: int = 0
-) -> float:
+def _rate(step: int, lr: float, *spans: int, late: int = 0, early: int = 0) -> float:
+    warmup, total, cooldown = spans
     return lr * min(1, (step + 1 - late) / warmup, (total - early - step) / cooldown)
 
 

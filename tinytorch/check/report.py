@@ -223,12 +223,22 @@ def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: s
     return Case(claim, answer, given, error=error, hint=hint)
 
 
+class alone(dict):
+    """At the end of a line of a table for `cases`: the options of this line.
+
+    Example:
+        >>> [posed] = cases(max, {"takes the larger": ("Look.", 1, 2, alone(rtol=0.1))})
+        >>> posed.given, posed.rtol
+        ((1, 2), 0.1)
+    """
+
+
 def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) -> Cases:
     """A case for each line of a table, all with the same mistakes and options.
 
     Args:
         answer: the reader's function.
-        table: for each claim a hint, and what the answer is given.
+        table: for each claim a hint, what the answer is given, and options of this line `alone`.
         mistakes: as for `case`, and so are the others.
         options: `run`, `part`, `rtol`, `atol`.
 
@@ -238,7 +248,8 @@ def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) ->
         [('adds', (1, 2)), ('takes a negative number', (1, -2))]
     """
     for claim, (hint, *given) in table.items():
-        yield case(claim, answer, *given, hint=hint, mistakes=mistakes, **options)
+        own = given.pop() if given and isinstance(given[-1], alone) else {}
+        yield case(claim, answer, *given, **{"mistakes": mistakes, **options, **own, "hint": hint})
 
 
 def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:

@@ -168,12 +168,10 @@ def _number_kept(kept: Any) -> Any:
 # The loop -------------------------------------------------------------------------------------
 
 
-def _write(
-    next_probs: Any, prompt: Any, max_new: int, stop: Any, u: Any, read: Any = lambda ids, new: ids
-) -> list[int]:
+def _write(f: Any, prompt: Any, n: int, stop: Any, u: Any, read: Any = lambda ids, new: ids) -> Any:
     ids = list(prompt)
-    for number in u[:max_new]:
-        probs = next_probs(read(ids, len(ids) - len(prompt)))
+    for number in u[:n]:
+        probs = f(read(ids, len(ids) - len(prompt)))
         ids.append(int(np.searchsorted(np.cumsum(probs), number, side="right")))
         if ids[-1] == stop:
             break
