@@ -321,7 +321,7 @@ def test_a_named_pipe_is_refused_at_once(path):
 def test_a_huge_header_entry_is_cut_in_the_reason(path):
     path.write_bytes(file_of({"w" * 5000: {"dtype": "x" * 5000, "shape": [], "data_offsets": []}}))
     text = reason(ValueError, load_safetensors, path)
-    assert "www...www" in text and len(text) < 700
+    assert "w" * 90 in text and len(text) < 700
 
 
 def test_a_small_file_that_claims_much_takes_no_memory(path):

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+StrPath = str | os.PathLike[str]
 _SPACE = "free some space, or choose another disk"
 _RIGHTS = "make the file and its folder writable, or choose another path"
 _REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _SPACE)
@@ -18,7 +19,7 @@ _REMEDIES |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS)
 _REMEDIES |= {errno.ENAMETOOLONG: "choose a shorter name", errno.EISDIR: "add a file name"}
 
 
-def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) -> None:
+def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
     r"""Write a file under a temporary name in the same folder, then rename it.
 
     A reader sees the old file or the new one, never half of it. If writing fails, the old file is
@@ -58,7 +59,7 @@ def write_atomically(path: str | os.PathLike[str], *chunks: bytes | memoryview) 
         raise OSError(error.errno, f"cannot write {name!r}: {why}; {remedy}") from error
 
 
-def readable_file(path: str | os.PathLike[str]) -> Path:
+def readable_file(path: StrPath) -> Path:
     """The path, if a regular file is there: reading a named pipe or a device might never end.
 
     Raises:

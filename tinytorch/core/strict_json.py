@@ -1,12 +1,8 @@
 """JSON, read strictly: whole, in UTF-8, and without a name that an object has twice."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from typing import Any
-
-__all__ = ["parse_json"]
 
 
 def parse_json(content: bytes, **options: Any) -> Any:

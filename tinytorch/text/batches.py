@@ -8,16 +8,12 @@ predict. A text has a window at each position that leaves room for one.
     ([[3, 1, 4], [1, 5, 9]], [[1, 4, 1], [5, 9, 2]])
 """
 
-from __future__ import annotations
-
 from typing import Any, NoReturn
 
 import numpy as np
 
 from tinytorch.core.arguments import check_ids, check_probability, check_sizes
 from tinytorch.text.tokenization import as_token_ids, check_natural
-
-__all__ = ["Batches", "train_validation_split", "windows"]
 
 
 def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:

@@ -5,8 +5,6 @@ here give exactly the same merges and tokens, and the tests hold them to it. The
 `BPETokenizer` uses.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import re
@@ -16,9 +14,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import groupby
-
-__all__ = ["join_by_rank", "learn_merges", "split_like_gpt2"]
-
 
 # ------------------------------------------------------------------------------ splitting
 
@@ -102,8 +97,7 @@ def learn_merges(piece_counts: Mapping[bytes, int], num_merges: int) -> list[tup
     """
     text = _LinkedTokens(piece_counts)
     names = [bytes([byte]) for byte in range(256)]
-    heap = text.candidates(list(text.counts))
-    heapq.heapify(heap)
+    heap = sorted(text.candidates(list(text.counts)))
     merges: list[tuple[bytes, bytes]] = []
     while heap and len(merges) < num_merges:
         negative_count, _, pair = heapq.heappop(heap)  # the smallest, so the most frequent pair
@@ -136,7 +130,7 @@ class _LinkedTokens:
         self.counts: Counter[Pair] = Counter()
         self.positions: defaultdict[Pair, deque[int]] = defaultdict(deque)
         for position in range(1, length - 1):
-            self._add(position)
+            self._count(position)
 
     def candidates(self, pairs: Iterable[Pair]) -> list[tuple[int, int, Pair]]:
         """Entries of the heap: the most frequent pair first, then the one that comes first."""
@@ -150,12 +144,12 @@ class _LinkedTokens:
             if self._pair(position) != pair:
                 continue
             before, after = self.left[position], self.right[second]
-            self._remove(before)
-            self._remove(second)
+            self._count(before, -1)
+            self._count(second, -1)
             self.token[position], self.token[second] = new, _GAP
             self.right[position], self.left[after] = after, position
-            created[self._add(before)] = None
-            created[self._add(position)] = None
+            created[self._count(before)] = None
+            created[self._count(position)] = None
         del self.counts[pair]
         return [pair for pair in created if _GAP not in pair]
 
@@ -169,17 +163,14 @@ class _LinkedTokens:
             positions.popleft()
         return positions[0]
 
-    def _add(self, position: int) -> Pair:
+    def _count(self, position: int, sign: int = 1) -> Pair:
+        """Count the pair at a position, or, with a sign of -1, count it no more."""
         pair = self._pair(position)
         if _GAP not in pair:
-            self.counts[pair] += self.weight[position]
-            self.positions[pair].append(position)
+            self.counts[pair] += sign * self.weight[position]
+            if sign > 0:
+                self.positions[pair].append(position)
         return pair
-
-    def _remove(self, position: int) -> None:
-        pair = self._pair(position)
-        if _GAP not in pair:
-            self.counts[pair] -= self.weight[position]
 
 
 # ------------------------------------------------------------------------------- encoding

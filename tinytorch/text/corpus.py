@@ -5,8 +5,6 @@ Both are one string, ready for a tokenizer: `book_prose` is the text of this boo
 is known come from `tinytorch.stories`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -14,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from tinytorch.core.arguments import check_sizes
-from tinytorch.core.atomic_files import readable_file
+from tinytorch.core.atomic_files import StrPath, readable_file
 
 __all__ = ["book_prose", "load_text"]
 
@@ -43,9 +41,9 @@ def book_prose() -> str:
 
 
 def load_text(
-    path_or_url: str | os.PathLike[str],
+    path_or_url: StrPath,
     sha256: str | None = None,
-    cache_dir: str | os.PathLike[str] | None = None,
+    cache_dir: StrPath | None = None,
     *,
     max_bytes: int = 100_000_000,
 ) -> str:
@@ -126,7 +124,7 @@ def _decode(name: str, content: bytes) -> str:
 # ------------------------------------------------------------------------------ downloads
 
 
-def _download(url: str, sha256: str | None, cache_dir: str | os.PathLike[str] | None) -> Path:
+def _download(url: str, sha256: str | None, cache_dir: StrPath | None) -> Path:
     """Where the content of a URL is kept, after downloading it if it is not there and whole."""
     if sha256 is None:
         how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"

@@ -7,8 +7,6 @@ rotation of queries and keys (`apply_rotary`), or subtracted from the attention 
 distance (`create_alibi_bias`). `EmbeddingLayer` joins tokens and positions.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ Latin-1 stands for itself, the others take the letters from U+0100 on, so that a
 newline is "Ċ".
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -17,19 +15,15 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
-from tinytorch.core.atomic_files import readable_file, write_atomically
+from tinytorch.core.atomic_files import StrPath, readable_file, write_atomically
 from tinytorch.core.strict_json import parse_json
 
-__all__ = ["bytes_to_letters", "letters_to_bytes"]
-
-StrPath = str | os.PathLike[str]
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
 
 CHARACTERS, _BPE = "tinytorch characters", "tinytorch byte-pair encoding"
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
-_LETTERS = {byte: chr(byte) for byte in _VISIBLE}
-_LETTERS.update((byte, chr(0x100 + i)) for i, byte in enumerate(_OTHERS))
+_LETTERS = {b: chr(b) for b in _VISIBLE} | {b: chr(0x100 + i) for i, b in enumerate(_OTHERS)}
 _BYTES = {letter: byte for byte, letter in _LETTERS.items()}
 
 

@@ -28,11 +28,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinytorch.core.arguments import check_sizes
+from tinytorch.core.atomic_files import StrPath
 from tinytorch.text import files
 from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
-from tinytorch.text.files import StrPath
-
-__all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "split_like_gpt2", "train"]
 
 Pair = tuple[bytes, bytes]
 
@@ -144,9 +142,8 @@ class CharTokenizer:
         except KeyError as error:
             new = error.args[0]
             what = f"the character {new!r} (U+{ord(new):04X}) at position {text.index(new)}"
-            where = f"the alphabet of {self.vocab_size} characters"
-            remedy = "build the tokenizer from a text that has it"
-            raise ValueError(f"{what} is not in {where}; {remedy}") from None
+            where = f"the alphabet of {self.vocab_size} characters; build the tokenizer"
+            raise ValueError(f"{what} is not in {where} from a text that has it") from None
 
     def decode(self, ids: Any) -> str:
         """The text of a sequence of ids: a list, an array or a Tensor.
@@ -378,10 +375,9 @@ class BPETokenizer:
         if names == "all":
             return self.special_tokens
         allowed = _checked_names(names, "allowed_special")
-        for name in allowed:
-            if name not in self.special_tokens:
-                known = ", ".join(map(repr, self.special_tokens)) or "none"
-                raise ValueError(f"{name!r} is not a special token here; there are {known}")
+        if unknown := [name for name in allowed if name not in self.special_tokens]:
+            known = ", ".join(map(repr, self.special_tokens)) or "none"
+            raise ValueError(f"{unknown[0]!r} is not a special token here; there are {known}")
         return allowed
 
     def _encode(self, text: str) -> list[int]:

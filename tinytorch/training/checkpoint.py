@@ -7,23 +7,18 @@ Reading it runs nothing, unlike a pickle, which is a program. A file that does n
 before any memory is set aside for its tensors.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math
 import os
-import reprlib
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tinytorch.core.atomic_files import readable_file, write_atomically
+from tinytorch.core.atomic_files import StrPath, readable_file, write_atomically
 from tinytorch.core.layers import Module
 from tinytorch.core.strict_json import parse_json
-
-__all__ = ["load_safetensors", "load_weights", "save_safetensors", "save_weights", "without_prefix"]
 
 _HEADER_LIMIT = 100_000_000  # bytes, the limit of the format
 _METADATA = "__metadata__"
@@ -53,9 +48,7 @@ _OTHER_FILES = {
 
 
 def save_safetensors(
-    path: str | os.PathLike[str],
-    tensors: dict[str, np.ndarray],
-    metadata: dict[str, str] | None = None,
+    path: StrPath, tensors: dict[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
     """Write named arrays to one file, whole or not at all.
 
@@ -96,9 +89,7 @@ def save_safetensors(
     write_atomically(path, _encoded(header), *in_order)
 
 
-def load_safetensors(
-    path: str | os.PathLike[str],
-) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+def load_safetensors(path: StrPath) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Read all arrays of a file, and its metadata.
 
     The whole header is checked first. Stricter than the reference implementation: a name that
@@ -146,9 +137,7 @@ def load_safetensors(
 # ------------------------------------------------------------------------------------ weights
 
 
-def save_weights(
-    path: str | os.PathLike[str], model: Module, metadata: dict[str, str] | None = None
-) -> None:
+def save_weights(path: StrPath, model: Module, metadata: dict[str, str] | None = None) -> None:
     """Write the parameters of a model, each under its name in `model.named_parameters()`.
 
     Args:
@@ -170,7 +159,7 @@ def save_weights(
     save_safetensors(path, {name: p.data for name, p in model.named_parameters()}, metadata)
 
 
-def load_weights(path: str | os.PathLike[str], model: Module, prefix: str = "") -> dict[str, str]:
+def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, str]:
     """Copy the weights of a file into the parameters of the same names, all or none.
 
     Args:
@@ -343,10 +332,6 @@ def _read_tensor(file: io.BufferedReader, who: str, dtype: str, shape: list[int]
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 80
-
-
 def _short(value: Any) -> str:
-    """The value as Python writes it, cut in the middle if it is long."""
-    return _REPR.repr(value)
+    """The value as Python writes it, cut off if it is long."""
+    return f"{value!r:.100}"

@@ -5,8 +5,6 @@ Python runs one thread at a time. Processes do not. Each helper is a fork of thi
 copy of the model, and reads the parameters from memory that all of them share.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import os
@@ -25,8 +23,6 @@ from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor
 from tinytorch.training.loss import add_gradients
 from tinytorch.training.resuming import generators
-
-__all__ = ["DataParallel"]
 
 _PATIENCE = 10.0  # seconds after which an idle helper looks whether anybody could still ask
 
@@ -114,12 +110,12 @@ class DataParallel:
                 parameter.grad = earlier
             answers = [helper.end() for helper in helpers]  # no answer stays in a pipe
             self._asked = False
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        loss += math.fsum(part for part, _ in answers)
+        for error, _, _ in answers:
+            if error is not None:
+                raise error
+        loss += math.fsum(part for _, part, _ in answers)
         if math.isfinite(loss):
-            for found in [gradients, *(theirs for _, theirs in answers)]:
+            for found in [gradients, *(theirs for *_, theirs in answers)]:
                 _add(self.parameters, found)
         return loss
 
@@ -148,16 +144,13 @@ class _Helper:
             self.pipe.send((share, state))
 
     def end(self) -> Any:
-        """The loss of the share and the gradients (arrays, `RowSparse` or None), or an error."""
+        """An error or None, the share's loss and its gradients (arrays, `RowSparse` or None)."""
         try:
-            answer = self.pipe.recv()
+            error, loss, others = self.pipe.recv()
         except (EOFError, OSError):
             ended = "DataParallel: a helper process has ended; the next call starts new ones"
             raise RuntimeError(ended) from None
-        if isinstance(answer, BaseException):
-            return answer
-        loss, others = answer
-        return loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
+        return error, loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
 
 
 def _end(owner: int, process: Any) -> None:
@@ -182,7 +175,7 @@ def _work(parent: int, model: Module, weights: Any, gradients: Any, pipe: Any, a
 
 
 def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any, state: Any) -> Any:
-    """The loss of a share, and by number the gradients that are not dense arrays; or an error."""
+    """An error or None, a share's loss, and by number the gradients that are no dense arrays."""
     try:
         _set_state(model, *state)
         model.zero_grad()
@@ -192,11 +185,11 @@ def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any,
                 others[i] = parameter.grad
             else:
                 dense[...] = parameter.grad
-        return loss, others
+        return None, loss, others
     except Exception as error:
         with suppress(Exception):  # an error of the reader's own may not be able to travel
-            return pickle.loads(pickle.dumps(error))
-        return RuntimeError(f"{type(error).__name__}: {error}")
+            return pickle.loads(pickle.dumps(error)), math.nan, {}
+        return RuntimeError(f"{type(error).__name__}: {error}"), math.nan, {}
 
 
 def _add(parameters: list[Tensor], gradients: list[Any]) -> None:

@@ -1,7 +1,5 @@
 """How good a model is: its surprise at text that it has not read."""
 
-from __future__ import annotations
-
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +11,6 @@ from tinytorch.core.arguments import check_ids, check_sizes
 from tinytorch.core.layers import evaluation_mode
 from tinytorch.core.tensor import no_grad
 from tinytorch.text.tokenization import BPETokenizer
-
-__all__ = ["character_surprise", "evaluate", "surprise"]
 
 
 def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.ndarray:

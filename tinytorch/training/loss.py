@@ -4,16 +4,12 @@ loss = cross_entropy(model(inputs), targets)
 loss.backward()
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 from tinytorch.core.functional import cross_entropy
 from tinytorch.core.layers import Module
 from tinytorch.core.tensor import Tensor
-
-__all__ = ["add_gradients"]
 
 
 def add_gradients(model: Module, inputs: Any, targets: Any, scale: float = 1.0) -> float:

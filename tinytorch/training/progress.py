@@ -4,14 +4,10 @@ In a notebook one output is updated, so that a saved page shows the last state; 
 line is rewritten; in a file or a pipe there is one line for every tenth of the run.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import time
 from typing import Any, TextIO
-
-__all__ = ["Progress", "duration"]
 
 _BETWEEN = 0.2  # seconds from one drawing to the next
 

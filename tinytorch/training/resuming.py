@@ -16,15 +16,6 @@ import numpy as np
 from tinytorch.core import seeding
 from tinytorch.core.layers import Module
 
-__all__ = [
-    "checksum",
-    "generators",
-    "history_columns",
-    "history_records",
-    "random_states",
-    "restore_states",
-]
-
 _MEASURED = ("loss", "lr", "grad_norm", "validation")
 
 

@@ -6,8 +6,6 @@
     python -m tinytorch.training.story_gpt
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import time
@@ -25,17 +23,6 @@ from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.training import checkpoint
 from tinytorch.training.resuming import history_columns
 from tinytorch.training.trainer import Trainer
-
-__all__ = [
-    "StoryWindows",
-    "load_story_gpt",
-    "new_story_gpt",
-    "story_batches",
-    "story_gpt_run",
-    "story_tokenizer",
-    "story_windows",
-    "train_story_gpt",
-]
 
 VOCAB_SIZE = 512
 SEQ_LEN = 112  # tokens; enough for a whole story
@@ -185,10 +172,7 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
 # Helpers -------------------------------------------------------------------------------------
 
 
-@cache
-def _grammar() -> StoryGrammar:
-    """The grammar of the stories; to read and check its rules takes a moment."""
-    return StoryGrammar()
+_grammar = cache(StoryGrammar)  # to read and check its rules takes a moment
 
 
 def _story_ids(num_stories: int, seed: int) -> tuple[np.ndarray, str]:

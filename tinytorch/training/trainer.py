@@ -10,12 +10,9 @@ clipping, held-out text, a progress line, and checkpoints from which a run that 
 to the same losses, bit for bit.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import math
-import os
 import signal
 import threading
 import time
@@ -26,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.atomic_files import StrPath
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.state import restore
@@ -36,8 +34,6 @@ from tinytorch.training.distributed import DataParallel
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.loss import add_gradients
 from tinytorch.training.progress import Progress
-
-__all__ = ["Trainer"]
 
 
 class Trainer:
@@ -90,7 +86,7 @@ class Trainer:
         validation: tuple[Any, Any] | None = None,
         eval_every: int = 100,
         floor: float | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint: StrPath | None = None,
         save_every: int = 100,
         progress: bool = True,
     ) -> None:
@@ -175,26 +171,21 @@ class Trainer:
 
     # Checkpoints -----------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: StrPath) -> None:
         """Write everything the run depends on to a safetensors file.
 
         The file holds the parameters, the optimiser's state, the history, the states of the random
         generators, the settings and a checksum. The number of the step is also the position in the
         data. A file that was there before is replaced in one move, or not at all.
         """
-        saved = {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "history": resuming.history_columns(self.history),
-        }
+        saved = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        saved["history"] = resuming.history_columns(self.history)
         tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
-        notes = {
-            "settings": json.dumps(self._settings()),
-            "random": json.dumps(resuming.random_states(self.model)),
-        }
+        notes = {"settings": json.dumps(self._settings())}
+        notes["random"] = json.dumps(resuming.random_states(self.model))
         save_safetensors(path, tensors, {**notes, "checksum": resuming.checksum(tensors, notes)})
 
-    def load(self, path: str | os.PathLike[str], strict: bool = True) -> None:
+    def load(self, path: StrPath, strict: bool = True) -> None:
         """Resume from a checkpoint.
 
         Args:
@@ -217,16 +208,15 @@ class Trainer:
             settings, random = json.loads(notes["settings"]), json.loads(notes["random"])
             if strict:
                 self._check_settings(settings)
-            model, optimizer, columns = (
-                without_prefix(tensors, f"{part}.") for part in ("model", "optimizer", "history")
-            )
+            parts = ("model.", "optimizer.", "history.")
+            model, optimizer, columns = (without_prefix(tensors, part) for part in parts)
             _check_state(self.model, model)
             _check_state(self.optimizer, optimizer)
             history = resuming.history_records(columns)
             resuming.restore_states(self.model, random)  # all or none
         except Exception as error:
             reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
-            raise ValueError(f"{os.fspath(path)}: {reason}") from None
+            raise ValueError(f"{path}: {reason}") from None
         self.model.load_state_dict(model)
         self.optimizer.load_state_dict(optimizer)
         self.history, self.step_number = history, len(history)
@@ -251,13 +241,10 @@ class Trainer:
 
     def _check_settings(self, saved: dict[str, str]) -> None:
         remedy = "pass strict=False to resume with the settings of this trainer:"
-        differing = [
-            f"\n  {name}: saved {saved.get(name)}, here {own}"
-            for name, own in self._settings().items()
-            if saved.get(name) != own
-        ]
-        if differing:
-            raise ValueError(f"this belongs to another run; {remedy}{''.join(differing)}")
+        own = self._settings().items()
+        wrong = [f"\n  {n}: saved {saved.get(n)}, here {x}" for n, x in own if saved.get(n) != x]
+        if wrong:
+            raise ValueError(f"this belongs to another run; {remedy}{''.join(wrong)}")
 
 
 # Helpers -------------------------------------------------------------------------------------
