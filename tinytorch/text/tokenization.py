@@ -32,6 +32,8 @@ from tinytorch.core.atomic_files import StrPath
 from tinytorch.text import files
 from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
 
+__all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "split_like_gpt2", "train"]
+
 Pair = tuple[bytes, bytes]
 
 
