@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, alone, cases, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import drawn
 from tinytorch.models.sampling import keep_top_p, next_token_probs
@@ -142,27 +142,21 @@ def sampling_top_p(answer: Any) -> Cases:
     rows = np.random.default_rng(0).dirichlet(np.full(9, 0.5), size=6)
     three = "The two largest hold 0.8, the three largest 0.95: three are kept."
     order = "The most likely come first in the sum, but each must stay in its own column."
-    alone = "One token holds more than p by itself. It is kept, and it alone."
+    single = "One token holds more than p by itself. It is kept, and it alone."
     equals = "Of equals, only as many are kept as are needed: the set is the smallest."
-    claim, probs = "0.9 of 0.5, 0.3, 0.15, 0.05", np.array([[0.5, 0.3, 0.15, 0.05]])
     two = [(np.array([[0.625, 0.375, 0, 0]]), "They hold 0.8 only: keep the one that reaches p.")]
-    yield case(claim, answer, probs, 0.9, hint=three, mistakes=two)
+    number = "tokens kept in each row", lambda kept: (np.asarray(kept) > 0).sum(axis=-1)
+    probs, four = np.array([[0.5, 0.3, 0.15, 0.05]]), np.array([[0.4, 0.2, 0.2, 0.2]])
     yield from cases(answer, {
+        "0.9 of 0.5, 0.3, 0.15, 0.05": (three, probs, 0.9, alone(mistakes=two)),
         "the same, not in order": (order, np.array([[0.05, 0.5, 0.15, 0.3]]), 0.7),
-        "never empty": (alone, np.array([[0.1, 0.9]]), 0.6),
-        "exactly p": ("One token holds exactly p.", np.array([[0.5, 0.25, 0.25]]), 0.5),
-    })  # fmt: skip
-    part, four = ("tokens kept in each row", _number_kept), np.array([[0.4, 0.2, 0.2, 0.2]])
-    yield case("one of three equals", answer, four, 0.5, part=part, hint=equals)
-    yield from cases(answer, {
+        "never empty": (single, np.array([[0.1, 0.9]]), 0.6),
+        "exactly p": ("Exactly p is enough.", np.array([[0.5, 0.25, 0.25]]), 0.5),
+        "one of three equals": (equals, four, 0.5, alone(part=number)),
         "rows of a batch": (own, rows, 0.8),
         "a tiny share": (own, rows[:, :5] / rows[:, :5].sum(axis=1, keepdims=True), 1e-6),
         "all of it": ("Ten tenths add up to less than 1: keep all.", np.full((1, 10), 0.1), 1.0),
     })  # fmt: skip
-
-
-def _number_kept(kept: Any) -> Any:
-    return (np.asarray(kept) > 0).sum(axis=-1)
 
 
 # The loop -------------------------------------------------------------------------------------
