@@ -176,8 +176,7 @@ def autograd_swish(answer: Any) -> Cases:
 
 _COST_MISTAKES = [
     (lambda n, b, w: (n * w * w, None), "A central difference evaluates above and below."),
-    (lambda n, b, w: (n * w * w + 1, None),
-        "A central difference evaluates above and below, not in the middle."),
+    (lambda n, b, w: (n * w * w + 1, None), "Evaluate above and below, not in the middle."),
     (lambda n, b, w: (8 * n * b * w, None), "First the number of runs, then the bytes."),
     (lambda n, b, w: (2 * b * n * w * w, None), "A run takes the whole batch at once."),
     (lambda n, b, w: (None, 4 * n * b * w), "The output of @ is kept, and that of tanh."),

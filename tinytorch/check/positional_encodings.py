@@ -61,9 +61,7 @@ def positions_sinusoids(answer: Any) -> Cases:
         yield case(f"the whole table for {T} positions and {d} columns", answer, T, d, hint=angle)
 
 
-@exercise(
-    points=1, reference=lambda scheme, T, d: T * d * (scheme == "learned"), show_expected=False
-)
+@exercise(reference=lambda kind, T, d: T * d * (kind == "learned"), show_expected=False)
 def positions_count(answer: Any) -> Cases:
     """Check the number of trainable position parameters.
 

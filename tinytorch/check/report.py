@@ -13,8 +13,6 @@ answer that returns what a mistake returns is shown the hint of that mistake::
         yield case("keeps the sign", answer, -1)
 """
 
-from __future__ import annotations
-
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -364,10 +362,12 @@ def _result(posed: Case, function: Any) -> Any:
         return posed.part[1](value) if posed.part else value
 
 
-def _equal(posed: Case, came: Any, expected: Any) -> bool:
+def _equal(posed: Case, came: Any, wanted: Any) -> bool:
+    """Whether the answer's result is what is wanted, or what a function returns."""
     try:
-        return values.same(came, expected, posed.rtol, posed.atol)
-    except Exception:  # a comparison may be the reader's own code
+        wanted = _result(posed, wanted) if callable(wanted) else wanted
+        return values.same(came, wanted, posed.rtol, posed.atol)
+    except Exception:  # the reader's own comparison fails, or a mistake has no result here
         return False
 
 
@@ -377,13 +377,8 @@ def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> 
         if isinstance(wrong, type) and issubclass(wrong, BaseException):
             if isinstance(error, wrong):
                 return hint
-        elif not told:
-            try:
-                result = _result(posed, wrong) if callable(wrong) else wrong
-            except Exception:  # this mistake has no result here
-                continue
-            if _equal(posed, value, result):
-                return hint
+        elif not told and _equal(posed, value, wrong):
+            return hint
     return posed.hint
 
 
@@ -403,6 +398,5 @@ def _labelled(part: tuple[str, Any] | None, text: str) -> str:
 def _wrapped(text: str, width: int, indent: int) -> str:
     """Lines of at most `width`, if the words allow it, all but the first indented."""
     wrap = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
-    return ("\n" + " " * indent).join(
-        piece for line in text.split("\n") for piece in wrap(line) or [""]
-    )
+    pieces = (piece for line in text.split("\n") for piece in wrap(line) or [""])
+    return ("\n" + " " * indent).join(pieces)

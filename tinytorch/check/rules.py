@@ -5,8 +5,6 @@ uses; a call of the package while the answer runs, whatever name it goes by. Bot
 they work for lambdas, classes and partial functions, in a notebook and in the page.
 """
 
-from __future__ import annotations
-
 import builtins
 import dis
 import functools
@@ -232,13 +230,10 @@ def _repeats(code: CodeType) -> bool:
     A jump back alone is no loop: the compiler puts the handling of errors last, and returns.
     """
     steps = list(dis.get_instructions(code))
-    following: dict[int, set[int]] = {step.offset: set() for step in steps}
+    following = {s.offset: {s.argval} if s.opcode in _JUMPS else set() for s in steps}
     for step, after in pairwise(steps):
         if step.opname not in _ENDS and ("JUMP" not in step.opname or "IF" in step.opname):
             following[step.offset].add(after.offset)
-    for step in steps:
-        if step.opcode in _JUMPS:
-            following[step.offset].add(step.argval)
     try:
         graphlib.TopologicalSorter(following).prepare()
     except graphlib.CycleError:

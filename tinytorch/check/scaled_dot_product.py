@@ -29,8 +29,7 @@ def _weights(scores: np.ndarray, mask: Any) -> np.ndarray:
     scores = np.where(np.isneginf(mask), _BLOCK, scores)
     largest = scores.max(axis=-1, keepdims=True)
     e = np.exp(scores - np.where(np.isneginf(largest), 0.0, largest))
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1.0, total)
+    return e / np.maximum(e.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
 
 
 def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Any) -> np.ndarray:
@@ -44,10 +43,8 @@ _MASKS = [
     (lambda n, m: ~_seen(n, m), _ADDED),
     (lambda n, m: _seen(n, m) * 1.0, _ADDED),
     (lambda n, m: ~_seen(n, m) * 1.0, _ADDED),
-    (lambda n, m: np.where(_seen(n, m), 0, -1e9),
-        "Block with -inf: no other number gives a weight of exactly 0."),
-    (lambda n, m: _mask(n, m).T,
-        "This one hides the past. The columns are the keys: block those to the right."),
+    (lambda n, m: np.where(_seen(n, m), 0, -1e9), "Block with -inf: no other weight is exactly 0."),
+    (lambda n, m: _mask(n, m).T, "This one hides the past: columns are keys, block to the right."),
     (lambda n, m: _mask(n, m, later=-1), "A token may look at itself: the diagonal is kept."),
     (lambda n, m: _mask(n, m, later=1), "One too many: each token sees the next one."),
     (lambda n, m: _mask(n, n), _SHAPE),
@@ -85,8 +82,7 @@ def _over_queries(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray)
 
 
 _ATTENTION = [
-    (_at_scale(lambda q, k: q.shape[-1] ** 0.5),
-        "Divide the scores by the square root of d, the length of a query."),
+    (_at_scale(lambda q, k: q.shape[-1] ** 0.5), "Divide by the square root of a query's length."),
     (_at_scale(lambda q, k: q.shape[-1] ** -0.5), "That divides by d; it is the square root of d."),
     (_at_scale(lambda q, k: (q.shape[-1] / len(k)) ** 0.5),
         "d is the length of a query, here 4, not the number of keys."),

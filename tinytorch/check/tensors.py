@@ -129,6 +129,4 @@ def tensors_heads(split: Any, merge: Any) -> Cases:
         yield case(claim, split, x, h, reference=_split, hint=part)
     for x, h in given:
         heads = _split(x, h)
-        yield case(
-            f"merges heads of shape {heads.shape}", merge, heads, reference=_merge, hint=undo
-        )
+        yield case(f"merges heads {heads.shape}", merge, heads, reference=_merge, hint=undo)

@@ -1,7 +1,5 @@
 """How the values of an exercise are compared, copied and shown."""
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Sequence
