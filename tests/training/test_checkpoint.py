@@ -197,10 +197,14 @@ def two(first, second, content=b"abcd"):
 
 REFUSED = {
     # the length
-    "nothing": (b"", "it has 0 bytes"),
-    "too little": (b"\2\0\0\0\0\0\0\0", "it has 8 bytes; a safetensors file has at least 10"),
+    "nothing": (b"", "a header of 0 bytes", "the file has 0 in all"),
+    "too little": (b"\2\0\0\0\0\0\0\0", "a header of 2 bytes", "the file has 8 in all"),
     "no header": (file_of(b"", b"xx"), "a header of 0 bytes"),
-    "a header beyond the end": (file_of(b"{}")[:-1], "a header of 2 bytes", "1 follow"),
+    "a header beyond the end": (
+        file_of(b"{}")[:-1],
+        "a header of 2 bytes",
+        "the file has 9 in all",
+    ),
     "a header of 2**64 - 1 bytes": (b"\xff" * 20, "a header of 18446744073709551615 bytes"),
     "a header over the limit": ((100_000_001).to_bytes(8, "little") + b"{}", "2 to 100000000"),
     # other files

@@ -244,11 +244,9 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
     """The JSON object at the beginning, and how many bytes follow it."""
     size = os.fstat(file.fileno()).st_size
     start = file.read(9)
-    if len(start) < 9:
-        raise ValueError(f"it has {size} bytes; a safetensors file has at least 10")
     length = int.from_bytes(start[:8], "little")
     if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
-        allowed = f"allowed are 2 to {_HEADER_LIMIT}, and {size - 8} follow"
+        allowed = f"allowed are 2 to {_HEADER_LIMIT}, and the file has {size} in all"
         raise ValueError(f"it announces a header of {length} bytes; {allowed}{_other_file(start)}")
     if start[8:] != b"{":
         raise ValueError(f"its header begins with {start[8:]!r}, not b'{{'{_other_file(start)}")

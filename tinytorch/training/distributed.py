@@ -100,7 +100,6 @@ class DataParallel:
         for helper, share in zip(helpers, others, strict=True):
             helper.begin(share, _state_of(self.model))
         before = [p.grad for p in self.parameters]
-        loss, gradients = math.nan, []
         try:
             self.model.zero_grad()
             loss = add_gradients(self.model, *own)

@@ -188,10 +188,9 @@ def _newlines(ids: np.ndarray) -> np.ndarray:
 
 def _store(trainer: Trainer, seconds: float) -> None:
     """Keep a run in the package: the weights in half precision, and its record."""
-    weights = trainer.model.state_dict()
+    weights, columns = trainer.model.state_dict(), history_columns(trainer.history)
     tensors = {f"model.{name}": array.astype(np.float16) for name, array in weights.items()}
-    for name, column in history_columns(trainer.history).items():
-        tensors[f"history.{name}"] = column.astype(np.float32)
+    tensors |= {f"history.{name}": column.astype(np.float32) for name, column in columns.items()}
     tokens = trainer.step_number * trainer.batches.batch_size * trainer.batches.seq_len
     metadata = {
         "seconds": f"{seconds:.0f}",
