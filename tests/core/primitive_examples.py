@@ -262,6 +262,18 @@ def rotary_inputs(draw):
 
 
 @st.composite
+def split_inputs(draw):
+    batch, seq, num_heads, head_dim = (draw(st.integers(1, 3)) for _ in range(4))
+    x = numbers((batch, seq, num_heads * head_dim), draw(seeds))
+    return (x,), {"num_heads": num_heads}
+
+
+@st.composite
+def merge_inputs(draw):
+    return (numbers(tuple(draw(st.integers(1, 3)) for _ in range(4)), draw(seeds)),), {}
+
+
+@st.composite
 def attention_inputs(draw):
     """Queries, keys and values whose batch axes broadcast, perhaps a mask, perhaps dropout.
 
@@ -369,6 +381,16 @@ EXAMPLES = {
     "cross_entropy": Example(functional.cross_entropy, cross_entropy_inputs(), cross_entropy),
     # dropout scales by a float32 number: seven digits
     "dropout": Example(functional.dropout, dropout_inputs(), dropout, rtol=1e-6),
+    "split_heads": Example(
+        functional.split_heads,
+        split_inputs(),
+        lambda x, num_heads: np.stack(np.split(x, num_heads, axis=-1), axis=1),
+    ),
+    "merge_heads": Example(
+        functional.merge_heads,
+        merge_inputs(),
+        lambda x: np.concatenate([*x.swapaxes(0, 1)], axis=-1),
+    ),
     "embedding": Example(
         functional.embedding, embedding_inputs(), lambda weight, ids, sparse: weight[ids]
     ),

@@ -87,12 +87,24 @@ def apply_rotary(x, cos, sin, start):
     return turned.reshape(*x.shape)
 
 
+def split_heads(x, num_heads):
+    batch, seq, d = x.shape
+    return x.reshape(batch, seq, num_heads, d // num_heads).permute(0, 2, 1, 3)
+
+
+def merge_heads(x):
+    batch, heads, seq, head_dim = x.shape
+    return x.permute(0, 2, 1, 3).reshape(batch, seq, heads * head_dim)
+
+
 TWINS = {
     "linear": linear,
     "embedding": embedding,
     "layer_norm": layer_norm,
     "dropout": dropout,
     "attention": attention,
+    "split_heads": split_heads,
+    "merge_heads": merge_heads,
     "relu": relu,
     "sigmoid": sigmoid,
     "gelu": gelu,

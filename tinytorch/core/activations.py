@@ -1,7 +1,6 @@
 """Activation functions, each beside its derivative, and as layers with nothing to learn."""
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -206,17 +205,11 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
         array([0.25, 0.25, 0.25, 0.25])
     """
     _check_axis(x, axis, "softmax")
-    largest = np.maximum.reduce(x, axis, keepdims=True, initial=_lowest(x.dtype))
-    e = np.subtract(x, largest, out=out)
+    lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
+    e = np.subtract(x, np.maximum.reduce(x, axis, keepdims=True, initial=lowest), out=out)
     e = np.exp(e, out=out)
     e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # has exp(0), unless all is -inf
     return e
-
-
-@cache
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    """The lowest finite number: subtracted where all is -inf, it leaves -inf, and exp makes 0."""
-    return np.finfo(np.result_type(dtype, np.float32)).min
 
 
 def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:

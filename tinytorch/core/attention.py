@@ -181,14 +181,10 @@ class MultiHeadAttention(Module):
             dropout=self.dropout_prob if self.training else 0.0,
             rng=self.rng,
         )  # (batch, heads, queries, d / h)
-        batch, _, queries, _ = mixed.shape
-        merged = mixed.permute(0, 2, 1, 3).reshape(batch, queries, self.embed_dim)
-        return self.out_proj(merged)
+        return self.out_proj(functional.merge_heads(mixed))
 
     def _split(self, x: Tensor) -> Tensor:
-        batch, seq, _ = x.shape
-        heads = x.reshape(batch, seq, self.num_heads, self.head_dim)  # (batch, seq, heads, d / h)
-        return heads.permute(0, 2, 1, 3)  # (batch, heads, seq, d / h)
+        return functional.split_heads(x, num_heads=self.num_heads)
 
     def _bias_for(self, start: int, queries: int, keys: int) -> np.ndarray | None:
         """The part of the bias for these keys and the queries from `start` on."""

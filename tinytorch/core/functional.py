@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,10 +39,12 @@ __all__ = [
     "layer_norm",
     "linear",
     "log_softmax",
+    "merge_heads",
     "mse",
     "relu",
     "sigmoid",
     "softmax",
+    "split_heads",
 ]
 
 BLOCK = 64  # queries that attention works on at a time
@@ -153,7 +154,8 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
         )
     d = x.shape[-1]
     rows = x.reshape(-1, d)  # (N, d)
-    ones = _ones(d)  # a sum is a product with ones, and faster so (bench: layer_norm)
+    # A sum is a product with ones, and faster so (bench: layer_norm).
+    ones = np.ones((d, 1), dtype=np.float32)
     mean = rows.dot(ones) / d  # (N, 1)
     normalised = rows - mean
     std = np.sqrt((normalised * normalised).dot(ones) / d + eps)  # (N, 1)
@@ -265,15 +267,54 @@ def attention(
     return value, pullback
 
 
+@primitive
+def split_heads(x: Any, *, num_heads: int) -> Result:
+    """Cut every vector into a slice for each head, and put the heads before the positions.
+
+    Args:
+        x: `(batch, seq, d)`.
+        num_heads: number of heads h, which divides d.
+
+    Returns:
+        `(batch, h, seq, d / h)`.
+
+    Raises:
+        ValueError: `x` has another number of axes, or `num_heads` does not divide d.
+
+    Example:
+        >>> split_heads([[[1.0, 2.0, 3.0, 4.0]]], num_heads=2).data.tolist()
+        [[[[1.0, 2.0]], [[3.0, 4.0]]]]
+    """
+    x = np.asarray(x)
+    batch, seq, d = x.shape
+    heads = x.reshape(batch, seq, num_heads, d // num_heads)  # (batch, seq, h, d / h)
+    return heads.swapaxes(1, 2), lambda g: g.swapaxes(1, 2).reshape(batch, seq, d)
+
+
+@primitive
+def merge_heads(x: Any) -> Result:
+    """Put the slices of all heads side by side again: the inverse of `split_heads`.
+
+    Args:
+        x: `(batch, h, seq, d / h)`.
+
+    Returns:
+        `(batch, seq, d)`.
+
+    Raises:
+        ValueError: `x` has another number of axes.
+
+    Example:
+        >>> merge_heads([[[[1.0, 2.0]], [[3.0, 4.0]]]])
+        Tensor([[[1., 2., 3., 4.]]])
+    """
+    x = np.asarray(x)
+    batch, heads, seq, head_dim = x.shape
+    merged = x.swapaxes(1, 2).reshape(batch, seq, heads * head_dim)
+    return merged, lambda g: g.reshape(batch, seq, heads, head_dim).swapaxes(1, 2)
+
+
 # Helpers -------------------------------------------------------------------------------------
-
-
-@cache
-def _ones(n: int) -> np.ndarray:
-    """A column of ones, with which a product is a sum; every norm of this length shares it."""
-    ones = np.ones((n, 1), dtype=np.float32)
-    ones.flags.writeable = False
-    return ones
 
 
 def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:

@@ -185,19 +185,19 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
 
     @wraps(function)
     def operation(*operands: Any, **settings: Any) -> Tensor:
-        arrays = [as_operand(operand) for operand in operands]
-        parents = [operand if isinstance(operand, Node) else None for operand in operands]
+        arrays = [o._array if isinstance(o, Node) else as_operand(o) for o in operands]
         try:
             value, pullback = function(*arrays, **settings)
         except ValueError as error:
             raise _explained(error, name, arrays) from None
         if type(value) is not np.ndarray or value.dtype != _FLOAT32:
-            value = _settled(value, name, parents)
+            value = _settled(value, name, operands)
         result = wrap(value)
-        needed = any([p._requires_grad for p in parents if p is not None])
-        if needed and not open_blocks.get() and value.dtype.kind == "f":
-            result._requires_grad = True
-            result._record = (name, parents, pullback, _now)
+        if not open_blocks.get() and value.dtype.kind == "f":
+            parents = [o if isinstance(o, Node) else None for o in operands]
+            if any([p._requires_grad for p in parents if p is not None]):
+                result._requires_grad = True
+                result._record = (name, parents, pullback, _now)
         return result
 
     signature = inspect.signature(function).replace(return_annotation="Tensor")
@@ -221,7 +221,7 @@ def as_operand(operand: Any) -> Any:
     return np.asarray(operand)
 
 
-def _settled(value: Any, name: str, parents: list[Node | None]) -> np.ndarray:
+def _settled(value: Any, name: str, operands: tuple[Any, ...]) -> np.ndarray:
     """`value` as an array, which is wider than float32 only where a tensor is."""
     if hasattr(value, "mask"):
         raise TypeError(f"{name}: the mask of a masked array would be lost; pass its filled(0)")
@@ -230,7 +230,8 @@ def _settled(value: Any, name: str, parents: list[Node | None]) -> np.ndarray:
         raise TypeError(f"{name}: the result is of {array.dtype}; tensors hold real numbers")
     if array.dtype.kind != "f" or array.dtype.itemsize <= 4:
         return native(array)
-    floats = [p._array.dtype for p in parents if p is not None and p._array.dtype.kind == "f"]
+    tensors = [o._array.dtype for o in operands if isinstance(o, Node)]
+    floats = [dtype for dtype in tensors if dtype.kind == "f"]
     return array.astype(np.result_type(_FLOAT32, *floats), copy=False)
 
 
