@@ -1,6 +1,5 @@
 """Checks for the chapter "Scaled dot-product attention"."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,7 @@ def attend_causal_mask(answer: Any) -> Cases:
         yield case(f"{queries} queries, {keys} keys", answer, queries, keys, hint=hint)
 
 
-def _at_scale(scale: Callable[..., float]) -> Callable[..., np.ndarray]:
+def _at_scale(scale: Any) -> Any:
     """Attention whose scores are too large by a factor."""
     return lambda q, k, v, mask: _attention(q * scale(q, k), k, v, mask)
 
@@ -177,7 +176,7 @@ def _of_weights(w: np.ndarray, v: np.ndarray, g: np.ndarray) -> np.ndarray:
     return g @ v.swapaxes(-1, -2)
 
 
-def _without(mean: Callable[..., Any]) -> Callable[..., np.ndarray]:
+def _without(mean: Any) -> Any:
     """The gradient of the scores with another correction than the weighted mean."""
     return lambda w, v, g: w * (_of_weights(w, v, g) - mean(_of_weights(w, v, g)))
 
@@ -186,10 +185,8 @@ _GRADIENTS = [
     (_without(lambda h: 0), "The row sum is missing: one weight grows at another's cost."),
     (_of_weights, "That is the gradient of the weights: go on to the scores."),
     (lambda w, v, g: _score_gradient(w, v, g) / w, "Multiply by the weight of each key."),
-    (_without(lambda h: h.sum(-1, keepdims=True)),
-        "The sum takes each gradient times its own weight."),
-    (_without(lambda h: h.mean(-1, keepdims=True)),
-        "Weight the mean: each gradient times its own weight."),
+    (_without(lambda h: h.sum(-1, keepdims=True)), "The sum takes each times its own weight."),
+    (_without(lambda h: h.mean(-1, keepdims=True)), "Weight the mean: each by its own weight."),
     (lambda w, v, g: _score_gradient(w, v, g) / v.shape[-1] ** 0.5,
         "These scores are already divided by the root of d."),
 ]  # fmt: skip

@@ -1,6 +1,5 @@
 """Checks for the exercises of the chapter on token embeddings."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,7 +100,7 @@ def _stepped(table: Any, ids: Any, g: Any, lr: float, scatter: Any = _scattered)
 
 
 _STEPS = [
-    (partial(_stepped, scatter=_mean), _A_SUM),
+    (lambda t, ids, g, lr: _stepped(t, ids, g, lr, _mean), _A_SUM),
     (lambda t, ids, g, lr: _stepped(t, ids, g, -lr), "Down, not up: the step is subtracted."),
     (lambda t, ids, g, lr: _stepped(t, ids, g, 1), "The step is lr times the gradient."),
 ]  # fmt: skip

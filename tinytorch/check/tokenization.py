@@ -1,6 +1,5 @@
 """Checks for the exercises of the chapter on tokenisation."""
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,14 +10,10 @@ from tinytorch.text.bpe import join_by_rank, learn_merges
 
 __all__ = ["bpe_encode", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
 
-# The references ----------------------------------------------------------------------------
+# A reference -------------------------------------------------------------------------------
 
 
-def _encoded(piece: bytes, ranks: Mapping[bytes, int]) -> list[int]:
-    return [ranks[token] for token in join_by_rank(piece, ranks)]
-
-
-def _streamed(tokens: Sequence[bytes]) -> list[str]:
+def _streamed(tokens: list[bytes]) -> list[str]:
     """For each token the text that is complete when it comes, beyond what was complete before."""
     whole = [b"".join(tokens[:i]).decode(errors="ignore") for i in range(len(tokens) + 1)]
     return [text[len(before) :] for before, text in pairwise(whole)]
@@ -27,7 +22,7 @@ def _streamed(tokens: Sequence[bytes]) -> list[str]:
 # The exercises -----------------------------------------------------------------------------
 
 
-@exercise(points=2, reference=_encoded)
+@exercise(points=2, reference=lambda piece, ranks: [ranks[t] for t in join_by_rank(piece, ranks)])
 def bpe_encode(encode: Any) -> Cases:
     """`encode(piece, ranks)` returns the ids of a piece, merging the lowest rank first.
 
