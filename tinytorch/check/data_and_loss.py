@@ -185,5 +185,6 @@ def loss_bits_per_byte(answer: Any) -> Cases:
         "two tokens of three bytes": (hint, np.array([2.0, 1.0]) * math.log(2), "the"),
         "characters of two and four bytes": (hint, np.array([3.0, 4.0, 5.0]), "é 🦊"),
         "a longer text": (hint, rng.exponential(3.0, size=12), "The fox ate the purée, happily."),
-        "line ends, bytes as well": (hint, rng.exponential(3.0, size=5), "  the fox\r\n\n"),
+        "spaces and line ends, bytes as well":
+            (hint, rng.exponential(3.0, size=5), "  the fox\r\n\n"),
     })  # fmt: skip

@@ -159,12 +159,10 @@ def cache_write(answer: Any) -> Cases:
     """
     first, second, full = [2, 7, 1], [5, 0, 4, 4], "Keys of another text are in it: clear() it."
     alike, used = "the text of the model without a cache", partial(_written, used=True)
-    other = alone(run=partial(_written, sizes=(12, 6, 3, 1, 17)))
     yield from cases(answer, {
         f"{alike}, 1 token": (_NEW, first, 1),
         f"{alike}, 6 tokens": (_NEW, first, 6),
         "the same with a cache that was used before": (full, second, 6, alone(run=used)),
-        "another model, with another cache": (_NEW, [11, 3], 9, other),
     }, run=_written)  # fmt: skip
     for prompt in (first, second):
         yield case(
@@ -176,9 +174,12 @@ def cache_write(answer: Any) -> Cases:
                 ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
         ])  # fmt: skip
-    part, length = ("length of the cache", int), partial(used, what="length")
-    claim = "the given cache holds all tokens but the last"
-    yield case(claim, answer, second, 6, run=length, part=part, hint=_GIVEN)
+    length = alone(run=partial(used, what="length"), part=("length of the cache", int))
+    other = partial(_written, sizes=(12, 6, 3, 1, 17))
+    yield from cases(answer, {
+        "the given cache holds all tokens but the last": (_GIVEN, second, 6, length),
+        "another model, with another cache": (_NEW, [11, 3], 9),
+    }, run=other)  # fmt: skip
 
 
 class Noting(GPT):

@@ -169,9 +169,9 @@ def optim_clip(answer: Any) -> Cases:
         "below the limit": (_UP, small, 5.0),
         "keeps the direction": (common, pair, 5.0),
         "one of three is large": (_ALONE, three, 1.0),
+        **{f"matrices, limit {limit:g}": (common, many, limit) for limit in (0.5, 2.0, 50.0)},
         "a million times as large": (common, [1e6 * g for g in many], 1e-3, alone(atol=0)),
         "zeros stay zeros": (zero, [np.zeros(2)] * 2, 1.0),
-        **{f"matrices, limit {limit:g}": (common, many, limit) for limit in (0.5, 2.0, 50.0)},
     })  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def sampling_draw(answer: Any) -> Cases:
         "never a token of probability 0": (never, np.array([[0.0, 1.0, 0.0]]), np.zeros(1)),
         "a number on the edge": (owns, np.array([[0.5, 0.5]]), np.array([0.5])),
         "u = 1 - 2**-53, the largest number below 1": (short, tenths, largest),
-        "before a token of probability 0": (last, np.append(tenths, [[0.0]], 1), largest),
+        "the same, before a token of probability 0": (last, np.append(tenths, [[0.0]], 1), largest),
         "fifty rows": ("Row i is decided by u[i].", rng.dirichlet(np.ones(7), 50), rng.random(50)),
         "a gap between two tokens": (owns, np.array([[0.5, 0.0, 0.0, 0.5]]), np.array([0.5])),
         "one token to choose from": (owns, np.ones((2, 1)), np.array([0.0, 0.7])),
