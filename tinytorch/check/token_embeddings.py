@@ -121,11 +121,11 @@ def token_row_step(step: Any) -> Cases:
     table, g = np.ones((3, 2)), np.array([[1.0, 1.0], [2.0, 2.0], [4.0, 4.0]])
     once = "The indexed assignment reads and writes each row once, whatever ids repeats."
     every = "Every occurrence of an id moves its row once more."
-    each, twice = "Each id has its gradient.", "moves a row that occurs twice by both gradients"
     yield from cases(step, {
         "moves one row": ("Add -lr times the gradient.", table, np.array([1]), g[:1], 0.5),
-        "moves different rows": (each, table, np.array([1, 2]), g[:2], 0.5),
-        twice: (once, table, np.array([1, 2, 1]), g, 0.5),
+        "moves different rows": ("Each id has its gradient.", table, np.array([1, 2]), g[:2], 0.5),
+        "moves a row that occurs twice by the sum of both gradients":
+            (once, table, np.array([1, 2, 1]), g, 0.5),
     })  # fmt: skip
     for rows, width, tokens, lr in ((6, 3, 30, 0.1), (9, 5, 4, 2.0), (2, 1, 8, 1e-3)):
         ids = np.random.default_rng(1).integers(0, rows, size=tokens)
