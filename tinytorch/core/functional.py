@@ -76,9 +76,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
             f"the last axis must have length {weight.shape[0]}"
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
-    value = rows.dot(weight)  # (N, out); for a single row twice as fast as @
-    if bias is not None:
-        value = value + bias
+    # For a single row, a token that is written, `dot` is twice as fast as `@`.
+    value = rows.dot(weight) if bias is None else rows.dot(weight) + bias  # (N, out)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
@@ -234,9 +233,12 @@ def attention(
     check_probability(dropout, "attention: dropout")
     (queries, d), keys = q.shape[-2:], k.shape[-2]
     tables = _common_shape(q.shape[:-2], k.shape[:-2])  # as many tables of scores
+    lead = _common_shape(tables, v.shape[:-2])
     shifts = [_table(shift, queries, keys) for shift in (mask, bias) if shift is not None]
     drop = _dropout_scale((*tables, queries, keys), dropout, rng) if dropout else None
-    scale, parts, blocks = 1 / math.sqrt(d), [], []
+    scale, dtype = 1 / math.sqrt(d), np.result_type(q, k, v, np.float32)
+    value = np.empty((*lead, queries, v.shape[-1]), dtype=dtype)
+    blocks = []
     for rows, seen in _blocks(mask, queries, keys):  # bench: attention
         scores = (q[..., rows, :] * scale) @ k[..., seen, :].swapaxes(-1, -2)
         for shift in shifts:
@@ -244,13 +246,11 @@ def attention(
         weights = softmax_array(scores, -1, out=scores)  # (..., block, seen)
         kept = None if drop is None else drop[..., rows, seen]
         used = weights if kept is None else weights * kept
-        parts.append(used @ v[..., seen, :])  # (..., block, dv)
+        value[..., rows, :] = used @ v[..., seen, :]
         blocks.append((rows, seen, weights, kept, used))
-    value = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-2)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
-        lead = value.shape[:-2]
-        grad_q, grad_k, grad_v = (np.zeros((*lead, *x.shape[-2:]), value.dtype) for x in (q, k, v))
+        grad_q, grad_k, grad_v = (np.zeros((*lead, *x.shape[-2:]), dtype) for x in (q, k, v))
         along = (g * value).sum(axis=-1, keepdims=True)  # = (h * weights).sum(), shorter rows
         for rows, seen, weights, kept, used in blocks:
             h = g[..., rows, :] @ v[..., seen, :].swapaxes(-1, -2)  # gradient of the used weights
@@ -334,7 +334,7 @@ def _table(shift: np.ndarray, queries: int, keys: int) -> np.ndarray:
 
 def _blocks(mask: np.ndarray | None, queries: int, keys: int) -> Iterator[tuple[slice, slice]]:
     """`BLOCK` queries at a time, and the keys up to the last one that any of them may look at."""
-    for start in range(0, max(queries, 1), BLOCK):  # one block at least
+    for start in range(0, queries, BLOCK):
         rows, end = slice(start, start + BLOCK), keys
         if mask is not None:
             part = _table(mask, queries, keys)[..., rows, :]
