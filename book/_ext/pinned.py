@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PINS = Path("book/_runtime/pinned.toml")
 SILENCE = 30  # seconds without a byte
 PIP = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--no-input"]
-PIP += ["--disable-pip-version-check", "--only-binary=:all:", "--python-version=3.14"]
+PIP += ["--disable-pip-version-check", "--only-binary=:all:", "--ignore-requires-python"]
 
 
 class CannotFetch(Exception):
