@@ -60,7 +60,7 @@ def book(tmp_path, monkeypatch):
     path = tmp_path / execution.MEASURED
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({key: 50.0}), "utf-8")
-    app = SimpleNamespace(srcdir=tmp_path, chapters=chapters, ran=[], fails=set())
+    app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path, chapters=chapters, ran=[], fails=set())
     app.config = SimpleNamespace(
         nb_execution_cache_path=str(tmp_path / "cache"), nb_execution_timeout=9
     )

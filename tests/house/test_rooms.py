@@ -141,3 +141,9 @@ def test_a_circle_inside_a_room_is_found_and_an_import_for_types_or_in_a_functio
     for harmless in ("if TYPE_CHECKING:\n    {}", "def f():\n    {}"):
         late = harmless.format(sources["tinytorch.core.two"])
         assert circle({**sources, "tinytorch.core.two": late}) == []
+
+
+def test_test_files_have_names_of_their_own():
+    """Without packages, pytest imports each by its name alone."""
+    names = [p.name for p in (PACKAGE.parent / "tests").rglob("*.py") if p.name != "conftest.py"]
+    assert [name for name in names if names.count(name) > 1] == []
