@@ -72,9 +72,10 @@ def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
     if array.dtype == bool:
         raise TypeError(f"{_RULE}; got Booleans, convert with np.where(keep, 0.0, -np.inf)")
     check_fits("mask", array.shape, scores)
-    unclear = ~((array == 0) | (array <= BLOCKS_BELOW))  # NaN too
-    if unclear.any():
-        at = tuple(int(i) for i in np.argwhere(unclear)[0])
+    clear = array == 0
+    clear |= array <= BLOCKS_BELOW  # in place: a third table would be the largest of the call
+    if not clear.all():  # NaN is not clear
+        at = tuple(int(i) for i in np.argwhere(~clear)[0])
         convert = "If 1 means keep, convert with np.where(mask, 0.0, -np.inf)"
         weaken = "numbers that only weaken a pair, as ALiBi's do, are passed as bias="
         raise ValueError(f"{_RULE}; got {array[at]} at {at}. {convert}; {weaken}")
