@@ -221,12 +221,18 @@ CASES = {
         lambda x: tf.log_softmax(x, 0),
         [A],
     ),
+    "merge_heads": (functional.merge_heads, lambda x: x.transpose(1, 2).flatten(2), [QKV[0]]),
     "mse": (functional.mse, tf.mse_loss, [A, B]),
     "relu": (functional.relu, tf.relu, [A]),
     "relu of zero": (functional.relu, tf.relu, [np.zeros(3)]),
     "sigmoid": (functional.sigmoid, torch.sigmoid, [10 * A]),
     "softmax": (functional.softmax, lambda x: tf.softmax(x, -1), [5 * A]),
     "softmax over rows": (lambda x: functional.softmax(x, axis=0), lambda x: tf.softmax(x, 0), [A]),
+    "split_heads": (
+        lambda x: functional.split_heads(x, num_heads=2),
+        lambda x: x.unflatten(2, (2, 2)).transpose(1, 2),
+        [CUBE],
+    ),
 }
 
 
