@@ -4,12 +4,19 @@ import asyncio
 import contextvars
 import inspect
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from exact_numbers import message
 
 from tinytorch import Tensor, no_grad
 from tinytorch.core.recording import is_recording
+
+
+def run(coroutine):
+    """In a thread of its own: the browser's tests keep an event loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def recorded():
@@ -80,7 +87,7 @@ def test_context_of_one_task_leaves_the_other_tasks_alone():
     async def both():
         return await asyncio.gather(quiet(), loud())
 
-    assert asyncio.run(both()) == [False, [True, True]]
+    assert run(both()) == [False, [True, True]]
 
 
 def test_context_that_another_task_closes_does_not_count_below_zero():
@@ -199,7 +206,7 @@ async def waits():
 
 def test_coroutine_records_nothing_while_its_body_runs():
     assert inspect.iscoroutinefunction(waits)
-    assert asyncio.run(waits()) == (False, False)
+    assert run(waits()) == (False, False)
     assert recorded()
 
 
@@ -221,7 +228,7 @@ def test_cancelled_coroutine_leaves_recording_on():
             await task
         return recorded()
 
-    assert asyncio.run(main()) and recorded()
+    assert run(main()) and recorded()
 
 
 def test_asynchronous_generator_is_refused():

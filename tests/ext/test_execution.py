@@ -121,3 +121,13 @@ def test_times_are_kept_beside_the_cache_and_out_of_its_key(tmp_path):
     assert "execution" not in timed.cells[0].metadata
     times = execution.read_times(tmp_path / "cache" / "times.json")
     assert times == {execution.key_of("x = 1"): 2.25}
+
+
+def test_what_a_cell_prints_is_one_text_wherever_the_kernel_has_cut_it():
+    def printed(name, text):
+        return nbformat.v4.new_output("stream", name=name, text=text)
+
+    pieces = [printed("stdout", "weights"), printed("stdout", " of it\n"), printed("stderr", "!")]
+    cell = nbformat.v4.new_code_cell("", outputs=[*pieces, printed("stdout", "end")])
+    execution.join_streams(nbformat.v4.new_notebook(cells=[cell]))
+    assert [output.text for output in cell.outputs] == ["weights of it\n", "!", "end"]
