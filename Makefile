@@ -88,7 +88,7 @@ test-notebooks: $(VENV)/.test ## only the notebooks: run each where little is in
 	@$(BIN)/python tests/book/plain_python.py
 	@JUPYTER_PATH=_build/plain_python/share/jupyter $(BIN)/python -m pytest --nbval --nbval-kernel-name=plain-python \
 	    --nbval-cell-timeout=1800 --nbval-kernel-startup-timeout=600 --nbval-sanitize-with=tests/book/nbval_ignores.cfg \
-	    -o addopts= -o doctest_optionflags= -n $(JOBS) --dist loadfile book/notebooks
+	    -o addopts= -o doctest_optionflags= -p no:randomly -n $(JOBS) --dist loadfile book/notebooks
 
 parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTorch
 	@echo "==> Comparing with the reference frameworks"
