@@ -107,7 +107,7 @@ links: $(VENV)/.book ## check the links that leave the book (needs the network)
 	@echo "==> Following every external link"
 	@$(BIN)/jupyter-book build . --builder linkcheck --path-output _build/links --keep-going
 
-check: $(VENV)/.dev ## formatting, lint, types, spelling
+check: $(VENV)/.book $(VENV)/.dev ## formatting, lint, types, spelling
 	@echo "==> ruff format";  $(BIN)/ruff format --check .
 	@echo "==> ruff check";   $(BIN)/ruff check .
 	@echo "==> mypy";         $(BIN)/mypy
