@@ -20,7 +20,7 @@ def test_arrays_that_a_primitive_changes_are_named():
     wrong = WRONG["autograd_softplus"]
     for what in ("x", "g"):
         came = check.autograd_softplus(wrong[f"changes {what}"]).cases[-1].came
-        assert f"but {what} is no longer what it was" in came
+        assert f"but `{what}` is no longer what it was" in came
 
 
 def test_the_reference_for_a_record_agrees_with_the_package_on_the_toy():

@@ -306,8 +306,13 @@ def test_a_folder_that_vanishes_while_it_is_written_to_is_told(tmp_path, monkeyp
 def test_an_interrupt_leaves_the_old_file(path, monkeypatch):
     path.write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", lambda descriptor: signal.raise_signal(signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        write_atomically(path, b"new")
+    # where pytest runs in the background, the shell has had interrupts ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            write_atomically(path, b"new")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert path.read_bytes() == b"old" and names(path.parent) == ["poem.txt"]
 
 

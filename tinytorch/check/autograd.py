@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, case, cases, exercise, one_of_pair
+from tinytorch.check.report import Cases, NotYet, case, cases, drawn, exercise, one_of_pair
 from tinytorch.check.rules import in_numpy
-from tinytorch.check.values import drawn
+from tinytorch.check.values import show
 from tinytorch.core.tensor import Tensor, primitive
 
 __all__ = ["autograd_costs", "autograd_record", "autograd_softplus", "autograd_swish",
@@ -44,14 +44,14 @@ def autograd_softplus(answer: Any) -> Cases:
         "is log(1 + exp(x)), element by element": ("log(1 + exp(x)) of each.", [-1.0, 2.0]),
         "does not overflow at 1000, nor lose its value at -1000": (overflow, far),
         "is log(1 + exp(x)) everywhere between": ("No threshold is needed.", close),
-    }, run=_value, rtol=1e-7)  # fmt: skip
+    }, run=value_at, rtol=1e-7)  # fmt: skip
     yield from cases(answer, {
         "has slope one half at zero": (logistic, [0.0]),
         "multiplies its slope by the gradient that comes in": (coming, [0.0, 0.0], [10.0, -2.0]),
         "has a slope of 1 at 1000 and of 0 at -1000": (ratio, far),
         "has the slope of that everywhere between": (logistic, close),
         "is right for a table": (coming, *drawn((3, 4), (3, 4))),
-    }, run=_gradient, rtol=1e-7)  # fmt: skip
+    }, run=gradient_at, rtol=1e-7)  # fmt: skip
 
 
 def _undone(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -73,6 +73,8 @@ def autograd_undo_broadcast(answer: Any) -> Cases:
     both = "First the axes that were added on the left, then those of length 1."
     uses = "Each number was used in both rows, and gradients of several uses add."
     axis = "sum(axis=1, keepdims=True) leaves an axis of length 1."
+    shapes = {(5, 1): (4, 5, 3), (1, 3, 1): (2, 3, 4), (1, 1, 1): (2, 3, 4), (3,): (3, 3), (): (),
+              (1, 1): (5, 4, 3, 2), (1, 1, 2): (3, 1, 2), (2, 1, 2): (2, 2, 2, 2)}  # fmt: skip
     yield from cases(answer, {
         "leaves a gradient alone where nothing was broadcast": ("Nothing to sum.", g, (2, 3)),
         "sums over an axis that was added": (uses, g, (3,)),
@@ -80,12 +82,9 @@ def autograd_undo_broadcast(answer: Any) -> Cases:
         "gives a number for a number": ("The shape () has no axes: all were added.", g, ()),
         "keeps an axis of length 1 that was not stretched":
             ("Sum over the stretched axis, keep the other.", stretched, (1, 1)),
+        **{f"undoes {shape} stretched to {long}": (both, np.asarray(drawn(long)[0]), shape)
+           for shape, long in shapes.items()},
     })  # fmt: skip
-    shapes = {(5, 1): (4, 5, 3), (1, 3, 1): (2, 3, 4), (1, 1, 1): (2, 3, 4), (3,): (3, 3), (): (),
-              (1, 1): (5, 4, 3, 2), (1, 1, 2): (3, 1, 2), (2, 1, 2): (2, 2, 2, 2)}  # fmt: skip
-    for shape, long in shapes.items():
-        g = np.asarray(drawn(long)[0])
-        yield case(f"undoes {shape} stretched to {long}", answer, g, shape, hint=both)
 
 
 def _gradients(record: Record, result: str) -> dict[str, float]:
@@ -164,14 +163,14 @@ def autograd_swish(answer: Any) -> Cases:
     ]
     x, g = drawn((2, 5), (2, 5), seed=3)
     value = "The value was right: x times its logistic function."
-    yield case("still computes x times its logistic function", answer, x, run=_value, hint=value)
+    yield case("still computes x times its logistic function", answer, x, run=value_at, hint=value)
     yield from cases(answer, {
         "has slope one half at zero": (factor, [0.0]),
         "has slope 1 far to the right": (right, [30.0]),
         "multiplies both paths by the gradient that comes in": (brackets, [0.0, 30.0], [4.0, -3.0]),
         "is right for a table": (between, x, g),
         "is right near and far": (between, np.linspace(-12.0, 12.0, 49)),
-    }, mistakes, run=_gradient, rtol=1e-7)  # fmt: skip
+    }, mistakes, run=gradient_at, rtol=1e-7)  # fmt: skip
 
 
 _COST_MISTAKES = [
@@ -220,31 +219,32 @@ def autograd_costs(answer: Any) -> Cases:
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _value(answer: Any, x: Any) -> Any:
-    """The value of a primitive in float64; its `None` or `...` while a stub."""
-    return _called(answer, Tensor(x, requires_grad=True, dtype=np.float64))
+def value_at(answer: Any, x: Any, *eps: float) -> Any:
+    """The value of a reader's primitive in float64; its `None` or `...` while a stub."""
+    return _called(answer, x, *eps)[1]
 
 
-def _gradient(answer: Any, x: Any, g: Any = 1.0) -> Any:
-    """The gradient at `x`, with `g` coming in."""
-    tensor = Tensor(x, requires_grad=True, dtype=np.float64)
-    result = _called(answer, tensor)
-    if result is None or result is ...:
-        return result
-    coming = g * np.ones(result.shape)
-    result.backward(coming)
-    if not np.array_equal(coming, g * np.ones(result.shape)):
-        raise NotYet("a gradient, but g is no longer what it was: compute into a new array")
+def gradient_at(answer: Any, x: Any, g: Any = 1.0, *eps: float) -> Any:
+    """The gradient at the input of a reader's primitive or layer, from that at its output."""
+    tensor, result = _called(answer, x, *eps)
+    if not isinstance(result, Tensor):
+        raise NotYet(f"{show(result)} as the result: forward must return a Tensor")
+    if not result.requires_grad:
+        raise NotYet("a result without a gradient: somewhere a .data or NumPy cut it off")
+    result.backward(g if isinstance(g, np.ndarray) else g * np.ones(result.shape))
     return tensor.grad
 
 
-def _called(answer: Any, tensor: Tensor) -> Any:
-    before, plain = tensor.data.copy(), getattr(answer, "__wrapped__", np.shape)
-    stub = plain(before.copy())
-    came = stub if stub is None or stub is ... else answer(tensor)
+def _called(answer: Any, x: Any, *eps: float) -> tuple[Tensor, Any]:
+    """The tensor that the answer is given, and what it returns; a primitive may be a stub."""
+    tensor = Tensor(x, requires_grad=True, dtype=np.float64)
+    before = tensor.data.copy()
+    came = getattr(answer, "__wrapped__", np.shape)(before.copy())
+    if came is not None and came is not ...:
+        came = answer(tensor, **({"eps": eps[0]} if eps else {}))
     if not np.array_equal(before, tensor.data):
-        raise NotYet("a result, but x is no longer what it was: compute into a new array")
-    return came
+        raise NotYet("a result, but `x` is no longer what it was: compute into a new array")
+    return tensor, came
 
 
 def _random_record() -> Record:

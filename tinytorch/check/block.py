@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise
-from tinytorch.check.values import drawn
+from tinytorch.check.report import Cases, case, cases, drawn, exercise
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor

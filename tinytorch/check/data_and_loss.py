@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, one_of_pair
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of_pair
 from tinytorch.check.rules import in_numpy
-from tinytorch.check.values import drawn
 
 __all__ = ["data_split", "data_windows", "loss_and_gradient", "loss_bits_per_byte"]
 
@@ -152,19 +151,15 @@ def loss_and_gradient(answer: Any) -> Cases:
 # Comparing tokenizers ------------------------------------------------------------------------
 
 
-def _bits(nats: Any, number: int, nats_a_bit: float = math.log(2)) -> float:
-    return float(nats.sum()) / number / nats_a_bit
-
-
-def _bits_per_byte(nats: Any, text: str, nats_a_bit: float = math.log(2)) -> float:
-    return _bits(nats, len(text.encode()), nats_a_bit)
+def _bits_per_byte(nats: Any, text: str, units: Any = str.encode, bit: Any = math.log(2)) -> float:
+    return float(nats.sum()) / len(units(text)) / bit
 
 
 _WRONG_BITS = [
-    (lambda nats, text: _bits(nats, len(text)), "A character of UTF-8 may have several bytes."),
-    (lambda nats, text: _bits(nats, len(nats)), "That is bits per token: divide by bytes."),
-    (partial(_bits_per_byte, nats_a_bit=1.0), "That is in nats: a bit is ln 2 nats."),
-    (partial(_bits_per_byte, nats_a_bit=1 / math.log(2)), "Divide by ln 2: a nat is 1.44 bits."),
+    (partial(_bits_per_byte, units=str), "A character of UTF-8 may have several bytes."),
+    (lambda nats, text: nats.mean() / math.log(2), "That is bits per token: divide by bytes."),
+    (partial(_bits_per_byte, bit=1.0), "That is in nats: a bit is ln 2 nats."),
+    (partial(_bits_per_byte, bit=1 / math.log(2)), "Divide by ln 2: a nat is 1.44 bits."),
 ]
 
 

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, raises
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, raises
 from tinytorch.check.rules import in_numpy, no_loop
-from tinytorch.check.values import drawn
 
 __all__ = ["layer_embed", "layer_embed_from", "layer_position_gradient", "layer_scaled_embed",
            "layer_training_bytes"]  # fmt: skip

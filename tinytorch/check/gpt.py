@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, case, cases, exercise
+from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise
 from tinytorch.check.rules import in_numpy
-from tinytorch.check.values import drawn
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor, no_grad

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.report import Cases, NotYet, alone, case, cases, exercise, predictions
-from tinytorch.check.values import drawn
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, predictions
+from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
 from tinytorch.models.kv_cache import KVCache
@@ -70,18 +70,13 @@ def cache_predict(answer: Any) -> Cases:
 # One step of one head ------------------------------------------------------------------------
 
 
-def _attended(q: Any, keys: Any, values: Any) -> Any:
-    scores = keys @ q / np.sqrt(len(q))
-    return np.exp(scores - np.logaddexp.reduce(scores)) @ values
-
-
 def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
     keys, values = np.vstack([keys, k]), np.vstack([values, v])
-    return _attended(q, keys, values), keys, values
+    return attention(q[None], keys, values)[0], keys, values
 
 
 _WRONG_STEPS = [
-    (lambda q, k, v, keys, values: (_attended(q, keys, values), keys, values),
+    (lambda q, k, v, keys, values: (attention(q[None], keys, values)[0], keys, values),
         "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
     (lambda q, k, v, keys, values: (0, np.vstack([k, keys]), np.vstack([v, values])),
         "The new token comes last."),

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.check.autograd import gradient_at
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.normalisation_and_mlp import built, gradient_at
-from tinytorch.check.report import Cases, alone, cases, exercise, predictions
+from tinytorch.check.normalisation_and_mlp import built
+from tinytorch.check.report import Cases, alone, cases, drawn, exercise, predictions
 from tinytorch.check.rules import package_only
-from tinytorch.check.values import drawn
+from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.tensor import Tensor
@@ -55,12 +56,9 @@ def heads_predict(answer: dict[str, Any]) -> Cases:
 
 def _heads(q: Any, k: Any, v: Any, num_heads: int, root: float | None = None) -> np.ndarray:
     """Attention head by head, merged, for `(T, d)`; scores over the square root of `root`."""
-    outputs = []
-    for own in np.split(np.arange(q.shape[1]), num_heads):
-        scores = q[:, own] @ k[:, own].T / np.sqrt(root or len(own))  # (T, T)
-        weights = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-        outputs.append(weights @ v[:, own])
-    return np.concatenate(outputs, axis=1)
+    q = q * np.sqrt(q.shape[1] / num_heads / root) if root else q
+    split = (np.split(x, num_heads, axis=1) for x in (q, k, v))
+    return np.concatenate([attention(*head) for head in zip(*split, strict=True)], axis=1)
 
 
 _WRONG_HEADS = [
@@ -211,10 +209,6 @@ def _gradients(answer: Any, x: Any) -> Any:
     return [np.zeros(p.shape) if p.grad is None else p.grad for p in named.values()]
 
 
-def _logits(answer: Any, ids: Any) -> Any:
-    return lively_gpt(7, 4, 2, 2, 5, attention=answer)(ids)
-
-
 @exercise(points=3, reference=MultiHeadAttention, mistakes=_SLIPS, rules=[_OWN], run=_output)
 def heads_attention(answer: Any) -> Cases:
     """Check a layer of multi-head self-attention with the parameters of `MultiHeadAttention`.
@@ -234,7 +228,8 @@ def heads_attention(answer: Any) -> Cases:
     small, batch, wide, x = map(np.float32, drawn((1, 3, 4), (3, 5, 8), (2, 4, 12), (2, 3, 4)))
     through = alone(run=partial(_output, plain=True))
     # another order of the same steps rounds differently, and gradients add up
-    summed, model, ids = alone(run=_gradients, rtol=1e-3), alone(run=_logits), np.array([[1, 2, 6]])
+    summed, ids = alone(run=_gradients, rtol=1e-3), np.array([[1, 2, 6]])
+    model = alone(run=lambda answer, ids: lively_gpt(7, 4, 2, 2, 5, attention=answer)(ids))
     yield from cases(answer, {
         "one head, plain projections": (plain, _PAIR[None], 1, through),
         "two heads, plain projections": (plain, _PAIR[None], 2, through),

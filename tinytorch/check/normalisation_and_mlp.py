@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.check.autograd import gradient_at, value_at
 from tinytorch.check.gpt import lively_gpt
-from tinytorch.check.report import Cases, NotYet, alone, cases, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, alone, cases, drawn, exercise, predictions
 from tinytorch.check.rules import in_numpy, tensor_operations
-from tinytorch.check.values import drawn, show
+from tinytorch.check.values import show
 from tinytorch.core.layers import LayerNorm, Module
 from tinytorch.core.tensor import Tensor, primitive
 
@@ -119,22 +120,6 @@ def _gradients(answer: Any, x: Any, g: Any) -> dict[str, Any]:
     return found
 
 
-def gradient_at(function: Any, x: Any, g: Any) -> Any:
-    """The gradient at the input of a reader's layer, from that at its output."""
-    tensor = Tensor(x, requires_grad=True, dtype=np.float64)
-    result = function(tensor)
-    if not isinstance(result, Tensor):
-        raise NotYet(f"{show(result)} as the result: forward must return a Tensor")
-    if not result.requires_grad:
-        raise NotYet("a result without a gradient: somewhere a .data or NumPy cut it off")
-    result.backward(g)
-    return tensor.grad
-
-
-def _logits(answer: Any, ids: Any) -> Any:
-    return lively_gpt(5, 6, 2, 2, 4, norm=answer)(ids)
-
-
 _NORMAL, _LAST = (_TOKEN - 4) / 3, np.array([0.0, 0.0, 0.0, 1.0])
 _GAMMA, _BETA = np.arange(1.0, 5.0), np.array([0.0, 0.0, 10.0, -1.0])
 _WRONG = [
@@ -167,6 +152,7 @@ def norm_layer(answer: Any) -> Cases:
     called = "GPT calls norm(embed_dim) and loads gamma and beta by their names."
     (batch,), (x, g) = drawn((2, 4, 6), seed=1), drawn((2, 2, 3, 5), seed=2)[0]
     parameters, gradients = alone(run=_parameters), alone(run=_gradients)
+    model = alone(run=lambda answer, ids: lively_gpt(5, 6, 2, 2, 4, norm=answer)(ids))
     unused = [(_NORMAL, "gamma and beta are there, but forward does not use them.")]
     scale = alone(run=partial(_output, gamma=_GAMMA, beta=_BETA), mistakes=unused)
     at_x = alone(run=_gradients, part=("gradient of x", itemgetter("x")))
@@ -181,7 +167,7 @@ def norm_layer(answer: Any) -> Cases:
         "multiplies by gamma, then adds beta": (scaled, _TOKEN, scale),
         "has the gradient of its input: how the last output responds": (cut, _TOKEN, _LAST, at_x),
         "has the gradients of a batch, of gamma and of beta": (themselves, x, g, gradients),
-        "stands in for ours in a GPT": (called, np.array([[1, 4, 2, 0]]), alone(run=_logits)),
+        "stands in for ours in a GPT": (called, np.array([[1, 4, 2, 0]]), model),
     }, rtol=1e-4)  # fmt: skip
 
 
@@ -200,25 +186,10 @@ def _rms(change: Any = None) -> Any:
     return rms_norm
 
 
-def _called(answer: Any, x: Tensor, eps: float = 1e-5) -> Tensor:
+def _rms_value(answer: Any, x: Any, *eps: float) -> Any:
     if not hasattr(answer, "__wrapped__"):
         raise NotYet("no primitive: keep the @primitive line, and write the pullback yourself")
-    before = x.data.copy()
-    pair = answer.__wrapped__(before.copy())
-    if pair is None or pair is ...:
-        raise NotYet("nothing yet: return the value and its pullback")
-    result = answer(x) if eps == 1e-5 else answer(x, eps=eps)
-    if not np.array_equal(before, x.data):
-        raise NotYet("a result, but x is no longer what it was: compute into a new array")
-    return result
-
-
-def _value(answer: Any, x: Any, *eps: float) -> Any:
-    return _called(answer, Tensor(x, dtype=np.float64), *eps).data
-
-
-def _rms_gradient(answer: Any, x: Any, g: Any, *eps: float) -> Any:
-    return gradient_at(lambda tensor: _called(answer, tensor, *eps), x, g)
+    return value_at(answer, x, *eps)
 
 
 _WRONG_RMS = [
@@ -232,7 +203,7 @@ _WRONG_RMS = [
 ]  # fmt: skip
 
 
-@exercise(points=3, reference=_rms(), mistakes=_WRONG_RMS, rules=[in_numpy], run=_value)
+@exercise(points=3, reference=_rms(), mistakes=_WRONG_RMS, rules=[in_numpy], run=_rms_value)
 def norm_rms(answer: Any) -> Cases:
     """Check a primitive that divides the last axis by its root mean square.
 
@@ -247,7 +218,7 @@ def norm_rms(answer: Any) -> Cases:
     through = "Each input moves y directly and through r: subtract y times the mean of g y."
     means = "Both means are over the last axis, with keepdims=True."
     x, (tokens, g) = np.array([1.0, 7.0]), drawn((2, 2, 3, 5), seed=4)[0]
-    gradient = alone(run=_rms_gradient)
+    gradient = alone(run=gradient_at)
     yield from cases(answer, {
         "divides by the root mean square": (divided, x),
         "leaves zeros at zero": (root, np.zeros(2)),

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, case, cases, exercise
+from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise
 from tinytorch.check.rules import in_numpy
-from tinytorch.check.values import drawn
 
 __all__ = ["optim_adamw", "optim_bytes", "optim_clip", "optim_schedule"]
 
@@ -177,12 +176,18 @@ def optim_clip(answer: Any) -> Cases:
 
 # Memory --------------------------------------------------------------------------------------
 
-_ARRAYS = {"sgd": 2, "momentum": 3, "adamw": 4}
-_NUMBERS = (lambda n, name: n * _ARRAYS[name], "Bytes, not numbers: float32 takes 4.")
+_ARRAYS = {
+    "sgd": (2, "Plain SGD keeps nothing of its own: weights and gradients."),
+    "momentum": (3, "Momentum keeps one running sum for every weight."),
+    "adamw": (4, "AdamW keeps two running means for every weight."),
+}
 
 
-def _bytes(n: int, name: str) -> int:
-    return 4 * n * _ARRAYS[name]
+def _bytes(n: int, name: str, each: int = 4) -> int:
+    return n * each * _ARRAYS[name][0]
+
+
+_NUMBERS = partial(_bytes, each=1), "Bytes, not numbers: float32 takes 4."
 
 
 @exercise(points=1, reference=_bytes, mistakes=[_NUMBERS], show_expected=False)
@@ -195,11 +200,6 @@ def optim_bytes(answer: Any) -> Cases:
         >>> bool(optim_bytes(lambda n, name: 16 * n))
         False
     """
-    hints = {
-        "sgd": "Plain SGD keeps nothing of its own: weights and gradients.",
-        "momentum": "Momentum keeps one running sum for every weight.",
-        "adamw": "AdamW keeps two running means for every weight.",
-    }
     for n in (10, 124_439_808):
-        for name, hint in hints.items():
+        for name, (_, hint) in _ARRAYS.items():
             yield case(f"{name}, {n:,} parameters", answer, n, name, hint=hint)

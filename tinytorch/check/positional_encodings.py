@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise
+from tinytorch.check.report import Cases, case, cases, drawn, exercise
 from tinytorch.check.rules import in_numpy, no_loop, without
-from tinytorch.check.values import as_array, drawn
+from tinytorch.check.values import as_array
 from tinytorch.core.positions import create_alibi_bias
 
 __all__ = ["positions_add", "positions_alibi", "positions_count", "positions_sinusoids",

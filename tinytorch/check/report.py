@@ -268,6 +268,17 @@ def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
         yield case(claim.format(name), value, hint=hint, **options)
 
 
+def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
+    """Normally distributed numbers, an array for each shape, the same for the same seed.
+
+    Example:
+        >>> [array.shape for array in drawn(2, (3, 4))]
+        [(2,), (3, 4)]
+    """
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape) for shape in shapes]
+
+
 def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
     """Something to give as the second half of `part`: takes item `i` of a result that is a pair.
 

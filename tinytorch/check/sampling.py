@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, cases, exercise, predictions
+from tinytorch.check.report import Cases, alone, cases, drawn, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
-from tinytorch.check.values import drawn
 from tinytorch.models.sampling import keep_top_p, next_token_probs
 
 __all__ = [

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
-from tinytorch.check.values import drawn
 
 __all__ = ["attend_causal_mask", "attend_masked_weights", "attend_memory", "attend_numpy",
            "attend_score_gradient"]  # fmt: skip
@@ -31,7 +30,8 @@ def _weights(scores: np.ndarray, mask: Any) -> np.ndarray:
     return e / np.maximum(e.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
 
 
-def _attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Any) -> np.ndarray:
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: Any = 0.0) -> np.ndarray:
+    """The output for queries `(..., T, d)`, keys `(..., S, d)` and values `(..., S, dv)`."""
     return _weights(np.einsum("...qd,...kd->...qk", q, k) / q.shape[-1] ** 0.5, mask) @ v
 
 
@@ -73,7 +73,7 @@ def attend_causal_mask(answer: Any) -> Cases:
 
 def _at_scale(scale: Any) -> Any:
     """Attention whose scores are too large by a factor."""
-    return lambda q, k, v, mask: _attention(q * scale(q, k), k, v, mask)
+    return lambda q, k, v, mask: attention(q * scale(q, k), k, v, mask)
 
 
 def _over_queries(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -86,19 +86,19 @@ _ATTENTION = [
     (_at_scale(lambda q, k: (q.shape[-1] / len(k)) ** 0.5),
         "d is the length of a query, here 4, not the number of keys."),
     (_over_queries, "The softmax runs over the keys, the last axis of the scores."),
-    (lambda q, k, v, mask: _attention(q, k, v, 0 * (mask == 0)), "The mask has had no effect."),
-    (lambda q, k, v, mask: _attention(q, k, v, np.where(mask == 0, _BLOCK, 0)),
+    (lambda q, k, v, mask: attention(q, k, v, 0 * (mask == 0)), "The mask has had no effect."),
+    (lambda q, k, v, mask: attention(q, k, v, np.where(mask == 0, _BLOCK, 0)),
         "Blocked and kept are exchanged: 0 keeps, -inf blocks."),
 ]  # fmt: skip
 
 
-@exercise(points=3, reference=_attention, mistakes=_ATTENTION, rules=[in_numpy, no_loop])
+@exercise(points=3, reference=attention, mistakes=_ATTENTION, rules=[in_numpy, no_loop])
 def attend_numpy(answer: Any) -> Cases:
     """Check attention written in NumPy.
 
     Example:
         >>> from tinytorch import functional
-        >>> bool(attend_numpy(_attention))
+        >>> bool(attend_numpy(attention))
         True
         >>> bool(attend_numpy(lambda q, k, v, mask: functional.softmax(q @ k.T + mask) @ v))
         False

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, predictions, raises
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, predictions, raises
 from tinytorch.check.rules import no_loop, no_numpy
-from tinytorch.check.values import drawn
 
 __all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_heads",
            "tensors_six_shapes"]  # fmt: skip

@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, one_of_pair, raises
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of_pair, raises
 from tinytorch.check.rules import without
-from tinytorch.check.values import drawn
 
 __all__ = ["token_cost", "token_lookup", "token_neighbours", "token_row_step",
            "token_scatter_add"]  # fmt: skip

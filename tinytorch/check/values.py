@@ -52,17 +52,6 @@ def _equal(c: np.ndarray, e: np.ndarray, rtol: float, atol: float | None) -> np.
         return np.asarray(np.isclose(c, e, rtol, rtol if atol is None else atol, equal_nan=True))
 
 
-def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
-    """Normally distributed numbers, an array for each shape, the same for the same seed.
-
-    Example:
-        >>> [array.shape for array in drawn(2, (3, 4))]
-        [(2,), (3, 4)]
-    """
-    rng = np.random.default_rng(seed)
-    return [rng.normal(size=shape) for shape in shapes]
-
-
 def copied(value: Any, in_float64: bool = False) -> Any:
     """A copy of what an answer could change: an array, a list, a dictionary, a leaf tensor.
 

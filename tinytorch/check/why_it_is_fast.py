@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, case, exercise, predictions
-from tinytorch.check.values import drawn
+from tinytorch.check.report import Cases, NotYet, case, drawn, exercise, predictions
 
 __all__ = ["fast_count", "fast_pieces", "fast_step"]
 
