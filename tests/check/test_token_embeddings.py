@@ -7,7 +7,7 @@ from tinytorch import check
 
 def test_a_single_cost_is_told_to_be_no_pair():
     report = check.token_cost(lambda *sizes: 0.4)
-    assert report.cases[-1].came == "0.4, which is no pair (share, bytes)"
+    assert report.cases[-1].came == "0.4, which is not (share, bytes)"
 
 
 def test_plain_numbers_are_shown_for_the_numbers_of_numpy():

@@ -100,7 +100,7 @@ def test_the_cost_of_a_cache_is_that_of_the_package():
         ("norm_rms", normalisation_and_mlp.rms_in_place, "no longer what it was"),
         ("gpt_assembled", gpt.OthersNames, "missing: table.weight"),
         ("heads_attention", lambda d, h: 3, "which is not a Module"),
-        ("cache_step", lambda *given: (1, 2), "something else than three results"),
+        ("cache_step", lambda *given: (1, 2), "which is not (output, keys, values)"),
         ("cache_write", kv_cache.appends_to_the_prompt, "`prompt` is no longer what it was"),
         ("fast_pieces", lambda f, x, size: x * x, "f was never called"),
     ],

@@ -26,6 +26,7 @@ def _named(name: str, function: Any) -> Any:
 
 _double, _square = _named("double", lambda x: x * 2.0), _named("square", lambda x: x * x)
 _halve, _minus_one = _named("halve", lambda x: x / 2.0), _named("minus_one", lambda x: x - 1.0)
+_same = _named("same", lambda x: x)
 _nothing = _named("nothing", lambda x: x * 0.0)
 _mean = _named("mean_so_far", lambda x: x.cumsum(axis=0) / np.arange(1, len(x) + 1)[:, None])
 
@@ -155,10 +156,6 @@ def _block(x: Any, norm1: Any, attention: Any, norm2: Any, mlp: Any, pre_norm: b
         return x + mlp(norm2(x))
     x = norm1(x + attention(x))
     return norm2(x + mlp(x))
-
-
-def _same(x: Any) -> Any:
-    return x
 
 
 def _normed_stream(x: Any, norm1: Any, attention: Any, norm2: Any, mlp: Any, pre: bool) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of_pair
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of
 from tinytorch.check.rules import in_numpy
 
 __all__ = ["data_split", "data_windows", "loss_and_gradient", "loss_bits_per_byte"]
@@ -45,8 +45,8 @@ def data_windows(answer: Any) -> Cases:
     """
     ids, rng = np.array([0, 5, 6, 7, 0, 8, 9, 0, 3]), np.random.default_rng(0)
     hint = "Begin at every newline: one row of T numbers for each."
-    for i, name in enumerate(("inputs", "targets")):
-        part = name, one_of_pair(i, "(inputs, targets)")
+    for name in ("inputs", "targets"):
+        part = one_of(name, "inputs", "targets")
         yield case(f"{name} of two stories, T = 3", answer, ids, 3, 0, part=part, hint=hint)
     long = rng.integers(4, 9, size=60) * (rng.random(60) > 0.2)
     yield from cases(answer, {
@@ -86,16 +86,16 @@ def data_split(answer: Any) -> Cases:
         False
     """
     later = "One after the other from the cut, while the last target still exists."
-    pair = "(training starts, validation starts)"
+    training, validation = "training starts", "validation starts"
     for n, T, share in ((20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)):
         cut, where = n - round(n * share), f"windows of {n} tokens, T = {T}"
         last = f"Tokens {cut} and up are held out; the window of start s needs tokens s to s + T."
         told = [(wrong, f"{hint.format(cut - 1)} {last}") for wrong, hint in _WRONG_SPLITS]
         yield case(
             f"training {where}", answer, n, T, share, mistakes=told, hint=last,
-            part=("training starts", one_of_pair(0, pair)), show_expected=False,
+            part=one_of(training, training, validation), show_expected=False,
         )  # fmt: skip
-        part = "validation starts", one_of_pair(1, pair)
+        part = one_of(validation, training, validation)
         yield case(f"validation {where}", answer, n, T, share, part=part, hint=later)
 
 
@@ -143,23 +143,26 @@ def loss_and_gradient(answer: Any) -> Cases:
         "a single position (V,)":
             ("targets may have no axis, and the size 1.", 3 * cube[0, 0], many[0, 0, ...]),
     }.items():  # fmt: skip
-        for i, name in enumerate(("loss", "gradient")):
-            part = name, one_of_pair(i, "(loss, gradient)")
+        for name in ("loss", "gradient"):
+            part = one_of(name, "loss", "gradient")
             yield case(f"{claim}: {name}", answer, *given, part=part, hint=hint)
 
 
 # Comparing tokenizers ------------------------------------------------------------------------
 
 
-def _bits_per_byte(nats: Any, text: str, units: Any = str.encode, bit: Any = math.log(2)) -> float:
+_BIT = math.log(2)  # in nats
+
+
+def _bits_per_byte(nats: Any, text: str, units: Any = str.encode, bit: Any = _BIT) -> float:
     return float(nats.sum()) / len(units(text)) / bit
 
 
 _WRONG_BITS = [
     (partial(_bits_per_byte, units=str), "A character of UTF-8 may have several bytes."),
-    (lambda nats, text: nats.mean() / math.log(2), "That is bits per token: divide by bytes."),
+    (lambda nats, text: nats.mean() / _BIT, "That is bits per token: divide by bytes."),
     (partial(_bits_per_byte, bit=1.0), "That is in nats: a bit is ln 2 nats."),
-    (partial(_bits_per_byte, bit=1 / math.log(2)), "Divide by ln 2: a nat is 1.44 bits."),
+    (partial(_bits_per_byte, bit=1 / _BIT), "Divide by ln 2: a nat is 1.44 bits."),
 ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, predictions
+from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, one_of, predictions
 from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
@@ -113,14 +113,8 @@ def cache_step(answer: Any) -> Cases:
         ("twelve tokens of another width", "output", more, formula),
         ("scores in the hundreds", "output", (1e3 * more[0], *more[1:]), large),
     ):
-        yield case(claim, answer, *given, part=(name, partial(_part_of_step, name)), hint=hint)
-
-
-def _part_of_step(name: str, result: Any) -> Any:
-    index = ("output", "keys", "values").index(name)
-    if not isinstance(result, (tuple, list)) or len(result) != 3:
-        raise NotYet("something else than three results: output, keys, values")
-    return result[index]
+        part = one_of(name, "output", "keys", "values")
+        yield case(claim, answer, *given, part=part, hint=hint)
 
 
 # The loop that writes ------------------------------------------------------------------------

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.autograd import gradient_at
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.normalisation_and_mlp import built
+from tinytorch.check.normalisation_and_mlp import built, gradients_of
 from tinytorch.check.report import Cases, alone, cases, drawn, exercise, predictions
 from tinytorch.check.rules import package_only
 from tinytorch.check.scaled_dot_product import attention
@@ -203,10 +202,7 @@ def _output(answer: Any, x: Any, num_heads: int, mask: Any = None, plain: bool =
 
 
 def _gradients(answer: Any, x: Any) -> Any:
-    layer = _layer(answer, x.shape[-1], 2)
-    gradient_at(layer, x, np.ones(x.shape))
-    named = dict(sorted(layer.named_parameters()))
-    return [np.zeros(p.shape) if p.grad is None else p.grad for p in named.values()]
+    return gradients_of(_layer(answer, x.shape[-1], 2), x, np.ones(x.shape))
 
 
 @exercise(points=3, reference=MultiHeadAttention, mistakes=_SLIPS, rules=[_OWN], run=_output)

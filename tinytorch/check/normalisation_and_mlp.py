@@ -112,7 +112,11 @@ def _output(answer: Any, x: Any, *eps: float, **parameters: Any) -> Any:
 
 
 def _gradients(answer: Any, x: Any, g: Any) -> dict[str, Any]:
-    layer = built(answer, x.shape[-1])
+    return gradients_of(built(answer, x.shape[-1]), x, g)
+
+
+def gradients_of(layer: Any, x: Any, g: Any) -> dict[str, Any]:
+    """The gradients at a layer's input `x` and at its parameters, by name."""
     found = {"x": gradient_at(layer, x, g)}
     found |= {name: parameter.grad for name, parameter in layer.named_parameters()}
     for name in (name for name, gradient in found.items() if gradient is None):

@@ -279,24 +279,25 @@ def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
     return [rng.normal(size=shape) for shape in shapes]
 
 
-def one_of_pair(i: int, names: str) -> Callable[[Any], Any]:
-    """Something to give as the second half of `part`: takes item `i` of a result that is a pair.
+def one_of(name: str, *names: str) -> tuple[str, Callable[[Any], Any]]:
+    """For `part`: takes out of a result that is a tuple or a list the item of this name.
 
     Args:
-        i: 0 or 1.
-        names: what the pair holds, for the report: "(runs, bytes)".
+        name: one of the names.
+        names: what the result holds, in order.
 
     Example:
-        >>> one_of_pair(1, "(runs, bytes)")((2, 8))
-        8
+        >>> name, take = one_of("bytes", "runs", "bytes")
+        >>> name, take((2, 8))
+        ('bytes', 8)
     """
 
     def take(result: Any) -> Any:
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise NotYet(f"{values.show(result)}, which is no pair {names}")
-        return result[i]
+        if not isinstance(result, (tuple, list)) or len(result) != len(names):
+            raise NotYet(f"{values.show(result)}, which is not ({', '.join(names)})")
+        return result[names.index(name)]
 
-    return take
+    return name, take
 
 
 def judge(posed: Case) -> Finding:

@@ -77,15 +77,13 @@ def tensors_centre_rows(answer: Any) -> Cases:
         >>> bool(tensors_centre_rows(lambda x: x - x.mean()))
         False
     """
+    keep = "The mean of each row must stay in its row: look at keepdims."
     last = "A row runs along the last axis, which is axis=-1 however many axes there are."
+    fraction = "The mean of whole numbers may be a fraction: leave the result a float."
     yield from cases(answer, {
-        "centres each row":
-            ("The mean of each row must stay in its row: look at keepdims.",
-            np.array([[1.0, 3.0], [10.0, 20.0]])),
+        "centres each row": (keep, np.array([[1.0, 3.0], [10.0, 20.0]])),
         "centres each row of a cube": (last, np.arange(8.0).reshape(2, 2, 2)),
-        "centres whole numbers":
-            ("The mean of whole numbers may be a fraction: leave the result a float.",
-            np.array([[1, 2], [7, 0]])),
+        "centres whole numbers": (fraction, np.array([[1, 2], [7, 0]])),
     })  # fmt: skip
     for x in drawn((5,), (3, 4), (4, 4), (2, 3, 4), (2, 1, 3, 60), (3, 1)):
         yield case(f"centres the last axis of shape {x.shape}", answer, x, hint=last)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of_pair, raises
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of, raises
 from tinytorch.check.rules import without
 
 __all__ = ["token_cost", "token_lookup", "token_neighbours", "token_row_step",
@@ -213,7 +213,7 @@ def token_cost(cost: Any) -> Cases:
               "a table of 777 rows, {}": (777, 9_100, 1_234)}  # fmt: skip
     for name, sizes in models.items():
         for untied, i in np.ndindex(2, 2):
-            part = ("share", "bytes")[i], one_of_pair(i, "(share, bytes)")
+            part = one_of(("share", "bytes")[i], "share", "bytes")
             claim = f"the {part[0]} of {name.format('untied' if untied else 'tied')}"
             hint = ((table, numbers), (total, each))[untied][i]
             yield case(claim, cost, *sizes, not untied, part=part, hint=hint)
