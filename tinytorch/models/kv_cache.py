@@ -83,10 +83,8 @@ class KVCache:
         self._check_layer(layer)
         k, v = _array(k), _array(v)
         if k.ndim != 4 or k.shape != v.shape:
-            raise ValueError(
-                f"KVCache: keys {k.shape} and values {v.shape} must both be "
-                "(batch, heads, new, head_dim)"
-            )
+            both = f"keys {k.shape} and values {v.shape} must both be"
+            raise ValueError(f"KVCache: {both} (batch, heads, new, head_dim)")
         keys, values = self._stored(layer, k, v)
         end = self.length + k.shape[2]
         keys[:, :, self.length : end] = k
@@ -104,11 +102,9 @@ class KVCache:
         check_length(n, self.max_seq_len, start=self.length)
         missing = [i for i, end in enumerate(self._ends) if end != self.length + n]
         if missing and self.length:
-            raise ValueError(
-                f"KVCache: of {self.length + n} tokens layer {missing[0]} has stored "
-                f"{self._ends[missing[0]]}, so it cannot look back; call cache.extend(k, v) once "
-                "in its forward, or read the whole text without a cache"
-            )
+            what = f"layer {missing[0]} has stored {self._ends[missing[0]]}, so it cannot look back"
+            remedy = "call cache.extend(k, v) once in its forward, or read the whole text without a"
+            raise ValueError(f"KVCache: of {self.length + n} tokens {what}; {remedy} cache")
         self.length += n
 
     def layer(self, index: int) -> LayerCache:
@@ -127,10 +123,9 @@ class KVCache:
 
     def _check_layer(self, layer: int) -> None:
         if not 0 <= layer < self.num_layers:
-            raise IndexError(
-                f"KVCache: there is no layer {layer} in 0..{self.num_layers - 1}; make the cache "
-                "with as many layers as the model has blocks"
-            )
+            remedy = "make the cache with as many layers as the model has blocks"
+            what = f"there is no layer {layer} in 0..{self.num_layers - 1}"
+            raise IndexError(f"KVCache: {what}; {remedy}")
 
     def _stored(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The two arrays of a layer, into which these keys and values fit."""
@@ -141,10 +136,8 @@ class KVCache:
             stored = np.empty(shape, dtype=k.dtype), np.empty(shape, dtype=v.dtype)
             self.arrays[layer] = stored
         elif stored[0].shape != shape or stored[0].dtype != k.dtype:
-            raise ValueError(
-                f"KVCache: stores {stored[0].dtype} keys {stored[0].shape}, got {k.dtype} "
-                f"{k.shape}; clear() it before reading another batch"
-            )
+            what = f"stores {stored[0].dtype} keys {stored[0].shape}, got {k.dtype} {k.shape}"
+            raise ValueError(f"KVCache: {what}; clear() it before reading another batch")
         return stored
 
 
@@ -243,8 +236,6 @@ class SlidingWindow:
 def _array(x: Any) -> np.ndarray:
     """Keys or values as an array, if no gradient is lost by that."""
     if isinstance(x, Tensor) and x.requires_grad:
-        raise ValueError(
-            "KVCache: keys and values are stored without a gradient, but one is being recorded; "
-            "call the model inside no_grad()"
-        )
+        what = "keys and values are stored without a gradient, but one is being recorded"
+        raise ValueError(f"KVCache: {what}; call the model inside no_grad()")
     return x.data if isinstance(x, Tensor) else np.asarray(x)

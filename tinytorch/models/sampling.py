@@ -108,9 +108,7 @@ def keep_top_k(probs: Any, k: int) -> np.ndarray:
     """
     check_sampling(top_k=k)
     probs = _checked_probs(probs, "keep_top_k")
-    kept = np.zeros(probs.shape, dtype=bool)
-    np.put_along_axis(kept, _likeliest_first(probs)[..., :k], True, axis=-1)
-    return _normalised(np.where(kept, probs, 0.0))
+    return _kept(probs, _likeliest_first(probs)[..., :k], True)
 
 
 def keep_top_p(probs: Any, p: float) -> np.ndarray:
@@ -141,9 +139,7 @@ def keep_top_p(probs: Any, p: float) -> np.ndarray:
     order = _likeliest_first(probs)
     falling = np.take_along_axis(probs, order, axis=-1)
     before = falling.cumsum(axis=-1) - falling  # what the more likely ones hold
-    kept = np.zeros(probs.shape, dtype=bool)
-    np.put_along_axis(kept, order, before < p - 1e-12, axis=-1)
-    return _normalised(np.where(kept, probs, 0.0))
+    return _kept(probs, order, before < p - 1e-12)
 
 
 def choose(probs: Any, rng: np.random.Generator) -> int:
@@ -181,9 +177,8 @@ def check_sampling(
     """
     check_not_negative(temperature=temperature)
     if temperature == np.inf:
-        raise ValueError(
-            "temperature must be finite, got inf; for even chances set all logits to 0"
-        )
+        remedy = "for even chances set all logits to 0"
+        raise ValueError(f"temperature must be finite, got inf; {remedy}")
     if top_k is not None:
         check_sizes(top_k=top_k)
     if top_p is not None:
@@ -206,6 +201,13 @@ def _likeliest_first(probs: np.ndarray) -> np.ndarray:
     return np.argsort(-probs, axis=-1, kind="stable")
 
 
+def _kept(probs: np.ndarray, order: np.ndarray, keep: Any) -> np.ndarray:
+    """Of the tokens in this order those that `keep` says, their sum 1 again."""
+    kept = np.zeros(probs.shape, dtype=bool)
+    np.put_along_axis(kept, order, keep, axis=-1)
+    return _normalised(np.where(kept, probs, 0.0))
+
+
 def _normalised(probs: np.ndarray) -> np.ndarray:
     return probs / probs.sum(axis=-1, keepdims=True)
 
@@ -218,13 +220,10 @@ def _checked_logits(logits: Any) -> np.ndarray:
     if np.isfinite(largest).all():
         return logits
     if (largest == -np.inf).any():
-        raise ValueError(
-            "next_token_probs: every logit is -inf; leave at least one token that may be chosen"
-        )
-    raise ValueError(
-        "next_token_probs: a logit is nan or inf; did training diverge? "
-        "look at the weights and lower the learning rate"
-    )
+        remedy = "leave at least one token that may be chosen"
+        raise ValueError(f"next_token_probs: every logit is -inf; {remedy}")
+    remedy = "did training diverge? look at the weights and lower the learning rate"
+    raise ValueError(f"next_token_probs: a logit is nan or inf; {remedy}")
 
 
 def _checked_probs(probs: Any, name: str) -> np.ndarray:
@@ -233,8 +232,6 @@ def _checked_probs(probs: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name}: probabilities must be (..., vocab), got shape {probs.shape}")
     total = probs.sum(axis=-1)
     if not ((probs >= 0).all() and (total > 0).all() and (total < np.inf).all()):
-        raise ValueError(
-            f"{name}: probabilities must be >= 0, finite and not all 0; pass logits through "
-            "next_token_probs first"
-        )
+        remedy = "pass logits through next_token_probs first"
+        raise ValueError(f"{name}: probabilities must be >= 0, finite and not all 0; {remedy}")
     return probs

@@ -87,9 +87,8 @@ class Batches:
     def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The inputs and targets of a step, each `(batch_size, seq_len)`."""
         check_natural(step, "Batches: step", IndexError)
-        chosen = np.random.default_rng([self.seed, step]).integers(
-            len(self.starts), size=self.batch_size
-        )
+        rng = np.random.default_rng([self.seed, step])
+        chosen = rng.integers(len(self.starts), size=self.batch_size)
         return _cut(self.tokens, self.starts[chosen], self.seq_len)
 
     def __iter__(self) -> NoReturn:

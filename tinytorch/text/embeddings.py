@@ -28,16 +28,9 @@ from tinytorch.core.positions import (
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 
-__all__ = [
-    "Embedding",
-    "EmbeddingLayer",
-    "PositionalEncoding",
-    "alibi_slopes",
-    "apply_rotary",
-    "create_alibi_bias",
-    "create_rotary_embeddings",
-    "create_sinusoidal_embeddings",
-]
+__all__ = ["Embedding", "EmbeddingLayer", "PositionalEncoding", "alibi_slopes", "apply_rotary",
+           "create_alibi_bias", "create_rotary_embeddings",
+           "create_sinusoidal_embeddings"]  # fmt: skip
 
 
 class Embedding(Module):
@@ -198,9 +191,8 @@ class EmbeddingLayer(Module):
         """
         shape = check_equal_lengths(ids, "EmbeddingLayer")
         if len(shape) not in (1, 2):
-            raise ValueError(
-                f"EmbeddingLayer: ids must be (seq,) or (batch, seq), got shape {shape}"
-            )
+            wanted = "ids must be (seq,) or (batch, seq)"
+            raise ValueError(f"EmbeddingLayer: {wanted}, got shape {shape}")
         x = self.token_embedding(ids)
         if self.scale_embeddings:
             x = x * math.sqrt(self.embed_dim)

@@ -1,4 +1,4 @@
-"""Gradients of one batch in several processes, each with its share of the rows.
+"""The gradients of one batch, in one process or in several, each with its share of the rows.
 
 Threads would get in each other's way: most operations on a small model take microseconds, and
 Python runs one thread at a time. Processes do not. Each helper is a fork of this process, has a
@@ -17,14 +17,38 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.backward import total_gradient
+from tinytorch.core.functional import cross_entropy
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor
-from tinytorch.training.loss import add_gradients
 from tinytorch.training.resuming import generators
 
 _PATIENCE = 10.0  # seconds after which an idle helper looks whether anybody could still ask
+
+
+def add_gradients(model: Module, inputs: Any, targets: Any, scale: float = 1.0) -> float:
+    """Add the gradients of `scale` times the mean cross-entropy to those of the parameters.
+
+    Args:
+        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
+        inputs: ids `(batch, seq)`.
+        targets: the ids that follow, of the same shape.
+        scale: what the loss is multiplied by.
+
+    Returns:
+        The loss in nats a token, times `scale`. If it is not finite, no gradient is added.
+
+    Example:
+        >>> from tinytorch import Linear
+        >>> layer = Linear(2, 3)
+        >>> round(add_gradients(layer, np.zeros((1, 2)), np.array([0])), 4)  # ln 3
+        1.0986
+    """
+    loss: Tensor = cross_entropy(model(inputs), targets) * scale
+    if math.isfinite(loss.item()):
+        loss.backward()
+    return loss.item()
 
 
 class DataParallel:

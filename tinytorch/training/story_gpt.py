@@ -109,8 +109,7 @@ def new_story_gpt(rng: Any = 0) -> GPT:
         >>> new_story_gpt().num_parameters()["total"]
         132864
     """
-    embed_dim, num_layers, num_heads = 64, 2, 4
-    sizes = VOCAB_SIZE, embed_dim, num_layers, num_heads, SEQ_LEN
+    sizes = VOCAB_SIZE, 64, 2, 4, SEQ_LEN  # vectors of 64, in 2 layers of 4 heads
     return GPT(*sizes, pos_encoding="rotary", init_std=0.1, rng=rng)
 
 

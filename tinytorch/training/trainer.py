@@ -19,6 +19,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,8 @@ from tinytorch.core.state import restore
 from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
 from tinytorch.training.checkpoint import load_safetensors, save_safetensors, without_prefix
-from tinytorch.training.distributed import DataParallel
+from tinytorch.training.distributed import DataParallel, add_gradients
 from tinytorch.training.evaluation import evaluate
-from tinytorch.training.loss import add_gradients
 from tinytorch.training.progress import Progress
 
 
@@ -142,20 +142,15 @@ class Trainer:
             raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() goes on")
         return self.history
 
-    def _add_gradients(self, inputs: Any, targets: Any, scale: float) -> float:
-        """Add the gradients of one batch, in this process or in several."""
-        if self.parallel is not None:
-            return self.parallel.backward(inputs, targets, scale)
-        return add_gradients(self.model, inputs, targets, scale)
-
     def _step(self) -> dict[str, Any]:
         """One step: the gradients of `accumulate` batches, clipped, and the optimiser's update."""
         self.model.train()
         self.model.zero_grad()
+        backward = self.parallel.backward if self.parallel else partial(add_gradients, self.model)
         loss = 0.0
         for part in range(self.accumulate):
             inputs, targets = self.batches[self.step_number * self.accumulate + part]
-            loss += self._add_gradients(inputs, targets, 1 / self.accumulate)
+            loss += backward(inputs, targets, 1 / self.accumulate)
             if not math.isfinite(loss):
                 remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
                 raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
