@@ -9,11 +9,11 @@ from tinytorch.check.rules import in_numpy, no_loop, without
 from tinytorch.check.values import as_array
 from tinytorch.core.positions import create_alibi_bias
 
-__all__ = ["positions_add", "positions_alibi", "positions_count", "positions_sinusoids",
-           "positions_turn"]  # fmt: skip
+__all__ = ["positions_add", "positions_alibi", "positions_count", "positions_rotate",
+           "positions_sinusoids"]  # fmt: skip
 
 
-def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+def _rotated(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """The rotation as a product of complex numbers: not the way that the chapter does it."""
     dim = x.shape[1]
     angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(0, dim, 2) / dim)
@@ -24,7 +24,7 @@ def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 def _sinusoids(max_seq_len: int, embed_dim: int, first: int = 0) -> np.ndarray:
     """Position `t` is (0, 1) of each pair, rotated clockwise by the angles of `t`."""
     start = np.tile([0.0, 1.0], (max_seq_len, embed_dim // 2))
-    return _turned(start, -np.arange(first, first + max_seq_len))
+    return _rotated(start, -np.arange(first, first + max_seq_len))
 
 
 _TABLES = [
@@ -167,30 +167,30 @@ def positions_add(answer: Any) -> Cases:
         yield case(claim, answer, *drawn(shape, (6, shape[2])), hint=first)
 
 
-@exercise(points=3, reference=_turned)
-def positions_turn(answer: Any) -> Cases:
+@exercise(points=3, reference=_rotated)
+def positions_rotate(answer: Any) -> Cases:
     """Check a rotation of rows at given positions.
 
     Args:
         answer: `answer(x, positions)` for `x` of shape `(seq, head_dim)` and integers `(seq,)`.
 
     Example:
-        >>> bool(positions_turn(_turned))
+        >>> bool(positions_rotate(_rotated))
         True
-        >>> positions_turn(lambda x, positions: x)
-        positions_turn: not yet
-          [x] position 0 is not turned
-          [ ] position 1 turns (1, 0) by one radian, anticlockwise
+        >>> positions_rotate(lambda x, positions: x)
+        positions_rotate: not yet
+          [x] position 0 is not rotated
+          [ ] position 1 rotates (1, 0) by one radian, anticlockwise
               given     [[1., 0.]], shape (1, 2)
                         [1]
               expected  [[0.5403, 0.8415]], shape (1, 2)
               came      [[1., 0.]], shape (1, 2)
-              hint      Not turned: the angle of a row comes from `positions`, not
-                        from its place in x.
-        >>> bool(positions_turn(lambda x, positions: ...))
+              hint      Not rotated: the angle of a row comes from `positions`, not
+                        from its index in x.
+        >>> bool(positions_rotate(lambda x, positions: ...))
         False
     """
-    unturned = "Not turned: the angle of a row comes from `positions`, not from its place in x."
+    not_rotated = "Not rotated: the angle of a row comes from `positions`, not from its index in x."
     angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
     pair = "(a, b) becomes (a cos - b sin, a sin + b cos)."
     second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
@@ -199,14 +199,14 @@ def positions_turn(answer: Any) -> Cases:
     keep = "Keep the old values until both results of a pair are written."
     one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
     yield from cases(answer, {
-        "position 0 is not turned": (angles, four, np.array([0])),
-        "position 1 turns (1, 0) by one radian, anticlockwise": (pair, one, np.array([1])),
-        "pairs are neighbours, and the second turns more slowly":
+        "position 0 is not rotated": (angles, four, np.array([0])),
+        "position 1 rotates (1, 0) by one radian, anticlockwise": (pair, one, np.array([1])),
+        "pairs are neighbours, and the second rotates more slowly":
             (second, np.tile(one, (1, 2)), np.array([10])),
-        "each row is turned by its own position, whatever the order":
+        "each row is rotated by its own position, whatever the order":
             (given, np.tile(one, (3, 1)), np.array([7, 7, 2])),
-        "a negative position turns clockwise": (any_integer, one, np.array([-1])),
-    }, [(lambda x, positions: x, unturned)])  # fmt: skip
+        "a negative position rotates clockwise": (any_integer, one, np.array([-1])),
+    }, [(lambda x, positions: x, not_rotated)])  # fmt: skip
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
         claim = f"{rows} rows of {dim} numbers at random positions"
         positions = np.random.default_rng(12).integers(-500, 2000, size=rows)

@@ -224,7 +224,7 @@ RIGHT = {
         lambda x, table: x + table[None, : x.shape[1], :],
         lambda x, table: np.array([one + table[: len(one)] for one in x]),
     ],
-    "positions_turn": [turn, turn_by_matrices, turn_by_stacking],
+    "positions_rotate": [turn, turn_by_matrices, turn_by_stacking],
 }
 
 WRONG = {
@@ -297,7 +297,7 @@ WRONG = {
         "only the first sequence": lambda x, table: np.concatenate([add(x[:1], table), x[1:]]),
         "subtracts": lambda x, table: x - table[: x.shape[1]],
     },
-    "positions_turn": {
+    "positions_rotate": {
         "the other way": lambda x, positions: turn(x, positions, sign=-1),
         "partners half a vector apart": turn_halves,
         "one speed": lambda x, positions: turn(x, positions, base=1.0),
@@ -330,7 +330,7 @@ HINTS = {
         "the package's bias": "np.arange and np.where",
     },
     "positions_add": {"as it stands": "the middle one", "in place": "Work on a copy"},
-    "positions_turn": {
+    "positions_rotate": {
         "not turned": "comes from `positions`",
         "the other way": "becomes (a cos - b sin",
         "partners half a vector apart": "columns 2i and 2i + 1",
