@@ -425,6 +425,26 @@ def test_log_softmax_refuses_a_row_without_probabilities():
         functional.log_softmax([[0.0, 1.0], [-np.inf, -np.inf]])
 
 
+def test_layer_norm_keeps_the_precision_of_a_float64_shift():
+    beta = Tensor([1e-12, 0.0], dtype=np.float64)
+    y = functional.layer_norm(np.zeros((1, 2), np.float32), np.ones(2, np.float32), beta)
+    assert y.data.tolist() == [[1e-12, 0.0]]
+
+
+def test_gelu_calls_for_its_tanh_once(monkeypatch):
+    sizes, tanh = [], np.tanh
+    monkeypatch.setattr(np, "tanh", lambda x: sizes.append(x.size) or tanh(x))
+    functional.gelu(Tensor(np.ones(100_000), requires_grad=True)).sum().backward()
+    assert sum(sizes) == 100_000
+
+
+def test_heads_are_merged_without_a_copy():
+    q, k, v = (Tensor(np.ones((2, 3, 5, 4))) for _ in range(3))
+    mixed = functional.attention(q, k, v)
+    merged = functional.merge_heads(mixed)
+    assert np.shares_memory(merged.data, mixed.data)
+
+
 def test_linear_keeps_the_precision_of_a_float64_bias():
     bias = Tensor([1e-12], dtype=np.float64)
     assert functional.linear(Tensor([[1.0]]), Tensor([[0.0]]), bias).data[0, 0] == 1e-12

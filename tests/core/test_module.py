@@ -103,7 +103,7 @@ def test_evaluation_in_one_thread_leaves_training_in_another():
     layer, inside, done, seen = Dropout(0.5), threading.Event(), threading.Event(), []
 
     def evaluate():
-        with evaluation_mode(layer):
+        with evaluation_mode():
             inside.set()
             seen.append(layer.training)
             done.wait()
@@ -119,7 +119,7 @@ def test_evaluation_in_one_thread_leaves_training_in_another():
 
 def test_switch_set_during_evaluation_counts_after_it():
     layer = Dropout(0.5)
-    with evaluation_mode(layer):
+    with evaluation_mode():
         layer.eval()
         layer.train()
         assert not layer.training
@@ -129,8 +129,8 @@ def test_switch_set_during_evaluation_counts_after_it():
 
 def test_evaluation_inside_evaluation_ends_with_the_outer_one():
     layer = Dropout(0.5)
-    with evaluation_mode(layer):
-        with evaluation_mode(layer):
+    with evaluation_mode():
+        with evaluation_mode():
             pass
         assert not layer.training
     assert layer.training

@@ -70,6 +70,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         Tensor([[ 1.5, 20.5]])
     """
     x, weight = np.asarray(x), np.asarray(weight)
+    bias = None if bias is None else np.asarray(bias)
     if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
         raise ValueError(
             f"linear: input {x.shape} does not fit weight {weight.shape}; "
@@ -77,7 +78,9 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
     # For a single row, a token that is written, `dot` is twice as fast as `@`.
-    value = rows.dot(weight) if bias is None else rows.dot(weight) + bias  # (N, out)
+    value = rows.dot(weight)  # (N, out)
+    if bias is not None:
+        value = np.add(value, bias, out=value if bias.dtype == value.dtype else None)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
@@ -152,23 +155,30 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
             f"the last axis must have length {max(gamma.size, 1)}"
         )
     d = x.shape[-1]
-    rows = x.reshape(-1, d)  # (N, d)
+    rows = x.reshape(-1, d).astype(np.result_type(x, gamma, beta), copy=False)  # (N, d)
     # A sum is a product with ones, and faster so (bench: layer_norm).
     ones = np.ones((d, 1), dtype=np.float32)
     mean = rows.dot(ones) / d  # (N, 1)
-    normalised = rows - mean
-    std = np.sqrt((normalised * normalised).dot(ones) / d + eps)  # (N, 1)
-    normalised /= std
-    value = normalised * gamma + beta
+    value = rows - mean
+    std = np.sqrt((value * value).dot(ones) / d + eps)  # (N, 1)
+    value /= std
+    value *= gamma
+    value += beta
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
-        normalised = (rows - mean) / std  # again: it is not kept
-        h = g * gamma
-        along = (h * normalised).dot(ones) / d
-        grad_x = (h - h.dot(ones) / d - normalised * along) / std
+        normalised = rows - mean  # again: it is not kept
+        normalised /= std
         every = np.ones(len(rows), dtype=g.dtype)
-        return grad_x.reshape(x.shape), every @ (g * normalised), every @ g
+        along = g * normalised
+        grad_gamma, grad_beta = every @ along, every @ g
+        along *= gamma
+        normalised *= along.dot(ones) / d
+        grad_x = g * gamma
+        grad_x -= grad_x.dot(ones) / d
+        grad_x -= normalised
+        grad_x /= std
+        return grad_x.reshape(x.shape), grad_gamma, grad_beta
 
     return value.reshape(x.shape), pullback
 
@@ -237,7 +247,7 @@ def attention(
     shifts = [_table(shift, queries, keys) for shift in (mask, bias) if shift is not None]
     drop = _dropout_scale((*tables, queries, keys), dropout, rng) if dropout else None
     scale, dtype = 1 / math.sqrt(d), np.result_type(q, k, v, np.float32)
-    value = np.empty((*lead, queries, v.shape[-1]), dtype=dtype)
+    value = _empty_heads((*lead, queries, v.shape[-1]), dtype)
     blocks = []
     for rows, seen in _blocks(mask, queries, keys):  # bench: attention
         scores = (q[..., rows, :] * scale) @ k[..., seen, :].swapaxes(-1, -2)
@@ -250,7 +260,8 @@ def attention(
         blocks.append((rows, seen, weights, kept, used))
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
-        grad_q, grad_k, grad_v = (np.zeros((*lead, *x.shape[-2:]), dtype) for x in (q, k, v))
+        grad_q, grad_k, grad_v = (_empty_heads((*lead, *x.shape[-2:]), dtype) for x in (q, k, v))
+        grad_k[...] = grad_v[...] = 0
         along = (g * value).sum(axis=-1, keepdims=True)  # = (h * weights).sum(), shorter rows
         for rows, seen, weights, kept, used in blocks:
             h = g[..., rows, :] @ v[..., seen, :].swapaxes(-1, -2)  # gradient of the used weights
@@ -320,6 +331,13 @@ def merge_heads(x: Any) -> Result:
 def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:
     """0 with probability `p`, otherwise `1 / (1 - p)`, for every element."""
     return (default_rng(rng).random(shape) >= p).astype(np.float32) / np.float32(1 - p)
+
+
+def _empty_heads(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Memory for `(..., heads, seq, d)`, a token's heads side by side: merging copies nothing."""
+    if len(shape) < 3:
+        return np.empty(shape, dtype)
+    return np.empty((*shape[:-3], shape[-2], shape[-3], shape[-1]), dtype).swapaxes(-2, -3)
 
 
 def _common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

@@ -38,20 +38,17 @@ _evaluating: ContextVar[bool] = ContextVar("evaluating", default=False)  # one f
 
 
 @contextmanager
-def evaluation_mode(model: Any = None) -> Iterator[None]:
+def evaluation_mode() -> Iterator[None]:
     """A context in which modules are evaluated: dropout is off.
 
     It holds for every module that is called inside it, in this thread and no other, and leaves
     each module's own switch as it is: after it, everything is in the mode that it was in before.
 
-    Args:
-        model: what is to be evaluated; named for the reader, the mode asks nothing of it.
-
     Example:
         >>> class Layer(Module):
         ...     pass
         >>> layer = Layer()
-        >>> with evaluation_mode(layer):
+        >>> with evaluation_mode():
         ...     layer.training
         False
         >>> layer.training

@@ -166,7 +166,7 @@ def read_next(model: Any, window: SlidingWindow, prefill_chunk: int = 256) -> np
         chunk = unread.shape[1]
     else:
         options["cache"] = window.cache
-    with evaluation_mode(model), no_grad():
+    with evaluation_mode(), no_grad():
         for first in range(0, unread.shape[1], chunk):
             logits = model(unread[:, first : first + chunk], **options)
     array = logits.data if isinstance(logits, Tensor) else np.asarray(logits)

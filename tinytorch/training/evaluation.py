@@ -36,7 +36,7 @@ def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.
         raise ValueError(f"inputs and targets must both be (n, seq), not empty; {got}")
     check_sizes(batch_size=batch_size)
     result = np.empty(inputs.shape)
-    with evaluation_mode(model), no_grad():
+    with evaluation_mode(), no_grad():
         for first in range(0, len(inputs), batch_size):
             rows = slice(first, first + batch_size)
             log_probs = functional.log_softmax(model(inputs[rows])).data
@@ -100,7 +100,7 @@ def character_surprise(
     if not skip or not text or b"".join(pieces[:skip]) != before.encode():
         rule = "neither text may be empty, and before must end with a whole token, as \\n does"
         raise ValueError(f"character_surprise: {rule}; got {before!r} before {text[:20]!r}")
-    with evaluation_mode(model), no_grad():
+    with evaluation_mode(), no_grad():
         log_probs = functional.log_softmax(model(ids[None, :-1])).data[0]
     spelled = sorted(tokenizer.ranks)  # tokens that begin alike stand next to each other
     in_order = log_probs[skip - 1 :, [tokenizer.ranks[t] for t in spelled]].astype(float)
