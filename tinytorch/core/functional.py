@@ -70,7 +70,6 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         Tensor([[ 1.5, 20.5]])
     """
     x, weight = np.asarray(x), np.asarray(weight)
-    bias = None if bias is None else np.asarray(bias)
     if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
         raise ValueError(
             f"linear: input {x.shape} does not fit weight {weight.shape}; "
@@ -78,9 +77,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
     # For a single row, a token that is written, `dot` is twice as fast as `@`.
-    value = rows.dot(weight)  # (N, out)
-    if bias is not None:
-        value = np.add(value, bias, out=value if bias.dtype == value.dtype else None)
+    value = rows.dot(weight) if bias is None else rows.dot(weight) + bias  # (N, out)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
