@@ -140,9 +140,11 @@ def expected_seconds(notebook: NotebookNode, measured: dict[str, float]) -> floa
 
 def execute(notebook: NotebookNode, timeout: int) -> Any:
     """Run one notebook in place, in an empty folder."""
+    # A slow machine may also take its time to start a kernel, or to hand over an output.
+    patience = {"timeout": timeout, "startup_timeout": timeout, "iopub_timeout": timeout}
     with tempfile.TemporaryDirectory() as folder:
         result = single_nb_execution(
-            notebook, cwd=folder, timeout=timeout, allow_errors=False, record_timing=True
+            notebook, cwd=folder, allow_errors=False, record_timing=True, **patience
         )
     join_streams(notebook)
     return result

@@ -81,6 +81,15 @@ def book(tmp_path, monkeypatch):
     return app
 
 
+def test_a_slow_machine_may_take_its_time_for_the_kernel_and_for_outputs_too(monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        execution, "single_nb_execution", lambda *a, **options: given.update(options)
+    )
+    execution.execute(notebook("x = 1\n"), 1800)
+    assert [given[f"{what}timeout"] for what in ("", "startup_", "iopub_")] == [1800] * 3
+
+
 def test_the_slowest_chapter_runs_first_and_none_runs_twice(book):
     execution.execute_missing(book, book.env, ["quick", "slow"])
     execution.execute_missing(book, book.env, ["quick", "slow"])

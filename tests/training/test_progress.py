@@ -216,7 +216,8 @@ def test_saved_notebook_holds_the_last_state_alone(monkeypatch):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
-    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
+    patience = dict.fromkeys(("timeout", "startup_timeout", "iopub_timeout"), 600)
+    nbclient.NotebookClient(notebook, kernel_name="python3", **patience).execute()
     (output,) = notebook.cells[0].outputs
     assert output.output_type == "display_data" and [*output.data] == ["text/plain"]
     count, bar, losses, speed = output.data["text/plain"].splitlines()
