@@ -19,8 +19,8 @@ def test_a_stub_under_its_decorator_is_a_stub():
 def test_arrays_that_a_primitive_changes_are_named():
     wrong = WRONG["autograd_softplus"]
     for what in ("x", "g"):
-        came = check.autograd_softplus(wrong[f"changes {what}"]).cases[-1].came
-        assert f"but `{what}` is no longer what it was" in came
+        got = check.autograd_softplus(wrong[f"changes {what}"]).cases[-1].got
+        assert f"but `{what}` is no longer what it was" in got
 
 
 def test_the_reference_for_a_record_agrees_with_the_package_on_the_toy():
@@ -42,7 +42,7 @@ def test_costs_are_not_told_before_they_are_predicted():
 
 def test_a_single_cost_is_told_to_be_no_pair():
     report = check.autograd_costs(lambda n, b, w: 2 * n * w * w)
-    assert report.cases[-1].came == "8, which is not (runs, bytes)"
+    assert report.cases[-1].got == "8, which is not (runs, bytes)"
 
 
 def test_costs_expects_the_memory_that_the_package_keeps():

@@ -14,7 +14,7 @@ def test_predicted_counts_are_not_told():
 
 def test_the_report_says_which_part_of_the_table_it_shows():
     found = check.positions_sinusoids(sinusoids_with(lambda d: np.ones(d // 2))).cases[-1]
-    assert found.expected.startswith("row 1: ") and found.came.startswith("row 1: ")
+    assert found.expected.startswith("row 1: ") and found.got.startswith("row 1: ")
 
 
 def test_the_printed_row_alone_is_not_the_table():

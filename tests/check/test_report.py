@@ -53,7 +53,7 @@ def test_report_stops_at_the_first_case_that_does_not_hold():
         "  [ ] doubles an array\n"
         "      given     [1., 2.]\n"
         "      expected  [2., 4.]\n"
-        "      came      [1., 4.]"
+        "      got       [1., 4.]"
     )
 
 
@@ -61,7 +61,7 @@ def test_hint_is_shown_with_what_failed():
     assert repr(double(lambda x: x * x)).splitlines()[2:] == [
         "      given     3",
         "      expected  6",
-        "      came      9",
+        "      got       9",
         "      hint      Add it to itself.",
     ]
 
@@ -97,27 +97,27 @@ NONE = "None: write the body and return the result"
 
 @pytest.mark.parametrize(("empty", "told"), [(None, NONE), (..., NOTHING)])
 def test_only_an_ellipsis_is_to_be_replaced(empty, told):
-    assert case("adds", lambda x: empty, 1, expected=2).came == told
-    assert case("is two", empty, expected=2).came == told
-    assert raises("refuses", lambda x: empty, 1, error=ValueError).came == told
+    assert case("adds", lambda x: empty, 1, expected=2).got == told
+    assert case("is two", empty, expected=2).got == told
+    assert raises("refuses", lambda x: empty, 1, error=ValueError).got == told
 
 
 def test_ellipsis_in_place_of_a_function_is_to_be_replaced():
-    assert case("adds", ..., 1, expected=2).came == NOTHING
-    assert raises("refuses", ..., 1, error=TypeError).came == NOTHING
+    assert case("adds", ..., 1, expected=2).got == NOTHING
+    assert raises("refuses", ..., 1, error=TypeError).got == NOTHING
 
 
 def test_answer_that_raises_is_reported_with_its_error():
     found = case("divides", lambda x: 1 / x, 0, expected=1)
-    assert not found.passed and found.came == "ZeroDivisionError: division by zero"
+    assert not found.passed and found.got == "ZeroDivisionError: division by zero"
 
 
 def test_answer_that_is_no_function_is_reported():
-    assert case("adds", 3, 1, expected=2).came == "3, which is not a function"
+    assert case("adds", 3, 1, expected=2).got == "3, which is not a function"
 
 
 @pytest.mark.parametrize(
-    ("came", "expected"),
+    ("got", "expected"),
     [
         (2, 2),
         (2.000001, 2.0),
@@ -135,12 +135,12 @@ def test_answer_that_is_no_function_is_reported():
         (1e9, 1e9 + 1),
     ],
 )
-def test_equal_answers_pass(came, expected):
-    assert case("equals", lambda x: came, 0, expected=expected).passed
+def test_equal_answers_pass(got, expected):
+    assert case("equals", lambda x: got, 0, expected=expected).passed
 
 
 @pytest.mark.parametrize(
-    ("came", "expected"),
+    ("got", "expected"),
     [
         (2.001, 2.0),
         (float("nan"), 2.0),
@@ -164,9 +164,9 @@ def test_equal_answers_pass(came, expected):
         (object(), 1.0),
     ],
 )
-def test_unequal_answers_do_not_pass(came, expected):
-    found = case("equals", lambda x: came, 0, expected=expected)
-    assert not found.passed and found.came
+def test_unequal_answers_do_not_pass(got, expected):
+    found = case("equals", lambda x: got, 0, expected=expected)
+    assert not found.passed and found.got
 
 
 def test_tolerance_is_that_of_the_case():
@@ -175,7 +175,7 @@ def test_tolerance_is_that_of_the_case():
 
 
 def test_long_values_are_shortened():
-    assert len(case("is short", lambda x: "a" * 1000, 0, expected="b").came) == 200
+    assert len(case("is short", lambda x: "a" * 1000, 0, expected="b").got) == 200
 
 
 def test_inputs_are_shown_as_they_were_before_the_answer_changed_them():
@@ -197,30 +197,30 @@ def test_a_shape_is_shown_where_one_does_not_see_it():
 def test_both_results_have_their_shape_where_the_shape_is_wrong():
     found = case("sums", lambda x: np.array([6.0, 60.0]), 0, expected=[[6.0], [60.0]])
     assert found.expected == "[[6.], [60.]], shape (2, 1)"
-    assert found.came == "[6., 60.], shape (2,)"
+    assert found.got == "[6., 60.], shape (2,)"
     assert case("sums", lambda x: None, 0, expected=[[6.0]]).expected == "[[6.]], shape (1, 1)"
 
 
 def test_of_a_long_result_the_first_difference_is_shown():
     expected = np.arange(40.0).reshape(2, 20)
-    came = expected.copy()
-    came[1, 3:5] = -1
-    found = case("counts", lambda x: came, 0, expected=expected)
+    got = expected.copy()
+    got[1, 3:5] = -1
+    found = case("counts", lambda x: got, 0, expected=expected)
     assert found.expected == "23 at [1, 3], shape (2, 20)"
-    assert found.came == "-1 at [1, 3], the first of 2 that differ"
-    came[1, 4] = 24
-    assert "the only one to differ" in case("counts", lambda x: came, 0, expected=expected).came
+    assert found.got == "-1 at [1, 3], the first of 2 that differ"
+    got[1, 4] = 24
+    assert "the only one to differ" in case("counts", lambda x: got, 0, expected=expected).got
 
 
 def test_long_results_of_different_shape_are_not_shown_in_full():
     found = case("counts", lambda x: np.zeros((20, 2)), 0, expected=np.zeros((2, 20)))
     assert found.expected == "an array of shape (2, 20)"
-    assert found.came == "an array of shape (20, 2)"
+    assert found.got == "an array of shape (20, 2)"
 
 
 def test_results_that_differ_late_are_shown_to_that_digit():
     found = case("is a third", lambda x: np.array([0.33336]), 0, expected=np.array([0.33334]))
-    assert found.expected != found.came
+    assert found.expected != found.got
 
 
 def test_arrays_are_shown_one_a_line_and_other_arguments_together():
@@ -230,8 +230,8 @@ def test_arrays_are_shown_one_a_line_and_other_arguments_together():
 
 def test_zeros_have_no_sign_and_numpy_numbers_no_type():
     found = case("", lambda x: np.array([-0.0, 1.0]), 0, expected=[1.0, 1.0])
-    assert found.came == "[0., 1.]"
-    assert case("", lambda x: [np.int64(3), np.float64(0.5)], 0, expected=3).came == "[3, 0.5]"
+    assert found.got == "[0., 1.]"
+    assert case("", lambda x: [np.int64(3), np.float64(0.5)], 0, expected=3).got == "[3, 0.5]"
 
 
 def test_lines_are_at_most_76_columns_wide():
@@ -246,12 +246,12 @@ def test_an_answer_whose_repr_fails_is_reported():
         def __repr__(self):
             raise RuntimeError
 
-    assert case("adds", lambda x: Bad(), 0, expected=1).came == "a Bad"
+    assert case("adds", lambda x: Bad(), 0, expected=1).got == "a Bad"
 
 
 def test_an_expected_value_may_be_kept_secret():
     found = case("predicts", (1, 2), expected=(2, 1), hint="Turn it.", show_expected=False)
-    assert (found.expected, found.came, found.hint) == ("", "(1, 2)", "Turn it.")
+    assert (found.expected, found.got, found.hint) == ("", "(1, 2)", "Turn it.")
     assert case("predicts", ..., expected=(2, 1), show_expected=False).expected == ""
 
 
@@ -261,19 +261,19 @@ def test_an_expected_value_may_be_kept_secret():
 def test_the_part_that_is_compared_is_named():
     row = ("row 1", lambda table: table[1])
     found = case("", lambda x: np.eye(2), 0, expected=[1.0, 0.0], part=row)
-    assert (found.expected, found.came) == ("row 1: [1., 0.]", "row 1: [0., 1.]")
+    assert (found.expected, found.got) == ("row 1: [1., 0.]", "row 1: [0., 1.]")
     assert case("", lambda x: np.eye(2), 0, expected=[0.0, 1.0], part=row).passed
 
 
 def test_a_result_without_that_part_is_shown_whole():
     found = case("", lambda x: 5, 0, expected=1, part=("row 1", lambda table: table[1]))
-    assert found.came == "5, which has no row 1"
+    assert found.got == "5, which has no row 1"
 
 
 def test_a_result_without_the_named_items_is_told_so():
     first = one_of("runs", "runs", "bytes")
     assert case("", lambda x: (1, 2), 0, expected=1, part=first).passed
-    assert case("", lambda x: 5, 0, expected=1, part=first).came == "5, which is not (runs, bytes)"
+    assert case("", lambda x: 5, 0, expected=1, part=first).got == "5, which is not (runs, bytes)"
 
 
 def test_a_known_mistake_has_its_own_hint():
@@ -292,9 +292,9 @@ def test_a_right_result_is_not_solved_if_an_argument_has_changed():
 
     found = case("", spoils, [1], np.zeros(2), expected=1)
     assert not found.passed and found.expected == ""
-    assert found.came == "the right result, but `table` is no longer what it was"
+    assert found.got == "the right result, but `table` is no longer what it was"
     assert not case("", lambda record: record.reverse() or 1, [1, 2], expected=1).passed
-    assert "argument 2" in case("", lambda *a: a[1].fill(1) or 1, 0, np.zeros(2), expected=1).came
+    assert "argument 2" in case("", lambda *a: a[1].fill(1) or 1, 0, np.zeros(2), expected=1).got
 
 
 def test_the_arguments_of_a_check_survive_an_answer_that_changes_them():
@@ -313,11 +313,11 @@ def test_expected_error_passes():
 
 def test_other_error_is_reported():
     found = raises("refuses text", lambda x: 1 / 0, "a", error=ValueError)
-    assert (found.expected, found.came) == ("a ValueError", "ZeroDivisionError: division by zero")
+    assert (found.expected, found.got) == ("a ValueError", "ZeroDivisionError: division by zero")
 
 
 def test_missing_error_is_reported_with_what_came():
-    assert raises("refuses text", len, "abc", error=ValueError).came == "3, and no error"
+    assert raises("refuses text", len, "abc", error=ValueError).got == "3, and no error"
 
 
 def test_the_article_fits_the_error():
@@ -389,13 +389,13 @@ def test_a_tensor_that_the_answer_changes_is_named():
         return 1
 
     found = case("", spoils, Tensor([1.0]), expected=1)
-    assert found.came == "the right result, but `x` is no longer what it was"
+    assert found.got == "the right result, but `x` is no longer what it was"
 
 
 def test_a_prediction_is_not_told():
     answers = report.predictions({"1 + 1": 3}, {"1 + 1": (2, "Count."), "2 + 2": (4, "Count.")})
     found = [judge(posed) for posed in answers]
-    assert [(f.claim, f.expected, f.came) for f in found] == [
+    assert [(f.claim, f.expected, f.got) for f in found] == [
         ("1 + 1", "", "3"),
         ("2 + 2", "", NOTHING),
     ]

@@ -97,7 +97,7 @@ LOOPS = {
 @pytest.mark.parametrize("answer", LOOPS.values(), ids=LOOPS)
 def test_a_loop_is_refused(answer):
     report = judged(no_loop, answer, X, expected=[4.0, 7.0])
-    assert "loop" in report.cases[-1].came and "comprehension" in report.cases[-1].hint
+    assert "loop" in report.cases[-1].got and "comprehension" in report.cases[-1].hint
 
 
 def caught(x):
@@ -177,7 +177,7 @@ PACKAGED = {
 @pytest.mark.parametrize("answer", PACKAGED.values(), ids=PACKAGED)
 def test_the_package_is_refused_where_numpy_is_asked_for(answer):
     report = judged(in_numpy, answer, X, expected=SOFTMAX)
-    assert "the package's" in report.cases[-1].came
+    assert "the package's" in report.cases[-1].got
 
 
 def test_numpy_and_a_look_at_a_type_are_accepted():
@@ -188,7 +188,7 @@ def test_numpy_and_a_look_at_a_type_are_accepted():
 
 def test_a_wrong_result_is_told_before_a_broken_rule():
     found = judged(in_numpy, lambda x: functional.softmax(2 * x), X, expected=SOFTMAX).cases[-1]
-    assert found.expected and "package" not in found.came
+    assert found.expected and "package" not in found.got
 
 
 def composed(x):
@@ -207,7 +207,7 @@ def test_operations_on_tensors_are_accepted_and_a_fused_one_is_not():
     assert judged(tensor_operations, by_numpy, Tensor(X), expected=SOFTMAX)
     for fused in (lambda x: softmax(x), softmax, lambda x: Linear(2, 2) and composed(x)):
         report = judged(tensor_operations, fused, Tensor(X), expected=SOFTMAX)
-        assert "the package's" in report.cases[-1].came
+        assert "the package's" in report.cases[-1].got
 
 
 def test_what_the_check_hands_over_may_be_called():
@@ -229,7 +229,7 @@ def test_one_function_is_refused_under_any_name():
     for answer in (alias, lambda a, b: alias(a, b), lambda a, b: (2,) * len(a) and (2, 3)):
         assert (
             "the right result, but"
-            in judged(rule, answer, (2, 3), (3,), expected=(2, 3)).cases[-1].came
+            in judged(rule, answer, (2, 3), (3,), expected=(2, 3)).cases[-1].got
         )
     assert judged(rule, lambda a, b: max(a, b, key=sum), (2, 3), (3,), expected=(2, 3))
 
@@ -241,7 +241,7 @@ def test_numpy_is_refused_where_plain_python_is_asked_for():
         return int(numpy.sum(a))
 
     for answer in (lambda a: int(np.sum(a)), inside, np.sum, lambda a: int(X.sum() * 0) + sum(a)):
-        assert "NumPy" in judged(no_numpy, answer, (1, 2), expected=3).cases[-1].came
+        assert "NumPy" in judged(no_numpy, answer, (1, 2), expected=3).cases[-1].got
     assert judged(no_numpy, sum, (1, 2), expected=3)
     assert judged(no_numpy, lambda a: sum(a), (1, 2), expected=3)
 

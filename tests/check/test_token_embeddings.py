@@ -7,8 +7,8 @@ from tinytorch import check
 
 def test_a_single_cost_is_told_to_be_no_pair():
     report = check.token_cost(lambda *sizes: 0.4)
-    assert report.cases[-1].came == "0.4, which is not (share, bytes)"
+    assert report.cases[-1].got == "0.4, which is not (share, bytes)"
 
 
 def test_plain_numbers_are_shown_for_the_numbers_of_numpy():
-    assert check.token_neighbours(lambda *_: list(np.array([3, 2]))).cases[-1].came == "[3, 2]"
+    assert check.token_neighbours(lambda *_: list(np.array([3, 2]))).cases[-1].got == "[3, 2]"

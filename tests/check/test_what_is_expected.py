@@ -93,7 +93,7 @@ def test_the_cost_of_a_cache_is_that_of_the_package():
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong", "came"),
+    ("name", "wrong", "got"),
     [
         ("norm_layer", normalisation_and_mlp.NewLeaf, "does not depend on it"),
         ("norm_rms", normalisation_and_mlp.rms.__wrapped__, "@primitive"),
@@ -105,8 +105,8 @@ def test_the_cost_of_a_cache_is_that_of_the_package():
         ("fast_pieces", lambda f, x, size: x * x, "f was never called"),
     ],
 )
-def test_what_came_is_told_in_words_that_help(name, wrong, came):
-    assert came in getattr(check, name)(wrong).cases[-1].came
+def test_what_the_answer_gave_is_told_in_words_that_help(name, wrong, got):
+    assert got in getattr(check, name)(wrong).cases[-1].got
 
 
 def test_a_report_names_a_toy_model_by_what_it_does():

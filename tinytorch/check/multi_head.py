@@ -30,7 +30,7 @@ def heads_predict(answer: dict[str, Any]) -> Cases:
         >>> heads_predict({"queries, split": (2, 10, 4, 16)})
         heads_predict: not yet
           [ ] queries, split
-              came      (2, 10, 4, 16)
+              got       (2, 10, 4, 16)
               hint      The axis of the heads moves in front of the positions.
         >>> bool(heads_predict({}))
         False
@@ -214,7 +214,7 @@ def heads_attention(answer: Any) -> Cases:
             as `layer(x, mask=mask)`.
 
     Example:
-        >>> heads_attention(MultiHeadAttention).cases[-1].came
+        >>> heads_attention(MultiHeadAttention).cases[-1].got
         "the right result, but it is the package's MultiHeadAttention"
     """
     plain = "Here every projection returns its input, so the output is the merged heads."

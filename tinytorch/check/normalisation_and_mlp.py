@@ -32,7 +32,7 @@ def norm_outputs(answer: dict[str, Any]) -> Cases:
         >>> norm_outputs({"[0, 2]": ...})
         norm_outputs: not yet
           [ ] [0, 2]
-              came      nothing yet: replace the ...
+              got       nothing yet: replace the ...
               hint      The mean is 1, and each number is one deviation away from it.
         >>> norm_outputs({"[0, 2]": [-1, 1]}).cases[0].passed
         True
@@ -143,7 +143,7 @@ def norm_layer(answer: Any) -> Cases:
     """Check a LayerNorm module: parameters, values, gradients, and its use in a GPT.
 
     Example:
-        >>> norm_layer(LayerNorm).cases[-1].came
+        >>> norm_layer(LayerNorm).cases[-1].got
         "the right result, but it is the package's LayerNorm"
         >>> norm_layer(Module).cases[-1].claim
         'has the parameters gamma and beta'

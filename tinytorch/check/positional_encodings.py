@@ -46,7 +46,7 @@ def positions_sinusoids(answer: Any) -> Cases:
           [ ] position 0 has sines 0 and cosines 1
               given     1, 4
               expected  [[0., 1., 0., 1.]], shape (1, 4)
-              came      [[0., 0., 0., 0.]], shape (1, 4)
+              got       [[0., 0., 0., 0.]], shape (1, 4)
               hint      Sines go into the even columns, cosines into the odd ones.
         >>> bool(positions_sinusoids(_sinusoids)), bool(positions_sinusoids(lambda T, d: ...))
         (True, False)
@@ -76,7 +76,7 @@ def positions_count(answer: Any) -> Cases:
           [x] a learned table has a vector for each position
           [ ] sinusoidal positions are fixed
               given     'sinusoidal', 5, 4
-              came      20
+              got       20
               hint      An optimiser would find nothing to change.
         >>> bool(positions_count(lambda scheme, T, d: ...))
         False
@@ -152,7 +152,7 @@ def positions_add(answer: Any) -> Cases:
               given     [[[0.], [0.]]], shape (1, 2, 1)
                         [[1.], [2.], [3.]], shape (3, 1)
               expected  [[[1.], [2.]]], shape (1, 2, 1)
-              came      [[[1.], [1.]]], shape (1, 2, 1)
+              got       [[[1.], [1.]]], shape (1, 2, 1)
               hint      The axis of x that runs along the sequence is the middle
                         one.
         >>> bool(positions_add(lambda x, table: ...))
@@ -184,7 +184,7 @@ def positions_rotate(answer: Any) -> Cases:
               given     [[1., 0.]], shape (1, 2)
                         [1]
               expected  [[0.5403, 0.8415]], shape (1, 2)
-              came      [[1., 0.]], shape (1, 2)
+              got       [[1., 0.]], shape (1, 2)
               hint      Not rotated: the angle of a row comes from `positions`, not
                         from its index in x.
         >>> bool(positions_rotate(lambda x, positions: ...))

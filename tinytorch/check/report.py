@@ -35,12 +35,12 @@ Table = Mapping[str, tuple[Any, ...]]
 
 
 class NotYet(Exception):
-    """Raised by the helpers of a check to say in their own words what came.
+    """Raised by the helpers of a check to say in their own words what they got.
 
     Example:
         >>> def run(answer):
         ...     raise NotYet("a tensor without a gradient")
-        >>> judge(case("has a gradient", print, expected=1, run=run)).came
+        >>> judge(case("has a gradient", print, expected=1, run=run)).got
         'a tensor without a gradient'
     """
 
@@ -55,7 +55,7 @@ class Case:
         given: what it is called with (copies of it).
         expected: what should come; without it, what the reference returns.
         error: the error that should come instead.
-        hint: shown if something else came.
+        hint: shown if it does something else.
         rtol: the largest difference that counts as equal, as a share of what is expected.
         atol: and in absolute terms, the same number unless given: 0 where tiny results count.
         part: what of the result is compared: its name, and a function that takes it out.
@@ -95,7 +95,7 @@ class Finding:
         passed: whether it held.
         given: the input.
         expected: what was expected.
-        came: what came.
+        got: what the answer gave instead.
         hint: where to look.
     """
 
@@ -103,7 +103,7 @@ class Finding:
     passed: bool
     given: str = ""
     expected: str = ""
-    came: str = ""
+    got: str = ""
     hint: str = ""
 
 
@@ -135,7 +135,7 @@ class Report:
         for found in self.cases:
             mark = "x" if found.passed else " "
             lines.append(_wrapped(f"  [{mark}] {found.claim}", values.WIDTH + 10, 6))
-            for label in ("given", "expected", "came", "hint"):
+            for label in ("given", "expected", "got", "hint"):
                 if text := getattr(found, label):
                     lines.append(f"      {label:<9} {_wrapped(text, values.WIDTH, 16)}")
         return "\n".join(lines)
@@ -164,7 +164,7 @@ def exercise(
           [ ] doubles a number
               given     3
               expected  6
-              came      9
+              got       9
               hint      Add it to itself.
         >>> bool(double(lambda x: x + x))
         True
@@ -202,7 +202,7 @@ def case(claim: str, answer: Any, *given: Any, **options: Any) -> Case:
     Example:
         >>> judge(case("adds", lambda x, y: x + y, 1, 2, expected=3)).passed
         True
-        >>> judge(case("adds", lambda x, y: ..., 1, 2, expected=3)).came
+        >>> judge(case("adds", lambda x, y: ..., 1, 2, expected=3)).got
         'nothing yet: replace the ...'
         >>> larger = (max, "That is the larger one.")
         >>> judge(case("adds", lambda x, y: y, 1, 2, expected=3, mistakes=[larger])).hint
@@ -305,7 +305,7 @@ def judge(posed: Case) -> Finding:
 
     Example:
         >>> found = judge(case("adds", max, 1, 2, expected=3, hint="Not the larger one."))
-        >>> found.passed, found.given, found.expected, found.came, found.hint
+        >>> found.passed, found.given, found.expected, found.got, found.hint
         (False, '1, 2', '3', '2', 'Not the larger one.')
     """
     value, error, told, breach = None, None, "", ("", "")
@@ -320,20 +320,20 @@ def judge(posed: Case) -> Finding:
     if posed.error:
         name = posed.error.__name__
         expected = f"an {name}" if name[0] in "AEIOU" else f"a {name}"
-        came = told or f"{values.show(value)}, and no error"
-        return replace(failed, expected=expected, came=came)
+        got = told or f"{values.show(value)}, and no error"
+        return replace(failed, expected=expected, got=got)
     known = posed.expected is not _FROM_REFERENCE
     expected = posed.expected if known else _result(posed, posed.reference)
     if told or not _equal(posed, value, expected):
-        wanted, came = values.show(expected), told
+        wanted, got = values.show(expected), told
         if not told:
-            wanted, came = values.compared(expected, value, posed.rtol, posed.atol)
-            came = _labelled(posed.part, came)
+            wanted, got = values.compared(expected, value, posed.rtol, posed.atol)
+            got = _labelled(posed.part, got)
         wanted = _labelled(posed.part, wanted) if posed.show_expected else ""
         hint = _advice(posed, value, told, error)
-        return replace(failed, expected=wanted, came=came, hint=hint)
+        return replace(failed, expected=wanted, got=got, hint=hint)
     if breach[0]:
-        return replace(failed, came=f"the right result, but {breach[0]}", hint=breach[1])
+        return replace(failed, got=f"the right result, but {breach[0]}", hint=breach[1])
     return Finding(posed.claim, True)
 
 
@@ -374,17 +374,17 @@ def _result(posed: Case, function: Any) -> Any:
         return posed.part[1](value) if posed.part else value
 
 
-def _equal(posed: Case, came: Any, wanted: Any) -> bool:
+def _equal(posed: Case, got: Any, wanted: Any) -> bool:
     """Whether the answer's result is what is wanted, or what a function returns."""
     try:
         wanted = _result(posed, wanted) if callable(wanted) else wanted
-        return values.same(came, wanted, posed.rtol, posed.atol)
+        return values.same(got, wanted, posed.rtol, posed.atol)
     except Exception:  # the reader's own comparison fails, or a mistake has no result here
         return False
 
 
 def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> str:
-    """The hint of the first mistake that gives what came; that of the case if none does."""
+    """The hint of the first mistake that gives the same; that of the case if none does."""
     for wrong, hint in posed.mistakes:
         if isinstance(wrong, type) and issubclass(wrong, BaseException):
             if isinstance(error, wrong):

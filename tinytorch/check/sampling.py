@@ -25,7 +25,7 @@ def sampling_kept(answer: dict[str, Any]) -> Cases:
         >>> sampling_kept({"top_k = 2": 3})
         sampling_kept: not yet
           [ ] top_k = 2
-              came      3
+              got       3
               hint      Top-k keeps k tokens.
     """
     yield from predictions(answer, {
@@ -132,7 +132,7 @@ def sampling_top_p(answer: Any) -> Cases:
     """Check the smallest set of tokens that holds `p`.
 
     Example:
-        >>> sampling_top_p(keep_top_p).cases[-1].came
+        >>> sampling_top_p(keep_top_p).cases[-1].got
         "the right result, but it is the package's keep_top_p"
         >>> bool(sampling_top_p(lambda probs, p: probs))
         False

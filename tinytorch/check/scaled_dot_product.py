@@ -224,7 +224,7 @@ def attend_memory(answer: Any) -> Cases:
         >>> attend_memory({"1 sequence, 12 heads, T = 1024, float32": 4})
         attend_memory: not yet
           [ ] 1 sequence, 12 heads, T = 1024, float32
-              came      4
+              got       4
               hint      Every head has a table of its own.
     """
     two = "Eight times the length of the table of 4 MiB, and two bytes for each number."

@@ -54,7 +54,7 @@ def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
         >>> tensors_six_shapes({"x @ W": ...})
         tensors_six_shapes: not yet
           [ ] x @ W
-              came      nothing yet: replace the ...
+              got       nothing yet: replace the ...
               hint      The inner axis is summed; the axes before it stay.
     """
     yield from predictions(answer, {

@@ -17,7 +17,7 @@ _ROWS = 4  # nor one of more lines
 _ARRAYS = (np.ndarray, Tensor, RowSparse)
 
 
-def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float | None = None) -> bool:
+def same(got: Any, expected: Any, rtol: float = 1e-5, atol: float | None = None) -> bool:
     """Whether two results are equal.
 
     Numbers and arrays are compared by shape and by value: whole numbers and booleans exactly,
@@ -31,16 +31,16 @@ def same(came: Any, expected: Any, rtol: float = 1e-5, atol: float | None = None
         (True, True, False, False)
     """
     if isinstance(expected, dict):
-        alike = isinstance(came, dict) and came.keys() == expected.keys()
-        return alike and all(same(came[key], expected[key], rtol, atol) for key in expected)
+        alike = isinstance(got, dict) and got.keys() == expected.keys()
+        return alike and all(same(got[key], expected[key], rtol, atol) for key in expected)
     if isinstance(expected, (tuple, list)) and not is_numeric(expected):
-        alike = isinstance(came, (tuple, list)) and len(came) == len(expected)
-        return alike and all(same(*pair, rtol, atol) for pair in zip(came, expected, strict=True))
+        alike = isinstance(got, (tuple, list)) and len(got) == len(expected)
+        return alike and all(same(*pair, rtol, atol) for pair in zip(got, expected, strict=True))
     if not is_numeric(expected):
-        return isinstance(came, type(expected)) and bool(came == expected)
-    if not is_numeric(came):
+        return isinstance(got, type(expected)) and bool(got == expected)
+    if not is_numeric(got):
         return False
-    c, e = as_array(came), as_array(expected)
+    c, e = as_array(got), as_array(expected)
     return c.shape == e.shape and bool(_equal(c, e, rtol, atol).all())
 
 
@@ -114,17 +114,17 @@ def is_numeric(value: Any) -> bool:
         return False
 
 
-def compared(expected: Any, came: Any, rtol: float, atol: float | None) -> tuple[str, str]:
+def compared(expected: Any, got: Any, rtol: float, atol: float | None) -> tuple[str, str]:
     """Two different results as text, both in the same way; of long ones where they differ.
 
     Example:
         >>> compared(np.zeros(40), np.arange(40) // 39, 0.0, 0.0)
         ('0 at [39], shape (40,)', '1 at [39], the only one to differ')
     """
-    table = _is_table(expected) or _is_table(came)
-    if not (table and is_numeric(expected) and is_numeric(came)):
-        return show(expected), show(came)
-    e, c = as_array(expected), as_array(came)
+    table = _is_table(expected) or _is_table(got)
+    if not (table and is_numeric(expected) and is_numeric(got)):
+        return show(expected), show(got)
+    e, c = as_array(expected), as_array(got)
     if e.shape != c.shape:
         return _show_array(e, shape=True), _show_array(c, shape=True)
     if not _is_short(e) or not _is_short(c):
