@@ -24,7 +24,7 @@ HINTS = {
         "a single head": "That is a single head of the whole",
     },
     "heads_output_without": {
-        "all heads": "All heads still speak.",
+        "all heads": "All heads are still heard.",
         "no bias": "The bias belongs to no head; add",
         "the head alone": "That is this head alone, and the",
         "columns of the weight": "A head owns *rows* of the weight,",
@@ -32,7 +32,7 @@ HINTS = {
     },
     "heads_attention": {
         "split by a reshape alone": "A reshape alone mixes the tokens:",
-        "heads not moved back": "Before the last reshape, move back",
+        "heads not moved back": "Before the last reshape, move the",
         "no mask": "The mask is not used.",
         "no output projection": "The merged heads still have to pass",
         "one head": "That is one head of the whole",
@@ -105,7 +105,7 @@ HINTS = {
     "data_windows": {
         "newlines too near to the end": "A window may begin at s if its last",
         "begins after the newline": "A window begins with the newline,",
-        "targets are the inputs": "Targets are the inputs of one",
+        "targets are the inputs": "Targets are the inputs one",
     },
     "data_split": {
         "reads held-out tokens": "Which tokens does the window of",
@@ -171,7 +171,7 @@ HINTS = {
     "cache_predict": {
         "a pass too late": "The first pass reads the prompt",
         "the prompt read once": "Every pass reads the prompt as",
-        "the last token read": "Nobody asks what follows the last",
+        "the last token read": "Nothing asks what follows the last",
         "keys of the whole width": "Each head has d/h numbers of every",
         "not itself": "The new token looks at itself as",
         "a query for every token": "Only the new token has a query.",
@@ -189,7 +189,7 @@ HINTS = {
     },
     "cache_write": {
         "cleared before every token": "Pass the cache that you were given,",
-        "the last token read too": "Nobody asks what follows the last",
+        "the last token read too": "Nothing asks what follows the last",
         "the prompt token by token": "All tokens of the prompt can be",
         "no cache": "Pass the cache that you were given,",
         "the package's loop": "Pass the cache that you were given,",
@@ -212,7 +212,7 @@ HINTS = {
     },
     "fast_pieces": {
         "the whole array": "f was given the whole array; it",
-        "a call for each number": "Correct, and a call for each",
+        "a call for each number": "Correct, but with a call for each",
         "an empty piece at the end": "The last piece is empty: range(0,",
     },
     "fast_step": {

@@ -182,7 +182,7 @@ def test_a_step_may_be_a_numpy_integer_and_as_large_as_you_like():
 def test_batches_have_no_end_and_say_how_to_loop():
     batches = Batches(range(20), 2, 8)
     told = (
-        "Batches have no end; loop over the steps you want, as in "
+        "Batches has no end; loop over the steps you want, as in "
         "`for step in range(100): inputs, targets = batches[step]`"
     )
     for whole in (list, iter, lambda b: [*b], enumerate):

@@ -556,7 +556,7 @@ def test_interrupt_lets_the_step_finish_saves_and_is_raised(path):
     trainer = interrupted_trainer(checkpoint=path, save_every=100)
     handler = signal.getsignal(signal.SIGINT)
     assert message(KeyboardInterrupt, lambda: trainer.run(6)) == (
-        "stopped after step 3; run() goes on"
+        "stopped after step 3; run() resumes"
     )
     assert signal.getsignal(signal.SIGINT) is handler
     other = new_trainer(seed=6)
@@ -719,7 +719,7 @@ def test_ctrl_c_in_a_terminal_saves_and_the_run_goes_on_to_the_same_bits(path, u
     done = program(path, "--save-every", "7", "--stop", "INT", "call", "12345")
     steps = steps_in(path)
     assert 1 <= steps < STEPS
-    assert done.stderr.endswith(f"KeyboardInterrupt: stopped after step {steps}; run() goes on\n")
+    assert done.stderr.endswith(f"KeyboardInterrupt: stopped after step {steps}; run() resumes\n")
     assert done.returncode == -signal.SIGINT and done.stdout == ""
     done = program(path)
     assert done.stderr == "" and json.loads(done.stdout) == uninterrupted

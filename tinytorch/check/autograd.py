@@ -199,7 +199,7 @@ def autograd_costs(answer: Any) -> Cases:
         >>> bool(autograd_costs(lambda layers, batch, width: ...))
         False
     """
-    width = "A layer has width times width weights, each of them moved by itself."
+    width = "A layer has width times width weights, each of them nudged by itself."
     every = "The weights of every layer count, and the batch does not."
     both = "Both @ and tanh make an array, and both stay; a float32 has four bytes."
     shape = "Each of the two arrays of a layer has the shape (batch, width)."

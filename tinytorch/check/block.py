@@ -13,7 +13,7 @@ from tinytorch.models.transformer import MLP
 
 __all__ = ["block_forward", "block_parameters", "block_stack", "block_stream"]
 
-_KEEP = "Each branch's result is added to the stream; here the stream itself got lost."
+_KEEP = "Each branch's result is added to the stream; here the stream itself was lost."
 
 
 # Branches and norms small enough to follow by hand, and with a name that a report can show.
@@ -169,7 +169,7 @@ _WRONG_BLOCKS = [
     (lambda x, n1, a, n2, m, pre: _block(x, n1, a, n2, m, True), _PRE),
     (lambda x, n1, a, n2, m, pre: _block(x, n1, a, n2, m, False), _POST),
     (lambda x, n1, a, n2, m, pre: x + a(n1(x)) + m(n2(x)),
-        "The MLP reads the stream after attention has added to it, not what came in."),
+        "The MLP reads the stream after attention has added to it, not its input."),
     (_normed_stream, "The norm belongs to the branch: x itself is added as it is."),
     (lambda x, n1, a, n2, m, pre: m(n2(a(n1(x)))), _KEEP),
     (lambda x, n1, a, n2, m, pre: n2(m(n1(a(x)))), _KEEP),

@@ -25,7 +25,7 @@ _FITS = "A window may begin at s if its last target exists: s + T < len(ids)."
 _WRONG_WINDOWS = [
     (IndexError, _FITS),
     (partial(_windows, skip=1), "A window begins with the newline, to predict what follows it."),
-    (partial(_windows, shift=0), "Targets are the inputs of one position on: from ids[s + 1]."),
+    (partial(_windows, shift=0), "Targets are the inputs one position later: from ids[s + 1]."),
 ]
 
 
@@ -53,7 +53,7 @@ def data_windows(answer: Any) -> Cases:
         "the last window that fits, T = 4": (_FITS, ids, 4, 0),
         "no window past the end, T = 5": (_FITS, ids, 5, 0),
         "another newline, T = 7": ("The newline is whatever id is passed, and T too.", long, 7, 5),
-        "the last newline too, T = 1": ("It counts, if a window of T fits behind it.", ids, 1, 0),
+        "the last newline too, T = 1": ("It counts, if a window of T fits after it.", ids, 1, 0),
     })  # fmt: skip
 
 
@@ -131,7 +131,7 @@ def loss_and_gradient(answer: Any) -> Cases:
     (cube,), both = drawn((2, 3, 5)), np.array([1, 2])
     many = np.random.default_rng(0).integers(0, 5, size=(2, 3))
     means = "Loss and gradient are means over positions, not sums; the loss is in nats."
-    stable = "Subtract each row's largest logit, and take no logarithm of a q."
+    stable = "Subtract each row's largest logit, and never take the logarithm of a q."
     for claim, (hint, *given) in {
         "one position":
             ("loss: -ln p of the target; gradient: softmax minus one-hot.", two[:1], both[:1]),

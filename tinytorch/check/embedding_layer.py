@@ -11,17 +11,17 @@ __all__ = ["layer_embed", "layer_embed_from", "layer_position_gradient", "layer_
            "layer_training_bytes"]  # fmt: skip
 
 _TOKENS = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])  # (V, d)
-_PLACES = np.array([[0.0, 0.1], [0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])  # (T_max, d)
+_POSITIONS = np.array([[0.0, 0.1], [0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])  # (T_max, d)
 
 
 def _drawn(seed: int, *shape: int, width: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ids of a shape, a token table `(7, width)` and a position table `(5, width)`."""
-    tokens, places = drawn((7, width), (5, width), seed=seed)
-    return np.random.default_rng(seed).integers(0, 7, shape), tokens, places
+    tokens, positions = drawn((7, width), (5, width), seed=seed)
+    return np.random.default_rng(seed).integers(0, 7, shape), tokens, positions
 
 
-def _embedded(ids: Any, tokens: Any, places: Any, start: int = 0) -> Any:
-    return tokens[ids] + places[start : start + ids.shape[-1]]
+def _embedded(ids: Any, tokens: Any, positions: Any, start: int = 0) -> Any:
+    return tokens[ids] + positions[start : start + ids.shape[-1]]
 
 
 @exercise(points=2, reference=_embedded, rules=[in_numpy, no_loop])
@@ -38,9 +38,9 @@ def layer_embed(answer: Any) -> Cases:
     look = "Look up the ids, then add the first rows of position_table, one a token."
     last = "Positions run along the last axis of the ids, whatever the batch."
     yield from cases(answer, {
-        "one sequence": (look, one, _TOKENS, _PLACES),
-        "a batch of one": (last, one[None], _TOKENS, _PLACES),
-        "a batch of two": (last, two, _TOKENS, _PLACES),
+        "one sequence": (look, one, _TOKENS, _POSITIONS),
+        "a batch of one": (last, one[None], _TOKENS, _POSITIONS),
+        "a batch of two": (last, two, _TOKENS, _POSITIONS),
         "a longer batch": (last, *_drawn(0, 2, 3)),
     })  # fmt: skip
     for seed, shape in enumerate([(4, 1), (1,), (3, 5), (5, 5), (5,)], start=1):
@@ -83,12 +83,12 @@ def layer_scaled_embed(answer: Any) -> Cases:
         >>> bool(layer_scaled_embed(right))
         True
     """
-    ids, nothing, places = np.array([0, 1]), np.zeros((3, 4)), np.arange(8.0).reshape(2, 4)
+    ids, nothing, positions = np.array([0, 1]), np.zeros((3, 4)), np.arange(8.0).reshape(2, 4)
     alone = "Only the token vectors are multiplied; the positions are added as they are."
     root = "The factor is the square root of the vector length, here 2."
     every = "The factor is the square root of the vector length, whatever it is."
-    yield case("positions stay as they are", answer, ids, nothing, places, hint=alone)
-    yield case("tokens are scaled", answer, ids, np.ones((3, 4)), 0 * places, hint=root)
+    yield case("positions stay as they are", answer, ids, nothing, positions, hint=alone)
+    yield case("tokens are scaled", answer, ids, np.ones((3, 4)), 0 * positions, hint=root)
     for d, shape in {3: (3, 2), 9: (3, 2), 1: (3, 2), 50: (3, 2), 7: (3,)}.items():
         yield case(f"d = {d}", answer, *_drawn(d, *shape, width=d), hint=every)
 
@@ -119,23 +119,23 @@ def layer_training_bytes(answer: Any) -> Cases:
 
 @exercise(points=2, reference=_embedded)
 def layer_embed_from(answer: Any) -> Cases:
-    """Check that positions go on from a given place.
+    """Check that positions continue from a given one.
 
     Example:
         >>> bool(layer_embed_from(lambda ids, E, P, start: E[ids] + P[start : start + 2]))
         False
     """
     rows = "Look up the ids, and add the rows of the positions from `start` on."
-    further = "The first column stands at `start`, the next one a position further."
-    past = "A slice that ends behind the table is silently shorter: compare its end with len()."
+    further = "The first column is at position `start`, the next one at `start + 1`."
+    past = "A slice that runs past the table is silently shorter: compare its end with len()."
     yield from cases(answer, {
-        "begins at position 0": (rows, np.array([[0, 1]]), _TOKENS, _PLACES, 0),
-        "begins further on": (further, np.array([[0, 1]]), _TOKENS, _PLACES, 2),
+        "begins at position 0": (rows, np.array([[0, 1]]), _TOKENS, _POSITIONS, 0),
+        "begins further on": (further, np.array([[0, 1]]), _TOKENS, _POSITIONS, 2),
     })  # fmt: skip
     for shape, start in {(2, 3): 1, (4, 1): 4, (1, 5): 0, (3, 3): 2, (1, 1): 0}.items():
         claim = f"ids of shape {shape} from position {start} of 5"
         yield case(claim, answer, *_drawn(4, *shape, width=sum(shape)), start, hint=further)
     for length, start in ((3, 3), (3, 2), (1, 4), (1, 9), (2, 3), (5, 0)):
-        given = np.arange(2 * length).reshape(2, length) % 3, _TOKENS, _PLACES, start
-        claim = f"refuses positions behind the table from {start}"
+        given = np.arange(2 * length).reshape(2, length) % 3, _TOKENS, _POSITIONS, start
+        claim = f"refuses positions past the table from {start}"
         yield raises(claim, answer, *given, error=ValueError, hint=past)

@@ -82,7 +82,7 @@ def gpt_num_parameters(answer: Any) -> Cases:
         >>> bool(gpt_num_parameters(lambda V, d, L, T, r, tied: 12 * L * d * d + V * d))
         False
     """
-    one = "With d = 1: 20 in the tables, 8 in attention, 13 in the MLP, 4 in its norms, 2 at last."
+    one = "With d = 1: 20 in the tables, 8 in attention, 13 in the MLP, 4 in its norms, 2 after it."
     block = "Count a block by its matrices and its vectors: four, two, and two norms."
     untied = "Untied, the output is a matrix of its own, (d, V), without a bias."
     yield from cases(answer, {
@@ -119,7 +119,7 @@ def gpt_is_causal(answer: Any) -> Cases:
         ("clears an honest model", reads_the_past, ids, True),
         ("finds a full leak", reads_everything, ids, False),
         ("finds one step ahead", reads_the_next, ids, False),
-        ("finds a far look", first_reads_the_last, ids, False),
+        ("finds a look far ahead", first_reads_the_last, ids, False),
         ("finds a single leak", one_leaks, with_zero, False),
         ("forgives rounding", reads_and_rounds, ids, True),
         ("clears a single token", reads_the_past, ids[1:2], True),

@@ -39,14 +39,14 @@ def cache_predict(answer: Any) -> Cases:
     """
     read, full = sum(range(40, 100)), 2 * 6 * 1024 * 512 * 2
     window = "Room for the whole window is reserved at once."
-    together = "All heads keep their part: d numbers together."
+    together = "Each head keeps its share: d numbers in all."
     yield from predictions(answer, {
         "tokens read without a cache": (read, "60 passes: over 40 tokens, 41, and so on.",
             (read + 60, "The first pass reads the prompt alone, 40 tokens."),
             (read - 40, "The prompt has to be read too, by the first pass."),
             (60 * 59 // 2, "Every pass reads the prompt as well.")),
         "tokens read with a cache": (99, "The prompt once, and then one token a pass.",
-            (100, "Nobody asks what follows the last token, so it is not read.")),
+            (100, "Nothing asks what follows the last token, so it is not read.")),
         "keys of a layer after the prompt (B, h, T, d/h)": (
             (1, 8, 40, 64), "8 heads, the tokens read so far, and d shared out among the heads.",
             ((1, 8, 40, 512), "Each head has d/h numbers of every key.")),
@@ -98,8 +98,8 @@ def cache_step(answer: Any) -> Cases:
     new = np.zeros(2), np.array([1.0, 2.0]), np.array([4.0, 0.0])
     toy, first = (*new, np.array([[3.0, 1]]), np.array([[0.0, 2]])), (*new, *np.zeros((2, 0, 2)))
     five, more = drawn(9, 9, 9, (5, 9), (5, 9)), drawn(4, 4, 4, (12, 4), (12, 4), seed=1)
-    stack = "np.vstack([keys, k]) is the new array; leave the one that came in as it was."
-    alike = "A query of zeros likes all keys equally: the mean of all values, the new one's too."
+    stack = "np.vstack([keys, k]) is the new array; leave the old one as it was."
+    alike = "A query of zeros weights all keys equally: the mean of all values, the new one too."
     alone = "The first token has itself alone to look at, so its output is v."
     formula = "softmax(K q / sqrt(d)) V, with d the length of q."
     large = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
@@ -159,7 +159,7 @@ def cache_write(answer: Any) -> Cases:
             run=partial(_written, what="passes"), part=("lengths of the passes", list),
             hint="The prompt in one pass, then each new token by itself, the last one not at all.",
             mistakes=[
-                ([len(prompt)] + [1] * 6, "Nobody asks what follows the last token."),
+                ([len(prompt)] + [1] * 6, "Nothing asks what follows the last token."),
                 ([len(prompt) + i for i in range(6)], _GIVEN),
                 ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
         ])  # fmt: skip
@@ -247,7 +247,7 @@ def _logits(answer: Any, text: Any, pieces: Any, sizes: Any = (9, 8, 2, 2, 12)) 
 
 
 def _stored(answer: Any, text: Any) -> Any:
-    """The keys and values that each layer finds in the cache, behind them a token of zeros."""
+    """The keys and values that each layer finds in the cache, followed by a token of zeros."""
     model, cache = lively_gpt(9, 8, 2, 2, 12, attention=answer), KVCache(2, 12)
     zeros = np.zeros((2, 2, 1, 4), dtype=np.float32)
     with no_grad():

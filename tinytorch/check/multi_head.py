@@ -113,7 +113,7 @@ def _head_of(merged: np.ndarray, num_heads: int) -> np.ndarray:
 
 
 _WRONG_WITHOUT = [
-    (lambda m, w, b, h, i: m @ w + b, "All heads still speak."),
+    (lambda m, w, b, h, i: m @ w + b, "All heads are still heard."),
     (lambda m, w, b, h, i: _without(m, w, 0 * b, h, i), "The bias belongs to no head; add it."),
     (lambda m, w, b, h, i: m @ w + 2 * b - _without(m, w, b, h, i),
         "That is this head alone, and the others should stay."),
@@ -174,7 +174,7 @@ class _Slip(MultiHeadAttention):
 
 
 _RESHAPED = "A reshape alone mixes the tokens: split the last axis, then move the heads."
-_UNMOVED = "Before the last reshape, move back the heads behind the positions."
+_UNMOVED = "Before the last reshape, move the heads back behind the positions."
 _ONE = "That is one head of the whole length: use `num_heads` for the split."
 _SLIPS = [
     (partial(_Slip, slips="reshaped"), _RESHAPED),

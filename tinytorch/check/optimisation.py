@@ -161,7 +161,7 @@ def optim_clip(answer: Any) -> Cases:
         False
     """
     common = "One norm for all of them, one factor for all of them."
-    zero = "0 / 0 is no number: a norm of 0 is below every limit."
+    zero = "0 / 0 is not a number: a norm of 0 is below every limit."
     small, pair = list(np.array([[0.3], [0.4]])), list(np.array([[6.0, 0.0], [4.8, 6.4]]))
     three, many = [np.array([12.0]), np.array([1.0, 0.0]), np.zeros(1)], drawn((3, 4), 4, (4, 2))
     yield from cases(answer, {

@@ -118,7 +118,7 @@ def positions_alibi(answer: Any) -> Cases:
         (False, False)
     """
     slopes = np.array([-1 / 16, -1 / 256])
-    rows = "Row i is the token that looks, column j the one that it looks at, i - j places back."
+    rows = "Row i is the token that looks, column j the one that it looks at, i - j positions back."
     negative = "The bias lowers the score of what is far away: it is negative."
     mistakes = [(-slopes, negative), (np.full(2, -np.inf), rows), (np.zeros(2), rows)]
     shape = "The shape is (heads, seq, seq), and the distance to oneself is 0."

@@ -1,9 +1,9 @@
 """How an exercise is checked: cases in order, a report that never raises.
 
 An exercise is declared once, with a reference function, the mistakes that readers make, as
-functions too, and the rules that its statement names. A check is then a generator of cases, each of
-them a claim, the answer, and inputs. What is expected comes from the reference, in float64; an
-answer that returns what a mistake returns is shown the hint of that mistake::
+functions too, and the rules that its statement names. A check is then a generator of cases, each
+a claim, the answer, and its inputs. What is expected comes from the reference, in float64; an
+answer that returns what a mistake returns is given the hint for that mistake::
 
     @exercise(
         points=2, reference=lambda x: 2 * x, mistakes=[(lambda x: x * x, "Add, do not square.")]
@@ -53,8 +53,8 @@ class Case:
         claim: what should hold.
         answer: the reader's function; with no `given` and not callable, the value itself.
         given: what it is called with (copies of it).
-        expected: what should come; without it, what the reference returns.
-        error: the error that should come instead.
+        expected: what it should return; without it, what the reference returns.
+        error: the error that it should raise instead.
         hint: shown if it does something else.
         rtol: the largest difference that counts as equal, as a share of what is expected.
         atol: and in absolute terms, the same number unless given: 0 where tiny results count.

@@ -61,7 +61,7 @@ def _mean(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:
     return _scattered(ids, g, vocab_size) / np.maximum(counts, 1)[:, None]
 
 
-_NO_AT = without("np.add.at is known; find another way.", np.add.at)
+_NO_AT = without("You know np.add.at; find another way.", np.add.at)
 
 
 @exercise(points=3, reference=_scattered, mistakes=[(_mean, _A_SUM)], rules=[_NO_AT])
@@ -90,7 +90,7 @@ def token_scatter_add(gradient: Any) -> Cases:
         ids, (g,) = np.random.default_rng(0).integers(0, rows, size=shape), drawn((*shape, width))
         yield case(f"handles ids of shape {tuple(shape)}", gradient, ids, g, rows, hint=flatten)
     few, tiny = np.array([3, 3, 1]), 1e-30 * drawn((3, 4))[0]
-    claim = "keeps tiny gradients, and rows that nobody used"
+    claim = "keeps tiny gradients, and rows that were never used"
     yield case(claim, gradient, few, tiny, 12, hint=zeros, atol=0.0)
 
 

@@ -120,7 +120,7 @@ def bpe_train(train: Any) -> Cases:
     apart = "Here two merges are possible; after them every word is a single token."
     again = "Replace the pair by its token in every word, then count again."
     tie = "All occur once now: take the first in the text, not the first by alphabet."
-    left = "In aaa the first two are merged; the third has nobody left."
+    left = "In aaa the first two are merged; the third has no neighbour left."
     twice = "aaa holds the pair of a and a twice, at its start and at its end."
     crossed = "Pairs do not cross between words."
     yield from cases(train, {

@@ -22,9 +22,8 @@ def same(got: Any, expected: Any, rtol: float = 1e-5, atol: float | None = None)
 
     Numbers and arrays are compared by shape and by value: whole numbers and booleans exactly,
     others within `atol` (the same number as `rtol` unless given) plus `rtol` times the expected
-    value, infinities and NaN only with their
-    like. A whole number may come as a float. Tuples, lists and dictionaries are compared item by
-    item, anything else by type and `==`.
+    value, infinities and NaN only with their like. A whole number may be given as a float.
+    Tuples, lists and dictionaries are compared item by item, anything else by type and `==`.
 
     Example:
         >>> same(1.000001, 1.0), same(8.0, 8), same(12_600_100, 12_600_000), same(1, True)
@@ -57,7 +56,7 @@ def copied(value: Any, in_float64: bool = False) -> Any:
 
     Args:
         value: what to copy; anything else is returned as it is.
-        in_float64: whether floats come in double precision, in arrays, tensors and lists of them.
+        in_float64: whether floats become double precision, in arrays, tensors and lists of them.
 
     Example:
         >>> row = np.zeros(2, dtype=np.float32)

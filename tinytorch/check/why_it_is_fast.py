@@ -92,7 +92,7 @@ def _sizes_given(answer: Any, x: Any, size: int) -> list[int]:
 
 _WRONG_SIZES = [
     ([5], "f was given the whole array; it must never see more than `size` numbers."),
-    ([1] * 5, "Correct, and a call for each number: take `size` at a time."),
+    ([1] * 5, "Correct, but with a call for each number: take `size` at a time."),
     ([2, 2], "The last piece is missing."),
     ([3, 3, 0], "The last piece is empty: range(0, x.size, size) does not reach x.size."),
 ]
@@ -172,7 +172,7 @@ def fast_step(answer: Any) -> Cases:
     """
     one, (many, tables) = np.array([[2.0, -1.0, 0.5]]), drawn((6, 3), (4, 2, 5))
     step = "w - lr * m_hat / (sqrt(v_hat) + eps), into w."
-    mean = "beta1 * m + (1 - beta1) * g, with g as it came."
+    mean = "beta1 * m + (1 - beta1) * g, with g as it was given."
     root = "The next step reads v again. Put its root into an array of your own."
     yours = "g belongs to the caller. Write g * g into an array of your own."
     carried = "Only w, m and v carry over from step to step: each must hold what its name says."

@@ -174,7 +174,7 @@ class SlidingWindow:
     Whenever the text outgrows `max_seq_len`, the start of the window moves on by half of that, so
     that the model reads what is left from its first position, and the cache is cleared. To drop
     only the oldest keys would not do: those kept were computed from the dropped ones, and with
-    learned positions each also holds its place in the longer window. Half a window at a time, a
+    learned positions each also holds its position in the longer window. Half a window at a time, a
     token is read twice on average, and not once for every token written.
 
     Args:

@@ -36,7 +36,7 @@ def next_token_probs(
 
     Raises:
         ValueError: an option is outside its range, a logit is nan or +inf, or all of them are -inf.
-        TypeError: an option is no number, `top_k` no integer.
+        TypeError: an option is not a number, `top_k` not an integer.
 
     Example:
         >>> logits = np.log([0.5, 0.25, 0.15, 0.1])
@@ -167,7 +167,7 @@ def check_sampling(
 
     Raises:
         ValueError: one is not.
-        TypeError: one is no number, `top_k` no integer.
+        TypeError: one is not a number, `top_k` not an integer.
 
     Example:
         >>> check_sampling(top_p=1.5)

@@ -52,7 +52,7 @@ class Batches:
 
     `batches[step]` depends on the seed and the step alone: the number of the step says where in the
     data a training run stands, and where to resume it. There is a batch for every step from 0 on,
-    without end; so `Batches` have no length, and a loop runs over steps:
+    without end, so `Batches` has no length, and a loop runs over steps:
     ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
@@ -93,7 +93,7 @@ class Batches:
 
     def __iter__(self) -> NoReturn:
         remedy = "`for step in range(100): inputs, targets = batches[step]`"
-        raise TypeError(f"Batches have no end; loop over the steps you want, as in {remedy}")
+        raise TypeError(f"Batches has no end; loop over the steps you want, as in {remedy}")
 
 
 def windows(

@@ -1,10 +1,11 @@
 """From integers to vectors: token embeddings, and four ways to tell a model the order.
 
 A transformer receives one vector for each token. `Embedding` looks it up in a table that training
-changes. Attention by itself sees a set, not a sequence, so the position is told as well: added as a
-learned vector (`PositionalEncoding`) or a fixed one (`create_sinusoidal_embeddings`), told by a
-rotation of queries and keys (`apply_rotary`), or subtracted from the attention logits as a
-distance (`create_alibi_bias`). `EmbeddingLayer` joins tokens and positions.
+changes. Attention by itself sees a set, not a sequence, so it must be told
+the positions as well: a learned vector (`PositionalEncoding`) or a fixed one
+(`create_sinusoidal_embeddings`) is added, queries and keys are rotated (`apply_rotary`), or the
+distance is subtracted from the attention logits (`create_alibi_bias`). `EmbeddingLayer` joins
+tokens and positions.
 """
 
 import math

@@ -201,8 +201,8 @@ class BPETokenizer:
     """Byte-pair encoding: a text becomes bytes, and learned pairs of neighbours become tokens.
 
     Every text can be encoded, and decoding returns exactly that text. Special tokens stand for
-    what is not text, such as the end of a document; they are never made of other tokens, and text
-    becomes one only where `encode` is told to allow it.
+    what is not text, such as the end of a document; they are never merged from other tokens, and
+    text becomes one only where `encode` is told to allow it.
 
     Args:
         ranks: the bytes of every token and its id; all 256 single bytes must be there. Of several
@@ -253,7 +253,7 @@ class BPETokenizer:
         special tokens.
 
         Args:
-            text: the text to learn from. Names of special tokens divide it and are not learned.
+            text: the text to learn from. Names of special tokens split it and are not learned from.
             vocab_size: the number of all tokens: 256 bytes, merges and special tokens.
             special_tokens: the names of the special tokens, in the order of their ids.
 
@@ -364,7 +364,7 @@ class BPETokenizer:
         return self._encode(text)
 
     def pieces(self, text: str) -> list[bytes]:
-        """The tokens of a text as bytes, for looking at; nothing in the text is special.
+        """The tokens of a text as bytes, for inspection; nothing in the text is special.
 
         Example:
             >>> BPETokenizer.train("low lower lowest", 259).pieces("slower")

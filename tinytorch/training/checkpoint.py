@@ -2,9 +2,9 @@
 
 A file is a length, a table of contents and the numbers, nothing else (Hugging Face, "Safetensors:
 format"): 8 bytes that say how long the header is, least significant first; the header, a JSON
-object that gives each tensor's dtype, shape and place; then the bytes of all tensors, end to end.
-Reading it runs nothing, unlike a pickle, which is a program. A file that does not add up is refused
-before any memory is set aside for its tensors.
+object that gives each tensor's dtype, shape and position; then the bytes of all tensors, end to
+end. Reading it runs nothing, unlike a pickle, which is a program. A file that does not add up is
+refused before any memory is set aside for its tensors.
 """
 
 import io
@@ -296,7 +296,7 @@ def _checked_entry(name: str, entry: Any, space: int) -> tuple[Any, ...]:
         takes = f"of {dtype} and shape {_short(shape)} takes {needed} bytes"
         raise ValueError(f"{who} {takes}, but its offsets {begin} to {end} hold {end - begin}")
     if math.prod(n or 1 for n in shape) >= 2**60:  # NumPy counts so, with room for 8 bytes each
-        raise ValueError(f"{who} is empty, but its shape {_short(shape)} is out of all bounds")
+        raise ValueError(f"{who} is empty, but its shape {_short(shape)} is beyond all bounds")
     return begin, end, name, who, dtype, shape
 
 

@@ -24,7 +24,7 @@ from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor
 from tinytorch.training.resuming import generators
 
-_PATIENCE = 10.0  # seconds after which an idle helper looks whether anybody could still ask
+_PATIENCE = 10.0  # seconds after which an idle helper checks whether anybody could still ask
 
 
 def add_gradients(model: Module, inputs: Any, targets: Any, scale: float = 1.0) -> float:
@@ -210,7 +210,7 @@ def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any,
                 dense[...] = parameter.grad
         return None, loss, others
     except Exception as error:
-        with suppress(Exception):  # an error of the reader's own may not be able to travel
+        with suppress(Exception):  # an error of the reader's own may not survive pickling
             return pickle.loads(pickle.dumps(error)), math.nan, {}
         return RuntimeError(f"{type(error).__name__}: {error}"), math.nan, {}
 

@@ -122,5 +122,5 @@ def _still_possible(spelled: list[bytes], token: bytes) -> Iterator[slice]:
     for length in range(1, len(token)):
         begun = token[:length]
         yield slice(bisect_left(spelled, begun), bisect_right(spelled, begun + beyond))
-    place = bisect_left(spelled, token)
-    yield slice(place, place + 1)
+    index = bisect_left(spelled, token)
+    yield slice(index, index + 1)

@@ -139,7 +139,7 @@ class Trainer:
                 if last:  # an interrupt since then waits for the end of the next step
                     break
         if interrupts:
-            raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() goes on")
+            raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() resumes")
         return self.history
 
     def _step(self) -> dict[str, Any]:

@@ -251,7 +251,7 @@ HINTS = {
     },
     "layer_training_bytes": {"a constant table too": "no running means"},
     "layer_embed_from": {
-        "ignores start": "stands at `start`",
+        "ignores start": "is at position `start`",
         "never refuses": "silently shorter",
         "gives an empty result for one token": "compare its end",
     },
