@@ -30,7 +30,7 @@ export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book live editor serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check size format
+.PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check size format
 .PHONY: pins clean
 .PHONY: check-python
 
@@ -53,6 +53,13 @@ live: $(VENV)/.book ## fetch the Python that runs cells in the page (31 MB, once
 
 editor: ## bundle the editor of the live cells anew (needs Node and npm; its result is committed)
 	@cd book/_runtime/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
+
+# The same compiler gives the same bytes: tests/core/test_products.py says whether they are in step with their source.
+WASM = clang-16 --target=wasm32-unknown-emscripten -std=c11 -O3 -Wall -Wextra -Werror -Wno-unused-parameter \
+    -ffreestanding -fPIC -msimd128 -nostdlib -Wl,-shared,--experimental-pic,--strip-all products.c
+
+products: ## compile the matrix products of the page anew (needs Debian's clang-16 and lld-16; its result is committed)
+	@cd tinytorch/core/wasm && $(WASM) -o products.wasm && $(WASM) -mrelaxed-simd -DRELAXED -o products_relaxed.wasm
 
 serve: ## build the site and serve it on localhost (PORT=8000)
 	@$(MAKE) --no-print-directory book

@@ -26,6 +26,7 @@ from tinytorch.core.arguments import check_ids, check_probability
 from tinytorch.core.losses import cross_entropy, mse
 from tinytorch.core.masks import check_fits, check_mask, without_gradient
 from tinytorch.core.ops import Result
+from tinytorch.core.products import dot, matmul
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tracing import primitive
@@ -77,11 +78,11 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
     # For a single row, a token that is written, `dot` is twice as fast as `@`.
-    value = rows.dot(weight) if bias is None else rows.dot(weight) + bias  # (N, out)
+    value = dot(rows, weight) if bias is None else dot(rows, weight) + bias  # (N, out)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
-        parts = (g @ weight.T).reshape(x.shape), rows.T @ g
+        parts = matmul(g, weight.T).reshape(x.shape), matmul(rows.T, g)
         return parts if bias is None else (*parts, g.sum(axis=0))
 
     return value.reshape(*x.shape[:-1], weight.shape[1]), pullback
@@ -247,13 +248,13 @@ def attention(
     value = _empty_heads((*lead, queries, v.shape[-1]), dtype)
     blocks = []
     for rows, seen in _blocks(mask, queries, keys):  # bench: attention
-        scores = (q[..., rows, :] * scale) @ k[..., seen, :].swapaxes(-1, -2)
+        scores = matmul(q[..., rows, :] * scale, k[..., seen, :].swapaxes(-1, -2))
         for shift in shifts:
             scores += shift[..., rows, seen]
         weights = softmax_array(scores, -1, out=scores)  # (..., block, seen)
         kept = None if drop is None else drop[..., rows, seen]
         used = weights if kept is None else weights * kept
-        value[..., rows, :] = used @ v[..., seen, :]
+        value[..., rows, :] = matmul(used, v[..., seen, :])
         blocks.append((rows, seen, weights, kept, used))
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
@@ -261,15 +262,15 @@ def attention(
         grad_k[...] = grad_v[...] = 0
         along = (g * value).sum(axis=-1, keepdims=True)  # = (h * weights).sum(), shorter rows
         for rows, seen, weights, kept, used in blocks:
-            h = g[..., rows, :] @ v[..., seen, :].swapaxes(-1, -2)  # gradient of the used weights
+            h = matmul(g[..., rows, :], v[..., seen, :].swapaxes(-1, -2))  # of the used weights
             if kept is not None:
                 h *= kept
             h -= along[..., rows, :]
             h *= weights
             h *= scale  # gradient of q k^T
-            grad_q[..., rows, :] = h @ k[..., seen, :]
-            grad_k[..., seen, :] += h.swapaxes(-1, -2) @ q[..., rows, :]
-            grad_v[..., seen, :] += used.swapaxes(-1, -2) @ g[..., rows, :]
+            grad_q[..., rows, :] = matmul(h, k[..., seen, :])
+            grad_k[..., seen, :] += matmul(h.swapaxes(-1, -2), q[..., rows, :])
+            grad_v[..., seen, :] += matmul(used.swapaxes(-1, -2), g[..., rows, :])
         return grad_q, grad_k, grad_v
 
     return value, pullback

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
+from tinytorch.core import products
 from tinytorch.core.tracing import Pullback, primitive
 
 Result = tuple[Any, Pullback]
@@ -116,13 +117,14 @@ def matmul(x: Any, y: Any) -> Result:
     """
     x, y = np.asarray(x), np.asarray(y)
     _check_inner_sizes(x, y)
-    value = np.matmul(x, y)
+    value = products.matmul(x, y)
 
     def pullback(g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         a, b = np.atleast_2d(x), y[:, None] if y.ndim == 1 else y  # vectors as matrices
         g = g[..., None] if y.ndim == 1 else g
         g = g[..., None, :] if x.ndim == 1 else g
-        grad_x, grad_y = np.matmul(g, b.swapaxes(-1, -2)), np.matmul(a.swapaxes(-1, -2), g)
+        grad_x = products.matmul(g, b.swapaxes(-1, -2))
+        grad_y = products.matmul(a.swapaxes(-1, -2), g)
         grad_x = grad_x[..., 0, :] if x.ndim == 1 else grad_x
         return grad_x, grad_y[..., 0] if y.ndim == 1 else grad_y
 

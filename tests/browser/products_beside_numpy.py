@@ -1,0 +1,76 @@
+"""Compare the products of the page with NumPy's; runs in the page's Python (test_live_products.py).
+
+Random stacks of random shapes, transposed, cut, reversed and repeated, with NaN and infinity in
+some of them, empty axes, and sizes beyond the parts that the library works on at a time.
+"""
+
+import numpy as np
+
+from tinytorch.core import products
+
+
+class Own(np.ndarray):
+    """A kind of array that may multiply in its own way."""
+
+
+def operand(rng, rows, columns, stack):
+    """A stack of matrices as they come: in one piece, transposed, cut, reversed, repeated."""
+    kind = rng.choice(["plain", "transposed", "cut", "reversed", "repeated", "special"])
+    stack = [1 if rng.random() < 0.3 else n for n in stack[rng.integers(len(stack) + 1) :]]
+    if kind == "transposed":
+        return normal(rng, *stack, columns, rows).swapaxes(-1, -2)
+    if kind == "cut":
+        return normal(rng, *stack, 2 * rows, 3 * columns)[..., ::2, ::3]
+    if kind == "reversed":
+        return normal(rng, *stack, rows, columns)[..., ::-1, ::-1]
+    if kind == "repeated":
+        return np.broadcast_to(normal(rng, rows, 1), (*stack, rows, columns))
+    matrices = normal(rng, *stack, rows, columns)
+    if kind == "special" and matrices.size:
+        matrices.flat[rng.integers(matrices.size)] = rng.choice([np.nan, np.inf, -np.inf])
+    return matrices
+
+
+def normal(rng, *shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def agree(a, b):
+    """Whether both give the same, but for the rounding of sums in another order."""
+    with np.errstate(all="ignore"):
+        mine, numpys = products.matmul(a, b), np.matmul(a, b)
+        room = 1e-5 * np.matmul(np.abs(a), np.abs(b)) + 1e-30
+        near = np.abs(mine - numpys) <= np.where(np.isfinite(room), room, 0)
+    alike = near | (mine == numpys) | (np.isnan(mine) & np.isnan(numpys))
+    return mine.dtype == numpys.dtype and mine.shape == numpys.shape and alike.all()
+
+
+def error_of(product, *operands):
+    try:
+        product(*operands)
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    return "no error"
+
+
+def main():
+    assert products.matmul is not np.matmul, "the library is not used"
+    rng = np.random.default_rng(0)
+    for trial in range(1000):
+        large = trial % 100 == 0
+        least, most = (100, 600) if large else (int(rng.random() > 0.1), 40)
+        m, k, n = (int(size) for size in rng.integers(least, most, 3))
+        stack = [int(size) for size in rng.integers(least > 0, 4, 0 if large else rng.integers(4))]
+        a, b = operand(rng, m, k, stack), operand(rng, k, n, stack)
+        assert agree(a, b), (trial, a.shape, a.strides, b.shape, b.strides)
+    x = normal(rng, 3, 4)
+    for others in ((x.astype(np.float64), x.T), (x.astype(int), x.T), (x, x[0]), (x[0], x.T)):
+        assert agree(*others)  # float64, integers and vectors are NumPy's
+    assert type(products.matmul(x.view(Own), x.T)) is Own
+    assert products.matmul(x[:, :3].astype(">f4"), x).dtype == np.float32
+    for wrong in ((x, x), (x, 2.0), (x,), (np.ones((2, 3, 4)), np.ones((5, 4, 3))), (x, "a")):
+        assert error_of(products.matmul, *wrong) == error_of(np.matmul, *wrong), wrong
+    print("the products are NumPy's")
+
+
+main()

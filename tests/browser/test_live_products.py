@@ -1,0 +1,60 @@
+"""Products in the page: a library of our own, with the values that NumPy has."""
+
+from pathlib import Path
+
+import pytest
+from test_live import SHORT, press, rewrite
+from visit import Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+COMPARISON = Path(__file__).with_name("products_beside_numpy.py").read_text(encoding="utf-8")
+LOAD = """
+import shutil
+from pathlib import Path
+from tinytorch.core import products
+folder = Path("/tmp/copied")
+shutil.copytree(products._FOLDER, folder)
+for name in {spoilt}:
+    (folder / name).write_bytes(b"not a library")
+products._FOLDER = folder
+products.matmul = products.library_matmul()
+"""
+ROUNDED = """
+import numpy as np
+a, c = np.float32(1 + 2**-12), -np.float32(1 + 2**-11)
+assert products.matmul(np.float32([[1, a]]), np.float32([[c], [a]])) == 0, "a fused multiply-add"
+"""
+
+
+def printed(visit, code):
+    """What the page's Python prints for some code, be it an error."""
+    rewrite(visit, 1, code)
+    press(visit, 1)
+    visit.page.wait_for_function("() => tinytorchLive.cells[0].ran !== null")
+    return visit.page.evaluate("tinytorchLive.cells[0].output.text")
+
+
+@pytest.fixture
+def visit(context, site):
+    visit = Visit(context, site)
+    visit.open_live(SHORT)
+    return visit
+
+
+def test_products_are_those_of_numpy(visit):
+    assert "the products are NumPy's" in printed(visit, COMPARISON)
+    assert visit.problems == []
+
+
+def test_products_are_those_of_numpy_without_a_fused_multiply_add(visit):
+    """As in a browser that refuses the library which uses it: each product is rounded."""
+    code = LOAD.format(spoilt=["products_relaxed.wasm"]) + ROUNDED + COMPARISON
+    assert "the products are NumPy's" in printed(visit, code)
+    assert visit.problems == []
+
+
+def test_where_no_library_can_be_loaded_numpy_multiplies_and_the_reader_is_told_once(visit):
+    code = LOAD.format(spoilt=["products_relaxed.wasm", "products.wasm"]) + "print(products.matmul)"
+    text = printed(visit, code)
+    assert text.count("NumPy multiplies matrices instead") == 1 and "None" in text
+    assert visit.problems == []

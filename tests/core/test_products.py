@@ -1,0 +1,70 @@
+"""Products go through one room; what they are in a browser is tested in tests/browser."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tinytorch.core import functional, ops, products
+from tinytorch.core.tensor import Tensor
+
+ROOT = Path(__file__).resolve().parents[2]
+WASM = ROOT / "tinytorch" / "core" / "wasm"
+
+
+def test_natively_they_are_numpys_own():
+    assert products.matmul is np.matmul and products.dot is np.dot
+
+
+def test_a_library_that_cannot_be_loaded_is_named_with_what_follows():
+    """This machine's Python cannot load what was compiled for a browser."""
+    with pytest.warns(RuntimeWarning, match=r"cannot be loaded \(.+\); NumPy multiplies") as caught:
+        assert products.library_matmul("emscripten") is None
+    assert len(caught) == 1
+
+
+def grown(rng, *shape):
+    return Tensor(rng.standard_normal(shape), requires_grad=True)
+
+
+@pytest.mark.parametrize(
+    ("operation", "shapes", "count"),
+    [
+        (ops.matmul, [(3, 2, 5), (5, 4)], 3),
+        (functional.linear, [(3, 2, 5), (5, 4), (4,)], 3),
+        (functional.attention, [(2, 3, 5), (2, 4, 5), (2, 4, 6)], 6),
+    ],
+)
+def test_every_product_of_an_operation_and_its_pullback_is_taken_here(
+    monkeypatch, operation, shapes, count
+):
+    """So that none of them is left to NumPy where that has no BLAS."""
+    taken = []
+
+    def noted(a, b):
+        taken.append((a.shape, b.shape))
+        return np.matmul(a, b)
+
+    for module in (products, functional):
+        for name in ("matmul", "dot"):
+            monkeypatch.setattr(module, name, noted)
+    rng = np.random.default_rng(0)
+    operation(*(grown(rng, *shape) for shape in shapes)).sum().backward()
+    assert len(taken) == count
+
+
+@pytest.mark.skipif(
+    not (shutil.which("clang-16") and shutil.which("wasm-ld-16")),
+    reason="needs Debian's clang-16 and lld-16",
+)
+def test_what_is_committed_is_what_the_source_gives(tmp_path):
+    """Bit for bit, with the recipe of the Makefile."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    folder = tmp_path / WASM.relative_to(ROOT)
+    folder.mkdir(parents=True)
+    shutil.copy(WASM / "products.c", folder)
+    subprocess.run(["make", "PYTHON=python3", "products"], cwd=tmp_path, check=True)
+    for name in products.LIBRARIES:
+        assert (folder / name).read_bytes() == (WASM / name).read_bytes(), f"{name}: make products"

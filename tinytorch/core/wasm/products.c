@@ -1,0 +1,294 @@
+// Matrix products of float32 for Python in a browser, where NumPy has no BLAS.
+//
+// An extension module whose `matmul(a, b)` stands in for NumPy's own, which is given whatever this one does not take.
+// It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
+// below and belongs to the stable interface, so that one file serves every version.
+//
+// The arithmetic is that of every fast product (Goto and van de Geijn, 2008, "Anatomy of High-Performance Matrix
+// Multiplication"): a tile of C stays in registers while rows of A and a panel of B pass by; B is copied so that it
+// passes in order, and A and B are cut so that what is used again is still in the cache.
+
+#include <wasm_simd128.h>
+
+#ifdef RELAXED // the processor's fused multiply-add, in a browser that passes it on
+#define MULTIPLY_ADD(x, y, sum) __builtin_wasm_relaxed_madd_f32x4(x, y, sum)
+#else
+#define MULTIPLY_ADD(x, y, sum) wasm_f32x4_add(sum, wasm_f32x4_mul(x, y))
+#endif
+
+enum { ROWS = 4, COLUMNS = 8 };                  // of a tile: 8 registers of sums, and others for A and B
+enum { DEPTH = 256, WIDTH = 512, HEIGHT = 96 };  // of the parts of A and B at work: 0.5 MB of B, 0.1 MB of A
+enum { MAX_AXES = 64 };                          // NumPy allows no more
+
+// What is used of Python ------------------------------------------------------------------------------------------
+
+typedef long Py_ssize_t;
+typedef struct _object PyObject;
+typedef struct {
+    char *buf;
+    PyObject *obj;
+    Py_ssize_t len, itemsize;
+    int readonly, ndim;
+    char *format;
+    Py_ssize_t *shape, *strides, *suboffsets;
+    void *internal;
+} Py_buffer;
+typedef struct {
+    const char *name;
+    PyObject *(*function)(PyObject *, PyObject *const *, Py_ssize_t);
+    int flags;
+    const char *doc;
+} PyMethodDef;
+typedef struct {
+    Py_ssize_t references;
+    void *type, *init;
+    Py_ssize_t index;
+    PyObject *copy;
+    const char *name, *doc;
+    Py_ssize_t size;
+    PyMethodDef *methods;
+    void *slots, *traverse, *clear, *free;
+} PyModuleDef;
+enum { PyBUF_WRITABLE = 0x1, PyBUF_FORMAT = 0x4, PyBUF_STRIDES = 0x18, METH_FASTCALL = 0x80, STABLE_ABI = 3 };
+
+extern int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
+extern void PyBuffer_Release(Py_buffer *);
+extern void PyErr_Clear(void), *PyMem_RawMalloc(unsigned long);
+extern void Py_IncRef(PyObject *), Py_DecRef(PyObject *);
+extern PyObject *PyTuple_New(Py_ssize_t), *PyLong_FromSsize_t(Py_ssize_t);
+extern int PyTuple_SetItem(PyObject *, Py_ssize_t, PyObject *);
+extern PyObject *PyObject_Type(PyObject *);
+extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, unsigned long, PyObject *);
+extern PyObject *PyModule_Create2(PyModuleDef *, int);
+
+// One product -----------------------------------------------------------------------------------------------------
+
+typedef struct {
+    const float *data;
+    long down, right; // from a row to the next, from a column to the next, in floats
+} Matrix;
+
+static float *packed; // DEPTH x WIDTH numbers of B: panels of COLUMNS columns, one behind the other
+
+static long smaller(long a, long b) { return a < b ? a : b; }
+
+static Matrix from(Matrix x, long row, long column) {
+    return (Matrix){x.data + row * x.down + column * x.right, x.down, x.right};
+}
+
+// Four rows of four numbers that lie `right` apart, as columns.
+static void transpose(const float *from, long right, float *to) {
+    v128_t a = wasm_v128_load(from), b = wasm_v128_load(from + right);
+    v128_t c = wasm_v128_load(from + 2 * right), d = wasm_v128_load(from + 3 * right);
+    v128_t ab = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5), cd = wasm_i32x4_shuffle(c, d, 0, 4, 1, 5);
+    wasm_v128_store(to, wasm_i64x2_shuffle(ab, cd, 0, 2));
+    wasm_v128_store(to + COLUMNS, wasm_i64x2_shuffle(ab, cd, 1, 3));
+    ab = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7), cd = wasm_i32x4_shuffle(c, d, 2, 6, 3, 7);
+    wasm_v128_store(to + 2 * COLUMNS, wasm_i64x2_shuffle(ab, cd, 0, 2));
+    wasm_v128_store(to + 3 * COLUMNS, wasm_i64x2_shuffle(ab, cd, 1, 3));
+}
+
+// Copy a panel of B, (depth, columns), row by row; at the right edge of B zeros fill its rows.
+static void pack(Matrix b, long depth, long columns, float *to) {
+    long k = 0;
+    if (columns == COLUMNS && b.right == 1) {
+        for (; k < depth; k++)
+            for (int j = 0; j < COLUMNS; j += 4)
+                wasm_v128_store(to + k * COLUMNS + j, wasm_v128_load(b.data + k * b.down + j));
+    } else if (columns == COLUMNS && b.down == 1) {
+        for (; k + 4 <= depth; k += 4)
+            for (int j = 0; j < COLUMNS; j += 4)
+                transpose(b.data + k + j * b.right, b.right, to + k * COLUMNS + j);
+    }
+    for (; k < depth; k++)
+        for (int j = 0; j < COLUMNS; j++)
+            to[k * COLUMNS + j] = j < columns ? b.data[k * b.down + j * b.right] : 0;
+}
+
+// A tile of C, whose rows are `to_down` apart: the sum over k of a column of A times a row of the panel b.
+static void tile(const float *a[ROWS], long right, const float *b, long down, long depth, float *to, long to_down,
+                 int add) {
+    v128_t sum[ROWS][2];
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        sum[i][0] = add ? wasm_v128_load(to + i * to_down) : wasm_f32x4_splat(0);
+        sum[i][1] = add ? wasm_v128_load(to + i * to_down + 4) : wasm_f32x4_splat(0);
+    }
+    const float *row[ROWS] = {a[0], a[1], a[2], a[3]};
+#pragma clang loop unroll(disable)
+    for (long k = 0; k < depth; k++, b += down) {
+        v128_t left = wasm_v128_load(b), rest = wasm_v128_load(b + 4);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++, row[i - 1] += right) {
+            v128_t x = wasm_v128_load32_splat(row[i]);
+            sum[i][0] = MULTIPLY_ADD(x, left, sum[i][0]);
+            sum[i][1] = MULTIPLY_ADD(x, rest, sum[i][1]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; i++) {
+        wasm_v128_store(to + i * to_down, sum[i][0]);
+        wasm_v128_store(to + i * to_down + 4, sum[i][1]);
+    }
+}
+
+// Up to ROWS x COLUMNS numbers of C; at its edges a whole tile is computed elsewhere, and what belongs to C is added.
+static void tile_or_edge(Matrix A, long rows, const float *b, long down, long columns, long depth, float *to,
+                         long to_down, int add) {
+    const float *a[ROWS];
+    for (int i = 0; i < ROWS; i++) a[i] = A.data + (i < rows ? i : 0) * A.down;
+    if (rows >= ROWS && columns >= COLUMNS) {
+        tile(a, A.right, b, down, depth, to, to_down, add);
+        return;
+    }
+    float edge[ROWS * COLUMNS];
+    tile(a, A.right, b, down, depth, edge, COLUMNS, 0);
+    for (int i = 0; i < smaller(rows, ROWS); i++)
+        for (int j = 0; j < smaller(columns, COLUMNS); j++)
+            to[i * to_down + j] = edge[i * COLUMNS + j] + (add ? to[i * to_down + j] : 0);
+}
+
+// The part of C, (m, width), to which DEPTH columns of A and as many rows of B contribute.
+static void multiply_part(Matrix A, Matrix B, long m, long width, long depth, float *to, long to_down, int add) {
+    int as_it_is = m <= ROWS && B.right == 1; // too little is done with B to copy it
+    for (long j = 0; j < width; j += COLUMNS)
+        if (!as_it_is || width - j < COLUMNS)
+            pack(from(B, 0, j), depth, smaller(COLUMNS, width - j), packed + j * depth);
+    for (long top = 0; top < m; top += HEIGHT)
+        for (long j = 0; j < width; j += COLUMNS) {
+            int copied = !as_it_is || width - j < COLUMNS;
+            const float *b = copied ? packed + j * depth : B.data + j;
+            for (long i = top; i < smaller(m, top + HEIGHT); i += ROWS)
+                tile_or_edge(from(A, i, 0), m - i, b, copied ? COLUMNS : B.down, width - j, depth,
+                             to + i * to_down + j, to_down, add);
+        }
+}
+
+// C (m, n) = A (m, depth) @ B (depth, n); the rows of C lie one behind the other.
+static void multiply(Matrix A, Matrix B, long m, long n, long depth, float *C) {
+    if (!depth) // an empty sum
+        for (long i = 0; i < m * n; i++) C[i] = 0;
+    for (long j = 0; j < n; j += WIDTH)
+        for (long k = 0; k < depth; k += DEPTH)
+            multiply_part(from(A, 0, k), from(B, k, j), m, smaller(WIDTH, n - j), smaller(DEPTH, depth - k), C + j, n,
+                          k > 0);
+}
+
+// A stack of products ---------------------------------------------------------------------------------------------
+
+static int is_stack_of_matrices(const Py_buffer *x) {
+    if (x->ndim < 2 || x->ndim > MAX_AXES || x->format[0] != 'f' || x->format[1]) return 0;
+    for (int i = 0; i < x->ndim; i++)
+        if (x->strides[i] % (long)sizeof(float)) return 0;
+    return 1;
+}
+
+static Matrix last_two_axes(const Py_buffer *x) {
+    const Py_ssize_t *strides = x->strides + x->ndim - 2;
+    return (Matrix){(const float *)x->buf, strides[0] / (long)sizeof(float), strides[1] / (long)sizeof(float)};
+}
+
+// Length and step, in floats, of axis `i` of `axes`, to which those of x are aligned from the right.
+static long length(const Py_buffer *x, int i, int axes) {
+    i -= axes - x->ndim;
+    return i < 0 ? 1 : x->shape[i];
+}
+
+static long step(const Py_buffer *x, int i, int axes) {
+    i -= axes - x->ndim;
+    return i < 0 || x->shape[i] == 1 ? 0 : x->strides[i] / (long)sizeof(float);
+}
+
+// The shape of a @ b; says whether they fit.
+static int shape_of_product(const Py_buffer *a, const Py_buffer *b, int axes, long *shape) {
+    for (int i = 0; i < axes - 2; i++) {
+        long one = length(a, i, axes), other = length(b, i, axes);
+        if (one != other && one != 1 && other != 1) return 0;
+        shape[i] = one == 1 ? other : one;
+    }
+    shape[axes - 2] = a->shape[a->ndim - 2];
+    shape[axes - 1] = b->shape[b->ndim - 1];
+    return a->shape[a->ndim - 1] == b->shape[b->ndim - 2];
+}
+
+static void multiply_stack(const Py_buffer *a, const Py_buffer *b, int axes, const long *shape, float *to) {
+    Matrix A = last_two_axes(a), B = last_two_axes(b);
+    long m = shape[axes - 2], n = shape[axes - 1], depth = a->shape[a->ndim - 1];
+    long count = m * n ? 1 : 0, at[MAX_AXES] = {0};
+    for (int i = 0; i < axes - 2; i++) count *= shape[i];
+    for (; count > 0; count--, to += m * n) {
+        multiply(A, B, m, n, depth, to);
+        for (int i = axes - 3; i >= 0; i--) { // to the next pair, as a counter goes to its next number
+            A.data += step(a, i, axes), B.data += step(b, i, axes);
+            if (++at[i] < shape[i]) break;
+            at[i] = 0;
+            A.data -= shape[i] * step(a, i, axes), B.data -= shape[i] * step(b, i, axes);
+        }
+    }
+}
+
+// What Python calls -----------------------------------------------------------------------------------------------
+
+static PyObject *array_type, *empty, *float32, *numpy_matmul;
+
+static int is_plain_array(PyObject *x) {
+    PyObject *type = PyObject_Type(x);
+    Py_DecRef(type);
+    return type == array_type;
+}
+
+static PyObject *new_array(int axes, const long *shape) {
+    PyObject *tuple = PyTuple_New(axes);
+    for (int i = 0; i < axes; i++) PyTuple_SetItem(tuple, i, PyLong_FromSsize_t(shape[i]));
+    PyObject *const arguments[] = {tuple, float32};
+    PyObject *array = PyObject_Vectorcall(empty, arguments, 2, 0);
+    Py_DecRef(tuple);
+    return array;
+}
+
+// A new array; NULL where NumPy has to multiply, or to say what is wrong.
+static PyObject *product(const Py_buffer *a, const Py_buffer *b) {
+    int axes = a->ndim > b->ndim ? a->ndim : b->ndim;
+    long shape[MAX_AXES];
+    if (!is_stack_of_matrices(a) || !is_stack_of_matrices(b) || !shape_of_product(a, b, axes, shape)) return 0;
+    PyObject *array = new_array(axes, shape);
+    Py_buffer to;
+    if (!array || PyObject_GetBuffer(array, &to, PyBUF_STRIDES | PyBUF_WRITABLE)) return 0;
+    multiply_stack(a, b, axes, shape, (float *)to.buf);
+    PyBuffer_Release(&to);
+    return array;
+}
+
+static PyObject *matmul(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    PyObject *result = 0;
+    Py_buffer a, b;
+    if (count == 2 && is_plain_array(arguments[0]) && is_plain_array(arguments[1]) &&
+        !PyObject_GetBuffer(arguments[0], &a, PyBUF_STRIDES | PyBUF_FORMAT)) {
+        if (!PyObject_GetBuffer(arguments[1], &b, PyBUF_STRIDES | PyBUF_FORMAT)) {
+            result = product(&a, &b);
+            PyBuffer_Release(&b);
+        }
+        PyBuffer_Release(&a);
+    }
+    if (result) return result;
+    PyErr_Clear(); // an array without a buffer, of dates for instance, or no memory: NumPy says which
+    return PyObject_Vectorcall(numpy_matmul, arguments, count, 0);
+}
+
+static PyObject *use(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    PyObject **kept[] = {&array_type, &empty, &float32, &numpy_matmul};
+    for (int i = 0; i < 4; i++) Py_IncRef(*kept[i] = arguments[i]);
+    packed = PyMem_RawMalloc(DEPTH * WIDTH * sizeof(float));
+    return PyLong_FromSsize_t(packed != 0);
+}
+
+static PyMethodDef methods[] = {
+    {"matmul", matmul, METH_FASTCALL, "matmul(a, b): the product, as np.matmul has it"},
+    {"use", use, METH_FASTCALL, "use(np.ndarray, np.empty, np.dtype('f4'), np.matmul): what the product needs"},
+    {0},
+};
+static PyModuleDef definition = {.references = 1, .name = "products", .size = -1, .methods = methods};
+
+__attribute__((visibility("default"))) PyObject *PyInit_products(void) {
+    return PyModule_Create2(&definition, STABLE_ABI);
+}
