@@ -31,21 +31,23 @@ def tab_to(page, name, most=120):
 
 
 def test_a_chapter_by_keyboard_alone(visit):
-    """Skip what precedes the text, run a cell, edit it, leave the editor, answer a question."""
+    """Skip what precedes the text, edit a cell, leave the editor, run it, answer a question."""
     page = visit.open_live(SHORT)
     assert "Skip to main content" in focus_after(page, "Tab")["text"]
     page.keyboard.press("Enter")
     first = tab_to(page, "Edit")
     assert first["inArticle"]
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.activeElement.closest('.cm-editor')")
-    page.keyboard.press("End")
-    page.keyboard.type("  # mine")
+    page.locator(".cm-content:focus").wait_for()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("for i in range(2):\nprint(i)\n")
+    page.keyboard.press("Tab")
+    assert page.locator(".cm-content:focus").count() == 1, "Tab indents"
     assert focus_after(page, "Escape")["text"].startswith("Run")
     page.keyboard.press("Enter")
     cell = page.locator('div.cell[data-live="done"]').first
     cell.wait_for()
-    assert "# mine" in cell.inner_text()
+    assert cell.locator(".cell_output").inner_text().split() == ["0", "1"]
     choice = page.locator("details.tt-reflect__choice").first
     tab_to(page, choice.locator("summary").inner_text(), most=400)
     page.keyboard.press("Enter")

@@ -10,42 +10,33 @@ from urllib.parse import urlsplit
 import pinned
 import pytest
 from chromium import PAGES, ROOT, SITE
-from visit import OVERFLOW, PHONE, READY, Visit
+from visit import LAPTOP, OVERFLOW, PHONE, READY, Visit
 
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
 SHORT = "book/foundations/tensors"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 IGNORED = {"nbval-ignore-output"}
 
-RUN_ALL = """async () => {
-    const results = [];
+# Walks through the cells in their order, each once; a solution is written into its stub's editor
+# and checked there.
+WALK = """async () => {
+    const walked = [];
+    const figures = (cell) => cell.element.querySelectorAll('svg.tt-figure').length;
+    let stub = null;
     for (const cell of tinytorchLive.cells) {
-        const left = {number: cell.number, tags: cell.info.tags, left: true};
-        if (!cell.runnable) { results.push(left); continue; }
-        const figures = cell.element.querySelectorAll('svg.tt-figure').length;
-        const {type, ok, text} = await cell.run({small: Boolean(cell.info.smaller)});
-        if (type === 'missing') { results.push(left); continue; }
-        results.push({number: cell.number, tags: cell.info.tags, small: cell.small, type, ok,
-            came: cell.output.text || text || '', figures,
-            drawn: cell.element.querySelectorAll('svg.tt-figure').length});
+        const told = {number: cell.number, tags: cell.info.tags, stored: cell.output.text,
+            figures: figures(cell)};
+        walked.push(told);
+        if (!cell.runnable) continue;
+        const pressed = cell.isSolution ? stub : cell;
+        if (cell.isSolution) { await stub.edit(); stub.editor.text = cell.original; }
+        const {type, ok, text} = await pressed.press(Boolean(cell.info.smaller));
+        Object.assign(told, {small: pressed.small, type, ok, passed: pressed.report?.passed,
+            came: pressed.output.text || text || '', drawn: figures(pressed),
+            open: cell.isSolution && cell.element.querySelector('details').open});
+        if (cell.isStub) stub = cell;
     }
-    return results;
-}"""
-SOLVE = """async () => {
-    const solved = [];
-    const at = (element) => tinytorchLive.cells.find((cell) => cell.element === element);
-    for (const stub of tinytorchLive.cells.filter((cell) => cell.isStub)) {
-        let next = stub.element;
-        while (!next.matches('.tag_exercise-solution')) next = next.nextElementSibling;
-        await stub.press();
-        const refused = stub.report && !stub.report.passed;
-        await stub.edit();
-        stub.editor.text = at(next).original;
-        await stub.press();
-        solved.push({number: stub.number, refused, came: stub.output.text,
-            passed: stub.report?.passed, open: next.querySelector('details').open});
-    }
-    return solved;
+    return walked;
 }"""
 
 
@@ -66,6 +57,29 @@ def opened(context, site):
         return visit
 
     return open_page
+
+
+@pytest.fixture(scope="module")
+def started(browser, site):
+    """A page whose Python runs, for every test that disturbs no other by its cells."""
+    context = browser.new_context(color_scheme="light", viewport=LAPTOP)
+    visit = Visit(context, site)
+    visit.open_live(SHORT)
+    press(visit, 1)
+    ended(visit, 1)
+    yield visit
+    context.close()
+
+
+@pytest.fixture
+def live(started):
+    """That page with its cells as the book has them; what names Python has is not said."""
+    started.problems.clear()
+    started.page.evaluate("tinytorchLive.cells.forEach((cell) => cell.reset())")
+    yield started
+    if started.page.evaluate("tinytorchLive.kernel.state") != "ready":
+        started.page.evaluate("tinytorchLive.kernel.restart()")
+    assert started.problems == []
 
 
 def cell(visit, number):
@@ -97,25 +111,24 @@ def lines(text):
 
 @pytest.mark.parametrize("docname", CHAPTERS)
 def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, docname):
-    """Run all, compare; then each stub is refused and each solution accepted."""
+    """Each stub is refused and each solution, in its stub's editor, accepted."""
     visit = opened(docname)
-    stored = visit.page.evaluate("tinytorchLive.cells.map((cell) => cell.output.text)")
-    results = visit.page.evaluate(RUN_ALL)
-    assert [r for r in results if r.get("left") and "live-skip" not in r["tags"]] == []
-    for result in (r for r in results if not r.get("left")):
-        where = f"cell {result['number']} of {docname}"
-        wanted = "raises-exception" not in result["tags"]
-        assert (result["type"], result["ok"]) == ("done", wanted), f"{where}: {result['came']}"
-        assert result["small"] or result["drawn"] == result["figures"], where
-        if not result["small"] and not IGNORED & set(result["tags"]):
-            assert lines(result["came"]) == lines(stored[result["number"] - 1]), where
-    exercises = visit.page.evaluate(SOLVE)
-    for exercise in exercises:
-        where = f"cell {exercise['number']} of {docname}"
-        assert exercise["refused"], f"{where}: the stub is accepted"
-        assert exercise["passed"], f"{where}: the solution is refused: {exercise['came']}"
-        assert exercise["open"], f"{where}: the solution does not unfold"
-    assert visit.page.locator(".tt-live__solved").count() == len(exercises)
+    walked = visit.page.evaluate(WALK)
+    assert [told for told in walked if "type" not in told and "live-skip" not in told["tags"]] == []
+    for told in (told for told in walked if "type" in told):
+        where, tags = f"cell {told['number']} of {docname}", set(told["tags"])
+        wanted = "raises-exception" not in tags
+        assert (told["type"], told["ok"]) == ("done", wanted), f"{where}: {told['came']}"
+        assert told["small"] or told["drawn"] == told["figures"], where
+        if not told["small"] and not IGNORED & tags:
+            assert lines(told["came"]) == lines(told["stored"]), where
+        if "exercise-stub" in tags:
+            assert told["passed"] is False, f"{where}: the stub is accepted"
+        if "exercise-solution" in tags:
+            assert told["passed"], f"{where}: the solution is refused: {told['came']}"
+            assert told["open"], f"{where}: the solution does not unfold"
+    solutions = [told for told in walked if "exercise-solution" in told["tags"]]
+    assert visit.page.locator(".tt-live__solved").count() == len(solutions)
     visit.page.set_viewport_size(PHONE)
     assert visit.page.evaluate(OVERFLOW) == []
     assert visit.problems == []
@@ -149,14 +162,12 @@ def test_an_endless_loop_is_stopped(opened):
     assert visit.problems == []
 
 
-def test_an_exception_shows_a_traceback_that_begins_in_the_cell(opened):
-    visit = opened(SHORT)
-    rewrite(visit, 1, "def half(x):\n    return x / 0\n\nhalf(1)")
-    press(visit, 1)
-    text = ended(visit, 1, "error")
+def test_an_exception_shows_a_traceback_that_begins_in_the_cell(live):
+    rewrite(live, 1, "def half(x):\n    return x / 0\n\nhalf(1)")
+    press(live, 1)
+    text = ended(live, 1, "error")
     assert "return x / 0" in text and "ZeroDivisionError: division by zero" in text
     assert "live_runner" not in text and "pyodide" not in text
-    assert visit.problems == []
 
 
 def test_two_pages_do_not_disturb_each_other(opened):
@@ -173,28 +184,30 @@ def test_two_pages_do_not_disturb_each_other(opened):
 
 
 def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
+    """For an exercise only that; then its hints one after another, and its solution."""
     visit = opened(SHORT)
-    stored = cell(visit, 3).locator(".cell_output").inner_text()
-    press(visit, 3)
-    offer = cell(visit, 3).get_by_role("button", name="Run all above (2 cells)")
-    offer.wait_for()
-    assert cell(visit, 3).locator(".cell_output").inner_text() == stored
-    offer.click()
-    assert ended(visit, 3) == stored
-    assert ended(visit, 1) is not None
-    assert visit.problems == []
+    stored = cell(visit, 4).locator(".cell_output").inner_text()
+    press(visit, 4)
+    cell(visit, 4).get_by_role("button", name="Run all above (3 cells)").wait_for()
+    assert cell(visit, 4).locator(".cell_output").inner_text() == stored
 
-
-def test_an_exercise_runs_of_the_cells_above_what_it_needs(opened):
-    visit = opened(SHORT)
-    stubs = "tinytorchLive.cells.filter((cell) => cell.isStub)"
-    stub = visit.page.evaluate(f"{stubs}.at(-1).number")
+    stub = visit.page.evaluate("tinytorchLive.cells.filter((cell) => cell.isStub).at(-1).number")
     press(visit, stub, "Check")
-    offer = cell(visit, stub).get_by_role("button", name="Run what it needs (1 cell)")
-    offer.click()
+    cell(visit, stub).get_by_role("button", name="Run what it needs (1 cell)").click()
     assert "not yet" in ended(visit, stub)
     ran = "tinytorchLive.cells.filter((cell) => cell.ran !== null).map((cell) => cell.number)"
     assert visit.page.evaluate(ran) == [1, stub]
+    buttons = cell(visit, stub).locator(".tt-live__next button")
+    hint = buttons.filter(has_text="hint")
+    while hint.count():
+        hint.first.click()
+    assert visit.page.locator(".toggle-hidden").count() < visit.page.locator(".dropdown").count()
+    buttons.filter(has_text="solution").click()
+    assert visit.page.locator(".tag_exercise-solution details[open]").count() == 1
+
+    press(visit, 4)
+    cell(visit, 4).get_by_role("button", name="Run all above (2 cells)").click()
+    assert ended(visit, 4) == stored
     assert visit.problems == []
 
 
@@ -256,22 +269,6 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(op
     assert visit.problems == landing.problems == []
 
 
-def test_hints_open_one_after_another_and_then_the_solution(opened):
-    visit = opened(SHORT)
-    visit.page.evaluate("() => tinytorchLive.runAll(tinytorchLive.cells.slice(0, 2))")
-    stub = visit.page.evaluate("tinytorchLive.cells.find((cell) => cell.isStub).number")
-    press(visit, stub, "Check")
-    assert "not yet" in ended(visit, stub)
-    buttons = cell(visit, stub).locator(".tt-live__next button")
-    hint = buttons.filter(has_text="hint")
-    while hint.count():
-        hint.first.click()
-    assert visit.page.locator(".toggle-hidden").count() < visit.page.locator(".dropdown").count()
-    buttons.filter(has_text="solution").click()
-    assert visit.page.locator(".tag_exercise-solution details[open]").count() == 1
-    assert visit.problems == []
-
-
 def test_an_answer_to_a_question_is_remembered(opened):
     visit = opened(SHORT)
     visit.page.locator("details.tt-reflect__choice summary").first.click()
@@ -280,37 +277,12 @@ def test_an_answer_to_a_question_is_remembered(opened):
     assert visit.page.locator("details.tt-reflect__choice[open]").count() == 1
 
 
-def test_a_cell_is_edited_run_and_left_by_keyboard(opened):
-    visit = opened(SHORT)
-    keyboard = visit.page.keyboard
-    run = cell(visit, 1).get_by_role("button", name="Run cell 1")
-    for _ in range(200):
-        keyboard.press("Tab")
-        if run.evaluate("e => e === document.activeElement"):
-            break
-    else:
-        pytest.fail("Tab does not reach the first Run button", pytrace=False)
-    keyboard.press("Tab")  # Edit
-    keyboard.press("Enter")
-    visit.page.locator(".cm-content:focus").wait_for()
-    keyboard.press("Control+a")
-    keyboard.type("for i in range(2):\nprint(i)\n")
-    keyboard.press("Tab")
-    assert visit.page.locator(".cm-content:focus").count() == 1, "Tab indents"
-    keyboard.press("Escape")
-    assert run.evaluate("e => e === document.activeElement")
-    keyboard.press("Enter")
-    assert ended(visit, 1).split() == ["0", "1"]
-    assert visit.problems == []
-
-
-def test_long_output_and_progress_lines_are_kept_short(opened):
-    visit = opened(SHORT)
+def test_long_output_and_progress_lines_are_kept_short(live):
     code = "for i in range(100):\n    print(f'\\r{i} %', end='', flush=True)\nprint()\n"
-    rewrite(visit, 1, code + "for i in range(60_000):\n    print(i)")
-    press(visit, 1)
-    ended(visit, 1)
-    text = visit.page.evaluate("tinytorchLive.cells[0].output.text")
+    rewrite(live, 1, code + "for i in range(60_000):\n    print(i)")
+    press(live, 1)
+    ended(live, 1)
+    text = live.page.evaluate("tinytorchLive.cells[0].output.text")
     assert text.startswith("99 %\n0\n1\n") and "is left out" in text
     assert len(text) < 250_000
 
