@@ -177,7 +177,8 @@ def test_notebook_has_one_output_that_is_updated(outputs, clock, capsys):
         clock.seconds += 1
     progress.close()
     (shown,) = outputs
-    assert len(shown) == 3 and [*shown[-1]] == ["text/plain"]
+    assert [*shown[-1]] == ["text/plain"] and shown[0] == {"text/plain": "0 of 2,000 steps"}
+    assert len(shown) == 4
     assert shown[-1]["text/plain"].splitlines() == [
         "step 2,000 of 2,000",
         "━" * 40,

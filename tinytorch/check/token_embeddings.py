@@ -41,13 +41,9 @@ def token_lookup(lookup: Any) -> Cases:
         ids = np.asarray(np.random.default_rng(3).integers(0, 7, size=shape))
         claim = f"keeps ids of shape {shape} in place"
         yield case(claim, lookup, *drawn((7, width)), ids, hint=axis)
-    refused: dict[str, Any] = {
-        "an id below zero": [1, -1], "an id past the end": [3], "an id far below zero": [-4],
-        "one of many ids": [[0, 1], [-3, 2]], "the last of many ids": [[0, 1], [2, 7]],
-    }  # fmt: skip
-    for claim, bad in refused.items():
-        hint = below if np.min(bad) < 0 else past
-        yield raises(f"refuses {claim}", lookup, small, np.array(bad), error=IndexError, hint=hint)
+    for bad in map(np.array, ([1, -1], [3], [-4], [[0, 1], [-3, 2]], [[0, 1], [2, 7]])):
+        claim, hint = f"refuses the ids {bad.tolist()}", below if bad.min() < 0 else past
+        yield raises(claim, lookup, small, bad, error=IndexError, hint=hint)
 
 
 def _scattered(ids: Any, g: np.ndarray, vocab_size: int) -> np.ndarray:

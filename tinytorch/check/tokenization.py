@@ -68,9 +68,9 @@ def bpe_encode(encode: Any) -> Cases:
     words = [bytes(rng.choice([*b"abcd"], 9).tolist()) for _ in range(30)]
     merges = learn_merges(dict.fromkeys(words, 1), 25)
     tokens = [b"a", b"b", b"c", b"d", *(left + right for left, right in merges)]
+    ranks = {token: i for i, token in enumerate(tokens)}
     for _ in range(6):
         piece = bytes(rng.choice([*b"abcd"], 14).tolist())
-        ranks = {token: i for i, token in enumerate(tokens)}
         yield case(f"encodes {piece.decode()}", encode, piece, ranks, hint=every)
 
 

@@ -29,7 +29,7 @@ class Progress:
     def __init__(self, total: int, floor: float | None = None, stream: TextIO | None = None):
         self.total, self.floor = total, floor
         self.stream = sys.stdout if stream is None else stream
-        self._notebook = _notebook_display() if stream is None else None
+        self._notebook = _notebook_display(f"0 of {total:,} steps") if stream is None else None
         self._terminal = self._notebook is None and self.stream.isatty()
         self._drawn, self._tenth, self._width = float("-inf"), 0, 0
 
@@ -93,22 +93,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _notebook_display() -> Any:
-    """A function that shows a text in place of the last one, or None outside notebooks."""
+def _notebook_display(first: str) -> Any:
+    """Show a text; a function that shows another in its place. None outside notebooks."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):
         return None
     from IPython.display import display
 
-    handle: list[Any] = []
-
-    def show(text: str) -> None:
-        bundle = {"text/plain": text}
-        if handle:
-            handle[0].update(bundle, raw=True)
-        else:
-            first: Any = display
-            handle.append(first(bundle, raw=True, display_id=True))
-
-    return show
+    show: Any = display
+    handle = show({"text/plain": first}, raw=True, display_id=True)
+    return lambda text: handle.update({"text/plain": text}, raw=True)
