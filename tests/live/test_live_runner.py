@@ -9,6 +9,13 @@ import pytest
 STATIC = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 
 
+@pytest.fixture(autouse=True)
+def no_figure_is_open():
+    """A runner shows every open figure, and doctests leave theirs open."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
 @pytest.fixture
 def runner_module(monkeypatch):
     monkeypatch.syspath_prepend(str(STATIC))
