@@ -31,7 +31,7 @@ export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
 .PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check size format
-.PHONY: pins clean
+.PHONY: fonts pins clean
 .PHONY: check-python
 
 help: ## list what can be made
@@ -60,6 +60,10 @@ WASM = clang-16 --target=wasm32-unknown-emscripten -std=c11 -O3 -Wall -Wextra -W
 
 products: ## compile the matrix products of the page anew (needs Debian's clang-16 and lld-16; its result is committed)
 	@cd tinytorch/core/wasm && $(WASM) -o products.wasm && $(WASM) -mrelaxed-simd -DRELAXED -o products_relaxed.wasm
+
+fonts: $(VENV)/.dev ## make the fonts of the pages anew (their results are committed)
+	@$(BIN)/python book/_ext/pinned.py fonts
+	@PYTHONHASHSEED=0 $(BIN)/python book/_runtime/subset_fonts.py
 
 serve: ## build the site and serve it on localhost (PORT=8000)
 	@$(MAKE) --no-print-directory book

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pydata_sphinx_theme
+from bundles import bundled
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -30,11 +31,13 @@ SEARCH_BUTTON = re.compile(
 SEARCH_FORM = re.compile(r'(<form class="bd-search\b.*?)(\s*</form>)', re.S)
 SUBMIT = '<button type="submit" class="btn btn-sm visually-hidden-focusable">Search</button>'
 
+PICTURE = re.compile(r"<img (?!loading=)")
+
 ICON_SCRIPT = Path(pydata_sphinx_theme.__file__).parent.joinpath(
     "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
 )
 LOADS_ICON_SCRIPT = re.compile(r"\s*<script[^>]*scripts/fontawesome\.js[^>]*></script>")
-ICON = re.compile(r'<i\s([^>]*\bclass="(?:[^"]*\s)?fa[bsr]?[\s-][^"]*"[^>]*)>\s*</i>')
+ICON = re.compile(r'<(i|span)\s([^>]*\bclass="(?:[^"]*\s)?fa[bsr]?[\s-][^"]*"[^>]*)>\s*</\1>')
 CLASSES = re.compile(r'class="([^"]*)"')
 # name:[width,height,[other names],"character","path"]
 ICON_ENTRY = re.compile(
@@ -117,12 +120,19 @@ def mend_pages(app: Sphinx) -> None:
     if app.builder.format != "html" or templates is None:
         return
     render = templates.render
-    templates.render = lambda name, context: mended(render(name, context))
+    templates.render = lambda name, context: bundled(
+        mended(render(name, context)), context.get("pagename") == "search"
+    )
 
 
 def mended(page: str) -> str:
     """Mend a page; what is as it should be stays so."""
-    return with_icons(with_names(page))
+    return with_lazy_pictures(with_icons(with_names(page)))
+
+
+def with_lazy_pictures(page: str) -> str:
+    """Load pictures when they are seen: of the two logos one is, of a closed menu's signs none."""
+    return PICTURE.sub(r'<img loading="lazy" ', page)
 
 
 def with_names(page: str) -> str:
@@ -148,7 +158,7 @@ def with_icons(page: str) -> str:
 
 def as_svg(match: re.Match[str]) -> str:
     """Turn one `<i class="fas fa-name">` into its drawing; an unknown one is left as it is."""
-    attributes = match[1]
+    attributes = match[2]
     classes = html.unescape(CLASSES.search(attributes)[1]).split()
     names = [c.removeprefix("fa-") for c in classes if c.startswith("fa-")]
     name = next((n for n in names if n not in ICON_SIZES), "")

@@ -2,7 +2,6 @@
 
 PHONE, LAPTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
 PATIENCE = 20 * 60 * 1000  # ms: a machine may be slow, but nothing waits for ever
-TYPESET = "() => !window.MathJax?.startup?.promise || MathJax.startup.promise.then(() => true)"
 READY = "() => document.documentElement.dataset.live === 'ready'"
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important }"
 OVERFLOW = """() => {
@@ -57,9 +56,9 @@ class Visit:
             self.problems.append(f"{response.status}: {response.url}")
 
     def open(self, docname):
-        """Open a page of the book, its formulas typeset."""
+        """Open a page of the book, its fonts loaded."""
         self.page.goto(f"{self.site}{docname}.html", wait_until="load")
-        self.page.evaluate(TYPESET)
+        self.page.evaluate("() => document.fonts.ready.then(() => true)")
         return self.page
 
     def open_live(self, docname):
