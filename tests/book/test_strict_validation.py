@@ -38,22 +38,30 @@ def stored_cell(source, output, tags):
     return nbformat.v4.new_code_cell(source, outputs=outputs, metadata=metadata, execution_count=1)
 
 
+def write_notebook(folder, *cells):
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(cells=list(cells), metadata={"kernelspec": kernel})
+    nbformat.write(notebook, folder / "small.ipynb")
+
+
+def validated(folder, *options):
+    """What strict validation says of the notebook in a folder, as a process that has ended."""
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", *options]
+    command += ["--nbval-sanitize-with", ROOT / "tests/book/nbval_ignores.cfg"]
+    command += ["--nbval-kernel-startup-timeout=600", "--rootdir", folder, "-p", "no:randomly"]
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    return subprocess.run(
+        [*map(str, command), "."], cwd=folder, env=environment, capture_output=True, text=True
+    )
+
+
 @pytest.fixture(scope="module")
 def verdicts(tmp_path_factory):
     """The verdict on each cell of a small notebook, by what is the matter with the cell."""
     folder = tmp_path_factory.mktemp("notebooks")
     shutil.copy(NOTEBOOKS / "conftest.py", folder)
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    cells = [stored_cell(*cell) for cell in CELLS.values()]
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.write(notebook, folder / "small.ipynb")
-    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-rA", "-q"]
-    command += ["--nbval-sanitize-with", ROOT / "tests/book/nbval_ignores.cfg"]
-    command += ["--rootdir", folder, "-p", "no:randomly"]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-    done = subprocess.run(
-        [*map(str, command), "."], cwd=folder, env=environment, capture_output=True, text=True
-    )
+    write_notebook(folder, *(stored_cell(*cell) for cell in CELLS.values()))
+    done = validated(folder, "-rA", "-q")
     found = re.findall(r"^(PASSED|FAILED) .*small\.ipynb::Cell (\d+)", done.stdout, re.M)
     assert len(found) == len(CELLS), done.stdout + done.stderr
     return {list(CELLS)[int(number)]: verdict for verdict, number in found}
@@ -67,3 +75,10 @@ def test_what_may_differ_is_accepted(verdicts, what):
 @pytest.mark.parametrize("what", ["changed number", "lost output", "another number beside a time"])
 def test_what_must_not_differ_is_found(verdicts, what):
     assert verdicts[what] == "FAILED"
+
+
+def test_a_cell_has_ten_minutes_to_hand_over_its_outputs(tmp_path):
+    says = "def pytest_runtest_setup(item):\n    print('waits', item.output_timeout)\n"
+    (tmp_path / "conftest.py").write_text(f"{(NOTEBOOKS / 'conftest.py').read_text()}\n\n{says}")
+    write_notebook(tmp_path, stored_cell("x = 1", None, []))
+    assert "waits 600" in validated(tmp_path, "-s").stdout
