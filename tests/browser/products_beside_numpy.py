@@ -1,4 +1,4 @@
-"""Compare the products of the page with NumPy's; runs in the page's Python (test_live_products.py).
+"""Compare the page's products, exp and tanh with NumPy's, in the page (test_live_products.py).
 
 Random stacks of random shapes, transposed, cut, reversed and repeated, with NaN and infinity in
 some of them, empty axes, and sizes beyond the parts that the library works on at a time.
@@ -45,6 +45,23 @@ def agree(a, b):
     return mine.dtype == numpys.dtype and mine.shape == numpys.shape and alike.all()
 
 
+def near_and_far():
+    """Numbers of every size and both signs, with the special ones: as many as six divides."""
+    sizes = np.concatenate([np.geomspace(1e-40, 1e3, 5001), np.linspace(0, 110, 6994)])
+    sizes = np.append(sizes, [np.inf, np.nan]).astype(np.float32)
+    return np.concatenate([sizes, -sizes])[: 2 * len(sizes) // 6 * 6]
+
+
+def assert_within_three_units(mine, numpys):
+    """Compare in units of the last place; the smallest normal number's, for those below it."""
+    assert mine.dtype == numpys.dtype and mine.shape == numpys.shape
+    same = (mine == numpys) | (np.isnan(mine) & np.isnan(numpys))
+    with np.errstate(all="ignore"):
+        units = np.abs(mine - numpys) / np.maximum(np.spacing(np.abs(numpys)), 2.0**-149)
+    wrong = ~same & ~(units <= 3)
+    assert not wrong.any(), (mine[wrong][:5], numpys[wrong][:5], units[wrong].max())
+
+
 def error_of(product, *operands):
     try:
         product(*operands)
@@ -70,6 +87,17 @@ def main():
     assert products.matmul(x[:, :3].astype(">f4"), x).dtype == np.float32
     for wrong in ((x, x), (x, 2.0), (x,), (np.ones((2, 3, 4)), np.ones((5, 4, 3))), (x, "a")):
         assert error_of(products.matmul, *wrong) == error_of(np.matmul, *wrong), wrong
+    for mine, numpys in ((products.exp, np.exp), (products.tanh, np.tanh)):
+        assert mine is not numpys, "the library is not used"
+        numbers = near_and_far()
+        for part in (numbers, numbers[:7], numbers.reshape(-1, 2, 3), numbers[:0], numbers[::2]):
+            assert_within_three_units(mine(part), numpys(part))
+            out = np.empty_like(part)
+            assert mine(part, out) is out
+            assert_within_three_units(out, numpys(part))
+        assert mine(np.ones(3)).dtype == np.float64 and np.isscalar(mine(np.float32(0.5)))
+        for wrong in ((x, x[:1]), ("a",), (), (x, x, x, x)):
+            assert error_of(mine, *wrong) == error_of(numpys, *wrong), wrong
     print("the products are NumPy's")
 
 

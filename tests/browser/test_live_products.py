@@ -17,7 +17,8 @@ shutil.copytree(products._FOLDER, folder)
 for name in {spoilt}:
     (folder / name).write_bytes(b"not a library")
 products._FOLDER = folder
-products.matmul = products.library_matmul()
+fast = products.library()
+products.matmul, products.exp, products.tanh = fast.matmul, fast.exp, fast.tanh
 """
 ROUNDED = """
 import numpy as np
@@ -54,7 +55,7 @@ def test_products_are_those_of_numpy_without_a_fused_multiply_add(visit):
 
 
 def test_where_no_library_can_be_loaded_numpy_multiplies_and_the_reader_is_told_once(visit):
-    code = LOAD.format(spoilt=["products_relaxed.wasm", "products.wasm"]) + "print(products.matmul)"
+    code = LOAD.format(spoilt=["products_relaxed.wasm", "products.wasm"]) + "print(fast.__name__)"
     text = printed(visit, code)
-    assert text.count("NumPy multiplies matrices instead") == 1 and "None" in text
+    assert text.count("NumPy multiplies matrices instead") == 1 and "numpy" in text
     assert visit.problems == []

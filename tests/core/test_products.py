@@ -15,13 +15,14 @@ WASM = ROOT / "tinytorch" / "core" / "wasm"
 
 
 def test_natively_they_are_numpys_own():
-    assert products.matmul is np.matmul and products.dot is np.dot
+    for name in ("matmul", "dot", "exp", "tanh"):
+        assert getattr(products, name) is getattr(np, name)
 
 
 def test_a_library_that_cannot_be_loaded_is_named_with_what_follows():
     """This machine's Python cannot load what was compiled for a browser."""
     with pytest.warns(RuntimeWarning, match=r"cannot be loaded \(.+\); NumPy multiplies") as caught:
-        assert products.library_matmul("emscripten") is None
+        assert products.library("emscripten") is np
     assert len(caught) == 1
 
 
@@ -53,6 +54,27 @@ def test_every_product_of_an_operation_and_its_pullback_is_taken_here(
     rng = np.random.default_rng(0)
     operation(*(grown(rng, *shape) for shape in shapes)).sum().backward()
     assert len(taken) == count
+
+
+@pytest.mark.parametrize(
+    ("operation", "exponentials"),
+    [
+        (functional.softmax, ["exp"]),
+        (functional.log_softmax, ["exp", "exp"]),
+        (functional.gelu, ["tanh"]),
+        (lambda x: functional.cross_entropy(x, [0, 1, 2]), ["exp", "exp"]),
+    ],
+)
+def test_every_exponential_of_a_training_step_is_taken_here(monkeypatch, operation, exponentials):
+    taken = []
+
+    def noted(name):
+        return lambda *arrays: taken.append(name) or getattr(np, name)(*arrays)
+
+    for name in ("exp", "tanh"):
+        monkeypatch.setattr(products, name, noted(name))
+    operation(grown(np.random.default_rng(0), 3, 4)).sum().backward()
+    assert taken == exponentials
 
 
 @pytest.mark.skipif(

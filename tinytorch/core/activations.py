@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import ops
+from tinytorch.core import ops, products
 from tinytorch.core.arguments import check_choice
 from tinytorch.core.chunks import chunks
 from tinytorch.core.module import Module
@@ -106,7 +106,7 @@ def log_softmax(x: Any, *, axis: int = -1) -> Result:
         Tensor([-0.6931, -0.6931])
     """
     y = log_softmax_array(np.asarray(x), axis)
-    return y, lambda g: g - np.exp(y) * g.sum(axis=axis, keepdims=True)
+    return y, lambda g: g - products.exp(y) * g.sum(axis=axis, keepdims=True)
 
 
 # Layers --------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
     _check_axis(x, axis, "softmax")
     lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
     e = np.subtract(x, np.maximum.reduce(x, axis, keepdims=True, initial=lowest), out=out)
-    e = np.exp(e, out=out)
+    e = products.exp(e, e)
     e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # has exp(0), unless all is -inf
     return e
 
@@ -220,7 +220,7 @@ def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
     if (largest == -np.inf).any():
         raise ValueError("log_softmax: a row is -inf everywhere; it has no probabilities")
     shifted = x - largest
-    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+    return shifted - np.log(products.exp(shifted).sum(axis=axis, keepdims=True))
 
 
 def _check_axis(x: np.ndarray, axis: int, name: str) -> None:
@@ -233,7 +233,7 @@ _C, _K = math.sqrt(2 / math.pi), 0.044715
 
 def _tanh_phi(x: np.ndarray) -> np.ndarray:
     """The tanh form of `Phi(x)`; `x**3` would call a general power, far slower than products."""
-    return np.tanh((x * x * (_C * _K) + _C) * x) * 0.5 + 0.5
+    return products.tanh((x * x * (_C * _K) + _C) * x) * 0.5 + 0.5
 
 
 def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core import products
 from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_choice, check_ids
 from tinytorch.core.module import Module
@@ -68,7 +69,7 @@ def cross_entropy(
     losses = counts * np.where(counts > 0, -log_probs[at], 0)  # 0 also where that is infinite
 
     def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
-        grad = np.exp(log_probs)
+        grad = products.exp(log_probs)
         grad[at] -= 1
         grad *= (counts * g.reshape(-1))[:, None]
         return grad.reshape(logits.shape), None

@@ -1,7 +1,7 @@
-// Matrix products of float32 for Python in a browser, where NumPy has no BLAS.
+// Matrix products of float32, exp and tanh for Python in a browser, where NumPy has no BLAS and no vector mathematics.
 //
-// An extension module whose `matmul(a, b)` stands in for NumPy's own, which is given whatever this one does not take.
-// It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
+// An extension module whose `matmul(a, b)`, `exp(x, out)` and `tanh(x, out)` stand in for NumPy's own, which are given
+// whatever these do not take. It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
 // below and belongs to the stable interface, so that one file serves every version.
 //
 // The arithmetic is that of every fast product (Goto and van de Geijn, 2008, "Anatomy of High-Performance Matrix
@@ -49,7 +49,8 @@ typedef struct {
     PyMethodDef *methods;
     void *slots, *traverse, *clear, *free;
 } PyModuleDef;
-enum { PyBUF_WRITABLE = 0x1, PyBUF_FORMAT = 0x4, PyBUF_STRIDES = 0x18, METH_FASTCALL = 0x80, STABLE_ABI = 3 };
+enum { PyBUF_WRITABLE = 0x1, PyBUF_FORMAT = 0x4, PyBUF_STRIDES = 0x18, PyBUF_C_CONTIGUOUS = 0x38 };
+enum { METH_FASTCALL = 0x80, STABLE_ABI = 3 };
 
 extern int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 extern void PyBuffer_Release(Py_buffer *);
@@ -227,9 +228,61 @@ static void multiply_stack(const Py_buffer *a, const Py_buffer *b, int axes, con
     }
 }
 
+// Exponentials ----------------------------------------------------------------------------------------------------
+
+#define EACH(x) wasm_f32x4_splat(x)
+
+// The polynomial with these coefficients, that of the highest power first.
+static inline v128_t polynomial(v128_t x, const float *coefficients, int count) {
+    v128_t sum = EACH(coefficients[0]);
+#pragma unroll
+    for (int i = 1; i < count; i++) sum = MULTIPLY_ADD(sum, x, EACH(coefficients[i]));
+    return sum;
+}
+
+static v128_t power_of_two(v128_t n) { return wasm_i32x4_shl(wasm_i32x4_add(n, wasm_i32x4_splat(127)), 23); }
+
+// e^x = 2^n e^r with |r| <= ln(2) / 2; the coefficients are those of Moshier's Cephes (expf).
+static inline v128_t exp4(v128_t x) {
+    static const float fit[] = {1.9875691500e-4f, 1.3981999507e-3f, 8.3334519073e-3f,
+                                4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f};
+    x = wasm_f32x4_pmax(wasm_f32x4_pmin(x, EACH(89)), EACH(-110)); // beyond are infinity and 0
+    v128_t shift = EACH(0x1.8p23f), shifted = wasm_f32x4_add(wasm_f32x4_mul(x, EACH(1.44269504f)), shift);
+    v128_t n = wasm_f32x4_sub(shifted, shift); // so large a number has no fraction: n is whole
+    v128_t r = wasm_f32x4_sub(x, wasm_f32x4_mul(n, EACH(0.693359375f))); // ln(2) in two parts, the first exact
+    r = wasm_f32x4_sub(r, wasm_f32x4_mul(n, EACH(-2.12194440e-4f)));
+    v128_t y = MULTIPLY_ADD(polynomial(r, fit, 6), wasm_f32x4_mul(r, r), r);
+    v128_t whole = wasm_i32x4_sub(shifted, shift), half = wasm_i32x4_shr(whole, 1); // 2^n itself may not be a float
+    y = wasm_f32x4_mul(wasm_f32x4_add(y, EACH(1)), power_of_two(half));
+    return wasm_f32x4_mul(y, power_of_two(wasm_i32x4_sub(whole, half)));
+}
+
+// tanh x = 1 - 2 / (e^2x + 1); near 0, where that cancels, an odd polynomial (Cephes, tanhf).
+static inline v128_t tanh4(v128_t x) {
+    static const float fit[] = {-5.70498872745e-3f, 2.06390887954e-2f, -5.37397155531e-2f, 1.33314422036e-1f,
+                                -3.33332819422e-1f};
+    v128_t size = wasm_f32x4_abs(x), square = wasm_f32x4_mul(x, x);
+    v128_t near = MULTIPLY_ADD(wasm_f32x4_mul(polynomial(square, fit, 5), square), x, x);
+    v128_t far = wasm_f32x4_add(exp4(wasm_f32x4_add(size, size)), EACH(1));
+    far = wasm_f32x4_sub(EACH(1), wasm_f32x4_div(EACH(2), far));
+    v128_t result = wasm_v128_bitselect(near, far, wasm_f32x4_lt(size, EACH(0.625f)));
+    return wasm_v128_or(result, wasm_v128_and(x, EACH(-0.0f))); // with the sign of x
+}
+
+static inline void each(v128_t function(v128_t), const float *x, long count, float *to) {
+    for (; count >= 4; count -= 4, x += 4, to += 4) wasm_v128_store(to, function(wasm_v128_load(x)));
+    float rest[4] = {0};
+    for (long i = 0; i < count; i++) rest[i] = x[i];
+    wasm_v128_store(rest, function(wasm_v128_load(rest)));
+    for (long i = 0; i < count; i++) to[i] = rest[i];
+}
+
+static void exp_of(const float *x, long count, float *to) { each(exp4, x, count, to); }
+static void tanh_of(const float *x, long count, float *to) { each(tanh4, x, count, to); }
+
 // What Python calls -----------------------------------------------------------------------------------------------
 
-static PyObject *array_type, *empty, *float32, *numpy_matmul;
+static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh;
 
 static int is_plain_array(PyObject *x) {
     PyObject *type = PyObject_Type(x);
@@ -275,16 +328,66 @@ static PyObject *matmul(PyObject *self, PyObject *const *arguments, Py_ssize_t c
     return PyObject_Vectorcall(numpy_matmul, arguments, count, 0);
 }
 
+static int is_row_of_floats(const Py_buffer *x) { return x->ndim > 0 && x->format[0] == 'f' && !x->format[1]; }
+
+static int have_one_shape(const Py_buffer *x, const Py_buffer *y) {
+    if (x->ndim != y->ndim) return 0;
+    for (int i = 0; i < x->ndim; i++)
+        if (x->shape[i] != y->shape[i]) return 0;
+    return 1;
+}
+
+// f(x) in the memory of `to`, or in a new array; NULL where NumPy has to compute it.
+static PyObject *filled(void f(const float *, long, float *), const Py_buffer *x, PyObject *to) {
+    Py_buffer y;
+    if (!is_row_of_floats(x)) return 0;
+    if (to) Py_IncRef(to);
+    else to = new_array(x->ndim, x->shape);
+    if (to && !PyObject_GetBuffer(to, &y, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | PyBUF_WRITABLE)) {
+        int fits = is_row_of_floats(&y) && have_one_shape(x, &y);
+        if (fits) f((const float *)x->buf, x->len / (long)sizeof(float), (float *)y.buf);
+        PyBuffer_Release(&y);
+        if (fits) return to;
+    }
+    if (to) Py_DecRef(to);
+    return 0;
+}
+
+static PyObject *elementwise(void f(const float *, long, float *), PyObject *numpys, PyObject *const *arguments,
+                             Py_ssize_t count) {
+    PyObject *result = 0;
+    Py_buffer x;
+    if ((count == 1 || (count == 2 && is_plain_array(arguments[1]))) && is_plain_array(arguments[0]) &&
+        !PyObject_GetBuffer(arguments[0], &x, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT)) {
+        result = filled(f, &x, count == 2 ? arguments[1] : 0);
+        PyBuffer_Release(&x);
+    }
+    if (result) return result;
+    PyErr_Clear(); // not in one piece, for instance
+    return PyObject_Vectorcall(numpys, arguments, count, 0);
+}
+
+static PyObject *exp(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return elementwise(exp_of, numpy_exp, arguments, count);
+}
+
+static PyObject *tanh(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return elementwise(tanh_of, numpy_tanh, arguments, count);
+}
+
+// use(np.ndarray, np.empty, np.dtype('f4'), np.matmul, np.exp, np.tanh): what the others need.
 static PyObject *use(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
-    PyObject **kept[] = {&array_type, &empty, &float32, &numpy_matmul};
-    for (int i = 0; i < 4; i++) Py_IncRef(*kept[i] = arguments[i]);
+    PyObject **kept[] = {&array_type, &empty, &float32, &numpy_matmul, &numpy_exp, &numpy_tanh};
+    for (int i = 0; i < 6; i++) Py_IncRef(*kept[i] = arguments[i]);
     packed = PyMem_RawMalloc(DEPTH * WIDTH * sizeof(float));
     return PyLong_FromSsize_t(packed != 0);
 }
 
 static PyMethodDef methods[] = {
     {"matmul", matmul, METH_FASTCALL, "matmul(a, b): the product, as np.matmul has it"},
-    {"use", use, METH_FASTCALL, "use(np.ndarray, np.empty, np.dtype('f4'), np.matmul): what the product needs"},
+    {"exp", exp, METH_FASTCALL, "exp(x, out): as np.exp has it"},
+    {"tanh", tanh, METH_FASTCALL, "tanh(x, out): as np.tanh has it"},
+    {"use", use, METH_FASTCALL, "use(...): what the others need of NumPy"},
     {0},
 };
 static PyModuleDef definition = {.references = 1, .name = "products", .size = -1, .methods = methods};
