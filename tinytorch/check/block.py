@@ -190,7 +190,7 @@ def block_forward(answer: Any) -> Cases:
     """
     (larger,), (real,) = drawn((3, 4), seed=2), drawn((2, 5, 8), seed=3)
     hint = "Two additions: attention to x, then the MLP to that sum. Where do the norms go?"
-    given = "Use the parts as they are given, and + of tensors."
+    given = "Use the parts as they are given, and the + of tensors."
     for what, (advice, *parts) in {
         "numbers to follow by hand":
             (hint, np.array([[2.0, 4.0], [6.0, 8.0]]), _halve, _mean, _halve, _square),

@@ -82,7 +82,7 @@ def _over_queries(q: np.ndarray, k: np.ndarray, v: np.ndarray, mask: np.ndarray)
 
 _ATTENTION = [
     (_at_scale(lambda q, k: q.shape[-1] ** 0.5), "Divide by the square root of a query's length."),
-    (_at_scale(lambda q, k: q.shape[-1] ** -0.5), "That divides by d; it is the square root of d."),
+    (_at_scale(lambda q, k: q.shape[-1] ** -0.5), "That divides by d: divide by its square root."),
     (_at_scale(lambda q, k: (q.shape[-1] / len(k)) ** 0.5),
         "d is the length of a query, here 4, not the number of keys."),
     (_over_queries, "The softmax runs over the keys, the last axis of the scores."),

@@ -95,10 +95,10 @@ def tokenize_predict(answer: Any) -> Cases:
     yield from predictions(answer, {
         "The": (2, "T and t are different bytes; which merge is still possible?"),
         " then": (2, "No merge has a space in it."),
-        "other": (3, "Merges do not ask where in a word they are."),
+        "other": (3, "A merge applies wherever its pair stands in a word."),
         "hehen": (3, "No merge joins he with anything to its right."),
         "café": (5, "The letter outside ASCII is encoded in more than one byte."),
-        "\U0001f98a": (4, "How many bytes has this character in UTF-8? None of them was merged."),
+        "\U0001f98a": (4, "How many bytes does it have in UTF-8? None of them was merged."),
     }, "the number of tokens of {!r}")  # fmt: skip
 
 

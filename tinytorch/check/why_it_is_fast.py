@@ -35,7 +35,7 @@ def fast_count(answer: Any) -> Cases:
     weights = blocks + 1000 * 64
     forward = 2 * weights * tokens
     for_each, once = "For each of the 8 * 128 tokens.", "Every weight once, 4 bytes each."
-    in_bytes = [(n * weights, "In bytes: a number in float32 has 4.") for n in (1, 2)]
+    in_bytes = [(n * weights, "In bytes: a number in float32 takes 4.") for n in (1, 2)]
     yield from predictions(answer, {
         "weights in matrices": (
             weights, "12 d^2 in each of the 3 layers, and V d in the output layer.",
