@@ -47,11 +47,10 @@ UNUSED = ["styles/theme.css", "sphinx-design.min.css", "design-tabs.js"]
 FONTS = ["fonts/serif.woff2", "fonts/mono.woff2"]  # of every page's first screen
 PRELOAD = '<link rel="preload" as="font" type="font/woff2" crossorigin href="{}" />'
 FOR_SEARCH = ["searchtools.js", "language_data.js", "searchindex.js"]
-SOURCES_OF_NAMES = ["live/*.js", "live/*.py"]  # and the scripts above
-# Bootstrap's script knows parts that stand on no page: its words alone keep no rule for them.
-ABSENT = re.compile(
-    r"(accordion|alert|carousel|list-group|modal|nav-tabs|offcanvas|popover|toast)\b"
-)
+# Whose words may name classes: all scripts but Bootstrap's, which knows parts that no page has.
+NAMING = ["*.js", "scripts/pydata-sphinx-theme.js", "scripts/sphinx-book-theme.js"]
+NAMING += ["live/*.js", "live/*.py"]
+BOOTSTRAP_ADDS = {"show", "fade", "tooltip", "tooltip-arrow", "tooltip-inner", "bs-tooltip-auto"}
 
 LINK = re.compile(r'\s*<link\b[^>]*\bhref="([^"?]*)[^"]*"[^>]*>')
 LOADED = re.compile(r'\s*<script\b[^>]*\bsrc="([^"?]*)[^"]*"[^>]*></script>')
@@ -108,9 +107,9 @@ def write_bundles(app: Sphinx, error: Exception | None) -> None:
     site, static = Path(app.outdir), Path(app.outdir, "_static")
     pages = [*site.glob("*.html"), *site.glob("book/**/*.html")]
     scripts = [path for pattern in SCRIPTS for path in static.glob(pattern)]
-    known = {word for word in words_of(scripts) if not ABSENT.match(word)} | names_on(pages)
-    for pattern in SOURCES_OF_NAMES:
-        known |= words_of(static.glob(pattern))
+    known = names_on(pages) | BOOTSTRAP_ADDS
+    for pattern in NAMING:
+        known |= words_of(path for path in static.glob(pattern) if path.name != SCRIPT)
     styles = [read_style(path) for pattern in STYLES for path in static.glob(pattern)]
     script = "\n;".join(path.read_text(encoding="utf-8") for path in scripts)
     style = "\n".join(used(style, known) for style in styles)

@@ -24,6 +24,8 @@ PALETTE = {
     "#4f6f1f": "--tt-accent-4",
 }
 COLOUR = re.compile("|".join(PALETTE), re.IGNORECASE)
+THOUSANDTHS = re.compile(r"(\d\.\d\d)\d+")
+FAMILIES = re.compile(r"(font: [^;\"']*?) '[^;\"]*sans-serif")
 POINT = 4 / 3  # CSS pixels in a point
 
 
@@ -59,7 +61,7 @@ def inline_svg(source: str, alt: str, prefix: str) -> str:
     root.set("class", "tt-figure")
     ET.register_namespace("", SVG)
     ET.register_namespace("xlink", XLINK)  # embedded pictures: browsers know no other prefix
-    return follow_scheme(ET.tostring(root, encoding="unicode"))
+    return follow_scheme(lighter(ET.tostring(root, encoding="unicode")))
 
 
 def fit_to_page(root: ET.Element) -> None:
@@ -92,6 +94,11 @@ def rename(element: ET.Element, prefix: str) -> None:
     if element.tag == f"{{{SVG}}}style" and element.text:
         # matplotlib writes one rule for every element; it must not reach the rest of the page
         element.text = re.sub(r"(^|\})\s*\*\s*\{", rf"\1#{prefix} * {{", element.text)
+
+
+def lighter(svg: str) -> str:
+    """Leave out what no eye sees: thousandths of a pixel, and fonts that the page's own replace."""
+    return FAMILIES.sub(r"\1 sans-serif", THOUSANDTHS.sub(r"\1", svg))
 
 
 def follow_scheme(svg: str) -> str:

@@ -25,6 +25,7 @@ SHARED = "exercise-content"
 SOLUTION = "tag_exercise-solution"
 
 FOLD = '<summary aria-label="Toggle hidden content">'
+SUBPAGES, NAMED = '<span class="toctree-toggle"', '<summary aria-label="Pages of this part">'
 SEARCH_BUTTON = re.compile(
     r'(<button class="[^"]*\bsearch-button-field\b[^>]*?) aria-label="[^"]*"'
 )
@@ -139,9 +140,10 @@ def with_names(page: str) -> str:
     """Let what is pressed be called by what it shows (WCAG 2.5.3), and give the search a button.
 
     The search button and the lines that open folded cells lose their labels, so that their text
-    names them. The search form gets the button that sends it, seen when it has the focus.
+    names them; the arrow that opens a part of the list of pages gets one. The search form gets the
+    button that sends it, seen when it has the focus.
     """
-    page = page.replace(FOLD, "<summary>")
+    page = page.replace(FOLD, "<summary>").replace(f"<summary>{SUBPAGES}", NAMED + SUBPAGES)
     page = SEARCH_BUTTON.sub(r"\1", page)
     return SEARCH_FORM.sub(lambda found: with_submit(found[1]) + found[2], page)
 

@@ -22,7 +22,8 @@ def read(name):
 def pages():
     """The pages in reading order."""
     toc = read("_toc.yml")
-    entries = [entry for part in toc["parts"] for entry in part["chapters"]]
+    chapters = [entry for part in toc["parts"] for entry in part["chapters"]]
+    entries = [page for entry in chapters for page in (entry, *entry.get("sections", ()))]
     return [toc["root"], *(entry["file"] for entry in entries)]
 
 

@@ -13,7 +13,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-PAGES = [TOC["root"], *(c["file"] for part in TOC["parts"] for c in part["chapters"])]
+CHAPTERS = [chapter for part in TOC["parts"] for chapter in part["chapters"]]
+SECTIONS = [page for chapter in CHAPTERS for page in (chapter, *chapter.get("sections", ()))]
+PAGES = [TOC["root"], *(page["file"] for page in SECTIONS)]
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",

@@ -151,6 +151,13 @@ def test_every_part_of_the_map_leads_to_its_page(visit):
         assert not anchor or f'id="{anchor}"' in (SITE / path).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", ["tinytorch.core.ops.mul", "module-tinytorch.stories"])
+def test_an_old_link_into_the_one_page_of_the_package_leads_to_where_the_name_stands(visit, name):
+    visit.page.goto(f"{visit.site}book/appendix/api.html#{name}")
+    visit.page.wait_for_url(f"**/appendix/api/*.html#{name}")
+    assert visit.page.locator(f'[id="{name}"]').count() == 1
+
+
 def test_the_start_page_leads_to_the_landing_page(visit):
     visit.page.goto(visit.site)
     visit.page.wait_for_url(f"**/{PAGES[0]}.html")

@@ -78,3 +78,11 @@ def test_what_is_no_figure_is_refused(source, message):
 def test_the_palette_is_the_one_that_plots_draws_in():
     drawn = {value for value in vars(plots).values() if re.fullmatch("#[0-9a-f]{6}", str(value))}
     assert set(PALETTE) <= drawn
+
+
+def test_an_inline_figure_leaves_out_thousandths_and_the_fonts_that_the_page_replaces():
+    style = "font: 11px 'DejaVu Sans', 'Arial', sans-serif; text-anchor: middle"
+    source = SVG.replace("font: 9px sans", style).replace("M0 0v3", "M0.123456 0v3")
+    svg = inline_svg(source, "a", "f")
+    assert "font: 11px sans-serif; text-anchor: middle" in svg
+    assert "M0.12 0v3" in svg

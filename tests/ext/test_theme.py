@@ -12,6 +12,18 @@ def test_a_fold_is_named_by_its_text():
     assert theme.mended(page) == "<summary>\n<p>Show the solution</p></summary>"
 
 
+def test_an_arrow_in_the_list_of_pages_has_a_name():
+    page = theme.mended(
+        '<summary><span class="toctree-toggle" role="presentation"></span></summary>'
+    )
+    assert page.startswith('<summary aria-label="Pages of this part"><span')
+
+
+def test_of_the_pictures_those_are_loaded_that_are_seen():
+    assert theme.mended('<img src="a.svg">') == '<img loading="lazy" src="a.svg">'
+    assert theme.mended('<img loading="eager" src="a">') == '<img loading="eager" src="a">'
+
+
 def test_the_search_button_is_named_by_its_text():
     page = '<button class="btn search-button-field x" title="S" aria-label="Search" data-a="b">S'
     expected = '<button class="btn search-button-field x" title="S" data-a="b">S'
@@ -36,6 +48,10 @@ def test_an_icon_becomes_its_drawing_and_keeps_its_attributes():
     assert page.startswith('<svg class="svg-inline--fa theme-switch fa-solid fa-sun fa-lg"')
     assert 'data-mode="light"' in page and 'aria-hidden="true"' in page
     assert 'viewBox="0 0 512 512"' in page and '<path fill="currentColor" d="M' in page
+
+
+def test_an_icon_in_a_span_is_drawn_too():
+    assert theme.mended('<span class="fa-solid fa-bars"></span>').startswith("<svg ")
 
 
 def test_the_icons_script_is_taken_out():
