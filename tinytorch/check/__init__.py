@@ -5,6 +5,7 @@ One module a chapter; all checks are importable from here.
 
 from tinytorch.check.autograd import *  # noqa: F403
 from tinytorch.check.block import *  # noqa: F403
+from tinytorch.check.counting_letters import *  # noqa: F403
 from tinytorch.check.data_and_loss import *  # noqa: F403
 from tinytorch.check.embedding_layer import *  # noqa: F403
 from tinytorch.check.gpt import *  # noqa: F403

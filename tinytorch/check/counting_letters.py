@@ -1,0 +1,173 @@
+"""Checks for the exercises of the chapter on counting letters."""
+
+import math
+from collections import Counter, defaultdict
+from functools import partial
+from typing import Any
+
+from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions
+from tinytorch.check.rules import package_only
+from tinytorch.stories import StoryGrammar
+
+__all__ = ["count_belief", "count_guesses", "count_loss", "count_predict"]
+
+# References --------------------------------------------------------------------------------
+
+ALPHABET = 38  # different letters in the stories
+EXTRA = 0.001  # of a stroke for every letter, as in the chapter
+
+
+def _followers(text: str, length: int) -> dict[str, Counter[str]]:
+    followers: dict[str, Counter[str]] = defaultdict(Counter)
+    for i in range(length, len(text)):
+        followers[text[i - length : i]][text[i]] += 1
+    return followers
+
+
+def _loss(read: str, unseen: str, length: int, counted: str = "", on: str = "") -> float:
+    """The mean surprise on `on`, by default the unseen text, having counted `read`."""
+    followers, text = _followers(counted or read, length), on or unseen
+    nats = []
+    for i in range(length, len(text)):
+        strokes = followers[text[i - length : i]]
+        share = (strokes[text[i]] + EXTRA) / (strokes.total() + EXTRA * ALPHABET)
+        nats.append(-math.log(share))
+    return sum(nats) / len(nats)
+
+
+def _guesses(strokes: dict[str, int], letter: str) -> int:
+    return sorted(strokes, key=lambda c: (-strokes[c], c)).index(letter) + 1
+
+
+# The exercises -----------------------------------------------------------------------------
+
+
+@exercise(points=1)
+def count_predict(answer: Any) -> Cases:
+    """Check what was predicted about counting the letters of "abracadabra".
+
+    Example:
+        >>> right = {
+        ...     "strokes": 10,
+        ...     "different letters behind a": 3,
+        ...     "chance of b behind a": 0.5,
+        ...     "pairs with something behind": 7,
+        ...     "of these, certain": 7,
+        ... }
+        >>> bool(count_predict(right)), bool(count_predict({"strokes": ...}))
+        (True, False)
+    """
+    yield from predictions(answer, {
+        "strokes": (10, "Every letter but the last has one behind it."),
+        "different letters behind a": (3, "The last a has nothing behind it."),
+        "chance of b behind a": (0.5, "Of the strokes for a, how many are for b?"),
+        "pairs with something behind":
+            (7, "Write them down from left to right; a pair that comes back is the same one."),
+        "of these, certain": (7, "For each pair look at all that stands behind it."),
+    })  # fmt: skip
+
+
+@exercise(points=2, reference=_guesses)
+def count_guesses(answer: Any) -> Cases:
+    """`answer(strokes, letter)` returns at which guess a letter is found, the likeliest first.
+
+    `strokes` maps letters to the number of their strokes; of equals, the first of the alphabet is
+    guessed first.
+
+    Example:
+        >>> bool(count_guesses(_guesses)), bool(count_guesses(lambda strokes, letter: ...))
+        (True, False)
+    """
+    first = "The letter with the most strokes is the first guess, and its number is 1."
+    order = "Guess by the strokes alone, wherever a letter stands in the dictionary."
+    tie = "Of letters with equally many strokes the first of the alphabet is guessed first."
+    numbers = "3 is less than 20: compare the strokes as numbers."
+    from_0 = (lambda s, c: _guesses(s, c) - 1, "The first guess has the number 1.")
+    by_strokes = (lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1, tie)
+    upwards = (lambda s, c: sorted(s, key=lambda k: (s[k], k)).index(c) + 1, first)
+    yield from cases(answer, {
+        "finds the likeliest at the first guess": (first, Counter({"e": 5, "a": 2}), "e"),
+        "finds the rarest at the last": (first, Counter({"a": 6, "e": 5, "i": 2}), "i"),
+        "asks the strokes, not the order": (order, {"u": 1, "a": 2, "e": 7, "o": 3}, "a"),
+        "compares numbers": (numbers, {"x": 3, "y": 20, "z": 100}, "x"),
+        "settles a tie": (tie, {"z": 2, "q": 2, " ": 2, "b": 2}, "q"),
+        "settles a tie below the first": (tie, {"o": 1, "e": 9, "i": 1, "a": 1}, "o"),
+        "finds the only one": (first, {"u": 4}, "u"),
+    }, [by_strokes, upwards, from_0])  # fmt: skip
+
+
+@exercise(points=2, reference=_loss)
+def count_loss(answer: Any) -> Cases:
+    """`answer(read, unseen, length)` counts one text and returns the loss on the other, in nats.
+
+    Example:
+        >>> bool(count_loss(_loss)), bool(count_loss(lambda read, unseen, length: ...))
+        (True, False)
+    """
+    grammar = StoryGrammar()
+    read, unseen = grammar.generate(12, seed=5), grammar.generate(4, seed=6)
+    cheats = [
+        (
+            lambda r, u, n: _loss(r, u, n, counted=r + u),
+            "The followers were counted on the unseen stories as well: whoever has read a story "
+            "knows how it goes on.",
+        ),
+        (
+            lambda r, u, n: _loss(r, u, n, on=r),
+            "This is the surprise on the text that was counted.",
+        ),
+        (lambda r, u, n: _loss(r, u, n, on=r + u), "Only the unseen stories are the test."),
+        (lambda r, u, n: _loss(u, r, n), "Count the one that is read, test on the other."),
+        (lambda r, u, n: _loss(r, u, n, counted=u), "These are counts of the unseen stories."),
+    ]
+    look = "Which text is counted, and which one is tested?"
+    yield from cases(answer, {
+        "is honest with one letter": (look, read, unseen, 1),
+        "is honest with five": (look, read, unseen, 5),
+        "is honest with fifteen": (look, read, unseen, 15),
+        "takes the texts in their order": (look, unseen, read, 3),
+    }, cheats, rtol=1e-6)  # fmt: skip
+
+
+AIM = 0.27  # nats: no single length comes near it on these stories
+_COUNT = "Count the stories that you have; do not ask the grammar."
+
+
+def _sum(believe: Any, alphabet: str, before: str) -> float:
+    beliefs = [float(believe(before, letter)) for letter in alphabet]
+    if min(beliefs) < 0:
+        raise NotYet(f"a belief of {min(beliefs):.3g}")
+    return sum(beliefs)
+
+
+def _reaches(believe: Any, stories: str, start: int) -> str:
+    """Whether the mean surprise from `start` on is as low as it should be, or what it is."""
+    nats = 0.0
+    for i in range(start, len(stories)):
+        before, letter = stories[max(0, i - 50) : i], stories[i]
+        if not 0 < (p := float(believe(before, letter))) <= 1:
+            raise NotYet(f"a belief of {p:.3g} in {letter!r} after {before[-12:]!r}")
+        nats -= math.log(p) / (len(stories) - start)
+    return "reached" if nats <= AIM else f"{nats:.3f} nats a letter"
+
+
+@exercise(points=4, show_expected=False)
+def count_belief(answer: Any) -> Cases:
+    """`answer(before, letter)` is a belief, at least 0, that is 1 for all letters together.
+
+    On stories that were not counted its mean surprise is at most 0.27 nats a letter.
+
+    Example:
+        >>> count_belief(lambda before, letter: 1 / 38).cases[-1].came
+        "'3.638 nats a letter'"
+    """
+    stories = StoryGrammar().generate(40, seed=7)
+    alphabet = "".join(sorted(set(stories)))
+    one = "Add up the belief in all 38 letters."
+    for before in ("", stories[:1], stories[:40], stories[:133], stories[:500], "Zz9"):
+        yield case(f"adds up to 1 after {before[-12:]!r}", answer, alphabet, before, run=_sum,
+                   expected=1.0, rules=[package_only(_COUNT)], hint=one)  # fmt: skip
+    mix = "Mix all lengths: what a shorter one says is the belief before a longer one has spoken."
+    reaches = partial(_reaches, stories=stories, start=20)
+    yield case(f"is at most {AIM} nats on new stories", answer, run=reaches, expected="reached",
+               hint=mix)  # fmt: skip
