@@ -17,6 +17,9 @@ PARTS = {
 EXERCISE = ".admonition.exercise, .tag_exercise-stub, .admonition.dropdown, .tag_exercise-solution"
 FOLDED = {"hide-input", "hide-cell"}
 LONGEST_CELL = 15
+# The first chapter is plain Python: there is nothing of the package or of PyTorch to show yet.
+NOT_YET = {"what breaks", "the same in PyTorch", "what it costs"}
+FIRST = "counting-letters"
 NOT_PROSE = (
     "pre, svg, .math, .tt-card, .tt-live-plain, figcaption, .headerlink, summary .toggle-button"
 )
@@ -38,7 +41,9 @@ def words(tag):
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_has_its_parts(article, part):
+def test_has_its_parts(chapter, article, part):
+    if chapter.endswith(FIRST) and part in NOT_YET:
+        pytest.skip("plain Python")
     titles = article.select("h1, h2, h3, h4, .admonition-title")
     titles = [re.sub(r"\s*#$", "", words(title)) for title in titles]
     assert [title for title in titles if re.search(PARTS[part], title, re.I)], f"no {part}"
@@ -115,6 +120,8 @@ def test_figures_say_what_they_show(article):
 
 
 def test_shows_the_source_of_the_package(chapter):
+    if chapter.endswith(FIRST):
+        pytest.skip("plain Python: nothing of the package yet")
     shown = cells(chapter.rsplit("/", 1)[-1], "markdown")
     assert [cell for cell in shown if re.search(r"\*From \[tinytorch/\S+, `", cell["source"])]
 
