@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from docutils import nodes
 from execution import MEASURED, TIMES, fingerprint, key_of, read_times
 from launch import launch_links
 from package_wheel import wheel, wheel_name
+from snapshot import NAME, can_be_made, snapshot, state
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
@@ -67,7 +69,7 @@ def describe(cell: nodes.container) -> dict[str, Any] | None:
         return None
     source, metadata = code.astext(), cell.get("cell_metadata", {})
     tags = [c.removeprefix("tag_") for c in cell["classes"] if c.startswith("tag_")]
-    about = {"key": key_of(source), "tags": tags, "draws": "plots" in source}
+    about = {"key": key_of(source), "tags": tags}
     alt = metadata.get("mystnb", {}).get("image", {}).get("alt")
     if alt:
         about["alt"] = " ".join(alt.split())
@@ -134,7 +136,7 @@ def tell_page(
     measured = read_times(Path(app.srcdir) / MEASURED)
     told = []
     for cell in cells:
-        about = {k: v for k, v in cell.items() if k not in ("key", "draws")}
+        about = {k: v for k, v in cell.items() if k != "key"}
         seconds = times.get(cell["key"])
         if seconds is not None:
             about["seconds"] = round(seconds, 1)
@@ -144,16 +146,25 @@ def tell_page(
     data = {
         "page": pagename,
         "cells": told,
-        "draws": any(cell["draws"] for cell in cells),
         "runtime": app.config.live_runtime,
-        "megabytes": app.config.live_megabytes,
         "wheel": app.config.live_wheel,
+        **start_of(app),
         "exercises": {d: e for d, e in sorted(app.env.live_exercises.items()) if e},
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     context["body"] += f'<script type="application/json" id="tt-live">{text}</script>'
     app.add_css_file("live/live.css")
     app.add_js_file("live/live.js", loading_method="defer")
+
+
+def start_of(app: Sphinx) -> dict[str, Any]:
+    """Say what a page loads before its first cell: the snapshot, if there is one, and bytes."""
+    making = app.live_snapshot  # type: ignore[attr-defined]
+    if making is None:
+        return {"megabytes": app.config.live_megabytes}
+    size = making.result().stat().st_size
+    address = f"{NAME}?v={app.config.live_snapshot}"
+    return {"snapshot": address, "bytes": size, "megabytes": round(size / 1e6)}
 
 
 # What the site holds ----------------------------------------------------------------------------
@@ -167,11 +178,21 @@ def choose_runtime(app: Sphinx, config: Config) -> None:
     config.live_runtime = f"{STATIC}/pyodide/" if own else official
     sizes = [path.stat().st_size for path in pinned.files("pyodide", root)] if own else []
     config.live_megabytes = round(sum(sizes) / 1e6) if own else MEGABYTES
+    config.live_snapshot = state(root) if can_be_made(root) else ""
     config.live_wheel = f"{wheel_name(root)}?v={fingerprint(root)}"
 
 
+def make_snapshot(app: Sphinx) -> None:
+    """Start to make the snapshot, which takes half a minute, while the chapters are read."""
+    app.live_snapshot = None  # type: ignore[attr-defined]
+    if app.config.live_snapshot and app.builder.format == "html":
+        pool = ThreadPoolExecutor(1)
+        app.live_snapshot = pool.submit(snapshot, Path(app.srcdir))  # type: ignore[attr-defined]
+        pool.shutdown(wait=False)
+
+
 def complete_site(app: Sphinx, error: Exception | None) -> None:
-    """Put the package's wheel, the runtime and two shared files into the site."""
+    """Put the package's wheel, the runtime, the snapshot and two shared files into the site."""
     if error is not None or app.builder.format != "html":
         return
     root, static = Path(app.srcdir), Path(app.outdir, STATIC)
@@ -179,6 +200,11 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
     copy_changed(wheel(root), static / wheel_name(root))
     copy_changed(root / "book/_ext/inline_svg.py", static / "inline_svg.py")
     copy_changed(root / HEADERS, Path(app.outdir, HEADERS.name))
+    making = app.live_snapshot  # type: ignore[attr-defined]
+    if making is None:
+        (static / NAME).unlink(missing_ok=True)
+    else:
+        copy_changed(making.result(), static / NAME)
     target = static / "pyodide"
     if pinned.missing("pyodide", root):
         shutil.rmtree(target, ignore_errors=True)
@@ -223,12 +249,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("live_runtime", "", "html")
     app.add_config_value("live_wheel", "", "html")
+    app.add_config_value("live_snapshot", "", "html")
     app.add_config_value("live_megabytes", 0, "html")
     app.connect("config-inited", choose_runtime)
+    app.connect("builder-inited", make_snapshot)
     app.connect("doctree-read", collect)
     app.connect("doctree-resolved", add_places)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
     app.connect("html-page-context", tell_page)
     app.connect("build-finished", complete_site)
-    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}

@@ -323,7 +323,9 @@ def test_nothing_of_python_is_loaded_before_the_first_press(opened):
     visit = opened(SHORT)
     visit.page.wait_for_load_state("networkidle")
     asked = [urlsplit(response.url).path for response in visit.responses]
-    assert not [path for path in asked if "pyodide" in path or path.endswith((".whl", "editor.js"))]
+    assert not [
+        path for path in asked if "pyodide" in path or path.endswith((".whl", ".bin", "editor.js"))
+    ]
     assert (
         visit.page.evaluate("async () => (await navigator.serviceWorker.getRegistrations()).length")
         == 0

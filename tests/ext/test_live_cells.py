@@ -25,12 +25,12 @@ def code_cell(source, tags=(), **metadata):
     return cell
 
 
-def test_a_page_knows_its_cells_tags_figures_and_alternative_texts():
+def test_a_page_knows_its_cells_tags_and_alternative_texts():
     image = {"image": {"alt": "A  bar\nchart."}}
     about = live.describe(code_cell("plots.bars([1])", ["hide-input"], mystnb=image))
     assert about["tags"] == ["hide-input"]
-    assert about["draws"] and about["alt"] == "A bar chart."
-    assert not live.describe(code_cell("x = 1"))["draws"]
+    assert about["alt"] == "A bar chart."
+    assert "alt" not in live.describe(code_cell("x = 1"))
 
 
 def test_a_cell_without_its_code_on_the_page_is_left_out():
@@ -73,6 +73,7 @@ def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(
     monkeypatch.setattr(pinned, "missing", lambda group, root: ["pyodide.mjs"])
     live.choose_runtime(app, config)
     assert re.fullmatch(r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/", config.live_runtime)
+    assert config.live_snapshot == ""
 
 
 def test_with_the_runtime_the_pages_take_it_from_the_site(request, tmp_path, monkeypatch):
@@ -82,6 +83,16 @@ def test_with_the_runtime_the_pages_take_it_from_the_site(request, tmp_path, mon
     monkeypatch.setattr(pinned, "files", lambda group, root: [tmp_path / "python.wasm"])
     live.choose_runtime(app, config)
     assert (config.live_runtime, config.live_megabytes) == ("_static/live/pyodide/", 3)
+
+
+def test_a_page_says_how_many_bytes_its_snapshot_has(tmp_path):
+    made = SimpleNamespace(result=lambda: tmp_path / "python.bin")
+    (tmp_path / "python.bin").write_bytes(bytes(1_600_000))
+    config = SimpleNamespace(live_snapshot="abc", live_megabytes=27)
+    told = live.start_of(SimpleNamespace(config=config, live_snapshot=made))
+    assert told == {"snapshot": "python.bin?v=abc", "bytes": 1_600_000, "megabytes": 2}
+    without = live.start_of(SimpleNamespace(config=config, live_snapshot=None))
+    assert without == {"megabytes": 27}
 
 
 def test_a_file_of_the_site_is_copied_when_it_has_changed(tmp_path):

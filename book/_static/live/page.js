@@ -239,8 +239,10 @@ class Cell {
       this.say(`Stopped${lost}`, "error");
       announce(`${this.name} was stopped${lost}`);
     } else if (result.type === "broken") {
-      this.say(`Python could not run here: ${result.text}`, "error");
+      const said = result.load ? "Python could not be loaded" : "Python could not run here";
+      this.say(`${said}: ${result.text}.`, "error");
       announce(this.status.textContent);
+      if (result.load) this.#offerRetry(small);
     }
     if (result.lost) for (const cell of cells) if (cell !== this) cell.ran = null;
     this.resetButton.hidden = false;
@@ -275,6 +277,12 @@ class Cell {
     this.above.querySelector("button").focus();
   }
 
+  #offerRetry(small) {
+    this.above = make("div", "tt-live__above");
+    this.above.append(button("Retry", `Retry ${this.name}`, () => this.press(small)));
+    this.bar.after(this.above);
+  }
+
   get isSolution() {
     return this.info.tags.includes("exercise-solution");
   }
@@ -298,23 +306,27 @@ async function runAll(list) {
 }
 
 const running = new Set();
+const absolute = (address) => address && new URL(address, import.meta.url).href;
 const kernel = new Kernel(
   {
     runtime: new URL(data.runtime, root).href,
-    files: new URL("./", import.meta.url).href,
-    wheel: new URL(data.wheel, import.meta.url).href,
-    draws: data.draws,
+    files: absolute("./"),
+    wheel: absolute(data.wheel),
+    snapshot: absolute(data.snapshot),
+    bytes: data.bytes,
+    patience: 10,
   },
-  (state, text) => {
+  (state, { text, bytes, total }) => {
     document.documentElement.dataset.liveKernel = state;
-    if (state === "starting" && text) {
-      for (const cell of running) cell.say(`${text} …`, "busy");
-      announce(text);
-    } else if (text && state !== "off") {
-      for (const cell of running) cell.say(`${text} …`, "busy");
-    }
+    if (!text) return;
+    const count = [bytes, total].filter(Boolean).map((n) => (n / 1e6).toFixed(1)).join(" of ");
+    const came = bytes ? `: ${count} MB` : "";
+    for (const cell of running) cell.say(`${text}${came} …`, "busy");
+    if (text !== loading) announce(text); // once a step, not at every byte
+    loading = text;
   },
 );
+let loading = "";
 
 // In the order of the page, as book/_ext/live.py has counted them.
 const cells = [...document.querySelectorAll("div.cell")]

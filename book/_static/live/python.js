@@ -4,7 +4,8 @@ const ISOLATED = () => globalThis.crossOriginIsolated === true && "SharedArrayBu
 const INTERRUPT = 2; // SIGINT, as Pyodide's interrupt buffer wants it
 
 export class Kernel {
-  // settings: {runtime, files, wheel, draws}, the first three absolute addresses
+  // settings: {runtime, files, wheel, snapshot, bytes, patience}: four absolute addresses, what they
+  // bring together, and how many seconds may pass without any of it. onstate: (state, {text, bytes, total})
   constructor(settings, onstate = () => {}) {
     this.settings = settings;
     this.onstate = onstate;
@@ -19,34 +20,43 @@ export class Kernel {
     return Boolean(this.interrupt);
   }
 
-  #set(state, text = "") {
+  #set(state, about = {}) {
     this.state = state;
-    this.onstate(state, text);
+    this.onstate(state, about);
   }
 
   #start() {
     this.began = performance.now();
-    this.#set("starting", "Loading Python");
+    this.times = {}; // seconds at the end of each step of the start
+    this.#set("starting", { text: "Loading Python" });
     this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     this.worker = new Worker(new URL("python_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#hear(data));
     this.worker.addEventListener("error", (event) => {
       event.preventDefault();
-      this.#broken(event.message || "the worker could not be started");
+      const load = this.state === "starting";
+      const text = load ? "python_worker.js cannot be reached" : "it ended unexpectedly";
+      this.#broken({ text: event.message || text, load });
     });
     this.worker.postMessage({ type: "start", ...this.settings, interrupt: this.interrupt });
+    // once it runs, the worker watches over what it loads
+    const { patience } = this.settings;
+    const silent = () => this.#broken({ text: `nothing has come for ${patience} s`, load: true });
+    this.silence = setTimeout(silent, 1000 * patience);
   }
 
   #hear(message) {
     const job = this.current;
+    clearTimeout(this.silence);
     if (message.type === "progress") {
-      this.onstate(this.state, message.text);
+      this.onstate(this.state, message);
     } else if (message.type === "ready") {
+      this.times = message.times;
       this.seconds = (performance.now() - this.began) / 1000;
       this.#set("ready");
       this.#next();
     } else if (message.type === "broken") {
-      this.#broken(message.text);
+      this.#broken(message);
     } else if (!job || message.id !== job.id) {
       // of a cell that was given up
     } else if (message.type === "running") {
@@ -73,7 +83,8 @@ export class Kernel {
   }
 
   // Runs a cell after those before it. Resolves to {type: "done", ok, seconds}, {type: "missing",
-  // names, needed}, {type: "stopped", lost} or {type: "broken", text}; lost: the names are gone.
+  // names, needed}, {type: "stopped", lost} or {type: "broken", text, load}; lost: the names are gone;
+  // load: Python could not be loaded, which may be tried again.
   run(job) {
     return new Promise((resolve) => {
       this.waiting.push({ ...job, id: (this.count = (this.count ?? 0) + 1), resolve });
@@ -106,18 +117,19 @@ export class Kernel {
     if (this.state !== "off") this.#end({ type: "stopped", lost: true });
   }
 
-  #broken(text) {
-    this.#end({ type: "broken", text, lost: true });
+  #broken({ text, load = false }) {
+    this.#end({ type: "broken", text, load, lost: true });
   }
 
   #end(result) {
+    clearTimeout(this.silence);
     this.worker?.terminate();
     this.worker = null;
     clearTimeout(this.asked);
     this.asked = null;
     const jobs = [this.current, ...this.waiting.splice(0)].filter(Boolean);
     this.current = null;
-    this.#set("off", result.text ?? "");
+    this.#set("off");
     for (const job of jobs) job.resolve(result);
   }
 }

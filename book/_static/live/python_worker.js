@@ -1,50 +1,80 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
-// The page sends {type: "start", runtime, files, wheel, packages, interrupt} once and then
+// The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, interrupt} once and then
 // {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time. It receives
-// {type: "progress", text}, {type: "ready"}, {type: "message", id, ...} as live_runner.py
-// describes them, and {type: "done", id, ok} or {type: "missing", id, names,
-// needed}: what no cell has defined yet, and which of the cells above do.
+// {type: "progress", text, bytes, total}, {type: "ready", times}, {type: "message", id, ...} as live_runner.py
+// describes them, and {type: "done", id, ok} or {type: "missing", id, names, needed}: what no cell
+// has defined yet, and which of the cells above do. {type: "broken", text, load} ends it all; `load` says that
+// only the loading has failed, which may go better another time.
 
-const DRAWS = /\b(plots|matplotlib|pyplot)\b/; // what makes a cell need matplotlib
+import { Downloads } from "./downloads.js";
+import { restore, script } from "./snapshot.js";
+
 const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py"];
-const quiet = { messageCallback: () => {}, errorCallback: () => {} };
-let python, cells, runner, loaded = false, current = 0;
+const times = {};
+let python, cells, runner, current = 0;
 
 const say = (message) => postMessage(message);
-const progress = (text) => say({ type: "progress", text });
 const report = (json) => say({ type: "message", id: current, ...JSON.parse(json) });
+const mark = (step) => { times[step] = performance.now() / 1000; };
 
-async function textAt(url) {
-  const answer = await fetch(url);
-  if (!answer.ok) throw new Error(`${url}: ${answer.status}`);
-  return answer.text();
+async function start(settings) {
+  const text = "Loading Python, NumPy and matplotlib";
+  let said = 0;
+  const downloads = new Downloads({
+    patience: settings.patience,
+    total: settings.bytes,
+    onbytes: (bytes, total) => {
+      if (bytes < total && performance.now() - said < 100) return;
+      said = performance.now();
+      say({ type: "progress", text, bytes, total });
+    },
+  });
+  say({ type: "progress", text });
+  // Pyodide tells nobody of what it could not fetch
+  await Promise.race([launch(settings, downloads), downloads.failure]).catch((error) => {
+    throw Object.assign(error, { load: true });
+  });
+  if (settings.interrupt) python.setInterruptBuffer(settings.interrupt);
+  cells = python.pyimport("live_runner");
+  runner = cells.start(report, python.pyimport("inline_svg").inline_svg);
+  mark("cells");
 }
 
-async function start({ runtime, files, wheel, draws, interrupt }) {
-  progress("Loading Python");
-  const [{ loadPyodide }, wheelAnswer, ...sources] = await Promise.all([
-    import(runtime + "pyodide.mjs"),
-    fetch(wheel),
-    ...OURS.map((name) => textAt(files + name)),
-  ]);
-  if (!wheelAnswer.ok) throw new Error(`${wheel}: ${wheelAnswer.status}`);
-  // packages given here are fetched while the interpreter still compiles
-  python = await loadPyodide({
-    indexURL: runtime,
-    packages: draws ? ["numpy", "matplotlib"] : ["numpy"],
-    stdout: () => progress("Loading NumPy" + (draws ? " and matplotlib" : "")),
-  });
-  loaded = draws;
-  progress("Loading the package");
-  const extractDir = python.runPython("import sysconfig; sysconfig.get_path('purelib')");
-  python.unpackArchive(await wheelAnswer.arrayBuffer(), "wheel", { extractDir });
-  OURS.forEach((name, i) => python.FS.writeFile(`${extractDir}/${name}`, sources[i]));
-  python.runPython("import importlib; importlib.invalidate_caches()");
-  if (interrupt) python.setInterruptBuffer(interrupt);
-  cells = python.pyimport("live_runner");
-  const svg = python.pyimport("inline_svg");
-  runner = cells.start(report, svg.inline_svg);
+async function launch(settings, downloads) {
+  globalThis.fetch = downloads.fetch; // Pyodide's too
+  python = settings.snapshot && await fromSnapshot(settings, downloads) || await fromPackages(settings);
+}
+
+// Python as it was after its imports.
+async function fromSnapshot({ snapshot }, downloads) {
+  try {
+    return await restore((await fetch(snapshot)).body, mark);
+  } catch (error) {
+    if (downloads.failed) throw error;
+    console.warn(`Python starts without its snapshot: ${error?.message ?? error}`);
+    return null;
+  }
+}
+
+// Python that has imported nothing yet.
+async function fromPackages({ runtime, files, wheel }) {
+  // what is imported cannot be watched: it is fetched first
+  const scripts = ["pyodide.mjs", "pyodide.asm.mjs"].map(async (name) => (
+    script(await (await fetch(runtime + name)).text())
+  ));
+  const ours = [wheel, ...OURS.map((name) => files + name)].map(async (url) => (
+    new Uint8Array(await (await fetch(url)).arrayBuffer())
+  ));
+  const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all(scripts);
+  const packages = ["numpy", "matplotlib"];
+  const started = await loadPyodide({ indexURL: runtime, createPyodideModule, packages, stdout: () => {} });
+  const [archive, ...sources] = await Promise.all(ours);
+  const extractDir = started.runPython("import sysconfig; sysconfig.get_path('purelib')");
+  started.unpackArchive(archive, "wheel", { extractDir });
+  OURS.forEach((name, i) => started.FS.writeFile(`${extractDir}/${name}`, sources[i]));
+  started.runPython("import importlib; importlib.invalidate_caches()");
+  return started;
 }
 
 function plain(list) {
@@ -53,17 +83,12 @@ function plain(list) {
   return values;
 }
 
-async function run({ id, source, title, alt, prefix, force, asserts, above }) {
+function run({ id, source, title, alt, prefix, force, asserts, above }) {
   current = id;
   if (!force) {
     const names = plain(runner.missing_names(source));
     const needed = names.length ? plain(cells.needed_cells(python.toPy(above), python.toPy(names))) : [];
     if (names.length) return say({ type: "missing", id, names, needed });
-  }
-  if (!loaded && DRAWS.test(source)) {
-    progress("Loading matplotlib");
-    await python.loadPackage("matplotlib", quiet);
-    loaded = true;
   }
   say({ type: "running", id, small: asserts === false || runner.follows_smaller(source) });
   say({ type: "done", id, ok: runner.run(source, title, alt, prefix, asserts ?? true) });
@@ -73,7 +98,7 @@ let turn = Promise.resolve();
 onmessage = ({ data }) => {
   const act = data.type === "start" ? start : run;
   turn = turn.then(() => act(data)).then(
-    () => data.type === "start" && say({ type: "ready" }),
-    (error) => say({ type: "broken", id: data.id, text: String(error?.message ?? error) }),
+    () => data.type === "start" && say({ type: "ready", times }),
+    (error) => say({ type: "broken", id: data.id, text: String(error?.message ?? error), load: error?.load }),
   );
 };

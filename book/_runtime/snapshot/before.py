@@ -1,0 +1,33 @@
+"""What the pages' Python has done before it is kept in a snapshot: the imports (see make.mjs).
+
+A figure is drawn as well: what matplotlib loads for that, and finds out about fonts, is kept too.
+"""
+
+import functools
+import gc
+import io
+import warnings
+
+import inline_svg  # noqa: F401
+import live_runner  # noqa: F401
+import matplotlib.pyplot as plt
+import numpy.random  # noqa: F401
+
+with warnings.catch_warnings(action="ignore"):  # of a library that is loaded afterwards
+    import tinytorch.check
+    import tinytorch.plots
+    import tinytorch.training  # noqa: F401
+
+figure, axes = plt.subplots()
+axes.plot([1, 2, 3], label="a")
+axes.set_title("A title")
+axes.legend()
+figure.savefig(io.StringIO(), format="svg")
+plt.close("all")
+
+# A font in a cache holds its file open, which a snapshot cannot.
+for cached in gc.get_objects():
+    if isinstance(cached, functools._lru_cache_wrapper):
+        if cached.__module__.startswith("matplotlib"):
+            cached.cache_clear()
+gc.collect()
