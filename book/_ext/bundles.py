@@ -107,13 +107,13 @@ def write_bundles(app: Sphinx, error: Exception | None) -> None:
     site, static = Path(app.outdir), Path(app.outdir, "_static")
     pages = [*site.glob("*.html"), *site.glob("book/**/*.html")]
     scripts = [path for pattern in SCRIPTS for path in static.glob(pattern)]
-    known = names_on(pages) | BOOTSTRAP_ADDS
-    for pattern in NAMING:
-        known |= words_of(path for path in static.glob(pattern) if path.name != SCRIPT)
+    naming = [path for pattern in NAMING for path in static.glob(pattern) if path.name != SCRIPT]
+    known = names_on(pages) | BOOTSTRAP_ADDS | words_of(naming)
+    read = properties_in([*pages, *naming, *scripts])
     styles = [read_style(path) for pattern in STYLES for path in static.glob(pattern)]
     script = "\n;".join(path.read_text(encoding="utf-8") for path in scripts)
     style = "\n".join(used(style, known) for style in styles)
-    bundles = {STYLE: without_unread(style, script), SCRIPT: script}
+    bundles = {STYLE: without_unread(style, read), SCRIPT: script}
     for name, text in bundles.items():
         (static / name).write_text(text, encoding="utf-8")
     versions = {n: hashlib.sha256(t.encode()).hexdigest()[:8] for n, t in bundles.items()}
@@ -133,6 +133,11 @@ def names_on(pages: Iterable[Path]) -> set[str]:
 def words_of(scripts: Iterable[Path]) -> set[str]:
     """Collect the words of scripts: what they look for or add is among them."""
     return {word for path in scripts for word in WORD.findall(path.read_text(encoding="utf-8"))}
+
+
+def properties_in(files: Iterable[Path]) -> set[str]:
+    """Collect the custom properties of which pages and scripts speak: figures are drawn in them."""
+    return {name for path in files for name in PROPERTY.findall(path.read_text(encoding="utf-8"))}
 
 
 def read_style(path: Path) -> str:
@@ -172,15 +177,15 @@ def is_of_icons(rule: Any) -> bool:
     return rule.at_keyword == "font-face" and "fontawesome" in tinycss2.serialize(rule.content)
 
 
-def without_unread(style: str, script: str) -> str:
-    """Drop the custom properties that neither the styles nor a script reads.
+def without_unread(style: str, read: set[str]) -> str:
+    """Drop the custom properties that neither the styles read nor, as `read` says, anything else.
 
-    >>> without_unread("a{--x:1;--y:var(--x);--z:2;b:var(--z)}", "")
+    >>> without_unread("a{--x:1;--y:var(--x);--z:2;b:var(--z)}", set())
     'a{--z:2;b:var(--z)}'
     """
-    read = set(READS.findall(style)) | set(PROPERTY.findall(script))
-    shorter = SETS.sub(lambda m: m[0] if m[1] in read else "", style)
-    return style if shorter == style else without_unread(shorter, script)
+    wanted = read | set(READS.findall(style))
+    shorter = SETS.sub(lambda match: match[0] if match[1] in wanted else "", style)
+    return style if shorter == style else without_unread(shorter, read)
 
 
 def alternatives(prelude: list[Any]) -> list[list[Any]]:

@@ -25,7 +25,12 @@ PALETTE = {
 }
 COLOUR = re.compile("|".join(PALETTE), re.IGNORECASE)
 THOUSANDTHS = re.compile(r"(\d\.\d\d)\d+")
-FAMILIES = re.compile(r"(font: [^;\"']*?) '[^;\"]*sans-serif")
+PLACES = re.compile(
+    r' (?:d|x|y|transform|points)="[^"]*"'
+)  # a number that is written stays as it is
+FAMILIES = re.compile(r"(font(?:-family)?:[^;\"']*?) '[^;\"]*sans-serif")
+NO_TURN = re.compile(r' transform="rotate\(-?0 [^"]*\)"')
+ID, REFERENCE = re.compile(r'(?<=<g) id="([^"]+)"'), re.compile(r"#([\w-]+)")
 POINT = 4 / 3  # CSS pixels in a point
 
 
@@ -97,8 +102,15 @@ def rename(element: ET.Element, prefix: str) -> None:
 
 
 def lighter(svg: str) -> str:
-    """Leave out what no eye sees: thousandths of a pixel, and fonts that the page's own replace."""
-    return FAMILIES.sub(r"\1 sans-serif", THOUSANDTHS.sub(r"\1", svg))
+    """Leave out what no eye sees.
+
+    Thousandths of a pixel go, fonts that the page's own replace, turns by no angle, and ids that
+    nothing refers to.
+    """
+    named = set(REFERENCE.findall(svg))
+    svg = ID.sub(lambda match: match[0] if match[1] in named else "", NO_TURN.sub("", svg))
+    svg = PLACES.sub(lambda match: THOUSANDTHS.sub(r"\1", match[0]), svg)
+    return FAMILIES.sub(r"\1 sans-serif", svg)
 
 
 def follow_scheme(svg: str) -> str:

@@ -54,12 +54,17 @@ def test_of_several_selectors_those_stay_that_are_known():
     assert bundles.used(".unknown,.known{x:y}", {"known"}) == ".known{x:y}"
 
 
-def test_a_property_that_only_a_script_reads_stays():
-    assert bundles.without_unread("a{--x:1;}", "get('--x')") == "a{--x:1;}"
+def test_a_property_that_only_a_page_or_a_script_reads_stays(site):
+    (site / "_static" / "tinytorch.css").write_text("html{--drawn:1;--got:2;--unread:3}")
+    (site / "page.html").write_text(PAGE.replace("<p", '<p style="fill: var(--drawn)"'))
+    (site / "_static" / "doctools.js").write_text("get('--got')")
+    app = SimpleNamespace(outdir=site, builder=SimpleNamespace(format="html", name="html"))
+    bundles.write_bundles(app, None)
+    assert "html{--drawn:1;--got:2;}" in (site / "_static" / "book.css").read_text()
 
 
 def test_a_property_with_a_semicolon_in_its_text_goes_whole():
-    assert bundles.without_unread('a{--x:url("a;b");c:d}', "") == "a{c:d}"
+    assert bundles.without_unread('a{--x:url("a;b");c:d}', set()) == "a{c:d}"
 
 
 @pytest.fixture

@@ -80,9 +80,19 @@ def test_the_palette_is_the_one_that_plots_draws_in():
     assert set(PALETTE) <= drawn
 
 
-def test_an_inline_figure_leaves_out_thousandths_and_the_fonts_that_the_page_replaces():
-    style = "font: 11px 'DejaVu Sans', 'Arial', sans-serif; text-anchor: middle"
-    source = SVG.replace("font: 9px sans", style).replace("M0 0v3", "M0.123456 0v3")
+@pytest.mark.parametrize("font", ["font: 11px", "font-size: 11.5px; font-family:"])
+def test_an_inline_figure_leaves_the_fonts_to_the_page(font):
+    style = f"{font} 'DejaVu Sans', 'Arial', sans-serif; text-anchor: middle"
+    svg = inline_svg(SVG.replace("font: 9px sans", style), "a", "f")
+    assert f"{font} sans-serif; text-anchor: middle" in svg
+
+
+def test_an_inline_figure_leaves_out_what_no_eye_sees():
+    source = SVG.replace("M0 0v3", "M0.123456 0v3").replace(
+        "<g clip", '<g id="text_1" transform="rotate(-0 1 2)"><g id="kept"/></g><g clip'
+    )
+    source = source.replace("#tick", "#kept").replace(">0.5<", ">3.6376<")
     svg = inline_svg(source, "a", "f")
-    assert "font: 11px sans-serif; text-anchor: middle" in svg
-    assert "M0.12 0v3" in svg
+    assert "M0.12 0v3" in svg and ">3.6376<" in svg
+    assert "text_1" not in svg and "rotate" not in svg
+    assert 'id="f-kept"' in svg and "#f-kept" in svg
