@@ -323,12 +323,10 @@ def test_uncached_model_reads_the_window_every_time(monkeypatch):
 
 
 def test_no_square_array_of_a_long_prompt_is_made(monkeypatch):
-    from tinytorch.models import transformer
+    from tinytorch.models import reading
 
     sizes = []
-    monkeypatch.setattr(
-        transformer, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m
-    )
+    monkeypatch.setattr(reading, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m)
     tiny_gpt(max_seq_len=64).generate([[1] * 50], 1, prefill_chunk=8)
     assert [mask.shape for mask in sizes] == [(8, 8 * i) for i in range(1, 7)] + [(2, 50)]
 
@@ -339,7 +337,7 @@ def test_only_the_last_position_is_scored():
     model.lm_head.forward = lambda x: shapes.append(x.shape) or head(x)
     for use_cache in (True, False):
         model.generate(PROMPTS, 2, use_cache=use_cache)
-    assert shapes == [(3, 1, 8)] * 4
+    assert shapes == [(1, 3, 8)] * 2 + [(3, 1, 8)] * 2  # one position of each of three texts
 
 
 # Parts that know no cache ------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Activation functions, each beside its derivative, and as layers with nothing to learn."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -193,6 +194,16 @@ class Softmax(Module):
 # Formulas in NumPy ---------------------------------------------------------------------------
 
 
+def gelu_array(x: np.ndarray) -> np.ndarray:
+    """The tanh form of `gelu` of an array.
+
+    Example:
+        >>> gelu_array(np.array([1.0])).round(4)
+        array([0.8412])
+    """
+    return x * _tanh_phi(x)
+
+
 def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
     """`softmax` of an array, in the memory of `out` if it is given, for instance `x` itself.
 
@@ -201,11 +212,17 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
         array([0.25, 0.25, 0.25, 0.25])
     """
     _check_axis(x, axis, "softmax")
-    lowest = np.finfo(np.result_type(x, np.float32)).min  # where all is -inf: exp gives zeros
-    e = np.subtract(x, np.maximum.reduce(x, axis, keepdims=True, initial=lowest), out=out)
+    largest = np.maximum.reduce(x, axis, keepdims=True, initial=_lowest(x.dtype))
+    e = np.subtract(x, largest, out=out)
     e = products.exp(e, e)
     e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # has exp(0), unless all is -inf
     return e
+
+
+@lru_cache
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    """The smallest float: what is subtracted where all is -inf, so that exp gives zeros."""
+    return np.finfo(np.result_type(dtype, np.float32)).min
 
 
 def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:

@@ -155,7 +155,7 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
     if ids.dtype.kind not in "iu":
         remedy = "convert with ids.astype(numpy.int64)"
         raise TypeError(f"{what}s must be integers, got {ids.dtype}; {remedy}")
-    if ids.size and (ids.min() < 0 or ids.max() >= count):
+    if ids.size and ids.astype(np.uint64).max() >= count:  # a negative one counts as a large one
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
         where = f" at {at}" if at else ""
         raise IndexError(f"{what} {ids[at]}{where} is outside 0..{count - 1}; {remedy}")

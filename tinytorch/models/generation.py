@@ -12,10 +12,12 @@ from tinytorch.core.incremental import is_incremental
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor, no_grad
+from tinytorch.core.tracing import as_operand
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
+from tinytorch.models.reading import maker, reader
 from tinytorch.models.sampling import check_sampling, next_tokens
 
-__all__ = ["KVCache", "generate", "read_next", "stream"]
+__all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]
 
 
 def generate(model: Any, prompt_tokens: Any, max_new_tokens: int = 50, **options: Any) -> Tensor:
@@ -128,8 +130,9 @@ def stream(
         _check_room(text.shape[1], max_new_tokens, max_seq_len)
     cache = model.new_cache() if use_cache and hasattr(model, "new_cache") else None
     window = SlidingWindow(text, max_seq_len, cache)
+    read = logits_of(model, cache)
     return write(
-        lambda: read_next(model, window, prefill_chunk),
+        lambda: read_next(read, window, prefill_chunk),
         window,
         max_new_tokens,
         lambda logits, rngs: next_tokens(logits, rngs, temperature, top_k, top_p),
@@ -138,44 +141,59 @@ def stream(
     )
 
 
-def read_next(model: Any, window: SlidingWindow, prefill_chunk: int = 256) -> np.ndarray:
+def read_next(
+    read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow, prefill_chunk: int = 256
+) -> np.ndarray:
     """The scores of what follows a text: the model reads what is new, or without a cache all of it.
 
     Args:
-        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
+        read: maps ids `(batch, new)` to logits `(batch, vocab)`, see `logits_of`.
         window: the end of the text, and the cache of what has been read of it.
         prefill_chunk: with a cache, how many tokens are read in one pass at most.
 
     Returns:
         Logits `(batch, vocab)`.
 
-    Raises:
-        ValueError: the model returns another shape.
-
     Example:
         >>> from tinytorch import GPT
         >>> model = GPT(vocab_size=5, embed_dim=8, num_layers=1, num_heads=2, max_seq_len=16, rng=0)
         >>> window = SlidingWindow(np.array([[1, 2, 3]]), 16, model.new_cache())
-        >>> logits = read_next(model, window)
+        >>> logits = read_next(logits_of(model, window.cache), window)
         >>> logits.shape, window.unread.size
         ((1, 5), 0)
     """
-    options: dict[str, Any] = {"last_only": True} if is_incremental(model) else {}
-    unread, chunk = window.unread, prefill_chunk
-    if window.cache is None:
-        chunk = unread.shape[1]
-    else:
-        options["cache"] = window.cache
+    unread = window.unread
+    chunk = unread.shape[1] if window.cache is None else prefill_chunk
     with evaluation_mode(), no_grad():
         for first in range(0, unread.shape[1], chunk):
-            logits = model(unread[:, first : first + chunk], **options)
-    array = logits.data if isinstance(logits, Tensor) else np.asarray(logits)
-    if array.ndim != 3 or len(array) != len(unread) or 0 in array.shape:
-        raise ValueError(
-            "generate: a model must map ids (batch, seq) to logits (batch, seq, vocab); for "
-            f"{len(unread)} rows it returned shape {array.shape}"
-        )
-    return array[:, -1]
+            logits = read(unread[:, first : first + chunk])
+    return logits
+
+
+def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
+    """How a model reads: a function from ids `(batch, new)` to logits `(batch, vocab)`.
+
+    With a cache, that is the model's own `reader` if it has one; otherwise the model is called.
+
+    Raises:
+        ValueError: the function does, if the model returns another shape.
+    """
+    if cache is not None and maker(model) is not None:
+        return reader(model, cache)
+    options: dict[str, Any] = {"last_only": True} if is_incremental(model) else {}
+    if cache is not None:
+        options["cache"] = cache
+
+    def read(ids: np.ndarray) -> np.ndarray:
+        logits = np.asarray(as_operand(model(ids, **options)))
+        if logits.ndim != 3 or len(logits) != len(ids) or 0 in logits.shape:
+            raise ValueError(
+                "generate: a model must map ids (batch, seq) to logits (batch, seq, vocab); for "
+                f"{len(ids)} rows it returned shape {logits.shape}"
+            )
+        return logits[:, -1]
+
+    return read
 
 
 def write(
@@ -190,6 +208,11 @@ def write(
     finished = np.zeros(len(streams), dtype=bool)
     for _ in range(max_new_tokens):
         logits = read()  # (batch, vocab)
+        if not stop_tokens.size:
+            new = choose(logits, streams)
+            window.append(new)
+            yield new
+            continue
         arguments.check_ids(
             stop_tokens, logits.shape[-1], "stop token", "was another tokenizer used?"
         )
@@ -198,8 +221,7 @@ def write(
         new[writing] = choose(logits[writing], [streams[row] for row in writing])
         window.append(new)
         yield new
-        if stop_tokens.size:
-            finished |= np.isin(new, stop_tokens)
+        finished |= np.isin(new, stop_tokens)
         if finished.all():
             return
 

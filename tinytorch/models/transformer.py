@@ -22,6 +22,7 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng, drawing_from
 from tinytorch.core.tensor import Tensor
+from tinytorch.models import reading
 from tinytorch.models.generation import generate
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.text.embeddings import Embedding, PositionalEncoding
@@ -69,6 +70,7 @@ class MLP(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
+    @reading.read_by(reading.read_mlp)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         return self.dropout(self.linear2(functional.gelu(self.linear1(x))))
@@ -127,6 +129,7 @@ class TransformerBlock(Module):
         self.dropout = Dropout(dropout_prob)
 
     @incremental
+    @reading.read_by(reading.read_block)
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape.
 
@@ -152,6 +155,7 @@ class PostNormBlock(TransformerBlock):
     """
 
     @incremental
+    @reading.read_by(reading.read_post_norm_block)
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
         x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
@@ -261,6 +265,7 @@ class GPT(Module):
         return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
 
     @incremental
+    @reading.read_by(reading.read_gpt)
     def forward(
         self, tokens: Any, cache: KVCache | None = None, *, last_only: bool = False
     ) -> Tensor:

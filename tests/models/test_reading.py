@@ -1,0 +1,114 @@
+"""What is read on arrays is what `forward` computes."""
+
+import numpy as np
+import pytest
+
+from tinytorch import GPT, MLP, LayerNorm, Tensor, no_grad
+from tinytorch.core import tracing
+from tinytorch.core.layers import Dropout, Linear
+from tinytorch.core.module import Module
+from tinytorch.models.generation import logits_of, stream
+from tinytorch.models.reading import maker, reader
+from tinytorch.text.embeddings import Embedding
+
+
+def model(**options):
+    found = GPT(11, 8, 2, 2, max_seq_len=16, rng=0, **options)
+    rng = np.random.default_rng(1)
+    for parameter in found.parameters():
+        parameter.data[...] = rng.normal(0, 0.5, parameter.shape)
+    return found
+
+
+def written_by_forward(gpt, ids, n, change=lambda i: None):
+    """Greedy text, one call of the model with a cache for each token."""
+    cache, unread, text = gpt.new_cache(), np.asarray(ids), []
+    for i in range(n):
+        with no_grad():
+            unread = gpt.eval()(unread, cache=cache).data[:, -1:].argmax(-1)
+        text.append(unread[:, 0].tolist())
+        change(i)
+    return text
+
+
+@pytest.mark.parametrize(
+    "part",
+    [Linear(4, 3, rng=0), Linear(4, 3, bias=False, rng=0), LayerNorm(4), MLP(4, rng=0).eval()],
+    ids=["linear", "linear without bias", "norm", "mlp"],
+)
+def test_a_part_reads_what_its_forward_computes(part):
+    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
+    assert maker(part) is not None
+    np.testing.assert_allclose(reader(part)(x), part(Tensor(x)).data, atol=1e-6)
+
+
+def test_a_table_reads_rows_and_refuses_the_same_ids():
+    table = Embedding(5, 3, rng=0)
+    assert np.array_equal(reader(table)(np.array([[4, 0]])), table([[4, 0]]).data)
+    with pytest.raises(IndexError, match=r"token id 5 at \(0, 0\) is outside 0..4"):
+        reader(table)(np.array([[5]]))
+
+
+def test_a_forward_of_ones_own_is_called_itself():
+    class Twice(LayerNorm):
+        def forward(self, x):
+            return super().forward(x) * 2
+
+    x = np.array([[1.0, 3.0]], dtype=np.float32)
+    assert maker(Twice(2)) is None
+    assert reader(Twice(2))(x).round(3).tolist() == [[-2.0, 2.0]]
+
+
+def test_an_inherited_forward_is_read_as_ours():
+    class Named(LayerNorm):
+        name = "own"
+
+    assert maker(Named(2)) is maker(LayerNorm(2)) is not None
+
+
+def test_own_dropout_of_the_embeddings_is_honoured():
+    class Negated(Module):
+        def forward(self, x):
+            return x * -1
+
+    own = model()
+    own.dropout = Negated()
+    found = [new.tolist() for new in stream(own, [[1, 2]], 6, temperature=0)]
+    assert found == written_by_forward(own, [[1, 2]], 6)
+
+
+def test_dropout_is_off_in_a_model_that_is_training():
+    gpt = model(dropout=0.5)
+    assert gpt.training and maker(Dropout(0.5)) is not None
+    found = [new.tolist() for new in stream(gpt, [[1, 2]], 6, temperature=0)]
+    assert found == written_by_forward(gpt, [[1, 2]], 6)
+
+
+@pytest.mark.parametrize("assign", [False, True], ids=["in place", "assigned"])
+def test_weights_changed_between_two_tokens_count_from_the_next(assign):
+    def change(gpt, i):
+        if i == 2:
+            for p in gpt.parameters():
+                if assign:
+                    p.data = p.data[::-1].copy()
+                else:
+                    p.data[...] = p.data[::-1].copy()
+
+    ours, theirs, found = model(), model(), []
+    for i, new in enumerate(stream(ours, [[1, 2]], 8, temperature=0)):
+        found.append(new.tolist())
+        change(ours, i)
+    assert found == written_by_forward(theirs, [[1, 2]], 8, lambda i: change(theirs, i))
+    assert found[3:] != [new.tolist() for new in stream(model(), [[1, 2]], 8, temperature=0)][3:]
+
+
+def test_a_token_is_read_without_a_single_tensor(monkeypatch):
+    gpt = model()
+    read = logits_of(gpt, gpt.new_cache())
+    read(np.array([[1, 2, 3]]))
+    made = []
+    monkeypatch.setattr(tracing, "_new", lambda kind: made.append(kind) or object.__new__(kind))
+    read(np.array([[4]]))
+    assert not made
+    gpt([[1]])
+    assert made
