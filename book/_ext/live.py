@@ -16,6 +16,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,16 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
+sys.path.append(str(Path(__file__).resolve().parents[1] / "_static" / "live"))
+from cell_names import missing_names, needed_cells
+
 logger = logging.getLogger(__name__)
 
 LOCK = "pyodide-lock.json"
 HEADERS = Path("book/_runtime/live-headers.js")
 STATIC = "_static/live"
 MEGABYTES = 27  # what a first run loads, if the site does not hold it
+PLACES = ("Colab", "Binder", "JupyterLite")  # where more is possible than in a page
 SLOWER = 8  # times longer than natively, for a cell that was not measured
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
@@ -50,6 +55,7 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     app.env.live_cells = {**getattr(app.env, "live_cells", {})}
     app.env.live_exercises = {**getattr(app.env, "live_exercises", {})}
     app.env.live_cells[docname] = [about for cell in cells if (about := describe(cell))]
+    add_needs(app.env.live_cells[docname])
     boxes = (n for n in doctree.findall(nodes.Element) if "exercise" in n.get("classes", ()))
     app.env.live_exercises[docname] = [node["ids"][0] for node in boxes if node["ids"]]
 
@@ -69,7 +75,7 @@ def describe(cell: nodes.container) -> dict[str, Any] | None:
         return None
     source, metadata = code.astext(), cell.get("cell_metadata", {})
     tags = [c.removeprefix("tag_") for c in cell["classes"] if c.startswith("tag_")]
-    about = {"key": key_of(source), "tags": tags}
+    about = {"key": key_of(source), "tags": tags, "source": source}
     alt = metadata.get("mystnb", {}).get("image", {}).get("alt")
     if alt:
         about["alt"] = " ".join(alt.split())
@@ -82,6 +88,18 @@ def describe(cell: nodes.container) -> dict[str, Any] | None:
         else:
             about["smaller"] = {"name": name, "value": int(value)}
     return about
+
+
+def add_needs(cells: list[dict[str, Any]]) -> None:
+    """Replace each cell's source by what it needs from above, and which of the cells there give it.
+
+    The page says so before it has loaded Python, which asks the same functions.
+    """
+    sources = [cell.pop("source") for cell in cells]
+    for i, cell in enumerate(cells):
+        names = missing_names(sources[i])
+        if needed := needed_cells(sources[:i], names):
+            cell["missing"] = {"names": names, "needed": needed}
 
 
 def forget(app: Sphinx, env: Any, docname: str) -> None:
@@ -134,6 +152,7 @@ def tell_page(
         return
     times = read_times(Path(app.config.nb_execution_cache_path) / TIMES)
     measured = read_times(Path(app.srcdir) / MEASURED)
+    links = launch_links(app, pagename)
     told = []
     for cell in cells:
         about = {k: v for k, v in cell.items() if k != "key"}
@@ -149,6 +168,7 @@ def tell_page(
         "runtime": app.config.live_runtime,
         "wheel": app.config.live_wheel,
         **start_of(app),
+        "places": {place: links[place] for place in PLACES if place in links},
         "exercises": {d: e for d, e in sorted(app.env.live_exercises.items()) if e},
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")

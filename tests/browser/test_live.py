@@ -99,6 +99,10 @@ def press(visit, number, name="Run"):
     cell(visit, number).get_by_role("button", name=name).first.click()
 
 
+def focused(visit):
+    return visit.page.evaluate("document.activeElement.ariaLabel")
+
+
 def ended(visit, number, state="done"):
     cell(visit, number).and_(visit.page.locator(f'[data-live="{state}"]')).wait_for()
     return cell(visit, number).locator(".cell_output").last.inner_text()
@@ -143,8 +147,10 @@ def test_an_endless_loop_is_stopped(opened):
     rewrite(visit, 2, "while True:\n    pass")
     press(visit, 2)
     cell(visit, 2).and_(visit.page.locator('[data-live="running"]')).wait_for()
+    assert focused(visit) == "Stop cell 2"
     press(visit, 2, "Stop")
     ended(visit, 2, "stopped")
+    assert focused(visit) == "Run cell 2"
     assert "started anew" in cell(visit, 2).locator(".tt-live__status").inner_text()
     visit.page.evaluate("async () => { await navigator.serviceWorker.ready; }")
     visit.page.reload()
@@ -152,10 +158,13 @@ def test_an_endless_loop_is_stopped(opened):
     assert visit.page.evaluate("crossOriginIsolated")
     press(visit, 1)
     ended(visit, 1)
-    press(visit, 2)  # the endless loop is still there: edits are kept
+    cell(visit, 2).get_by_role("button", name="Run").focus()
+    visit.page.keyboard.press("Enter")  # the endless loop is still there: edits are kept
     cell(visit, 2).and_(visit.page.locator('[data-live="running"]')).wait_for()
-    press(visit, 2, "Stop")
+    assert focused(visit) == "Stop cell 2"
+    visit.page.keyboard.press("Enter")
     assert "Stopped." in ended(visit, 2, "error")
+    assert focused(visit) == "Run cell 2"
     rewrite(visit, 2, "print(np.ones(2))")
     press(visit, 2)
     assert "[1. 1.]" in ended(visit, 2), "the names of cell 1 are still there"
@@ -170,31 +179,21 @@ def test_an_exception_shows_a_traceback_that_begins_in_the_cell(live):
     assert "live_runner" not in text and "pyodide" not in text
 
 
-def test_two_pages_do_not_disturb_each_other(opened):
-    first, second = (opened(page) for page in (SHORT, CHAPTERS[0]))
-    for visit, value in ((first, 1), (second, 2)):
-        rewrite(visit, 1, f"mine = {value}")
-        press(visit, 1)
-        ended(visit, 1)
-    for visit, value in ((first, 1), (second, 2)):
-        rewrite(visit, 1, "print('mine is', mine)")
-        press(visit, 1)
-        visit.page.wait_for_function("() => tinytorchLive.cells[0].output.text.includes('mine')")
-        assert f"mine is {value}" in ended(visit, 1)
-
-
 def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
     """For an exercise only that; then its hints one after another, and its solution."""
     visit = opened(SHORT)
     stored = cell(visit, 4).locator(".cell_output").inner_text()
     press(visit, 4)
     cell(visit, 4).get_by_role("button", name="Run all above (3 cells)").wait_for()
+    assert visit.page.evaluate("tinytorchLive.kernel.state") == "off", "known without Python"
+    assert not cell(visit, 4).get_by_role("button", name="Reset").is_visible()
     assert cell(visit, 4).locator(".cell_output").inner_text() == stored
 
     stub = visit.page.evaluate("tinytorchLive.cells.filter((cell) => cell.isStub).at(-1).number")
     press(visit, stub, "Check")
     cell(visit, stub).get_by_role("button", name="Run what it needs (1 cell)").click()
     assert "not yet" in ended(visit, stub)
+    assert focused(visit) == f"Check cell {stub}"
     ran = "tinytorchLive.cells.filter((cell) => cell.ran !== null).map((cell) => cell.number)"
     assert visit.page.evaluate(ran) == [1, stub]
     buttons = cell(visit, stub).locator(".tt-live__next button")
@@ -269,6 +268,34 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(op
     assert visit.problems == landing.problems == []
 
 
+def test_two_tabs_keep_their_names_apart_and_their_progress_together(opened):
+    """Solve the first exercise in one tab, the second in another, and the third in the first."""
+    tabs = opened(SHORT), opened(SHORT)
+    stubs = tabs[0].page.evaluate(
+        "tinytorchLive.cells.filter((cell) => cell.isStub).map((cell) => cell.number)"
+    )
+    solutions = tabs[0].page.evaluate(
+        "tinytorchLive.cells.filter((cell) => cell.isSolution).map((cell) => cell.original)"
+    )
+    for i, visit in enumerate((tabs[0], tabs[1], tabs[0])):
+        imports = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops"
+        rewrite(visit, stubs[i], f"{imports}\ntab = {i % 2}\n{solutions[i]}")
+        press(visit, stubs[i], "Check")
+        ended(visit, stubs[i])
+    for i, visit in enumerate(tabs):
+        badges = visit.page.locator(".tt-live__solved")
+        badges.nth(2).wait_for()
+        assert badges.count() == 3
+        assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("3/")
+        rewrite(visit, 1, "print('tab', tab)")
+        press(visit, 1)
+        assert f"tab {i}" in ended(visit, 1)
+    assert tabs[0].problems == tabs[1].problems == []
+    next_one = cell(tabs[0], stubs[0]).get_by_role("link", name="Next exercise")
+    next_one.click()
+    assert tabs[0].page.locator(".exercise.admonition:target").count() == 1
+
+
 def test_an_answer_to_a_question_is_remembered(opened):
     visit = opened(SHORT)
     visit.page.locator("details.tt-reflect__choice summary").first.click()
@@ -285,6 +312,81 @@ def test_long_output_and_progress_lines_are_kept_short(live):
     text = live.page.evaluate("tinytorchLive.cells[0].output.text")
     assert text.startswith("99 %\n0\n1\n") and "is left out" in text
     assert len(text) < 250_000
+    assert cell(live, 1).bounding_box()["height"] < LAPTOP["height"]
+    assert cell(live, 1).locator(".cell_output pre").get_attribute("tabindex") == "0"
+    rewrite(live, 1, "for i in range(200):\n    display(i)")
+    press(live, 1)
+    live.page.wait_for_function("() => tinytorchLive.cells[0].output.text.endsWith('199\\n')")
+    assert cell(live, 1).bounding_box()["height"] < 2 * LAPTOP["height"]
+
+
+def test_a_double_click_runs_once(live):
+    rewrite(live, 1, "import time\ntimes = globals().get('times', 0) + 1\ntime.sleep(1)\ntimes")
+    cell(live, 1).get_by_role("button", name="Run").dblclick()
+    assert ended(live, 1).strip() == "1"
+    assert "ran in" in cell(live, 1).locator(".tt-live__status").inner_text()
+
+
+def test_what_a_page_cannot_do_is_said_with_where_it_is_possible(live):
+    rewrite(live, 1, "!pip install torch\nimport torch")
+    press(live, 1)
+    ended(live, 1, "error")
+    notes = cell(live, 1).locator(".tt-live__note")
+    assert "Line 1 was left out (!pip install torch)" in notes.first.inner_text()
+    assert "torch cannot be installed in this page" in notes.last.inner_text()
+    assert "Run this in Colab or Binder." in notes.last.inner_text()
+    link = notes.last.get_by_role("link", name="Colab").get_attribute("href")
+    assert link.endswith("book/notebooks/tensors.ipynb")
+    rewrite(live, 1, "%timeit 1\nname = input('Who? ')")
+    press(live, 1)
+    cell(live, 1).get_by_text("A page cannot wait for an answer.").wait_for()
+    lite = notes.first.get_by_role("link", name="JupyterLite").evaluate("link => link.href")
+    assert urlsplit(lite).path == "/lite/lab/index.html"
+
+
+def test_a_plot_of_the_readers_own_has_the_books_style_in_both_schemes(live):
+    rewrite(
+        live, 1, "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2], label='mine');plt.legend();"
+    )
+    press(live, 1)
+    ended(live, 1)
+    look = """scheme => { document.documentElement.dataset.theme = scheme;
+        const svg = document.querySelector('.tt-live__own svg.tt-figure');
+        const paper = getComputedStyle(svg.querySelector('#' + svg.id + '-patch_1 path')).fill;
+        const page = getComputedStyle(svg.closest('.cell_output')).backgroundColor;
+        const words = [...svg.querySelectorAll('text')].map(e => getComputedStyle(e).fill);
+        return [paper, page, words.join()]; }"""
+    light, dark = (live.page.evaluate(look, scheme) for scheme in ("light", "dark"))
+    live.page.evaluate("document.documentElement.dataset.theme = 'light'")
+    assert light[0] == light[1] and dark[0] == dark[1], "the figure stands on the page's paper"
+    assert light[0] != dark[0] and light[2] != dark[2]
+
+
+def test_a_screen_reader_hears_the_output_once_and_shortened(live):
+    live.page.evaluate(
+        """() => { const region = document.querySelector('body > [role=status]');
+        globalThis.heard = [];
+        new MutationObserver(() => heard.push(region.textContent)).observe(region,
+            {childList: true, characterData: true, subtree: true}); }"""
+    )
+    rewrite(live, 1, "for i in range(100):\n    print('line', i)")
+    press(live, 1)
+    ended(live, 1)
+    told = "cell 1: finished\nline 0\nline 1\nline 2\nand 97 more lines"
+    live.page.wait_for_function("told => heard.includes(told)", arg=told)
+    assert [text for text in live.page.evaluate("heard") if "line 0" in text] == [told]
+    assert live.page.locator(".cell_output [aria-live], .cell_output[aria-live]").count() == 0
+
+
+def test_opening_the_editor_moves_no_line(live):
+    size = """() => { const block = tinytorchLive.cells[1].element.querySelector('.cell_input');
+        const code = block.querySelector('.cm-line') ?? block.querySelector('pre');
+        const style = getComputedStyle(code);
+        return [block.offsetHeight, style.fontSize, parseFloat(style.lineHeight)].join(); }"""
+    before = live.page.evaluate(size)
+    live.page.evaluate("() => tinytorchLive.cells[1].edit()")
+    live.page.locator(".cm-line").first.wait_for()
+    live.page.wait_for_function(f"before => ({size})() === before", arg=before)
 
 
 def test_every_button_is_named_and_large_enough(opened):

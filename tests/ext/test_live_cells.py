@@ -33,6 +33,19 @@ def test_a_page_knows_its_cells_tags_and_alternative_texts():
     assert "alt" not in live.describe(code_cell("x = 1"))
 
 
+def test_a_page_knows_what_each_cell_needs_from_above():
+    sources = ["import numpy as np", "a = np.ones(3)", "print(undefined)", "print(a, display)"]
+    cells = [live.describe(code_cell(source)) for source in sources]
+    live.add_needs(cells)
+    assert [cell.get("missing") for cell in cells] == [
+        None,
+        {"names": ["np"], "needed": [0]},
+        None,  # nothing above defines it: Python will say so
+        {"names": ["a"], "needed": [0, 1]},
+    ]
+    assert not any("source" in cell for cell in cells)
+
+
 def test_a_cell_without_its_code_on_the_page_is_left_out():
     cell = nodes.container(nb_element="cell_code", cell_metadata={}, classes=["cell"])
     assert live.describe(cell) is None

@@ -1,5 +1,7 @@
 """What runs a cell in the page, here in plain Python: it needs no browser."""
 
+import os
+import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -141,40 +143,69 @@ def test_what_a_cell_printed_before_its_error_comes_first(page):
     assert [m["kind"] for m in sent] == ["stream", "error"]
 
 
-@pytest.mark.parametrize(
-    ("source", "missing"),
-    [
-        ("print(a + b)", ["a", "b"]),
-        ("a = 1\nprint(a)", []),
-        ("import numpy as np\nnp.zeros(3)", []),
-        ("def f(x):\n    return x + a", ["a"]),
-        ("def f(x):\n    y = x\n    return y", []),
-        ("[i for i in range(3)]", []),
-        ("class A(Module):\n    def g(self):\n        return helper(self)", ["Module", "helper"]),
-        ("not python at (", []),
-        ("x += 1", []),  # bound in the cell: Python itself will say so
-    ],
-)
-def test_names_that_a_cell_takes_from_cells_above(page, source, missing):
-    assert page.missing_names(source) == missing
-
-
 def test_names_of_earlier_cells_are_not_missing(page):
     run(page, "a = 1\nimport math")
     assert page.missing_names("math.sin(a)") == []
 
 
-def test_of_the_cells_above_those_are_chosen_that_define_what_is_missing(runner_module):
-    above = ["import numpy as np", "a = np.ones(3)", "print(np.pi)", "b = a + 1", "c = 5", "a = 7"]
-    assert runner_module.needed_cells(above, ["b"]) == [0, 1, 3]
-    assert runner_module.needed_cells(above, ["a"]) == [5]
-    assert runner_module.needed_cells(above, ["b", "c"]) == [0, 1, 3, 4]
-    assert runner_module.needed_cells(above, ["d"]) == []
+def test_magic_is_left_out_in_a_sentence_and_lines_keep_their_numbers(page):
+    _, sent = run(page, "%matplotlib inline\n!ls -l\n%timeit f()\n1 / 0")
+    shell, magic, error = sent
+    assert shell["text"] == "Line 2 was left out (!ls -l): a page has no shell."
+    assert "Line 3" in magic["text"] and "JupyterLite" in magic["where"]
+    assert "line 4" in error["text"]
 
 
-def test_magic_is_left_out_and_lines_keep_their_numbers(page):
-    _, sent = run(page, "%matplotlib inline\n!ls\n1 / 0")
-    assert "line 3" in sent[0]["text"]
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("import torch", "torch cannot be installed in this page"),
+        ("from sklearn.svm import SVC", "sklearn cannot be installed in this page"),
+        ("%pip install torch\n1 / 0", "packages cannot be installed in this page"),
+        ("name = input('Who? ')", "A page cannot wait for an answer."),
+        ('raise RuntimeError("can\'t start new thread")', "A page has one thread"),
+    ],
+)
+def test_what_a_page_cannot_do_is_said_with_where_it_is_possible(page, source, said):
+    ok, sent = run(page, source)
+    assert not ok
+    (limit,) = [message for message in sent if message["kind"] == "limit"]
+    assert said in limit["text"] and "Colab" in limit["where"]
+
+
+@pytest.mark.parametrize(
+    "source", ["import tinytorch.nothing", "1 / 0", "raise NotImplementedError"]
+)
+def test_an_error_of_the_cell_is_no_limit_of_the_page(page, source):
+    assert [message["kind"] for message in run(page, source)[1]] == ["error"]
+
+
+FACE = """import sys, live_runner
+runner = live_runner.Runner(lambda message: None)
+for cell in sys.argv[1:]:
+    runner.run(cell)
+import matplotlib
+print(matplotlib.rcParams["axes.facecolor"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("cells", "face"),
+    [
+        (["import matplotlib.pyplot as plt"], "#fffdf9"),
+        (["def draw():\n    from matplotlib import cm"], "#fffdf9"),
+        (["x = 1"], "white"),
+        (
+            ["import matplotlib as m", "m.rcParams['axes.facecolor'] = 'red'", "import matplotlib"],
+            "red",
+        ),
+    ],
+)
+def test_a_cell_that_imports_matplotlib_begins_in_the_style_of_the_book(cells, face):
+    path = os.pathsep.join([str(STATIC), *sys.path])
+    command = [sys.executable, "-c", FACE, *cells]
+    came = subprocess.check_output(command, text=True, env={**os.environ, "PYTHONPATH": path})
+    assert came.strip() == face
 
 
 def test_a_smaller_run_leaves_out_the_assertions_of_the_long_one(page):

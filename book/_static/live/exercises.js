@@ -1,9 +1,10 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
-import { forget, memory } from "./remembered_progress.js";
+import { memory } from "./remembered_progress.js";
 
-const solved = memory("solved");
-const answers = memory("answers");
+const changed = () => dispatchEvent(new Event("tt-progress"));
+const solved = memory("solved", changed);
+const answers = memory("answers", changed);
 
 export function exercises(data, cells, { make, button, announce }) {
   for (const box of document.querySelectorAll(".exercise.admonition[id]")) {
@@ -14,7 +15,7 @@ export function exercises(data, cells, { make, button, announce }) {
   const views = [sidebar(data, make), landing(data, { make, button, announce })];
   const refresh = () => views.forEach((view) => view());
   refresh();
-  addEventListener("tt-solved", refresh);
+  addEventListener("tt-progress", refresh);
 }
 
 // What belongs to an exercise: its stub, its hints and its solution, up to the next exercise.
@@ -36,6 +37,7 @@ class Exercise {
     this.stub.element.append(this.next);
     this.stub.onchecked = (report) => this.checked(report);
     this.mark();
+    addEventListener("tt-progress", () => this.mark());
   }
 
   mark() {
@@ -53,9 +55,9 @@ class Exercise {
     this.next.replaceChildren();
     if (report?.passed) {
       solved.set(this.box.id, true);
-      this.mark();
-      dispatchEvent(new Event("tt-solved"));
+      changed();
       this.unfold();
+      this.#leadOn();
       return;
     }
     const closed = this.hints.filter((hint) => hint.matches(".toggle-hidden"));
@@ -74,6 +76,13 @@ class Exercise {
         this.focus(this.solution);
       }));
     }
+  }
+
+  // The way to the next exercise, if the page has one.
+  #leadOn() {
+    const boxes = [...document.querySelectorAll(".exercise.admonition[id]")];
+    const next = boxes[boxes.indexOf(this.box) + 1];
+    if (next) this.next.append(this.make("a", "", "Next exercise", { href: `#${next.id}` }));
   }
 
   unfold() {
@@ -134,13 +143,12 @@ function landing(data, { make, button, announce }) {
   const bar = make("progress", "tt-progress__bar", "", { max: total.length, "aria-label": "Exercises solved" });
   const clear = button("Forget my progress", "", () => {
     if (clear.dataset.sure) {
-      forget();
       solved.clear();
       answers.clear();
       delete clear.dataset.sure;
       clear.textContent = "Forget my progress";
       announce("Forgotten");
-      dispatchEvent(new Event("tt-solved"));
+      changed();
     } else {
       clear.dataset.sure = "asked";
       clear.textContent = "Really forget it? Press again";

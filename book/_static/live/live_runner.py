@@ -1,14 +1,15 @@
 """Runs the cells of a page in the reader's browser, in the manner of a notebook.
 
 The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library
-alone, so the tests run it in any Python. Everything a cell shows leaves through `emit`, one
-dictionary at a time, while the cell runs:
+and `cell_names.py` alone, so the tests run it in any Python. Everything a cell shows leaves through
+`emit`, one dictionary at a time, while the cell runs:
 
     {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
     {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it
     {"kind": "figure", "svg": "..."}                        made for the page by inline_svg.py
     {"kind": "report", "name": "...", "passed": true}       what an exercise's check said
     {"kind": "error", "name": "NameError", "text": "...", "missing": "np"}
+    {"kind": "limit", "text": "...", "where": ["Colab"]}    what a page cannot do, and what can
 
 A cell's names live in a module `__main__` of their own, shared by the cells of a page.
 """
@@ -16,20 +17,22 @@ A cell's names live in a module `__main__` of their own, shared by the cells of 
 from __future__ import annotations
 
 import ast
-import builtins
 import io
 import itertools
 import json
 import linecache
 import os
 import pprint
-import symtable
+import re
 import sys
 import traceback
 import types
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
+
+from cell_names import bound_names, missing_names, split_magic, used_names
+from cell_names import needed_cells as needed_cells  # the worker asks for it here
 
 WIDTH = 79  # of a container shown as the last value; IPython breaks its lines there too
 Emit = Callable[[dict[str, Any]], None]
@@ -80,7 +83,7 @@ class Runner:
         self.emit, self._draw = emit, draw or (lambda source, alt, prefix: source)
         self.module = types.ModuleType("__main__")
         self.names = self.module.__dict__
-        self.names["display"] = self.display
+        self.names.update(display=self.display, input=nobody_answers)
         self._count, self._ids = itertools.count(1), itertools.count(1)
         self._alt = self._prefix = ""
         self._figures = itertools.count(1)
@@ -106,7 +109,7 @@ class Runner:
         """Run one cell; says whether it ended well.
 
         Args:
-            source: its code; lines of magic (`%`, `!`) are left out.
+            source: its code; IPython's commands (`%`, `!`) are left out, and this is said.
             title: what a traceback calls it.
             alt: alternative text for its figures.
             prefix: put before the ids of its figures.
@@ -114,11 +117,14 @@ class Runner:
                 a smaller one, nor for what follows from it.
         """
         small = not asserts or self.follows_smaller(source)
-        assigned = assigned_names(without_magic(source))
+        assigned = bound_names(source, imports=False)
         self._small = self._small | assigned if small else self._small - assigned
         self._alt, self._prefix, self._figures = alt, prefix, itertools.count(1)
         name = f"{title}, run {next(self._count)}"
-        source = without_magic(source)
+        source, commands = split_magic(source)
+        for line, command in commands:
+            if not command.startswith("%matplotlib"):  # figures are shown without it
+                self.emit(limit_of_command(line, command))
         # a traceback, and inspect.getsource, find the lines of a cell here
         lines = source.splitlines(keepends=True)
         linecache.cache[name] = (len(source), None, lines, name)
@@ -131,6 +137,8 @@ class Runner:
             except BaseException as error:  # a cell's SystemExit must not end the page's Python
                 self._flush()
                 self.emit(described(error, name))
+                if limit := limit_of_error(error):
+                    self.emit(limit)
                 self._close_figures()
                 return False
             finally:
@@ -140,6 +148,7 @@ class Runner:
         tree = ast.parse(source, name)
         if not asserts:
             tree = ast.fix_missing_locations(WithoutAsserts().visit(tree))
+        begin_in_the_books_style(tree)
         last = None
         if tree.body and isinstance(tree.body[-1], ast.Expr):
             last = ast.Expression(tree.body.pop().value)
@@ -199,30 +208,11 @@ class Runner:
 
     def follows_smaller(self, source: str) -> bool:
         """Say whether a cell uses what a smaller run has left: then it gives other numbers too."""
-        return bool(used_names(without_magic(source)) & self._small)
+        return bool(used_names(source) & self._small)
 
     def missing_names(self, source: str) -> list[str]:
         """Name what a cell uses and nothing has defined yet: it needs cells above it."""
-        return sorted(used_names(without_magic(source)) - set(self.names) - set(dir(builtins)))
-
-
-def needed_cells(above: list[str], names: list[str]) -> list[int]:
-    """Choose among the cells above those that define what is missing, and what these need.
-
-    Args:
-        above: the code of the cells above, in order.
-        names: what the cell needs.
-
-    Returns:
-        Indices into `above`, in order. A cell that only changes a value is not among them.
-    """
-    wanted, chosen = set(names), []
-    for i in reversed(range(len(above))):
-        source = without_magic(above[i])
-        if wanted & bound_names(source):
-            chosen.append(i)
-            wanted = wanted - bound_names(source) | used_names(source)
-    return chosen[::-1]
+        return missing_names(source, self.names)
 
 
 class WithoutAsserts(ast.NodeTransformer):
@@ -270,46 +260,58 @@ def plain(value: Any) -> str:
     return text
 
 
-def without_magic(source: str) -> str:
-    """Replace lines of magic by empty ones, so that the others keep their numbers."""
-    lines = source.splitlines()
-    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in lines)
+# What a notebook can do and a page cannot -------------------------------------------------------
+
+INSTALLING = re.compile(r"[%!](pip|conda|mamba|uv|apt|apt-get)\b")
+IN_THE_PAGE = ("numpy", "matplotlib", "tinytorch")
+NOTHING_ELSE = "cannot be installed in this page, which has NumPy, Matplotlib and TinyTorch."
 
 
-def bound_names(source: str) -> set[str]:
-    """Names that a cell defines; none if it cannot be read."""
-    try:
-        top = symtable.symtable(source, "cell", "exec")
-    except SyntaxError:
-        return set()
-    return {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+def nobody_answers(prompt: object = "", /) -> str:
+    """Stand in for `input`, which would wait for ever."""
+    raise NotImplementedError("input() has nobody to ask: assign the answer to a name instead")
 
 
-def assigned_names(source: str) -> set[str]:
-    """Names that a cell defines, but for those it only imports."""
-    try:
-        top = symtable.symtable(source, "cell", "exec")
-    except SyntaxError:
-        return set()
-    return {s.get_name() for s in top.get_symbols() if s.is_assigned() and not s.is_imported()}
+def limit_of_command(line: int, command: str) -> dict[str, Any]:
+    """Say that one of IPython's commands was left out."""
+    left_out = f"Line {line} was left out ({command}): "
+    if INSTALLING.match(command):
+        return limit(left_out + "packages " + NOTHING_ELSE)
+    if command.startswith("!"):
+        return limit(left_out + "a page has no shell.")
+    return limit(left_out + "a page has no IPython.", "Colab", "Binder", "JupyterLite")
 
 
-def used_names(source: str) -> set[str]:
-    """Names that a cell takes from outside itself; none if it cannot be read."""
-    try:
-        top = symtable.symtable(source, "cell", "exec")
-    except SyntaxError:
-        return set()
-    found: set[str] = set()
-    waiting = [top]
-    while waiting:
-        table = waiting.pop()
-        waiting += table.get_children()
-        for symbol in table.get_symbols():
-            outside = symbol.is_global() or table is top
-            if symbol.is_referenced() and outside:
-                found.add(symbol.get_name())
-    return found - bound_names(source)
+def limit_of_error(error: BaseException) -> dict[str, Any] | None:
+    """Say what the page lacks, if that is what went wrong."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0]
+        return limit(f"{package} {NOTHING_ELSE}") if package not in IN_THE_PAGE else None
+    if isinstance(error, NotImplementedError) and str(error).startswith("input()"):
+        return limit("A page cannot wait for an answer.")
+    if "start new thread" in str(error) or "support processes" in str(error):
+        return limit("A page has one thread and no other process.")
+    return None
+
+
+def limit(text: str, *where: str) -> dict[str, Any]:
+    """Make the message that something is possible elsewhere, by default in Colab and Binder."""
+    return {"kind": "limit", "text": text, "where": where or ("Colab", "Binder")}
+
+
+def begin_in_the_books_style(tree: ast.Module) -> None:
+    """Before a cell imports matplotlib, give it the style of the book's figures; once is enough."""
+    modules = [
+        node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    ]
+    if any(name.partition(".")[0] == "matplotlib" for name in modules):
+        import tinytorch.plots  # noqa: F401
+
+
+# Errors -----------------------------------------------------------------------------------------
 
 
 def described(error: BaseException, name: str) -> dict[str, Any]:

@@ -3,11 +3,18 @@
 const LIMIT = 200_000; // characters of a cell's text: a page that holds more becomes slow
 
 export class Output {
-  constructor(cell) {
+  // cell: its element; places: the addresses of what can run more than this page, by name
+  constructor(cell, places = {}) {
     this.cell = cell;
+    this.places = places;
     this.box = cell.querySelector(".cell_output"); // where what comes is shown
     this.stored = this.box;
     this.original = this.stored && [...this.stored.childNodes];
+  }
+
+  // Whether a run of the reader's stands here.
+  get own() {
+    return Boolean(this.box?.matches(".tt-live__own"));
   }
 
   // The text that was printed when the book was built, or by the last run.
@@ -41,6 +48,7 @@ export class Output {
     else if (message.kind === "display") this.#display(message);
     else if (message.kind === "figure") this.#figure(message.svg);
     else if (message.kind === "error") this.#error(message);
+    else if (message.kind === "limit") this.#limit(message);
   }
 
   #block(classes, name) {
@@ -78,9 +86,12 @@ export class Output {
     clearTimeout(this.timer);
     this.timer = null;
     if (!this.shownLine) return;
+    const pre = this.shownLine.parentNode;
+    const follows = pre.scrollHeight - pre.scrollTop - pre.clientHeight < 2;
     if (this.finished) this.shownLine.before(shown(this.finished));
     this.finished = "";
     this.shownLine.data = shown(this.line);
+    if (follows) pre.scrollTop = pre.scrollHeight; // as a terminal does
   }
 
   #display({ slot, text }) {
@@ -108,6 +119,21 @@ export class Output {
     pre.textContent = text + "\n";
   }
 
+  // What this page cannot do, and where it can be done.
+  #limit({ text, where }) {
+    this.flush();
+    const known = where.filter((name) => this.places[name]);
+    const note = this.note(`${text} Run this in `);
+    for (const [i, name] of (known.length ? known : where).entries()) {
+      const place = document.createElement(this.places[name] ? "a" : "span");
+      if (this.places[name]) place.href = this.places[name];
+      place.textContent = name;
+      note.append(i === 0 ? "" : " or ", place);
+    }
+    note.append(".");
+    this.last = "limit";
+  }
+
   note(text) {
     const p = document.createElement("p");
     p.className = "tt-live__note";
@@ -116,11 +142,12 @@ export class Output {
     return p;
   }
 
-  // What scrolls sideways must scroll by keyboard too.
+  // What scrolls must scroll by keyboard too.
   reachable() {
     this.flush();
-    for (const pre of this.box?.querySelectorAll("pre") ?? []) {
-      if (pre.scrollWidth > pre.clientWidth) pre.tabIndex = 0;
+    for (const element of this.box ? [this.box, ...this.box.querySelectorAll("pre")] : []) {
+      const scrolls = element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight;
+      if (scrolls && getComputedStyle(element).overflowY !== "visible") element.tabIndex = 0;
     }
   }
 
@@ -128,6 +155,7 @@ export class Output {
     if (this.box !== this.stored) this.box.remove();
     this.box = this.stored;
     this.stored?.classList.remove("tt-live__own");
+    this.stored?.removeAttribute("tabindex");
     this.stored?.replaceChildren(...this.original);
   }
 }

@@ -22,7 +22,9 @@ const make = (tag, classes, text = "", attributes = {}) => {
 const button = (text, label, act) => {
   const made = make("button", "tt-live__button", text, { type: "button" });
   if (label) made.setAttribute("aria-label", label);
-  made.addEventListener("click", act);
+  // of a double click, and of a key that is held, only the first counts
+  made.addEventListener("click", (event) => { if (event.detail < 2) act(); });
+  made.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });
   return made;
 };
 
@@ -33,6 +35,14 @@ const duration = (seconds) => seconds < 1 ? `${seconds.toFixed(1)} s`
 const voice = make("div", "visually-hidden", "", { "aria-live": "polite", role: "status" });
 const announce = (text) => { voice.textContent = text; };
 
+// As much of a text as one listens to.
+const shortened = (text, lines = 3, letters = 200) => {
+  const all = text.split("\n").filter((line) => line.trim());
+  const heard = all.slice(0, lines).join("\n");
+  if (heard.length > letters) return `${heard.slice(0, letters)} …`;
+  return all.length > lines ? `${heard}\nand ${all.length - lines} more lines` : heard;
+};
+
 class Cell {
   constructor(element, info, number) {
     this.element = element;
@@ -41,7 +51,7 @@ class Cell {
     this.name = `cell ${number}`;
     this.pre = element.querySelector(".cell_input pre");
     this.original = this.pre.textContent.replace(/\n$/, "");
-    this.output = new Output(element);
+    this.output = new Output(element, data.places);
     this.ran = null; // the code that the kernel has run last
     this.isStub = info.tags.includes("exercise-stub");
     this.#build();
@@ -59,15 +69,15 @@ class Cell {
 
   #build() {
     const bar = make("div", "tt-live__bar", "", { role: "group", "aria-label": this.name });
-    const word = this.isStub ? "Check" : "Run";
-    this.runButton = button(word, `${word} ${this.name}`, () => this.press());
+    // one button, so that who has run a cell can stop it, and run it again, without looking for it
+    this.runButton = button("", "", () => { if (running.has(this)) kernel.stop(); else this.press(); });
     this.runButton.classList.add("tt-live__button--run");
-    this.stopButton = button("Stop", `Stop ${this.name}`, () => kernel.stop());
+    this.#offer(this.isStub ? "Check" : "Run");
     this.editButton = button("Edit", `Edit ${this.name}`, () => this.edit());
     this.resetButton = button("Reset", `Reset ${this.name}`, () => this.reset());
     this.status = make("span", "tt-live__status");
-    this.stopButton.hidden = this.resetButton.hidden = true;
-    bar.append(this.runButton, this.stopButton, this.editButton, this.resetButton, this.status);
+    this.resetButton.hidden = true;
+    bar.append(this.runButton, this.editButton, this.resetButton, this.status);
     this.bar = bar;
     const input = this.element.querySelector(".cell_input");
     const fold = this.element.querySelector(":scope > details.hide");
@@ -78,6 +88,11 @@ class Cell {
     if (this.info.smaller) this.#offerSmaller();
   }
 
+  #offer(word) {
+    this.runButton.textContent = word;
+    this.runButton.setAttribute("aria-label", `${word} ${this.name}`);
+  }
+
   // The same code with one number changed; the stored long run stays where it is.
   #offerSmaller() {
     const { name, value } = this.info.smaller;
@@ -85,7 +100,7 @@ class Cell {
     this.size = make("input", "", "", { type: "number", min: "1", value: String(value) });
     label.append(this.size);
     this.smallButton = button("Smaller run", `Smaller run of ${this.name}`, () => this.press(true));
-    this.stopButton.after(this.smallButton, label);
+    this.runButton.after(this.smallButton, label);
   }
 
   get smallSource() {
@@ -112,7 +127,7 @@ class Cell {
 
   #mark() {
     this.element.classList.toggle("tt-live--changed", this.changed);
-    this.resetButton.hidden = !this.changed && this.ran === null;
+    this.resetButton.hidden = !this.changed && !this.output.own;
     if (this.changed) kept.set(this.number, { of: this.original, text: this.source });
     else kept.remove(this.number);
   }
@@ -165,7 +180,7 @@ class Cell {
   async press(small = false) {
     if (running.has(this)) return undefined;
     isolate(root);
-    const result = await this.run({ small });
+    const result = this.#knownToMiss() ?? await this.run({ small });
     if (result.type === "missing" && result.needed.length) {
       this.#offerAbove(result, small);
       return result;
@@ -176,17 +191,24 @@ class Cell {
     return last;
   }
 
+  // What the build knows to be missing, while no Python can have it yet.
+  #knownToMiss() {
+    this.above?.remove();
+    if (this.changed || !this.info.missing || !["off", "starting"].includes(kernel.state)) return undefined;
+    const needed = this.info.missing.needed.map((i) => cells[i]).filter((cell) => cell.runnable);
+    if (needed.some((cell) => running.has(cell))) return undefined; // it may come: Python will say
+    this.element.dataset.live = "missing";
+    return { type: "missing", names: this.info.missing.names, needed };
+  }
+
   // Runs the cell; resolves as Kernel.run does.
   async run({ small = false, force = false } = {}) {
     const source = small ? this.smallSource : this.source;
     this.above?.remove();
-    this.runButton.hidden = true;
-    this.stopButton.hidden = false;
+    this.#offer("Stop");
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
-    this.report = this.error = null;
-    const focused = document.activeElement === this.runButton;
-    if (focused) this.stopButton.focus();
+    this.report = this.error = this.limit = null;
     running.add(this);
     const before = this.notRun;
     const result = await kernel.run({
@@ -206,14 +228,12 @@ class Cell {
       onmessage: (message) => {
         if (message.kind === "report") this.report = message;
         if (message.kind === "error") this.error = message;
+        if (message.kind === "limit") this.limit = message;
         this.output.add(message);
       },
     });
     running.delete(this);
-    const leave = document.activeElement === this.stopButton;
-    this.stopButton.hidden = true;
-    this.runButton.hidden = false;
-    if (leave) this.runButton.focus();
+    this.#offer(this.isStub ? "Check" : "Run");
     if (result.needed) result.needed = result.needed.map((i) => before[i]);
     this.#ended(result, source, small);
     this.output.reachable();
@@ -230,10 +250,9 @@ class Cell {
         : this.small ? "from the smaller run, " : "";
       const said = this.report ? (this.report.passed ? "Solved" : "Not yet") : `${size}ran in ${took}`;
       const failed = this.error?.name === "KeyboardInterrupt" ? "Stopped" : "ended with an error";
-      this.say(result.ok ? said : failed, result.ok ? "" : "error");
-      const what = this.report ? (this.report.passed ? "solved" : "not yet")
-        : result.ok ? "finished" : this.error?.text.split("\n").at(-1);
-      announce(`${this.name}: ${what}`);
+      const verdict = this.report && (this.report.passed ? "solved" : "error");
+      this.say(result.ok ? said : failed, result.ok ? verdict ?? "" : "error");
+      announce([`${this.name}: ${this.#heard(result.ok)}`, this.limit?.text].filter(Boolean).join("\n"));
     } else if (result.type === "stopped") {
       const lost = result.lost ? ": Python was started anew, run the cells above again" : "";
       this.say(`Stopped${lost}`, "error");
@@ -244,8 +263,17 @@ class Cell {
       announce(this.status.textContent);
       if (result.load) this.#offerRetry(small);
     }
-    if (result.lost) for (const cell of cells) if (cell !== this) cell.ran = null;
-    this.resetButton.hidden = false;
+    if (result.lost) for (const cell of cells) cell.ran = null;
+    this.resetButton.hidden = !this.changed && !this.output.own;
+  }
+
+  // What came of a run, for those who do not see it.
+  #heard(ok) {
+    if (!ok) return this.error?.text.split("\n").at(-1);
+    if (this.report) return `${this.report.passed ? "solved" : "not yet"}\n${shortened(this.output.text)}`;
+    const figures = this.output.own ? this.output.box.querySelectorAll("svg.tt-figure").length : 0;
+    const drawn = figures ? `\n${figures} ${figures === 1 ? "figure" : "figures"}` : "";
+    return `finished\n${shortened(this.output.text)}${drawn}`;
   }
 
   get notRun() {
@@ -264,6 +292,7 @@ class Cell {
       const time = slow > 5 ? `, about ${duration(slow)}` : "";
       const count = chosen.length === 1 ? "1 cell" : `${chosen.length} cells`;
       this.above.append(button(`${name} (${count}${time})`, "", async () => {
+        this.runButton.focus(); // before what has the focus goes
         this.above.remove();
         if (await runAll(chosen)) await this.press(small);
       }));

@@ -10,7 +10,7 @@
 import { Downloads } from "./downloads.js";
 import { restore, script } from "./snapshot.js";
 
-const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py"];
+const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py", "cell_names.py"];
 const times = {};
 let python, cells, runner, current = 0;
 
