@@ -35,6 +35,7 @@ def test_a_page_knows_its_cells_tags_and_alternative_texts():
 
 def test_a_page_knows_what_each_cell_needs_from_above():
     sources = ["import numpy as np", "a = np.ones(3)", "print(undefined)", "print(a, display)"]
+    sources.append("a = 7")  # below: nobody needs it
     cells = [live.describe(code_cell(source)) for source in sources]
     live.add_needs(cells)
     assert [cell.get("missing") for cell in cells] == [
@@ -42,6 +43,7 @@ def test_a_page_knows_what_each_cell_needs_from_above():
         {"names": ["np"], "needed": [0]},
         None,  # nothing above defines it: Python will say so
         {"names": ["a"], "needed": [0, 1]},
+        None,
     ]
     assert not any("source" in cell for cell in cells)
 
