@@ -380,7 +380,8 @@ def test_a_screen_reader_hears_the_output_once_and_shortened(live):
 
 def test_the_editor_shows_code_at_the_size_it_had(live):
     size = """() => { const block = tinytorchLive.cells[1].element.querySelector('.cell_input');
-        const style = getComputedStyle(block.querySelector('.cm-line') ?? block.querySelector('pre'));
+        const code = block.querySelector('.cm-line') ?? block.querySelector('pre');
+        const style = getComputedStyle(code);
         return [style.fontSize, parseFloat(style.lineHeight)]; }"""
     before = live.page.evaluate(size)
     live.page.evaluate("() => tinytorchLive.cells[1].edit()")
