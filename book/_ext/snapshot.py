@@ -38,7 +38,6 @@ LEFT_OUT = (
     "*.[ah]",
     "numpy/f2py/*",
     "matplotlib/mpl-data/fonts/[!t]*",
-    "matplotlib/mpl-data/fonts/ttf/STIX*",
     "matplotlib/mpl-data/fonts/ttf/DejaVuSerif*",
     "matplotlib/mpl-data/images/*",
     "matplotlib/mpl-data/sample_data/*",

@@ -101,4 +101,5 @@ def main():
     print("the products are NumPy's")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -158,7 +158,7 @@ def count_belief(answer: Any) -> Cases:
     On stories that were not counted its mean surprise is at most 0.27 nats a letter.
 
     Example:
-        >>> count_belief(lambda before, letter: 1 / 38).cases[-1].came
+        >>> count_belief(lambda before, letter: 1 / 38).cases[-1].got
         "'3.638 nats a letter'"
     """
     stories = StoryGrammar().generate(40, seed=7)

@@ -21,6 +21,7 @@ with warnings.catch_warnings(action="ignore"):  # of a library that is loaded af
 figure, axes = plt.subplots()
 axes.plot([1, 2, 3], label="a")
 axes.set_title("A title")
+axes.set_yscale("log")
 axes.legend()
 figure.savefig(io.StringIO(), format="svg")
 plt.close("all")
