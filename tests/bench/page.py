@@ -1,0 +1,107 @@
+"""The same programs in the reader's browser and natively; and how long Python takes to start there.
+
+Needs Chromium and the built book: `make live book`. The page is opened from this machine, in a
+browser that has never been there.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
+from chromium import ARGUMENTS, SITE, find_chromium, serve
+
+FIRST, NEXT = "book/foundations/tensors", "book/transformer/gpt"
+READY = "() => document.documentElement.dataset.live === 'ready'"
+PRESS = """async () => {
+    const began = performance.now();
+    await tinytorchLive.cells.find((cell) => cell.runnable).run({force: true});
+    return (performance.now() - began) / 1000;
+}"""
+RUN = """async (code) => {
+    const cell = tinytorchLive.cells.find((cell) => cell.runnable);
+    await cell.edit();
+    cell.editor.text = code;
+    const {ok} = await cell.run({force: true});
+    if (!ok) throw new Error(cell.output.text);
+    return cell.output.text;
+}"""
+PROGRAMS = """
+import json
+from time import perf_counter
+
+import numpy as np
+from tinytorch import AdamW, default_rng, functional
+from tinytorch.core import products
+from tinytorch.training.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
+
+def median(run, times):
+    taken = []
+    for _ in range(times + 1):
+        began = perf_counter()
+        run()
+        taken.append(perf_counter() - began)
+    return float(np.median(taken[1:]))  # the first warms up
+
+rng = np.random.default_rng(0)
+a, b = rng.normal(size=(2, 512, 512)).astype(np.float32)
+model = new_story_gpt()
+optimizer = AdamW(model.parameters(), lr=1e-3)
+ids = rng.integers(0, 512, (8, 113))
+
+def step():
+    optimizer.zero_grad()
+    functional.cross_entropy(model(ids[:, :-1]), ids[:, 1:]).backward()
+    optimizer.step()
+
+story_gpt = load_story_gpt()
+prompt = np.array([story_tokenizer().encode("Once upon a time")])
+write = lambda: story_gpt.generate(prompt, 100, temperature=0)
+print(json.dumps({
+    "product": 2 * 512**3 / median(lambda: products.matmul(a, b), 15) / 1e9,
+    "numpy": 2 * 512**3 / median(lambda: np.matmul(a, b), 3) / 1e9,
+    "step": median(step, 9),
+    "tokens": 100 / median(write, 5),
+}))
+"""
+
+
+def starts_and_programs() -> tuple[list[float], dict[str, float]]:
+    """Seconds from press to output on two pages, one after the other, and what `PROGRAMS` prints.
+
+    Raises:
+        SystemExit: there is no Chromium, or no site with Python in it.
+    """
+    from playwright.sync_api import sync_playwright
+
+    if not find_chromium() or not (SITE / "_static/live/pyodide").exists():
+        raise SystemExit("the part `page` needs Chromium, and the book of `make live book`")
+    server, address = serve(SITE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        context = browser.new_context()
+        context.set_default_timeout(0)
+        seconds = []
+        for docname in (FIRST, NEXT):
+            page = context.new_page()
+            page.goto(f"{address}{docname}.html")
+            page.wait_for_function(READY)
+            seconds.append(page.evaluate(PRESS))
+        found = json.loads(page.evaluate(RUN, PROGRAMS))
+        browser.close()
+    server.shutdown()
+    return seconds, found
+
+
+def natively() -> dict[str, Any]:
+    """What `PROGRAMS` prints in this process."""
+    import contextlib
+    import io
+
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(PROGRAMS, {"__name__": "__main__"})
+    return json.loads(printed.getvalue())
