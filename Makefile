@@ -106,7 +106,7 @@ parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTor
 	@$(BIN)/python -m pytest tests/parity
 
 bench: $(VENV)/.parity ## measure speed beside PyTorch (installs the parity extra; BENCH=--store keeps the table)
-	@echo "==> Measuring beside PyTorch, about five minutes (keep the machine quiet)"
+	@echo "==> Measuring beside PyTorch, some ten minutes (keep the machine quiet)"
 	@$(BIN)/python tests/bench/run.py $(BENCH)
 
 story-gpt: $(VENV)/.book ## train the model that comes with the package anew (minutes; replaces the stored one)
