@@ -13,9 +13,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 from chromium import ARGUMENTS, SITE, find_chromium, serve
+from visit import READY
 
 FIRST, NEXT = "book/foundations/tensors", "book/transformer/gpt"
-READY = "() => document.documentElement.dataset.live === 'ready'"
 PRESS = """async () => {
     const began = performance.now();
     await tinytorchLive.cells.find((cell) => cell.runnable).run({force: true});

@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 from chromium import ARGUMENTS, PAGES, ROOT, SITE, find_chromium, serve
+from visit import READY
 
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 from execution import key_of
@@ -83,7 +84,7 @@ def measure_starts(pages: list[str]) -> int:
             page.set_default_timeout(0)
             page.goto(f"{address}{docname}.html")
             if page.locator("#tt-live").count():
-                page.wait_for_function("() => document.documentElement.dataset.live === 'ready'")
+                page.wait_for_function(READY)
                 if page.evaluate("tinytorchLive.cells.some((cell) => cell.runnable)"):
                     steps = page.evaluate(START)
                     if list(steps) != header:
@@ -110,7 +111,7 @@ def measure(browser, address: str) -> list[tuple[str, float]]:
     if not page.locator("#tt-live").count():
         page.close()
         return []
-    page.wait_for_function("() => document.documentElement.dataset.live === 'ready'")
+    page.wait_for_function(READY)
     times = page.evaluate(RUN)
     page.close()
     return times
