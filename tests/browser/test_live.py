@@ -87,10 +87,22 @@ def cell(visit, number):
 
 
 def rewrite(visit, number, code):
-    """Type into a cell what a reader might."""
+    """Type into a cell what a reader might, and wait until the editor has measured its lines.
+
+    Until then what is below it moves, and a press begins on a button and ends beside it.
+    """
     visit.page.evaluate(
-        "async ([n, code]) => { const cell = tinytorchLive.cells[n - 1];"
-        " await cell.edit(); cell.editor.text = code; }",
+        """async ([n, code]) => {
+            const cell = tinytorchLive.cells[n - 1];
+            await cell.edit();
+            cell.editor.text = code;
+            const place = () => cell.runButton.getBoundingClientRect().top + scrollY;
+            const frame = () => new Promise(requestAnimationFrame);
+            for (let still = 0, last = place(); still < 5; last = place()) {
+                await frame();
+                still = place() === last ? still + 1 : 0;
+            }
+        }""",
         [number, code],
     )
 
@@ -104,8 +116,12 @@ def focused(visit):
 
 
 def ended(visit, number, state="done"):
-    cell(visit, number).and_(visit.page.locator(f'[data-live="{state}"]')).wait_for()
-    return cell(visit, number).locator(".cell_output").last.inner_text()
+    """Wait until a cell has ended, as it should; what it printed."""
+    ends = visit.page.locator(f'[data-live="{state}"], [data-live="error"]')
+    cell(visit, number).and_(ends).wait_for()
+    printed = cell(visit, number).locator(".cell_output").last.inner_text()
+    assert cell(visit, number).get_attribute("data-live") == state, printed
+    return printed
 
 
 def lines(text):
