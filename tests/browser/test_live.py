@@ -87,7 +87,7 @@ def cell(visit, number):
 
 
 def rewrite(visit, number, code):
-    """Type into a cell what a reader might, and wait until the editor has measured its lines.
+    """Type into a cell what a reader might, and wait until the editor stands still in its last font.
 
     Until then what is below it moves, and a press begins on a button and ends beside it.
     """
@@ -96,6 +96,7 @@ def rewrite(visit, number, code):
             const cell = tinytorchLive.cells[n - 1];
             await cell.edit();
             cell.editor.text = code;
+            await document.fonts.ready;
             const place = () => cell.runButton.getBoundingClientRect().top + scrollY;
             const frame = () => new Promise(requestAnimationFrame);
             for (let still = 0, last = place(); still < 5; last = place()) {
