@@ -87,22 +87,22 @@ def cell(visit, number):
 
 
 def rewrite(visit, number, code):
-    """Type into a cell what a reader might, and wait until the editor stands still in its last font.
+    """Type into a cell what a reader might, and wait until the editor has measured its lines.
 
-    Until then what is below it moves, and a press begins on a button and ends beside it.
+    It measures what is in sight. Until then what is below it moves, and a press begins on a button
+    and ends beside it.
     """
     visit.page.evaluate(
         """async ([n, code]) => {
             const cell = tinytorchLive.cells[n - 1];
+            cell.element.scrollIntoView({block: "center", behavior: "instant"});
             await cell.edit();
             cell.editor.text = code;
             await document.fonts.ready;
-            const place = () => cell.runButton.getBoundingClientRect().top + scrollY;
+            const height = (part) => cell.element.querySelector(part).offsetHeight;
             const frame = () => new Promise(requestAnimationFrame);
-            for (let still = 0, last = place(); still < 5; last = place()) {
-                await frame();
-                still = place() === last ? still + 1 : 0;
-            }
+            const still = () => height(".cm-gutters") <= height(".cm-content");
+            for (let frames = 0; frames < 5; frames = still() ? frames + 1 : 0) await frame();
         }""",
         [number, code],
     )
