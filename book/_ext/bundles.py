@@ -30,6 +30,7 @@ STYLES = [  # in the order in which they apply
     "live/live.css",
     "fonts.css",
     "tinytorch.css",
+    "drawings.css",
 ]
 SCRIPTS = [
     "documentation_options.js",

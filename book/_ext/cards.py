@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from drawing import drawing_node
 from launch import launch_links
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -45,6 +46,26 @@ LAUNCH_LABELS = {
     "Source": "Read the source",
 }
 INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
+LIT = {  # the part of the model that a chapter is about
+    "counting-letters": "text",
+    "tensors": "tensors",
+    "autograd": "gradients",
+    "tokenization": "tokens",
+    "token-embeddings": "token-embedding",
+    "positional-encodings": "positions",
+    "embedding-layer": "embedding",
+    "scaled-dot-product": "attention",
+    "multi-head": "attention",
+    "positions-in-attention": "positions-in-attention",
+    "normalisation-and-mlp": "mlp",
+    "block": "block",
+    "gpt": "stack",
+    "data-and-loss": "training",
+    "optimisation": "training",
+    "sampling": "sampling",
+    "kv-cache": "cache",
+    "why-it-is-fast": "stack",
+}
 MARKS = {"[x] ": True, "[X] ": True, "[ ] ": False}
 
 
@@ -99,6 +120,8 @@ class ChapterCard(SphinxDirective):
         self.state.nested_parse(self.content, self.content_offset, objectives)
         card += objectives
         card += measured(kind="launch")
+        lit = LIT.get(self.env.docname.rsplit("/", 1)[-1])
+        card += build("div", drawing_node("model", lit), classes="tt-card__map") if lit else []
         self.set_source_info(card)
         return [card]
 
@@ -260,6 +283,7 @@ def pass_through(translator: Any, node: element) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     quiet = (pass_through, pass_through)
+    app.setup_extension("drawing")
     app.add_node(
         element, html=(visit_html, depart_html), latex=quiet, text=quiet, man=quiet, texinfo=quiet
     )

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from drawing import address, described
+from launch import site_url
 from markdown_it import MarkdownIt
 from sphinx.builders import Builder
 from sphinx.errors import SphinxError
@@ -46,6 +48,7 @@ class PlainMarkdown:
         self.env, self.docname = builder.env, docname
         self.address: Callable[[str], str] = builder.get_target_uri
         self.root = Path(builder.srcdir)
+        self.site = site_url(builder.config.book_repository)
         self.files = f"{builder.config.book_repository}/blob/{builder.config.book_branch}"
 
     def pieces(self, node: nodes.Element, depth: int = 0) -> Iterator[str | nodes.container]:
@@ -144,6 +147,12 @@ class PlainMarkdown:
         """A picture of the repository, and its caption."""
         image = self.inline_image(next(node.findall(nodes.image)))
         return f"{image}\n\n{self.caption(node)}"
+
+    def block_drawing(self, node: nodes.Element) -> str:
+        """A drawing, as the file that the site serves, and its caption."""
+        name, lit = node["name"], node["lit"]
+        image = f"![{described(name, lit)[0]}]({self.site}{address(name, lit)})"
+        return f"{image}\n\n{self.inline(node)}" if node.children else image
 
     def block_table(self, node: nodes.table) -> str:
         """A table; one without a head gets an empty one, for Markdown wants it."""

@@ -100,6 +100,10 @@ How many?
 
 1. first
 2. second
+
+```{drawing} block
+:caption: Its *two* orders.
+```
 """
 SECOND = "# The second\n\n$$\nx\n$$ (eq-x)\n\n(there)=\n## There\n\nWords.\n"
 END = """\
@@ -195,6 +199,12 @@ def test_the_first_cell_installs_the_package_on_colab_alone(cells):
     assert 'if "google.colab" in sys.modules' in source
     assert "git+https://github.com/someone/a-book" in source
     assert cells[0]["metadata"]["tags"] == ["remove-cell"]
+
+
+def test_a_drawing_is_the_file_of_the_site_with_its_words_and_caption(text):
+    file = "https://someone.github.io/a-book/_static/drawings/block.svg"
+    assert "![A block in its two orders. Pre-norm: the stream" in text
+    assert f"goes through it.]({file})\n\nIts *two* orders." in text
 
 
 def test_code_keeps_its_tags_and_the_outputs_of_the_run(cells):

@@ -1,0 +1,189 @@
+"""The drawings of the part Embeddings."""
+
+from math import cos, sin
+
+from drawings.parts import (
+    Panel,
+    arrow,
+    bracket,
+    cells,
+    circle,
+    curve,
+    drawing,
+    join,
+    note,
+    panel,
+    text,
+    vector,
+)
+
+TABLE = [
+    [0.2, 0.7, 0.4, 0.9],
+    [0.8, 0.1, 0.6, 0.3],
+    [0.5, 0.5, 0.1, 0.7],
+    [0.1, 0.9, 0.8, 0.2],
+    [0.9, 0.3, 0.7, 0.6],
+    [0.4, 0.6, 0.2, 0.1],
+]
+IDS = (4, 0, 4)
+
+
+@drawing
+def token_embeddings() -> list[Panel]:
+    """Two pictures of one table with six rows of four cells.
+
+    Looking up: the ids 4, 0 and 4 stand at the right side of the table's rows; each fetches a
+    copy of its row, so that the first and the last of the three vectors are the same. Adding
+    back: the gradients of the three vectors run the same way back. In the table of gradients
+    row 0 receives one of them and row 4 the sum of two; the other four rows are empty.
+    """
+    gradients = [[0.5, 0.2, 0.6, 0.3], [0.3, 0.7, 0.4, 0.2], [0.3, 0.5, 0.1, 0.6]]
+    added: list[list[float | None]] = [[None] * 4 for _ in TABLE]
+    for token, row in zip(IDS, gradients, strict=True):
+        added[token] = [(a or 0) + b for a, b in zip(added[token], row, strict=True)]
+    numbers = [text(16, 63 + 24 * i, str(i), "muted", face="mono") for i in range(6)]
+    rows = [50 + 24 * token + 12 for token in IDS]
+    places = (62, 122, 182)
+    look = panel(
+        340,
+        226,
+        numbers,
+        cells(28, 50, TABLE, "token", 24),
+        [
+            curve((126, row + 4 * (i - 1)), (165, row + 4 * (i - 1)), (202, y), "token", head=True)
+            for i, (row, y) in enumerate(zip(rows, places, strict=True))
+        ],
+        [vector(226, y - 12, TABLE[i], "token", 24) for i, y in zip(IDS, places, strict=True)],
+        [
+            text(213, y, str(i), "token", face="mono", size=15)
+            for i, y in zip(IDS, places, strict=True)
+        ],
+        text(76, 212, "table", size=13),
+        text(274, 212, "three vectors", size=13),
+        title="1  Look up: each id fetches its row",
+    )
+    back = panel(
+        340,
+        226,
+        numbers,
+        cells(28, 50, added, "gradient", 24),
+        [
+            curve(
+                (206, y), (170, row + 4 * (i - 1)), (127, row + 4 * (i - 1)), "gradient", "dotted"
+            )
+            for i, (row, y) in enumerate(zip(rows, places, strict=True))
+        ],
+        [vector(226, y - 12, g, "gradient", 24) for g, y in zip(gradients, places, strict=True)],
+        [
+            text(215, y, str(i), "gradient", face="mono", size=15)
+            for i, y in zip(IDS, places, strict=True)
+        ],
+        text(76, 212, "its gradient", size=13),
+        text(274, 212, "their gradients", size=13),
+        title="2  Add back: row 4 gets the sum of two",
+    )
+    return [look, back]
+
+
+@drawing
+def positional_encodings() -> list[Panel]:
+    """Two pictures.
+
+    In the first, every position from 0 to 4 has a column of three clocks with one hand each.
+    The hand of the top clock turns far from one position to the next, the middle one less, the
+    bottom one hardly: together they tell every position from every other. In the second, the
+    words dog, bites and man each have a row of cells for the token; the row of their position
+    is added, and the sums, which know both, go on.
+    """
+    clocks, speeds = [], (1.25, 0.5, 0.14)
+    for i, speed in enumerate(speeds):
+        for t in range(5):
+            x, y, angle = 106 + 50 * t, 74 + 46 * i, speed * t
+            tip = (x + 15 * sin(angle), y - 15 * cos(angle))
+            clocks += [
+                circle(x, y, 18, "position"),
+                arrow((x, y), tip, role="position", head=False),
+                circle(x, y, 1.5, "position", "full"),
+            ]
+    pace = ("fast", "slower", "slow")
+    first = panel(
+        340,
+        218,
+        [text(106 + 50 * t, 44, str(t), "position", face="mono") for t in range(5)],
+        text(66, 43, "position", size=13, anchor="end"),
+        [text(66, 74 + 46 * i, p, "muted", size=13, anchor="end") for i, p in enumerate(pace)],
+        clocks,
+        note(206, 206, "each column of hands is a vector"),
+        title="1  A position is a set of clocks",
+    )
+    words = ("dog", "bites", "man")
+    tokens = [[0.9, 0.1, 0.2, 0.5], [0.2, 0.8, 0.6, 0.1], [0.7, 0.3, 0.7, 0.3]]
+    added = []
+    for t, (word, row) in enumerate(zip(words, tokens, strict=True)):
+        y = 66 + 46 * t
+        place = [(1 + f(s * t)) / 2 for s in speeds[:2] for f in (sin, cos)]
+        total = [(a + b) / 2 for a, b in zip(row, place, strict=True)]
+        added += [
+            text(42, y + 10, word, "token", anchor="end", face="italic"),
+            vector(50, y, row, "token"),
+            text(142, y + 10, "+", size=17),
+            vector(154, y, place, "position"),
+            text(246, y + 10, "=", size=17),
+            vector(258, y, total, "muted"),
+        ]
+    second = panel(
+        340,
+        218,
+        added,
+        note(90, 48, "what", "token"),
+        note(194, 48, "where", "position"),
+        note(298, 48, "both"),
+        note(194, 206, "the same word elsewhere gives another sum"),
+        title="2  It is added to the token",
+    )
+    return [first, second]
+
+
+@drawing
+def embedding_layer() -> list[Panel]:
+    """Three tokens, the ids 7, 2 and 7, go from left to right.
+
+    Each id fetches its row of the token table; rows one and three are the same. Each row is
+    multiplied by the square root of d; then the row of its position, 0, 1 or 2, is added to it.
+    The three sums are all different: they are what the transformer receives, a matrix with one
+    row for each token and d columns.
+    """
+    ids = (7, 2, 7)
+    table = {7: [0.8, 0.2, 0.6, 0.4], 2: [0.3, 0.9, 0.1, 0.7]}
+    lines = []
+    for t, token in enumerate(ids):
+        y = 62 + 54 * t
+        place = [(1 + f(s * (t + 0.4))) / 2 for s in (1.5, 0.6) for f in (sin, cos)]
+        total = [(a + b) / 2 for a, b in zip(table[token], place, strict=True)]
+        lines += [
+            cells(0, y - 2, [[str(token)]], "token", 22),
+            arrow((24, y + 9), (42, y + 9)),
+            vector(44, y, table[token], "token", 18),
+            arrow((118, y + 9), (170, y + 9), head=False),
+            arrow((134, y + 9), (166, y + 9)),
+            arrow((176, y - 2), (176, y + 2), head=False),
+            join(126, y + 9, "×", radius=8),
+            join(176, y + 9),
+            arrow((184, y + 9), (254, y + 9)),
+            vector(140, y - 22, place, "position", 18),
+            text(132, y - 13, str(t), "position", face="mono", size=13, anchor="end"),
+            vector(258, y, total, "muted", 18),
+        ]
+    return [
+        panel(
+            340,
+            226,
+            lines,
+            text(11, 20, "ids", "token", size=13),
+            text(80, 20, "token rows", "token", size=13),
+            text(176, 20, "position rows", "position", size=13),
+            text(294, 20, "their sums", size=13),
+            note(126, 200, "√d"),
+            bracket(258, 192, 72, "(T, d)"),
+        )
+    ]

@@ -1,0 +1,229 @@
+"""The drawings of the part Transformer."""
+
+from drawings.parts import (
+    Panel,
+    arrow,
+    box,
+    bracket,
+    column,
+    drawing,
+    join,
+    line,
+    note,
+    panel,
+    text,
+)
+
+RAW = (15.0, 9.0, 7.0, 1.0)  # a token's vector
+
+
+@drawing
+def normalisation_and_mlp() -> list[Panel]:
+    """Two pictures.
+
+    The norm takes one vector, drawn as four bars of 15, 9, 7 and 1. First the mean, 8, is taken
+    away, so that the bars stand above and below zero; then they are divided by their spread, 5,
+    and are small: 1.4, 0.2, −0.2 and −1.4. The MLP takes four cells, makes sixteen of them,
+    bends each by GELU, and makes four again: narrow, wide, narrow.
+    """
+    mean = sum(RAW) / 4
+    spread = (sum((v - mean) ** 2 for v in RAW) / 4) ** 0.5
+    steps = {
+        "a vector": (RAW, 0),
+        "minus its mean": (tuple(v - mean for v in RAW), 121),
+        "over its spread": (tuple((v - mean) / spread for v in RAW), 242),
+    }
+    norm = panel(
+        340,
+        214,
+        [bars(x, values, name) for name, (values, x) in steps.items()],
+        arrow((100, 112), (119, 112)),
+        arrow((221, 112), (240, 112)),
+        title="The norm: one vector, its own size",
+    )
+    wide = [0.3, 0.9, 0.1, 0.6, 0.8, 0.2, 0.5, 0.05, 0.7, 0.4, 0.95, 0.15, 0.35, 0.75, 0.1, 0.55]
+    bent = [max(0.0, v - 0.45) * 1.7 for v in wide]
+    mlp = panel(
+        340,
+        214,
+        widen(54, 118),
+        widen(286, 222),
+        column(36, 86, [0.8, 0.3, 0.6, 0.1], "token", 18),
+        column(118, 34, wide, "value", (28, 11)),
+        arrow((150, 122), (190, 122)),
+        text(170, 108, "GELU", "value", size=13),
+        column(194, 34, bent, "value", (28, 11)),
+        column(286, 86, [0.2, 0.7, 0.4, 0.9], "token", 18),
+        text(45, 72, "d", face="italic"),
+        text(295, 72, "d", face="italic"),
+        note(45, 176, "in"),
+        note(295, 176, "out"),
+        title="The MLP: wide, bent, narrow",
+    )
+    return [norm, mlp]
+
+
+def bars(x: float, values: tuple[float, ...], name: str) -> list[str]:
+    """Draw a vector as bars on a line at zero."""
+    zero, unit = 132, 5.6
+    drawn = [arrow((x, zero), (x + 98, zero), head=False)]
+    for i, value in enumerate(values):
+        top = zero - unit * max(value, 0)
+        drawn.append(box(x + 4 + 24 * i, top, 18, unit * abs(value), "norm", kind="full", radius=1))
+        y = zero + (11 if value >= 0 else -9)
+        drawn.append(text(x + 13 + 24 * i, y, f"{value:.2g}".replace("-", "−"), "norm", size=11.5))
+    return [*drawn, text(x + 49, 200, name, size=13)]
+
+
+def widen(x: float, to: float) -> str:
+    """Draw the matrix between a column of four cells and one of sixteen."""
+    path = f"M{x} 86L{to} 34V210L{x} 158z"
+    return line(path, "value", "plain")
+
+
+@drawing
+def block() -> list[Panel]:
+    """A block in its two orders.
+
+    Pre-norm: the stream runs straight from top to bottom. To its right, a norm and attention
+    read from it, and what they make is added to it; then a norm and the MLP do the same.
+    Nothing stands in the stream but the two additions. Post-norm: the same parts, but each norm
+    stands in the stream itself, after the addition, so that everything that passes goes through
+    it.
+    """
+    return [
+        panel(
+            340,
+            330,
+            stream_line(328),
+            branch(44, "attention", "query", True),
+            branch(184, "MLP", "value", True),
+            title="Pre-norm: the stream runs free",
+        ),
+        panel(
+            340,
+            330,
+            stream_line(328),
+            branch(38, "attention", "query", False),
+            branch(178, "MLP", "value", False),
+            title="Post-norm: every norm in the way",
+        ),
+    ]
+
+
+def stream_line(bottom: float) -> list[str]:
+    """Draw the residual stream."""
+    return [
+        arrow((70, 30), (70, bottom), role="token", kind="thick"),
+        note(58, 38, "x", "token", anchor="end"),
+    ]
+
+
+def branch(y: float, name: str, role: str, first: bool) -> list[str]:
+    """Draw one branch: what reads the stream and adds to it, its norm first or last."""
+    if first:
+        return [
+            arrow((70, y + 12), (130, y + 12), role="token"),
+            box(130, y, 84, 26, "norm", "norm"),
+            arrow((214, y + 12), (258, y + 12), (258, y + 46), role="norm"),
+            box(206, y + 46, 104, 34, role, name),
+            arrow((258, y + 80), (258, y + 106), (81, y + 106), role=role),
+            join(70, y + 106, role=role, radius=10),
+        ]
+    return [
+        arrow((70, y + 12), (258, y + 12), (258, y + 30), role="token"),
+        box(206, y + 30, 104, 34, role, name),
+        arrow((258, y + 64), (258, y + 84), (81, y + 84), role=role),
+        join(70, y + 84, role=role, radius=10),
+        box(28, y + 104, 84, 26, "norm", "norm"),
+    ]
+
+
+WRITERS = (
+    ("token", "token"),
+    ("position", "position"),
+    ("attention 1", "query"),
+    ("MLP 1", "value"),
+    ("attention 2", "key"),
+    ("MLP 2", "norm"),
+)
+
+
+@drawing
+def stream() -> list[Panel]:
+    """The residual stream as a band that runs from top to bottom and grows wider.
+
+    The token writes the first strand, its position the second; then attention 1, MLP 1,
+    attention 2 and MLP 2 each read what has come so far and add a strand of their own in their
+    own colour. No strand ends: at the bottom the head reads all six of them.
+    """
+    strands, names = [], []
+    left, width, gap = 24, 17, 46
+    for i, (name, role) in enumerate(WRITERS):
+        x, y = left + width * i, 8 + gap * i
+        middle = x + width / 2
+        path = f"M{220} {y + 13}H{middle + 14}Q{middle} {y + 13} {middle} {y + 27}V292"
+        strands.append(line(path, role, width=width - 3))
+        names.append(box(220, y, 116, 26, role, name))
+    reads = [
+        arrow((left + width * i + 2, 8 + gap * i - 9), (278, 8 + gap * i - 9), (278, 8 + gap * i))
+        for i in range(2, 6)
+    ]
+    return [
+        panel(
+            340,
+            346,
+            strands,
+            reads,
+            names,
+            note(200, 83, "reads"),
+            bracket(left, 294, width * 6, side="below"),
+            arrow((left + width * 3, 300), (left + width * 3, 312)),
+            box(left + 5, 314, width * 6 - 10, 28, "ink", "head"),
+            note(142, 328, "reads the sum of all", anchor="start"),
+        )
+    ]
+
+
+@drawing
+def gpt() -> list[Panel]:
+    """The whole model from top to bottom, with the shape of what flows beside each step.
+
+    Ids, of shape B by T, become vectors of shape B by T by d in the embedding, to which
+    positions are added. They pass through N blocks, each with attention and MLP, and a last
+    norm, and keep that shape. The head compares each with the V rows of the token table, the
+    same table as at the top, and gives logits of shape B by T by V: one score for every token,
+    at every position.
+    """
+
+    def shape(y: float, words: str) -> str:
+        return text(254, y, words, "muted", size=13.5, face="mono", anchor="start")
+
+    tied = arrow((40, 84), (14, 84), (14, 376), (40, 376), role="token", kind="dotted", head=False)
+    return [
+        panel(
+            340,
+            424,
+            text(136, 12, "ids", "token", face="italic", size=16),
+            shape(12, "(B, T)"),
+            arrow((136, 24), (136, 66)),
+            tied,
+            box(40, 66, 192, 36, "token", "token embedding"),
+            box(56, 112, 160, 28, "position", "+ position"),
+            arrow((136, 140), (136, 165)),
+            shape(156, "(B, T, d)"),
+            [box(52 - 6 * i, 178 - 6 * i, 192, 92, "muted", kind="box") for i in (0, 1, 2)],
+            box(52, 178, 138, 32, "query", "attention"),
+            box(52, 218, 138, 32, "value", "MLP"),
+            note(211, 214, "× N"),
+            arrow((136, 270), (136, 300)),
+            shape(285, "(B, T, d)"),
+            box(40, 300, 192, 28, "norm", "norm"),
+            arrow((136, 328), (136, 354)),
+            shape(341, "(B, T, d)"),
+            box(40, 354, 192, 44, "token", "head", "the same table again"),
+            arrow((136, 398), (136, 420)),
+            shape(412, "(B, T, V)"),
+            text(126, 412, "logits", "token", face="italic", size=16, anchor="end"),
+        )
+    ]

@@ -1,0 +1,185 @@
+"""The drawings: what each is, the directive that puts it into a page, and its file."""
+
+import hashlib
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import drawing
+import pytest
+from drawings import DRAWINGS, model
+from drawings.parts import ROLES, SMALLEST, WIDEST, panel
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+BOOK = Path(__file__).resolve().parents[2] / "book"
+STATIC = BOOK / "_static"
+ALL = [(name, "") for name in DRAWINGS] + [("model", part) for part in model.PARTS]
+NOT_YET = {"positions-in-attention"}  # drawings that no page has yet
+USED = re.compile(r"^ *[`:]{3,}\{drawing\} *(\S+)", re.M)
+RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+
+
+# Each drawing ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "lit"), ALL)
+def test_a_drawing_is_well_formed_and_says_in_words_what_one_would_see(name, lit):
+    root = ET.fromstring(drawing.as_file(name, lit))
+    title = root.find("{http://www.w3.org/2000/svg}title")
+    assert title is not None and len(title.text.split()) >= 40
+    assert "  " not in title.text
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_panel_is_wider_than_a_phone_and_no_letter_smaller_than_it_can_be_read(name):
+    for one in DRAWINGS[name].draw():
+        assert one.width <= WIDEST
+        assert all(
+            float(size) >= SMALLEST for size in re.findall(r'font-size="([\d.]+)"', one.body)
+        )
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_every_class_of_a_drawing_has_a_rule(name):
+    style = (STATIC / "drawings.css").read_text(encoding="utf-8")
+    written = "".join(one.body for one in DRAWINGS[name].draw())
+    classes = {c for group in re.findall(r'class="([^"]+)"', written) for c in group.split()}
+    assert classes <= set(re.findall(r"\.([\w-]+)", style))
+
+
+def test_a_panel_too_wide_for_a_phone_is_an_error():
+    with pytest.raises(ValueError, match="at most 340 pixels wide, got 500"):
+        panel(500, 10)
+
+
+def test_every_drawing_stands_on_a_page():
+    pages = [path.read_text(encoding="utf-8") for path in BOOK.rglob("*.md")]
+    used = {name for page in pages for name in USED.findall(page)} | {"model"}  # in each card
+    assert used - set(DRAWINGS) == set()
+    assert set(DRAWINGS) - used == NOT_YET
+
+
+def test_a_drawing_is_the_same_at_every_build():
+    program = (
+        "import drawing, hashlib; from drawings import DRAWINGS;"
+        "print(hashlib.sha256(''.join(map(drawing.as_file, DRAWINGS)).encode()).hexdigest())"
+    )
+    here = hashlib.sha256("".join(map(drawing.as_file, DRAWINGS)).encode()).hexdigest()
+    settings = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(BOOK / "_ext")}
+    there = subprocess.run(
+        [sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=True
+    )
+    assert there.stdout.strip() == here
+
+
+# Colours --------------------------------------------------------------------------------------
+
+
+def variables(name, *selectors):
+    """The custom properties that a style sheet gives to these selectors."""
+    style = re.sub(r"/\*.*?\*/", "", (STATIC / name).read_text(encoding="utf-8"), flags=re.S)
+    blocks = [block for head, block in RULE.findall(style) if head.strip() in selectors]
+    return dict(re.findall(r"(--[\w-]+):\s*([^;]+);", "".join(blocks)))
+
+
+def palette(scheme):
+    """Every variable of a scheme, as a colour."""
+    light = 'html,\nhtml[data-theme="light"]'
+    dark = 'html[data-theme="dark"]'
+    found = variables("tinytorch.css", light) | variables("drawings.css", "html")
+    if scheme == "dark":
+        found |= variables("tinytorch.css", dark) | variables("drawings.css", dark)
+    for name, value in found.items():
+        if reference := re.match(r"var\((--[\w-]+)", value):
+            found[name] = found[reference[1]]
+    return found
+
+
+def brightness(colour):
+    """The relative luminance of WCAG 2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    """How many times brighter one colour is than another."""
+    low, high = sorted((brightness(one), brightness(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in ("paper", "gradient")])
+def test_words_can_be_read_on_paper_on_a_card_and_on_the_tint_of_their_role(role, scheme):
+    colours = palette(scheme)
+    tint = colours.get(f"--d-{role}-tint", colours["--d-muted-tint"])
+    grounds = [colours["--tt-paper"], colours["--tt-surface"], tint, colours["--d-muted-tint"]]
+    assert min(contrast(colours[f"--d-{role}"], ground) for ground in grounds) >= 4.5
+    assert contrast(colours["--d-ink"], tint) >= 4.5
+
+
+def test_the_colours_of_a_file_are_those_of_the_light_scheme():
+    style = (STATIC / "drawings.css").read_text(encoding="utf-8")
+    light = variables("tinytorch.css", 'html,\nhtml[data-theme="light"]')
+    pairs = re.findall(r"var\((--tt-[\w-]+), (#\w+)\)", style)
+    assert len(pairs) == style.count("var(--tt-")
+    assert dict(pairs).items() <= light.items()
+
+
+# The directive --------------------------------------------------------------------------------
+
+
+def build(tmp_path, page, builder="html"):
+    """Build a page; give the folder and the warnings."""
+    source = tmp_path / "source" / "book"
+    source.mkdir(parents=True)
+    (source / "index.md").write_text(page, encoding="utf-8")
+    warnings = io.StringIO()
+    settings = {
+        "extensions": ["myst_nb", "execution", "launch", "cards", "notebooks"],
+        "root_doc": "book/index",
+        "exclude_patterns": [],
+        "nb_execution_mode": "off",
+        "html_theme": "sphinx_book_theme",
+        "html_theme_options": {"repository_url": "https://github.com/a/b"},
+    }
+    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
+    with docutils_namespace():
+        app = Sphinx(*folders, builder, settings, status=None, warning=warnings, freshenv=True)
+        app.build()
+    return tmp_path / "out", warnings.getvalue()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_page_has_the_drawing_its_words_and_its_caption_and_the_site_its_file(tmp_path):
+    page = "# A\n\n```{drawing} block\n:caption: Two *orders*.\n```\n"
+    folder, warnings = build(tmp_path, page)
+    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    assert warnings == ""
+    assert 'role="img" aria-label="A block in its two orders.' in html
+    assert html.count('viewBox="0 0 340 330"') == 2
+    assert "<figcaption>Two <em>orders</em>.</figcaption>" in html
+    assert (folder / "_static/drawings/block.svg").read_text().startswith("<svg xmlns=")
+    assert "Lit: attention" in (folder / "_static/drawings/model-attention.svg").read_text()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("directive", "message"),
+    [
+        ("{drawing} blok", "there is no drawing 'blok'; there are autograd, block, "),
+        ("{drawing} model\n:lit: heart", "the model has no part 'heart'; it has text, tokens"),
+        ("{drawing} block\n:lit: mlp", "only the drawing 'model' has parts to light, not 'block'"),
+    ],
+    ids=["no drawing", "no part", "no parts"],
+)
+def test_a_drawing_that_does_not_exist_is_an_error_that_lists_those_that_do(
+    tmp_path, directive, message
+):
+    _, warnings = build(tmp_path, f"# A\n\n```{directive}\n```\n")
+    assert message in warnings
