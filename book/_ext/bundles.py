@@ -43,6 +43,7 @@ SCRIPTS = [
     "scripts/bootstrap.js",
     "scripts/pydata-sphinx-theme.js",
     "reading.js",
+    "folds.js",
 ]
 UNUSED = ["styles/theme.css", "sphinx-design.min.css", "design-tabs.js"]
 FONTS = ["fonts/serif.woff2", "fonts/mono.woff2"]  # of every page's first screen

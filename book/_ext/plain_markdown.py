@@ -183,6 +183,8 @@ class PlainMarkdown:
         """The book's own directives (`cards.py`)."""
         if "tt-card" in node["classes"]:
             return self.card(node)
+        if "tt-prediction" in node["classes"]:
+            return self.prediction(node)
         if node["tag"] == "details":
             summary, *rest = node.children
             return details(as_html(self.inline(summary)), self.blocks(rest))
@@ -200,6 +202,21 @@ class PlainMarkdown:
         rows["On the site"] = self.page_link()
         table = "\n".join(f"| **{name}** | {in_cell(text)} |" for name, text in rows.items())
         return f"| | |\n|---|---|\n{table}\n\n{self.block(parts['objectives'])}"
+
+    def prediction(self, node: nodes.Element) -> str:
+        """A question and its choices; which is right stands, with its reasons, in a fold."""
+        question, choices = node.children
+        if choices["tag"] != "ul":
+            return self.block(question)
+        texts = [self.inline(choice.children[0]) for choice in choices.children]
+        listed = "\n".join(f"- {text}" for text in texts)
+        reasons = [
+            f"- {text}: {self.blocks(choice.children[-1].children)}"
+            for text, choice in zip(texts, choices.children, strict=True)
+            if "tt-prediction__why" in choice.children[-1]["classes"]
+        ]
+        folded = [details("Choice by choice", "\n".join(reasons))] if reasons else []
+        return "\n\n".join([self.block(question), listed, *folded])
 
     # Inside a line
 

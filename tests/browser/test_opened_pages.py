@@ -10,7 +10,7 @@ import pinned
 import pytest
 from chromium import PAGES, SITE
 from conftest import missing
-from visit import LAPTOP, OVERFLOW, PHONE, STILL
+from visit import LAPTOP, OVERFLOW, PHONE, STILL, UNFOLD
 
 OTHERS = [
     name for name in ("search", "genindex", "py-modindex") if (SITE / f"{name}.html").exists()
@@ -90,6 +90,7 @@ def test_page(visit, auditor, docname):
     assert page.evaluate(TEXTS) == [], "a figure without its text"
     assert weight(visit, docname) < HEAVIEST
     page.add_style_tag(content=STILL)
+    page.evaluate(UNFOLD)
     page.set_viewport_size(PHONE)
     assert page.evaluate(OVERFLOW) == []
     page.evaluate(auditor)

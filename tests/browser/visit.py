@@ -15,6 +15,7 @@ OVERFLOW = """() => {
         .slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 60))
         .concat(['the page is ' + document.documentElement.scrollWidth + ' wide']);
 }"""
+UNFOLD = "() => document.querySelectorAll('.tt-fold').forEach(fold => { fold.open = true; })"
 HARMLESS = ("Disabling terminals plugin",)  # JupyterLite has no terminals, and says so
 
 

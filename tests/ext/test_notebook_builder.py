@@ -87,6 +87,15 @@ How many?
 :pyobject: one
 ```
 
+```{prediction} letters
+How many letters has `a`?
+
+- none
+- [x] **one**, or $1$
+
+  Count it.
+```
+
 | a | b |
 |--:|:-:|
 | 1 | x \\| y |
@@ -147,7 +156,7 @@ def built(tmp_path_factory):
         path = root / "book" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    extensions = ["myst_nb", "execution", "launch", "cards", "citations", "notebooks"]
+    extensions = ["myst_nb", "execution", "launch", "cards", "folds", "citations", "notebooks"]
     settings = {
         "extensions": [*extensions, "sphinx_exercise", "sphinxcontrib.bibtex"],
         "root_doc": "book/index",
@@ -266,6 +275,12 @@ def test_an_exercise_has_its_number_and_place(text):
 def test_a_question_unfolds_choice_by_choice(text):
     assert "How many?\n\n<details>\n<summary><code>3</code>, or $n$</summary>" in text
     assert "**Right.** One each." in text and "**Not quite.** None is too few." in text
+
+
+def test_a_prediction_is_a_question_with_choices_that_do_not_tell_which_is_right(text):
+    question = "How many letters has `a`?\n\n- none\n- **one**, or $1$\n\n"
+    reasons = "<details>\n<summary>Choice by choice</summary>\n\n- **one**, or $1$: Count it.\n"
+    assert f"{question}{reasons}\n</details>\n\n| a | b |" in text
 
 
 def test_source_is_included_as_it_stands_in_the_file(text):

@@ -5,6 +5,7 @@ import { memory } from "./remembered_progress.js";
 const changed = () => dispatchEvent(new Event("tt-progress"));
 const solved = memory("solved", changed);
 const answers = memory("answers", changed);
+const predictions = memory("predictions", changed);
 
 export function exercises(data, cells, { make, button, announce }) {
   for (const box of document.querySelectorAll(".exercise.admonition[id]")) {
@@ -145,6 +146,7 @@ function landing(data, { make, button, announce }) {
     if (clear.dataset.sure) {
       solved.clear();
       answers.clear();
+      predictions.clear();
       delete clear.dataset.sure;
       clear.textContent = "Forget my progress";
       announce("Forgotten");
@@ -161,6 +163,6 @@ function landing(data, { make, button, announce }) {
     text.textContent = `${done} of ${total.length} exercises solved. `
       + "This is remembered in your browser and nowhere else.";
     bar.value = done;
-    clear.hidden = !done && !Object.keys(answers.all).length;
+    clear.hidden = !done && ![answers, predictions].some((kept) => Object.keys(kept.all).length);
   };
 }

@@ -4,6 +4,7 @@ import { Kernel } from "./python.js";
 import { Output } from "./outputs.js";
 import { memory } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
+import { predictions } from "./predictions.js";
 import { isolate } from "./isolate.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
@@ -30,6 +31,11 @@ const button = (text, label, act) => {
 
 const duration = (seconds) => seconds < 1 ? `${seconds.toFixed(1)} s`
   : seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+
+// Opens the folds around an element.
+const unfold = (element, folds) => {
+  for (let fold = element.closest(folds); fold; fold = fold.parentElement.closest(folds)) fold.open = true;
+};
 
 // Says to a screen reader what the eye sees happen.
 const voice = make("div", "visually-hidden", "", { "aria-live": "polite", role: "status" });
@@ -205,6 +211,7 @@ class Cell {
   async run({ small = false, force = false } = {}) {
     const source = small ? this.smallSource : this.source;
     this.above?.remove();
+    unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
     this.#offer("Stop");
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
@@ -327,6 +334,7 @@ async function runAll(list) {
     const result = await cell.run({ small: Boolean(cell.info.smaller), force: true });
     const expected = cell.info.tags.includes("raises-exception") || cell.isStub;
     if (result.type !== "done" || (!result.ok && !expected)) {
+      unfold(cell.element, "details.tt-fold");
       cell.status.scrollIntoView({ block: "nearest" });
       return false;
     }
@@ -374,6 +382,7 @@ if (intro) {
   intro.hidden = false;
 }
 exercises(data, cells, { make, button, announce });
+predictions(data.page, { make, button, announce });
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };
 document.documentElement.dataset.live = "ready";

@@ -1,0 +1,163 @@
+"""Predictions that are made, and what a page folds away, in a real browser."""
+
+import re
+
+import pytest
+from visit import READY, Visit
+
+CHOICES = "book/foundations/tensors"
+NUMBER = "book/transformer/normalisation-and-mlp"
+ANSWER = ".tt-prediction + .tt-answer"
+DEEPER = "deeper-what-is-different-in-pytorch"
+IN_THE_ANSWER = "A table, three by four."  # of CHOICES
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def answer(page):
+    """The fold; that it is open says `[open]`."""
+    return page.locator(ANSWER).first
+
+
+def seen(page):
+    return page.get_by_text(IN_THE_ANSWER).is_visible()
+
+
+def choice(page, name):
+    return page.locator(".tt-prediction__press", has_text=name)
+
+
+def heard(page):
+    return page.locator("[aria-live]").inner_text()
+
+
+def test_the_answer_waits_for_a_choice_and_then_says_which_was_right(visit):
+    page = visit.open_live(CHOICES)
+    assert not seen(page)
+    assert page.locator(".tt-prediction__mark:visible").count() == 0
+    choice(page, "Seven numbers").focus()
+    page.keyboard.press("Enter")
+    assert seen(page)
+    assert choice(page, "Seven").get_attribute("aria-pressed") == "true"
+    assert page.locator(".tt-prediction__mine:visible").inner_text() == "Your prediction"
+    right = page.locator(".tt-prediction__choice", has_text="This one is right")
+    assert right.inner_text().startswith("A table of twelve numbers.")
+    assert page.locator(".tt-prediction__verdict").inner_text().startswith("Not this time")
+    assert heard(page).endswith("Right: A table of twelve numbers.")
+    assert page.evaluate("document.activeElement.textContent").startswith("Seven")
+    assert visit.problems == []
+
+
+def test_a_prediction_is_made_once_and_remembered_until_it_is_reset(visit):
+    page = visit.open_live(CHOICES)
+    choice(page, "A table").click()
+    choice(page, "Seven").dispatch_event("click")
+    assert page.locator(".tt-prediction__verdict").inner_text() == "Right, as you predicted."
+    page.reload()
+    page.wait_for_function(READY)
+    assert seen(page)
+    assert choice(page, "A table").get_attribute("aria-pressed") == "true"
+    page.get_by_role("button", name="Reset your prediction").click()
+    assert not seen(page)
+    assert choice(page, "A table").get_attribute("aria-pressed") == "false"
+    assert page.evaluate("document.activeElement.className") == "tt-prediction__press"
+    page.reload()
+    page.wait_for_function(READY)
+    assert not seen(page)
+
+
+def test_who_asks_is_shown_the_answer_and_that_is_no_prediction(visit):
+    page = visit.open_live(CHOICES)
+    page.get_by_text("Show me", exact=True).click()
+    assert seen(page)
+    assert page.locator(".tt-prediction__mine:visible").count() == 0
+    assert page.locator(".tt-prediction__verdict").inner_text() == "You asked to see the answer."
+    page.get_by_text("Hide the answer").click()
+    assert not seen(page)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [("6", "too small"), ("1000", "too large"), ("200", "close enough"), ("237", "exactly right")],
+)
+def test_a_number_is_judged_by_the_tolerance(visit, number, said):
+    page = visit.open_live(NUMBER)
+    field = page.get_by_label("Your number")
+    field.fill(number)
+    field.press("Enter")
+    assert page.locator(".tt-prediction__verdict").inner_text().endswith(f"{said}.")
+    assert page.get_by_text("The answer: 237 times.", exact=True).is_visible()
+    assert answer(page).get_attribute("open") is not None
+    page.reload()
+    page.wait_for_function(READY)
+    assert field.input_value() == number
+
+
+def test_no_number_is_no_prediction(visit):
+    page = visit.open_live(NUMBER)
+    page.get_by_role("button", name="That is my prediction").click()
+    assert answer(page).get_attribute("open") is None
+
+
+def test_the_landing_page_forgets_predictions_too(visit):
+    page = visit.open_live(CHOICES)
+    choice(page, "A table").click()
+    visit.open_live("book/intro")
+    forget = page.locator(".tt-progress").get_by_role("button", name=re.compile("orget"))
+    forget.click()
+    forget.click()
+    assert not seen(visit.open_live(CHOICES))
+
+
+def test_running_a_cell_of_the_answer_opens_it(visit):
+    page = visit.open_live(CHOICES)
+    page.evaluate(f"tinytorchLive.cells.find(c => c.element.closest('{ANSWER}')).run()")
+    answer(page).and_(page.locator("[open]")).wait_for()
+
+
+def test_a_link_opens_what_it_leads_into(visit):
+    page = visit.open(CHOICES)
+    fold = page.locator(f"#{DEEPER} > .tt-deeper")
+    assert fold.get_attribute("open") is None
+    page.evaluate(f"location.hash = '{DEEPER}'")
+    fold.and_(page.locator("[open]")).wait_for()
+    assert answer(page).get_attribute("open") is None
+    page.goto(f"{visit.site}{CHOICES}.html#{DEEPER}")
+    page.reload()
+    fold.and_(page.locator("[open]")).wait_for()
+    page.goto(f"{visit.site}{NUMBER}.html#predict")
+    assert answer(page).get_attribute("open") is None, "the question is no part of the answer"
+
+
+@pytest.mark.parametrize(("word", "opened"), [("operands", False), ("unlearn", True)])
+def test_a_search_opens_what_alone_holds_its_words(visit, word, opened):
+    page = visit.open(CHOICES)
+    page.evaluate(f"localStorage.setItem('sphinx_highlight_terms', '{word}')")
+    page.reload()
+    page.locator("article span.highlighted").first.wait_for(state="attached")
+    page.evaluate("new Promise((done) => setTimeout(done, 20))")  # timers end in their order
+    assert (page.locator(f"#{DEEPER} > .tt-deeper[open]").count() == 1) == opened
+
+
+def test_print_shows_everything_and_the_screen_what_it_showed_before(visit):
+    page = visit.open(CHOICES)
+    closed = page.locator(".tt-fold:not([open])")
+    count = closed.count()
+    assert count >= 2
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert closed.count() == 0
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert closed.count() == count
+
+
+def test_without_scripts_both_are_plain_folds(browser, site):
+    context = browser.new_context(java_script_enabled=False)
+    page = Visit(context, site).page
+    page.goto(f"{site}{CHOICES}.html")
+    assert not seen(page)
+    page.get_by_text("Show me", exact=True).click()
+    assert seen(page)
+    assert page.get_by_text("This one is right").is_visible()
+    fold = page.locator(f"#{DEEPER}")
+    fold.locator("summary").click()
+    assert fold.get_by_text("One habit to unlearn").is_visible()
+    context.close()
