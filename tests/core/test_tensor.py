@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
-from tinytorch import SGD, AdamW, RowSparse, Tensor, ops, primitive
+from tinytorch import SGD, AdamW, RowSparse, Tensor, functional, ops, primitive
 from tinytorch.core.layers import Module, Parameter
 
 
@@ -617,17 +617,50 @@ def test_graph_is_freed_without_the_cycle_collector():
     try:
         x = leaf(np.ones(10))
         y = x.exp()
-        interior = weakref.ref(y)
+        kept = weakref.ref(y.data)
         loss = (y * y).mean()
-        loss.backward()
         del y
-        assert interior() is None  # backward() let go of it though loss is still there
+        assert kept() is not None  # the pullbacks need it
+        loss.backward()
+        assert kept() is None  # backward() let go of it though loss is still there
         z = x.exp()
         result = weakref.ref(z)
         del z
         assert result() is None  # and a graph that is never used goes with its last name
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x + 1.0,
+        lambda x: x.sum(axis=1),
+        lambda x: x.mean(),
+        lambda x: x.var(),
+        lambda x: x.std(),
+        lambda x: x.max(),
+        lambda x: x.reshape(12),
+        lambda x: x.permute(1, 0),
+        lambda x: x[[0, 1]],
+        lambda x: functional.gelu(x),
+        lambda x: functional.dropout(x, p=0.5),
+        lambda x: functional.cross_entropy(x, np.zeros(4, int)),
+    ],
+)
+def test_graph_keeps_no_operand_that_no_pullback_asks_for(operation):
+    operand = leaf(np.ones((4, 3))) * 2
+    data = weakref.ref(operand.data)
+    result = operation(operand) + 0  # the sum shares no memory, as a reshaped array does
+    del operand
+    assert data() is None
+    result.backward(np.ones(result.shape))
+
+
+def test_changed_twin_of_a_result_is_a_change_of_the_result():
+    y = leaf([1.0]).exp()
+    y.detach().data *= 2
+    assert "through exp: its result of shape (1,) was changed" in message(RuntimeError, y.backward)
 
 
 @pytest.mark.parametrize(

@@ -176,15 +176,15 @@ def autograd_swish(answer: Any) -> Cases:
 _COST_MISTAKES = [
     (lambda n, b, w: (n * w * w, None), "A central difference evaluates above and below."),
     (lambda n, b, w: (n * w * w + 1, None), "Evaluate above and below, not in the middle."),
-    (lambda n, b, w: (8 * n * b * w, None), "First the number of runs, then the bytes."),
+    (lambda n, b, w: (4 * n * b * w, None), "First the number of runs, then the bytes."),
     (lambda n, b, w: (2 * b * n * w * w, None), "A run takes the whole batch at once."),
-    (lambda n, b, w: (None, 4 * n * b * w), "The output of @ is kept, and that of tanh."),
-    (lambda n, b, w: (None, 2 * n * b * w), "In bytes: a float32 has four."),
+    (lambda n, b, w: (None, 8 * n * b * w), "No pullback asks for the output of @."),
+    (lambda n, b, w: (None, n * b * w), "In bytes: a float32 has four."),
 ]  # fmt: skip
 
 
 def _costs(layers: int, batch: int, width: int) -> tuple[int, int]:
-    return 2 * layers * width**2, 8 * layers * batch * width
+    return 2 * layers * width**2, 4 * layers * batch * width
 
 
 @exercise(points=3, reference=_costs, mistakes=_COST_MISTAKES, show_expected=False)
@@ -193,7 +193,7 @@ def autograd_costs(answer: Any) -> Cases:
 
     Example:
         >>> def costs(layers, batch, width):
-        ...     return 2 * layers * width * width, 8 * layers * batch * width
+        ...     return 2 * layers * width * width, 4 * layers * batch * width
         >>> bool(autograd_costs(costs))
         True
         >>> bool(autograd_costs(lambda layers, batch, width: ...))
@@ -201,14 +201,14 @@ def autograd_costs(answer: Any) -> Cases:
     """
     width = "A layer has width times width weights, each of them nudged by itself."
     every = "The weights of every layer count, and the batch does not."
-    both = "Both @ and tanh make an array, and both stay; a float32 has four bytes."
-    shape = "Each of the two arrays of a layer has the shape (batch, width)."
+    one = "The pullbacks of tanh and of the next @ ask for tanh's output; a float32 has four bytes."
+    shape = "The array that a layer keeps has the shape (batch, width)."
     yield from cases(answer, {
-        "runs a model of four weights twice for each of them": (width, 1, 3, 2),
+        "runs a model of nine weights twice for each of them": (width, 1, 2, 3),
         "counts every weight of every layer, whatever the batch": (every, 3, 7, 10),
     }, part=one_of("runs", "runs", "bytes"))  # fmt: skip
     yield from cases(answer, {
-        "keeps two numbers, of four bytes each, for one layer of one number": (both, 1, 1, 1),
+        "keeps one number, of four bytes, for one layer of one number": (one, 1, 1, 1),
         "grows with layers, batch and width": (shape, 3, 7, 10),
     }, part=one_of("bytes", "runs", "bytes"))  # fmt: skip
     compute = "Compute both from layers, batch and width."

@@ -66,15 +66,15 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     check_choice(approximate, "gelu: approximate", ("tanh", "none"))
     phi_of, slope_of = _FORMS[approximate]
     x = np.asarray(x, dtype=np.result_type(x, np.float32))
-    flat = x.reshape(-1)
-    value, slope = np.empty_like(flat), np.empty_like(flat)
+    flat, shape = x.reshape(-1), x.shape
+    value, slope = np.empty_like(flat), np.empty_like(flat if is_recording() else flat[:0])
     for at in chunks(x.size):  # bench: gelu
         part, phi = flat[at], phi_of(flat[at])
         np.multiply(part, phi, out=value[at])
-        if is_recording():  # the derivative of x Phi(x), while its parts are at hand
+        if slope.size:  # the derivative of x Phi(x), while its parts are at hand
             np.add(phi, part * slope_of(part, phi), out=slope[at])
 
-    return value.reshape(x.shape), lambda g: g * slope.reshape(x.shape)
+    return value.reshape(shape), lambda g: g * slope.reshape(shape)
 
 
 @primitive

@@ -38,22 +38,25 @@ def backward(result: Node, gradient: Any = None) -> None:
         >>> x.grad
         array([ 2., 40.], dtype=float32)
     """
-    waiting = {id(result): _first_gradient(result, gradient)}
+    first = _first_gradient(result, gradient)
     order = topological_order(result)
     _check_unchanged(order)
+    waiting = {id(order[-1]): first}
     while order:
         node = order.pop()
         g = waiting.pop(id(node))
-        if node._record is None:  # a leaf
+        if isinstance(node, Node):  # a leaf
             node._grad = g if node._grad is None else total_gradient(node._grad, g)
             continue
-        for parent, part in _pull_back(node, node._record, g):
+        for parent, part in _pull_back(node, g):
             held = waiting.get(id(parent))
             waiting[id(parent)] = part if held is None else total_gradient(held, part)
 
 
-def topological_order(result: Node) -> list[Node]:
+def topological_order(result: Node) -> list[Record | Node]:
     """Every tensor that needs a gradient, each before all the tensors computed from it.
+
+    A tensor that was computed is there by its record, a leaf is there itself.
 
     An explicit stack instead of recursion: a graph may be deeper than Python's call stack.
 
@@ -61,12 +64,13 @@ def topological_order(result: Node) -> list[Node]:
         >>> from tinytorch import Tensor
         >>> x = Tensor([3.0], requires_grad=True)
         >>> y = x * x
-        >>> [node.data.tolist() for node in topological_order(y + x)]
-        [[3.0], [9.0], [12.0]]
+        >>> leaf, *records = topological_order(y + x)
+        >>> leaf is x, [record.name for record in records]
+        (True, ['mul', 'add'])
     """
-    order: list[Node] = []
+    order: list[Record | Node] = []
     seen: set[int] = set()
-    stack = [(result, False)]
+    stack = [(result._record or result, False)]
     while stack:
         node, parents_done = stack.pop()
         if parents_done:
@@ -74,7 +78,7 @@ def topological_order(result: Node) -> list[Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            for parent in node._record[1] if node._record is not None else ():
+            for parent in node.parents if isinstance(node, Record) else ():
                 if parent is not None and parent._requires_grad and id(parent) not in seen:
                     stack.append((parent, False))
     return order
@@ -107,27 +111,28 @@ def _first_gradient(result: Node, gradient: Any) -> Gradient:
     return array.astype(data.dtype, copy=result.is_leaf)  # a leaf keeps it
 
 
-def _check_unchanged(order: list[Node]) -> None:
+def _check_unchanged(order: list[Record | Node]) -> None:
     """Refuse a graph that is freed, or whose numbers are no longer those that were recorded."""
     for node in order:
-        if node._record is None:
+        if isinstance(node, Node):
             continue
-        name, parents, _, time = node._record
-        if node._record is _FREED:
+        if node.pullback is None:
             remedy = "compute the result again before calling backward() a second time"
             graph = "a graph that was already used and freed"
             raise RuntimeError(f"backward() through {graph}; {remedy}")
-        for i, used in enumerate((node, *parents)):
-            if used is not None and used._changed is not None and used._changed[0] > time:
-                what = f"{f'operand {i - 1}' if i else 'result'} of shape {used.data.shape}"
+        for i, used in enumerate((node, *node.parents)):
+            if used is not None and used._changed is not None and used._changed[0] > node.time:
+                what = f"{f'operand {i - 1}' if i else 'result'} of shape {_like(used).shape}"
                 late = "was changed after the operation had used it, so the gradient would be wrong"
                 remedy = "compute the result again after an update, or update after backward()"
-                raise RuntimeError(f"backward() through {name}: its {what} {late}; {remedy}")
+                raise RuntimeError(f"backward() through {node.name}: its {what} {late}; {remedy}")
 
 
-def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Gradient]]:
+def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradient]]:
     """The gradient for each parent that requires one; frees the record."""
-    name, parents, pullback, _ = record
+    parents, pullback = record.parents, record.pullback
+    record.parents, record.pullback = [], None
+    assert pullback is not None  # `_check_unchanged` has seen to that
     g = g.to_dense() if isinstance(g, RowSparse) else g
     try:
         parts = pullback(g)
@@ -143,22 +148,22 @@ def _pull_back(node: Node, record: Record, g: Gradient) -> list[tuple[Node, Grad
         ]
     except Exception as error:
         kind = ValueError if isinstance(error, ValueError) else RuntimeError
-        raise kind(f"backward() through {name}: {error}") from error
-    finally:
-        node._record = _FREED
+        raise kind(f"backward() through {record.name}: {error}") from error
 
 
-def _fitted(parts: tuple[Any, ...], i: int, parent: Node, g: np.ndarray) -> Gradient:
+def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray) -> Gradient:
     """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nobody else holds."""
-    part, data = parts[i], parent._array
+    part, like = parts[i], _like(parent)
     if isinstance(part, RowSparse):
-        return part.astype(data.dtype)
+        return part.astype(like.dtype)
     if part is None:
-        return np.zeros_like(data)
-    if type(part) is not np.ndarray or part.shape != data.shape or part.dtype != data.dtype:
-        part = undo_broadcast(np.asarray(part), data.shape).astype(data.dtype, copy=False)
+        return np.zeros(like.shape, like.dtype)
+    if type(part) is not np.ndarray or part.shape != like.shape or part.dtype != like.dtype:
+        part = undo_broadcast(np.asarray(part), like.shape).astype(like.dtype, copy=False)
     shared = part.base is not None or part is g or any(part is other for other in parts[:i])
-    return part.copy() if shared and parent._record is None else part
+    return part.copy() if shared and isinstance(parent, Node) else part
 
 
-_FREED: Record = ("", [], lambda g: g, 0)
+def _like(node: Record | Node) -> Record | np.ndarray:
+    """What has the shape and the dtype of a tensor: its record, or the array of a leaf."""
+    return node._array if isinstance(node, Node) else node

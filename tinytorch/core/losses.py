@@ -54,8 +54,9 @@ def cross_entropy(
         Tensor(0.6931)
     """
     logits, targets = np.asarray(logits), np.asarray(targets)
-    if logits.ndim == 0 or targets.shape != logits.shape[:-1]:
-        wanted = f"logits {logits.shape} need targets of shape {logits.shape[:-1]}"
+    shape = logits.shape
+    if not shape or targets.shape != shape[:-1]:
+        wanted = f"logits {shape} need targets of shape {shape[:-1]}"
         raise ValueError(f"cross_entropy: {wanted}, got {targets.shape}")
     check_choice(reduction, "cross_entropy: reduction", _REDUCTIONS)
     rows = logits.reshape(-1, logits.shape[-1])  # (N, classes)
@@ -72,7 +73,7 @@ def cross_entropy(
         grad = products.exp(log_probs)
         grad[at] -= 1
         grad *= (counts * g.reshape(-1))[:, None]
-        return grad.reshape(logits.shape), None
+        return grad.reshape(shape), None
 
     return losses.reshape(targets.shape) if reduction == "none" else losses.sum(), pullback
 

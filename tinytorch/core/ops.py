@@ -282,7 +282,8 @@ def sum(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
     """
     x = np.asarray(x)
     value = x.sum(axis=axis, keepdims=keepdims)
-    return value, lambda g: np.broadcast_to(_restore_axes(g, x, axis), x.shape)
+    shape = x.shape
+    return value, lambda g: np.broadcast_to(_restore_axes(g, shape, axis), shape)
 
 
 @primitive
@@ -299,7 +300,8 @@ def mean(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
     x = np.asarray(x)
     count = _count(x, axis, "mean")
     value = x.mean(axis=axis, keepdims=keepdims)
-    return value, lambda g: np.broadcast_to(_restore_axes(g, x, axis) / count, x.shape)
+    shape = x.shape
+    return value, lambda g: np.broadcast_to(_restore_axes(g, shape, axis) / count, shape)
 
 
 @primitive
@@ -314,7 +316,7 @@ def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
     count = _count(x, axis, "var")
     centred = x - x.mean(axis=axis, keepdims=True)
     value = (centred * centred).mean(axis=axis, keepdims=keepdims)
-    return value, lambda g: _restore_axes(g, x, axis) * centred * (2 / count)
+    return value, lambda g: _restore_axes(g, centred.shape, axis) * centred * (2 / count)
 
 
 @primitive
@@ -332,7 +334,8 @@ def std(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
     centred = x - x.mean(axis=axis, keepdims=True)
     root = np.sqrt((centred * centred).mean(axis=axis, keepdims=True))
     direction = centred / np.where(root == 0, 1, root * count)
-    return root if keepdims else root.squeeze(axis), lambda g: _restore_axes(g, x, axis) * direction
+    value = root if keepdims else root.squeeze(axis)
+    return value, lambda g: _restore_axes(g, direction.shape, axis) * direction
 
 
 @primitive
@@ -370,7 +373,8 @@ def reshape(x: Any, *, shape: Any) -> Result:
                 [3., 4.]])
     """
     x = np.asarray(x)
-    return x.reshape(shape), lambda g: g.reshape(x.shape)
+    before = x.shape
+    return x.reshape(shape), lambda g: g.reshape(before)
 
 
 @primitive
@@ -400,7 +404,8 @@ def permute(x: Any, *, axes: Any) -> Result:
         (4, 2, 3)
     """
     x = np.asarray(x)
-    return x.transpose(axes), lambda g: g.transpose(np.argsort(np.arange(x.ndim)[list(axes)]))
+    back = np.argsort(np.arange(x.ndim)[list(axes)])
+    return x.transpose(axes), lambda g: g.transpose(back)
 
 
 @primitive
@@ -414,10 +419,10 @@ def getitem(x: Any, *, index: Any) -> Result:
         Tensor([30., 10.])
     """
     x, index = np.asarray(x), _plain_index(index)
-    value = x[index]
+    value, shape = x[index], x.shape
 
     def pullback(g: np.ndarray) -> np.ndarray:
-        grad = np.zeros(x.shape, dtype=g.dtype)
+        grad = np.zeros(shape, dtype=g.dtype)
         if _is_basic(index):
             grad[index] = g  # a slice takes no element twice
         else:
@@ -474,19 +479,18 @@ def _count(x: np.ndarray, axis: Any, name: str) -> int:
     return count
 
 
-def _restore_axes(g: np.ndarray, x: np.ndarray, axis: Any) -> np.ndarray:
-    """Give a reduced gradient back its axes of length 1."""
-    if axis is None:
-        return g.reshape((1,) * x.ndim)
-    axes = normalize_axis_tuple(axis, x.ndim)
-    return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(x.shape)))
+def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Any) -> np.ndarray:
+    """Give the gradient of a reduction of `shape` back its axes of length 1."""
+    axes = range(len(shape)) if axis is None else normalize_axis_tuple(axis, len(shape))
+    return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
 def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
     value = reduce(x, axis=axis, keepdims=True)
     tied = (x == value).astype(x.dtype if x.dtype.kind == "f" else np.float32)
     share = tied / tied.sum(axis=axis, keepdims=True)
-    return reduce(x, axis=axis, keepdims=keepdims), lambda g: _restore_axes(g, x, axis) * share
+    value = reduce(x, axis=axis, keepdims=keepdims)
+    return value, lambda g: _restore_axes(g, share.shape, axis) * share
 
 
 def _plain_index(index: Any) -> Any:

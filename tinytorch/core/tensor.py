@@ -107,8 +107,7 @@ class Tensor(Node):
     def detach(self) -> Tensor:
         """The same data, cut off from the graph."""
         twin = wrap(self._array)
-        # a change of one is a change of the other
-        twin._changed = self._changed = self._changed or [0]
+        twin._changed = self.clock()  # a change of one is a change of the other
         return twin
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -7,9 +7,9 @@ maps the gradient of the value to the gradients of the operands. `primitive` lif
     def mul(x, y):
         return x * y, lambda g: (g * y, g * x)
 
-The result is a `Node`: an array together with a record of how it was made, which `backward.py`
-reads in reverse. Recording and dtype rules live here once, so that no operation repeats them; what
-a reader calls a tensor, a node with operators, is in `tensor.py`.
+The result is a `Node`: an array together with a `Record` of how it was made, and the records are
+what `backward.py` reads in reverse. Recording and dtype rules live here once, so that no operation
+repeats them; what a reader calls a tensor, a node with operators, is in `tensor.py`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,30 @@ if TYPE_CHECKING:
 Gradient = Any  # an array or a RowSparse
 Pullback = Callable[[np.ndarray], Any]
 
-# the operation's name, its operands (None for one that is no tensor), the pullback, and the time
-Record = tuple[str, "list[Node | None]", Pullback, int]
+
+class Record:
+    """How a tensor was made: what the backward pass needs of it, which is not its array.
+
+    A pullback holds the arrays that it asks for; the others are gone as soon as nobody names them.
+
+    Attributes:
+        name: the operation.
+        parents: the operands, each by its record, or itself if it is a leaf; None for no tensor.
+        pullback: the operation's, and None once it is used.
+        time: when it was made; see `Node`.
+        shape: of the tensor; `dtype` likewise.
+    """
+
+    __slots__ = ("_changed", "dtype", "name", "parents", "pullback", "shape", "time")
+    _requires_grad = True  # or nothing would have been recorded
+
+    def __init__(
+        self, name: str, parents: list[Record | Node | None], pullback: Pullback, made: np.ndarray
+    ) -> None:
+        self.name, self.parents, self.time = name, parents, _now
+        self.pullback: Pullback | None = pullback
+        self.shape, self.dtype = made.shape, made.dtype
+        self._changed: list[int] | None = None
 
 
 class Node:
@@ -49,7 +71,8 @@ class Node:
     _grad: Gradient
     _requires_grad: bool
     _record: Record | None  # None for a leaf
-    _changed: list[int] | None  # the time of the last change, shared by all that share the data
+    # the time of the last change, shared by all that share the data; of a result, its record has it
+    _changed: list[int] | None
 
     @property
     def data(self) -> np.ndarray:
@@ -68,7 +91,8 @@ class Node:
         if array.dtype.kind not in kinds:
             raise TypeError(f"this tensor holds {wanted} numbers, got data of {array.dtype}")
         if array is not self._array:
-            self._array, self._changed = array, None  # no longer that of a detached twin
+            self._array = array
+            (self._record or self)._changed = None  # no longer that of a detached twin
         self.mark_changed()
 
     @property
@@ -114,10 +138,16 @@ class Node:
             RuntimeError: backward() through mul: its operand 0 of shape (1,) was changed ...
         """
         global _now
-        self._changed = self._changed or [0]
+        clock = self.clock()
         with _one_at_a_time:
             _now += 1
-            self._changed[0] = _now
+            clock[0] = _now
+
+    def clock(self) -> list[int]:
+        """The time of the last change of the data, to be shared with whoever shares them."""
+        holder = self._record or self
+        holder._changed = holder._changed or [0]
+        return holder._changed
 
 
 _now, _one_at_a_time = 0, threading.Lock()  # the number of changes so far, in whatever thread
@@ -194,10 +224,10 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
             value = _settled(value, name, operands)
         result = wrap(value)
         if not open_blocks.get() and value.dtype.kind == "f":
-            parents = [o if isinstance(o, Node) else None for o in operands]
+            parents = [(o._record or o) if isinstance(o, Node) else None for o in operands]
             if any([p._requires_grad for p in parents if p is not None]):
                 result._requires_grad = True
-                result._record = (name, parents, pullback, _now)
+                result._record = Record(name, parents, pullback, value)
         return result
 
     signature = inspect.signature(function).replace(return_annotation="Tensor")

@@ -267,7 +267,7 @@ def runs(n, b, w):
 
 
 def kept(n, b, w):
-    return 8 * n * b * w
+    return 4 * n * b * w
 
 
 RIGHT = {
@@ -292,7 +292,7 @@ RIGHT = {
     ],
     "autograd_costs": [
         costs(runs, kept),
-        lambda layers, batch, width: [layers * width**2 * 2, layers * (2 * batch * width) * 4],
+        lambda layers, batch, width: [layers * width**2 * 2, layers * batch * width * 4],
         lambda n, b, w: (np.int64(runs(n, b, w)), np.float64(kept(n, b, w))),
     ],
 }
@@ -376,11 +376,11 @@ WRONG = {
         "one run a sequence": costs(lambda n, b, w: 2 * n * b * w * w, kept),
         "one layer": costs(lambda n, b, w: 2 * w * w, kept),
         "with biases": costs(lambda n, b, w: 2 * n * (w * w + w), kept),
-        "one array a layer": costs(runs, lambda n, b, w: 4 * n * b * w),
-        "numbers for bytes": costs(runs, lambda n, b, w: 2 * n * b * w),
-        "float64": costs(runs, lambda n, b, w: 16 * n * b * w),
-        "with the weights": costs(runs, lambda n, b, w: 8 * n * b * w + 4 * n * w * w),
-        "with the first h": costs(runs, lambda n, b, w: 8 * n * b * w + 4 * b * w),
+        "two arrays a layer": costs(runs, lambda n, b, w: 8 * n * b * w),
+        "numbers for bytes": costs(runs, lambda n, b, w: n * b * w),
+        "half precision": costs(runs, lambda n, b, w: 2 * n * b * w),
+        "with the weights": costs(runs, lambda n, b, w: 4 * n * b * w + 4 * n * w * w),
+        "with the first h": costs(runs, lambda n, b, w: 4 * n * b * w + 4 * b * w),
         "exchanged": lambda n, b, w: (kept(n, b, w), runs(n, b, w)),
         "off by a hundred": costs(lambda n, b, w: runs(n, b, w) + 100 * (w > 500), kept),
         "rounded to thousands": costs(lambda n, b, w: runs(n, b, w) // 1000 * 1000 or 8, kept),
@@ -418,5 +418,6 @@ HINTS = {
         "exchanged": "First the number of runs",
         "one run a sequence": "the whole batch at once",
         "numbers for bytes": "In bytes",
+        "two arrays a layer": "No pullback asks",
     },
 }
