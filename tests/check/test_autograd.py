@@ -42,7 +42,7 @@ def test_costs_are_not_told_before_they_are_predicted():
 
 def test_a_single_cost_is_told_to_be_no_pair():
     report = check.autograd_costs(lambda n, b, w: 2 * n * w * w)
-    assert report.cases[-1].got == "8, which is not (runs, bytes)"
+    assert report.cases[-1].got == "18, which is not (runs, bytes)"
 
 
 def test_costs_expects_the_memory_that_the_package_keeps():
