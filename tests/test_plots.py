@@ -299,6 +299,37 @@ def test_bars_need_a_label_each():
         plots.bars([], np.zeros(0))
 
 
+def test_steps_go_down_to_the_floor_and_the_last_one_stands_out():
+    ax = plots.staircase({"a": 2.0, "b": 0.5}, floor=0.1, reference={"counting": 0.3})
+    assert [bar.get_x() for bar in ax.patches] == [0.1, 0.1]
+    assert [bar.get_x() + bar.get_width() for bar in ax.patches] == pytest.approx([2.0, 0.5])
+    colours = [bar.get_facecolor() for bar in ax.patches]
+    assert matplotlib.colors.same_color(colours, [plots.ACCENT_1, plots.ACCENT_2])
+    assert [line.get_xdata()[0] for line in ax.lines] == [0.1, 0.3]
+    assert texts(ax) == ["2", "0.5", "floor", "counting"]
+    assert ax.get_xscale() == "log" and ax.yaxis_inverted()
+
+
+def test_near_the_floor_steps_can_still_be_told_apart():
+    ax = plots.staircase({"far": 2.0, "near": 0.17, "nearer": 0.12}, floor=0.119)
+    ends = [bar.get_x() + bar.get_width() for bar in ax.patches]
+    near, nearer = (ax.transData.transform((x, 0))[0] for x in ends[1:])
+    assert near - nearer > 0.08 * ax.get_window_extent().width
+
+
+@pytest.mark.parametrize(
+    ("steps", "floor", "message"),
+    [
+        ({}, 0.1, "at least one step"),
+        ({"a": 1.0, "b": 0.09}, 0.1, "0 < floor <= every step, got 0.1 and 0.09"),
+        ({"a": 1.0}, 0.0, "0 < floor"),
+    ],
+)
+def test_a_staircase_has_steps_above_its_floor(steps, floor, message):
+    with pytest.raises(ValueError, match=message):
+        plots.staircase(steps, floor=floor)
+
+
 # --------------------------------------------------------------------------- the plane
 
 

@@ -26,7 +26,7 @@ except ImportError as error:  # pragma: no cover - exercised in a subprocess
         "tinytorch.plots needs Matplotlib; install it with: pip install 'tinytorch-book[plots]'"
     ) from error
 
-from tinytorch.plots.charts import bars, heatmap, lines, scatter_words, text_bars
+from tinytorch.plots.charts import bars, heatmap, lines, scatter_words, staircase, text_bars
 from tinytorch.plots.diagrams import arrows, graph, matrix_shapes
 from tinytorch.plots.style import (
     ACCENT_1,
@@ -72,6 +72,7 @@ __all__ = [
     "matrix_shapes",
     "panels",
     "scatter_words",
+    "staircase",
     "text_bars",
     "use_style",
 ]

@@ -1,4 +1,4 @@
-"""Charts: a matrix as a heat map, curves, bars, words in the plane, and bars along a text."""
+"""Charts: a matrix, curves, bars, a staircase, words in the plane, and bars along a text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tinytorch.plots.style import (
     text_on,
 )
 
-__all__ = ["bars", "heatmap", "lines", "scatter_words", "text_bars"]
+__all__ = ["bars", "heatmap", "lines", "scatter_words", "staircase", "text_bars"]
 
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 _MARKERS = "osD^vP"
@@ -339,6 +339,70 @@ def bars(
     ax.grid(False, axis="y")
     ax.margins(x=0.16)
     return finish(ax, title, xlabel)
+
+
+def staircase(
+    steps: Mapping[str, float],
+    *,
+    floor: float,
+    reference: Mapping[str, float] | None = None,
+    xlabel: str | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw losses as steps that go down to a floor: horizontal bars that begin there.
+
+    The axis is logarithmic, so that the last steps, which are near the floor, can be told apart.
+    The last step is drawn in the second accent: it is the one just taken.
+
+    Args:
+        steps: name to loss, the first on top.
+        floor: the lowest loss possible, drawn as a dashed line where the bars begin.
+        reference: name to a level to compare with, drawn as a dotted line.
+        xlabel: name and unit of the losses.
+        title: above the figure, at the left.
+        ax: axes to draw on; None makes a figure whose height suits the number of steps.
+
+    Raises:
+        ValueError: there are no steps, the floor is not positive, or a step lies below it.
+
+    Example:
+        >>> ax = staircase({"counted": 2.1, "trained": 0.12}, floor=0.119)
+        >>> [text.get_text() for text in ax.texts]
+        ['2.1', '0.12', 'floor']
+    """
+    losses = as_numbers(list(steps.values()), 1, "staircase: steps")
+    if not len(losses):
+        raise ValueError("staircase needs at least one step, got none")
+    if not 0 < floor <= losses.min():
+        raise ValueError(f"staircase: 0 < floor <= every step, got {floor} and {losses.min()}")
+    ax = axes_or_new(ax, float(np.clip(0.36 * len(losses) + 1.2, 1.8, 6.0)))
+    rows = np.arange(len(losses))
+    colours = [ACCENT_1] * (len(losses) - 1) + [ACCENT_2]
+    drawn = ax.barh(rows, losses - floor, left=floor, color=colours, height=0.78)
+    written = [f"{v:.3g}" for v in losses]
+    clear = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}  # a reference may run behind it
+    ax.bar_label(drawn, written, padding=5, fontsize=SMALL, color=INK, bbox=clear)
+    _level(ax, "floor", floor, INK, "dashed")
+    for name, level in (reference or {}).items():
+        _level(ax, name, level, MUTED, "dotted")
+    highest = max([*losses, *(reference or {}).values()])
+    ax.set(xscale="log", xlim=(floor * 0.95, highest * 1.6))
+    ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10) if floor <= t <= highest * 1.1]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
+    ax.set_yticks(rows, list(steps))
+    ax.tick_params(axis="y", length=0, labelcolor=INK)
+    ax.invert_yaxis()
+    ax.grid(False, axis="y")
+    return finish(ax, title, xlabel)
+
+
+def _level(ax: Axes, name: str, level: float, colour: str, style: str) -> None:
+    """A vertical line over the whole height, with its name above it."""
+    ax.axvline(level, color=colour, linestyle=style, linewidth=1.5)
+    above = ax.get_xaxis_transform()
+    ax.text(level, 1.02, name, transform=above, ha="center", color=colour, fontsize=SMALL)
 
 
 # ----------------------------------------------------------------------------- the plane
