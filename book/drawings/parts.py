@@ -209,7 +209,7 @@ def cells(
 
 def cell(x: float, y: float, width: float, height: float, value: Any, role: str) -> str:
     """Draw one cell."""
-    kind = "d-none" if value is None else "d-tint" if isinstance(value, str) else "d-shade"
+    kind = "d-empty" if value is None else "d-tint" if isinstance(value, str) else "d-shade"
     place = {"x": x + 0.75, "y": y + 0.75, "width": width - 1.5, "height": height - 1.5, "rx": 2}
     if kind == "d-shade":
         place["fill-opacity"] = round(0.14 + 0.8 * min(max(value, 0), 1), 2)

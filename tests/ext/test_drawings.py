@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import cards
 import drawing
+import pydata_sphinx_theme
 import pytest
 from drawings import DRAWINGS, model
 from drawings.parts import ROLES, SMALLEST, WIDEST, panel
@@ -50,6 +52,22 @@ def test_every_class_of_a_drawing_has_a_rule(name):
     written = "".join(one.body for one in DRAWINGS[name].draw())
     classes = {c for group in re.findall(r'class="([^"]+)"', written) for c in group.split()}
     assert classes <= set(re.findall(r"\.([\w-]+)", style))
+
+
+def test_no_rule_of_the_theme_is_about_a_part_of_a_drawing():
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/styles"
+    theirs = "".join(path.read_text(encoding="utf-8") for path in theme.glob("*.css"))
+    ours = (STATIC / "drawings.css").read_text(encoding="utf-8")
+    names = set(re.findall(r"\.(d-[\w-]+)", ours))
+    assert names and names & set(re.findall(r"\.(d-[\w-]+)", theirs)) == set()
+
+
+def test_the_card_of_every_chapter_lights_a_part_of_the_model():
+    with_card = {
+        p.stem for p in BOOK.rglob("*.md") if "\n```{chapter-card}" in p.read_text("utf-8")
+    }
+    assert with_card <= set(cards.LIT)
+    assert set(cards.LIT.values()) <= set(model.PARTS)
 
 
 def test_a_panel_too_wide_for_a_phone_is_an_error():
