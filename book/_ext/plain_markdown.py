@@ -15,6 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from drawing import address, described
+from exercise_kinds import KINDS
 from launch import site_url
 from markdown_it import MarkdownIt
 from sphinx.builders import Builder
@@ -141,6 +142,7 @@ class PlainMarkdown:
         # sphinx-exercise puts the title in parentheses
         name = "".join(map(self.inline_node, title.children[1:-1]))
         heading = f"### {self.number(node, 'exercise')}" + (f": {name}" if name else "")
+        heading += f" ({KINDS[node['kind']]})"
         return f'<a id="{node["label"]}"></a>\n\n{heading}\n\n{self.blocks(body)}'
 
     def block_figure(self, node: nodes.figure) -> str:

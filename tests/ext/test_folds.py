@@ -67,7 +67,7 @@ def build(tmp_path, page, builder="html"):
     (source / "index.md").write_text(page)
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "cards", "folds"],
+        "extensions": ["myst_nb", "cards", "folds", "exercise_kinds"],
         "nb_execution_mode": "off",
         "root_doc": "index",
         "myst_enable_extensions": ["dollarmath"],

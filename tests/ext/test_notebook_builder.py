@@ -61,6 +61,7 @@ Add `1`.
 
 ```{exercise} Add
 :label: ex-add
+:kind: debug
 Add {kbd}`1`.
 ```
 
@@ -158,7 +159,7 @@ def built(tmp_path_factory):
         path.write_text(text, encoding="utf-8")
     extensions = ["myst_nb", "execution", "launch", "cards", "folds", "citations", "notebooks"]
     settings = {
-        "extensions": [*extensions, "sphinx_exercise", "sphinxcontrib.bibtex"],
+        "extensions": [*extensions, "exercise_kinds", "sphinxcontrib.bibtex"],
         "root_doc": "book/index",
         "exclude_patterns": ["package"],
         "nb_execution_mode": "cache",
@@ -267,7 +268,7 @@ def test_a_note_is_quoted_and_a_hint_folds(text):
 
 
 def test_an_exercise_has_its_number_and_place(text):
-    heading = '<a id="ex-add"></a>\n\n### Exercise 1: Add\n\nAdd <kbd>1</kbd>.'
+    heading = '<a id="ex-add"></a>\n\n### Exercise 1: Add (debug it)\n\nAdd <kbd>1</kbd>.'
     assert heading in text
     assert f"Then [Exercise 1]({SITE}book/one/first.html#ex-add)." in text
 
