@@ -14,6 +14,7 @@ from tinytorch.check.multi_head import *  # noqa: F403
 from tinytorch.check.normalisation_and_mlp import *  # noqa: F403
 from tinytorch.check.optimisation import *  # noqa: F403
 from tinytorch.check.positional_encodings import *  # noqa: F403
+from tinytorch.check.positions_in_attention import *  # noqa: F403
 from tinytorch.check.report import Case, Report
 from tinytorch.check.sampling import *  # noqa: F403
 from tinytorch.check.scaled_dot_product import *  # noqa: F403

@@ -1,0 +1,204 @@
+"""Checks for the exercises of the chapter on positions inside attention."""
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.check.report import Cases, case, cases, drawn, exercise
+from tinytorch.check.rules import without
+from tinytorch.check.values import as_array
+from tinytorch.core.positions import create_alibi_bias
+
+__all__ = ["positions_alibi", "positions_count", "positions_rotate", "positions_scores"]
+
+
+def _rotated(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """The rotation as a product of complex numbers: not the way that the chapter does it."""
+    dim = x.shape[1]
+    angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(0, dim, 2) / dim)
+    product = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * angles)
+    return np.stack([product.real, product.imag], axis=-1).reshape(x.shape)
+
+
+@exercise(reference=lambda kind, T, d: T * d * (kind == "learned"), show_expected=False)
+def positions_count(answer: Any) -> Cases:
+    """Check the number of trainable position parameters.
+
+    Args:
+        answer: `answer(scheme, max_seq_len, embed_dim)`, a number.
+
+    Example:
+        >>> bool(positions_count(lambda scheme, T, d: T * d if scheme == "learned" else 0))
+        True
+        >>> positions_count(lambda scheme, T, d: T * d)
+        positions_count: not yet
+          [x] a learned table has a vector for each position
+          [ ] sinusoidal positions are fixed
+              given     'sinusoidal', 5, 4
+              got       20
+              hint      An optimiser would find nothing to change.
+        >>> bool(positions_count(lambda scheme, T, d: ...))
+        False
+    """
+    every = "Every position has a vector, and all its numbers are trained."
+    nothing = "An optimiser would find nothing to change."
+    compute = "Compute it from max_seq_len and embed_dim."
+    yield from cases(answer, {
+        "a learned table has a vector for each position": (every, "learned", 5, 4),
+        "sinusoidal positions are fixed": (nothing, "sinusoidal", 5, 4),
+        "a rotation has nothing to learn": (nothing, "rotary", 5, 4),
+        "the slopes of ALiBi are fixed": (nothing, "alibi", 5, 4),
+        "no positions, no parameters": (nothing, None, 5, 4),
+        "a learned table of 2,048 positions, 1,024 wide": (compute, "learned", 2048, 1024),
+        "a learned table of 1,024 positions, 768 wide": (compute, "learned", 1024, 768),
+        "a larger model without a table has no more": (nothing, "rotary", 2048, 1024),
+    })  # fmt: skip
+
+
+def _alibi(num_heads: int, seq_len: int) -> np.ndarray:
+    future = np.triu(np.full((seq_len, seq_len), -np.inf), k=1)
+    return future + create_alibi_bias(num_heads, seq_len)
+
+
+_BY_HAND = without("Write it with np.arange and np.where.", create_alibi_bias)
+
+
+@exercise(points=2, reference=_alibi, rules=[_BY_HAND])
+def positions_alibi(answer: Any) -> Cases:
+    """Check an ALiBi bias that also hides the future.
+
+    Args:
+        answer: `answer(num_heads, seq_len)`, for a power of two of heads.
+
+    Example:
+        >>> bool(positions_alibi(_alibi))
+        True
+        >>> bool(positions_alibi(create_alibi_bias)), bool(positions_alibi(lambda heads, T: ...))
+        (False, False)
+    """
+    slopes = np.array([-1 / 16, -1 / 256])
+    rows = "Row i is the token that looks, column j the one that it looks at, i - j positions back."
+    negative = "The bias lowers the score of what is far away: it is negative."
+    mistakes = [(-slopes, negative), (np.full(2, -np.inf), rows), (np.zeros(2), rows)]
+    shape = "The shape is (heads, seq, seq), and the distance to oneself is 0."
+    slope = "Head h of n, counted from 1, has the slope 2 to the power of -8h/n."
+    future = "Rows are the tokens that look; np.where puts -np.inf where j > i."
+    product = "Slopes of shape (heads, 1, 1) times distances of shape (seq, seq)."
+    back = ("[:, 1, 0], which looks one token back", lambda bias: as_array(bias)[:, 1, 0])
+    head = ("head 0", lambda bias: as_array(bias)[0])
+    yield case("one token looks at itself at no cost, in every head", answer, 2, 1, hint=shape)
+    two = {"two heads have the slopes 1/16 and 1/256": (slope, 2, 2)}
+    yield from cases(answer, two, mistakes, part=back)
+    past = "the past costs by its distance, the future is minus infinity"
+    yield case(past, answer, 4, 3, part=head, hint=future)
+    for heads, length in ((8, 6), (16, 40), (1, 5)):
+        yield case(f"{heads} heads and {length} tokens", answer, heads, length, hint=product)
+
+
+@exercise(points=3, reference=_rotated)
+def positions_rotate(answer: Any) -> Cases:
+    """Check a rotation of rows at given positions.
+
+    Args:
+        answer: `answer(x, positions)` for `x` of shape `(seq, head_dim)` and integers `(seq,)`.
+
+    Example:
+        >>> bool(positions_rotate(_rotated))
+        True
+        >>> positions_rotate(lambda x, positions: x)
+        positions_rotate: not yet
+          [x] position 0 is not rotated
+          [ ] position 1 rotates (1, 0) by one radian, anticlockwise
+              given     [[1., 0.]], shape (1, 2)
+                        [1]
+              expected  [[0.5403, 0.8415]], shape (1, 2)
+              got       [[1., 0.]], shape (1, 2)
+              hint      Not rotated: the angle of a row comes from `positions`, not
+                        from its index in x.
+        >>> bool(positions_rotate(lambda x, positions: ...))
+        False
+    """
+    not_rotated = "Not rotated: the angle of a row comes from `positions`, not from its index in x."
+    angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
+    pair = "(a, b) becomes (a cos - b sin, a sin + b cos)."
+    second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
+    given = "Use the positions that are given, not 0, 1, 2."
+    any_integer = "A position is any integer: compute its angle; do not look it up in a table."
+    keep = "Keep the old values until both results of a pair are written."
+    one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
+    yield from cases(answer, {
+        "position 0 is not rotated": (angles, four, np.array([0])),
+        "position 1 rotates (1, 0) by one radian, anticlockwise": (pair, one, np.array([1])),
+        "pairs are neighbours, and the second rotates more slowly":
+            (second, np.tile(one, (1, 2)), np.array([10])),
+        "each row is rotated by its own position, whatever the order":
+            (given, np.tile(one, (3, 1)), np.array([7, 7, 2])),
+        "a negative position rotates clockwise": (any_integer, one, np.array([-1])),
+    }, [(lambda x, positions: x, not_rotated)])  # fmt: skip
+    for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
+        claim = f"{rows} rows of {dim} numbers at random positions"
+        positions = np.random.default_rng(12).integers(-500, 2000, size=rows)
+        yield case(claim, answer, *drawn((rows, dim)), positions, hint=keep)
+
+
+def _scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    positions = np.arange(len(q))
+    return _rotated(q, positions) @ _rotated(k, positions).T
+
+
+def _added(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """The scores if both angles are added: without the conjugate."""
+    positions = np.arange(len(q))
+    return _rotated(q, positions) @ (_rotated(k, positions) * np.tile([1, -1], k.shape[1] // 2)).T
+
+
+_SCORES = [
+    (_added, "Angles of complex numbers add when they are multiplied: look at position 0 first."),
+    (lambda q, k: _scores(k, q), "Rows are queries, columns are keys."),
+    (lambda q, k: q @ k.T, "These are the scores without any rotation."),
+]
+
+
+@exercise(points=2, reference=_scores, mistakes=_SCORES)
+def positions_scores(answer: Any) -> Cases:
+    """Check rotary scores: queries and keys rotated, then compared.
+
+    Args:
+        answer: `answer(q, k)` for queries and keys `(seq, head_dim)`; row t stands at position t.
+
+    Example:
+        >>> bool(positions_scores(_scores))
+        True
+        >>> positions_scores(_added)
+        positions_scores: not yet
+          [ ] at position 0 nothing is rotated, and the score is q . k
+              given     [[1., 2.]], shape (1, 2)
+                        [[3., 4.]], shape (1, 2)
+              expected  [[11.]], shape (1, 1)
+              got       [[-5.]], shape (1, 1)
+              hint      Angles of complex numbers add when they are multiplied: look
+                        at position 0 first.
+        >>> bool(positions_scores(lambda q, k: ...))
+        False
+    """
+    zero = "At position 0 all angles are 0."
+    diagonal = "Equal distances, equal scores: rotate both by their own positions."
+    whole = "Every query with every key; pair i of d numbers has the frequency 10000 ** (-2i / d)."
+    one, ones = np.array([[1.0, 2.0]]), np.ones((4, 2))
+    yield case(
+        "at position 0 nothing is rotated, and the score is q . k",
+        answer,
+        one,
+        np.array([[3.0, 4.0]]),
+        hint=zero,
+    )
+    yield case(
+        "the same query and key everywhere: one score for each distance",
+        answer,
+        ones,
+        np.tile([[1.0, -1.0]], (4, 1)),
+        hint=diagonal,
+    )
+    for rows, dim in ((3, 4), (7, 6), (40, 16)):
+        yield case(f"{rows} tokens, {dim} numbers each", answer, *drawn((rows, dim), (rows, dim)),
+            hint=whole)  # fmt: skip
