@@ -7,6 +7,7 @@ import resource
 import statistics
 import subprocess
 import sys
+from collections.abc import Callable
 
 IMPORT = "import time; began = time.perf_counter(); import {}; print(time.perf_counter() - began)"
 
@@ -33,6 +34,15 @@ def peak_of_step(whose: str, size: str) -> float:
     return float(found.stdout)
 
 
+def steps_elsewhere(size: str, memory: str) -> Callable[[], object]:
+    """What has a process of its own take a training step; it keeps freed memory if `"kept"`."""
+    command = [sys.executable, __file__, memory, size]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    asked, done = child.stdin, child.stdout
+    assert asked is not None and done is not None
+    return lambda: (asked.write("\n"), asked.flush(), done.readline())
+
+
 def _resident() -> float:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
@@ -41,6 +51,16 @@ def _resident() -> float:
 if __name__ == "__main__":
     import training
 
+    if sys.argv[1] in ("kept", "given back"):
+        from tinytorch.core import optimizers
+
+        if sys.argv[1] == "given back":
+            optimizers.keep_freed_memory = bool
+        step = training.ours(sys.argv[2], 1)
+        for _ in sys.stdin:
+            step()
+            print(flush=True)
+        sys.exit()
     before = _resident()
     step = training.ours(sys.argv[2], 1) if sys.argv[1] == "ours" else training.theirs(sys.argv[2])
     for _ in range(3):

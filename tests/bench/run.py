@@ -117,10 +117,15 @@ def operations(_: int) -> Iterator[Row]:
 
 def tricks(_: int) -> Iterator[Row]:
     """Each trick of the package beside the textbook's form; one of a trick's rows must be 0.97."""
+    from processes import steps_elsewhere
     from tricks import programs
 
     for name, ours, textbook in programs():
         yield timed(name, ours, textbook, seconds=20.0 if "step L" in name else 4.0)
+    for size in "SML":
+        sides = (steps_elsewhere(size, memory) for memory in ("kept", "given back"))
+        seconds = 20.0 if size == "L" else 8.0
+        yield timed(f"trick freed memory, step {size}, given back", *sides, seconds=seconds)
 
 
 def memory(_: int) -> Iterator[Row]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_not_negative, check_probability
+from tinytorch.core.freed_memory import keep_freed_memory
 from tinytorch.core.schedules import CosineSchedule as CosineSchedule
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
@@ -32,6 +33,9 @@ def only_matrices(parameter: Tensor) -> bool:
 
 class Optimizer:
     """The base of the optimisers: holds the parameters and visits those that have a gradient.
+
+    Who makes one is about to train: from then on the process keeps memory that was freed for the
+    next step (`keep_freed_memory`).
 
     Args:
         params: the tensors to update, each once.
@@ -57,6 +61,7 @@ class Optimizer:
                 raise ValueError(f"an optimiser updates tensors that you made, got {got}")
         check_not_negative(lr=lr)
         self.lr = lr
+        keep_freed_memory()
 
     def zero_grad(self) -> None:
         """Forget all gradients; call it before each backward pass."""

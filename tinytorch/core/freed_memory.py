@@ -1,0 +1,27 @@
+"""Memory that a training step has freed, kept for the next one.
+
+Every step makes and frees arrays of the same sizes. The C library of most Linux systems, glibc,
+hands large ones back to the system, which clears their memory before it gives it out again: at
+128 numbers a token that took a seventh of a step (bench: freed memory).
+"""
+
+import ctypes
+import platform
+import sys
+from functools import cache
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # settings of mallopt, from malloc.h
+LARGEST = 1 << 25  # bytes, 32 MiB: the most that every glibc takes
+
+
+@cache
+def keep_freed_memory() -> bool:
+    """Let this process keep what arrays of up to 32 MiB have freed; every optimiser asks for it.
+
+    Returns:
+        Whether it does: False on a system without glibc, where nothing happens.
+    """
+    if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
+        return False
+    mallopt = ctypes.CDLL(None).mallopt
+    return bool(mallopt(M_MMAP_THRESHOLD, LARGEST) and mallopt(M_TRIM_THRESHOLD, 2**31 - 1))
