@@ -149,9 +149,9 @@ def embedding_layer() -> list[Panel]:
     """Three tokens, the ids 7, 2 and 7, go from left to right.
 
     Each id fetches its row of the token table; rows one and three are the same. Each row is
-    multiplied by the square root of d; then the row of its position, 0, 1 or 2, is added to it.
-    The three sums are all different: they are what the transformer receives, a matrix with one
-    row for each token and d columns.
+    multiplied by the square root of d, or by one; then the row of its position, 0, 1 or 2, is
+    added to it. The three sums are all different: they are what the transformer receives, a matrix
+    with one row for each token and d columns.
     """
     ids = (7, 2, 7)
     table = {7: [0.8, 0.2, 0.6, 0.4], 2: [0.3, 0.9, 0.1, 0.7]}
@@ -183,7 +183,7 @@ def embedding_layer() -> list[Panel]:
             text(80, 20, "token rows", "token", size=13),
             text(176, 20, "position rows", "position", size=13),
             text(294, 20, "their sums", size=13),
-            note(126, 200, "√d"),
+            note(126, 200, "√d, or 1"),
             bracket(258, 192, 72, "(T, d)"),
         )
     ]
