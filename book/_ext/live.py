@@ -42,6 +42,8 @@ STATIC = "_static/live"
 MEGABYTES = 27  # what a first run loads, if the site does not hold it
 PLACES = ("Colab", "Binder", "JupyterLite")  # where more is possible than in a page
 SLOWER = 8  # times longer than natively, for a cell that was not measured
+REPORT = re.compile(r"\w+: not yet\n")
+FIRST = {True: "Write it, then press Check.", False: "Change it, then press Check."}
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
 
@@ -57,7 +59,13 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     app.env.live_cells[docname] = [about for cell in cells if (about := describe(cell))]
     add_needs(app.env.live_cells[docname])
     boxes = (n for n in doctree.findall(nodes.Element) if "exercise" in n.get("classes", ()))
-    app.env.live_exercises[docname] = [node["ids"][0] for node in boxes if node["ids"]]
+    app.env.live_exercises[docname] = {n["ids"][0]: points(n) for n in boxes if n["ids"]}
+
+
+def points(exercise: nodes.Element) -> int:
+    """Read from the title of an exercise what it is worth: "The rule itself, 2 points"."""
+    found = re.search(r"(\d+) points?\b", exercise[0].astext())
+    return int(found[1]) if found else 0
 
 
 def describe(cell: nodes.container) -> dict[str, Any] | None:
@@ -141,6 +149,19 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     both = f"<noscript>{note.format('')}</noscript>{note.format(' hidden')}"
     both += '<p class="tt-live-intro" hidden></p>'
     card.parent.insert(card.parent.index(card) + 1, nodes.raw("", both, format="html"))
+
+
+def begin_without_failure(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """On a page, say under a stub what to do instead of what its check says of it."""
+    if app.builder.format != "html":
+        return
+    for cell in doctree.findall(nodes.container):
+        if "tag_exercise-stub" not in cell["classes"]:
+            continue
+        for block in list(cell.findall(nodes.literal_block)):
+            if REPORT.match(text := block.astext()):
+                first = FIRST["nothing yet: write it" in text]
+                block.replace_self(nodes.paragraph("", first, classes=["tt-live__first"]))
 
 
 def tell_page(
@@ -275,6 +296,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", make_snapshot)
     app.connect("doctree-read", collect)
     app.connect("doctree-resolved", add_places)
+    app.connect("doctree-resolved", begin_without_failure)
     app.connect("env-purge-doc", forget)
     app.connect("env-merge-info", merge)
     app.connect("html-page-context", tell_page)

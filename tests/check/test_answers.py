@@ -93,6 +93,7 @@ def test_a_wrong_answer_is_not_solved_and_is_told_why(name, answer):
     assert not report
     assert report.cases[-1].hint
     assert max(map(len, repr(report).splitlines())) <= 76
+    assert [told["passed"] for told in report.told()][-1] is False, "the later cases end as well"
 
 
 @pytest.mark.parametrize(("name", "answer", "words"), HINTS)

@@ -80,6 +80,51 @@ def test_several_lines_are_indented_under_their_label():
     ]
 
 
+# The report as data -------------------------------------------------------------------------------
+
+
+def states(told):
+    return [check["state"] for check in told["checks"]]
+
+
+def test_a_page_is_told_every_failure_and_the_first_before_the_others_are_run():
+    seen = []
+    told = double(lambda x: seen.append(x) or x * x).told()
+    assert states(next(told)) == ["not yet", "not reached", "not reached"] and len(seen) == 1
+    last = next(told)
+    assert states(last) == ["not yet", "not yet", "passed"] and list(told) == []
+    assert [check.get("got") for check in last["checks"]] == ["9", "[1., 4.]", ""]
+
+
+def test_a_solved_exercise_is_told_once():
+    (told,) = double(right).told()
+    assert told["passed"] and states(told) == ["passed"] * 3 and told["points"] == 2
+
+
+@pytest.mark.parametrize("stub", [..., lambda x: ..., lambda x: None])
+def test_a_stub_is_told_what_will_be_checked_and_of_no_failure(stub):
+    report = double(stub)
+    (told,) = report.told()
+    assert told["untouched"] and states(told) == ["not reached"] * 3
+    assert repr(report) == "double: not yet\n  nothing yet: write it, then run the cell"
+
+
+@pytest.mark.parametrize("begun", [{"a": 1, "b": ...}, lambda x: print(end=""), 0, ""])
+def test_what_has_been_begun_is_reported(begun):
+    assert not double(begun).untouched
+
+
+def test_an_exercise_whose_later_cases_cannot_be_posed_is_told_as_far_as_they_can():
+    @exercise()
+    def fragile(answer):
+        yield report.case("is 1", answer(), expected=1)
+        yield report.case("is 2", answer(), expected=2)
+        yield report.case("is 3", 1 / 0, expected=3)
+
+    *_, told = fragile(lambda: 2).told()
+    assert states(told) == ["not yet", "passed"]
+
+
 def test_check_without_cases_is_not_solved():
     assert not Report("empty", 1, [])
 

@@ -243,11 +243,15 @@ def test_display_replaces_what_it_showed(page):
 def test_a_report_says_whether_the_exercise_is_solved(page):
     source = "from tinytorch.check.report import exercise, case\n@exercise(points=2)\n"
     source += "def double(answer):\n    yield case('doubles', answer, 3, expected=6)\n"
+    source += "    yield case('doubles two', answer, 2, expected=4)\n"
     run(page, source)
-    _, sent = run(page, "double(lambda x: x * x)")
-    assert sent[1] == {"kind": "report", "name": "double", "passed": False}
-    _, sent = run(page, "double(lambda x: 2 * x)")
-    assert sent[1] == {"kind": "report", "name": "double", "passed": True}
+    _, (early, late) = run(page, "double(lambda x: x * x)")
+    states = [[check["state"] for check in told["checks"]] for told in (early, late)]
+    assert states == [["not yet", "not reached"], ["not yet", "passed"]]
+    assert (late["kind"], late["passed"], late["slot"]) == ("report", False, early["slot"])
+    assert late["checks"][0]["got"] == "9" and late["text"].startswith("double: not yet")
+    _, (told,) = run(page, "double(lambda x: 2 * x)")
+    assert told["passed"] and [check["state"] for check in told["checks"]] == ["passed", "passed"]
 
 
 def test_an_object_that_calls_itself_a_report_solves_nothing(page):

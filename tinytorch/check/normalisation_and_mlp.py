@@ -29,7 +29,7 @@ def norm_outputs(answer: dict[str, Any]) -> Cases:
     """Check five predicted outputs of LayerNorm, each of two numbers.
 
     Example:
-        >>> norm_outputs({"[0, 2]": ...})
+        >>> norm_outputs({"[0, 2]": ..., "[1, 3]": [-1, 1]})
         norm_outputs: not yet
           [ ] [0, 2]
               got       nothing yet: replace the ...

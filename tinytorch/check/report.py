@@ -16,17 +16,19 @@ answer that returns what a mistake returns is given the hint for that mistake::
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
 
 import numpy as np
 
 from tinytorch.check import values
-from tinytorch.check.rules import Rule, breach_of, watched
+from tinytorch.check.rules import Rule, breach_of, is_empty, watched
 
 _ELLIPSIS = "nothing yet: replace the ..."
 _NONE = "None: write the body and return the result"
+_UNTOUCHED = "nothing yet: write it, then run the cell"
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
 _FROM_REFERENCE = object()
 
@@ -115,30 +117,72 @@ class Report:
         name: the exercise.
         points: what it is worth.
         cases: the cases that were run, the failing one last.
+        untouched: whether nothing has been written yet; then there is nothing to report.
+        later: the cases after the failing one, which `told` runs.
 
     Example:
         >>> Report("double", 2, [Finding("doubles a number", True)])
         double: solved, 2 of 2 points
           [x] doubles a number
+        >>> Report("double", 2, untouched=True)
+        double: not yet
+          nothing yet: write it, then run the cell
     """
 
     name: str
     points: int
     cases: list[Finding] = field(default_factory=list)
+    untouched: bool = False
+    later: Iterator[Case] = field(default_factory=lambda: iter(()), compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.cases) and all(case.passed for case in self.cases)
 
     def __repr__(self) -> str:
         head = f"solved, {self.points} of {self.points} points" if self else "not yet"
-        lines = [f"{self.name}: {head}"]
-        for found in self.cases:
+        lines = [f"{self.name}: {head}", *([f"  {_UNTOUCHED}"] if self.untouched else [])]
+        for found in [] if self.untouched else self.cases:
             mark = "x" if found.passed else " "
             lines.append(_wrapped(f"  [{mark}] {found.claim}", values.WIDTH + 10, 6))
             for label in ("given", "expected", "got", "hint"):
                 if text := getattr(found, label):
                     lines.append(f"      {label:<9} {_wrapped(text, values.WIDTH, 16)}")
         return "\n".join(lines)
+
+    def told(self) -> Iterator[dict[str, Any]]:
+        """The report as data, for a page: at once, and again with what later cases have found.
+
+        Each check is in one of three states: "passed", "not yet" or "not reached". An answer may
+        never end in a later case; what was found before is told by then.
+
+        Example:
+            >>> @exercise()
+            ... def double(answer):
+            ...     yield case("doubles 3", answer, 3, expected=6)
+            ...     yield case("doubles 2", answer, 2, expected=4)
+            >>> first, last = double(lambda x: x * x).told()
+            >>> [check["state"] for check in first["checks"]], first["passed"]
+            (['not yet', 'not reached'], False)
+            >>> [check["state"] for check in last["checks"]]
+            ['not yet', 'passed']
+        """
+        later: list[Case] = []
+        with suppress(Exception):  # what poses a case may rely on those before it
+            for posed in self.later:
+                later.append(posed)
+        found = [] if self.untouched else [*self.cases]
+        claims = [] if found else [case.claim for case in self.cases]
+        claims += [posed.claim for posed in later]
+        yield self._data(found, claims)
+        if found and later:
+            yield self._data(found + [judge(posed) for posed in later], [])
+
+    def _data(self, found: Sequence[Finding], unreached: Sequence[str]) -> dict[str, Any]:
+        states = {True: "passed", False: "not yet"}
+        checks = [{**asdict(finding), "state": states[finding.passed]} for finding in found]
+        checks += [{"claim": claim, "state": "not reached"} for claim in unreached]
+        told = {"name": self.name, "points": self.points, "untouched": self.untouched}
+        return {**told, "passed": bool(self), "checks": checks, "text": repr(self)}
 
 
 def exercise(
@@ -173,16 +217,20 @@ def exercise(
     def decorate(cases_of: Callable[..., Cases]) -> Callable[..., Report]:
         @wraps(cases_of)
         def check(*answers: Any) -> Report:
-            report = Report(cases_of.__name__, points)
-            for posed in cases_of(*answers):
-                unset = {k: v for k, v in common.items() if getattr(posed, k) == getattr(Case, k)}
-                posed = replace(posed, mistakes=(*posed.mistakes, *mistakes), **unset)
-                report.cases.append(judge(posed))
+            posed = map(completed, cases_of(*answers))
+            untouched = all(map(is_empty, answers))
+            report = Report(cases_of.__name__, points, untouched=untouched, later=posed)
+            for one in posed:
+                report.cases.append(judge(one))
                 if not report.cases[-1].passed:
                     break
             return report
 
         return check
+
+    def completed(posed: Case) -> Case:
+        unset = {k: v for k, v in common.items() if getattr(posed, k) == getattr(Case, k)}
+        return replace(posed, mistakes=(*posed.mistakes, *mistakes), **unset)
 
     return decorate
 

@@ -26,6 +26,7 @@ _HIDDEN_LOOPS = {id(f) for f in (map, functools.reduce, np.vectorize, np.apply_a
 _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
+_NOTHING = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "COPY_FREE_VARS"}
 _LIBRARIES = {"tinytorch", "numpy", *sys.stdlib_module_names}
 _ENGINE = ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting")
 _MACHINERY = tuple(f"tinytorch.core.{name}" for name in _ENGINE)
@@ -92,6 +93,22 @@ def watched(rules: Sequence[Rule]) -> Iterator[list[tuple[str, str]]]:
         yield found
     finally:
         sys.setprofile(before)
+
+
+def is_empty(answer: Any) -> bool:
+    """Whether an answer is as a stub leaves it: `...`, or functions that do nothing.
+
+    Example:
+        >>> is_empty(...), is_empty({"a": ..., "b": ...}), is_empty({"a": 1, "b": ...})
+        (True, True, False)
+        >>> is_empty(eval("lambda x: ...", {})), is_empty(eval("lambda x: x", {}))
+        (True, False)
+    """
+    if isinstance(answer, dict):
+        return all(value is ... for value in answer.values())
+    functions = _functions_of(answer) if callable(answer) else []
+    steps = {step.opname for function in functions for step in _steps_of(function)}
+    return answer is ... or (bool(functions) and steps <= _NOTHING)
 
 
 # The rules -----------------------------------------------------------------------------------

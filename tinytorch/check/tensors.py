@@ -51,7 +51,7 @@ def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
     """Check the predicted shapes of six results.
 
     Example:
-        >>> tensors_six_shapes({"x @ W": ...})
+        >>> tensors_six_shapes({"x @ W": ..., "x @ v": (2, 3)})
         tensors_six_shapes: not yet
           [ ] x @ W
               got       nothing yet: replace the ...

@@ -1,19 +1,21 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
+import { make } from "./elements.js";
+import { Ladder } from "./hints.js";
 import { memory } from "./remembered_progress.js";
+import { panel } from "./saved_work.js";
 
 const changed = () => dispatchEvent(new Event("tt-progress"));
 const solved = memory("solved", changed);
 const answers = memory("answers", changed);
-const predictions = memory("predictions", changed);
 
-export function exercises(data, cells, { make, button, announce }) {
+export function exercises(data, cells, tools) {
   for (const box of document.querySelectorAll(".exercise.admonition[id]")) {
     const parts = following(box, cells);
-    if (parts.stub) new Exercise(box, parts, { make, button, announce });
+    if (parts.stub) new Exercise(box, parts, tools);
   }
   remember();
-  const views = [sidebar(data, make), landing(data, { make, button, announce })];
+  const views = [contents(data), chapter(data), panel(data, solved, tools)];
   const refresh = () => views.forEach((view) => view());
   refresh();
   addEventListener("tt-progress", refresh);
@@ -32,11 +34,12 @@ function following(box, cells) {
 }
 
 class Exercise {
-  constructor(box, parts, tools) {
-    Object.assign(this, { box, ...parts, ...tools });
-    this.next = this.make("div", "tt-live__next");
-    this.stub.element.append(this.next);
-    this.stub.onchecked = (report) => this.checked(report);
+  constructor(box, { stub, hints, solution }, tools) {
+    this.box = box;
+    this.ladder = new Ladder(box.id, { stub: stub.element, hints, solution }, tools);
+    this.next = make("p", "tt-live__next");
+    stub.element.append(this.next);
+    stub.onchecked = (report) => this.checked(report);
     this.mark();
     addEventListener("tt-progress", () => this.mark());
   }
@@ -45,124 +48,87 @@ class Exercise {
     const title = this.box.querySelector(".admonition-title");
     let badge = title.querySelector(".tt-live__solved");
     if (solved.get(this.box.id) && !badge) {
-      badge = this.make("span", "tt-live__solved", "solved");
+      badge = make("span", "tt-live__solved", "solved");
       title.append(" ", badge);
     } else if (!solved.get(this.box.id)) {
       badge?.remove();
     }
+    this.next.replaceChildren(...(solved.get(this.box.id) ? [this.#onward()].filter(Boolean) : []));
   }
 
+  // Takes a report, and says what comes next if there is none left to do here.
   checked(report) {
-    this.next.replaceChildren();
-    if (report?.passed) {
-      solved.set(this.box.id, true);
-      changed();
-      this.unfold();
-      this.#leadOn();
-      return;
-    }
-    const closed = this.hints.filter((hint) => hint.matches(".toggle-hidden"));
-    if (closed.length) {
-      const word = closed.length < this.hints.length ? "Next hint" : "Open the hint";
-      this.next.append(this.button(word, "", () => {
-        open(closed[0]);
-        this.checked(report);
-        this.focus(closed[0]);
-      }));
-    }
-    if (this.solution && !this.solution.querySelector("details").open) {
-      this.next.append(this.button("Show the solution", "", () => {
-        this.unfold();
-        this.checked(report);
-        this.focus(this.solution);
-      }));
-    }
+    this.ladder.advise(report?.passed ? [] : report?.checks);
+    if (!report?.passed) return "";
+    solved.set(this.box.id, true);
+    changed();
+    this.ladder.unfold();
+    return this.next.textContent;
   }
 
-  // The way to the next exercise, if the page has one.
-  #leadOn() {
+  // The way to the next exercise or, after the page's last, to the next chapter.
+  #onward() {
     const boxes = [...document.querySelectorAll(".exercise.admonition[id]")];
-    const next = boxes[boxes.indexOf(this.box) + 1];
-    if (next) this.next.append(this.make("a", "", "Next exercise", { href: `#${next.id}` }));
-  }
-
-  unfold() {
-    const fold = this.solution?.querySelector("details");
-    if (fold) fold.open = true;
-  }
-
-  focus(element) {
-    element.scrollIntoView({ block: "nearest" });
-    (element.querySelector("button, summary") ?? element).focus();
+    const box = boxes[boxes.indexOf(this.box) + 1];
+    if (box) return make("a", "", `Next exercise: ${titleOf(box)}`, { href: `#${box.id}` });
+    const footer = document.querySelector("a.right-next");
+    const name = footer?.querySelector(".prev-next-title")?.textContent;
+    return name && make("a", "", `Next chapter: ${name}`, { href: footer.href });
   }
 }
 
-// The theme opens and closes a dropdown by its button.
-function open(dropdown) {
-  dropdown.querySelector(".toggle-button")?.click();
-}
+// "Exercise 5 (The rule itself, 2 points)" is called "The rule itself".
+const titleOf = (box) => /\((.*), \d+ points?/.exec(box.querySelector(".admonition-title").textContent)[1];
 
 // Choices that were opened once are open again.
 function remember() {
   for (const [i, question] of document.querySelectorAll(".tt-reflect").entries()) {
     const key = `${location.pathname.split("/").at(-1)}#${question.id || i + 1}`;
     const choices = [...question.querySelectorAll("details.tt-reflect__choice")];
-    for (const j of answers.get(key) ?? []) if (choices[j]) choices[j].open = true;
     for (const [j, choice] of choices.entries()) {
+      choice.open ||= Boolean(answers.get(`${key}/${j}`));
       choice.addEventListener("toggle", () => {
-        const given = new Set(answers.get(key) ?? []);
-        if (choice.open) answers.set(key, [...given.add(j)]);
+        if (choice.open) answers.set(`${key}/${j}`, true);
       });
     }
   }
 }
 
-const count = (ids) => ids.filter((id) => solved.get(id)).length;
+// The points of a chapter's exercises: those that are solved, and all.
+function points(worth) {
+  const sum = (ids) => ids.reduce((total, id) => total + worth[id], 0);
+  const ids = Object.keys(worth);
+  return { solved: sum(ids.filter((id) => solved.get(id))), all: sum(ids) };
+}
 
-// How many exercises of a chapter are solved, beside its name.
-function sidebar(data, make) {
-  const links = [...document.querySelectorAll(".bd-sidebar-primary .bd-links a.reference")];
-  const docs = links.map((a) => [a, a.href.split("#")[0].replace(/.*\/(book\/.*)\.html$/, "$1")]);
+// How many points of a chapter are made, beside its name in the contents and on the path.
+function contents(data) {
+  const places = ".bd-sidebar-primary .bd-links a.reference, #the-path td a.reference";
+  const named = [...document.querySelectorAll(places)]
+    .map((link) => [link, data.exercises[docOf(link) ?? data.page]]).filter(([, worth]) => worth);
   return () => {
-    for (const [link, doc] of docs) {
-      const ids = doc.startsWith("book/") ? data.exercises[doc] : data.exercises[data.page];
+    for (const [link, worth] of named) {
+      const made = points(worth);
       link.querySelector(".tt-live__count")?.remove();
-      if (!ids || !count(ids)) continue;
-      const text = make("span", "tt-live__count");
-      text.append(`${count(ids)}/${ids.length}`, make("span", "visually-hidden", " solved"));
+      if (!made.solved) continue;
+      const text = make("span", "tt-live__count", `${made.solved}/${made.all}`);
+      text.append(make("span", "visually-hidden", " points"));
       link.append(" ", text);
     }
   };
 }
 
-// The landing page's account of it all, with the button that forgets it.
-function landing(data, { make, button, announce }) {
-  const place = document.querySelector(".tt-progress");
-  if (!place) return () => {};
-  const total = Object.values(data.exercises).flat();
-  const text = make("p", "tt-progress__text");
-  const bar = make("progress", "tt-progress__bar", "", { max: total.length, "aria-label": "Exercises solved" });
-  const clear = button("Forget my progress", "", () => {
-    if (clear.dataset.sure) {
-      solved.clear();
-      answers.clear();
-      predictions.clear();
-      delete clear.dataset.sure;
-      clear.textContent = "Forget my progress";
-      announce("Forgotten");
-      changed();
-    } else {
-      clear.dataset.sure = "asked";
-      clear.textContent = "Really forget it? Press again";
-    }
-  });
-  place.append(text, bar, clear);
-  place.hidden = false;
+const docOf = (link) => /book\/[^#]*(?=\.html)/.exec(link.href)?.[0];
+
+// The same under the heading of a chapter's exercises, in words.
+function chapter(data) {
+  const worth = data.exercises[data.page];
+  const heading = document.querySelector(".exercise.admonition[id]")?.closest("section")?.querySelector("h2");
+  if (!worth || !heading) return () => {};
+  const text = make("p", "tt-live__points");
+  heading.after(text);
   return () => {
-    const done = count(total);
-    text.textContent = `${done} of ${total.length} exercises solved. `
-      + "This is remembered in your browser and nowhere else.";
-    bar.value = done;
-    clear.hidden = !done && ![answers, predictions].some((kept) => Object.keys(kept.all).length);
+    const made = points(worth);
+    text.textContent = `You have ${made.solved} of ${made.all} points.`;
   };
 }

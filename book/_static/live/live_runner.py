@@ -7,7 +7,8 @@ and `cell_names.py` alone, so the tests run it in any Python. Everything a cell 
     {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
     {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it
     {"kind": "figure", "svg": "..."}                        made for the page by inline_svg.py
-    {"kind": "report", "name": "...", "passed": true}       what an exercise's check said
+    {"kind": "report", "passed": true, "checks": [...]}     what an exercise's check says, as
+                                                            `Report.told` has it; it may say more
     {"kind": "error", "name": "NameError", "text": "...", "missing": "np"}
     {"kind": "limit", "text": "...", "where": ["Colab"]}    what a page cannot do, and what can
 
@@ -174,12 +175,13 @@ class Runner:
         if figure is not None and isinstance(value, figure.Figure):
             self._show_figure(value)
             return
-        text = value.get("text/plain", "") if raw and isinstance(value, dict) else plain(value)
-        self.emit({"kind": "display", "text": text, "slot": shown})
         # a report knows its exercise; a reader's own class of that name does not count
         if type(value).__module__ == "tinytorch.check.report" and hasattr(value, "points"):
-            passed = bool(value)
-            self.emit({"kind": "report", "name": value.name, "passed": passed})
+            for told in value.told():
+                self.emit({"kind": "report", "slot": shown, **told})
+            return
+        text = value.get("text/plain", "") if raw and isinstance(value, dict) else plain(value)
+        self.emit({"kind": "display", "text": text, "slot": shown})
 
     def show_figures(self) -> None:
         """Show every open figure, and close it."""

@@ -1,5 +1,7 @@
 // What a cell shows, in the markup of the stored outputs, so that both look alike.
 
+import { report } from "./reports.js";
+
 const LIMIT = 200_000; // characters of a cell's text: a page that holds more becomes slow
 
 export class Output {
@@ -46,6 +48,7 @@ export class Output {
   add(message) {
     if (message.kind === "stream") this.#stream(message);
     else if (message.kind === "display") this.#display(message);
+    else if (message.kind === "report") this.#report(message);
     else if (message.kind === "figure") this.#figure(message.svg);
     else if (message.kind === "error") this.#error(message);
     else if (message.kind === "limit") this.#limit(message);
@@ -98,6 +101,17 @@ export class Output {
     const pre = this.bySlot.get(slot) ?? this.#block("text_plain highlight-myst-ansi", "display");
     this.bySlot.set(slot, pre);
     pre.textContent = text + "\n";
+  }
+
+  // A check may say more later: then the later report takes the place of the first.
+  #report(message) {
+    this.flush();
+    const made = report(message);
+    const before = this.bySlot.get(message.slot);
+    this.bySlot.set(message.slot, made);
+    if (before) before.replaceWith(made);
+    else this.box.append(made);
+    this.last = "report";
   }
 
   #figure(svg) {

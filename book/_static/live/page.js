@@ -1,7 +1,9 @@
 // The cells of a page: buttons, editing, running, and what is kept between visits.
 
+import { make } from "./elements.js";
 import { Kernel } from "./python.js";
 import { Output } from "./outputs.js";
+import { spoken } from "./reports.js";
 import { memory } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { predictions } from "./predictions.js";
@@ -11,14 +13,6 @@ const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
 const kept = memory(`edits:${data.page}`);
 const SLOW = 2; // seconds; what takes longer in the browser says so before it starts
-
-const make = (tag, classes, text = "", attributes = {}) => {
-  const element = document.createElement(tag);
-  element.className = classes;
-  element.textContent = text;
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
-};
 
 const button = (text, label, act) => {
   const made = make("button", "tt-live__button", text, { type: "button" });
@@ -193,7 +187,8 @@ class Cell {
     }
     // nothing above defines what is missing: then Python says so itself
     const last = result.type === "missing" ? await this.run({ small, force: true }) : result;
-    if (last.type === "done" && this.isStub) this.onchecked?.(this.report);
+    const next = last.type === "done" && this.isStub && this.onchecked?.(this.report);
+    if (next) announce(`${voice.textContent}\n${next}`);
     return last;
   }
 
@@ -277,7 +272,7 @@ class Cell {
   // What came of a run, for those who do not see it.
   #heard(ok) {
     if (!ok) return this.error?.text.split("\n").at(-1);
-    if (this.report) return `${this.report.passed ? "solved" : "not yet"}\n${shortened(this.output.text)}`;
+    if (this.report) return shortened(spoken(this.report), 4, 400);
     const figures = this.output.own ? this.output.box.querySelectorAll("svg.tt-figure").length : 0;
     const drawn = figures ? `\n${figures} ${figures === 1 ? "figure" : "figures"}` : "";
     return `finished\n${shortened(this.output.text)}${drawn}`;
@@ -381,7 +376,7 @@ if (intro) {
     + "What you write stays on this page.";
   intro.hidden = false;
 }
-exercises(data, cells, { make, button, announce });
+exercises(data, cells, { button, announce });
 predictions(data.page, { make, button, announce });
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };

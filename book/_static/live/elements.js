@@ -1,0 +1,9 @@
+// How the page's own elements are made.
+
+export const make = (tag, classes, text = "", attributes = {}) => {
+  const element = document.createElement(tag);
+  if (classes) element.className = classes;
+  element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};

@@ -1,0 +1,57 @@
+// What a check says, as a list of its checks: in colour and in words, the first failure open.
+
+import { make } from "./elements.js";
+
+// A report as `Report.told` in tinytorch/check/report.py has it, as an element.
+export function report({ passed, untouched, points, checks }) {
+  const held = checks.filter(({ state }) => state === "passed").length;
+  const box = make("section", "tt-report", "", { "aria-label": "What the check says" });
+  box.dataset.state = passed ? "solved" : "not yet";
+  box.append(make("p", "tt-report__verdict", verdict({ passed, untouched, points, held, all: checks.length })));
+  const list = make("ol", "tt-report__checks");
+  const first = checks.find(({ state }) => state === "not yet");
+  list.append(...checks.map((check) => line(check, check === first)));
+  box.append(list);
+  if (first) box.append(make("p", "tt-report__stuck", "Stuck? The hints are below, one at a press, the solution last."));
+  return box;
+}
+
+// The same in a sentence or two, for those who do not see it.
+export function spoken({ passed, untouched, points, checks }) {
+  const held = checks.filter(({ state }) => state === "passed").length;
+  const first = checks.find(({ state }) => state === "not yet");
+  const said = verdict({ passed, untouched, points, held, all: checks.length });
+  if (!first) return said;
+  const parts = ["expected", "got"].filter((part) => first[part]).map((part) => `${part} ${first[part]}`);
+  return [`${said} The first that does not hold: ${first.claim}.`, ...parts].join("\n");
+}
+
+function verdict({ passed, untouched, points, held, all }) {
+  if (passed) return `Solved: ${points} of ${points} ${points === 1 ? "point" : "points"}.`;
+  if (untouched) return "Nothing is written yet: press Edit, write it, then press Check.";
+  return `Not yet: ${held} of ${all} ${all === 1 ? "check" : "checks"} passed.`;
+}
+
+function line(check, open) {
+  const item = make("li", "tt-report__check");
+  item.dataset.state = check.state;
+  const state = make("span", "tt-report__state", check.state);
+  if (check.state !== "not yet") {
+    item.append(state, " ", make("span", "", check.claim));
+    return item;
+  }
+  const fold = make("details", "");
+  fold.open = open;
+  const summary = make("summary", "");
+  summary.append(state, " ", make("span", "", check.claim));
+  const found = make("dl", "tt-report__found");
+  for (const part of ["given", "expected", "got"]) {
+    if (!check[part]) continue;
+    const value = make("dd", "");
+    value.append(make("pre", "", check[part]));
+    found.append(make("dt", "", part), value);
+  }
+  fold.append(summary, found);
+  item.append(fold);
+  return item;
+}
