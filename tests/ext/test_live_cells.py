@@ -48,6 +48,37 @@ def test_a_page_knows_what_each_cell_needs_from_above():
     assert not any("source" in cell for cell in cells)
 
 
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (
+            "double: not yet\n  nothing yet: write it, then run the cell",
+            "Write it, then press Check.",
+        ),
+        ("double: not yet\n  [ ] doubles\n      expected  6", "Change it, then press Check."),
+    ],
+)
+def test_under_a_stub_a_page_says_what_to_do_and_not_that_it_fails(report, said):
+    def page(tag):
+        cell = code_cell("check.double(f)", [tag])
+        cell += [nodes.literal_block("", "3 nats\n"), nodes.literal_block(report, report)]
+        tree = nodes.section("", cell)
+        app = SimpleNamespace(builder=SimpleNamespace(format="html"))
+        live.begin_without_failure(app, tree, "page")
+        return [child.astext() for child in cell.children[1:]]
+
+    assert page("exercise-stub") == ["3 nats\n", said]
+    assert page("exercise-solution") == ["3 nats\n", report]
+
+
+@pytest.mark.parametrize(
+    ("title", "points"),
+    [("Exercise 5 (The rule itself, 2 points)", 2), ("(Ten, 1 point, a puzzle)", 1), ("None", 0)],
+)
+def test_the_points_of_an_exercise_stand_in_its_title(title, points):
+    assert live.points(nodes.admonition("", nodes.title(title, title))) == points
+
+
 def test_a_cell_without_its_code_on_the_page_is_left_out():
     cell = nodes.container(nb_element="cell_code", cell_metadata={}, classes=["cell"])
     assert live.describe(cell) is None
