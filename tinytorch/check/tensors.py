@@ -7,7 +7,7 @@ import numpy as np
 from tinytorch.check.report import Cases, case, cases, drawn, exercise, predictions, raises
 from tinytorch.check.rules import no_loop, no_numpy
 
-__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_heads",
+__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_error", "tensors_heads",
            "tensors_six_shapes"]  # fmt: skip
 
 
@@ -91,6 +91,28 @@ def tensors_centre_rows(answer: Any) -> Cases:
     for scale in (1e-30, 1e30):
         x = scale * drawn((2, 5))[0]
         yield case(f"centres numbers around {scale:g}", answer, x, hint=size, atol=0.0)
+
+
+@exercise(points=2, reference=lambda predicted, targets: np.mean((predicted[:, 0] - targets) ** 2))
+def tensors_error(answer: Any) -> Cases:
+    """Check a mean squared error of predictions `(n, 1)` and targets `(n,)`.
+
+    Example:
+        >>> bool(tensors_error(lambda x, y: ((x[:, 0] - y) ** 2).mean()))
+        True
+        >>> bool(tensors_error(lambda x, y: ((x - y) ** 2).mean()))
+        False
+    """
+    crossed = "(n, 1) minus (n,) is (n, n): every prediction meets every target."
+    pairs = "Each prediction meets its own target only: n differences, squared, and their mean."
+    x = np.array([[1.0], [2.0], [6.0]])
+    yield from cases(answer, {
+        "is 0 for perfect predictions": (pairs, x, x[:, 0]),
+        "is 0 for equal numbers": (pairs, np.ones((4, 1)), np.ones(4)),
+        "is the square of a single difference": (pairs, np.array([[3.0]]), np.array([1.0])),
+        "is the mean over four": (pairs, *drawn((4, 1), 4)),
+        "is the mean over fifty": (pairs, *drawn((50, 1), 50)),
+    }, [(lambda x, y: np.mean((x - y) ** 2), crossed)])  # fmt: skip
 
 
 def _split(x: np.ndarray, num_heads: int) -> np.ndarray:

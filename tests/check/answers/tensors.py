@@ -169,6 +169,13 @@ RIGHT = {
         lambda x: x @ (np.eye(x.shape[-1]) - 1 / x.shape[-1]),
         lambda x: np.subtract(x, np.average(x, axis=-1, keepdims=True)),
     ],
+    "tensors_error": [
+        lambda x, y: ((x[:, 0] - y) ** 2).mean(),
+        lambda x, y: np.square(x.squeeze(axis=1) - y).sum() / len(y),
+        lambda x, y: float(np.mean((x - y[:, None]) ** 2)),
+        lambda x, y: (d := x.ravel() - y) @ d / d.size,
+        lambda x, y: sum((a - b) ** 2 for (a,), b in zip(x, y, strict=True)) / len(y),
+    ],
     "tensors_heads": [
         (split, merge),
         (split_by_loop, merge_by_loop),
@@ -236,6 +243,19 @@ WRONG = {
         "whole numbers stay whole": into_a_like_array,
         "rounded": lambda x: np.round(x - x.mean(axis=-1, keepdims=True), 6),
     },
+    "tensors_error": {
+        "every prediction meets every target": lambda x, y: ((x - y) ** 2).mean(),
+        "their rows added up": lambda x, y: ((x - y) ** 2).sum(axis=1).mean(),
+        "the sum": lambda x, y: ((x[:, 0] - y) ** 2).sum(),
+        "the root": lambda x, y: np.sqrt(((x[:, 0] - y) ** 2).mean()),
+        "absolute differences": lambda x, y: np.abs(x[:, 0] - y).mean(),
+        "the square of the mean": lambda x, y: (x[:, 0] - y).mean() ** 2,
+        "half of it": lambda x, y: ((x[:, 0] - y) ** 2).mean() / 2,
+        "one less": lambda x, y: ((x[:, 0] - y) ** 2).sum() / max(1, len(y) - 1),
+        "sorted": lambda x, y: ((np.sort(x[:, 0]) - np.sort(y)) ** 2).mean(),
+        "one number each": lambda x, y: (x[:, 0] - y) ** 2,
+        "the first target": lambda x, y: ((x[:, 0] - y[0]) ** 2).mean(),
+    },
     "tensors_heads": {
         "a reshape alone splits": (lambda x, h: x.reshape(len(x), h, x.shape[1], -1), merge),
         "every h-th number": (
@@ -271,6 +291,7 @@ HINTS = {
         "in place": "Work on a copy",
         "in a loop": "A comprehension is a loop too",
     },
+    "tensors_error": {"every prediction meets every target": "every prediction meets every"},
     "tensors_heads": {
         "a reshape alone splits": "Row t of each head",
         "every h-th number": "i * d/h",
