@@ -109,7 +109,7 @@ def test_a_stub_is_told_what_will_be_checked_and_of_no_failure(stub):
     assert repr(report) == "double: not yet\n  nothing yet: write it, then run the cell"
 
 
-@pytest.mark.parametrize("begun", [{"a": 1, "b": ...}, lambda x: print(end=""), 0, ""])
+@pytest.mark.parametrize("begun", [{"a": 1, "b": ...}, lambda x: print(end=""), lambda x: 6, 0, ""])
 def test_what_has_been_begun_is_reported(begun):
     assert not double(begun).untouched
 
