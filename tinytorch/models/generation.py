@@ -205,28 +205,23 @@ def write(
     streams: list[np.random.Generator],
 ) -> Iterator[np.ndarray]:
     """The loop of `stream`: read, choose, append."""
-    finished = np.zeros(len(streams), dtype=bool)
+    stops, rows = {*stop_tokens.tolist()}, [*range(len(streams))]  # the rows that are not finished
     for _ in range(max_new_tokens):
         logits = read()  # (batch, vocab)
-        if not stop_tokens.size:
-            new = choose(logits, streams)
-            window.append(new)
-            yield new
-            continue
-        arguments.check_ids(
-            stop_tokens, logits.shape[-1], "stop token", "was another tokenizer used?"
-        )
+        if stops:
+            arguments.check_ids(stop_tokens, logits.shape[1], "stop token", _REMEDY)
         new = window.ids[:, -1].copy()  # a finished row repeats its stop token
-        writing = np.flatnonzero(~finished)
-        new[writing] = choose(logits[writing], [streams[row] for row in writing])
+        new[rows] = choose(logits[rows], [streams[row] for row in rows])
         window.append(new)
         yield new
-        finished |= np.isin(new, stop_tokens)
-        if finished.all():
+        rows = [row for row in rows if new[row] not in stops]
+        if not rows:
             return
 
 
 # What is allowed -----------------------------------------------------------------------------
+
+_REMEDY = "was another tokenizer used?"
 
 
 def _prompt(prompt_tokens: Any) -> np.ndarray:
@@ -253,7 +248,7 @@ def _stop_tokens(stop_tokens: Any, vocab_size: int | None) -> np.ndarray:
     if ids.dtype.kind not in "iu":
         raise TypeError(f"generate: stop_tokens must be integers, got {ids.dtype}")
     if vocab_size is not None:
-        arguments.check_ids(ids, vocab_size, "stop token", "was another tokenizer used?")
+        arguments.check_ids(ids, vocab_size, "stop token", _REMEDY)
     return ids
 
 

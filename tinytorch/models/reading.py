@@ -158,26 +158,17 @@ def read_mlp(part: Any) -> Reader:
     return lambda x: drop(narrow(gelu_array(widen(x))))
 
 
-def read_block(part: Any, cache: Any) -> Reader:
-    """A `TransformerBlock`, of vectors `(batch * new, d)`."""
+def read_block(part: Any, cache: Any, pre_norm: bool = True) -> Reader:
+    """A `TransformerBlock`, or without `pre_norm` a `PostNormBlock`; vectors `(batch * new, d)`."""
     ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
     attention = reader(part.attention, cache)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
+        if not pre_norm:
+            x = ln1(x + drop(attention(x, batch, mask)))
+            return ln2(x + mlp(x))
         x = x + drop(attention(ln1(x), batch, mask))
         return x + mlp(ln2(x))
-
-    return read
-
-
-def read_post_norm_block(part: Any, cache: Any) -> Reader:
-    """A `PostNormBlock`, of vectors `(batch * new, d)`."""
-    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
-    attention = reader(part.attention, cache)
-
-    def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
-        x = ln1(x + drop(attention(x, batch, mask)))
-        return ln2(x + mlp(x))
 
     return read
 

@@ -155,7 +155,7 @@ class PostNormBlock(TransformerBlock):
     """
 
     @incremental
-    @reading.read_by(reading.read_post_norm_block)
+    @reading.read_by(partial(reading.read_block, pre_norm=False))
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
         x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
