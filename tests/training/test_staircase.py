@@ -54,7 +54,7 @@ def test_steps_come_in_order_and_as_far_as_asked():
 
 
 def test_the_steps_returned_are_a_copy():
-    steps_up_to("one head").clear()
+    steps_up_to("trained longer").clear()
     assert STEPS
 
 

@@ -50,6 +50,7 @@ STEPS = {
     "two tokens and an MLP": 0.234,
     "one head": 0.203,
     "four heads": 0.197,
+    "rotated heads": 0.181,
     "one block": 0.175,
     "two blocks, a GPT": 0.168,
     "trained longer": 0.119,
