@@ -186,19 +186,29 @@ def multi_head() -> list[Panel]:
 
 @drawing
 def positions_in_attention() -> list[Panel]:
-    """Two dials.
+    """Two dials, and a triangle of numbers.
 
-    On the first a query stands at position 5 and a key at position 3: the query is rotated by
+    On the first dial a query stands at position 5 and a key at position 3: the query is rotated by
     five steps, the key by three, and the angle between the two is two steps. On the second both
-    have moved four positions on, to 9 and 7: both hands point elsewhere, and the angle between
-    them is the same two steps. So their product depends on the difference of positions alone.
+    have moved four positions on, to 9 and 7: both hands point elsewhere, and the angle between them
+    is the same two steps. In the triangle, ALiBi, each row is a query and each column a key: on the
+    diagonal stands 0, beside it −1, then −2, and so on to −5: what is farther away gets less.
     """
-    return [dial(5, 3, "Query at 5, key at 3"), dial(9, 7, "Both four positions later")]
+    far = [[str(k - q).replace("-", "−") if k <= q else None for k in range(6)] for q in range(6)]
+    alibi = panel(
+        218,
+        236,
+        cells(45, 62, far, "position", 27),
+        text(126, 48, "keys", "key", size=13),
+        text(39, 76, "query", "query", size=13, anchor="end"),
+        title="ALiBi: farther is less",
+    )
+    return [dial(5, 3, "Query at 5, key at 3"), dial(9, 7, "Both four positions later"), alibi]
 
 
 def dial(query: int, key: int, title: str, step: float = 22.5) -> Panel:
     """Draw a query and a key, rotated by their positions."""
-    x, y, radius = 170, 136, 84
+    x, y, radius = 109, 138, 74
 
     def hand(degrees: float, length: float) -> tuple[float, float]:
         angle = pi * degrees / 180
@@ -218,8 +228,8 @@ def dial(query: int, key: int, title: str, step: float = 22.5) -> Panel:
     between = f"M{x} {y}L{ax:.2f} {ay:.2f}A34 34 0 0 0 {bx:.2f} {by:.2f}z"
     word = hand(step * (query + key) / 2, 54)
     return panel(
-        340,
-        246,
+        218,
+        236,
         circle(x, y, radius, "muted", "frame"),
         steps,
         line(between, "position", "plain"),

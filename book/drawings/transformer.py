@@ -71,7 +71,7 @@ def bars(x: float, values: tuple[float, ...], name: str) -> list[str]:
         top = zero - unit * max(value, 0)
         drawn.append(box(x + 4 + 24 * i, top, 18, unit * abs(value), "norm", kind="full", radius=1))
         y = zero + (11 if value >= 0 else -9)
-        drawn.append(text(x + 10 + 26 * i, y, f"{value:.2g}".replace("-", "−"), "norm", size=11.5))
+        drawn.append(text(x + 9 + 25.5 * i, y, f"{value:.2g}".replace("-", "−"), "norm", size=11.5))
     return [*drawn, text(x + 49, 200, name, size=13)]
 
 
