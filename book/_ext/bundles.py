@@ -48,6 +48,7 @@ SCRIPTS = [
 UNUSED = ["styles/theme.css", "sphinx-design.min.css", "design-tabs.js"]
 FONTS = ["fonts/serif.woff2", "fonts/mono.woff2"]  # of every page's first screen
 PRELOAD = '<link rel="preload" as="font" type="font/woff2" crossorigin href="{}" />'
+SEARCH = "search.js"  # stands after Sphinx's own, which it changes, and before the index
 FOR_SEARCH = ["searchtools.js", "language_data.js", "searchindex.js"]
 # Whose words may name classes: all scripts but Bootstrap's, which knows parts that no page has.
 NAMING = ["*.js", "scripts/pydata-sphinx-theme.js", "scripts/sphinx-book-theme.js"]
@@ -56,9 +57,10 @@ BOOTSTRAP_ADDS = {"show", "fade", "tooltip", "tooltip-arrow", "tooltip-inner", "
 
 LINK = re.compile(r'\s*<link\b[^>]*\bhref="([^"?]*)[^"]*"[^>]*>')
 LOADED = re.compile(r'\s*<script\b[^>]*\bsrc="([^"?]*)[^"]*"[^>]*></script>')
+BEFORE_INDEX = re.compile(r'(?=<script defer src="[^"]*\bsearchindex\.js)')
 OPTION = re.compile(r"\s*<script>DOCUMENTATION_OPTIONS\.[^<]*</script>")
 ROOT = re.compile(r'data-content_root="([^"]*)"')
-VERSION = re.compile(r"\b(book\.(?:css|js))\?v=\w*")
+VERSION = re.compile(r"\b(book\.(?:css|js)|search\.js)\?v=\w*")
 NAMES = re.compile(r'\b(?:class|id)="([^"]*)"')
 READS = re.compile(r"var\(\s*(--[\w-]+)")
 PROPERTY = re.compile(r"--[\w-]+")
@@ -86,6 +88,8 @@ def bundled(page: str, is_search: bool) -> str:
     loaded = [PRELOAD.format(f"{place}{font}") for font in FONTS]
     loaded += [f'<link rel="stylesheet" href="{place}{STYLE}?v=" />']
     loaded += [f'<script defer src="{place}{SCRIPT}?v="></script>']
+    if is_search:
+        page = BEFORE_INDEX.sub(f'<script defer src="{place}{SEARCH}?v="></script>\n  ', page)
     return page.replace("</title>", "\n    ".join(["</title>", *loaded]), 1)
 
 
@@ -118,6 +122,7 @@ def write_bundles(app: Sphinx, error: Exception | None) -> None:
     bundles = {STYLE: without_unread(style, read), SCRIPT: script}
     for name, text in bundles.items():
         (static / name).write_text(text, encoding="utf-8")
+    bundles[SEARCH] = (static / SEARCH).read_text(encoding="utf-8")
     versions = {n: hashlib.sha256(t.encode()).hexdigest()[:8] for n, t in bundles.items()}
     for path in pages:
         page = path.read_text(encoding="utf-8")

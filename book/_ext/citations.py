@@ -1,7 +1,13 @@
-"""Citations with the author and the year in round brackets, on the pages as in the notebooks."""
+"""Citations with the author and the year, in the chapters as in the bibliography."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from pybtex.database import Entry
+from pybtex.plugin import register_plugin as register_style
+from pybtex.richtext import Text
+from pybtex.style.formatting.unsrt import Style as UnsrtStyle
+from pybtex.style.labels import BaseLabelStyle
 from sphinx.application import Sphinx
 from sphinxcontrib.bibtex.plugin import register_plugin
 from sphinxcontrib.bibtex.style.referencing import BracketStyle
@@ -21,7 +27,34 @@ class RoundAuthorYear(AuthorYearReferenceStyle):
     bracket_parenthetical: BracketStyle = field(default_factory=round_brackets)
 
 
+class AuthorYearLabels(BaseLabelStyle):
+    """What a citation says, before its entry in the bibliography."""
+
+    def format_labels(self, entries: Iterable[Entry]) -> Iterator[str]:
+        """Give the labels in the order of the entries."""
+        return map(label, entries)
+
+
+def label(entry: Entry) -> str:
+    """Write `Vaswani et al., 2017`, or both names of two authors."""
+    names = [
+        str(Text.from_latex(" ".join(person.prelast_names + person.last_names)))
+        for person in entry.persons["author"]
+    ]
+    who = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+    return f"{who}, {entry.fields['year']}"
+
+
+class AuthorYearStyle(UnsrtStyle):
+    """Entries in the order of their authors, labelled as they are cited."""
+
+    default_label_style = "author_year_label"
+    default_sorting_style = "author_year_title"
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     register_plugin("sphinxcontrib.bibtex.style.referencing", "author_year_round", RoundAuthorYear)
+    register_style("pybtex.style.labels", "author_year_label", AuthorYearLabels)
+    register_style("pybtex.style.formatting", "author_year", AuthorYearStyle)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

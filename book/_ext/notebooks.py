@@ -41,6 +41,7 @@ OPTIONS = {"live", "mystnb", "tags"}
 TAGS = {
     "exercise-solution",
     "exercise-stub",
+    "full-width",
     "hide-cell",
     "hide-input",
     "hide-output",
@@ -99,8 +100,9 @@ class NotebookBuilder(Builder):
 
     def notebook(self, docname: str, doctree: Any) -> NotebookNode:
         """Make the notebook of one page."""
-        cells = [code_cell(COLAB.format(repository=self.config.book_repository), ["remove-cell"])]
-        cells += self.cells(docname, doctree)
+        cells = list(self.cells(docname, doctree))
+        needed = code_cell(COLAB.format(repository=self.config.book_repository), ["remove-cell"])
+        cells.insert(cells[0].cell_type == "markdown", needed)  # below the title
         name = docname.rsplit("/", 1)[-1]
         for number, cell in enumerate(cells):
             cell["id"] = f"{name}-{number:03d}"

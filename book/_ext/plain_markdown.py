@@ -136,6 +136,12 @@ class PlainMarkdown:
 
     block_tip = block_warning = block_important = block_note
 
+    def block_sidebar(self, node: nodes.sidebar) -> str:
+        """A side note, as a box; its title may be empty."""
+        title, *rest = node.children
+        heading = f"**{self.inline(title)}**\n\n" if title.astext() else ""
+        return quoted(heading + self.blocks(rest))
+
     def block_exercise_enumerable_node(self, node: nodes.Element) -> str:
         """An exercise, with its number as a heading."""
         title, *body = node.children

@@ -32,6 +32,8 @@ SEARCH_BUTTON = re.compile(
 SEARCH_FORM = re.compile(r'(<form class="bd-search\b.*?)(\s*</form>)', re.S)
 SUBMIT = '<button type="submit" class="btn btn-sm visually-hidden-focusable">Search</button>'
 
+TITLE_TWICE = re.compile(r"<title>(.*?) &#8212; \1</title>")
+VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 PICTURE = re.compile(r"<img (?!loading=)")
 
 ICON_SCRIPT = Path(pydata_sphinx_theme.__file__).parent.joinpath(
@@ -128,7 +130,14 @@ def mend_pages(app: Sphinx) -> None:
 
 def mended(page: str) -> str:
     """Mend a page; what is as it should be stays so."""
-    return with_lazy_pictures(with_icons(with_names(page)))
+    return with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
+
+
+def with_one_of_each(page: str) -> str:
+    """Say once how wide a page is, as the theme and docutils do too, and what the book is called."""
+    page = TITLE_TWICE.sub(r"<title>\1</title>", page)
+    first = VIEWPORT.search(page)
+    return page[: first.end()] + VIEWPORT.sub("", page[first.end() :]) if first else page
 
 
 def with_lazy_pictures(page: str) -> str:

@@ -6,12 +6,17 @@ in both schemes at both widths of what WCAG 2.2 asks at level AA. What lies insi
 out of the last: it has one text as a whole.
 """
 
+from urllib.parse import urlsplit
+
 import pinned
 import pytest
-from chromium import PAGES, SITE
+import yaml
+from chromium import PAGES, ROOT, SITE
 from conftest import missing
+from launch import site_url
 from visit import LAPTOP, OVERFLOW, PHONE, STILL, UNFOLD
 
+CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 OTHERS = [
     name for name in ("search", "genindex", "py-modindex") if (SITE / f"{name}.html").exists()
 ]
@@ -41,6 +46,12 @@ SCROLLABLE_BY_KEYBOARD = """() => [...document.querySelectorAll(
 FONTS = """() => [...document.fonts].filter(f => f.status === 'loading'
     || f.status === 'error' && !['Times', 'DejaVu'].some(name => f.family.includes(name)))
     .map(f => f.family)"""
+# Code that is cut off; what is folded is opened to be measured.
+CUT_OFF = """() => {
+    document.querySelectorAll('article details').forEach(fold => fold.open = true);
+    return [...document.querySelectorAll('article pre')].filter(e => e.scrollWidth > e.clientWidth)
+        .map(e => e.textContent.split('\\n').sort((a, b) => b.length - a.length)[0]);
+}"""
 FILLS = """() => [...document.querySelectorAll('svg.tt-figure')].map(svg =>
     [...svg.querySelectorAll('*')].map(e => getComputedStyle(e).fill + getComputedStyle(e).stroke)
     .join())"""
@@ -88,6 +99,7 @@ def test_page(visit, auditor, docname):
     assert page.locator("article .math math").count() == formulas
     assert page.evaluate(FONTS) == [], "a font that is used and has not come"
     assert page.evaluate(TEXTS) == [], "a figure without its text"
+    assert page.evaluate(CUT_OFF) == [], "lines of code that a laptop does not show"
     assert weight(visit, docname) < HEAVIEST
     page.add_style_tag(content=STILL)
     page.evaluate(UNFOLD)
@@ -159,7 +171,77 @@ def test_an_old_link_into_the_one_page_of_the_package_leads_to_where_the_name_st
     assert visit.page.locator(f'[id="{name}"]').count() == 1
 
 
-def test_the_start_page_leads_to_the_landing_page(visit):
-    visit.page.goto(visit.site)
-    visit.page.wait_for_url(f"**/{PAGES[0]}.html")
+def test_the_root_is_the_landing_page_itself(visit):
+    page = visit.page
+    page.goto(visit.site)
+    page.wait_for_load_state("networkidle")
+    assert page.url == visit.site
+    assert page.locator("h1").first.text_content().startswith("TinyTorch")
+    assert page.locator("article svg a").count()
+    page.locator("article section > p a").first.click()
+    page.wait_for_url("**/first-words/counting-letters.html")
     assert visit.problems == []
+
+
+def test_a_lost_address_shows_a_whole_page(visit, auditor):
+    root, page = urlsplit(site_url(CONFIG["repository"]["url"])).path, visit.page
+    lost = f"{visit.site}{root.strip('/')}/book/no/such/page.html"
+
+    def answer(route):  # as GitHub Pages does: a 404's own page, whatever was asked for
+        name = route.request.url.removeprefix(visit.site).removeprefix(root.lstrip("/"))
+        file = SITE / name.partition("?")[0]
+        route.fulfill(path=file if file.is_file() else SITE / "404.html")
+
+    visit.page.context.route(f"**{root}**", answer)
+    page.goto(lost)
+    page.wait_for_load_state("networkidle")
+    assert page.locator("h1").first.text_content().startswith("There is no such page")
+    assert page.evaluate("() => getComputedStyle(document.body).fontFamily") != ""
+    assert page.evaluate("() => [...document.styleSheets].some(s => s.href)")
+    page.evaluate(auditor)
+    assert page.evaluate(AUDIT, LEVELS) == []
+    page.locator("article a").first.click()
+    page.wait_for_url(f"**{root}book/intro.html")
+    assert visit.problems == []
+
+
+NOTES = """() => [...document.querySelectorAll('aside.margin')].map(note => {
+    const beside = note.nextElementSibling;
+    const box = e => e.getBoundingClientRect();
+    return {left: box(note).left, right: box(note).right, text: box(beside).left,
+            measure: parseFloat(getComputedStyle(beside).maxWidth)};
+})"""
+
+
+@pytest.mark.parametrize("docname", ["book/first-words/counting-letters", "book/foundations/tokenization"])
+def test_side_notes_stand_beside_the_text_on_a_laptop_and_in_it_on_a_phone(visit, docname):
+    page = visit.open(docname)
+    notes = page.evaluate(NOTES)
+    assert notes
+    for note in notes:
+        assert note["left"] >= note["text"] + note["measure"]
+        assert note["right"] <= LAPTOP["width"]
+    page.set_viewport_size(PHONE)
+    for note in page.evaluate(NOTES):
+        assert note["left"] == note["text"] and note["right"] <= PHONE["width"]
+
+
+def test_the_list_of_contents_folds_away_for_a_side_note_and_opens_by_keyboard(visit):
+    page = visit.open("book/first-words/counting-letters")
+    page.add_style_tag(content=STILL)
+    page.locator("aside.margin").first.scroll_into_view_if_needed()
+    page.wait_for_selector(".bd-sidebar-secondary.hide")
+    contents = page.locator(".bd-sidebar-secondary")
+    folded = contents.bounding_box()["height"]
+    page.locator(".bd-sidebar-secondary a").first.focus()
+    assert contents.bounding_box()["height"] > folded
+
+
+@pytest.mark.parametrize("docname", ["book/generation/sampling", "book/transformer/block"])
+def test_wide_figures_use_the_right_third_of_a_laptop(visit, docname):
+    figure = visit.open(docname).locator("div.tag_full-width").first
+    text = visit.page.locator("article section > p").first.bounding_box()
+    box = figure.bounding_box()
+    assert box["width"] > 1.4 * text["width"] and box["x"] + box["width"] <= LAPTOP["width"]
+    visit.page.set_viewport_size(PHONE)
+    assert visit.page.evaluate(OVERFLOW) == []

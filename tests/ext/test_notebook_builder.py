@@ -54,6 +54,10 @@ By {eq}`eq-y` and {eq}`eq-x`, and in {numref}`fig-loss`.
 See {doc}`second`.
 ```
 
+```{margin}
+Not `needed`.
+```
+
 :::{admonition} Hint $d$
 :class: dropdown
 Add `1`.
@@ -158,6 +162,7 @@ def built(tmp_path_factory):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     extensions = ["myst_nb", "execution", "launch", "cards", "folds", "citations", "notebooks"]
+    extensions.append("sphinx_book_theme")
     settings = {
         "extensions": [*extensions, "exercise_kinds", "sphinxcontrib.bibtex"],
         "root_doc": "book/index",
@@ -201,14 +206,18 @@ def text(cells):
 def test_cells_stand_in_the_order_of_the_page_with_fixed_ids(cells):
     assert [cell["id"] for cell in cells] == [f"first-{n:03d}" for n in range(len(cells))]
     kinds = "".join(cell["cell_type"][0] for cell in cells)
-    assert kinds == "cmcmmcm", "Colab, text, figure, its caption, text, stub, text"
+    assert kinds == "mccmmcm", "text, Colab, figure, its caption, text, stub, text"
 
 
-def test_the_first_cell_installs_the_package_on_colab_alone(cells):
-    source = "".join(cells[0]["source"])
+def test_the_first_cell_has_the_title(cells):
+    assert "# The first\n" in "".join(cells[0]["source"])
+
+
+def test_the_cell_below_the_title_installs_the_package_on_colab_alone(cells):
+    source = "".join(cells[1]["source"])
     assert 'if "google.colab" in sys.modules' in source
     assert "git+https://github.com/someone/a-book" in source
-    assert cells[0]["metadata"]["tags"] == ["remove-cell"]
+    assert cells[1]["metadata"]["tags"] == ["remove-cell"]
 
 
 def test_a_drawing_is_the_file_of_the_site_with_its_words_and_caption(text):
@@ -221,13 +230,17 @@ def test_code_keeps_its_tags_and_the_outputs_of_the_run(cells):
     figure, stub = cells[2], cells[5]
     assert figure["metadata"] == {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
     assert stub["metadata"] == {"tags": ["exercise-stub"]}
-    assert [cell["execution_count"] for cell in (cells[0], figure, stub)] == [1, 2, 3]
+    assert [cell["execution_count"] for cell in (cells[1], figure, stub)] == [1, 2, 3]
     assert "".join(stub["outputs"][0]["text"]) == "1\n"
 
 
 def test_a_figure_has_its_number_caption_and_description(cells):
     note = "".join(cells[3]["source"])
     assert note == "**Fig. 1:** The *loss*.\n\n*What it shows:* A falling line."
+
+
+def test_a_side_note_is_a_quotation(text):
+    assert "\n\n> Not `needed`.\n\n" in text
 
 
 def test_a_card_needs_no_script(text):
@@ -322,7 +335,7 @@ def writer(tmp_path):
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        (nodes.sidebar(), "a sidebar node cannot be shown"),
+        (nodes.topic(), "a topic node cannot be shown"),
         (nodes.paragraph("", "", nodes.footnote_reference()), "a footnote_reference node"),
         (nodes.container(nb_element="cell_code"), "a code cell inside something"),
         (nodes.compound(), "a compound node"),

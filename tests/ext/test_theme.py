@@ -24,6 +24,13 @@ def test_of_the_pictures_those_are_loaded_that_are_seen():
     assert theme.mended('<img loading="eager" src="a">') == '<img loading="eager" src="a">'
 
 
+def test_a_page_says_once_how_wide_it_is_and_what_the_book_is_called():
+    width = '<meta name="viewport" content="width=device-width" />'
+    page = f"<head>{width}{width}<title>A &#8212; A</title>\n  {width}</head>"
+    assert theme.mended(page) == f"<head>{width}<title>A</title></head>"
+    assert theme.mended("<title>B &#8212; A</title>") == "<title>B &#8212; A</title>"
+
+
 def test_the_search_button_is_named_by_its_text():
     page = '<button class="btn search-button-field x" title="S" aria-label="Search" data-a="b">S'
     expected = '<button class="btn search-button-field x" title="S" data-a="b">S'

@@ -1,0 +1,74 @@
+// The book's search: chapters before glossary and package, forgiving of a slip, without the source of formulas
+// in what it quotes. It changes Sphinx's own search, before that has its index.
+const LOOKED_UP = /\/appendix\//; // pages to look something up in: after those that explain it
+const NOT_QUOTED = "annotation, button, summary, .bd-header-article, .tt-card__launch";
+
+// Where a page stands in the list of pages: of two that say as much, the earlier one explains.
+const rank = (docname) =>
+  [...document.querySelectorAll(".bd-sidebar-primary nav a")].findIndex(({ href }) => href.includes(`/${docname}.`));
+
+Scorer.score = ([docname, , , descr, score]) =>
+  score - rank(docname) / 1000 + (LOOKED_UP.test(docname) || descr ? 0 : 1000);
+
+// How many letters have to be put in, left out, replaced or swapped; `most` if it is more than that.
+const slips = (word, other, most) => {
+  if (Math.abs(word.length - other.length) > most) return most + 1;
+  let [before, last] = [[], Array.from({ length: other.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= word.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const same = word[i - 1] === other[j - 1];
+      row.push(Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)));
+      const swapped = word[i - 1] === other[j - 2] && word[i - 2] === other[j - 1];
+      if (swapped) row[j] = Math.min(row[j], before[j - 2] + 1);
+    }
+    [before, last] = [last, row];
+  }
+  return last[other.length];
+};
+
+// The term of the index that was meant; undefined if the word, or one that it is a part of, is there itself.
+const meant = (word, { terms, titleterms }) => {
+  const known = [...new Set([...Object.keys(titleterms), ...Object.keys(terms)])];
+  if (known.some((term) => term.includes(word))) return undefined;
+  const most = word.length < 5 ? 1 : 2;
+  const begins = (term) => Number(term[0] === word[0]);
+  const pages = (term) => [terms[term] ?? []].flat().length;
+  const near = known
+    .filter((term) => /^\p{Letter}+$/u.test(term))
+    .map((term) => ({ term, far: slips(word, term, most) }))
+    .filter(({ far }) => far <= most)
+    .sort((a, b) => a.far - b.far || begins(b.term) - begins(a.term) || pages(b.term) - pages(a.term));
+  return near[0]?.term;
+};
+
+// A word as one reads it: the index keeps stems.
+const spelt = (stem, { alltitles, indexentries }, stemmer) =>
+  [...Object.keys(indexentries), ...Object.keys(alltitles)]
+    .flatMap((title) => splitQuery(title.toLowerCase()))
+    .find((word) => stemmer.stemWord(word) === stem) ?? stem;
+
+const { _parseQuery: parse, htmlToText: toText } = Search;
+Search._parseQuery = (query) => {
+  const stemmer = new Stemmer();
+  const corrected = query.replace(/\p{Letter}{3,}/gu, (word) => {
+    const stem = stemmer.stemWord(word.toLowerCase());
+    const term = stopwords.includes(word.toLowerCase()) ? undefined : meant(stem, Search._index);
+    return term ? spelt(term, Search._index, stemmer) : word;
+  });
+  if (corrected !== query) {
+    const note = document.createElement("p");
+    note.className = "tt-meant";
+    note.setAttribute("role", "status");
+    note.textContent = `No page has “${query}”; these have “${corrected}”.`;
+    Search.title.after(note);
+  }
+  return parse(corrected);
+};
+Search.htmlToText = (text, anchor) => {
+  const page = new DOMParser().parseFromString(text, "text/html");
+  for (const part of page.querySelectorAll(NOT_QUOTED)) part.remove();
+  for (const root of page.querySelectorAll("msqrt")) root.prepend("√");
+  for (const fraction of page.querySelectorAll("mfrac")) fraction.firstChild.after("/");
+  return toText(page.documentElement.outerHTML, anchor).replace(/\s+/g, " ");
+};

@@ -1,0 +1,51 @@
+"""The pages of the package say "every public name", so every public name stands on one of them."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+import tinytorch
+from built import SITE
+from sphinx.util.inventory import InventoryFile
+
+MODULES = [
+    "tinytorch",
+    *(
+        found.name
+        for found in pkgutil.walk_packages(tinytorch.__path__, "tinytorch.")
+        # the checks of a chapter stand in its exercises; `__main__` is a program
+        if not found.name.startswith("tinytorch.check.") and not found.name.endswith("__main__")
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def documented():
+    """The names of the package that stand on a page, as one would import them."""
+    with (SITE / "objects.inv").open("rb") as file:
+        inventory = InventoryFile.load(file, "", lambda root, page: page)
+    return {name for kind, names in inventory.items() if kind.startswith("py:") for name in names}
+
+
+def where_it_may_stand(module, name):
+    """Where a public name can be documented: where it is made, in its module or a room above."""
+    thing = getattr(module, name)
+    if inspect.ismodule(thing):
+        return {thing.__name__}
+    parts = module.__name__.split(".")
+    rooms = (".".join(parts[:n]) for n in range(2, len(parts) + 1))
+    return {f"{room}.{name}" for room in rooms} | {
+        f"{getattr(thing, '__module__', module.__name__)}.{getattr(thing, '__qualname__', name)}"
+    }
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_of_a_module_stands_on_a_page(module, documented):
+    module = importlib.import_module(module)
+    missing = [
+        public
+        for public in getattr(module, "__all__", [])
+        if not where_it_may_stand(module, public) & documented
+    ]
+    assert not missing, f"{module.__name__}: {missing} on no page of book/appendix/api"

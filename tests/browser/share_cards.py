@@ -1,0 +1,96 @@
+"""Make the pictures that messages show beside a link to a page: one for each part of the book.
+
+    python tests/browser/share_cards.py        into book/_static/cards, which is committed (`make cards`)
+
+A picture is drawn by the built landing page, with its fonts, its colours and its map of the model, on
+which the chapters of the part are lit.
+"""
+
+import io
+import sys
+
+from chromium import ARGUMENTS, PAGES, ROOT, SITE, TOC, find_chromium, serve
+from PIL import Image
+from sharing import CARD_SIZE, CARDS, WHOLE_BOOK
+
+FOLDER = ROOT / "book" / "_static" / CARDS
+COLOURS = 64  # enough for text and lines, and a third of the bytes
+DRAW = """({book, title, lines, part}) => {
+    const map = document.querySelector('.tt-map');
+    for (const link of map.querySelectorAll('a')) {
+        const lit = !part || link.getAttribute('href').startsWith(part + '/');
+        link.classList.toggle('ready', lit);
+    }
+    const text = document.createElement('div');
+    const add = (tag, words) => Object.assign(text.appendChild(document.createElement(tag)),
+                                              {textContent: words});
+    add('p', book);
+    add('h1', title);
+    lines.forEach(line => add('div', line));
+    document.body.className = 'bd-article';
+    document.body.replaceChildren(text, map);
+    const style = document.createElement('style');
+    style.textContent = `
+        html, body { width: 1200px; height: 630px; overflow: hidden; }
+        body { display: flex; flex-flow: row; justify-content: space-between; margin: 0;
+               box-sizing: border-box; min-height: 0;
+               padding: 0 90px 0 80px; border-top: 14px solid var(--tt-accent-1);
+               background: var(--tt-paper); }
+        body > div:first-child { align-self: center; width: 700px; }
+        body div * { max-width: none; }
+        body p { margin: 0 0 26px; color: var(--tt-muted); font: 500 27px var(--tt-sans); }
+        .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08; text-wrap: balance; }
+        body div div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
+        body .tt-map { flex: none; width: 252px; max-width: none; margin: 20px 0 0; }`;
+    document.head.append(style);
+    return document.fonts.ready.then(() => true);
+}"""
+
+
+def parts() -> dict[str, dict[str, object]]:
+    """What stands on each picture, by the name of its file."""
+    book = "TinyTorch: embeddings to GPT"
+    intro = "A language model, all of it, in Python with NumPy and nothing else."
+    cards = {WHOLE_BOOK: {"book": "A book that runs", "title": book, "lines": [intro], "part": ""}}
+    for part in TOC["parts"]:
+        files = [chapter["file"] for chapter in part["chapters"]]
+        folder = files[0].split("/")[-2]
+        if folder in ("book", "appendix"):
+            continue
+        questions = [question(file) for file in files]
+        cards[folder] = {"book": book, "title": part["caption"], "lines": questions, "part": folder}
+    return cards
+
+
+def question(docname: str) -> str:
+    """The question of a chapter's card."""
+    text = (ROOT / f"{docname}.md").read_text(encoding="utf-8")
+    asked = text.partition(":question: ")[2].partition("\n")[0]
+    return asked[:1].upper() + asked[1:]
+
+
+def main() -> int:
+    """Make all of them; returns the exit status."""
+    from playwright.sync_api import sync_playwright
+
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    server, address = serve(SITE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        view = {"width": CARD_SIZE[0], "height": CARD_SIZE[1]}
+        context = browser.new_context(color_scheme="light", viewport=view)
+        for name, card in parts().items():
+            page = context.new_page()
+            page.goto(f"{address}{PAGES[0]}.html", wait_until="networkidle")
+            page.evaluate(DRAW, card)
+            picture = Image.open(io.BytesIO(page.screenshot()))
+            picture.convert("RGB").quantize(COLOURS).save(FOLDER / f"{name}.png", optimize=True)
+            print(FOLDER / f"{name}.png")
+            page.close()
+        browser.close()
+    server.shutdown()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

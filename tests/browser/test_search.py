@@ -1,0 +1,92 @@
+"""The search, as a reader uses it: on a laptop, on a phone, by keyboard, with a slip."""
+
+import pytest
+from visit import PHONE
+
+RESULTS = "#search-results ul.search li"
+FINISHED = "() => document.querySelector('.search-summary')?.textContent"
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def search(visit, query):
+    """The links of the results, best first."""
+    visit.page.goto(f"{visit.site}search.html?q={query}")
+    visit.page.wait_for_function(FINISHED)
+    return visit.page.locator(f"{RESULTS} > a").evaluate_all("all => all.map(a => a.pathname)")
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("kv cache", "generation/kv-cache"),
+        ("attention", "attention/"),
+        ("tokenization", "foundations/tokenization"),
+        ("layer normalisation", "transformer/normalisation-and-mlp"),
+    ],
+)
+def test_the_chapter_that_explains_a_word_comes_first(visit, query, first):
+    assert f"/book/{first}" in search(visit, query)[0]
+
+
+@pytest.mark.parametrize("query", ["softmax", "embedding", "loss"])
+def test_chapters_come_before_the_glossary_and_the_package(visit, query):
+    looked_up = ["/appendix/" in path for path in search(visit, query)]
+    assert looked_up == sorted(looked_up) and not looked_up[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [("softmx", "softmax"), ("attnetion", "attention"), ("gradeint descent", "gradient descent")],
+)
+def test_a_slip_finds_what_was_meant_and_says_so(visit, query, meant):
+    results = search(visit, query)
+    assert results and "/appendix/" not in results[0]
+    assert visit.page.locator(".tt-meant").text_content() == (
+        f"No page has “{query}”; these have “{meant}”."
+    )
+
+
+def test_a_word_that_is_there_is_not_corrected(visit):
+    assert search(visit, "embed")
+    assert visit.page.locator(".tt-meant").count() == 0
+
+
+def test_nothing_found_is_said(visit):
+    assert search(visit, "qqqqqqqqq") == []
+    assert "did not match" in visit.page.locator(".search-summary").text_content()
+
+
+def test_what_is_quoted_is_text_and_not_the_source_of_formulas(visit):
+    search(visit, "softmax")
+    quotes = visit.page.locator(f"{RESULTS} p.context")
+    quotes.first.wait_for()
+    for text in quotes.all_text_contents():
+        assert "\\" not in text.replace("\\n", "") and "mathrm" not in text
+
+
+def test_the_sign_stands_beside_the_field(visit):
+    page = visit.open("search")
+    for form in page.locator("main form.bd-search").all():
+        sign, field = (form.locator(part).bounding_box() for part in ("svg", "input"))
+        assert sign["x"] + sign["width"] <= field["x"] + 1
+
+
+def test_by_keyboard_alone(visit):
+    page = visit.open("book/foundations/tensors")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("softmx")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=softmx")
+    page.locator(f"{RESULTS} > a").first.wait_for()
+
+
+def test_the_menu_of_a_phone_has_a_search(visit):
+    page = visit.open("book/foundations/tensors")
+    page.set_viewport_size(PHONE)
+    page.locator(".primary-toggle").first.click()
+    page.locator(".search-button-field:visible").click()
+    page.keyboard.type("gradient")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?q=gradient")
+    page.locator(f"{RESULTS} > a").first.wait_for()
+    assert visit.problems == []

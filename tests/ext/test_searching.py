@@ -1,0 +1,36 @@
+"""What the index of the search leaves out."""
+
+from types import SimpleNamespace
+
+import searching
+from docutils import nodes
+from sphinx.search import IndexBuilder, languages
+
+
+def page():
+    return nodes.section(
+        "",
+        nodes.paragraph("", "the root of 42 ", nodes.math("", "\\sqrt{d}")),
+        nodes.math_block("", "\\tfrac{1}{2}"),
+    )
+
+
+def test_formulas_are_left_out_of_the_copy_alone():
+    whole = page()
+    assert searching.without_formulas(whole).astext().strip() == "the root of 42"
+    assert len(list(whole.findall(nodes.math))) == 1
+
+
+def test_the_index_gets_pages_without_formulas():
+    fed = []
+    builder = SimpleNamespace(index_page=lambda *given: fed.append(given))
+    searching.leave_formulas_out(SimpleNamespace(builder=builder))
+    builder.index_page("a", page(), "A")
+    assert fed[0][0] == "a" and "sqrt" not in fed[0][1].astext()
+
+
+def test_a_number_is_no_word(monkeypatch):
+    monkeypatch.setitem(languages, "en", searching.BookEnglish)
+    index = IndexBuilder(SimpleNamespace(), "en", {}, "")
+    index.feed("a", "a.md", "A", page())
+    assert "root" in index._mapping and "42" not in index._mapping
