@@ -25,8 +25,8 @@ SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
 RELATIVE = re.compile(r'\b(href|src|action|data-content_root)="(?!#|/|[a-z]+:)([^"]*)"')
 LITE = re.compile(r'(?<=")\.\./(?=lite/)')
 LOST = """<section><h1>There is no such page</h1>
-<p>The address may have a slip in it, or the page has moved. The list of pages and the search are at the
-left; <a href="{root}">the landing page</a> shows the way through the book.</p></section>"""
+<p>The address may have a slip in it, or the page has moved. The list of pages and the search are
+at the left; <a href="{root}">the landing page</a> shows the way through the book.</p></section>"""
 
 
 # A page's head --------------------------------------------------------------------------------

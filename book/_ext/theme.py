@@ -134,7 +134,7 @@ def mended(page: str) -> str:
 
 
 def with_one_of_each(page: str) -> str:
-    """Say once how wide a page is, as the theme and docutils do too, and what the book is called."""
+    """Say once how wide a page is, which docutils and the theme say too, and the book's name."""
     page = TITLE_TWICE.sub(r"<title>\1</title>", page)
     first = VIEWPORT.search(page)
     return page[: first.end()] + VIEWPORT.sub("", page[first.end() :]) if first else page

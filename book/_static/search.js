@@ -1,3 +1,5 @@
+/* global Search, Scorer, Stemmer, splitQuery, stopwords */
+/* oxlint-disable no-underscore-dangle -- the names are those of Sphinx */
 // The book's search: chapters before glossary and package, forgiving of a slip, without the source of formulas
 // in what it quotes. It changes Sphinx's own search, before that has its index.
 const LOOKED_UP = /\/appendix\//; // pages to look something up in: after those that explain it
@@ -38,7 +40,7 @@ const meant = (word, { terms, titleterms }) => {
     .filter((term) => /^\p{Letter}+$/u.test(term))
     .map((term) => ({ term, far: slips(word, term, most) }))
     .filter(({ far }) => far <= most)
-    .sort((a, b) => a.far - b.far || begins(b.term) - begins(a.term) || pages(b.term) - pages(a.term));
+    .toSorted((a, b) => a.far - b.far || begins(b.term) - begins(a.term) || pages(b.term) - pages(a.term));
   return near[0]?.term;
 };
 

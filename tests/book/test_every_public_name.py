@@ -5,9 +5,10 @@ import inspect
 import pkgutil
 
 import pytest
-import tinytorch
 from built import SITE
 from sphinx.util.inventory import InventoryFile
+
+import tinytorch
 
 MODULES = [
     "tinytorch",

@@ -1,4 +1,4 @@
-"""The glossary names, for each of its terms, the chapter that introduces it: the first to mark it."""
+"""The glossary names for each term the chapter that introduces it: the first to mark it."""
 
 import re
 
@@ -25,7 +25,9 @@ def marked(text):
     return {(re.search(r"<(.*)>", term) or [term, term])[1].lower() for term in found}
 
 
-@pytest.mark.parametrize("term", [term for term, text in ENTRIES.items() if "See {term}" not in text])
+@pytest.mark.parametrize(
+    "term", [term for term, text in ENTRIES.items() if "See {term}" not in text]
+)
 def test_the_chapter_named_for_a_term_is_the_first_that_marks_it(term):
     named = re.findall(r"\{ref\}`(?:[^`<]*<)?(ch-[\w-]+)", ENTRIES[term])
     first = next((page for page, text in CHAPTERS.items() if term.lower() in marked(text)), None)

@@ -1,9 +1,9 @@
 """Make the pictures that messages show beside a link to a page: one for each part of the book.
 
-    python tests/browser/share_cards.py        into book/_static/cards, which is committed (`make cards`)
+    python tests/browser/share_cards.py        into book/_static/cards (`make cards`)
 
-A picture is drawn by the built landing page, with its fonts, its colours and its map of the model, on
-which the chapters of the part are lit.
+A picture is drawn by the built landing page, with its fonts, its colours and its map of the model,
+on which the chapters of the part are lit. The pictures are committed.
 """
 
 import io
@@ -39,7 +39,8 @@ DRAW = """({book, title, lines, part}) => {
         body > div:first-child { align-self: center; width: 700px; }
         body div * { max-width: none; }
         body p { margin: 0 0 26px; color: var(--tt-muted); font: 500 27px var(--tt-sans); }
-        .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08; text-wrap: balance; }
+        .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08;
+                               text-wrap: balance; }
         body div div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
         body .tt-map { flex: none; width: 252px; max-width: none; margin: 20px 0 0; }`;
     document.head.append(style);

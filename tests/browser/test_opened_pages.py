@@ -213,7 +213,9 @@ NOTES = """() => [...document.querySelectorAll('aside.margin')].map(note => {
 })"""
 
 
-@pytest.mark.parametrize("docname", ["book/first-words/counting-letters", "book/foundations/tokenization"])
+@pytest.mark.parametrize(
+    "docname", ["book/first-words/counting-letters", "book/foundations/tokenization"]
+)
 def test_side_notes_stand_beside_the_text_on_a_laptop_and_in_it_on_a_phone(visit, docname):
     page = visit.open(docname)
     notes = page.evaluate(NOTES)
@@ -237,7 +239,7 @@ def test_the_list_of_contents_folds_away_for_a_side_note_and_opens_by_keyboard(v
     assert contents.bounding_box()["height"] > folded
 
 
-@pytest.mark.parametrize("docname", ["book/generation/sampling", "book/transformer/block"])
+@pytest.mark.parametrize("docname", ["book/generation/sampling", "book/embeddings/embedding-layer"])
 def test_wide_figures_use_the_right_third_of_a_laptop(visit, docname):
     figure = visit.open(docname).locator("div.tag_full-width").first
     text = visit.page.locator("article section > p").first.bounding_box()
