@@ -1,5 +1,3 @@
-/* global Search, Scorer, Stemmer, splitQuery, stopwords */
-/* oxlint-disable no-underscore-dangle -- the names are those of Sphinx */
 // The book's search: chapters before glossary and package, forgiving of a slip, without the source of formulas
 // in what it quotes. It changes Sphinx's own search, before that has its index.
 const LOOKED_UP = /\/appendix\//; // pages to look something up in: after those that explain it
