@@ -1,13 +1,11 @@
-r"""The staircase of this book: what every part's model writes, and how near it comes to the floor.
+"""The staircase of this book: what every part's model writes, and how near it comes to the floor.
 
 Each part ends by training the model as far as it is built, by one recipe (`train_on_stories`), and
 by measuring it with one number (`nats_per_letter`), on a hundred stories that no model has read.
 A model is anything that maps ids `(batch, seq)` of `story_tokenizer` to logits.
 
     model = train_on_stories(GPT(512, 64, 1, 4, max_seq_len=112))
-    steps = steps_up_to("one block") | {"one block": nats_per_letter(model)}
-    for beginning in BEGINNINGS:
-        print(write_on(model, beginning))
+    print(nats_per_letter(model), [write_on(model, each) for each in BEGINNINGS])
 """
 
 from functools import cache
