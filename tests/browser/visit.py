@@ -33,7 +33,7 @@ class Visit:
         context.route("**/*", self.gate)
         context.on("console", self.listen)
         context.on("response", self.check)
-        context.on("requestfailed", lambda r: self.problems.append(f"request failed: {r.url}"))
+        context.on("requestfailed", self.fail)
         context.on("weberror", lambda e: self.problems.append(f"script error: {e.error}"))
         self.page = context.new_page()
 
@@ -55,6 +55,11 @@ class Visit:
         self.responses.append(response)
         if response.status >= 400:
             self.problems.append(f"{response.status}: {response.url}")
+
+    def fail(self, request):
+        """Note what did not come; what a service worker passes on looks as if it had not."""
+        if request.service_worker is None:
+            self.problems.append(f"request failed: {request.url}")
 
     def open(self, docname):
         """Open a page of the book, its fonts loaded."""

@@ -7,7 +7,8 @@ import { spoken } from "./reports.js";
 import { memory } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { predictions } from "./predictions.js";
-import { isolate } from "./isolate.js";
+import { accompany } from "./companion.js";
+import { startEarly } from "./early_start.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
@@ -179,7 +180,6 @@ class Cell {
 
   async press(small = false) {
     if (running.has(this)) return undefined;
-    isolate(root);
     const result = this.#knownToMiss() ?? await this.run({ small });
     if (result.type === "missing" && result.needed.length) {
       this.#offerAbove(result, small);
@@ -209,7 +209,7 @@ class Cell {
     unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
     this.#offer("Stop");
     this.element.dataset.live = "waiting";
-    this.say(kernel.state === "ready" ? "" : "Waiting", "busy");
+    this.say(kernel.state === "ready" ? "" : loading || "Waiting", "busy");
     this.report = this.error = this.limit = null;
     running.add(this);
     const before = this.notRun;
@@ -350,15 +350,16 @@ const kernel = new Kernel(
   },
   (state, { text, bytes, total }) => {
     document.documentElement.dataset.liveKernel = state;
-    if (!text) return;
     const count = [bytes, total].filter(Boolean).map((n) => (n / 1e6).toFixed(1)).join(" of ");
-    const came = bytes ? `: ${count} MB` : "";
-    for (const cell of running) cell.say(`${text}${came} …`, "busy");
-    if (text !== loading) announce(text); // once a step, not at every byte
-    loading = text;
+    loading = text ? `${text}${bytes ? `: ${count} MB` : ""} …` : "";
+    if (!text || !running.size) return; // nobody waits for it
+    for (const cell of running) cell.say(loading, "busy");
+    if (text !== announced) announce(text); // once a step, not at every byte
+    announced = text;
   },
+  () => accompany(root),
 );
-let loading = "";
+let loading = "", announced = "";
 
 // In the order of the page, as book/_ext/live.py has counted them.
 const cells = [...document.querySelectorAll("div.cell")]
@@ -372,12 +373,14 @@ document.body.append(voice);
 const intro = document.querySelector(".tt-live-intro");
 if (intro) {
   intro.textContent = "Every cell of this page runs here, in your browser: press Run or change the code. "
-    + `The first press loads Python, about ${data.megabytes} MB, which the browser then keeps. `
+    + `Python, about ${data.megabytes} MB, is loaded at the first press or, where the connection is not `
+    + "metered, shortly before it; the browser then keeps it. "
     + "What you write stays on this page.";
   intro.hidden = false;
 }
 exercises(data, cells, { button, announce });
 predictions(data.page, { make, button, announce });
+startEarly(cells.filter((cell) => cell.runnable).map((cell) => cell.bar), () => kernel.load());
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };
 document.documentElement.dataset.live = "ready";

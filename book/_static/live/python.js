@@ -1,14 +1,17 @@
-// One Python for one page: started at the first press, one cell at a time, stopped on request.
+// One Python for one page: started once, before the first cell;
+// it runs one cell at a time and can be stopped.
 
 const ISOLATED = () => globalThis.crossOriginIsolated === true && "SharedArrayBuffer" in globalThis;
 const INTERRUPT = 2; // SIGINT, as Pyodide's interrupt buffer wants it
 
 export class Kernel {
   // settings: {runtime, files, wheel, snapshot, bytes, patience}: four absolute addresses, what they
-  // bring together, and how many seconds may pass without any of it. onstate: (state, {text, bytes, total})
-  constructor(settings, onstate = () => {}) {
+  // bring together, and how many seconds may pass without any of it. onstate: (state, {text, bytes,
+  // total}). prepare: what comes before the first byte
+  constructor(settings, onstate = () => {}, prepare = async () => {}) {
     this.settings = settings;
     this.onstate = onstate;
+    this.prepare = prepare;
     this.state = "off"; // off, starting, ready, busy
     this.worker = null;
     this.waiting = [];
@@ -25,10 +28,17 @@ export class Kernel {
     this.onstate(state, about);
   }
 
-  #start() {
-    this.began = performance.now();
+  // Starts Python if it has not been started; a failure is nobody's who has not run a cell.
+  load() {
+    if (this.state === "off") this.#start();
+  }
+
+  async #start() {
+    const began = this.began = performance.now();
     this.times = {}; // seconds at the end of each step of the start
     this.#set("starting", { text: "Loading Python" });
+    await this.prepare();
+    if (this.state !== "starting" || this.began !== began) return; // ended meanwhile
     this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     this.worker = new Worker(new URL("python_worker.js", import.meta.url), { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.#hear(data));
@@ -88,7 +98,7 @@ export class Kernel {
   run(job) {
     return new Promise((resolve) => {
       this.waiting.push({ ...job, id: (this.count = (this.count ?? 0) + 1), resolve });
-      if (this.state === "off") this.#start();
+      this.load();
       this.#next();
     });
   }

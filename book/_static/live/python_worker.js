@@ -53,8 +53,15 @@ async function fromSnapshot({ snapshot }, downloads) {
   } catch (error) {
     if (downloads.failed) throw error;
     console.warn(`Python starts without its snapshot: ${error?.message ?? error}`);
+    await giveBack(snapshot).catch(() => {});
     return null;
   }
+}
+
+// What live-headers.js has kept and does not serve is fetched the next time.
+async function giveBack(address) {
+  const names = await caches.keys();
+  await Promise.all(names.map(async (name) => (await caches.open(name)).delete(address)));
 }
 
 // Python that has imported nothing yet.

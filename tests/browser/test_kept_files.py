@@ -1,0 +1,161 @@
+"""What the service worker keeps: a second visit needs no server for it, and nothing stays for ever.
+
+The server of these tests refuses files on request, and its pages can be another build's.
+"""
+
+import functools
+import re
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import SITE, Quiet, Server
+from test_live import SHORT, ended, press, rewrite
+from visit import READY, Visit
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+SNAPSHOT, SCRIPT = "/_static/live/python.bin", "/_static/book.js"
+KEPT = """async () => {
+    const kept = await caches.open('tinytorch-book');
+    return (await kept.keys()).map(({url}) => url);
+}"""
+CONTROLLED = "() => navigator.serviceWorker.controller !== null"
+
+
+class Changing(Quiet):
+    """Serves the built pages; `server.changed` says what of them is not as it was."""
+
+    def do_GET(self):
+        path = urlsplit(self.path).path
+        self.server.asked.append(path)
+        change = self.server.changed.get(path, lambda body: body)
+        file = SITE / path[1:]
+        if path not in self.server.changed and not path.endswith(".html"):
+            return super().do_GET()
+        body = change(file.read_bytes() if file.exists() else b"")
+        if path.endswith(".html"):  # of another build
+            body = re.sub(rb"(python\.bin\?v=)\w+", rb"\g<1>" + self.server.build, body)
+        if body is None:
+            return self.send_error(503)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(path))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        return None
+
+    def end_headers(self):
+        """Have the browser itself keep nothing, so that what is kept is the worker's."""
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+
+@pytest.fixture
+def server():
+    server = Server(("127.0.0.1", 0), functools.partial(Changing, directory=str(SITE)))
+    server.asked, server.changed, server.build = [], {}, b"1"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.address = f"http://127.0.0.1:{server.server_address[1]}/"
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def visit(context, server):
+    return Visit(context, server.address)
+
+
+def run_a_cell(visit, server):
+    """Open the page and run a cell; what the server was asked for meanwhile."""
+    server.asked.clear()
+    visit.open_live(SHORT)
+    rewrite(visit, 1, "import tinytorch\nprint('it', 'runs')")
+    press(visit, 1)
+    assert "it runs" in ended(visit, 1)
+    return set(server.asked)
+
+
+def all_kept(visit, *paths):
+    """Wait until these are kept; a file is once it has come in full."""
+    visit.page.wait_for_function(
+        f"async paths => {{ const urls = await ({KEPT})();"
+        " return paths.every(path => urls.some(url => new URL(url).pathname === path)); }",
+        arg=list(paths),
+    )
+
+
+def test_what_has_come_once_is_not_asked_for_again_until_it_is_another_version(visit, server):
+    first = run_a_cell(visit, server)
+    assert {SNAPSHOT, SCRIPT, f"/{SHORT}.html"} <= first
+    all_kept(visit, SNAPSHOT)
+    visit.open_live(SHORT)
+    all_kept(visit, SNAPSHOT, SCRIPT)
+
+    server.changed = dict.fromkeys((SNAPSHOT, SCRIPT), lambda body: None)  # not served any more
+    second = run_a_cell(visit, server)
+    assert not second & {SNAPSHOT, SCRIPT}
+    assert f"/{SHORT}.html" in second, "a page is never kept"
+    assert not [url for url in visit.page.evaluate(KEPT) if ".html" in url]
+
+    server.changed, server.build = {}, b"2"
+    assert SNAPSHOT in run_a_cell(visit, server)
+    visit.page.wait_for_function(
+        f"async () => (await ({KEPT})()).filter((url) => url.includes('python.bin')).join()"
+        f" === '{server.address[:-1]}{SNAPSHOT}?v=2'"
+    )
+    assert visit.problems == []
+
+
+def test_a_damaged_snapshot_is_given_back_and_comes_anew(visit, server):
+    server.changed[SNAPSHOT] = lambda body: body[: len(body) // 2]
+    run_a_cell(visit, server)
+    assert "without its snapshot" in visit.problems.pop()
+    server.changed.clear()
+    assert SNAPSHOT in run_a_cell(visit, server)
+    assert visit.page.evaluate("tinytorchLive.kernel.times.memory") > 0
+    assert visit.problems == []
+
+
+def test_a_reload_brings_small_files_anew(visit, server):
+    run_a_cell(visit, server)
+    server.changed[SCRIPT] = lambda body: b"globalThis.damaged = true;"
+    visit.open_live(SHORT)
+    assert visit.page.evaluate("globalThis.damaged")
+    all_kept(visit, SCRIPT, SNAPSHOT)
+    server.changed.clear()
+    visit.page.reload()
+    visit.page.wait_for_function(READY)
+    assert not visit.page.evaluate("globalThis.damaged")
+    all_kept(visit, SNAPSHOT)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "Object.defineProperty(self, 'caches', {get() { throw new DOMException('refused'); }});",
+        "Cache.prototype.put = async () => { throw new DOMException('full'); };",
+        "caches.open = async () => { throw new DOMException('refused'); };",
+    ],
+)
+def test_where_nothing_can_be_kept_all_comes_from_the_network(visit, server, trouble):
+    server.changed["/live-headers.js"] = lambda body: trouble.encode() + body
+    run_a_cell(visit, server)
+    visit.page.wait_for_function(CONTROLLED)
+    assert SNAPSHOT in run_a_cell(visit, server)
+    assert visit.page.evaluate("crossOriginIsolated")
+    assert visit.problems == []
+
+
+def test_a_bounded_number_of_files_is_kept(visit, server):
+    run_a_cell(visit, server)
+    visit.page.wait_for_function(CONTROLLED)
+    many = [f"_static/{i}-1.{i}.whl" for i in range(70)]
+    server.changed.update({f"/{path}": lambda body: b"a wheel" for path in many})
+    visit.page.evaluate(
+        "async urls => { for (const url of urls) await (await fetch(url)).text(); }",
+        [server.address + path for path in many],
+    )
+    all_kept(visit, f"/{many[-1]}")
+    visit.page.wait_for_function(f"async () => (await ({KEPT})()).length <= 60")
+    assert visit.problems == []
