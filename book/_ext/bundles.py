@@ -21,7 +21,6 @@ STYLE, SCRIPT = "book.css", "book.js"
 STYLES = [  # in the order in which they apply
     "basic.css",
     "styles/pydata-sphinx-theme.css",
-    "pygments.css",
     "styles/sphinx-book-theme.css",
     "togglebutton.css",
     "copybutton.css",
@@ -46,7 +45,9 @@ SCRIPTS = [
     "folds.js",
 ]
 UNUSED = ["styles/theme.css", "sphinx-design.min.css", "design-tabs.js"]
-FONTS = ["fonts/serif.woff2", "fonts/mono.woff2"]  # of every page's first screen
+UNUSED += ["pygments.css"]  # tinytorch.css has the book's colours of code
+# of every page's first screen
+FONTS = ["fonts/serif.woff2", "fonts/serif-italic.woff2", "fonts/mono.woff2"]
 PRELOAD = '<link rel="preload" as="font" type="font/woff2" crossorigin href="{}" />'
 SEARCH = "search.js"  # stands after Sphinx's own, which it changes, and before the index
 FOR_SEARCH = ["searchtools.js", "language_data.js", "searchindex.js"]
@@ -66,6 +67,14 @@ READS = re.compile(r"var\(\s*(--[\w-]+)")
 PROPERTY = re.compile(r"--[\w-]+")
 SETS = re.compile(r"(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}\"']|\"[^\"]*\"|'[^']*')*(?:;|(?=\}))")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
+SPACE = re.compile(r"\s+")
+# where a style sheet needs no space
+AROUND = re.compile(r" ?([{},]) ?|(?<=;) |(?<=[a-z]:) (?! ?;)")
+QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
+OF_CODE = re.compile(r"[^{}]*\.highlight\b[^{}]*(?=\{)")  # selectors
+CLASS = re.compile(r"\.([A-Za-z_][\w-]*)")
+CODE = re.compile(r'(?<=<div class="highlight">).*?(?=</pre>)', re.S)
+TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 URL = re.compile(r"url\((['\"]?)\.\./")
 
 
@@ -118,8 +127,9 @@ def write_bundles(app: Sphinx, error: Exception | None) -> None:
     read = properties_in([*pages, *naming, *scripts])
     styles = [read_style(path) for pattern in STYLES for path in static.glob(pattern)]
     script = "\n;".join(path.read_text(encoding="utf-8") for path in scripts)
-    style = "\n".join(used(style, known) for style in styles)
-    bundles = {STYLE: without_unread(style, read), SCRIPT: script}
+    style = without_unread("\n".join(used(style, known) for style in styles), read)
+    bundles = {STYLE: shortened(style), SCRIPT: script}
+    named = {name for selector in OF_CODE.findall(style) for name in CLASS.findall(selector)}
     for name, text in bundles.items():
         (static / name).write_text(text, encoding="utf-8")
     bundles[SEARCH] = (static / SEARCH).read_text(encoding="utf-8")
@@ -127,6 +137,7 @@ def write_bundles(app: Sphinx, error: Exception | None) -> None:
     for path in pages:
         page = path.read_text(encoding="utf-8")
         new = VERSION.sub(lambda m: f"{m[1]}?v={versions[m[1]]}", page)
+        new = CODE.sub(lambda m: without_plain_tokens(m[0], named), new)
         if new != page:
             path.write_text(new, encoding="utf-8")
 
@@ -193,6 +204,26 @@ def without_unread(style: str, read: set[str]) -> str:
     wanted = read | set(READS.findall(style))
     shorter = SETS.sub(lambda match: match[0] if match[1] in wanted else "", style)
     return style if shorter == style else without_unread(shorter, read)
+
+
+def shortened(style: str) -> str:
+    r"""Leave out the spaces and line ends that mean nothing.
+
+    >>> shortened('a ,\n b {\n  x: 1px   2px;\n  --y: ; content: "; a"; }')
+    'a,b{x:1px 2px;--y: ;content:"; a";}'
+    """
+    parts = QUOTED.split(style)
+    parts[::2] = [AROUND.sub(r"\1", SPACE.sub(" ", part)) for part in parts[::2]]
+    return "".join(parts)
+
+
+def without_plain_tokens(code: str, named: set[str]) -> str:
+    """Take highlighted code out of the elements that no style names: most are names and commas.
+
+    >>> without_plain_tokens('<span class="k">if</span> <span class="n">x</span>', {"k"})
+    '<span class="k">if</span> x'
+    """
+    return TOKEN.sub(lambda m: m[0] if m[1] in named else m[2], code)
 
 
 def alternatives(prelude: list[Any]) -> list[list[Any]]:

@@ -75,6 +75,11 @@ def test_python_starts_once_where_a_press_is_likely(silent, act):
     silent.page.evaluate("new Promise(resolve => setTimeout(resolve, 1501))")
     assert silent.page.evaluate("started") == 1
     assert silent.page.evaluate("said") == []
+    silent.page.evaluate("tinytorchLive.kernel.restart()")
+    scroll(silent)
+    hover(silent)
+    silent.page.evaluate("new Promise(resolve => setTimeout(resolve, 1501))")
+    assert silent.page.evaluate(STATE) == "off", "never twice, even if it has ended"
 
 
 def test_a_press_finds_python_ready(silent):

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from chromium import SITE, Quiet, Server
 from test_live import SHORT, ended, press, rewrite
-from visit import READY, Visit
+from visit import PATIENCE, READY, Visit
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SNAPSHOT, SCRIPT = "/_static/live/python.bin", "/_static/book.js"
@@ -76,13 +76,23 @@ def run_a_cell(visit, server):
     return set(server.asked)
 
 
-def all_kept(visit, *paths):
-    """Wait until these are kept; a file is once it has come in full."""
-    visit.page.wait_for_function(
-        f"async paths => {{ const urls = await ({KEPT})();"
-        " return paths.every(path => urls.some(url => new URL(url).pathname === path)); }",
-        arg=list(paths),
+def until_kept(visit, condition, arg=None):
+    """Wait until what is kept is so: a file is once it has come in full."""
+    visit.page.evaluate(
+        f"""async ([arg, patience]) => {{
+            const so = {condition}, end = Date.now() + patience;
+            for (let kept = []; !so(kept, arg); kept = await ({KEPT})()) {{
+                if (Date.now() > end) throw new Error(`kept: ${{kept}}`);
+                await new Promise(resolve => setTimeout(resolve, 50));
+            }}
+        }}""",
+        [arg, PATIENCE],
     )
+
+
+def all_kept(visit, *paths):
+    so = "(urls, paths) => paths.every(p => urls.some(url => new URL(url).pathname === p))"
+    until_kept(visit, so, list(paths))
 
 
 def test_what_has_come_once_is_not_asked_for_again_until_it_is_another_version(visit, server):
@@ -100,10 +110,8 @@ def test_what_has_come_once_is_not_asked_for_again_until_it_is_another_version(v
 
     server.changed, server.build = {}, b"2"
     assert SNAPSHOT in run_a_cell(visit, server)
-    visit.page.wait_for_function(
-        f"async () => (await ({KEPT})()).filter((url) => url.includes('python.bin')).join()"
-        f" === '{server.address[:-1]}{SNAPSHOT}?v=2'"
-    )
+    only = "(urls, wanted) => urls.filter(url => url.includes('python.bin')).join() === wanted"
+    until_kept(visit, only, f"{server.address[:-1]}{SNAPSHOT}?v=2")
     assert visit.problems == []
 
 
@@ -157,5 +165,5 @@ def test_a_bounded_number_of_files_is_kept(visit, server):
         [server.address + path for path in many],
     )
     all_kept(visit, f"/{many[-1]}")
-    visit.page.wait_for_function(f"async () => (await ({KEPT})()).length <= 60")
+    until_kept(visit, "urls => urls.length > 0 && urls.length <= 60")
     assert visit.problems == []

@@ -204,7 +204,7 @@ def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
     stored = cell(visit, 4).locator(".cell_output").inner_text()
     press(visit, 4)
     cell(visit, 4).get_by_role("button", name="Run all above (3 cells)").wait_for()
-    assert visit.page.evaluate("tinytorchLive.kernel.state") == "off", "known without Python"
+    assert visit.page.evaluate("tinytorchLive.kernel.count ?? 0") == 0, "known without Python"
     assert not cell(visit, 4).get_by_role("button", name="Reset").is_visible()
     assert cell(visit, 4).locator(".cell_output").inner_text() == stored
 
@@ -305,6 +305,23 @@ def test_two_tabs_keep_their_names_apart_and_their_progress_together(opened):
     assert tabs[0].problems == tabs[1].problems == []
 
 
+def test_a_tab_that_hears_nothing_of_another_erases_nothing_of_it(context, opened):
+    """What is written joins what is kept by then, whether or not the browser tells of it."""
+    context.add_init_script("addEventListener('storage', (e) => e.stopImmediatePropagation());")
+    tabs = [opened(SHORT).page for _ in range(2)]
+    for tab in tabs:
+        tab.evaluate(
+            """async () => { globalThis.kept = (await import(
+                new URL('_static/live/remembered_progress.js', `${location.origin}/`)
+            )).memory('of two tabs'); kept.get('first'); }"""
+        )
+    for i, field in enumerate(("first", "second", "third")):
+        tabs[i % 2].evaluate("field => kept.set(field, true)", field)
+    assert tabs[1].evaluate("kept.all") == dict.fromkeys(("first", "second", "third"), True)
+    tabs[1].evaluate("kept.remove('second')")
+    assert tabs[0].evaluate("kept.all") == dict.fromkeys(("first", "third"), True)
+
+
 def test_an_answer_to_a_question_is_remembered(opened):
     visit = opened(SHORT)
     visit.page.locator("details.tt-reflect__choice summary").first.click()
@@ -396,6 +413,22 @@ def test_the_editor_shows_code_at_the_size_it_had(live):
     live.page.evaluate("() => tinytorchLive.cells[1].edit()")
     assert live.page.locator(".cm-line").count()
     assert live.page.evaluate(size) == before
+
+
+def test_a_cell_does_not_jump_when_its_editor_opens(live):
+    """What stands below it keeps its place; so it does when the code is put back."""
+    below = """async (i) => { const {bar} = tinytorchLive.cells[i];
+        bar.scrollIntoView({block: 'center'});
+        for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+        return [bar, bar.parentElement.closest('div.cell').nextElementSibling]
+            .map(e => e.getBoundingClientRect().top + scrollY); }"""
+    for i in range(4):
+        before = live.page.evaluate(below, i)
+        live.page.evaluate("i => tinytorchLive.cells[i].edit()", i)
+        after = live.page.evaluate(below, i)
+        live.page.evaluate("i => tinytorchLive.cells[i].reset()", i)
+        assert after == pytest.approx(before, abs=2), f"cell {i + 1}"
+        assert live.page.evaluate(below, i) == pytest.approx(before, abs=2)
 
 
 def test_every_button_is_named_and_large_enough(opened):
