@@ -1,6 +1,6 @@
 """The drawings of the part Attention."""
 
-from math import cos, exp, pi, sin
+from math import cos, pi, sin
 
 from drawings.parts import (
     Panel,
@@ -15,6 +15,7 @@ from drawings.parts import (
     line,
     note,
     panel,
+    softmax,
     text,
     vector,
 )
@@ -25,12 +26,6 @@ VALUES = ((0.9, 0.2, 0.6), (0.1, 0.8, 0.3), (0.3, 0.3, 0.1), (0.5, 0.1, 0.9))
 KEYS = ((0.8, 0.2, 0.7), (0.3, 0.5, 0.6), (0.1, 0.7, 0.2), (0.5, 0.3, 0.5))
 QUERY = (0.9, 0.1, 0.8)
 PLACES = (48, 130, 212, 294)  # of the tokens, from left to right
-
-
-def softmax(scores: tuple[float, ...]) -> list[float]:
-    """Turn scores into weights."""
-    powers = [exp(score) for score in scores]
-    return [power / sum(powers) for power in powers]
 
 
 def tokens(y: float) -> list[str]:
@@ -49,56 +44,67 @@ def scaled_dot_product() -> list[Panel]:
     from dog and thin ones from the others, and their sum is the new vector of it.
     """
     weights = softmax(SCORES)
-    made = panel(
+    return [keys_and_values(), meeting(), weighing(weights), taking(weights)]
+
+
+def keys_and_values() -> Panel:
+    """Draw what every token offers, and the query of the last."""
+    offers = [
+        column(x - 24, 80, k, "key", 18) + column(x + 6, 80, v, "value", 18)
+        for x, k, v in zip(PLACES, KEYS, VALUES, strict=True)
+    ]
+    names = [
+        text(x - 15, 66, "k", "key", face="italic") + text(x + 15, 66, "v", "value", face="italic")
+        for x in PLACES
+    ]
+    return panel(
         340,
         190,
         tokens(160),
         [arrow((x, 160), (x, 138)) for x in PLACES],
-        [column(x - 24, 80, k, "key", 18) for x, k in zip(PLACES, KEYS, strict=True)],
-        [column(x + 6, 80, v, "value", 18) for x, v in zip(PLACES, VALUES, strict=True)],
-        [
-            text(x - 15, 66, "k", "key", face="italic")
-            + text(x + 15, 66, "v", "value", face="italic")
-            for x in PLACES[:3]
-        ],
-        text(PLACES[3] - 15, 66, "k", "key", face="italic"),
-        text(PLACES[3] + 15, 66, "v", "value", face="italic"),
-        vector(PLACES[3] - 27, 34, QUERY, "query", 18),
-        text(PLACES[3] - 36, 42, "q", "query", face="italic"),
+        offers,
+        names,
+        question(34),
         note(214, 43, "only “it” asks here", anchor="end"),
         title="1  Keys, values and a query",
     )
-    start = (PLACES[3], 50)
-    meet = panel(
+
+
+def question(y: float) -> str:
+    """Draw the query of the last token."""
+    x = PLACES[-1]
+    return vector(x - 27, y, QUERY, "query", 18) + text(x - 36, y + 8, "q", "query", face="italic")
+
+
+def meeting() -> Panel:
+    """Draw the query on its way to every key, and the scores."""
+    *others, own = PLACES
+    ways = [curve((own, 50), (own - 10, 78), (x + 4, 100), "query") for x in others]
+    scores = [
+        text(x, 140, f"{s:g}", "query", face="mono", size=16)
+        for x, s in zip(PLACES, SCORES, strict=True)
+    ]
+    return panel(
         340,
         190,
         tokens(160),
-        vector(PLACES[3] - 27, 30, QUERY, "query", 18),
-        text(PLACES[3] - 36, 38, "q", "query", face="italic"),
-        [
-            curve(
-                start,
-                (PLACES[3] - 10, 78) if x != PLACES[3] else (x, 60),
-                (x + 4 if x != PLACES[3] else x, 100),
-                "query",
-            )
-            if x != PLACES[3]
-            else arrow(start, (x, 100), role="query")
-            for x in PLACES
-        ],
+        question(30),
+        ways,
+        arrow((own, 50), (own, 100), role="query"),
         [vector(x - 27, 104, k, "key", 18) for x, k in zip(PLACES, KEYS, strict=True)],
-        [
-            text(x, 140, f"{s:g}", "query", face="mono", size=16)
-            for x, s in zip(PLACES, SCORES, strict=True)
-        ],
+        scores,
         title="2  The query meets every key",
     )
+
+
+def weighing(weights: list[float]) -> Panel:
+    """Draw the weights as bars."""
     bars = [
         box(x - 18, 132 - 150 * w, 36, 150 * w, "query", kind="full", radius=2)
         + text(x, 145, f"{100 * w:.0f} %", "query", size=13)
         for x, w in zip(PLACES, weights, strict=True)
     ]
-    weigh = panel(
+    return panel(
         340,
         190,
         tokens(160),
@@ -107,8 +113,12 @@ def scaled_dot_product() -> list[Panel]:
         note(340, 52, "together 100 %", anchor="end"),
         title="3  Softmax makes weights",
     )
+
+
+def taking(weights: list[float]) -> Panel:
+    """Draw the values on their way, and their sum."""
     total = [sum(w * v[i] for w, v in zip(weights, VALUES, strict=True)) for i in range(3)]
-    take = panel(
+    return panel(
         340,
         190,
         tokens(160),
@@ -118,7 +128,6 @@ def scaled_dot_product() -> list[Panel]:
         note(PLACES[3] - 40, 43, "the new vector of “it”", anchor="end"),
         title="4  The values come, each by its weight",
     )
-    return [made, meet, weigh, take]
 
 
 def weighted(x: float, weight: float) -> str:

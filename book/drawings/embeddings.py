@@ -26,6 +26,9 @@ TABLE = [
     [0.4, 0.6, 0.2, 0.1],
 ]
 IDS = (4, 0, 4)
+GRADIENTS = [[0.5, 0.2, 0.6, 0.3], [0.3, 0.7, 0.4, 0.2], [0.3, 0.5, 0.1, 0.6]]  # of their vectors
+PLACES = (62, 122, 182)  # of the vectors
+ROWS = [58 + 24 * token + 4 * i for i, token in enumerate(IDS)]  # where they come from
 
 
 @drawing
@@ -37,52 +40,65 @@ def token_embeddings() -> list[Panel]:
     back: the gradients of the three vectors run the same way back. In the table of gradients
     row 0 receives one of them and row 4 the sum of two; the other four rows are empty.
     """
-    gradients = [[0.5, 0.2, 0.6, 0.3], [0.3, 0.7, 0.4, 0.2], [0.3, 0.5, 0.1, 0.6]]
-    added: list[list[float | None]] = [[None] * 4 for _ in TABLE]
-    for token, row in zip(IDS, gradients, strict=True):
-        added[token] = [(a or 0) + b for a, b in zip(added[token], row, strict=True)]
-    numbers = [text(16, 63 + 24 * i, str(i), "muted", face="mono") for i in range(6)]
-    rows = [50 + 24 * token + 12 for token in IDS]
-    places = (62, 122, 182)
-    look = panel(
+    return [look_up(), add_back()]
+
+
+def look_up() -> Panel:
+    """Draw the rows on their way out of the table."""
+    ways = [
+        curve((126, row), (165, row), (202, y), "token")
+        for row, y in zip(ROWS, PLACES, strict=True)
+    ]
+    vectors = [vector(226, y - 12, TABLE[i], "token", 24) for i, y in zip(IDS, PLACES, strict=True)]
+    return panel(
         340,
         226,
-        numbers,
+        row_numbers(),
         cells(28, 50, TABLE, "token", 24),
-        [
-            curve((126, row + 4 * (i - 1)), (165, row + 4 * (i - 1)), (202, y), "token", head=True)
-            for i, (row, y) in enumerate(zip(rows, places, strict=True))
-        ],
-        [vector(226, y - 12, TABLE[i], "token", 24) for i, y in zip(IDS, places, strict=True)],
+        ways,
+        vectors,
         [
             text(213, y, str(i), "token", face="mono", size=15)
-            for i, y in zip(IDS, places, strict=True)
+            for i, y in zip(IDS, PLACES, strict=True)
         ],
         text(76, 212, "table", size=13),
         text(274, 212, "three vectors", size=13),
         title="1  Look up: each id fetches its row",
     )
-    back = panel(
+
+
+def add_back() -> Panel:
+    """Draw the gradients on their way back, and what the table's gradient becomes."""
+    added: list[list[float | None]] = [[None] * 4 for _ in TABLE]
+    for token, row in zip(IDS, GRADIENTS, strict=True):
+        added[token] = [(a or 0) + b for a, b in zip(added[token], row, strict=True)]
+    ways = [
+        curve((206, y), (170, row), (127, row), "gradient", "dotted")
+        for row, y in zip(ROWS, PLACES, strict=True)
+    ]
+    return panel(
         340,
         226,
-        numbers,
+        row_numbers(),
         cells(28, 50, added, "gradient", 24),
-        [
-            curve(
-                (206, y), (170, row + 4 * (i - 1)), (127, row + 4 * (i - 1)), "gradient", "dotted"
-            )
-            for i, (row, y) in enumerate(zip(rows, places, strict=True))
-        ],
-        [vector(226, y - 12, g, "gradient", 24) for g, y in zip(gradients, places, strict=True)],
+        ways,
+        [vector(226, y - 12, g, "gradient", 24) for g, y in zip(GRADIENTS, PLACES, strict=True)],
         [
             text(215, y, str(i), "gradient", face="mono", size=15)
-            for i, y in zip(IDS, places, strict=True)
+            for i, y in zip(IDS, PLACES, strict=True)
         ],
         text(76, 212, "its gradient", size=13),
         text(274, 212, "their gradients", size=13),
         title="2  Add back: row 4 gets the sum of two",
     )
-    return [look, back]
+
+
+def row_numbers() -> list[str]:
+    """Number the rows of the table."""
+    return [text(16, 63 + 24 * i, str(i), "muted", face="mono") for i in range(len(TABLE))]
+
+
+SPEEDS = (1.25, 0.5, 0.14)  # of the clocks' hands, from one position to the next
 
 
 @drawing
@@ -95,33 +111,42 @@ def positional_encodings() -> list[Panel]:
     words dog, bites and man each have a row of cells for the token; the row of their position
     is added, and the sums, which know both, go on.
     """
-    clocks, speeds = [], (1.25, 0.5, 0.14)
-    for i, speed in enumerate(speeds):
+    return [clocks(), sums()]
+
+
+def clocks() -> Panel:
+    """Draw a column of clocks for every position."""
+    drawn = []
+    for i, speed in enumerate(SPEEDS):
         for t in range(5):
             x, y, angle = 106 + 50 * t, 74 + 46 * i, speed * t
             tip = (x + 15 * sin(angle), y - 15 * cos(angle))
-            clocks += [
+            drawn += [
                 circle(x, y, 18, "position"),
                 arrow((x, y), tip, role="position", head=False),
                 circle(x, y, 1.5, "position", "full"),
             ]
     pace = ("fast", "slower", "slow")
-    first = panel(
+    return panel(
         340,
         218,
         [text(106 + 50 * t, 44, str(t), "position", face="mono") for t in range(5)],
         text(66, 43, "position", size=13, anchor="end"),
         [text(66, 74 + 46 * i, p, "muted", size=13, anchor="end") for i, p in enumerate(pace)],
-        clocks,
+        drawn,
         note(206, 206, "each column of hands is a vector"),
         title="1  A position is a set of clocks",
     )
+
+
+def sums() -> Panel:
+    """Draw three words, their positions, and the sums."""
     words = ("dog", "bites", "man")
     tokens = [[0.9, 0.1, 0.2, 0.5], [0.2, 0.8, 0.6, 0.1], [0.7, 0.3, 0.7, 0.3]]
     added = []
     for t, (word, row) in enumerate(zip(words, tokens, strict=True)):
         y = 66 + 46 * t
-        place = [(1 + f(s * t)) / 2 for s in speeds[:2] for f in (sin, cos)]
+        place = [(1 + f(s * t)) / 2 for s in SPEEDS[:2] for f in (sin, cos)]
         total = [(a + b) / 2 for a, b in zip(row, place, strict=True)]
         added += [
             text(42, y + 10, word, "token", anchor="end", face="italic"),
@@ -131,7 +156,7 @@ def positional_encodings() -> list[Panel]:
             text(246, y + 10, "=", size=17),
             vector(258, y, total, "muted"),
         ]
-    second = panel(
+    return panel(
         340,
         218,
         added,
@@ -141,7 +166,6 @@ def positional_encodings() -> list[Panel]:
         note(194, 206, "the same word elsewhere gives another sum"),
         title="2  It is added to the token",
     )
-    return [first, second]
 
 
 @drawing

@@ -17,7 +17,7 @@ def counting_letters() -> list[Panel]:
     these six lie side by side as the six faces of a die. The die shows an h, so the text goes
     on with h, and the row of h is the next one.
     """
-    followers = {letter: Counter() for letter in TEXT}
+    followers: dict[str, Counter[str]] = {letter: Counter() for letter in TEXT}
     for letter, follower in pairwise(TEXT):
         followers[letter][follower] += 1
     columns = " aehilt"

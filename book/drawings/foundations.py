@@ -29,10 +29,15 @@ def tensors() -> list[Panel]:
     cells each; where they cross lies the one number of the result that is made of them. The
     result has two rows and four columns.
     """
+    return [broadcasting(), product()]
+
+
+def broadcasting() -> Panel:
+    """Draw a sum of a matrix and a row."""
     matrix = [[0.2, 0.5, 0.3], [0.6, 0.1, 0.4]]
     row = [0.8, 0.3, 0.6]
     total = [[(a + b) / 1.4 for a, b in zip(r, row, strict=True)] for r in matrix]
-    stretch = panel(
+    return panel(
         340,
         186,
         cells(6, 62, matrix, "token", 28),
@@ -48,10 +53,14 @@ def tensors() -> list[Panel]:
         note(170, 166, "a size that is missing, or 1, is repeated"),
         title="Broadcasting",
     )
+
+
+def product() -> Panel:
+    """Draw a product, its factors where their rows and columns meet."""
     left = [[0.15, 0.15, 0.15], [0.7, 0.7, 0.7]]
     above = [[0.15, 0.15, 0.7, 0.15]] * 3
     result = [[0.08] * 4, [0.08, 0.08, 1, 0.08]]
-    product = panel(
+    return panel(
         340,
         186,
         cells(172, 30, above, "key", 24),
@@ -63,7 +72,6 @@ def tensors() -> list[Panel]:
         note(170, 174, "a row meets a column: one number"),
         title="A product",
     )
-    return [stretch, product]
 
 
 @drawing

@@ -1,17 +1,9 @@
 """The drawings of the part Generation."""
 
-from math import exp
-
-from drawings.parts import Panel, arrow, box, drawing, note, panel, text, vector
+from drawings.parts import Panel, arrow, box, drawing, note, panel, softmax, text, vector
 
 NEXT = ("hat", "dog", "boat", "red", "and", "of")
 LOGITS = (2.2, 1.6, 1.1, 0.4, 0.0, -0.6)
-
-
-def softmax(logits: list[float]) -> list[float]:
-    """Turn logits into probabilities."""
-    powers = [exp(z) for z in logits]
-    return [power / sum(powers) for power in powers]
 
 
 def cut(probs: list[float], keep: int) -> list[float]:
@@ -29,7 +21,7 @@ def sampling() -> list[Panel]:
     here four. Below, the bars that are left lie end to end on a line from 0 to 1; one random
     number, 0.71, falls into the part of dog, and dog is written.
     """
-    plain = softmax(list(LOGITS))
+    plain = softmax(LOGITS)
     together, keep = 0.0, 0
     while together < 0.9:
         together, keep = together + plain[keep], keep + 1

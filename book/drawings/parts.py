@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import hypot
+from math import exp, hypot
 from typing import Any
 
-ROLES = ("ink", "muted", "paper", "token", "position", "query", "key", "value", "norm", "loss")
-ROLES += ("gradient",)
+ROLES = ["ink", "muted", "paper", "token", "position", "query", "key", "value", "norm", "loss"]
+ROLES += ["gradient"]
 WIDEST = 340  # what a phone shows without making it smaller
 SMALLEST = 11.5  # pixels of a letter: more than 11 where a panel is a little smaller
 Point = tuple[float, float]
@@ -87,6 +87,12 @@ def flat(pieces: Iterable[Any]) -> Iterable[str]:
         yield from [piece] if isinstance(piece, str) else flat(piece)
 
 
+def softmax(scores: Sequence[float]) -> list[float]:
+    """Turn scores into the probabilities that a drawing shows."""
+    powers = [exp(score) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
 # Words ----------------------------------------------------------------------------------------
 
 RAISED = re.compile(r"([_^])(?:\{([^}]*)\}|(\w))")
@@ -113,12 +119,15 @@ def text(
         anchor: start, middle or end.
         face: "", bold, italic or mono.
     """
-    attributes = {"text-anchor": "" if anchor == "start" else anchor}
-    attributes["font-size"] = "" if size == 14 else number(size)
-    kind = f"d-{role}" + (f" d-{face}" if face else "")
-    return element("text", kind, x=x, y=y + 0.32 * size, **attributes) + (
-        f"{shifted(escape(words, quote=False), size)}</text>"
+    start = element(
+        "text",
+        f"d-{role}" + (f" d-{face}" if face else ""),
+        x=x,
+        y=y + 0.32 * size,
+        text_anchor="" if anchor == "start" else anchor,
+        font_size="" if size == 14 else number(size),
     )
+    return f"{start}{shifted(escape(words, quote=False), size)}</text>"
 
 
 def shifted(words: str, size: float) -> str:

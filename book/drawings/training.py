@@ -5,6 +5,7 @@ from math import cos, exp, log, pi, sin
 from drawings.parts import Panel, arrow, box, cells, curve, drawing, line, note, panel, text
 
 STORY = "a boy had a hat."
+START = 2  # of the window
 GIVEN = (0.5, 0.9, 0.25, 0.8, 0.6, 0.95)  # the probability of each target
 
 
@@ -19,46 +20,54 @@ def data_and_loss() -> list[Panel]:
     and 0.95; down, its surprise, long where the probability was small. A dashed line marks
     their mean, 0.50: the loss.
     """
-    start, size = 2, 30
+    inputs = ["␣" if c == " " else c for c in STORY[START : START + 6]]
+    targets = ["␣" if c == " " else c for c in STORY[START + 1 : START + 7]]
+    return [windows(inputs, targets), surprise_of(targets)]
+
+
+def windows(inputs: list[str], targets: list[str]) -> Panel:
+    """Draw a window over the text, and what belongs to each letter."""
+    left, size = 100, 30
     strip = [
         text(
             10.5 + 21 * i,
             50,
             c,
-            "token" if start <= i <= start + 6 else "muted",
+            "token" if START <= i <= START + 6 else "muted",
             size=16,
             face="mono",
         )
         for i, c in enumerate(STORY)
     ]
-    inputs = ["␣" if c == " " else c for c in STORY[start : start + 6]]
-    targets = ["␣" if c == " " else c for c in STORY[start + 1 : start + 7]]
-    left = 100
-    windows = panel(
+    return panel(
         340,
         214,
         strip,
-        box(21 * start, 36, 21 * 6, 28, "token", kind="frame", radius=4),
+        box(21 * START, 36, 21 * 6, 28, "token", kind="frame", radius=4),
         cells(left, 104, [inputs], "token", size),
         cells(left, 168, [targets], "query", size),
         [arrow((left + size * (i + 0.5), 137), (left + size * (i + 0.5), 165)) for i in range(6)],
         text(left - 10, 119, "inputs", "token", anchor="end"),
         text(left - 10, 183, "targets", "query", anchor="end"),
-        arrow((21 * start + 63, 64), (21 * start + 63, 84), (190, 84), (190, 102)),
+        arrow((21 * START + 63, 64), (21 * START + 63, 84), (190, 84), (190, 102)),
         title="1  A window, and the same moved by one",
     )
+
+
+def surprise_of(targets: list[str]) -> Panel:
+    """Draw the probability of each target above it, its surprise below, and the mean."""
     surprise = [-log(p) for p in GIVEN]
     mean = sum(surprise) / len(surprise)
     bars = []
     for i, (p, s, target) in enumerate(zip(GIVEN, surprise, targets, strict=True)):
-        x = left + 38 * i - 14
+        x = 86 + 38 * i
         bars += [
             box(x + 7, 102 - 62 * p, 24, 62 * p, "query", kind="full", radius=1),
             text(x + 19, 116, target, "query", face="mono", size=15),
             box(x + 7, 130, 24, 48 * s, "loss", kind="full", radius=1),
         ]
     level = 130 + 48 * mean
-    second = panel(
+    return panel(
         340,
         214,
         bars,
@@ -69,7 +78,6 @@ def data_and_loss() -> list[Panel]:
         text(78, level + 4, f"mean {mean:.2f}", anchor="end", face="bold", size=13),
         title="2  The loss is the mean surprise",
     )
-    return [windows, second]
 
 
 @drawing
@@ -82,6 +90,11 @@ def optimisation() -> list[Panel]:
     falls as the steps go on, steeply at first and then slower, towards a dashed line that it
     does not cross: the floor, the surprise that the text itself has.
     """
+    return [one_step(), many_steps()]
+
+
+def one_step() -> Panel:
+    """Draw the loop."""
     stations = (
         ("batch", "token"),
         ("forward", "value"),
@@ -97,7 +110,7 @@ def optimisation() -> list[Panel]:
         boxes.append(
             box(x + across * cos(angle) - 41, y + up * sin(angle) - 15, 82, 30, role, name)
         )
-    loop = panel(
+    return panel(
         340,
         220,
         ring,
@@ -105,12 +118,16 @@ def optimisation() -> list[Panel]:
         text(x, y, "again and again", "muted", face="italic"),
         title="1  One step",
     )
+
+
+def many_steps() -> Panel:
+    """Draw the loss as it falls."""
     points = [
         (52 + 2.76 * t, 52 + 108 * (1 - exp(-t / 17)) + 3 * sin(t * 1.9) * exp(-t / 50))
         for t in range(101)
     ]
     path = "M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points)
-    fall = panel(
+    return panel(
         340,
         220,
         arrow((44, 192), (336, 192)),
@@ -122,7 +139,6 @@ def optimisation() -> list[Panel]:
         text(328, 182, "the floor", "value", anchor="end", size=13),
         title="2  Many steps",
     )
-    return [loop, fall]
 
 
 def piece_of_ring(

@@ -26,6 +26,11 @@ def normalisation_and_mlp() -> list[Panel]:
     and are small: 1.4, 0.2, −0.2 and −1.4. The MLP takes four cells, makes sixteen of them,
     bends each by GELU, and makes four again: narrow, wide, narrow.
     """
+    return [norm(), mlp()]
+
+
+def norm() -> Panel:
+    """Draw the two steps of the norm."""
     mean = sum(RAW) / 4
     spread = (sum((v - mean) ** 2 for v in RAW) / 4) ** 0.5
     steps = {
@@ -33,7 +38,7 @@ def normalisation_and_mlp() -> list[Panel]:
         "minus its mean": (tuple(v - mean for v in RAW), 121),
         "over its spread": (tuple((v - mean) / spread for v in RAW), 242),
     }
-    norm = panel(
+    return panel(
         340,
         214,
         [bars(x, values, name) for name, (values, x) in steps.items()],
@@ -41,9 +46,13 @@ def normalisation_and_mlp() -> list[Panel]:
         arrow((221, 112), (240, 112)),
         title="The norm: one vector, its own size",
     )
+
+
+def mlp() -> Panel:
+    """Draw the MLP."""
     wide = [0.3, 0.9, 0.1, 0.6, 0.8, 0.2, 0.5, 0.05, 0.7, 0.4, 0.95, 0.15, 0.35, 0.75, 0.1, 0.55]
     bent = [max(0.0, v - 0.45) * 1.7 for v in wide]
-    mlp = panel(
+    return panel(
         340,
         214,
         widen(54, 118),
@@ -60,7 +69,6 @@ def normalisation_and_mlp() -> list[Panel]:
         note(295, 176, "out"),
         title="The MLP: wide, bent, narrow",
     )
-    return [norm, mlp]
 
 
 def bars(x: float, values: tuple[float, ...], name: str) -> list[str]:
