@@ -30,7 +30,7 @@ export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check size format
+.PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check pages size format
 .PHONY: fonts cards pins clean
 .PHONY: check-python
 
@@ -127,6 +127,9 @@ check: $(VENV)/.book $(VENV)/.dev ## formatting, lint, types, spelling
 	@echo "==> mypy";         $(BIN)/mypy
 	@echo "==> codespell";    $(BIN)/codespell
 	@echo "==> oxlint";       $(BIN)/oxlint --quiet
+
+pages: $(VENV)/.test ## how long the built chapters are, and which rules of a page each one breaks
+	@$(BIN)/python tests/book/page_rules.py
 
 size: $(VENV)/.python ## how many lines of code each file and room has
 	@$(BIN)/python tests/house/size.py

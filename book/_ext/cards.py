@@ -36,8 +36,6 @@ from sphinx.util.docutils import SphinxDirective
 
 logger = logging.getLogger(__name__)
 
-WORDS_PER_MINUTE = 200
-SECONDS_PER_CELL = 20
 LAUNCH_LABELS = {
     "Colab": "Open in Colab",
     "Binder": "Open in Binder",
@@ -74,7 +72,7 @@ class element(nodes.General, nodes.TextElement):
 
 
 class reading_time(nodes.General, nodes.Element):
-    """Stands for the reading time until the page has been read."""
+    """Stands for the reading time until the page has been read (`measures.py`)."""
 
 
 class measured(nodes.General, nodes.Element):
@@ -169,22 +167,6 @@ def stars(difficulty: int) -> list[nodes.Node]:
         build("span", text=dots, classes="tt-card__difficulty", **{"aria-hidden": "true"}),
         build("span", text=f"{difficulty} of 5", classes="visually-hidden"),
     ]
-
-
-def fill_reading_time(app: Sphinx, doctree: nodes.document) -> None:
-    """Estimate the reading time from the words and cells of the page."""
-    places = list(doctree.findall(reading_time))
-    if not places:
-        return
-    cells = sum(node.get("nb_element") == "cell_code" for node in doctree.findall(nodes.container))
-    words = sum(
-        len(text.astext().split())
-        for text in doctree.findall(nodes.Text)
-        if not isinstance(text.parent, nodes.literal_block)
-    )
-    minutes = words / WORDS_PER_MINUTE + cells * SECONDS_PER_CELL / 60
-    for place in places:
-        place.replace_self(nodes.Text(f"about {max(1, round(minutes))} min"))
 
 
 def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -291,6 +273,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(measured)
     app.add_directive("chapter-card", ChapterCard)
     app.add_directive("reflect", Reflect)
-    app.connect("doctree-read", fill_reading_time)
     app.connect("doctree-resolved", fill_measured)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -45,7 +45,7 @@ def render(tmp_path, page):
     (source / "index.md").write_text(page)
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "launch", "cards"],
+        "extensions": ["myst_nb", "launch", "cards", "measures"],
         "root_doc": "book/index",
         "exclude_patterns": [],
         "nb_execution_mode": "off",

@@ -63,15 +63,16 @@ Too.
 def build(tmp_path, page, builder="html"):
     """Build a page; give its outcome and the warnings."""
     source = tmp_path / "source"
-    source.mkdir(parents=True)
+    source.mkdir(parents=True, exist_ok=True)
     (source / "index.md").write_text(page)
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "cards", "folds", "exercise_kinds"],
+        "extensions": ["myst_nb", "launch", "cards", "folds", "exercise_kinds", "measures"],
         "nb_execution_mode": "off",
         "root_doc": "index",
         "myst_enable_extensions": ["dollarmath"],
-        "html_theme": "basic",
+        "html_theme": "sphinx_book_theme",
+        "html_theme_options": {"repository_url": "https://github.com/a/b"},
     }
     folders = (source, None, tmp_path / builder, tmp_path / "trees")
     with docutils_namespace():
@@ -84,11 +85,11 @@ def article(tmp_path, page):
     _, warnings = build(tmp_path, page)
     assert warnings == ""
     text = (tmp_path / "html" / "index.html").read_text()
-    return BeautifulSoup(text, "html.parser").select_one("[role=main]")
+    return BeautifulSoup(text, "html.parser").select_one("article")
 
 
 def words(tag):
-    return " ".join(tag.get_text(" ", strip=True).replace("¶", "").split())
+    return " ".join(tag.get_text(" ", strip=True).replace("#", "").split())
 
 
 def test_a_prediction_is_a_question_with_choices_one_of_them_right(tmp_path):

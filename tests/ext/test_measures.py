@@ -1,0 +1,63 @@
+"""What a page asks of its reader, as counted when it is read."""
+
+import pytest
+from test_folds import article
+
+CARD = """# One two
+
+```{chapter-card}
+:question: Not counted?
+:build: not this
+:needs: nothing
+:difficulty: 1
+- nor this
+```
+"""
+ADDED = {
+    "words": ("Three *four* five - `six` and $x$.", {"words": 6}),
+    "a heading": ("## A heading\n", {"words": 2}),
+    "a list": ("- three\n- four five", {"words": 3}),
+    "a formula": ("$$\nx + y\n$$", {"formulas": 1}),
+    "code": ("```python\na = 1\n\nb = 2\n```", {"code": 2}),
+    "a figure's caption": ("```{figure} x.svg\n:alt: words\nA caption.\n```", {}),
+    "an exercise": ("```{exercise}\n:label: ex\nDo it now.\n```", {}),
+    "all exercises": ("## Exercises\n\nWords and\n\n```python\na = 1\n```", {}),
+    "a section that goes deeper": ("## Deeper: Why?\n\nFor this.", {"folded-words": 4}),
+    "code in it": (
+        "## Deeper: Why?\n\n```python\na = 1\n```",
+        {"folded-words": 2, "folded-code": 1},
+    ),
+    "what stands behind choices": (
+        "```{reflect}\nWhich?\n\n- [x] this\n\n  Of course.\n- [ ] that\n\n  No.\n```",
+        {"words": 3, "folded-words": 6},
+    ),
+}
+
+
+def counts(page):
+    data = page.select_one(".tt-card__reading").attrs
+    found = {
+        name.removeprefix("data-").removeprefix("core-"): int(value)
+        for name, value in data.items()
+        if name.startswith("data-")
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("kind", ADDED)
+def test_counts(tmp_path, kind):
+    text, added = ADDED[kind]
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "x.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    assert counts(article(tmp_path, f"{CARD}\n{text}\n")) == {
+        **added,
+        "words": 2 + added.get("words", 0),
+    }
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_card_says_how_long_the_page_takes_and_what_is_folded_apart(tmp_path):
+    words = "word " * 1000
+    page = article(tmp_path, f"{CARD}\n{words}\n\n## Deeper: Why?\n\n{words}\n")
+    assert page.select_one(".tt-card__reading").text == "about 5 min, 10 with what is folded"
