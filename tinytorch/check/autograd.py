@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, NotYet, case, cases, drawn, exercise, one_of
-from tinytorch.check.rules import in_numpy
+from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import show
 from tinytorch.core.tensor import Tensor, primitive
 
 __all__ = ["autograd_costs", "autograd_record", "autograd_softplus", "autograd_swish",
-           "autograd_undo_broadcast"]  # fmt: skip
+           "autograd_undo_broadcast", "autograd_weights"]  # fmt: skip
 
 Record = list[tuple[str, list[tuple[str, float]]]]
 
@@ -253,3 +253,17 @@ def _random_record() -> Record:
         parents = rng.choice(["p", "q", *(f"n{j}" for j in range(i))], size=rng.integers(2, 4))
         record.append((f"n{i}", [(str(p), float(rng.integers(-6, 7) / 4)) for p in parents]))
     return record
+
+
+@exercise(points=1, reference=lambda x, k: x.T @ np.ones((len(x), k)), rules=[no_loop])
+def autograd_weights(answer: Any) -> Cases:
+    """Check the gradient of the sum of `x @ W` with respect to `W`.
+
+    Example:
+        >>> bool(autograd_weights(lambda x, k: x.T @ np.ones((len(x), k))))
+        True
+    """
+    ones = "Each number of the sum has gradient 1; the product passes x.T times that to W."
+    for n, d, k in ((2, 3, 1), (3, 3, 3), (1, 4, 2), (5, 2, 4), (4, 1, 3)):
+        claim = f"has the shape and the numbers of W {(d, k)} for {n} rows"
+        yield case(claim, answer, drawn((n, d))[0], k, hint=ones)

@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, case, cases, drawn, exercise
+from tinytorch.check.rules import no_loop
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.transformer import MLP
 
-__all__ = ["block_forward", "block_parameters", "block_stack", "block_stream"]
+__all__ = ["block_cosines", "block_forward", "block_parameters", "block_stack", "block_stream"]
 
 _KEEP = "Each branch's result is added to the stream; here the stream itself was lost."
 
@@ -206,3 +207,26 @@ def _layers() -> tuple[Any, ...]:
     norm1, norm2, rng = LayerNorm(8), LayerNorm(8), np.random.default_rng(4)
     norm1.gamma.data, norm2.gamma.data = 0.5 * norm1.gamma.data, 2.0 * norm2.gamma.data
     return norm1, MultiHeadAttention(8, 2, rng=rng), norm2, MLP(8, 32, 0.0, rng=rng)
+
+
+@exercise(
+    points=1,
+    reference=lambda x, y: (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1)),
+    rules=[no_loop],
+)
+def block_cosines(answer: Any) -> Cases:
+    """Check the cosines between the tokens of two streams.
+
+    Example:
+        >>> bool(
+        ...     block_cosines(
+        ...         lambda x, y: (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+        ...     )
+        ... )
+        True
+    """
+    both = "Divide the scalar product of each pair of tokens by both of their lengths."
+    for shape in ((3, 4), (5,), (2, 3, 4), (4, 1), (2, 2, 3, 5)):
+        yield case(f"compares tokens of shape {shape}", answer, *drawn(shape, shape), hint=both)
+    x = drawn((2, 3))[0]
+    yield case("is 1 for a stream that is only longer", answer, x, 10 * x, hint=both)

@@ -3,13 +3,15 @@
 import math
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions
-from tinytorch.check.rules import package_only
+from tinytorch.check.rules import no_loop, package_only
 from tinytorch.stories import StoryGrammar
 
-__all__ = ["count_belief", "count_guesses", "count_loss", "count_predict"]
+__all__ = ["count_belief", "count_busiest", "count_guesses", "count_loss", "count_pairs",
+           "count_predict"]  # fmt: skip
 
 # References --------------------------------------------------------------------------------
 
@@ -171,3 +173,50 @@ def count_belief(answer: Any) -> Cases:
     reaches = partial(_reaches, stories=stories, start=20)
     yield case(f"is at most {AIM} nats on new stories", answer, run=reaches, expected="reached",
                hint=mix)  # fmt: skip
+
+
+@exercise(points=1, reference=lambda text: Counter(pairwise(text)), rules=[no_loop])
+def count_pairs(answer: Any) -> Cases:
+    """Check a count of all neighbouring pairs.
+
+    Example:
+        >>> bool(count_pairs(lambda text: Counter(zip(text, text[1:]))))
+        True
+    """
+    ahead = "A letter and the one behind it: the second text is the first without its first letter."
+    yield from cases(answer, {
+        "counts a pair twice": (ahead, "abab"),
+        "counts pairs of equals, which overlap": (ahead, "aaaa"),
+        "keeps the order of a pair": (ahead, "ab ba"),
+        "finds nothing in a single letter": (ahead, "a"),
+        "finds nothing in nothing": (ahead, ""),
+        "counts a sentence": (ahead, "the cat saw the other cat"),
+    })  # fmt: skip
+
+
+@exercise(
+    points=1,
+    reference=lambda followers: min(followers, key=lambda c: (-followers[c].total(), c)),
+    rules=[no_loop],
+)
+def count_busiest(answer: Any) -> Cases:
+    """Check which letter has the most strokes.
+
+    Example:
+        >>> bool(
+        ...     count_busiest(
+        ...         lambda followers: min(followers, key=lambda c: (-followers[c].total(), c))
+        ...     )
+        ... )
+        True
+    """
+    total = "Add up all the strokes of a letter, not only the most frequent one."
+    tie = "Of letters with equally many strokes, the first of the alphabet."
+    yield from cases(answer, {
+        "adds up the strokes": (total, {"b": Counter(x=5), "a": Counter(x=3, y=3)}),
+        "does not count the different letters": (total, {"a": Counter("xyz"), "b": Counter(x=9)}),
+        "takes the first of equals": (tie, {"z": Counter(a=2), "q": Counter(b=1, c=1)}),
+        "takes the first of three": (tie, {c: Counter("aab") for c in "rmt"}),
+        "takes the only one": (total, {"u": Counter(a=1)}),
+        "takes more than ten for more than nine": (total, {"a": Counter(x=9), "b": Counter(x=10)}),
+    })  # fmt: skip

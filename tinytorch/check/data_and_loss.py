@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of
-from tinytorch.check.rules import in_numpy
+from tinytorch.check.rules import in_numpy, no_loop
 
-__all__ = ["data_split", "data_windows", "loss_and_gradient", "loss_bits_per_byte"]
+__all__ = ["data_gather", "data_split", "data_windows", "loss_and_gradient",
+           "loss_bits_per_byte"]  # fmt: skip
 
 
 # Windows of stories --------------------------------------------------------------------------
@@ -185,4 +186,26 @@ def loss_bits_per_byte(answer: Any) -> Cases:
         "a longer text": (hint, rng.exponential(3.0, size=12), "The fox ate the purée, happily."),
         "spaces and line ends, bytes as well":
             (hint, rng.exponential(3.0, size=5), "  the fox\r\n\n"),
+    })  # fmt: skip
+
+
+@exercise(
+    points=1, reference=lambda ids, starts, T: ids[starts[:, None] + np.arange(T)], rules=[no_loop]
+)
+def data_gather(answer: Any) -> Cases:
+    """Check the windows of a batch.
+
+    Example:
+        >>> bool(data_gather(lambda ids, starts, T: ids[starts[:, None] + np.arange(T)]))
+        True
+    """
+    index = "Position t of window b is token starts[b] + t: a column of starts plus a row."
+    ids = 7 * np.arange(20) % 19
+    yield from cases(answer, {
+        "reads two windows": (index, ids, np.array([0, 5]), 3),
+        "reads as many windows as tokens": (index, ids, np.array([4, 1, 9]), 3),
+        "reads one window": (index, ids, np.array([6]), 8),
+        "reads windows that overlap": (index, ids, np.array([2, 3, 2]), 4),
+        "reads up to the end": (index, ids, np.array([15, 0]), 5),
+        "reads single tokens": (index, ids, np.array([3, 19]), 1),
     })  # fmt: skip

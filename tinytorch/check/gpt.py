@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise
-from tinytorch.check.rules import in_numpy
+from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.transformer import GPT
 
-__all__ = ["gpt_assembled", "gpt_is_causal", "gpt_num_parameters", "gpt_tied_gradient"]
+__all__ = ["gpt_assembled", "gpt_is_causal", "gpt_last_logits", "gpt_num_parameters",
+           "gpt_tied_gradient"]  # fmt: skip
 
 
 # The gradient of a tied table ----------------------------------------------------------------
@@ -307,3 +308,30 @@ def gpt_assembled(answer: Any) -> Cases:
         "the norm is the one passed": (hint, 7, 8, 2, 2, 6, {"norm": DoubledNorm}),
         "the attention is the one passed": (hint, 7, 8, 2, 2, 6, {"attention": HalvedAttention}),
     }, rtol=1e-4)  # fmt: skip
+
+
+@exercise(
+    points=1,
+    reference=lambda logits, lengths: logits[np.arange(len(logits)), lengths - 1],
+    rules=[no_loop],
+)
+def gpt_last_logits(answer: Any) -> Cases:
+    """Check the logits after the last true token of each text.
+
+    Example:
+        >>> bool(
+        ...     gpt_last_logits(lambda logits, lengths: logits[np.arange(len(logits)), lengths - 1])
+        ... )
+        True
+    """
+    last = "The last of n tokens has the index n - 1; choose text and position together."
+    for B, T, V in ((2, 4, 3), (1, 5, 2), (3, 3, 3), (5, 2, 4)):
+        lengths = 1 + np.arange(B) * 2 % T
+        yield case(
+            f"reads after {lengths.tolist()} tokens",
+            answer,
+            drawn((B, T, V))[0],
+            lengths,
+            hint=last,
+        )
+    yield case("reads full texts", answer, drawn((2, 3, 2))[0], np.array([3, 3]), hint=last)

@@ -7,13 +7,14 @@ import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, one_of, predictions
+from tinytorch.check.rules import no_loop
 from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.tensor import no_grad
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.models.transformer import GPT
 
-__all__ = ["cache_attention", "cache_predict", "cache_step", "cache_write"]
+__all__ = ["cache_allowed", "cache_attention", "cache_predict", "cache_step", "cache_write"]
 
 
 # Predictions ---------------------------------------------------------------------------------
@@ -253,3 +254,24 @@ def _stored(answer: Any, text: Any) -> Any:
     with no_grad():
         model(text, cache=cache)
         return np.array([cache.layer(i).extend(zeros, zeros) for i in range(2)])
+
+
+@exercise(
+    points=1,
+    reference=lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
+    rules=[no_loop],
+)
+def cache_allowed(answer: Any) -> Cases:
+    """Check which keys new tokens may look at beside a cache.
+
+    Example:
+        >>> bool(
+        ...     cache_allowed(
+        ...         lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None]
+        ...     )
+        ... )
+        True
+    """
+    where = "The first new token stands at position past: it sees that position and all before."
+    for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1)):
+        yield case(f"is right for {new} new after {past}", answer, past, new, hint=where)

@@ -7,14 +7,15 @@ import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.normalisation_and_mlp import built, gradients_of
-from tinytorch.check.report import Cases, alone, cases, drawn, exercise, predictions
-from tinytorch.check.rules import package_only
+from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, predictions
+from tinytorch.check.rules import no_loop, package_only
 from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.tensor import Tensor
 
-__all__ = ["heads_attention", "heads_output_without", "heads_predict", "heads_side_by_side"]
+__all__ = ["heads_attention", "heads_output_without", "heads_owner", "heads_predict",
+           "heads_side_by_side"]  # fmt: skip
 
 _PAIR = np.array([[1.0, 0.0], [0.0, 1.0]])  # two tokens, d = 2
 
@@ -236,3 +237,16 @@ def heads_attention(answer: Any) -> Cases:
         "gradients reach every parameter": (cut, x, summed),
         "takes the place of ours in a model": (built_as, ids, model),
     }, rtol=1e-4)  # fmt: skip
+
+
+@exercise(points=1, reference=lambda d, h: np.arange(d) // (d // h), rules=[no_loop])
+def heads_owner(answer: Any) -> Cases:
+    """Check which head reads each column.
+
+    Example:
+        >>> bool(heads_owner(lambda d, num_heads: np.arange(d) // (d // num_heads)))
+        True
+    """
+    run = "A head owns d/h neighbouring columns: divide the number of the column by that."
+    for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5)):
+        yield case(f"shares {d} columns among {h}", answer, d, h, hint=run)

@@ -8,13 +8,13 @@ import numpy as np
 
 from tinytorch.check.autograd import gradient_at, value_at
 from tinytorch.check.gpt import lively_gpt
-from tinytorch.check.report import Cases, NotYet, alone, cases, drawn, exercise, predictions
-from tinytorch.check.rules import in_numpy, tensor_operations
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, predictions
+from tinytorch.check.rules import in_numpy, no_loop, tensor_operations
 from tinytorch.check.values import show
 from tinytorch.core.layers import LayerNorm, Module
 from tinytorch.core.tensor import Tensor, primitive
 
-__all__ = ["norm_each_token", "norm_layer", "norm_outputs", "norm_rms"]
+__all__ = ["norm_each_token", "norm_layer", "norm_outputs", "norm_rms", "norm_sizes"]
 
 _TOKEN = np.array([1.0, 3.0, 3.0, 9.0])  # mean 4, standard deviation 3
 _NAN = "Zero over zero is not a number; eps prevents it."
@@ -233,3 +233,17 @@ def norm_rms(answer: Any) -> Cases:
         "has the gradient of each token": (means, tokens, g, gradient),
         "has that of small numbers, with an eps of 0.001": (root, 0.01 * tokens, g, 1e-3, gradient),
     })  # fmt: skip
+
+
+@exercise(points=1, reference=lambda x: np.sqrt((x * x).mean(axis=-1)), rules=[no_loop])
+def norm_sizes(answer: Any) -> Cases:
+    """Check the root mean square of each token.
+
+    Example:
+        >>> bool(norm_sizes(lambda x: np.sqrt((x * x).mean(-1))))
+        True
+    """
+    order = "Square first, then the mean over the last axis, then the root."
+    for shape in ((3, 4), (5,), (2, 3, 4), (2, 1), (2, 2, 3, 5)):
+        yield case(f"measures tokens of shape {shape}", answer, 1 + drawn(shape)[0], hint=order)
+    yield case("does not subtract the mean", answer, np.full((2, 3), 7.0), hint=order)

@@ -8,7 +8,7 @@ from tinytorch.check.report import Cases, case, drawn, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import as_array
 
-__all__ = ["positions_add", "positions_predict", "positions_sinusoids"]
+__all__ = ["positions_add", "positions_apart", "positions_predict", "positions_sinusoids"]
 
 
 def _sinusoids(max_seq_len: int, embed_dim: int, first: int = 0) -> np.ndarray:
@@ -109,3 +109,16 @@ def positions_add(answer: Any) -> Cases:
     for shape in ((3, 3, 5), (4, 2, 5), (2, 6, 5), (5, 1, 3), (1, 4, 6), (6, 6, 6)):
         claim = "{} sequences of {} tokens, each from the first row on".format(*shape)
         yield case(claim, answer, *drawn(shape, (6, shape[2])), hint=first)
+
+
+@exercise(points=1, reference=lambda n: np.arange(n)[:, None] - np.arange(n), rules=[no_loop])
+def positions_apart(answer: Any) -> Cases:
+    """Check the matrix of the distances of all positions.
+
+    Example:
+        >>> bool(positions_apart(lambda n: np.arange(n)[:, None] - np.arange(n)))
+        True
+    """
+    column = "Entry (i, j) is i - j: i runs down, j to the right."
+    for n in (3, 1, 2, 8, 0):
+        yield case(f"is right for {n} positions", answer, n, hint=column)

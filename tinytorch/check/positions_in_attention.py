@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, case, cases, drawn, exercise
-from tinytorch.check.rules import without
+from tinytorch.check.rules import no_loop, without
 from tinytorch.check.values import as_array
 from tinytorch.core.positions import create_alibi_bias
 
-__all__ = ["positions_alibi", "positions_count", "positions_rotate", "positions_scores"]
+__all__ = ["inside_by_distance", "positions_alibi", "positions_count", "positions_rotate",
+           "positions_scores"]  # fmt: skip
 
 
 def _rotated(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -202,3 +203,22 @@ def positions_scores(answer: Any) -> Cases:
     for rows, dim in ((3, 4), (7, 6), (40, 16)):
         yield case(f"{rows} tokens, {dim} numbers each", answer, *drawn((rows, dim), (rows, dim)),
             hint=whole)  # fmt: skip
+
+
+@exercise(
+    points=1,
+    reference=lambda b: b[np.abs(np.arange(len(b))[:, None] - np.arange(len(b)))],
+    rules=[no_loop],
+)
+def inside_by_distance(answer: Any) -> Cases:
+    """Check a bias that depends on the distance alone.
+
+    Example:
+        >>> bool(
+        ...     inside_by_distance(lambda b: b[abs(np.arange(len(b))[:, None] - np.arange(len(b)))])
+        ... )
+        True
+    """
+    index = "Take b at |i - j|: a column of positions minus a row of positions, without sign."
+    for n in (3, 1, 2, 6, 9):
+        yield case(f"is right for {n} positions", answer, drawn(n)[0], hint=index)

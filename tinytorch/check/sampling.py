@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, cases, drawn, exercise, predictions
+from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.models.sampling import keep_top_p, next_token_probs
 
-__all__ = [
-    "sampling_draw", "sampling_kept", "sampling_temperature", "sampling_top_p", "sampling_write",
-]  # fmt: skip
+__all__ = ["sampling_draw", "sampling_kept", "sampling_temperature", "sampling_top_k",
+           "sampling_top_p", "sampling_write"]  # fmt: skip
 
 
 # How many are left ----------------------------------------------------------------------------
@@ -228,3 +227,27 @@ def always_50_25_25(ids: Any) -> np.ndarray:
 def sure_of_the_sum(ids: Any) -> np.ndarray:
     """A model that is sure of the sum of what it has read, modulo 10."""
     return np.eye(10)[sum(int(i) for i in ids) % 10]
+
+
+@exercise(
+    points=1,
+    reference=lambda logits, k: np.where(logits >= np.sort(logits)[..., -k, None], logits, -np.inf),
+    rules=[no_loop],
+)
+def sampling_top_k(answer: Any) -> Cases:
+    """Check that all but the largest logits are replaced.
+
+    Example:
+        >>> bool(
+        ...     sampling_top_k(
+        ...         lambda logits, k: np.where(
+        ...             logits >= np.sort(logits)[..., -k, None], logits, -np.inf
+        ...         )
+        ...     )
+        ... )
+        True
+    """
+    rest = "The k-th largest of each row is the limit: what is below it becomes minus infinity."
+    for shape, k in (((5,), 2), ((3, 6), 1), ((2, 2, 4), 3), ((4, 4), 4), ((1, 9), 5)):
+        yield case(f"keeps {k} of shape {shape}", answer, drawn(shape)[0], k, hint=rest)
+    yield case("keeps negative ones", answer, np.array([-5.0, -1.0, -3.0]), 2, hint=rest)

@@ -8,7 +8,7 @@ from tinytorch.check.report import Cases, case, cases, drawn, exercise, predicti
 from tinytorch.check.rules import in_numpy, no_loop
 
 __all__ = ["attend_causal_mask", "attend_masked_weights", "attend_memory", "attend_numpy",
-           "attend_score_gradient"]  # fmt: skip
+           "attend_score_gradient", "attend_seen"]  # fmt: skip
 
 _BLOCK = -np.inf
 _BLOCKED_ROW = "The largest score of such a row is -inf: subtract 0 there, and divide by 1."
@@ -233,4 +233,22 @@ def attend_memory(answer: Any) -> Cases:
         "8 sequences, 12 heads, T = 1024, float32": (384, "So does every sequence."),
         "8 sequences, 12 heads, T = 512, float32": (96, "Half the length: a quarter of the table."),
         "1 sequence, 1 head, T = 8192, float16": (128, two),
+    })  # fmt: skip
+
+
+@exercise(points=1, reference=lambda mask: (mask == 0).sum(axis=-1), rules=[no_loop])
+def attend_seen(answer: Any) -> Cases:
+    """Check how many keys each query may see.
+
+    Example:
+        >>> bool(attend_seen(lambda mask: (mask == 0).sum(-1)))
+        True
+    """
+    rows = "Each row is a query: count its zeros, along the last axis."
+    causal = np.triu(np.full((4, 4), -np.inf), k=1)
+    yield from cases(answer, {
+        "counts what is not in the future": (rows, causal),
+        "counts rows, not columns": (rows, np.array([[0.0, 0.0], [0.0, -np.inf]])),
+        "counts a row that sees nothing": (rows, np.full((2, 3), -np.inf)),
+        "counts in a batch": (rows, np.stack([causal, causal.T, np.zeros((4, 4))])),
     })  # fmt: skip

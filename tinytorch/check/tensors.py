@@ -7,8 +7,8 @@ import numpy as np
 from tinytorch.check.report import Cases, case, cases, drawn, exercise, predictions, raises
 from tinytorch.check.rules import no_loop, no_numpy
 
-__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_error", "tensors_heads",
-           "tensors_six_shapes"]  # fmt: skip
+__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_distances",
+           "tensors_error", "tensors_heads", "tensors_six_shapes"]  # fmt: skip
 
 
 @exercise(points=2, reference=np.broadcast_shapes, rules=[no_numpy])
@@ -149,3 +149,18 @@ def tensors_heads(split: Any, merge: Any) -> Cases:
     for x, h in given:
         heads = _split(x, h)
         yield case(f"merges heads {heads.shape}", merge, heads, reference=_merge, hint=undo)
+
+
+@exercise(points=1, reference=lambda x, y: ((x[:, None] - y) ** 2).sum(axis=-1), rules=[no_loop])
+def tensors_distances(answer: Any) -> Cases:
+    """Check the squared distances of all rows of one array to all rows of another.
+
+    Example:
+        >>> bool(tensors_distances(lambda x, y: ((x[:, None] - y) ** 2).sum(-1)))
+        True
+    """
+    axis = "With (n, 1, d) and (m, d) the differences are (n, m, d); the last axis is summed."
+    for n, m, d in ((2, 3, 2), (4, 4, 3), (1, 5, 1), (3, 1, 4), (6, 2, 7)):
+        x, y = drawn((n, d), (m, d))
+        yield case(f"compares {n} rows with {m}", answer, x, y, hint=axis)
+    yield case("finds 0 on the diagonal", answer, np.eye(3), np.eye(3), hint=axis)

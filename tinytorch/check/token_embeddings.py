@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of, raises
-from tinytorch.check.rules import without
+from tinytorch.check.rules import no_loop, without
 
-__all__ = ["token_cost", "token_lookup", "token_neighbours", "token_row_step",
+__all__ = ["token_cost", "token_counts", "token_lookup", "token_neighbours", "token_row_step",
            "token_scatter_add"]  # fmt: skip
 
 _A_SUM = "A sum, not a mean: each time the row was used counts in full."
@@ -213,3 +213,28 @@ def token_cost(cost: Any) -> Cases:
             claim = f"the {part[0]} of {name.format('untied' if untied else 'tied')}"
             hint = ((table, numbers), (total, each))[untied][i]
             yield case(claim, cost, *sizes, not untied, part=part, hint=hint)
+
+
+@exercise(
+    points=1,
+    reference=lambda ids, vocab_size: np.bincount(ids.ravel(), minlength=vocab_size),
+    rules=[no_loop],
+)
+def token_counts(answer: Any) -> Cases:
+    """Check how often each row of a table is looked up.
+
+    Example:
+        >>> bool(
+        ...     token_counts(lambda ids, vocab_size: np.bincount(ids.ravel(), minlength=vocab_size))
+        ... )
+        True
+    """
+    rows = "A row that nobody looks up, the last ones too, has the count 0."
+    yield from cases(answer, {
+        "counts repeated ids": (rows, np.array([1, 3, 1, 1, 0]), 4),
+        "counts rows at the end": (rows, np.array([0, 0, 1]), 6),
+        "counts a batch": (rows, np.array([[2, 2, 1], [2, 0, 4]]), 5),
+        "counts three axes": (rows, np.arange(12).reshape(2, 3, 2) % 5, 5),
+        "counts a single id": (rows, np.array(2), 4),
+        "counts no ids": (rows, np.zeros((0, 3), dtype=int), 3),
+    })  # fmt: skip

@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.report import Cases, NotYet, case, drawn, exercise, predictions
+from tinytorch.check.rules import no_loop
 
-__all__ = ["fast_count", "fast_pieces", "fast_step"]
+__all__ = ["fast_count", "fast_pieces", "fast_pooled", "fast_row_products", "fast_step",
+           "fast_strides"]  # fmt: skip
 
 
 # Counts --------------------------------------------------------------------------------------
@@ -190,3 +192,44 @@ def fast_step(answer: Any) -> Cases:
     ):
         run = partial(_steps, what=name)
         yield case(claim, answer, gradients, *options, run=run, hint=hint)
+
+
+@exercise(
+    points=1, reference=lambda shape: np.empty(shape, dtype=np.float32).strides, rules=[no_loop]
+)
+def fast_strides(answer: Any) -> Cases:
+    """Check the strides of a packed float32 array.
+
+    Example:
+        >>> bool(fast_strides(lambda shape: np.empty(shape, dtype=np.float32).strides))
+        True
+    """
+    inner = "A step along an axis passes over all that the axes behind it hold, 4 bytes a number."
+    for shape in ((2, 3), (5,), (4, 4, 4), (3, 1, 2), (2, 3, 4, 5)):
+        yield case(f"is right for {shape}", answer, shape, hint=inner)
+
+
+@exercise(points=1, reference=lambda x, y: (x * y).sum(axis=1), rules=[no_loop])
+def fast_row_products(answer: Any) -> Cases:
+    """Check the scalar products of the rows of two arrays.
+
+    Example:
+        >>> bool(fast_row_products(lambda x, y: (x * y).sum(axis=1)))
+        True
+    """
+    rows = "Multiply number by number, and add up along each row."
+    for shape in ((3, 2), (4, 4), (1, 5), (6, 1), (2, 30)):
+        yield case(f"multiplies rows of shape {shape}", answer, *drawn(shape, shape), hint=rows)
+
+
+@exercise(points=1, reference=lambda x, size: x.reshape(-1, size).mean(axis=1), rules=[no_loop])
+def fast_pooled(answer: Any) -> Cases:
+    """Check the means of neighbouring numbers.
+
+    Example:
+        >>> bool(fast_pooled(lambda x, size: x.reshape(-1, size).mean(axis=1)))
+        True
+    """
+    rows = "A reshape puts neighbours into one row; the mean goes along the rows."
+    for n, size in ((6, 2), (12, 4), (9, 3), (5, 1), (7, 7)):
+        yield case(f"means of {size} out of {n}", answer, drawn(n)[0], size, hint=rows)

@@ -271,6 +271,12 @@ def kept(n, b, w):
 
 
 RIGHT = {
+    "autograd_weights": [
+        lambda x, k: x.T @ np.ones((len(x), k)),
+        lambda x, k: np.repeat(x.sum(axis=0)[:, None], k, axis=1),
+        lambda x, k: np.tile(x.sum(axis=0), (k, 1)).T,
+        lambda x, k: np.broadcast_to(x.sum(0)[:, None], (x.shape[1], k)),
+    ],
     "autograd_softplus": [
         softplus(stable, lambda x: np.exp(x - stable(x))),
         softplus(lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), logistic),
@@ -298,6 +304,15 @@ RIGHT = {
 }
 
 WRONG = {
+    "autograd_weights": {
+        "turned round": lambda x, k: np.tile(x.sum(axis=0), (k, 1)),
+        "the mean": lambda x, k: np.repeat(x.mean(axis=0)[:, None], k, axis=1),
+        "ones": lambda x, k: np.ones((x.shape[1], k)),
+        "x itself": lambda x, k: x.T,
+        "one column": lambda x, k: x.sum(axis=0),
+        "the sum of the rows": lambda x, k: np.repeat(x.sum(axis=1)[:, None], k, axis=1),
+        "in a loop": lambda x, k: np.stack([x.sum(axis=0) for _ in range(k)], axis=1),
+    },
     "autograd_softplus": {
         "the naive value": softplus(lambda x: np.log(1 + np.exp(x)), logistic),
         "the naive slope": softplus(stable, lambda x: np.exp(x) / (1 + np.exp(x))),

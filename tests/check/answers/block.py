@@ -2,6 +2,8 @@
 
 from itertools import accumulate
 
+import numpy as np
+
 # The stream -----------------------------------------------------------------------------------
 
 
@@ -235,6 +237,15 @@ def block_in_place(x, norm1, attention, norm2, mlp, pre_norm):
 
 
 RIGHT = {
+    "block_cosines": [
+        lambda x, y: (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1)),
+        lambda x, y: (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)),
+        lambda x, y: (
+            np.einsum("...d,...d->...", x, y)
+            / np.linalg.norm(x, axis=-1)
+            / np.linalg.norm(y, axis=-1)
+        ),
+    ],
     "block_stream": [stream, accumulated, recursive, copied_in_place],
     "block_parameters": [parameters, parameters_by_shapes, parameters_by_formula],
     "block_stack": [stack, stack_by_index, stack_recursive],
@@ -242,6 +253,20 @@ RIGHT = {
 }
 
 WRONG = {
+    "block_cosines": {
+        "the product": lambda x, y: (x * y).sum(-1),
+        "one length": lambda x, y: (x * y).sum(-1) / (x * x).sum(-1),
+        "no root": lambda x, y: (x * y).sum(-1) / ((x * x).sum(-1) * (y * y).sum(-1)),
+        "of everything": lambda x, y: (x * y).sum() / np.sqrt((x * x).sum() * (y * y).sum()),
+        "all pairs": lambda x, y: x @ y.swapaxes(-1, -2) if x.ndim > 1 else x @ y,
+        "centred": lambda x, y: (
+            ((x - x.mean(-1, keepdims=True)) * (y - y.mean(-1, keepdims=True))).mean(-1)
+            / (x.std(-1) * y.std(-1) + 1e-9)
+        ),
+        "absolute": lambda x, y: (
+            np.abs((x * y).sum(-1)) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+        ),
+    },
     "block_stream": {
         "one array, written into again": shared_in_place,
         "x itself is changed": in_the_callers_array,

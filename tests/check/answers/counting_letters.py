@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from functools import cache
+from itertools import pairwise
 
 from tinytorch.stories import StoryGrammar
 
@@ -125,6 +126,16 @@ def asks_the_grammar(before, letter):
 
 
 RIGHT = {
+    "count_busiest": [
+        lambda followers: min(followers, key=lambda c: (-followers[c].total(), c)),
+        lambda followers: sorted(followers, key=lambda c: (-sum(followers[c].values()), c))[0],
+        lambda followers: max(sorted(followers), key=lambda c: followers[c].total()),
+    ],
+    "count_pairs": [
+        lambda text: Counter(pairwise(text)),
+        lambda text: Counter(zip(*(text[:-1], text[1:]), strict=True)),
+        lambda text: dict(Counter(pairwise(text))),
+    ],
     "count_predict": [
         NUMBERS,
         NUMBERS | {"chance of b behind a": 2 / 4},
@@ -136,6 +147,27 @@ RIGHT = {
 }
 
 WRONG = {
+    "count_busiest": {
+        "the most frequent pair": lambda f: min(f, key=lambda c: (-max(f[c].values()), c)),
+        "the most different": lambda f: min(f, key=lambda c: (-len(f[c]), c)),
+        "the first that came": lambda f: max(f, key=lambda c: f[c].total()),
+        "the last of the alphabet": lambda f: max(f, key=lambda c: (f[c].total(), c)),
+        "the rarest": lambda f: min(f, key=lambda c: (f[c].total(), c)),
+        "the number": lambda f: max(f[c].total() for c in f),
+        "as text": lambda f: max(sorted(f), key=lambda c: str(f[c].total())),
+    },
+    "count_pairs": {
+        "every second pair": lambda text: Counter(zip(text[::2], text[1::2], strict=False)),
+        "turned round": lambda text: Counter(zip(text[1:], text, strict=False)),
+        "each once": lambda text: dict.fromkeys(pairwise(text), 1),
+        "letters": lambda text: Counter(text),
+        "in any order": lambda text: Counter(map(frozenset, pairwise(text))),
+        "the last is followed by the first": lambda text: Counter(
+            zip(text, text[1:] + text[:1], strict=False)
+        ),
+        "in a loop": lambda text: Counter([(text[i], text[i + 1]) for i in range(len(text) - 1)]),
+        "a list": lambda text: list(pairwise(text)),
+    },
     "count_predict": {
         "a stroke for every letter": NUMBERS | {"strokes": 11},
         "the last a counts": NUMBERS | {"different letters behind a": 4},

@@ -226,6 +226,11 @@ def of_bytes(nats, text):
 
 
 RIGHT = {
+    "data_gather": [
+        lambda ids, starts, T: ids[starts[:, None] + np.arange(T)],
+        lambda ids, starts, T: np.take(ids, np.add.outer(starts, np.arange(T))),
+        lambda ids, starts, T: np.lib.stride_tricks.sliding_window_view(ids, T)[starts],
+    ],
     "data_windows": [windows, windows_by_loop, windows_by_view, windows_of_lists],
     "data_split": [split, split_by_ranges, split_by_lists, split_as_a_list],
     "loss_and_gradient": [cross_entropy, cross_entropy_by_logaddexp, cross_entropy_of_rows],
@@ -233,6 +238,19 @@ RIGHT = {
 }
 
 WRONG = {
+    "data_gather": {
+        "turned round": lambda ids, starts, T: ids[starts + np.arange(T)[:, None]],
+        "the indices": lambda ids, starts, T: starts[:, None] + np.arange(T),
+        "targets": lambda ids, starts, T: ids[(starts[:, None] + 1 + np.arange(T)) % len(ids)],
+        "one window": lambda ids, starts, T: ids[starts[0] : starts[0] + T],
+        "side by side": lambda ids, starts, T: (
+            ids.reshape(-1, T)[starts]
+            if len(ids) % T == 0 and starts.max() < len(ids) // T
+            else ids[:T]
+        ),
+        "in a loop": lambda ids, starts, T: np.stack([ids[s : s + T] for s in starts]),
+        "one token less": lambda ids, starts, T: ids[starts[:, None] + np.arange(T - 1)],
+    },
     "data_windows": {
         "without the last newline": without_the_last_newline,
         "newlines too near to the end": late_newlines_too,

@@ -324,6 +324,11 @@ def own(**switches):
 
 
 RIGHT = {
+    "gpt_last_logits": [
+        lambda logits, n: logits[np.arange(len(logits)), n - 1],
+        lambda logits, n: np.take_along_axis(logits, (n - 1)[:, None, None], axis=1)[:, 0],
+        lambda logits, n: logits[range(len(n)), n - 1, :],
+    ],
     "gpt_tied_gradient": [scatter_add, one_hot, row_by_row],
     "gpt_num_parameters": [count, count_by_formula, count_by_shapes],
     "gpt_is_causal": [token_by_token, largest_difference, every_token_everywhere, whole_suffix],
@@ -331,6 +336,17 @@ RIGHT = {
 }
 
 WRONG = {
+    "gpt_last_logits": {
+        "one too far": lambda logits, n: logits[np.arange(len(logits)), n % logits.shape[1]],
+        "always the end": lambda logits, n: logits[:, -1],
+        "the first": lambda logits, n: logits[:, 0],
+        "every text at every length": lambda logits, n: logits[:, n - 1],
+        "the first text": lambda logits, n: logits[0][n - 1],
+        "from the end": lambda logits, n: logits[np.arange(len(logits)), -n],
+        "in a loop": lambda logits, n: np.stack(
+            [row[k - 1] for row, k in zip(logits, n, strict=False)]
+        ),
+    },
     "gpt_tied_gradient": {
         "the output alone": lambda ids, g_in, x, g: g.T @ x,
         "the lookup alone": lambda ids, g_in, x, g: scatter_add(ids, g_in, x, 0 * g),

@@ -408,6 +408,11 @@ class TwoHeads(Attention):
 
 
 RIGHT = {
+    "cache_allowed": [
+        lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
+        lambda past, new: np.tri(new, past + new, past, dtype=bool),
+        lambda past, new: np.tril(np.ones((past + new, past + new), dtype=bool))[past:],
+    ],
     "cache_predict": [
         COST,
         {**COST, KEYS: [1, 8, 40, 64], SCORES: [1, 8, 1, 41]},
@@ -419,6 +424,19 @@ RIGHT = {
 }
 
 WRONG = {
+    "cache_allowed": {
+        "not itself": lambda past, new: np.arange(past + new) < past + np.arange(new)[:, None],
+        "everything": lambda past, new: np.ones((new, past + new), dtype=bool),
+        "as without a cache": lambda past, new: np.arange(past + new) <= np.arange(new)[:, None],
+        "the new ones alone": lambda past, new: np.tri(new, dtype=bool),
+        "the whole square": lambda past, new: np.tri(past + new, dtype=bool),
+        "turned round": lambda past, new: np.tri(new, past + new, past, dtype=bool).T,
+        "only the cache": lambda past, new: np.tile(np.arange(past + new) < past, (new, 1)),
+        "the opposite": lambda past, new: np.arange(past + new) > past + np.arange(new)[:, None],
+        "in a loop": lambda past, new: np.array(
+            [[j <= past + i for j in range(past + new)] for i in range(new)]
+        ),
+    },
     "cache_predict": {
         "a pass too late": {**COST, WITHOUT: COST[WITHOUT] + 60},
         "the prompt read once": {**COST, WITHOUT: 60 * 59 // 2},

@@ -337,6 +337,12 @@ class Inherited(MultiHeadAttention):
 
 
 RIGHT = {
+    "heads_owner": [
+        lambda d, h: np.arange(d) // (d // h),
+        lambda d, h: np.repeat(np.arange(h), d // h),
+        lambda d, h: np.indices((h, d // h))[0].ravel(),
+        lambda d, h: np.arange(d) * h // d,
+    ],
     "heads_predict": [
         PREDICTIONS,
         {name: np.array(shape).tolist() for name, shape in SHAPES.items()} | COUNTS,
@@ -348,6 +354,16 @@ RIGHT = {
 }
 
 WRONG = {
+    "heads_owner": {
+        "every h-th": lambda d, h: np.arange(d) % h,
+        "width and number exchanged": lambda d, h: np.arange(d) // h,
+        "from 1": lambda d, h: np.arange(d) // (d // h) + 1,
+        "the place in the head": lambda d, h: np.arange(d) % (d // h),
+        "heads alone": lambda d, h: np.arange(h),
+        "backwards": lambda d, h: h - 1 - np.arange(d) // (d // h),
+        "fractions": lambda d, h: np.arange(d) / (d // h),
+        "in a loop": lambda d, h: np.array([i // (d // h) for i in range(d)]),
+    },
     "heads_predict": {
         "the heads behind the positions": {**PREDICTIONS, "queries, split": (2, 10, 4, 16)},
         "values as long as the queries": {**PREDICTIONS, "values, split": (2, 4, 10, 16)},

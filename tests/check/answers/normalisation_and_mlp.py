@@ -314,6 +314,12 @@ def rms_composed(x, *, eps=1e-5):
 
 
 RIGHT = {
+    "norm_sizes": [
+        lambda x: np.sqrt((x * x).mean(axis=-1)),
+        lambda x: np.linalg.norm(x, axis=-1) / np.sqrt(x.shape[-1]),
+        lambda x: (x**2).mean(-1) ** 0.5,
+        lambda x: np.sqrt(np.einsum("...d,...d->...", x, x) / x.shape[-1]),
+    ],
     "norm_outputs": [
         OUTPUTS,
         {name: tuple(pair) for name, pair in OUTPUTS.items()},
@@ -325,6 +331,18 @@ RIGHT = {
 }
 
 WRONG = {
+    "norm_sizes": {
+        "the deviation": lambda x: x.std(axis=-1),
+        "the length": lambda x: np.linalg.norm(x, axis=-1),
+        "no root": lambda x: (x * x).mean(axis=-1),
+        "the mean of the sizes": lambda x: np.abs(x).mean(axis=-1),
+        "of everything": lambda x: np.sqrt((x * x).mean()),
+        "an axis is kept": lambda x: np.sqrt((x * x).mean(axis=-1, keepdims=True)),
+        "the first axis": lambda x: np.sqrt((x * x).mean(axis=0)),
+        "in a loop": lambda x: np.array(
+            [np.sqrt((row * row).mean()) for row in x.reshape(-1, x.shape[-1])]
+        ).reshape(x.shape[:-1]),
+    },
     "norm_outputs": {
         "not below zero": {**OUTPUTS, "[0, 2]": [0, 1]},
         "unit length": {**OUTPUTS, "[0, 2]": [-0.7071, 0.7071]},

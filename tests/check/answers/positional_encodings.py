@@ -104,6 +104,12 @@ def predicting(name, value):
 
 
 RIGHT = {
+    "positions_apart": [
+        lambda n: np.arange(n)[:, None] - np.arange(n),
+        lambda n: np.subtract.outer(np.arange(n), np.arange(n)),
+        lambda n: -(np.arange(n) - np.arange(n).reshape(-1, 1)),
+        lambda n: np.indices((n, n))[0] - np.indices((n, n))[1],
+    ],
     "positions_sinusoids": [sinusoids, sinusoids_at_once, sinusoids_by_exp],
     "positions_add": [
         add,
@@ -119,6 +125,17 @@ RIGHT = {
 }
 
 WRONG = {
+    "positions_apart": {
+        "j - i": lambda n: np.arange(n) - np.arange(n)[:, None],
+        "absolute": lambda n: np.abs(np.arange(n)[:, None] - np.arange(n)),
+        "never negative": lambda n: np.maximum(np.arange(n)[:, None] - np.arange(n), 0),
+        "zeros": lambda n: np.arange(n) - np.arange(n),
+        "from 1": lambda n: np.arange(1, n + 1)[:, None] - np.arange(n),
+        "sums": lambda n: np.arange(n)[:, None] + np.arange(n),
+        "in a loop": lambda n: np.array([[i - j for j in range(n)] for i in range(n)]).reshape(
+            n, n
+        ),
+    },
     "positions_sinusoids": {
         "halves": halves,
         "columns for pairs": by_column,

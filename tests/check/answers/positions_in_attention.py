@@ -169,6 +169,13 @@ def scores_half_a_vector_apart(q, k):
 
 
 RIGHT = {
+    "inside_by_distance": [
+        lambda b: b[np.abs(np.arange(len(b))[:, None] - np.arange(len(b)))],
+        lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size)))),
+        lambda b: np.concatenate([b[:0:-1], b])[
+            np.arange(len(b)) - np.arange(len(b))[:, None] + len(b) - 1
+        ],
+    ],
     "positions_count": [
         count,
         lambda scheme, T, d: {"learned": T * d}.get(scheme, 0),
@@ -180,6 +187,19 @@ RIGHT = {
 }
 
 WRONG = {
+    "inside_by_distance": {
+        "with sign": lambda b: b[np.arange(len(b))[:, None] - np.arange(len(b))],
+        "only the past": lambda b: np.tril(
+            b[np.abs(np.arange(len(b))[:, None] - np.arange(len(b)))]
+        ),
+        "the distances": lambda b: np.abs(np.arange(len(b))[:, None] - np.arange(len(b))),
+        "by the key": lambda b: np.tile(b, (len(b), 1)),
+        "differences": lambda b: np.abs(b[:, None] - b),
+        "sums of positions": lambda b: b[(np.arange(len(b))[:, None] + np.arange(len(b))) % len(b)],
+        "in a loop": lambda b: np.array(
+            [[b[abs(i - j)] for j in range(len(b))] for i in range(len(b))]
+        ),
+    },
     "positions_count": {
         "a fixed table counts": lambda s, T, d: T * d if s in ("learned", "sinusoidal") else 0,
         "angles count": lambda s, T, d: {"learned": T * d, "rotary": d // 2}.get(s, 0),

@@ -364,6 +364,11 @@ def appends_to_the_prompt(next_probs, prompt, max_new, stop, u):
 
 
 RIGHT = {
+    "sampling_top_k": [
+        lambda x, k: np.where(x >= np.sort(x)[..., -k, None], x, -np.inf),
+        lambda x, k: np.where(np.argsort(np.argsort(-x, axis=-1), axis=-1) < k, x, -np.inf),
+        lambda x, k: np.where(x < np.partition(x, -k)[..., [-k]], -np.inf, x),
+    ],
     "sampling_kept": [
         KEPT,
         {name: np.int64(kept) for name, kept in KEPT.items()},
@@ -376,6 +381,20 @@ RIGHT = {
 }
 
 WRONG = {
+    "sampling_top_k": {
+        "one fewer": lambda x, k: np.where(x > np.sort(x)[..., -k, None], x, -np.inf),
+        "the smallest": lambda x, k: np.where(x <= np.sort(x)[..., k - 1, None], x, -np.inf),
+        "zeros": lambda x, k: np.where(x >= np.sort(x)[..., -k, None], x, 0),
+        "one limit for all": lambda x, k: np.where(x >= np.sort(x, axis=None)[-k], x, -np.inf),
+        "sorted": lambda x, k: np.sort(x)[..., -k:],
+        "a large number": lambda x, k: np.where(x >= np.sort(x)[..., -k, None], x, -1e9),
+        "in a loop": lambda x, k: np.array(
+            [
+                [v if v >= sorted(row)[-k] else -np.inf for v in row]
+                for row in x.reshape(-1, x.shape[-1])
+            ]
+        ).reshape(x.shape),
+    },
     "sampling_kept": {
         "all at temperature 0": {**KEPT, "temperature = 0, top_p = 0.75": 5},
         "none at temperature 0": {**KEPT, "temperature = 0, top_p = 0.75": 0},

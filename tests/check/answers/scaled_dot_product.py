@@ -216,6 +216,12 @@ MEBIBYTES = {
 FIRST, SECOND, THIRD, FOURTH = MEBIBYTES
 
 RIGHT = {
+    "attend_seen": [
+        lambda mask: (mask == 0).sum(axis=-1),
+        lambda mask: np.isfinite(mask).sum(-1),
+        lambda mask: np.exp(mask).sum(axis=-1),
+        lambda mask: np.count_nonzero(mask == 0, axis=-1),
+    ],
     "attend_causal_mask": [mask_of, mask_by_loop, mask_by_positions],
     "attend_numpy": [attend, attend_by_einsum, attend_with_nan_to_num, attend_where],
     "attend_masked_weights": [
@@ -242,6 +248,17 @@ RIGHT = {
 }
 
 WRONG = {
+    "attend_seen": {
+        "columns": lambda mask: (mask == 0).sum(axis=-2),
+        "the blocked": lambda mask: (mask != 0).sum(axis=-1),
+        "all together": lambda mask: (mask == 0).sum(),
+        "as if causal": lambda mask: np.tile(
+            np.arange(1, mask.shape[-2] + 1), (*mask.shape[:-2], 1)
+        ),
+        "shares": lambda mask: (mask == 0).mean(axis=-1),
+        "the sum": lambda mask: mask.sum(axis=-1),
+        "in a loop": lambda mask: np.array([(row == 0).sum() for row in mask]),
+    },
     "attend_causal_mask": {
         "ones and zeros": lambda n, m: np.tril(np.ones((n, m)), k=m - n),
         "True and False": lambda n, m: mask_of(n, m) == 0,

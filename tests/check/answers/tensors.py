@@ -151,6 +151,12 @@ def merge_by_loop(x):
 
 
 RIGHT = {
+    "tensors_distances": [
+        lambda x, y: ((x[:, None] - y) ** 2).sum(axis=-1),
+        lambda x, y: ((x[:, None, :] - y[None]) ** 2).sum(2),
+        lambda x, y: (x * x).sum(1)[:, None] - 2 * x @ y.T + (y * y).sum(1),
+        lambda x, y: np.square(np.subtract(np.expand_dims(x, 1), y)).sum(axis=-1),
+    ],
     "tensors_broadcast_shape": [
         broadcast_by_chapter,
         broadcast_from_the_end,
@@ -191,6 +197,16 @@ RIGHT = {
 }
 
 WRONG = {
+    "tensors_distances": {
+        "the root": lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1)),
+        "turned round": lambda x, y: ((y[:, None] - x) ** 2).sum(axis=-1),
+        "the mean": lambda x, y: ((x[:, None] - y) ** 2).mean(axis=-1),
+        "row by row": lambda x, y: ((x - y) ** 2).sum(axis=-1),
+        "absolute": lambda x, y: np.abs(x[:, None] - y).sum(axis=-1),
+        "products": lambda x, y: x @ y.T,
+        "in a loop": lambda x, y: np.array([((row - y) ** 2).sum(axis=1) for row in x]),
+        "not summed": lambda x, y: (x[:, None] - y) ** 2,
+    },
     "tensors_broadcast_shape": {
         "aligned from the left": broadcast_from_the_left,
         "never refuses, takes the larger": broadcast_with(max),

@@ -242,6 +242,11 @@ def cost_with(share=None, size=None):
 
 
 RIGHT = {
+    "token_counts": [
+        lambda ids, V: np.bincount(ids.ravel(), minlength=V),
+        lambda ids, V: (ids.reshape(-1, 1) == np.arange(V)).sum(axis=0),
+        lambda ids, V: np.eye(V, dtype=int)[ids.ravel()].sum(axis=0),
+    ],
     "token_lookup": [lookup, lookup_by_loop, lookup_one_hot, lookup_take],
     "token_scatter_add": [scatter, scatter_one_hot, scatter_by_row, scatter_bincount],
     "token_row_step": [
@@ -268,6 +273,15 @@ RIGHT = {
 }
 
 WRONG = {
+    "token_counts": {
+        "as long as the largest id": lambda ids, V: np.bincount(ids.ravel()),
+        "one sequence": lambda ids, V: np.bincount(ids, minlength=V),
+        "whether": lambda ids, V: np.isin(np.arange(V), ids).astype(int),
+        "shares": lambda ids, V: np.bincount(ids.ravel(), minlength=V) / ids.size,
+        "from 1": lambda ids, V: np.bincount(ids.ravel() + 1, minlength=V)[:V],
+        "in a loop": lambda ids, V: np.array([(ids == i).sum() for i in range(V)]),
+        "the first sequence": lambda ids, V: np.bincount(np.atleast_2d(ids)[0], minlength=V),
+    },
     "token_lookup": {
         "counts from the end": lambda table, ids: table[ids],
         "refuses only below": lambda table, ids: lookup(table, np.minimum(ids, len(table) - 1)),

@@ -230,6 +230,21 @@ def gradient_scaled(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
 
 
 RIGHT = {
+    "fast_pooled": [
+        lambda x, size: x.reshape(-1, size).mean(axis=1),
+        lambda x, size: np.add.reduceat(x, np.arange(0, len(x), size)) / size,
+        lambda x, size: x.reshape(len(x) // size, size) @ np.full(size, 1 / size),
+    ],
+    "fast_row_products": [
+        lambda x, y: np.einsum("nd,nd->n", x, y),
+        lambda x, y: (x * y).sum(axis=1),
+        lambda x, y: (x[:, None] @ y[:, :, None])[:, 0, 0],
+    ],
+    "fast_strides": [
+        lambda shape: np.empty(shape, dtype=np.float32).strides,
+        lambda shape: tuple(4 * np.cumprod((1, *shape[:0:-1]))[::-1]),
+        lambda shape: [*(4 * np.cumprod((1, *shape[:0:-1]))[::-1])],
+    ],
     "fast_count": [
         COUNTS,
         {name: np.int64(count) for name, count in COUNTS.items()},
@@ -240,6 +255,35 @@ RIGHT = {
 }
 
 WRONG = {
+    "fast_pooled": {
+        "columns": lambda x, size: x.reshape(-1, size).mean(axis=0),
+        "so many pieces": lambda x, size: x.reshape(size, -1).mean(axis=1),
+        "sums": lambda x, size: x.reshape(-1, size).sum(axis=1),
+        "every one": lambda x, size: x[::size],
+        "sliding": lambda x, size: np.convolve(x, np.ones(size) / size, "valid"),
+        "of everything": lambda x, size: np.full(len(x) // size, x.mean()),
+        "in a loop": lambda x, size: np.array(
+            [x[i : i + size].mean() for i in range(0, len(x), size)]
+        ),
+    },
+    "fast_row_products": {
+        "all pairs": lambda x, y: x @ y.T,
+        "columns": lambda x, y: (x * y).sum(axis=0),
+        "everything": lambda x, y: (x * y).sum(),
+        "not added up": lambda x, y: x * y,
+        "the mean": lambda x, y: (x * y).mean(axis=1),
+        "an axis is kept": lambda x, y: (x * y).sum(axis=1, keepdims=True),
+        "in a loop": lambda x, y: np.array([a @ b for a, b in zip(x, y, strict=False)]),
+        "absolute": lambda x, y: np.abs(x * y).sum(axis=1),
+    },
+    "fast_strides": {
+        "numbers": lambda shape: tuple(np.cumprod((1, *shape[:0:-1]))[::-1]),
+        "float64": lambda shape: np.empty(shape).strides,
+        "columns first": lambda shape: np.empty(shape, np.float32, order="F").strides,
+        "lengths": lambda shape: tuple(4 * np.array(shape)),
+        "turned round": lambda shape: np.empty(shape, np.float32).strides[::-1],
+        "too many": lambda shape: tuple(4 * np.cumprod(shape[::-1])[::-1]),
+    },
     "fast_count": {
         "no output layer": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
         "the table twice": {**COUNTS, WEIGHTS: N + 64_000},
