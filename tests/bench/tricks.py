@@ -59,6 +59,20 @@ def attention(q: Any, k: Any, v: Any, *, mask: Any, **_: Any) -> Any:
     return weights @ v, pullback
 
 
+@primitive
+def linear(x: Any, weight: Any, bias: Any = None) -> Any:
+    """A second array for the bias, and its gradient a sum."""
+    rows = x.reshape(-1, len(weight))
+
+    def pullback(g: np.ndarray) -> tuple[Any, ...]:
+        g = g.reshape(len(rows), -1)
+        parts = (g @ weight.T).reshape(x.shape), rows.T @ g
+        return parts if bias is None else (*parts, g.sum(axis=0))
+
+    value = rows @ weight if bias is None else rows @ weight + bias
+    return value.reshape(*x.shape[:-1], -1), pullback
+
+
 class TextbookAdamW(AdamW):
     """A new array for each mean at each step."""
 
@@ -75,6 +89,7 @@ class TextbookAdamW(AdamW):
 TWINS: dict[str, dict[str, Any]] = {
     "gelu": {"gelu": gelu},
     "layer_norm": {"layer_norm": layer_norm},
+    "linear": {"linear": linear},
     "attention": {"attention": attention},
     "AdamW": {},
 }

@@ -624,3 +624,15 @@ def test_gelu_of_small_integers_does_not_overflow():
 def test_layer_norm_of_integers_is_not_cut_to_integers():
     found = functional.layer_norm([[1, 2, 3]], [1, 1, 1], [0, 0, 0], eps=0.0)
     np.testing.assert_allclose(found.data, [[-1.2247, 0, 1.2247]], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("x", "bias", "dtype"),
+    [
+        (np.ones((1, 1), np.float32), Tensor([1e-12], dtype=np.float64), np.float64),
+        (np.ones((1, 1), np.int64), Tensor([0.5]), np.float32),
+    ],
+)
+def test_bias_of_linear_may_need_more_precision_than_the_product(x, bias, dtype):
+    value = functional.linear(x, np.ones((1, 1), x.dtype), bias)
+    assert value.dtype == dtype and value.data.item() == 1 + bias.item()

@@ -79,12 +79,15 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         )
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
     # For a single row, a token that is written, `dot` is twice as fast as `@`.
-    value = dot(rows, weight) if bias is None else dot(rows, weight) + bias  # (N, out)
+    value = dot(rows, weight)  # (N, out)
+    if bias is not None:  # a second array would take up to a quarter of the time (bench: linear)
+        in_place = value.dtype == np.result_type(value, bias)
+        value = np.add(value, bias, out=value if in_place else None)
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
-        parts = matmul(g, weight.T).reshape(x.shape), matmul(rows.T, g)
-        return parts if bias is None else (*parts, g.sum(axis=0))
+        parts = dot(g, weight.T).reshape(x.shape), dot(rows.T, g)
+        return parts if bias is None else (*parts, np.ones(len(g), g.dtype) @ g)
 
     return value.reshape(*x.shape[:-1], weight.shape[1]), pullback
 
@@ -157,23 +160,22 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
     rows = x.reshape(-1, d)  # (N, d)
     if rows.dtype.kind != "f" or not rows.dtype == gamma.dtype == beta.dtype:
         rows = rows.astype(np.result_type(x, gamma, beta, np.float32))
-    value, mean, std = standardised(rows, eps)
+    value, mean, inverse_std = standardised(rows, eps)
     value *= gamma
     value += beta
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
         normalised = rows - mean  # again: it is not kept
-        normalised /= std
-        every, ones = np.ones(len(rows), dtype=g.dtype), _ones(d)
+        normalised *= inverse_std
+        every, share = np.ones(len(rows), dtype=g.dtype), gamma[:, None] / d
         along = g * normalised
         grad_gamma, grad_beta = every @ along, every @ g
-        along *= gamma
-        normalised *= along.dot(ones) / d
+        normalised *= along.dot(share)  # the mean of g * gamma * normalised
         grad_x = g * gamma
-        grad_x -= grad_x.dot(ones) / d
+        grad_x -= g.dot(share)  # its mean
         grad_x -= normalised
-        grad_x /= std
+        grad_x *= inverse_std
         return grad_x.reshape(x.shape), grad_gamma, grad_beta
 
     return value.reshape(x.shape), pullback
@@ -325,19 +327,19 @@ def merge_heads(x: Any) -> Result:
 
 
 def standardised(rows: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows `(N, d)` with mean 0 and variance 1, then the means and the deviations, `(N, 1)` each.
+    """Rows `(N, d)` with mean 0 and variance 1, then their means and one over their deviations.
 
     Example:
-        >>> standardised(np.array([[1.0, 3.0]]), eps=0.0)
-        (array([[-1.,  1.]]), array([[2.]]), array([[1.]]))
+        >>> standardised(np.array([[1.0, 5.0]]), eps=0.0)
+        (array([[-1.,  1.]]), array([[3.]]), array([[0.5]]))
     """
     d = rows.shape[1]
     ones = _ones(d)  # a sum is a product with ones, and faster so (bench: layer_norm)
     mean = rows.dot(ones) / d
     value = rows - mean
-    std = np.sqrt((value * value).dot(ones) / d + eps)
-    value /= std
-    return value, mean, std
+    inverse_std = 1 / np.sqrt((value * value).dot(ones) / d + eps)
+    value *= inverse_std
+    return value, mean, inverse_std
 
 
 @lru_cache
