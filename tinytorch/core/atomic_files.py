@@ -1,5 +1,7 @@
 """Files that are either whole or not there: everything the package saves is written this way."""
 
+from __future__ import annotations
+
 import errno
 import os
 import re
@@ -8,8 +10,10 @@ import sys
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # imported where it is needed, for it takes a twentieth of the package's import
+    from pathlib import Path
 
 StrPath = str | os.PathLike[str]
 _SPACE = "free some space, or choose another disk"
@@ -46,6 +50,8 @@ def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
         >>> [file.name for file in path.parent.iterdir()]
         ['poem.txt']
     """
+    from pathlib import Path
+
     name = os.fsdecode(path)
     try:
         old = _old_file(name)
@@ -72,6 +78,8 @@ def readable_file(path: StrPath) -> Path:
         ...
         FileNotFoundError: there is no file 'no.json' (looked from ...)
     """
+    from pathlib import Path
+
     file = Path(path)
     if not os.path.exists(file):  # never an error, however long the name
         here = str(Path.cwd())

@@ -12,17 +12,17 @@ Attributes:
     tanh: `np.tanh`, likewise.
 """
 
+import os
 import sys
 import warnings
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 LIBRARIES = ("products_relaxed.wasm", "products.wasm")  # the first that can be loaded is used
-_FOLDER = Path(__file__).with_name("wasm")
+_FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
 
 def library(platform: str = sys.platform) -> Any:
@@ -35,7 +35,7 @@ def library(platform: str = sys.platform) -> Any:
     if platform != "emscripten":
         return np
     for name in LIBRARIES:
-        loader = ExtensionFileLoader("products", str(_FOLDER / name))
+        loader = ExtensionFileLoader("products", os.path.join(_FOLDER, name))
         try:
             found: Any = module_from_spec(spec_from_loader("products", loader))  # type: ignore[arg-type]
         except ImportError as error:

@@ -4,7 +4,6 @@ In a notebook one output is updated, so that a saved page shows the last state; 
 line is rewritten; in a file or a pipe there is one line for every tenth of the run.
 """
 
-import shutil
 import sys
 import time
 from typing import Any, TextIO
@@ -70,6 +69,8 @@ class Progress:
             return
         line = f"step {step:,}/{self.total:,} | {losses} | {speed} | {left}"
         if self._terminal:  # a line that wraps could not be rewritten
+            import shutil  # here, since it is slow to import and seldom needed
+
             line = line[: shutil.get_terminal_size().columns - 1]
             self.stream.write("\r" + line.ljust(self._width))
             self._width = len(line)
