@@ -24,9 +24,19 @@ HEAVIEST = 900 * 1024  # bytes of a chapter, as a plain server sends them: not c
 LANDING_HEAVIEST, MOST_REQUESTS = 700 * 1024, 20  # what the landing page may take before a press
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 COLOURS = ["color-contrast", "link-in-text-block"]  # all that changes with the scheme
-AUDIT = """async (levels) => {
-    const options = {runOnly: levels, resultTypes: ['violations']};
-    const {violations} = await axe.run({exclude: ['svg.tt-figure > *']}, options);
+SIZES = ["target-size", "scrollable-region-focusable"]  # all that changes with an article's width
+# What is audited where: the article's colours and words are the same at both widths.
+AUDITS = [
+    (LAPTOP, "light", LEVELS, {}),
+    (LAPTOP, "dark", COLOURS, {}),
+    (PHONE, "dark", COLOURS, {"exclude": ["article"]}),
+    (PHONE, "light", LEVELS, {"exclude": ["article"]}),
+    (PHONE, "light", SIZES, {"include": ["article"]}),
+]
+AUDIT = """async ([rules, {include, exclude = []}]) => {
+    const context = {exclude: ['svg.tt-figure > *', ...exclude], ...(include && {include})};
+    const options = {runOnly: rules, resultTypes: ['violations']};
+    const {violations} = await axe.run(context, options);
     // a choice that is a formula has MathML for a name, which axe-core does not read
     const formula = (id, [target]) => id === 'summary-name'
         && document.querySelector(target).querySelector('math');
@@ -43,6 +53,7 @@ TEXTS = """() => [...document.querySelectorAll('article img, article figure svg,
 SCROLLABLE_BY_KEYBOARD = """() => [...document.querySelectorAll(
     'pre, .cell_output > .output, .tt-formula')]
     .every(e => e.scrollWidth <= e.clientWidth || e.tabIndex === 0 || !e.offsetParent)"""
+FOLLOWS = "scheme => document.documentElement.dataset.theme === scheme"  # some time later, too
 FONTS = """() => [...document.fonts].filter(f => f.status === 'loading'
     || f.status === 'error' && !['Times', 'DejaVu'].some(name => f.family.includes(name)))
     .map(f => f.family)"""
@@ -81,13 +92,13 @@ def weight(visit, docname):
 def violations(page):
     """What axe-core finds, with the scheme and the width."""
     found = {}
-    for size in (PHONE, LAPTOP):
+    for size, scheme, rules, part in AUDITS:
         page.set_viewport_size(size)
         page.wait_for_function(SCROLLABLE_BY_KEYBOARD)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            for problem in page.evaluate(AUDIT, LEVELS if scheme == "light" else COLOURS):
-                found.setdefault(problem, []).append(f"{scheme} {size['width']}")
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_function(FOLLOWS, arg=scheme)
+        for problem in page.evaluate(AUDIT, [rules, part]):
+            found.setdefault(problem, []).append(f"{scheme} {size['width']}")
     return found
 
 

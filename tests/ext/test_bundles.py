@@ -12,7 +12,9 @@ PAGE = """<html data-content_root="../"><head><title>x</title>
     <script src="../_static/doctools.js?v=1"></script>
     <script>DOCUMENTATION_OPTIONS.pagename = 'x';</script>
     <script src="../searchindex.js"></script>
-</head><body class="a"><p id="b">x</p></body></html>"""
+</head><body class="a"><p id="b">x</p>
+<div class="highlight"><pre><span class="k">if</span> <span class="n">x</span></pre></div>
+<span class="n">x</span></body></html>"""
 
 
 def test_a_page_loads_the_bundles_instead_of_what_they_hold():
@@ -72,7 +74,9 @@ def test_a_property_with_a_semicolon_in_its_text_goes_whole():
 def site(tmp_path):
     static = tmp_path / "_static"
     (static / "styles").mkdir(parents=True)
-    (static / "basic.css").write_text(".a{x:y} .gone{x:y} .made{x:y} .modal{x:y}")
+    (static / "basic.css").write_text(
+        ".a{x:y} .gone{x:y} .made{x:y} .modal{x:y} .highlight .k{x:y}"
+    )
     (static / "styles" / "pydata-sphinx-theme.css").write_text("#b{x:url(../sign.svg)}")
     (static / "scripts").mkdir()
     (static / "doctools.js").write_text("add('made')")
@@ -88,6 +92,12 @@ def test_the_style_sheet_holds_what_pages_and_scripts_name(site):
     style = (site / "_static" / "book.css").read_text()
     assert ".a{" in style and ".made{" in style and "#b{x:url(sign.svg)}" in style
     assert "gone" not in style and "modal" not in style
+
+
+def test_of_code_only_what_has_a_look_of_its_own_stays_an_element(site):
+    page = (site / "page.html").read_text()
+    assert '<pre><span class="k">if</span> x</pre>' in page
+    assert '<span class="n">x</span></body>' in page, "what is no code stays as it is"
 
 
 def test_pages_name_the_version_of_what_was_written(site):
