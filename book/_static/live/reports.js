@@ -5,7 +5,7 @@ import { make } from "./elements.js";
 // A report as `Report.told` in tinytorch/check/report.py has it, as an element.
 export function report({ passed, untouched, points, checks }) {
   const held = checks.filter(({ state }) => state === "passed").length;
-  const box = make("section", "tt-report", "", { "aria-label": "What the check says" });
+  const box = make("div", "tt-report", "", { role: "group", "aria-label": "What the check says" });
   box.dataset.state = passed ? "solved" : "not yet";
   box.append(make("p", "tt-report__verdict", verdict({ passed, untouched, points, held, all: checks.length })));
   const list = make("ol", "tt-report__checks");
