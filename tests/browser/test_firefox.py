@@ -2,7 +2,6 @@
 
 import pytest
 from chromium import SITE
-from conftest import missing
 from firefox import DARK, LIGHT, Firefox, find_firefox
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -23,7 +22,7 @@ def firefox(site, tmp_path_factory):
     """A Firefox that has the page open."""
     executable = find_firefox()
     if executable is None:
-        missing("there is no Firefox: install it, or name it in $FIREFOX")
+        pytest.skip("there is no Firefox: install it, or name it in $FIREFOX")
     if not (SITE / "_static" / "live" / "python.bin").exists():
         pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
     firefox = Firefox(executable, tmp_path_factory.mktemp("profile"))
