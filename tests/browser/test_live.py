@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pinned
 import pytest
 from chromium import PAGES, ROOT, SITE
-from visit import LAPTOP, OVERFLOW, PHONE, READY, Visit
+from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
 SHORT = "book/foundations/tensors"
@@ -56,6 +56,7 @@ def opened(context, site):
     def open_page(docname):
         visit = Visit(context, site)
         visit.open_live(docname)
+        visit.page.evaluate(UNFOLD)
         return visit
 
     return open_page
@@ -67,6 +68,7 @@ def started(browser, site):
     context = browser.new_context(color_scheme="light", viewport=LAPTOP)
     visit = Visit(context, site)
     visit.open_live(SHORT)
+    visit.page.evaluate(UNFOLD)
     press(visit, 1)
     ended(visit, 1)
     yield visit
@@ -82,6 +84,13 @@ def live(started):
     if started.page.evaluate("tinytorchLive.kernel.state") != "ready":
         started.page.evaluate("tinytorchLive.kernel.restart()")
     assert started.problems == []
+
+
+def reload(visit):
+    """Come back to the page; what it folds is open, for a test that sees its cells."""
+    visit.page.reload()
+    visit.page.wait_for_function(READY)
+    visit.page.evaluate(UNFOLD)
 
 
 def cell(visit, number):
@@ -172,8 +181,7 @@ def test_an_endless_loop_is_stopped(opened):
     assert focused(visit) == "Run cell 2"
     assert "started anew" in cell(visit, 2).locator(".tt-live__status").inner_text()
     visit.page.evaluate("async () => { await navigator.serviceWorker.ready; }")
-    visit.page.reload()
-    visit.page.wait_for_function(READY)
+    reload(visit)
     assert visit.page.evaluate("crossOriginIsolated")
     press(visit, 1)
     ended(visit, 1)
@@ -233,8 +241,7 @@ def test_a_smaller_run_stands_beside_the_stored_one(opened):
 
     visit = opened(SHORT)
     visit.page.route(f"**/{SHORT}.html", tell)
-    visit.page.reload()
-    visit.page.wait_for_function(READY)
+    reload(visit)
     assert "about 40 s" in cell(visit, 1).locator(".tt-live__status").inner_text()
     rewrite(visit, 1, "steps = 600\nassert steps > 100\nprint(steps, 'steps')")
     cell(visit, 1).get_by_label("steps =").fill("7")
@@ -260,8 +267,7 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(op
     rewrite(visit, stub, f"import numpy as np\nfrom tinytorch import check\n{solution}")
     press(visit, stub, "Check")
     ended(visit, stub)
-    visit.page.reload()
-    visit.page.wait_for_function(READY)
+    reload(visit)
     assert "print('mine')" in cell(visit, 1).locator(".cell_input").inner_text()
     assert visit.page.locator(".tt-live__solved").count() == 1
     assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("2/")
@@ -274,8 +280,7 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(op
     progress.get_by_role("button", name="Forget").click()
     progress.get_by_role("button", name="Really forget it?").click()
     assert progress.locator(".tt-progress__text").inner_text().startswith("0 of ")
-    visit.page.reload()
-    visit.page.wait_for_function(READY)
+    reload(visit)
     assert visit.page.locator(".tt-live__solved").count() == 0
     assert visit.problems == landing.problems == []
 
@@ -325,8 +330,7 @@ def test_a_tab_that_hears_nothing_of_another_erases_nothing_of_it(context, opene
 def test_an_answer_to_a_question_is_remembered(opened):
     visit = opened(SHORT)
     visit.page.locator("details.tt-reflect__choice summary").first.click()
-    visit.page.reload()
-    visit.page.wait_for_function(READY)
+    reload(visit)
     assert visit.page.locator("details.tt-reflect__choice[open]").count() == 1
 
 

@@ -110,10 +110,10 @@ def test_page(visit, auditor, docname):
     assert page.locator("article .math math").count() == formulas
     assert page.evaluate(FONTS) == [], "a font that is used and has not come"
     assert page.evaluate(TEXTS) == [], "a figure without its text"
+    page.evaluate(UNFOLD)
     assert page.evaluate(CUT_OFF) == [], "lines of code that a laptop does not show"
     assert weight(visit, docname) < HEAVIEST
     page.add_style_tag(content=STILL)
-    page.evaluate(UNFOLD)
     page.set_viewport_size(PHONE)
     assert page.evaluate(OVERFLOW) == []
     page.evaluate(auditor)

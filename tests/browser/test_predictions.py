@@ -110,7 +110,7 @@ def test_the_landing_page_forgets_predictions_too(visit):
 
 def test_running_a_cell_of_the_answer_opens_it(visit):
     page = visit.open_live(CHOICES)
-    page.evaluate(f"tinytorchLive.cells.find(c => c.element.closest('{ANSWER}')).run()")
+    page.evaluate(f"void tinytorchLive.cells.find(c => c.element.closest('{ANSWER}')).run()")
     answer(page).and_(page.locator("[open]")).wait_for()
 
 
