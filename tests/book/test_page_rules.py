@@ -8,7 +8,6 @@ from page_rules import RULES, TIME, clocked, name_of
 NOT_YET = {
     "words": {
         "counting-letters",
-        "why-it-is-fast",
     },
     "code": {
         "why-it-is-fast",
@@ -30,19 +29,8 @@ NOT_YET = {
         "tokenization",
     },
     "kinds": {
-        "autograd",
-        "block",
         "counting-letters",
         "data-and-loss",
-        "embedding-layer",
-        "gpt",
-        "kv-cache",
-        "normalisation-and-mlp",
-        "sampling",
-        "tensors",
-        "token-embeddings",
-        "tokenization",
-        "why-it-is-fast",
     },
 }
 
