@@ -138,8 +138,8 @@ def test_success_is_said_and_leads_on(opened):  # noqa: F811
 
     landing = opened(PAGES[0])
     count = landing.page.locator("#the-path .tt-live__count")
-    assert count.count() == 1 and count.inner_text().startswith("5/")
-    assert landing.page.locator(".tt-progress__text").inner_text().startswith("5 of ")
+    assert count.count() == 1 and count.inner_text().startswith("3/")
+    assert landing.page.locator(".tt-progress__text").inner_text().startswith("3 of ")
     assert visit.problems == landing.problems == []
 
 
