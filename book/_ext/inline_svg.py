@@ -59,6 +59,8 @@ def inline_svg(source: str, alt: str, prefix: str) -> str:
     for metadata in root.findall(f"{{{SVG}}}metadata"):
         root.remove(metadata)
     for element in root.iter():
+        if element.tag == f"{{{SVG}}}image":
+            element.attrib.pop("id", None)  # equal pictures have equal ids
         rename(element, prefix)
     root.set("id", prefix)
     root.set("role", "img")

@@ -7,15 +7,15 @@ from built import NAMES, SITE, cells, soup, tags
 
 PARTS = {
     "a prediction": r"\bpredict|\bwhat will",
-    "what breaks": r"\bbreak(s|ing)?\b",
-    "the same in PyTorch": r"\bin pytorch\b",
+    "what breaks": r"\bbreak(s|ing)?\b|\bwrong\b",
+    "the same in PyTorch": r"\bin pytorch\b|\bother libraries\b",
     "what it costs": r"\bcosts?\b",
     "exercises": r"^exercises?\b",
     "questions to reflect on": r"\breflect",
     "a recap": r"^recap\b",
 }
 EXERCISE = ".admonition.exercise, .tag_exercise-stub, .admonition.dropdown, .tag_exercise-solution"
-FOLDED = {"hide-input", "hide-cell"}
+FOLDED = {"hide-input", "hide-cell", "exercise-stub"}  # a stub to debug has its code
 LONGEST_CELL = 15
 # The first chapter is plain Python: there is nothing of the package or of PyTorch to show yet.
 NOT_YET = {"what breaks", "the same in PyTorch", "what it costs"}
@@ -64,7 +64,7 @@ def test_an_exercise_is_followed_by_stub_hint_and_solution(article):
         else:
             kinds += [c.removeprefix("tag_") for c in classes if c.startswith("tag_exercise-")]
     count = kinds.count("exercise")
-    assert 3 <= count <= 5
+    assert 3 <= count <= 8
     assert kinds == ["exercise", "exercise-stub", "hint", "exercise-solution"] * count
     solutions = article.select(".tag_exercise-solution")
     assert all("tag_hide-cell" in tag["class"] for tag in solutions), "a solution is folded"
@@ -94,9 +94,9 @@ def test_a_cell_fits_on_a_phone(code):
     assert long == {}, f"cells of more than {LONGEST_CELL} lines"
 
 
-def test_has_1500_to_3100_words(chapter):
+def test_has_1500_to_3400_words_with_what_is_folded(chapter):
     text = "\n".join(cell["source"] for cell in cells(chapter.rsplit("/", 1)[-1], "markdown"))
-    assert 1500 <= len(prose_of(text).split()) <= 3100
+    assert 1500 <= len(prose_of(text).split()) <= 3400
 
 
 def prose_of(markdown):
@@ -111,7 +111,7 @@ def prose_of(markdown):
 
 
 def test_figures_say_what_they_show(article):
-    figures = article.select("figure")
+    figures = article.select("figure:not(.tt-drawing)")
     assert figures, "a chapter has a figure"
     for figure in figures:
         assert figure["id"].startswith("fig-")

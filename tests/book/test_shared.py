@@ -13,7 +13,7 @@ PAGES = [*pages(), "404", "search", "index"]
 BASE = site_url(read("_config.yml")["repository"]["url"])
 NAMES = ["description", "twitter:card"]
 PROPERTIES = ["og:title", "og:type", "og:url", "og:site_name", "og:description", "og:image"]
-INDEX_BYTES = 229_552  # what the index weighed before it left formulas and numbers out
+INDEX_BYTES = 240_000  # with one chapter more than when it weighed 229,552, formulas and all
 PARTS = {page.split("/")[1] for page in pages() if page.count("/") == 2} - {"appendix"}
 
 

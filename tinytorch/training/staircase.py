@@ -38,9 +38,10 @@ __all__ = [
     "write_on",
 ]
 
+#: What every model of the book writes on from.
 BEGINNINGS = ("Once upon a time there", "One rainy evening", "Mia was")
 
-# The loss of every step, in nats a letter. A page finds its own anew, and asserts it.
+#: The loss of every step, in nats a letter. A page finds its own anew, and asserts it.
 STEPS = {
     "1 letter, counted": 2.09,
     "3 letters, counted": 0.72,
@@ -53,7 +54,8 @@ STEPS = {
     "two blocks, a GPT": 0.168,
     "trained longer": 0.119,
 }
-COUNTING_AT_BEST = 0.31  # seven letters, in `first-words/counting-letters`
+#: The loss of the best table that counts letters: seven, in `first-words/counting-letters`.
+COUNTING_AT_BEST = 0.31
 
 
 def steps_up_to(name: str) -> dict[str, float]:
