@@ -8,8 +8,8 @@ from visit import READY, Visit
 CHOICES = "book/foundations/tensors"
 NUMBER = "book/transformer/normalisation-and-mlp"
 ANSWER = ".tt-prediction + .tt-answer"
-DEEPER = "deeper-what-is-different-in-pytorch"
-IN_THE_ANSWER = "A table, three by four."  # of CHOICES
+DEEPER = "deeper-how-do-i-write-this-in-pytorch"
+IN_THE_ANSWER = "A perfect model, and a loss of 1.333."  # of CHOICES
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -34,31 +34,31 @@ def test_the_answer_waits_for_a_choice_and_then_says_which_was_right(visit):
     page = visit.open_live(CHOICES)
     assert not seen(page)
     assert page.locator(".tt-prediction__mark:visible").count() == 0
-    choice(page, "Seven numbers").focus()
+    choice(page, "none: Python").focus()
     page.keyboard.press("Enter")
     assert seen(page)
-    assert choice(page, "Seven").get_attribute("aria-pressed") == "true"
+    assert choice(page, "none: Python").get_attribute("aria-pressed") == "true"
     assert page.locator(".tt-prediction__mine:visible").inner_text() == "Your prediction"
     right = page.locator(".tt-prediction__choice", has_text="This one is right")
-    assert right.inner_text().startswith("A table of twelve numbers.")
+    assert right.inner_text().startswith("more than 0")
     assert page.locator(".tt-prediction__verdict").inner_text().startswith("Not this time")
-    assert heard(page).endswith("Right: A table of twelve numbers.")
-    assert page.evaluate("document.activeElement.textContent").startswith("Seven")
+    assert heard(page).endswith("Right: more than 0")
+    assert page.evaluate("document.activeElement.textContent").startswith("none")
     assert visit.problems == []
 
 
 def test_a_prediction_is_made_once_and_remembered_until_it_is_reset(visit):
     page = visit.open_live(CHOICES)
-    choice(page, "A table").click()
-    choice(page, "Seven").dispatch_event("click")
+    choice(page, "more than 0").click()
+    choice(page, "none: Python").dispatch_event("click")
     assert page.locator(".tt-prediction__verdict").inner_text() == "Right, as you predicted."
     page.reload()
     page.wait_for_function(READY)
     assert seen(page)
-    assert choice(page, "A table").get_attribute("aria-pressed") == "true"
+    assert choice(page, "more than 0").get_attribute("aria-pressed") == "true"
     page.get_by_role("button", name="Reset your prediction").click()
     assert not seen(page)
-    assert choice(page, "A table").get_attribute("aria-pressed") == "false"
+    assert choice(page, "more than 0").get_attribute("aria-pressed") == "false"
     assert page.evaluate("document.activeElement.className") == "tt-prediction__press"
     page.reload()
     page.wait_for_function(READY)
@@ -100,7 +100,7 @@ def test_no_number_is_no_prediction(visit):
 
 def test_the_landing_page_forgets_predictions_too(visit):
     page = visit.open_live(CHOICES)
-    choice(page, "A table").click()
+    choice(page, "more than 0").click()
     visit.open_live("book/intro")
     forget = page.locator(".tt-progress").get_by_role("button", name=re.compile("orget"))
     forget.click()
@@ -124,7 +124,7 @@ def test_a_link_opens_what_it_leads_into(visit):
     page.goto(f"{visit.site}{CHOICES}.html#{DEEPER}")
     page.reload()
     fold.and_(page.locator("[open]")).wait_for()
-    page.goto(f"{visit.site}{NUMBER}.html#predict")
+    page.goto(f"{visit.site}{NUMBER}.html#a-little-thirty-times")
     assert answer(page).get_attribute("open") is None, "the question is no part of the answer"
 
 

@@ -1,7 +1,7 @@
 """A page opened in Chromium, and everything that went wrong on it."""
 
 PHONE, LAPTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
-PATIENCE = 10 * 60 * 1000  # ms: a machine may be slow, but nothing waits for ever
+PATIENCE = 5 * 60 * 1000  # ms: a machine may be slow, but nothing waits for ever
 READY = "() => document.documentElement.dataset.live === 'ready'"
 STILL = "*, *::before, *::after { transition: none !important; animation: none !important }"
 OVERFLOW = """() => {

@@ -1,7 +1,6 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
 import { make } from "./elements.js";
-import { Ladder } from "./hints.js";
 import { memory } from "./remembered_progress.js";
 import { panel } from "./saved_work.js";
 
@@ -9,10 +8,12 @@ const changed = () => dispatchEvent(new Event("tt-progress"));
 const solved = memory("solved", changed);
 const answers = memory("answers", changed);
 
-export function exercises(data, cells, tools) {
-  for (const box of document.querySelectorAll(".exercise.admonition[id]")) {
+export async function exercises(data, cells, tools) {
+  const boxes = [...document.querySelectorAll(".exercise.admonition[id]")];
+  const { Ladder } = boxes.length ? await import("./hints.js") : {};
+  for (const box of boxes) {
     const parts = following(box, cells);
-    if (parts.stub) new Exercise(box, parts, tools);
+    if (parts.stub) new Exercise(box, parts, tools, Ladder);
   }
   remember();
   const views = [contents(data), chapter(data), panel(data, solved, tools)];
@@ -34,7 +35,7 @@ function following(box, cells) {
 }
 
 class Exercise {
-  constructor(box, { stub, hints, solution }, tools) {
+  constructor(box, { stub, hints, solution }, tools, Ladder) {
     this.box = box;
     this.ladder = new Ladder(box.id, { stub: stub.element, hints, solution }, tools);
     this.next = make("p", "tt-live__next");

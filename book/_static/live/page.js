@@ -6,8 +6,6 @@ import { Output } from "./outputs.js";
 import { spoken } from "./reports.js";
 import { memory } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
-import { predictions } from "./predictions.js";
-import { accompany } from "./companion.js";
 import { startEarly } from "./early_start.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
@@ -357,7 +355,7 @@ const kernel = new Kernel(
     if (text !== announced) announce(text); // once a step, not at every byte
     announced = text;
   },
-  () => accompany(root),
+  () => import("./companion.js").then(({ accompany }) => accompany(root)),
 );
 let loading = "", announced = "";
 
@@ -378,8 +376,12 @@ if (intro) {
     + "What you write stays on this page.";
   intro.hidden = false;
 }
-exercises(data, cells, { button, announce });
-predictions(data.page, { make, button, announce });
+// parts that few pages have come where they are
+await exercises(data, cells, { button, announce });
+if (document.querySelector(".tt-prediction")) {
+  const { predictions } = await import("./predictions.js");
+  predictions(data.page, { make, button, announce });
+}
 startEarly(cells.filter((cell) => cell.runnable).map((cell) => cell.bar), () => kernel.load());
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };
