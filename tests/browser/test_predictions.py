@@ -42,7 +42,7 @@ def test_the_answer_waits_for_a_choice_and_then_says_which_was_right(visit):
     right = page.locator(".tt-prediction__choice", has_text="This one is right")
     assert right.inner_text().startswith("more than 0")
     assert page.locator(".tt-prediction__verdict").inner_text().startswith("Not this time")
-    assert heard(page).endswith("Right: more than 0")
+    assert heard(page).endswith("Right: more than 0.")
     assert page.evaluate("document.activeElement.textContent").startswith("none")
     assert visit.problems == []
 
