@@ -218,7 +218,9 @@ def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
 
     stub = visit.page.evaluate("tinytorchLive.cells.filter((cell) => cell.isStub).at(-1).number")
     press(visit, stub, "Check")
-    cell(visit, stub).get_by_role("button", name=re.compile(r"Run what it needs \(1 cell\b")).click()
+    cell(visit, stub).get_by_role(
+        "button", name=re.compile(r"Run what it needs \(1 cell\b")
+    ).click()
     assert "Nothing is written yet" in ended(visit, stub)
     assert focused(visit) == f"Check cell {stub}"
     ran = "tinytorchLive.cells.filter((cell) => cell.ran !== null).map((cell) => cell.number)"
