@@ -43,6 +43,6 @@ def test_a_chapter_runs_in_jupyterlite(visit, context):
     assert len(came) == len(expected)
     for text, (printed, constant) in zip(came, expected, strict=True):
         assert "Traceback" not in text
-        if constant and printed:
-            assert text.split() == printed.split()
+        if constant and printed:  # what is displayed, a report for instance, comes after it
+            assert text.split()[: len(printed.split())] == printed.split()
     assert visit.problems == []
