@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pinned
+from drawing import FOLDER as DRAWINGS
+from launch import site_url
 from live import LOCK, STATIC, trimmed_lock
 from package_wheel import wheel_name
 from sphinx.application import Sphinx
@@ -57,7 +59,9 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
         return
     if build(target, settings(app.config.project, kernel_packages(root))):
         add_packages(root, target)
-        add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), target)
+        drawn = Path(app.outdir, DRAWINGS)
+        address = f"{site_url(app.config.book_repository)}{DRAWINGS.as_posix()}/"
+        add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), drawn, address, target)
 
 
 def kernel_packages(root: Path) -> dict[str, Path]:
@@ -157,18 +161,36 @@ def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
     }
 
 
-def add_notebooks(notebooks: list[Path], target: Path) -> None:
-    """Copy the notebooks, and list them as JupyterLite's file browser expects it."""
-    files, listing = emptied(target / "files"), target / "api/contents/all.json"
-    listing.parent.mkdir(parents=True, exist_ok=True)
+def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path) -> None:
+    """Copy the notebooks and the drawings that they show, and list both for the file browser.
+
+    Args:
+        notebooks: the files.
+        drawn: the folder of the drawings.
+        address: of that folder, as the notebooks name it.
+        target: the folder of JupyterLite.
+    """
+    # A browser asks for a picture as soon as JupyterLab has made its element, seen from the page:
+    # that is the site's. Then JupyterLab looks it up among its files, whose root has no parent.
+    folder = DRAWINGS.as_posix()
+    files = emptied(target / "files")
     for path in notebooks:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8").replace(address, f"../../{folder}/")
+        notebook = json.loads(text)
         notebook["metadata"]["kernelspec"] = KERNEL
         write(files / path.name, notebook)
-    entries = [
-        entry(path.name, "notebook", (files / path.name).stat().st_size) for path in notebooks
-    ]
-    write(listing, {**entry("", "directory", None), "format": "json", "content": entries})
+    pictures = shutil.copytree(drawn, files / folder)
+    names = [path.name for path in notebooks]
+    list_folder(target, "", [entry(name, "notebook", files / name) for name in names])
+    content = [entry(f"{folder}/{p.name}", "file", p) for p in sorted(pictures.iterdir())]
+    list_folder(target, folder, content)
+
+
+def list_folder(target: Path, folder: str, content: list[dict[str, Any]]) -> None:
+    """Say what a folder holds."""
+    listing = target / "api/contents" / folder / "all.json"
+    listing.parent.mkdir(parents=True, exist_ok=True)
+    write(listing, {**entry(folder, "directory"), "format": "json", "content": content})
 
 
 def emptied(folder: Path) -> Path:
@@ -178,13 +200,13 @@ def emptied(folder: Path) -> Path:
     return folder
 
 
-def entry(name: str, kind: str, size: int | None) -> dict[str, Any]:
+def entry(path: str, kind: str, file: Path | None = None) -> dict[str, Any]:
     """Describe a file as Jupyter's contents interface does."""
     return {
-        "name": name,
-        "path": name,
+        "name": path.rsplit("/", 1)[-1],
+        "path": path,
         "type": kind,
-        "size": size,
+        "size": file.stat().st_size if file else None,
         "created": EPOCH,
         "last_modified": EPOCH,
         "writable": True,

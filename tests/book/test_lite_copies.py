@@ -1,6 +1,7 @@
 """The book in JupyterLite: a copy of every notebook, links to it, and nothing from elsewhere."""
 
 import json
+import re
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -32,7 +33,9 @@ def test_every_chapter_offers_its_copy(built, chapter, offered):
     assert (LITE / "lab" / "index.html").exists()
     name = f"{chapter.rsplit('/', 1)[-1]}.ipynb"
     assert parse_qs(menu.query) == {"path": [name]}
-    copy, original = read(LITE / "files" / name), read(NOTEBOOKS / name)
+    copy = read(LITE / "files" / name)
+    shown = re.compile(r"https://[^)]*/(?=_static/drawings/)")
+    original = json.loads(shown.sub("../../", (NOTEBOOKS / name).read_text(encoding="utf-8")))
     assert copy["cells"] == original["cells"]
     assert copy["metadata"]["kernelspec"]["name"] == "python"
 
@@ -46,8 +49,18 @@ def test_the_file_browser_lists_every_notebook(built):
     listing = read(LITE / "api/contents/all.json")
     names = [entry["name"] for entry in listing["content"]]
     assert names == sorted(path.name for path in NOTEBOOKS.glob("*.ipynb"))
-    sizes = {entry["name"]: entry["size"] for entry in listing["content"]}
-    assert sizes == {name: (LITE / "files" / name).stat().st_size for name in names}
+    drawings = read(LITE / "api/contents/_static/drawings/all.json")["content"]
+    assert drawings
+    for entry in (*listing["content"], *drawings):
+        assert entry["size"] == (LITE / "files" / entry["path"]).stat().st_size
+
+
+def test_every_picture_of_a_copy_is_in_its_folder(built, chapter):
+    text = (LITE / "files" / f"{chapter.rsplit('/', 1)[-1]}.ipynb").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[[^]]*\]\((?!attachment:|data:)([^)]+)\)", text)
+    for address in shown:
+        assert (LITE / "lab" / address).resolve().is_file(), "what the browser asks for first"
+        assert (LITE / "files" / address.removeprefix("../../")).is_file()
 
 
 def test_python_and_every_package_are_of_this_site(built):

@@ -13,6 +13,10 @@ ALL_RUN = """() => {
 }"""
 OUTPUTS = """() => [...document.querySelectorAll('.jp-CodeCell')].map(cell =>
     [...cell.querySelectorAll('.jp-OutputArea-output')].map(e => e.textContent).join(''))"""
+SEEN = """() => {
+    const drawing = document.querySelector('.jp-MarkdownCell img');
+    return drawing?.src.startsWith('data:') && drawing.naturalWidth > 0;
+}"""
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -45,4 +49,5 @@ def test_a_chapter_runs_in_jupyterlite(visit, context):
         assert "Traceback" not in text
         if constant and printed:  # what is displayed, a report for instance, comes after it
             assert text.split()[: len(printed.split())] == printed.split()
+    lab.wait_for_function(SEEN)
     assert visit.problems == []
