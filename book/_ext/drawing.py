@@ -9,7 +9,9 @@ as a file, which the site serves from `_static/drawings`. `model` also takes `li
 lights.
 """
 
+import re
 import sys
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -23,10 +25,12 @@ BOOK = Path(__file__).resolve().parents[1]
 sys.path.append(str(BOOK))  # where the drawings are
 
 from drawings import DRAWINGS, Panel, model  # noqa: E402  (the path has to be known first)
+from drawings.parts import PAGE  # noqa: E402
 
 STYLE = BOOK / "_static" / "drawings.css"
 FOLDER = Path("_static/drawings")
 ROW, GAP = 740, 24  # of a file
+LINK = re.compile(rf'(?<=href="){PAGE}([^"]+)')
 
 
 class drawing(nodes.General, nodes.Element):
@@ -85,21 +89,32 @@ def described(name: str, lit: str = "") -> tuple[str, list[Panel]]:
 # On a page ------------------------------------------------------------------------------------
 
 
-def inline(name: str, lit: str = "") -> str:
-    """Give a drawing as HTML; its panels stand beside each other where there is room."""
+def inline(name: str, lit: str, address_of: Callable[[str], str]) -> str:
+    """Give a drawing as HTML; its panels stand beside each other where there is room.
+
+    Args:
+        name: of the drawing.
+        lit: the part of the model that is lit.
+        address_of: gives the address of a document, seen from the page.
+    """
     alt, panels = described(name, lit)
-    drawn = "".join(
-        f'<svg aria-hidden="true" viewBox="0 0 {p.width:g} {p.height:g}" style="--w: {p.width:g}">'
-        f"{p.body}</svg>"
+    body = "".join(
+        f'<svg viewBox="0 0 {p.width:g} {p.height:g}" style="--w: {p.width:g}">{p.body}</svg>'
         for p in panels
     )
-    label = escape(alt)
-    return f'<div class="tt-drawing__panels" role="img" aria-label="{label}">{drawn}</div>'
+    drawn, links = LINK.subn(lambda found: address_of(f"book/{found[1]}"), body)
+    if links:  # the links are read one by one, the rest is their picture
+        drawn = drawn.replace("<svg ", '<svg role="presentation" ')
+    else:
+        drawn = drawn.replace("<svg ", '<svg aria-hidden="true" ')
+    role, label = "group" if links else "img", escape(alt)
+    return f'<div class="tt-drawing__panels" role="{role}" aria-label="{label}">{drawn}</div>'
 
 
 def visit(translator: Any, node: drawing) -> None:
     """Open the figure."""
-    body = inline(node["name"], node["lit"])
+    builder, page = translator.builder, translator.builder.current_docname
+    body = inline(node["name"], node["lit"], lambda name: builder.get_relative_uri(page, name))
     translator.body.append(f'<figure class="tt-drawing">\n{body}\n')
     translator.body.append("<figcaption>" if node.children else "")
 
@@ -127,7 +142,8 @@ def as_file(name: str, lit: str = "") -> str:
         if left and left + panel.width > ROW:
             left, top, row = 0.0, top + row + GAP, 0.0
         place = f"translate({left + GAP:g} {top + GAP:g})"
-        placed.append(f'<g transform="{place}">{panel.body}</g>')
+        body = re.sub("</?a\\b[^>]*>", "", panel.body)  # a picture leads nowhere
+        placed.append(f'<g transform="{place}">{body}</g>')
         left, row = left + panel.width + GAP, max(row, panel.height)
         width = max(width, left)
     height = top + row

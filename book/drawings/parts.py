@@ -19,6 +19,7 @@ ROLES = ["ink", "muted", "paper", "token", "position", "query", "key", "value", 
 ROLES += ["gradient"]
 WIDEST = 340  # what a phone shows without making it smaller
 SMALLEST = 11.5  # pixels of a letter: more than 11 where a panel is a little smaller
+PAGE = "page:"  # begins the address of a link until the page it stands on is known
 Point = tuple[float, float]
 
 
@@ -341,6 +342,23 @@ def unit(start: Point, end: Point) -> Point:
     """Give the direction from one point to another."""
     length = hypot(end[0] - start[0], end[1] - start[1]) or 1.0
     return (end[0] - start[0]) / length, (end[1] - start[1]) / length
+
+
+# Links ----------------------------------------------------------------------------------------
+
+
+def link(page: str, words: str, *pieces: Any) -> str:
+    """Make a link to a page of the book out of pieces of a drawing.
+
+    Args:
+        page: the document's name below `book`, `foundations/tensors`.
+        words: what a screen reader says of it.
+        pieces: SVG, or lists of it.
+    """
+    return (
+        f'<a class="d-link" href="{PAGE}{page}" aria-label="{escape(words)}">'
+        f"{''.join(flat(pieces))}</a>"
+    )
 
 
 # SVG ------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from sharing import CARD_SIZE, CARDS, WHOLE_BOOK
 FOLDER = ROOT / "book" / "_static" / CARDS
 COLOURS = 64  # enough for text and lines, and a third of the bytes
 DRAW = """({book, title, lines, part}) => {
-    const map = document.querySelector('.tt-map');
+    const map = document.querySelector('figure.tt-drawing');
     for (const link of map.querySelectorAll('a')) {
         const lit = !part || link.getAttribute('href').startsWith(part + '/');
-        link.classList.toggle('ready', lit);
+        link.style.opacity = lit ? 1 : 0.3;
     }
     const text = document.createElement('div');
     const add = (tag, words) => Object.assign(text.appendChild(document.createElement(tag)),
@@ -42,7 +42,7 @@ DRAW = """({book, title, lines, part}) => {
         .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08;
                                text-wrap: balance; }
         body div div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
-        body .tt-map { flex: none; width: 252px; max-width: none; margin: 20px 0 0; }`;
+        body figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }`;
     document.head.append(style);
     return document.fonts.ready.then(() => true);
 }"""

@@ -14,7 +14,7 @@ import drawing
 import pydata_sphinx_theme
 import pytest
 from drawings import DRAWINGS, model
-from drawings.parts import ROLES, SMALLEST, WIDEST, panel
+from drawings.parts import PAGE, ROLES, SMALLEST, WIDEST, panel
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -80,6 +80,13 @@ def test_every_drawing_stands_on_a_page():
     used = {name for page in pages for name in USED.findall(page)} | {"model"}  # in each card
     assert used - set(DRAWINGS) == set()
     assert set(DRAWINGS) - used == NOT_YET
+
+
+def test_every_link_of_a_drawing_leads_to_a_page():
+    drawn = "".join(one.body for found in DRAWINGS.values() for one in found.draw())
+    pages = re.findall(rf'href="{PAGE}([^"]+)"', drawn)
+    assert len(pages) == drawn.count("<a ") > 10
+    assert [page for page in pages if not (BOOK / f"{page}.md").exists()] == []
 
 
 def test_a_drawing_is_the_same_at_every_build():
@@ -184,6 +191,16 @@ def test_a_page_has_the_drawing_its_words_and_its_caption_and_the_site_its_file(
     assert "<figcaption>Two <em>orders</em>.</figcaption>" in html
     assert (folder / "_static/drawings/block.svg").read_text().startswith("<svg xmlns=")
     assert "Lit: attention" in (folder / "_static/drawings/model-attention.svg").read_text()
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_parts_of_the_map_are_links_on_a_page_and_not_in_a_file(tmp_path):
+    folder, warnings = build(tmp_path, "# A\n\n```{drawing} map-of-the-book\n```\n")
+    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    assert warnings == ""
+    assert '<a class="d-link" href="foundations/tensors.html" aria-label="Tensors: ' in html
+    assert 'role="group" aria-label="A map of GPT' in html
+    assert "<a " not in (folder / "_static/drawings/map-of-the-book.svg").read_text()
 
 
 @pytest.mark.filterwarnings("default")
