@@ -11,7 +11,7 @@ from tinytorch.check.rules import no_loop, package_only
 from tinytorch.stories import StoryGrammar
 
 __all__ = ["count_belief", "count_busiest", "count_guesses", "count_loss", "count_pairs",
-           "count_predict"]  # fmt: skip
+           "count_predict", "count_words"]  # fmt: skip
 
 # References --------------------------------------------------------------------------------
 
@@ -19,22 +19,20 @@ ALPHABET = 38  # different letters in the stories
 EXTRA = 0.001  # of a stroke for every letter, as in the chapter
 
 
-def _followers(text: str, length: int) -> dict[str, Counter[str]]:
-    followers: dict[str, Counter[str]] = defaultdict(Counter)
+def _followers(text: str | tuple[str, ...], length: int) -> dict[Any, Counter[str]]:
+    followers: dict[Any, Counter[str]] = defaultdict(Counter)
     for i in range(length, len(text)):
         followers[text[i - length : i]][text[i]] += 1
     return followers
 
 
-def _loss(read: str, unseen: str, length: int, counted: str = "", on: str = "") -> float:
-    """The mean surprise on `on`, by default the unseen text, having counted `read`."""
-    followers, text = _followers(counted or read, length), on or unseen
-    nats = []
-    for i in range(length, len(text)):
-        strokes = followers[text[i - length : i]]
-        share = (strokes[text[i]] + EXTRA) / (strokes.total() + EXTRA * ALPHABET)
-        nats.append(-math.log(share))
-    return sum(nats) / len(nats)
+def _loss(read: str, unseen: str, length: int) -> float:
+    """The mean surprise on the unseen text, having counted the one that was read."""
+    followers, nats = _followers(read, length), 0.0
+    for i in range(length, len(unseen)):
+        strokes = followers[unseen[i - length : i]]
+        nats -= math.log((strokes[unseen[i]] + EXTRA) / (strokes.total() + EXTRA * ALPHABET))
+    return nats / (len(unseen) - length)
 
 
 def _guesses(strokes: dict[str, int], letter: str) -> int:
@@ -67,6 +65,24 @@ def count_predict(answer: Any) -> Cases:
             (7, "Write them down from left to right; a pair that comes back is the same one."),
         "of these, certain": (7, "For each pair look at all that stands behind it."),
     })  # fmt: skip
+
+
+@exercise(points=2, reference=lambda text, length: _followers(tuple(text.split()), length))
+def count_words(answer: Any) -> Cases:
+    """`answer(text, length)` maps each run of `length` words to a count of the words behind it.
+
+    Example:
+        >>> bool(count_words(lambda text, length: _followers(tuple(text.split()), length)))
+        True
+    """
+    key = "A key is a tuple of `length` words, even of a single one: ('the',)."
+    yield from cases(answer, {
+        "counts what follows a word": (key, "the cat saw the dog", 1),
+        "counts what follows two": (key, "the cat saw the cat saw a dog", 2),
+        "keeps a full stop with its word": (key, "the cat sat.\nThe cat ran.", 1),
+        "finds nothing behind the last words": (key, "the cat sat", 3),
+        "counts some stories": (key, StoryGrammar().generate(5, seed=8), 4),
+    }, [(_followers, "These are letters. `text.split()` is a list of words.")])  # fmt: skip
 
 
 @exercise(points=2, reference=_guesses)
@@ -109,19 +125,14 @@ def count_loss(answer: Any) -> Cases:
     grammar = StoryGrammar()
     read, unseen = grammar.generate(12, seed=5), grammar.generate(4, seed=6)
     cheats = [
-        (
-            lambda r, u, n: _loss(r, u, n, counted=r + u),
-            "The followers were counted on the unseen stories as well: whoever has read a story "
-            "knows how it goes on.",
-        ),
-        (
-            lambda r, u, n: _loss(r, u, n, on=r),
-            "This is the surprise on the text that was counted.",
-        ),
-        (lambda r, u, n: _loss(r, u, n, on=r + u), "Only the unseen stories are the test."),
+        (lambda r, u, n: _loss(r + u, u, n),
+         "The followers were counted on the unseen stories as well: whoever has read a story "
+         "knows how it goes on."),
+        (lambda r, u, n: _loss(r, r, n), "This is the surprise on the text that was counted."),
+        (lambda r, u, n: _loss(r, r + u, n), "Only the unseen stories are the test."),
         (lambda r, u, n: _loss(u, r, n), "Count the one that is read, test on the other."),
-        (lambda r, u, n: _loss(r, u, n, counted=u), "These are counts of the unseen stories."),
-    ]
+        (lambda r, u, n: _loss(u, u, n), "These are counts of the unseen stories."),
+    ]  # fmt: skip
     look = "Which text is counted, and which one is tested?"
     yield from cases(answer, {
         "is honest with one letter": (look, read, unseen, 1),
@@ -194,11 +205,7 @@ def count_pairs(answer: Any) -> Cases:
     })  # fmt: skip
 
 
-@exercise(
-    points=1,
-    reference=lambda followers: min(followers, key=lambda c: (-followers[c].total(), c)),
-    rules=[no_loop],
-)
+@exercise(points=1, rules=[no_loop], reference=lambda f: min(f, key=lambda c: (-f[c].total(), c)))
 def count_busiest(answer: Any) -> Cases:
     """Check which letter has the most strokes.
 

@@ -75,6 +75,25 @@ def loss_by_multiplying(read, unseen, length):
     return -math.log(2) * sum(logs) / len(logs)
 
 
+def words_by_chapter(text, length):
+    return count(tuple(text.split()), length)
+
+
+def words_from_lists(text, length):
+    words, followers = text.split(), {}
+    for *before, word in zip(*(words[i:] for i in range(length + 1)), strict=False):
+        behind = followers.setdefault(tuple(before), {})
+        behind[word] = behind.get(word, 0) + 1
+    return followers
+
+
+def words_from_runs(text, length):
+    words = tuple(text.split())
+    runs = Counter(words[i - length : i + 1] for i in range(length, len(words)))
+    before = {run[:-1] for run in runs}
+    return {key: Counter({r[-1]: n for r, n in runs.items() if r[:-1] == key}) for key in before}
+
+
 GRAMMAR = StoryGrammar()
 STORIES = GRAMMAR.generate(500, seed=1)
 ALPHABET = sorted(set(STORIES))
@@ -142,6 +161,7 @@ RIGHT = {
         dict(sorted(NUMBERS.items())),
     ],
     "count_guesses": [guesses_by_two_sorts, guesses_by_counting, guesses_in_a_loop],
+    "count_words": [words_by_chapter, words_from_lists, words_from_runs],
     "count_loss": [loss_by_chapter, loss_from_pairs, loss_by_multiplying],
     "count_belief": [believe(len), believe(len, 8), believe(lambda strokes: 1.2 * len(strokes))],
 }
@@ -187,6 +207,20 @@ WRONG = {
         "equals share a place": lambda s, c: 1 + sum(n > s[c] for n in s.values()),
         "the strokes": lambda s, c: s[c],
     },
+    "count_words": {
+        "letters": count,
+        "joined words": lambda t, n: {" ".join(k): v for k, v in words_by_chapter(t, n).items()},
+        "a word alone": lambda t, n: {k[-1]: v for k, v in words_by_chapter(t, n).items()},
+        "always one": lambda t, n: words_by_chapter(t, 1),
+        "each follower once": lambda t, n: {k: [*v] for k, v in words_by_chapter(t, n).items()},
+        "how many": lambda t, n: {k: v.total() for k, v in words_by_chapter(t, n).items()},
+        "what stands before": lambda t, n: count(tuple(t.split())[::-1], n),
+        "no full stops": lambda t, n: words_by_chapter(t.replace(".", ""), n),
+        "the last words as well": lambda t, n: (
+            words_by_chapter(t, n) | {tuple(t.split()[-n:]): Counter()}
+        ),
+        "small letters": lambda t, n: words_by_chapter(t.lower(), n),
+    },
     "count_loss": {
         "has read the unseen": lambda r, u, n: mean_surprise(count(r + u, n), u, n),
         "tests on what was read": lambda r, u, n: mean_surprise(count(r, n), r, n),
@@ -212,6 +246,7 @@ WRONG = {
 
 HINTS = {
     "count_guesses": {"ties as they come": "alphabet"},
+    "count_words": {"letters": "a list of words", "joined words": "A key is a tuple"},
     "count_loss": {
         "has read the unseen": "counted on the unseen",
         "tests on what was read": "the text that was counted",
