@@ -209,20 +209,19 @@ def _layers() -> tuple[Any, ...]:
     return norm1, MultiHeadAttention(8, 2, rng=rng), norm2, MLP(8, 32, 0.0, rng=rng)
 
 
-@exercise(
-    points=1,
-    reference=lambda x, y: (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1)),
-    rules=[no_loop],
-)
+# Cosines -------------------------------------------------------------------------------------
+
+
+def _cosines(x: Any, y: Any) -> Any:
+    return (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
+
+
+@exercise(points=1, reference=_cosines, rules=[no_loop])
 def block_cosines(answer: Any) -> Cases:
     """Check the cosines between the tokens of two streams.
 
     Example:
-        >>> bool(
-        ...     block_cosines(
-        ...         lambda x, y: (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
-        ...     )
-        ... )
+        >>> bool(block_cosines(_cosines))
         True
     """
     both = "Divide the scalar product of each pair of tokens by both of their lengths."

@@ -6,11 +6,34 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of
+from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 
-__all__ = ["data_gather", "data_split", "data_windows", "loss_and_gradient",
+__all__ = ["data_gather", "data_numbers", "data_split", "data_windows", "loss_and_gradient",
            "loss_bits_per_byte"]  # fmt: skip
+
+
+# Numbers on paper ----------------------------------------------------------------------------
+
+
+@exercise(points=1)
+def data_numbers(answer: dict[str, Any]) -> Cases:
+    """Check five numbers of windows and losses, predicted on paper.
+
+    Example:
+        >>> data_numbers({"windows of 8 tokens in a text of 100": 93})
+        data_numbers: not yet
+          [ ] windows of 8 tokens in a text of 100
+              got       93
+              hint      It needs a ninth token, its last target.
+    """
+    yield from predictions(answer, {
+        "windows of 8 tokens in a text of 100": (92, "It needs a ninth token, its last target."),
+        "training windows, 20 tokens held out": (72, "Their last targets are not held out either."),
+        "bits, if every target was given 1/8": (3, "How often must 1 be halved to get 1/8?"),
+        "perplexity, if every target was given 1/8": (8, "As many equal choices give each 1/8."),
+        "bits per byte, at 4 bits and 2.5 bytes a token": (1.6, "Bits a token over bytes a token."),
+    })  # fmt: skip
 
 
 # Windows of stories --------------------------------------------------------------------------

@@ -310,28 +310,24 @@ def gpt_assembled(answer: Any) -> Cases:
     }, rtol=1e-4)  # fmt: skip
 
 
-@exercise(
-    points=1,
-    reference=lambda logits, lengths: logits[np.arange(len(logits)), lengths - 1],
-    rules=[no_loop],
-)
+# The last logits -----------------------------------------------------------------------------
+
+
+def _last_logits(logits: Any, lengths: Any) -> Any:
+    return logits[np.arange(len(logits)), lengths - 1]
+
+
+@exercise(points=1, reference=_last_logits, rules=[no_loop])
 def gpt_last_logits(answer: Any) -> Cases:
     """Check the logits after the last true token of each text.
 
     Example:
-        >>> bool(
-        ...     gpt_last_logits(lambda logits, lengths: logits[np.arange(len(logits)), lengths - 1])
-        ... )
+        >>> bool(gpt_last_logits(_last_logits))
         True
     """
     last = "The last of n tokens has the index n - 1; choose text and position together."
     for B, T, V in ((2, 4, 3), (1, 5, 2), (3, 3, 3), (5, 2, 4)):
         lengths = 1 + np.arange(B) * 2 % T
-        yield case(
-            f"reads after {lengths.tolist()} tokens",
-            answer,
-            drawn((B, T, V))[0],
-            lengths,
-            hint=last,
-        )
+        claim = f"reads after {lengths.tolist()} tokens"
+        yield case(claim, answer, drawn((B, T, V))[0], lengths, hint=last)
     yield case("reads full texts", answer, drawn((2, 3, 2))[0], np.array([3, 3]), hint=last)

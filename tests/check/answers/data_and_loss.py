@@ -8,6 +8,16 @@ from tinytorch import Tensor, functional
 
 LN_2 = math.log(2)
 
+# Numbers on paper -----------------------------------------------------------------------------
+
+NUMBERS = {
+    "windows of 8 tokens in a text of 100": 92,
+    "training windows, 20 tokens held out": 72,
+    "bits, if every target was given 1/8": 3,
+    "perplexity, if every target was given 1/8": 8,
+    "bits per byte, at 4 bits and 2.5 bytes a token": 1.6,
+}
+
 # Windows of stories ---------------------------------------------------------------------------
 
 
@@ -231,6 +241,11 @@ RIGHT = {
         lambda ids, starts, T: np.take(ids, np.add.outer(starts, np.arange(T))),
         lambda ids, starts, T: np.lib.stride_tricks.sliding_window_view(ids, T)[starts],
     ],
+    "data_numbers": [
+        NUMBERS,
+        {name: np.float64(number) for name, number in NUMBERS.items()},
+        {name: number * 1.0 for name, number in reversed(NUMBERS.items())},
+    ],
     "data_windows": [windows, windows_by_loop, windows_by_view, windows_of_lists],
     "data_split": [split, split_by_ranges, split_by_lists, split_as_a_list],
     "loss_and_gradient": [cross_entropy, cross_entropy_by_logaddexp, cross_entropy_of_rows],
@@ -250,6 +265,18 @@ WRONG = {
         ),
         "in a loop": lambda ids, starts, T: np.stack([ids[s : s + T] for s in starts]),
         "one token less": lambda ids, starts, T: ids[starts[:, None] + np.arange(T - 1)],
+    },
+    "data_numbers": {
+        "a target too few": {**NUMBERS, "windows of 8 tokens in a text of 100": 93},
+        "windows side by side": {**NUMBERS, "windows of 8 tokens in a text of 100": 12},
+        "starts up to the cut": {**NUMBERS, "training windows, 20 tokens held out": 80},
+        "the last target held out": {**NUMBERS, "training windows, 20 tokens held out": 73},
+        "nats": {**NUMBERS, "bits, if every target was given 1/8": math.log(8)},
+        "the probability": {**NUMBERS, "bits, if every target was given 1/8": 1 / 8},
+        "two to the perplexity": {**NUMBERS, "perplexity, if every target was given 1/8": 256},
+        "e to the bits": {**NUMBERS, "perplexity, if every target was given 1/8": math.exp(3)},
+        "bytes per bit": {**NUMBERS, "bits per byte, at 4 bits and 2.5 bytes a token": 0.625},
+        "a product": {**NUMBERS, "bits per byte, at 4 bits and 2.5 bytes a token": 10},
     },
     "data_windows": {
         "without the last newline": without_the_last_newline,
