@@ -63,7 +63,8 @@ def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
         "x @ v": ((2, 3), "The axis that is summed over disappears, and v has no other."),
         "x.sum(axis=1)": ((2, 4), "The summed axis disappears."),
         "x.transpose()": ((2, 4, 3), "Our transpose swaps the last two axes."),
-        "y @ y.transpose()": ((2, 2, 3, 3), "The two axes in front are carried along."),
+        "y @ y.transpose()": ((2, 2, 3, 3), "The two axes in front are carried along.",
+                              ((2, 2, 4, 4), "(3, 4) times (4, 3): the inner 4 is summed over.")),
     })  # fmt: skip
 
 
@@ -159,8 +160,13 @@ def tensors_distances(answer: Any) -> Cases:
         >>> bool(tensors_distances(lambda x, y: ((x[:, None] - y) ** 2).sum(-1)))
         True
     """
+    mistakes = [
+        (lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(-1)), "Squared: leave the root out."),
+        (lambda x, y: abs(x[:, None] - y).sum(-1), "Square each difference before the sum."),
+        (lambda x, y: ((y[:, None] - x) ** 2).sum(-1), "Rows of x go down, rows of y go across."),
+    ]
     axis = "With (n, 1, d) and (m, d) the differences are (n, m, d); the last axis is summed."
     for n, m, d in ((2, 3, 2), (4, 4, 3), (1, 5, 1), (3, 1, 4), (6, 2, 7)):
         x, y = drawn((n, d), (m, d))
-        yield case(f"compares {n} rows with {m}", answer, x, y, hint=axis)
+        yield case(f"compares {n} rows with {m}", answer, x, y, hint=axis, mistakes=mistakes)
     yield case("finds 0 on the diagonal", answer, np.eye(3), np.eye(3), hint=axis)

@@ -233,6 +233,12 @@ def record_without_zeros(record, result):
 # ---------------------------------------------------------------------------------------------
 
 
+def weights_by_the_package(x, k):
+    W = Tensor(np.zeros((x.shape[1], k)), requires_grad=True, dtype=np.float64)
+    (x @ W).sum().backward()
+    return W.grad
+
+
 def swish(slope, value=lambda x: x * logistic(x)):
     return softplus(value, slope)
 
@@ -312,6 +318,7 @@ WRONG = {
         "one column": lambda x, k: x.sum(axis=0),
         "the sum of the rows": lambda x, k: np.repeat(x.sum(axis=1)[:, None], k, axis=1),
         "in a loop": lambda x, k: np.stack([x.sum(axis=0) for _ in range(k)], axis=1),
+        "through the package": weights_by_the_package,
     },
     "autograd_softplus": {
         "the naive value": softplus(lambda x: np.log(1 + np.exp(x)), logistic),
@@ -426,7 +433,10 @@ HINTS = {
         "without the factor": "carries the factor x",
         "the logistic's own slope": "two terms",
         "brackets": "mind the brackets",
+        "the other brackets": "mind the brackets",
+        "a wrong sign": "add the two terms",
     },
+    "autograd_weights": {"through the package": "In NumPy alone"},
     "autograd_costs": {
         "and one in the middle": "not in the middle",
         "one run a weight": "above and below",

@@ -37,6 +37,11 @@ def guesses_in_a_loop(strokes, letter):
         del left[best]
 
 
+def guesses_by_most_common(strokes, letter):
+    order = sorted(strokes.most_common(), key=lambda pair: (-pair[1], pair[0]))
+    return [c for c, _ in order].index(letter) + 1
+
+
 def count(text, length):
     followers = defaultdict(Counter)
     for i in range(length, len(text)):
@@ -160,7 +165,12 @@ RIGHT = {
         NUMBERS | {"chance of b behind a": 2 / 4},
         dict(sorted(NUMBERS.items())),
     ],
-    "count_guesses": [guesses_by_two_sorts, guesses_by_counting, guesses_in_a_loop],
+    "count_guesses": [
+        guesses_by_two_sorts,
+        guesses_by_counting,
+        guesses_in_a_loop,
+        guesses_by_most_common,
+    ],
     "count_words": [words_by_chapter, words_from_lists, words_from_runs],
     "count_loss": [loss_by_chapter, loss_from_pairs, loss_by_multiplying],
     "count_belief": [believe(len), believe(len, 8), believe(lambda strokes: 1.2 * len(strokes))],
@@ -174,6 +184,7 @@ WRONG = {
         "the last of the alphabet": lambda f: max(f, key=lambda c: (f[c].total(), c)),
         "the rarest": lambda f: min(f, key=lambda c: (f[c].total(), c)),
         "the number": lambda f: max(f[c].total() for c in f),
+        "a comprehension": lambda f: min((-f[c].total(), c) for c in f)[1],
         "as text": lambda f: max(sorted(f), key=lambda c: str(f[c].total())),
     },
     "count_pairs": {
@@ -204,6 +215,7 @@ WRONG = {
         "by the alphabet": lambda s, c: sorted(s).index(c) + 1,
         "as they stand": lambda s, c: list(s).index(c) + 1,
         "as text": lambda s, c: sorted(s, key=lambda k: str(s[k]), reverse=True).index(c) + 1,
+        "the most common first": lambda s, c: [k for k, _ in s.most_common()].index(c) + 1,
         "equals share a place": lambda s, c: 1 + sum(n > s[c] for n in s.values()),
         "the strokes": lambda s, c: s[c],
     },
@@ -237,6 +249,7 @@ WRONG = {
         "twelve letters": fixed(12),
         "two letters": fixed(2),
         "the longest that has strokes": longest_with_strokes,
+        "half a vote, always": believe(lambda strokes: 0.5),
         "adds up to more": not_quite_one,
         "asks the grammar": asks_the_grammar,
         "certain of everything": lambda before, letter: 1.0,
@@ -245,11 +258,19 @@ WRONG = {
 }
 
 HINTS = {
-    "count_guesses": {"ties as they come": "alphabet"},
+    "count_busiest": {"the rarest": "Add up", "a comprehension": "zip, Counter and min"},
+    "count_pairs": {"in a loop": "zip, Counter and min"},
+    "count_guesses": {"ties as they come": "alphabet", "the most common first": "alphabet"},
     "count_words": {"letters": "a list of words", "joined words": "A key is a tuple"},
     "count_loss": {
         "has read the unseen": "counted on the unseen",
         "tests on what was read": "the text that was counted",
     },
-    "count_belief": {"asks the grammar": "do not ask the grammar", "seven letters": "Mix all"},
+    "count_belief": {
+        "asks the grammar": "do not ask the grammar",
+        "all alike": "Mix all",
+        "two letters": "Mix all",
+        "the longest that has strokes": "Close.",
+        "half a vote, always": "Close.",
+    },
 }

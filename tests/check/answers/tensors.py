@@ -233,6 +233,7 @@ WRONG = {
         "a sum over the wrong axis": SHAPES | {"x.sum(axis=1)": (2, 3)},
         "a transpose turns all axes": SHAPES | {"x.transpose()": (4, 3, 2)},
         "a product of all axes": SHAPES | {"y @ y.transpose()": (2, 2, 3, 4)},
+        "a product keeps all four axes": SHAPES | {"y @ y.transpose()": (2, 2, 4, 4)},
         "one is missing": {name: SHAPES[name] for name in list(SHAPES)[:-1]},
         "sizes": {name: int(np.prod(shape)) for name, shape in SHAPES.items()},
     },
@@ -300,7 +301,15 @@ HINTS = {
         "the larger length, so a one is no zero": "a length of 1 becomes 0",
         "NumPy's own": "Without NumPy",
     },
-    "tensors_six_shapes": {"a sum keeps its axis": "The summed axis disappears"},
+    "tensors_six_shapes": {
+        "a sum keeps its axis": "The summed axis disappears",
+        "a product keeps all four axes": "the inner 4 is summed over",
+    },
+    "tensors_distances": {
+        "the root": "leave the root out",
+        "absolute": "Square each difference",
+        "turned round": "Rows of x go down",
+    },
     "tensors_centre_rows": {
         "no keepdims": "look at keepdims",
         "the second axis": "axis=-1",
