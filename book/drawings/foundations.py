@@ -76,7 +76,7 @@ def product() -> Panel:
 
 @drawing
 def autograd() -> list[Panel]:
-    """A graph of five steps, drawn twice.
+    """A graph of three steps, drawn twice.
 
     Forward: a weight of 2 times an input of 3 is 6; the target 5 is taken away, 1 is left; its
     square is the loss, 1. Backward, along the same arrows turned round: the loss begins with a
