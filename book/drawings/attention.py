@@ -39,9 +39,9 @@ def scaled_dot_product() -> list[Panel]:
 
     One: every token has a key and a value, small columns of cells; the last, it, also sends out
     a query. Two: the query of it meets the key of each token, and at each an arrow brings a
-    score: 2, 1, 0 and 1. Three: a softmax makes weights of the scores, drawn as bars: 53, 20, 7
-    and 20 percent, which sum to one. Four: each value is taken with its weight, a thick arrow
-    from dog and thin ones from the others, and their sum is the new vector of it.
+    score: made up, 2, 1, 0 and 1. Three: a softmax makes weights of the scores, drawn as bars:
+    53, 20, 7 and 20 percent, which sum to one. Four: each value is taken with its weight, a thick
+    arrow from dog and thin ones from the others, and their sum is the new vector of it.
     """
     weights = softmax(SCORES)
     return [keys_and_values(), meeting(), weighing(weights), taking(weights)]
@@ -244,6 +244,6 @@ def dial(query: int, key: int, title: str, step: float = 22.5) -> Panel:
         line(between, "position", "plain"),
         pieces,
         circle(x, y, 3, "ink", "full"),
-        text(*word, "2θ", "position", size=15),
+        text(*word, "2ω", "position", size=15),
         title=title,
     )
