@@ -20,7 +20,8 @@ HINTS = {
     },
     "heads_side_by_side": {
         "the root of the whole width": "Divide by the root of the number of",
-        "no root": "The scores are not divided by any",
+        "no root": "One head: its length is 2; divide",
+        "the root of the number of heads": "One head: its length is 2; divide",
         "a single head": "That is a single head of the whole",
     },
     "heads_output_without": {
@@ -28,12 +29,14 @@ HINTS = {
         "no bias": "The bias belongs to no head; add",
         "the head alone": "That is this head alone, and the",
         "columns of the weight": "A head owns *rows* of the weight,",
+        "the weight transposed": "The product is `merged @ weight`.",
         "every h-th column": "A head is a run of neighbouring",
     },
     "heads_attention": {
         "split by a reshape alone": "A reshape alone mixes the tokens:",
         "heads not moved back": "Before the last reshape, move the",
         "no mask": "The mask is not used.",
+        "the root of the whole width": "Divide the scores by the root of the",
         "no output projection": "The merged heads still have to pass",
         "one head": "That is one head of the whole",
     },
@@ -41,6 +44,7 @@ HINTS = {
         "over all numbers": "The mean and the deviation are",
         "over the tokens": "That is batch normalisation, over",
         "without keepdims": "The mean of each token must stay in",
+        "divided by d - 1": "The variance is a mean: divide by",
     },
     "norm_layer": {
         "gamma starts at zero": "gamma multiplies, so it starts at",
@@ -52,6 +56,7 @@ HINTS = {
         "the deviation a constant": "The deviation is treated as a",
         "the mean a constant": "The mean is treated as a constant.",
     },
+    "norm_sizes": {"the deviation": "`std` subtracts the mean"},
     "norm_rms": {
         "a mean subtracted": "No mean is subtracted here.",
         "r a constant": "r is treated as a constant, but",

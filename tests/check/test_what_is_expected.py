@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from answers import block, data_and_loss, gpt, kv_cache, normalisation_and_mlp, optimisation
+from answers import (
+    block,
+    data_and_loss,
+    gpt,
+    kv_cache,
+    multi_head,
+    normalisation_and_mlp,
+    optimisation,
+    scaled_dot_product,
+)
 
 from tinytorch import (
     GPT,
@@ -98,6 +107,10 @@ def test_the_cost_of_a_cache_is_that_of_the_package():
         ("norm_layer", normalisation_and_mlp.NewLeaf, "does not depend on it"),
         ("norm_rms", normalisation_and_mlp.rms.__wrapped__, "@primitive"),
         ("norm_rms", normalisation_and_mlp.rms_in_place, "no longer what it was"),
+        ("norm_rms", normalisation_and_mlp.rms_without_a_pullback, "without a pullback"),
+        ("heads_attention", multi_head.WithLayerInside, "it makes a MultiHeadAttention"),
+        ("heads_attention", multi_head.OfThePage, "it calls attend_at_once"),
+        ("attend_score_gradient", scaled_dot_product.through_the_package, "the package's Tensor"),
         ("gpt_assembled", gpt.OthersNames, "missing: table.weight"),
         ("heads_attention", lambda d, h: 3, "which is not a Module"),
         ("cache_step", lambda *given: (1, 2), "which is not (output, keys, values)"),
@@ -116,3 +129,10 @@ def test_a_report_names_a_toy_model_by_what_it_does():
 
 def test_memory_that_is_to_be_predicted_is_not_told():
     assert check.optim_bytes(lambda n, name: 0).cases[-1].expected == ""
+
+
+def test_a_layer_whose_forward_is_still_a_stub_is_untouched():
+    class Stub(multi_head.Attention):
+        def forward(self, x, mask=None): ...
+
+    assert check.heads_attention(Stub).untouched

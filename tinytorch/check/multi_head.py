@@ -7,8 +7,8 @@ import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.normalisation_and_mlp import built, gradients_of
-from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, predictions
-from tinytorch.check.rules import no_loop, package_only
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, predictions
+from tinytorch.check.rules import Rule, functions_of, no_loop, package_only
 from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
@@ -64,7 +64,7 @@ def _heads(q: Any, k: Any, v: Any, num_heads: int, root: float | None = None) ->
 _WRONG_HEADS = [
     (lambda q, k, v, h: _heads(q, k, v, h, q.shape[1]),
         "Divide by the root of the number of terms in a head's dot product."),
-    (lambda q, k, v, h: _heads(q, k, v, h, 1), "The scores are not divided by any root."),
+    (lambda q, k, v, h: _heads(q, k, v, h, 1), "One head: its length is 2; divide by its root."),
     (lambda q, k, v, h: _heads(q, k, v, h, h), "The number of heads is not the length of a head."),
     (lambda q, k, v, h: _heads(q, k, v, 1), "That is a single head of the whole length."),
 ]  # fmt: skip
@@ -122,6 +122,7 @@ _WRONG_WITHOUT = [
         "A head owns *rows* of the weight, columns belong to outputs."),
     (lambda m, w, b, h, i: (m * (np.arange(m.shape[1]) % h != i)) @ w + b,
         "A head is a run of neighbouring columns, not every h-th one."),
+    (lambda m, w, b, h, i: _without(m, w.T, b, h, i), "The product is `merged @ weight`."),
 ]  # fmt: skip
 
 
@@ -168,6 +169,7 @@ class _Slip(MultiHeadAttention):
             y = project(query)
             split = y.reshape(B, T, h, -1).permute(0, 2, 1, 3)  # (B, h, T, d/h)
             parts.append(y.reshape(B, h, T, -1) if "reshaped" in self.slips else split)
+        parts[0] = parts[0] * h**-0.5 if "wide" in self.slips else parts[0]
         mixed = functional.attention(*parts, mask=None if "unmasked" in self.slips else mask)
         merged = mixed if "unmoved" in self.slips else mixed.permute(0, 2, 1, 3)
         merged = merged.reshape(*query.shape)
@@ -184,8 +186,22 @@ _SLIPS = [
     (partial(_Slip, slips="unprojected"), "The merged heads still have to pass through out_proj."),
     (lambda embed_dim, num_heads, *rest: MultiHeadAttention(embed_dim, 1), _ONE),
     (partial(_Slip, slips="unmasked"), "The mask is not used."),
+    (partial(_Slip, slips="wide"), "Divide the scores by the root of the length of a head, d / h."),
 ]
-_OWN = package_only("Write the layer yourself, as a Module, from tensors.", "tinytorch.core")
+
+
+def _calls(answer: Any) -> str:
+    called = any(function.__name__ == "attend_at_once" for function in functions_of(answer))
+    return "it calls attend_at_once" if called else ""
+
+
+def _makes(module: str, called: Any) -> str:
+    ours = called is MultiHeadAttention.__init__.__code__
+    return "it makes a MultiHeadAttention" if ours else ""
+
+
+_YOURSELF = "Write the layer yourself, as a Module, from tensors."
+_OWN = [package_only(_YOURSELF, "tinytorch.core"), Rule(_YOURSELF, _calls, _makes)]
 
 
 def _layer(answer: Any, embed_dim: int, num_heads: int, plain: bool = False) -> Any:
@@ -206,7 +222,7 @@ def _gradients(answer: Any, x: Any) -> Any:
     return gradients_of(_layer(answer, x.shape[-1], 2), x, np.ones(x.shape))
 
 
-@exercise(points=3, reference=MultiHeadAttention, mistakes=_SLIPS, rules=[_OWN], run=_output)
+@exercise(3, _SLIPS, stub="forward", reference=MultiHeadAttention, rules=_OWN, run=_output)
 def heads_attention(answer: Any) -> Cases:
     """Check a layer of multi-head self-attention with the parameters of `MultiHeadAttention`.
 
@@ -225,7 +241,7 @@ def heads_attention(answer: Any) -> Cases:
     small, batch, wide, x = map(np.float32, drawn((1, 3, 4), (3, 5, 8), (2, 4, 12), (2, 3, 4)))
     through = alone(run=partial(_output, plain=True))
     # another order of the same steps rounds differently, and gradients add up
-    summed, ids = alone(run=_gradients, rtol=1e-3), np.array([[1, 2, 6]])
+    summed, ids = alone(run=_gradients, rtol=1e-3, show_expected=False), np.array([[1, 2, 6]])
     model = alone(run=lambda answer, ids: lively_gpt(7, 4, 2, 2, 5, attention=answer)(ids))
     yield from cases(answer, {
         "one head, plain projections": (plain, _PAIR[None], 1, through),
@@ -239,6 +255,12 @@ def heads_attention(answer: Any) -> Cases:
     }, rtol=1e-4)  # fmt: skip
 
 
+def _integers(result: Any) -> Any:
+    if np.asarray(result).dtype.kind == "f":
+        raise NotYet("floats, where whole numbers are wanted: divide with //")
+    return result
+
+
 @exercise(points=1, reference=lambda d, h: np.arange(d) // (d // h), rules=[no_loop])
 def heads_owner(answer: Any) -> Cases:
     """Check which head reads each column.
@@ -249,4 +271,5 @@ def heads_owner(answer: Any) -> Cases:
     """
     run = "A head owns d/h neighbouring columns: divide the number of the column by that."
     for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5)):
-        yield case(f"shares {d} columns among {h}", answer, d, h, hint=run)
+        claim = f"shares {d} columns among {h}"
+        yield case(claim, answer, d, h, hint=run, part=("heads", _integers))

@@ -55,12 +55,14 @@ def _normed(x: np.ndarray, eps: float = 1e-5, axis: Any = -1, keep: bool = True)
     return centred / np.sqrt((centred * centred).mean(axis=axis, keepdims=keep) + eps)
 
 
+_BY_D = "The variance is a mean: divide by d, not by d - 1."
 _KEEPDIMS = "The mean of each token must stay in its row: look at keepdims."
 _ACROSS = [
     (partial(_normed, axis=None), "The mean and the deviation are still those of all the numbers."),
     (partial(_normed, axis=0, keep=False), "That is batch normalisation, over the tokens."),
     (partial(_normed, keep=False), _KEEPDIMS),
     (lambda x, eps=1e-5: (x - x.mean(-1)) / np.sqrt(x.var(-1) + eps), _KEEPDIMS),
+    (lambda x, eps=1e-5: (x - _mean(x)) / np.sqrt(x.var(-1, ddof=1, keepdims=True) + eps), _BY_D),
 ]
 
 
@@ -131,7 +133,7 @@ _WRONG = [
     ({"weight": np.ones(4), "bias": np.zeros(4)}, "PyTorch's names; ours are gamma and beta."),
     ({"gamma": np.zeros(4), "beta": np.zeros(4)}, "gamma multiplies, so it starts at one."),
     (_NORMAL / 3, "Divide by the root of the variance."),
-    (_NORMAL * 0.75**0.5, "The variance is a mean: divide by d, not by d - 1."),
+    (_NORMAL * 0.75**0.5, _BY_D),
     (_GAMMA * (_NORMAL + _BETA), "First times gamma, then plus beta."),
     ((_LAST - 0.25) / 3, "The deviation is treated as a constant: keep it a tensor."),
     ((_LAST - _NORMAL * 5 / 12) / 3, "The mean is treated as a constant."),
@@ -193,6 +195,8 @@ def _rms(change: Any = None) -> Any:
 def _rms_value(answer: Any, x: Any, *eps: float) -> Any:
     if not hasattr(answer, "__wrapped__"):
         raise NotYet("no primitive: keep the @primitive line, and write the pullback yourself")
+    if isinstance(answer.__wrapped__(np.array(x)), np.ndarray):
+        raise NotYet("a value without a pullback: return both, `y, lambda g: ...`")
     return value_at(answer, x, *eps)
 
 
@@ -244,6 +248,8 @@ def norm_sizes(answer: Any) -> Cases:
         True
     """
     order = "Square first, then the mean over the last axis, then the root."
+    centred = [(lambda x: x.std(axis=-1), "`std` subtracts the mean; nothing is subtracted here.")]
     for shape in ((3, 4), (5,), (2, 3, 4), (2, 1), (2, 2, 3, 5)):
-        yield case(f"measures tokens of shape {shape}", answer, 1 + drawn(shape)[0], hint=order)
+        yield case(f"measures tokens of shape {shape}", answer, 1 + drawn(shape)[0], hint=order,
+            mistakes=centred)  # fmt: skip
     yield case("does not subtract the mean", answer, np.full((2, 3), 7.0), hint=order)

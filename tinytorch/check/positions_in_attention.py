@@ -13,11 +13,14 @@ __all__ = ["inside_by_distance", "positions_alibi", "positions_count", "position
            "positions_scores"]  # fmt: skip
 
 
+def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """The pairs as complex numbers, rotated by a product: not the way that the chapter does it."""
+    angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(0, x.shape[1], 2) / x.shape[1])
+    return (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * angles)
+
+
 def _rotated(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The rotation as a product of complex numbers: not the way that the chapter does it."""
-    dim = x.shape[1]
-    angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(0, dim, 2) / dim)
-    product = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * angles)
+    product = _turned(x, positions)
     return np.stack([product.real, product.imag], axis=-1).reshape(x.shape)
 
 
@@ -93,7 +96,7 @@ def positions_alibi(answer: Any) -> Cases:
     past = "the past costs by its distance, the future is minus infinity"
     yield case(past, answer, 4, 3, part=head, hint=future)
     for heads, length in ((8, 6), (16, 40), (1, 5)):
-        yield case(f"{heads} heads and {length} tokens", answer, heads, length, hint=product)
+        yield case(f"heads: {heads}, tokens: {length}", answer, heads, length, hint=product)
 
 
 @exercise(points=3, reference=_rotated)
@@ -125,6 +128,7 @@ def positions_rotate(answer: Any) -> Cases:
     second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
     given = "Use the positions that are given, not 0, 1, 2."
     any_integer = "A position is any integer: compute its angle; do not look it up in a table."
+    floats = "np.zeros_like of whole numbers holds whole numbers: give the result's shape alone."
     keep = "Keep the old values until both results of a pair are written."
     one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
     yield from cases(answer, {
@@ -135,28 +139,36 @@ def positions_rotate(answer: Any) -> Cases:
         "each row is rotated by its own position, whatever the order":
             (given, np.tile(one, (3, 1)), np.array([7, 7, 2])),
         "a negative position rotates clockwise": (any_integer, one, np.array([-1])),
+        "rotates whole numbers": (floats, np.array([[1, 0]]), np.array([1])),
     }, [(lambda x, positions: x, not_rotated)])  # fmt: skip
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
-        claim = f"{rows} rows of {dim} numbers at random positions"
+        claim = f"rows at random positions: {rows}, numbers each: {dim}"
         positions = np.random.default_rng(12).integers(-500, 2000, size=rows)
         yield case(claim, answer, *drawn((rows, dim)), positions, hint=keep)
 
 
-def _scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+def _product(q: np.ndarray, k: np.ndarray, way: int = 1) -> np.ndarray:
+    """Complex scores; the keys are rotated the wrong way if `way` is -1."""
     positions = np.arange(len(q))
-    return _rotated(q, positions) @ _rotated(k, positions).T
+    return _turned(q, positions) @ _turned(k, way * positions).conj().T
+
+
+def _scores(q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    return _product(q, k).real
 
 
 def _added(q: np.ndarray, k: np.ndarray) -> np.ndarray:
     """The scores if both angles are added: without the conjugate."""
-    positions = np.arange(len(q))
-    return _rotated(q, positions) @ (_rotated(k, positions) * np.tile([1, -1], k.shape[1] // 2)).T
+    return _product(q, k * np.tile([1, -1], k.shape[1] // 2), -1).real
 
 
 _SCORES = [
     (_added, "Angles of complex numbers add when they are multiplied: look at position 0 first."),
     (lambda q, k: _scores(k, q), "Rows are queries, columns are keys."),
     (lambda q, k: q @ k.T, "These are the scores without any rotation."),
+    (_product, "Scores are real numbers: take `.real`."),
+    (lambda q, k: np.abs(_product(q, k)), "A score can be negative: take `.real`, not the size."),
+    (lambda q, k: _product(q, k, -1).real, "The key's angle is added: rotate, then conjugate."),
 ]
 
 
@@ -186,20 +198,11 @@ def positions_scores(answer: Any) -> Cases:
     diagonal = "Equal distances, equal scores: rotate both by their own positions."
     whole = "Every query with every key; pair i of d numbers has the frequency 10000 ** (-2i / d)."
     one, ones = np.array([[1.0, 2.0]]), np.ones((4, 2))
-    yield case(
-        "at position 0 nothing is rotated, and the score is q . k",
-        answer,
-        one,
-        np.array([[3.0, 4.0]]),
-        hint=zero,
-    )
-    yield case(
-        "the same query and key everywhere: one score for each distance",
-        answer,
-        ones,
-        np.tile([[1.0, -1.0]], (4, 1)),
-        hint=diagonal,
-    )
+    same = "the same query and key everywhere: one score for each distance"
+    yield from cases(answer, {
+        "at position 0 nothing is rotated, and the score is q . k": (zero, one, one + 2),
+        same: (diagonal, ones, np.tile([[1.0, -1.0]], (4, 1))),
+    })  # fmt: skip
     for rows, dim in ((3, 4), (7, 6), (40, 16)):
         yield case(f"{rows} tokens, {dim} numbers each", answer, *drawn((rows, dim), (rows, dim)),
             hint=whole)  # fmt: skip
@@ -221,4 +224,4 @@ def inside_by_distance(answer: Any) -> Cases:
     """
     index = "Take b at |i - j|: a column of positions minus a row of positions, without sign."
     for n in (3, 1, 2, 6, 9):
-        yield case(f"is right for {n} positions", answer, drawn(n)[0], hint=index)
+        yield case(f"is right for a length of {n}", answer, drawn(n)[0], hint=index)

@@ -186,13 +186,14 @@ class Report:
 
 
 def exercise(
-    points: int = 1, mistakes: Mistakes = (), **common: Any
+    points: int = 1, mistakes: Mistakes = (), stub: str = "", **common: Any
 ) -> Callable[[Callable[..., Cases]], Callable[..., Report]]:
     """Turn a generator of cases into a check that returns a `Report`.
 
     Args:
         points: what the exercise is worth.
         mistakes: pairs of a wrong function, and the hint for an answer that returns the same.
+        stub: the attribute of the answer that is to be written, if the rest of it is given.
         common: attributes of a `Case` for every case that does not set its own, among them
             `reference`, the right function; `rules`, what the statement says about how the answer
             is written; `run`, how the answer, the reference and the mistakes are called:
@@ -218,7 +219,7 @@ def exercise(
         @wraps(cases_of)
         def check(*answers: Any) -> Report:
             posed = map(completed, cases_of(*answers))
-            untouched = all(map(is_empty, answers))
+            untouched = all(is_empty(getattr(answer, stub, answer)) for answer in answers)
             report = Report(cases_of.__name__, points, untouched=untouched, later=posed)
             for one in posed:
                 report.cases.append(judge(one))

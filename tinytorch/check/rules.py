@@ -107,7 +107,7 @@ def is_empty(answer: Any) -> bool:
     """
     if isinstance(answer, dict):
         return all(value is ... for value in answer.values())
-    functions = _functions_of(answer) if callable(answer) else []
+    functions = functions_of(answer) if callable(answer) else []
     steps = [step for function in functions for step in _steps_of(function)]
     idle = all(
         s.opname in _NOTHING or (s.opname in _CONSTANTS and s.argval in (None, ...)) for s in steps
@@ -121,7 +121,7 @@ def is_empty(answer: Any) -> bool:
 def _loop_in(answer: Any) -> str:
     if isinstance(answer, np.vectorize):
         return "np.vectorize is a loop"
-    for function in _functions_of(answer):
+    for function in functions_of(answer):
         for code in _codes_in(function.__code__):
             if _repeats(code):
                 return f"`{function.__name__}` has a loop"
@@ -135,7 +135,7 @@ def _loop_in(answer: Any) -> str:
 
 
 def _numpy_in(answer: Any) -> str:
-    for function in _functions_of(answer):
+    for function in functions_of(answer):
         imports = {i.argval for i in _steps_of(function) if i.opname == "IMPORT_NAME"}
         if "numpy" in imports or any(_is_of(value, "numpy") for _, value in _globals_of(function)):
             return f"`{function.__name__}` uses NumPy"
@@ -164,7 +164,8 @@ def package_only(hint: str, *modules: str) -> Rule:
     def call(module: str, called: Any) -> str:
         ours = _is_in(module, "tinytorch") and not _is_in(module, *modules)
         innocent = called is Parameter.__init__.__code__
-        return f"it calls the package's {called.co_name}" if ours and not innocent else ""
+        name = called.co_qualname.removesuffix(".__init__").rpartition(".")[2] if ours else ""
+        return f"it calls the package's {name}" if ours and not innocent else ""
 
     return Rule(hint, _packaged, call)
 
@@ -207,7 +208,7 @@ def _bare(answer: Any) -> Any:
     return answer
 
 
-def _functions_of(answer: Any) -> list[FunctionType]:
+def functions_of(answer: Any) -> list[FunctionType]:
     """The reader's own functions that an answer consists of, methods and helpers included."""
     seen: dict[int, Any] = {}
     waiting = [answer]

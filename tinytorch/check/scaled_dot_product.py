@@ -68,7 +68,7 @@ def attend_causal_mask(answer: Any) -> Cases:
     yield case("one query, four keys", answer, 1, 4, hint=single)
     for queries, keys in ((2, 4), (3, 7), (1, 1), (5, 6), (2, 40), (9, 9)):
         hint = f"Here query 0 stands at position {keys - queries}."
-        yield case(f"{queries} queries, {keys} keys", answer, queries, keys, hint=hint)
+        yield case(f"queries: {queries}, keys: {keys}", answer, queries, keys, hint=hint)
 
 
 def _at_scale(scale: Any) -> Any:
@@ -213,7 +213,8 @@ def attend_score_gradient(answer: Any) -> Cases:
         ("batch and heads", (2, 3), 4, 5), ("as many tokens as sequences", (3,), 3, 3),
     ):  # fmt: skip
         scores, v, g = drawn(*((*front, length, n) for n in (length, width, width)), seed=4)
-        yield case(claim, answer, _weights(scores, _mask(length, length)), v, g, hint=kept)
+        yield case(claim, answer, _weights(scores, _mask(length, length)), v, g, hint=kept,
+            mistakes=[(ValueError, "Swap the last two axes of v and no others.")])  # fmt: skip
 
 
 @exercise(points=1)

@@ -331,6 +331,26 @@ class OthersNames(Attention):
         self.w_o = self.__dict__.pop("out_proj")
 
 
+class WithLayerInside(Attention):
+    def forward(self, x, mask=None):
+        d = x.shape[-1]
+        inner = MultiHeadAttention(d, self.num_heads)
+        inner.load_state_dict(self.state_dict())
+        inner.q_proj, inner.k_proj = self.q_proj, self.k_proj
+        inner.v_proj, inner.out_proj = self.v_proj, self.out_proj
+        return inner(x, mask=mask)
+
+
+def attend_at_once(layer, x, mask=None):
+    """The function of the page, which does all that is asked."""
+    return Attention.forward(layer, x, mask), None
+
+
+class OfThePage(Attention):
+    def forward(self, x, mask=None):
+        return attend_at_once(self, x, mask)[0]
+
+
 class Inherited(MultiHeadAttention):
     def forward(self, query, key=None, value=None, mask=None, cache=None):
         return super().forward(query, mask=mask)
@@ -363,6 +383,7 @@ WRONG = {
         "backwards": lambda d, h: h - 1 - np.arange(d) // (d // h),
         "fractions": lambda d, h: np.arange(d) / (d // h),
         "in a loop": lambda d, h: np.array([i // (d // h) for i in range(d)]),
+        "floats": lambda d, h: np.floor(np.arange(d) / (d // h)),
     },
     "heads_predict": {
         "the heads behind the positions": {**PREDICTIONS, "queries, split": (2, 10, 4, 16)},
@@ -412,6 +433,9 @@ WRONG = {
         "the head alone": head_alone,
         "columns of the weight": weight_columns,
         "columns of the output": output_columns,
+        "the weight transposed": lambda merged, weight, bias, n, i: columns_to_zero(
+            merged, weight.T, bias, n, i
+        ),
         "every h-th column": strided_columns,
         "as many columns as heads": slice_as_long_as_the_heads,
         "two columns whatever the width": two_columns_a_head,
@@ -438,6 +462,8 @@ WRONG = {
         "no argument for dropout": NoDropoutArgument,
         "another name for the output": OthersNames,
         "the package's own layer": Inherited,
+        "the package's layer inside": WithLayerInside,
+        "the page's function": OfThePage,
         "the package's own class": MultiHeadAttention,
     },
 }

@@ -309,6 +309,11 @@ def rms_with_its_gradient_overwritten(x, *, eps=1e-5):
     return y, pullback
 
 
+@primitive
+def rms_without_a_pullback(x, *, eps=1e-5):
+    return x / root(x, eps)
+
+
 def rms_composed(x, *, eps=1e-5):
     return x / ((x * x).mean(axis=-1, keepdims=True) + eps).sqrt()
 
@@ -423,6 +428,7 @@ WRONG = {
         "in place": rms_in_place,
         "the gradient that came is overwritten": rms_with_its_gradient_overwritten,
         "composed, without a pullback": rms_composed,
+        "a value alone": rms_without_a_pullback,
         "without its decorator": rms.__wrapped__,
     },
 }

@@ -128,6 +128,12 @@ def turn_too_early(x, positions):
     return x
 
 
+def turn_into_numbers_like_x(x, positions):
+    turned = np.zeros_like(x)
+    turned[...] = turn(x, positions)
+    return turned
+
+
 def turn_in_place(x, positions):
     x[:] = turn(x, positions)
     return x
@@ -240,6 +246,7 @@ WRONG = {
         "sorted positions": lambda x, positions: turn(x, np.sort(positions)),
         "overwritten too early": turn_too_early,
         "in place": turn_in_place,
+        "whole numbers stay whole": turn_into_numbers_like_x,
         "the size of the position": lambda x, positions: turn(x, np.abs(positions)),
         "a table that a negative position misses": turn_by_table,
         "the frequency of the row": lambda x, positions: turn(x, positions % 1000),
@@ -276,10 +283,14 @@ HINTS = {
         "the other way": "becomes (a cos - b sin",
         "partners half a vector apart": "columns 2i and 2i + 1",
         "the size of the position": "any integer",
+        "whole numbers stay whole": "zeros_like",
     },
     "positions_scores": {
         "as it stands": "Angles of complex numbers add",
         "transposed": "Rows are queries",
         "no rotation": "without any rotation",
+        "complex": "real numbers",
+        "the size": "can be negative",
+        "keys the other way": "rotate, then conjugate",
     },
 }

@@ -410,7 +410,7 @@ HINTS = {
         "a plain sum": "times its own weight",
         "a plain mean": "Weight the mean",
         "divided by the root of d": "already divided",
-        "one sequence": "last axis",
+        "one sequence": "Swap the last two axes of v",
     },
     "attend_memory": {"the length counts once": "a quarter"},
 }
