@@ -226,11 +226,11 @@ def attend_memory(answer: Any) -> Cases:
         attend_memory: not yet
           [ ] 1 sequence, 12 heads, T = 1024, float32
               got       4
-              hint      Every head has a table of its own.
+              hint      Every head has a table of 4 MiB.
     """
     two = "Eight times the length of the table of 4 MiB, and two bytes for each number."
     yield from predictions(answer, {
-        "1 sequence, 12 heads, T = 1024, float32": (48, "Every head has a table of its own."),
+        "1 sequence, 12 heads, T = 1024, float32": (48, "Every head has a table of 4 MiB."),
         "8 sequences, 12 heads, T = 1024, float32": (384, "So does every sequence."),
         "8 sequences, 12 heads, T = 512, float32": (96, "Half the length: a quarter of the table."),
         "1 sequence, 1 head, T = 8192, float16": (128, two),
