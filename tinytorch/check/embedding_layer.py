@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, raises
+from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, raises
 from tinytorch.check.rules import in_numpy, no_loop
 
 __all__ = ["layer_embed", "layer_embed_from", "layer_position_gradient", "layer_scaled_embed",
@@ -84,11 +84,10 @@ def layer_scaled_embed(answer: Any) -> Cases:
         True
     """
     ids, nothing, positions = np.array([0, 1]), np.zeros((3, 4)), np.arange(8.0).reshape(2, 4)
-    alone = "Only the token vectors are multiplied; the positions are added as they are."
-    root = "The factor is the square root of the vector length, here 2."
+    plain = "Only the token vectors are multiplied; the positions are added as they are."
     every = "The factor is the square root of the vector length, whatever it is."
-    yield case("positions stay as they are", answer, ids, nothing, positions, hint=alone)
-    yield case("tokens are scaled", answer, ids, np.ones((3, 4)), 0 * positions, hint=root)
+    yield case("positions stay as they are", answer, ids, nothing, positions, hint=plain)
+    yield case("tokens are scaled", answer, ids, np.ones((3, 4)), 0 * positions, hint=every)
     for d, shape in {3: (3, 2), 9: (3, 2), 1: (3, 2), 50: (3, 2), 7: (3,)}.items():
         yield case(f"d = {d}", answer, *_drawn(d, *shape, width=d), hint=every)
 
@@ -106,14 +105,14 @@ def layer_training_bytes(answer: Any) -> Cases:
     four = "Weight, gradient and two running means: four numbers of four bytes a parameter."
     table = "A learned table is trained like the other one."
     constant = "A constant table has no gradient and no running means."
-    compute = "Compute it from V, d and T."
+    always = [(lambda V, d, T, p: 16 * d * (V + T), "Without positions there is one table.")]
     yield from cases(answer, {
-        "no positions": (four, 10, 2, 5, None),
+        "no positions": (four, 10, 2, 5, None, alone(mistakes=always)),
         "learned positions": (table, 10, 2, 5, "learned"),
         "sinusoidal positions": (constant, 10, 2, 5, "sinusoidal"),
-        "GPT-2 small": (compute, 50257, 768, 1024, "learned"),
+        "GPT-2 small": (table, 50257, 768, 1024, "learned"),
         "GPT-2 small with fixed positions": (constant, 50257, 768, 1024, "sinusoidal"),
-        "a table of one token": (compute, 1, 7, 3, "learned"),
+        "a table of one token": (table, 1, 7, 3, "learned"),
     })  # fmt: skip
 
 
@@ -137,5 +136,5 @@ def layer_embed_from(answer: Any) -> Cases:
         yield case(claim, answer, *_drawn(4, *shape, width=sum(shape)), start, hint=further)
     for length, start in ((3, 3), (3, 2), (1, 4), (1, 9), (2, 3), (5, 0)):
         given = np.arange(2 * length).reshape(2, length) % 3, _TOKENS, _POSITIONS, start
-        claim = f"refuses positions past the table from {start}"
+        claim = f"refuses {length} positions from {start} on, the table having 4"
         yield raises(claim, answer, *given, error=ValueError, hint=past)

@@ -24,7 +24,7 @@ _TABLES = [
 ]
 
 
-@exercise(points=2, reference=_sinusoids, mistakes=_TABLES, rules=[in_numpy, no_loop])
+@exercise(points=1, reference=_sinusoids, mistakes=_TABLES, rules=[in_numpy, no_loop])
 def positions_sinusoids(answer: Any) -> Cases:
     """Check a table of sinusoidal positions.
 
@@ -68,7 +68,7 @@ def positions_predict(answer: dict[str, Any]) -> Cases:
         >>> bool(positions_predict({}))
         False
     """
-    each = "Every sequence that adds a row sends a 1 back to each of its numbers."
+    each = "Every sequence that adds a row sends a 1 back to each of its numbers; fill in one."
     count = "Every position has a vector, and all its numbers are trained."
     sequences = "Three sequences stand in the batch, and each adds row 0."
     yield from predictions(answer, {

@@ -97,7 +97,7 @@ def tokenize_predict(answer: Any) -> Cases:
         " then": (2, "No merge has a space in it."),
         "other": (3, "A merge applies wherever its pair stands in a word."),
         "hehen": (3, "No merge joins he with anything to its right."),
-        "café": (5, "The letter outside ASCII is encoded in more than one byte."),
+        "café": (5, "é takes more than one byte.", (6, "Here é is one character.")),
         "\U0001f98a": (4, "How many bytes does it have in UTF-8? None of them was merged."),
     }, "the number of tokens of {!r}")  # fmt: skip
 

@@ -249,7 +249,10 @@ HINTS = {
         "not scaled": "square root",
         "twice": "whatever it is",
     },
-    "layer_training_bytes": {"a constant table too": "no running means"},
+    "layer_training_bytes": {
+        "a constant table too": "no running means",
+        "always positions": "there is one table",
+    },
     "layer_embed_from": {
         "ignores start": "is at position `start`",
         "never refuses": "silently shorter",

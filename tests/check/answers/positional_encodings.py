@@ -109,6 +109,7 @@ RIGHT = {
         lambda n: np.subtract.outer(np.arange(n), np.arange(n)),
         lambda n: -(np.arange(n) - np.arange(n).reshape(-1, 1)),
         lambda n: np.indices((n, n))[0] - np.indices((n, n))[1],
+        lambda n: np.arange(float(n))[:, None] - np.arange(n),
     ],
     "positions_sinusoids": [sinusoids, sinusoids_at_once, sinusoids_by_exp],
     "positions_add": [
@@ -179,6 +180,8 @@ WRONG = {
         "once for the whole batch": predicting("gradient in row 0", 1),
         "once for each token": predicting("gradient in row 0", 7),
         "every token of the batch": predicting("gradient in row 0", 21),
+        "the sum of a row": predicting("gradient in row 0", 12),
+        "a whole row": predicting("gradient in row 0", [3, 3, 3, 3]),
         "every row learns": predicting("gradient in row 9", 3),
         "only the rows that are read": predicting("parameters", 28),
         "the whole batch": predicting("parameters", 84),
@@ -201,6 +204,8 @@ HINTS = {
     "positions_predict": {
         "once for the whole batch": "Three sequences stand",
         "once for each token": "Seven tokens add",
+        "the sum of a row": "fill in one",
+        "a whole row": "fill in one",
         "only the rows that are read": "not read are parameters",
     },
 }

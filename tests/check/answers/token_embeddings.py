@@ -19,7 +19,7 @@ def lookup_by_loop(table, ids):
 
 
 def lookup_one_hot(table, ids):
-    if ids.min() < 0 or ids.max() >= len(table):
+    if (ids < 0).any() or (ids >= len(table)).any():
         raise IndexError
     return np.eye(len(table))[ids] @ table
 
@@ -291,6 +291,7 @@ WRONG = {
         "looks at the last id only": refusing(lambda table, ids: ids.reshape(-1)[-1] < 0),
         "refuses -1 only": refusing(lambda table, ids: (ids == -1).any()),
         "refuses if all are below": refusing(lambda table, ids: (ids < 0).all()),
+        "has no smallest id": refusing(lambda table, ids: ids.min() < 0),
         "refuses id 0": refusing(lambda table, ids: (ids <= 0).any()),
         "refuses the last row": refusing(lambda t, ids: ((ids < 0) | (ids >= len(t) - 1)).any()),
         "another error": lookup_value_error,
@@ -377,6 +378,7 @@ HINTS = {
     "token_lookup": {
         "counts from the end": "counts negative indices from the end",
         "clips": "negative",
+        "has no smallest id": "no ids.min()",
         "flat": "the shape of the ids",
     },
     "token_scatter_add": {

@@ -376,6 +376,7 @@ WRONG = {
         "merges only at the start": NUMBERS | {"other": 5},
         "merges across": NUMBERS | {"hehen": 2},
         "an accent is one byte": NUMBERS | {"café": 4},
+        "an accent by itself": NUMBERS | {"café": 6},
         "a fox is one token": NUMBERS | {"\U0001f98a": 1},
         "one is missing": {"The": 2, " then": 2, "other": 3, "hehen": 3, "café": 5},
     },
@@ -425,7 +426,10 @@ HINTS = {
         "one merge only": "After every merge",
         "the order of the dictionary": "wherever it stands",
     },
-    "tokenize_predict": {"an accent is one byte": "more than one byte"},
+    "tokenize_predict": {
+        "an accent is one byte": "more than one byte",
+        "an accent by itself": "Here é is one",
+    },
     "bpe_train": {
         "counts each word once": "counts three times",
         "across words": "do not cross",
