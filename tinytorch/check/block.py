@@ -27,8 +27,7 @@ def _named(name: str, function: Any) -> Any:
 
 _double, _square = _named("double", lambda x: x * 2.0), _named("square", lambda x: x * x)
 _halve, _minus_one = _named("halve", lambda x: x / 2.0), _named("minus_one", lambda x: x - 1.0)
-_same = _named("same", lambda x: x)
-_nothing = _named("nothing", lambda x: x * 0.0)
+_same, _nothing = _named("same", lambda x: x), _named("nothing", lambda x: x * 0.0)
 _mean = _named("mean_so_far", lambda x: x.cumsum(axis=0) / np.arange(1, len(x) + 1)[:, None])
 
 
@@ -119,8 +118,9 @@ _WRONG_STACKS = [
     (lambda x, branches, norm: _stack(x, branches, norm, stream=norm),
         "The branch added nothing, and yet the stream is not what it was before it."),
     (lambda x, branches, norm: norm(_stream(x, branches)[-1]),
-        "The branch reads the normalised stream, norm(x)."),
+        "The branch reads the normalised stream, norm(x). In post-norm order it would not."),
     (partial(_stack, stream=np.zeros_like), _KEEP),
+    (lambda x, bs, norm: norm(x + sum(b(norm(x)) for b in bs)), "Each branch needs a norm anew."),
 ]  # fmt: skip
 
 
@@ -176,6 +176,7 @@ _WRONG_BLOCKS = [
     (lambda x, n1, a, n2, m, pre: n2(m(n1(a(x)))), _KEEP),
     (lambda x, n1, a, n2, m, pre: _block(x, _same, a, _same, m, pre), "The norms are missing."),
     (lambda x, n1, a, n2, m, pre: _block(x, n1, a, _same, m, pre), "The MLP has a norm too."),
+    (lambda x, n1, a, n2, m, pre: _block(x, n2, a, n1, m, pre), "norm1 goes with attention."),
 ]  # fmt: skip
 
 

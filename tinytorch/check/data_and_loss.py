@@ -53,7 +53,7 @@ _WRONG_WINDOWS = [
 ]
 
 
-@exercise(points=2, reference=_windows, mistakes=_WRONG_WINDOWS)
+@exercise(points=2, reference=_windows, mistakes=_WRONG_WINDOWS, rules=[in_numpy])
 def data_windows(answer: Any) -> Cases:
     """Check windows that begin at every newline, and their shifted targets.
 
@@ -90,7 +90,7 @@ def _split(n: int, T: int, share: float, more: int = 0) -> tuple[Any, Any]:
 
 
 _WRONG_SPLITS = [
-    (lambda n, T, share: _split(n, T, share, T), "Which tokens does the window of start {} need?"),
+    (lambda n, T, s: _split(n, T, s, T), "What does the window of start {} need, targets too?"),
     (partial(_split, more=1), "The last target is held out."),
     (partial(_split, more=-1), "One window more fits."),
 ]
@@ -113,7 +113,7 @@ def data_split(answer: Any) -> Cases:
     training, validation = "training starts", "validation starts"
     for n, T, share in ((20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)):
         cut, where = n - round(n * share), f"windows of {n} tokens, T = {T}"
-        last = f"Tokens {cut} and up are held out; the window of start s needs tokens s to s + T."
+        last = f"Tokens {cut} and up are held out, as inputs and as targets."
         told = [(wrong, f"{hint.format(cut - 1)} {last}") for wrong, hint in _WRONG_SPLITS]
         yield case(
             f"training {where}", answer, n, T, share, mistakes=told, hint=last,

@@ -37,7 +37,7 @@ def gpt_tied_gradient(answer: Any) -> Cases:
     """
     ids, one = np.array([2, 0]), np.eye(2)
     g_in, g_logits = np.array([[1.0, 2], [3, 4]]), np.array([[1.0, 0, -1], [0, 2, -2]])
-    lookup = "Row ids[t] of the table was read at t: it receives g_in[t]."
+    lookup = "Row ids[t] of the table was read at t: it receives g_in[t]. The result is (V, d)."
     output = "logits = x @ table.T, so the table's part is g_logits.T @ x."
     both = "The table is used twice; its gradient is the sum of both parts."
     again = "table[ids] += g adds once for a row named several times; np.add.at adds all."
@@ -57,8 +57,8 @@ def gpt_tied_gradient(answer: Any) -> Cases:
 def _count(*sizes: int, norms: int = 1, positions: int = 1, bias: int = 0) -> int:
     V, d, L, T, ratio, tied = sizes
     block = 4 * d * d + 4 * d + 2 * ratio * d * d + ratio * d + d + 4 * d
-    output = 0 if tied else V * d + V * bias
-    return V * d + output + T * d * positions + L * block + 2 * d * norms
+    tables = V * d + (0 if tied else V * d + V * bias) + T * d * positions
+    return tables + L * block + 2 * d * norms
 
 
 _MISCOUNTED = [
@@ -153,7 +153,7 @@ def _features(ids: Any, V: int = 5) -> np.ndarray:
 
 
 def reads_the_past(ids: Any) -> np.ndarray:
-    """A token may move its own logits and later ones: compare only the rows before it."""
+    """Compare the rows before the changed token, and change a copy of `ids` each time."""
     return _features(ids).cumsum(axis=0)
 
 
@@ -174,7 +174,7 @@ def first_reads_the_last(ids: Any) -> np.ndarray:
 
 def one_leaks(ids: Any) -> np.ndarray:
     """Here only position 1 looks ahead, at token 2. Change every token in its turn."""
-    return reads_the_past(ids) + np.eye(len(ids))[:, 1:2] * _features(ids)[2]
+    return reads_the_past(ids) + (np.arange(len(ids)) == 1)[:, None] * _features(ids)[2:3].sum(0)
 
 
 def reads_and_rounds(ids: Any) -> np.ndarray:
@@ -187,7 +187,7 @@ def _verdicts(answer: Any, ids: Any, V: int, strength: float) -> Any:
 
     def one_row_reads_ahead(ids: Any, row: int, token: int) -> np.ndarray:
         logits = _features(ids, V).cumsum(axis=0)
-        logits[row] += strength * _features(ids, V)[token]
+        logits[row : row + 1] += strength * _features(ids, V)[token : token + 1].sum(axis=0)
         return logits
 
     leaks = [{"row": row, "token": token} for token in range(len(ids)) for row in range(token)]
@@ -271,7 +271,7 @@ def _built(last: Any = None, masked: bool = True, **used: bool) -> Any:
     return build
 
 
-_TWICE = "[block] * 2 is the same block twice: make two."
+_TWICE = "Two blocks, and the parameters of one: how many different blocks does the list hold?"
 _MASK = "Every block needs mask=causal_mask(T); without it, tokens see the future."
 _WRONG_MODELS = [
     (lambda V, d, layers, *rest: GPT(V, d, 1, *rest), _TWICE),

@@ -55,9 +55,8 @@ def optim_adamw(answer: Any) -> Cases:
         >>> bool(optim_adamw(lambda w, g, m, v, t, lr, decay: (w - lr * g, m, v)))
         False
     """
-    hint = "Means first, then the corrections, then the step; the decay is added to the step."
-    zero = np.zeros(2)
-    first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), zero, zero, 1, 0.1
+    hint = "Means, corrections, then the step, the decay added to it; return w, m, v in this order."
+    first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), *np.zeros((2, 2)), 1, 0.1
     w, g, m, v = np.array([[0.5, 2.0], [1.0, -3.0], [-2.0, 1.0], [4.0, 9.0]])
     (W, G, M), wide = drawn((3, 4, 3))[0], np.array([1e-30, -1e-4, 1e30])
     small = "epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0."
@@ -67,7 +66,7 @@ def optim_adamw(answer: Any) -> Cases:
         "a later step": (hint, w, g, m, v, 5, 0.01, 0.0),
         "a later step, with decay": (hint, w, g, m, v, 5, 0.01, 0.1),
         "gradients of 0 and 1e-8, where epsilon counts":
-            (small, np.ones(2), np.array([0.0, 1e-8]), zero, zero, 1, 0.1, 0.0),
+            (small, np.ones(2), np.array([0.0, 1e-8]), *np.zeros((2, 2)), 1, 0.1, 0.0),
         "a matrix": (hint, W, G, M, M * M + 1, 7, 0.02, 0.1),
         "gradients of every size": (hint, W[0], wide, 0 * wide, 0 * wide, 1, 0.3, 0.2),
     })  # fmt: skip

@@ -335,3 +335,15 @@ WRONG = {
         "x changed": block_in_place,
     },
 }
+
+HINTS = {
+    "block_stack": {
+        "post-norm": "In post-norm order it would not",
+        "every branch reads the same": "a norm anew",
+        "the norm acts on the stream": "The branch added nothing",
+    },
+    "block_forward": {
+        "norms exchanged": "norm1 goes with attention",
+        "norms exchanged in post-norm": "norm1 goes with attention",
+    },
+}

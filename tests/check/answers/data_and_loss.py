@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tinytorch import Tensor, functional
+from tinytorch.text import batches
 
 LN_2 = math.log(2)
 
@@ -76,6 +77,10 @@ def up_to_the_next_story(ids, T, newline):
 
 def backwards(ids, T, newline):
     return tuple(part[::-1] for part in windows(ids, T, newline))
+
+
+def windows_of_the_package(ids, T, newline):
+    return batches.windows(ids, T, np.flatnonzero(ids[:-T] == newline))
 
 
 def every_position(ids, T, newline):
@@ -292,6 +297,7 @@ WRONG = {
         "whole stories only": up_to_the_next_story,
         "the last window first": backwards,
         "a window at every position": every_position,
+        "by the package": windows_of_the_package,
         "targets first": lambda *given: windows(*given)[::-1],
         "one row alone": lambda *given: tuple(part[0] for part in windows(*given)),
     },
@@ -364,5 +370,13 @@ WRONG = {
         "bytes per bit": lambda nats, text: 1 / bits_per_byte(nats, text),
         "the last token left out": lambda nats, text: bits_per_byte(nats[:-1], text),
         "eight bits": lambda nats, text: bits_per_byte(nats, text) / 8,
+    },
+}
+
+HINTS = {
+    "data_windows": {"by the package": "In NumPy alone"},
+    "data_split": {
+        "reads held-out tokens": "What does the window of start 14 need",
+        "training up to the end": "held out, as inputs and as targets",
     },
 }

@@ -198,6 +198,12 @@ def prefixes(model, ids):
     return all(np.allclose(model(ids[: t + 1])[t], before[t]) for t in (0, len(ids) - 1))
 
 
+def every_prefix(model, ids):
+    """The loop of the page: what is read of a text so far must not depend on what follows."""
+    before = model(ids)
+    return all(np.allclose(model(ids[:t]), before[:t], atol=1e-5) for t in range(1, len(ids) + 1))
+
+
 # A model --------------------------------------------------------------------------------------
 
 
@@ -331,7 +337,13 @@ RIGHT = {
     ],
     "gpt_tied_gradient": [scatter_add, one_hot, row_by_row],
     "gpt_num_parameters": [count, count_by_formula, count_by_shapes],
-    "gpt_is_causal": [token_by_token, largest_difference, every_token_everywhere, whole_suffix],
+    "gpt_is_causal": [
+        token_by_token,
+        largest_difference,
+        every_token_everywhere,
+        whole_suffix,
+        every_prefix,
+    ],
     "gpt_assembled": [OwnGPT, OwnMask, Inlined],
 }
 
@@ -459,4 +471,10 @@ WRONG = {
         ),
         "nothing passed on": lambda *sizes, **parts: GPT(*sizes),
     },
+}
+
+HINTS = {
+    "gpt_tied_gradient": {"the table's transpose": "The result is (V, d)"},
+    "gpt_is_causal": {"ids changed": "change a copy"},
+    "gpt_assembled": {"one block, shared": "how many different blocks"},
 }

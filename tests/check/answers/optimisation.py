@@ -249,6 +249,7 @@ WRONG = {
         "one size for all weights": norm_of_the_gradient,
         "the means exchanged": lambda *given: tuple(adamw(*given)[i] for i in (0, 2, 1)),
         "the weights alone": lambda *given: adamw(*given)[0],
+        "the weights last": lambda *given: adamw(*given)[1:] + adamw(*given)[:1],
         "lr is 0.1": lambda w, g, m, v, t, lr, decay: adamw(w, g, m, v, t, 0.1, decay),
         "t is 1": lambda w, g, m, v, t, lr, decay: adamw(w, g, m, v, 1, lr, decay),
         "the means overwritten": in_place,
@@ -337,4 +338,8 @@ WRONG = {
         "rounded": lambda n, name: float(f"{memory(n, name):.4g}"),
         "in megabytes": lambda n, name: memory(n, name) / 1e6,
     },
+}
+
+HINTS = {
+    "optim_adamw": {"the weights last": "return w, m, v in this order"},
 }
