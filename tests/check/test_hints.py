@@ -63,6 +63,7 @@ HINTS = {
         "the sum of g y": "The mean of g y, no sum.",
         "not divided by r": "Divide the whole by r.",
         "the gradient of LayerNorm": "No mean, so no correction for it.",
+        "a pullback that returns nothing": "does the pullback return one?",
     },
     "block_stream": {
         "one array, written into again": "`+=` writes into the array that is",

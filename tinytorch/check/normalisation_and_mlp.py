@@ -202,6 +202,7 @@ def _rms_value(answer: Any, x: Any, *eps: float) -> Any:
 
 _WRONG_RMS = [
     ([-1.0, 1.0], "No mean is subtracted here."),
+    ([0.0, 0.0], "No gradient at all: does the pullback return one?"),
     (_rms(lambda g, y, r: g / r), "r is treated as a constant, but every element of x changes it."),
     (_rms(lambda g, y, r: (g - y * y.shape[-1] * _mean(g * y)) / r), "The mean of g y, no sum."),
     (_rms(lambda g, y, r: (g - _mean(g) - y * _mean(g * y)) / r),

@@ -429,6 +429,7 @@ WRONG = {
         "the gradient that came is overwritten": rms_with_its_gradient_overwritten,
         "composed, without a pullback": rms_composed,
         "a value alone": rms_without_a_pullback,
+        "a pullback that returns nothing": norm_of(root, lambda g, y, r: None),
         "without its decorator": rms.__wrapped__,
     },
 }
