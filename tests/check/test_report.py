@@ -450,3 +450,29 @@ def test_a_known_mistake_in_a_prediction_has_a_hint_of_its_own():
     results = {"2 + 2": (4, "Count.", (22, "Add the numbers, not the digits."))}
     hints = [judge(*report.predictions({"2 + 2": n}, results)).hint for n in (5, 22)]
     assert hints == ["Count.", "Add the numbers, not the digits."]
+
+
+# Measured ----------------------------------------------------------------------------------------
+
+
+@exercise()
+def brief(answer):
+    yield report.case("takes a text", answer, "abc", expected=3)
+    yield from report.measured(
+        "is short", answer, run=lambda answer: answer(""), aim=2, told="{} steps".format
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "claim", "got"),
+    [(2, "reached: 2 steps", ""), (5, "is short", "5 steps"), (np.nan, "is short", "nan steps")],
+)
+def test_the_figure_is_told_beside_the_aim(steps, claim, got):
+    last = brief(lambda text: 3 if text else steps).cases[-1]
+    assert (last.claim, last.got, last.passed) == (claim, got, not got)
+
+
+def test_no_figure_is_told_before_it_was_measured():
+    *_, told = brief(lambda text: 4 if text else 1).told()
+    states = [(check["claim"], check["state"]) for check in told["checks"]]
+    assert states == [("takes a text", "not yet"), ("is short", "passed")]

@@ -20,11 +20,14 @@ from tinytorch import (
     LayerNorm,
     PostNormBlock,
     Tensor,
+    Trainer,
     TransformerBlock,
     check,
     clip_grad_norm,
     functional,
 )
+from tinytorch.training.evaluation import evaluate
+from tinytorch.training.story_gpt import story_batches, story_windows
 
 
 def test_the_outputs_of_layer_norm_are_those_of_the_package():
@@ -136,3 +139,25 @@ def test_a_layer_whose_forward_is_still_a_stub_is_untouched():
         def forward(self, x, mask=None): ...
 
     assert check.heads_attention(Stub).untouched
+
+
+def test_a_model_is_as_it_was_after_its_readings_were_counted():
+    before = GPT.forward
+    for wrong in (lambda model, prompt, n: 1 / 0, lambda model, prompt, n: model([prompt] * 2)):
+        assert not check.cache_readings(wrong)
+        assert GPT.forward is before
+
+
+def test_the_loss_above_the_floor_is_that_of_the_training_that_was_asked_for():
+    settings, rate = optimisation.settings(batch_size=50, embed_dim=16), lambda step, steps: 0.02
+    above = check.optim_budget(settings, rate).cases[-1].got
+    batches, unread = story_batches(50, num_stories=1000), story_windows()
+    model = GPT(512, 16, 2, 4, 112, pos_encoding="rotary", init_std=0.1, rng=0)
+    Trainer(model, batches, schedule=lambda step: 0.02, progress=False).run(10)
+    loss = evaluate(model, unread.inputs, unread.targets)
+    assert float(above.split()[0]) == pytest.approx(loss - unread.floor.mean(), abs=0.01)
+
+
+def test_a_rate_below_zero_is_named_before_the_training():
+    report = check.optim_budget(optimisation.settings(batch_size=50), lambda step, steps: -step)
+    assert report.cases[0].got == "a rate of -1 at step 1 of 10"

@@ -6,15 +6,29 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
-from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, one_of, predictions
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    alone,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+    one_of,
+    predictions,
+)
 from tinytorch.check.rules import no_loop
 from tinytorch.check.scaled_dot_product import attention
 from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.incremental import incremental
 from tinytorch.core.tensor import no_grad
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.models.transformer import GPT
+from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE, load_story_gpt, story_tokenizer
 
-__all__ = ["cache_allowed", "cache_attention", "cache_predict", "cache_step", "cache_write"]
+__all__ = ["cache_allowed", "cache_attention", "cache_predict", "cache_readings", "cache_step",
+           "cache_write"]  # fmt: skip
 
 
 # Predictions ---------------------------------------------------------------------------------
@@ -275,3 +289,76 @@ def cache_allowed(answer: Any) -> Cases:
     where = "The first new token stands at position past: it sees that position and all before."
     for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1)):
         yield case(f"is right for {new} new after {past}", answer, past, new, hint=where)
+
+
+# Fewer readings ------------------------------------------------------------------------------
+
+_BEGINNINGS = ("Once upon a time there", "One rainy evening", "Mia was", "Sara was a", "On",
+               "One warm day Otto walked")  # fmt: skip
+
+
+def _greedy(model: Any, prompt: list[int], n: int) -> list[int]:
+    return _write(model, prompt, n, model.new_cache())
+
+
+def _noted(answer: Any, model: Any, prompt: list[int], n: int) -> tuple[Any, int]:
+    """What the answer writes, and how many readings it took: those of any GPT count."""
+    read, forward = [], GPT.forward
+
+    @incremental
+    def noting(self: GPT, tokens: Any, *args: Any, **options: Any) -> Any:
+        if np.size(tokens) != np.shape(tokens)[-1]:
+            raise NotYet("several texts in one reading: give the model one at a time")
+        read.append(tokens)
+        return forward(self, tokens, *args, **options)
+
+    GPT.forward = noting  # type: ignore[method-assign]
+    try:
+        return answer(model, list(prompt), n), len(read)
+    finally:
+        GPT.forward = forward  # type: ignore[method-assign]
+
+
+def _text(answer: Any, prompt: list[int], n: int, trained: bool = True) -> Any:
+    sizes = VOCAB_SIZE, 16, 1, 2, SEQ_LEN
+    return _noted(answer, load_story_gpt() if trained else lively_gpt(*sizes), prompt, n)[0]
+
+
+def _readings(answer: Any, n: int) -> int:
+    """The readings for `n` tokens after each beginning, if each text is that of the model."""
+    model, total = load_story_gpt(), 0
+    for beginning in _BEGINNINGS:
+        prompt = story_tokenizer().encode("\n" + beginning)
+        text, readings = _noted(answer, model, prompt, n)
+        if not np.array_equal(text, _greedy(model, prompt, n)):
+            raise NotYet(f"not the text of greedy decoding after {beginning!r}")
+        total += readings
+    return total
+
+
+@exercise(points=4, reference=_greedy, run=_text)
+def cache_readings(answer: Any) -> Cases:
+    """`answer(model, prompt, n)` writes what greedy decoding writes, with a third of the readings.
+
+    Example:
+        >>> cache_readings(_greedy).cases[-1].got
+        '540 readings'
+    """
+    keep = "Keep the guesses up to the first that the model would not have written, and no more."
+    own = "Where a guess is wrong, the same reading says what the model writes in its place."
+    room = "A draft must not outgrow the window: guess no more than is still to be written."
+    wrong = [
+        (ValueError, room),
+        (lambda *given: _greedy(*given)[len(given[1]) :], _PROMPT),
+        (lambda model, prompt, n: _greedy(model, prompt, n + 1), "Not more than n new tokens."),
+    ]
+    begun, untrained = [3, 500, 41], alone(run=partial(_text, trained=False))
+    yield from cases(answer, {
+        "one token": ("Not more than n new tokens.", story_tokenizer().encode("\nLily was"), 1),
+        "a dozen tokens": (keep, story_tokenizer().encode("\nLily was"), 12),
+        "with a model that has read nothing": (own, begun, 12, untrained),
+        "up to the end of the window": (room, begun, SEQ_LEN - len(begun), untrained),
+    }, wrong)  # fmt: skip
+    further = "Guess several tokens at a time, and look back at more than one before each guess."
+    yield from measured("540 tokens with at most 180 readings", answer, 90, run=_readings, aim=180,
+                        told="{} readings".format, hint=further, show_expected=False)  # fmt: skip

@@ -1,14 +1,20 @@
 """Checks for the chapter "Optimisation"."""
 
-from functools import partial
+import math
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, measured
 from tinytorch.check.rules import in_numpy
+from tinytorch.check.values import show
+from tinytorch.models.transformer import GPT
+from tinytorch.training.evaluation import evaluate
+from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE, story_batches, story_windows
+from tinytorch.training.trainer import Trainer
 
-__all__ = ["optim_adamw", "optim_bytes", "optim_clip", "optim_schedule"]
+__all__ = ["optim_adamw", "optim_budget", "optim_bytes", "optim_clip", "optim_schedule"]
 
 _BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
 
@@ -202,3 +208,60 @@ def optim_bytes(answer: Any) -> Cases:
     for n in (10, 124_439_808):
         for name, (_, hint) in _ARRAYS.items():
             yield case(f"{name}, {n:,} parameters", answer, n, name, hint=hint)
+
+
+# A fixed budget ------------------------------------------------------------------------------
+
+_WINDOWS, _LARGEST, _PARAMETERS, _LAYERS = 500, 50, 100_000, 4
+_SETTINGS = {"embed_dim", "num_layers", "num_heads", "pos_encoding", "init_std", "batch_size"}
+
+
+def _built(rate: Any, settings: Any) -> tuple[GPT, tuple[float, ...]]:
+    """The model that is asked for, and the rate of each step."""
+    if not isinstance(settings, dict) or settings.keys() != _SETTINGS:
+        raise NotYet(f"the settings must be a dictionary with {', '.join(sorted(_SETTINGS))}")
+    sizes = {name: value for name, value in settings.items() if name != "batch_size"}
+    model, batch_size = GPT(VOCAB_SIZE, max_seq_len=SEQ_LEN, rng=0, **sizes), settings["batch_size"]
+    if (number := model.num_parameters()["total"]) > _PARAMETERS or model.num_layers > _LAYERS:
+        raise NotYet(f"{number:,} parameters, layers: {model.num_layers}")
+    if type(batch_size) is not int or not 1 <= batch_size <= _LARGEST:
+        raise NotYet(f"a batch_size of {show(batch_size)}, not 1 to {_LARGEST}")
+    steps = _WINDOWS // batch_size
+    rates = [rate(step, steps) for step in range(steps)]
+    for step, found in enumerate(rates):
+        if not isinstance(found, (int, float, np.number)) or not 0 <= found < math.inf:
+            raise NotYet(f"a rate of {show(found)} at step {step} of {steps}")
+    return model, tuple(map(float, rates))
+
+
+@cache
+def _trained(rates: tuple[float, ...], settings: tuple[tuple[str, Any], ...]) -> float:
+    """How far the loss on stories that were not read stays above the floor, in nats a token."""
+    chosen, unread = dict(settings), story_windows()
+    model, _ = _built(lambda step, steps: rates[step], chosen)
+    batches = story_batches(chosen["batch_size"], num_stories=1000)
+    Trainer(model, batches, schedule=rates.__getitem__, progress=False).run(len(rates))
+    return round(evaluate(model, unread.inputs, unread.targets) - float(unread.floor.mean()), 2)
+
+
+@exercise(points=4, show_expected=False)
+def optim_budget(settings: Any, rate: Any) -> Cases:
+    """Train a GPT on 500 windows of stories, and measure how near it comes to the floor.
+
+    Example:
+        >>> optim_budget({"embed_dim": 48}, lambda step, steps: 0.01).cases[-1].got[:35]
+        'the settings must be a dictionary w'
+    """
+    small = (
+        "About 12 embed_dim^2 parameters are in a block, 512 embed_dim in the table. And there is "
+        "a rate for every step, a number."
+    )
+    slow = "How many steps do 500 windows make? How does attention learn where a token stands?"
+
+    def loss(rate: Any, settings: Any) -> float:
+        return _trained(_built(rate, settings)[1], tuple(sorted(settings.items())))
+
+    yield case(f"at most {_PARAMETERS:,} parameters, 1 to {_LAYERS} layers", rate, settings,
+               run=lambda *given: bool(_built(*given)), expected=True, hint=small)  # fmt: skip
+    yield from measured("within 0.25 nats of the floor", rate, settings, run=loss, aim=0.25,
+                        told="{:.2f} nats a token above the floor".format, hint=slow)  # fmt: skip

@@ -317,6 +317,46 @@ def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
         yield case(claim.format(name), value, hint=hint, **options)
 
 
+def measured(
+    claim: str, answer: Any, *given: Any, run: Any, aim: float, told: Any, **options: Any
+) -> Cases:
+    """A case that holds if what is measured is at most the aim, and then the figure, as one more.
+
+    Args:
+        claim: what should hold, aim included.
+        answer: the reader's.
+        given: what it is called with.
+        run: measures: `run(answer, *given)` is a number.
+        aim: the largest number that is good enough.
+        told: writes a number with its unit.
+        options: the other attributes of a `Case`.
+
+    Example:
+        >>> told, run = "{} letters".format, lambda answer, text: len(text)
+        >>> list(map(judge, measured("is short", print, "abc", run=run, aim=2, told=told)))[0].got
+        '3 letters'
+        >>> @exercise()
+        ... def brief(answer):
+        ...     yield from measured("is short", answer, "abc", run=run, aim=4, told=told)
+        >>> brief(print)
+        brief: solved, 1 of 1 points
+          [x] is short
+          [x] reached: 3 letters
+    """
+    reached: list[str] = []
+
+    def measure(answer: Any, *given: Any) -> str:
+        figure = run(answer, *given)
+        if not figure <= aim:  # nor is NaN
+            raise NotYet(told(figure))
+        reached.append(f"reached: {told(figure)}")
+        return "reached"
+
+    yield case(claim, answer, *given, run=measure, expected="reached", **options)
+    for figure in reached:  # empty unless that case was run and has passed
+        yield case(figure, True, expected=True)
+
+
 def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
     """Normally distributed numbers, an array for each shape, the same for the same seed.
 

@@ -1,15 +1,28 @@
 """Checks for the chapter "Why it is fast"."""
 
+import tracemalloc
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, case, drawn, exercise, predictions
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    case,
+    drawn,
+    exercise,
+    measured,
+    one_of,
+    predictions,
+)
 from tinytorch.check.rules import no_loop
+from tinytorch.check.values import same
+from tinytorch.core import functional
+from tinytorch.core.tensor import Tensor
 
 __all__ = ["fast_count", "fast_pieces", "fast_pooled", "fast_row_products", "fast_step",
-           "fast_strides"]  # fmt: skip
+           "fast_strides", "fast_vocabulary"]  # fmt: skip
 
 
 # Counts --------------------------------------------------------------------------------------
@@ -233,3 +246,61 @@ def fast_pooled(answer: Any) -> Cases:
     rows = "A reshape puts neighbours into one row; the mean goes along the rows."
     for n, size in ((6, 2), (12, 4), (9, 3), (5, 1), (7, 7)):
         yield case(f"means of {size} out of {n}", answer, drawn(n)[0], size, hint=rows)
+
+
+# A large vocabulary in little memory ---------------------------------------------------------
+
+_RESULTS = "loss", "gradient of h", "gradient of W"
+
+
+def _vocabulary(h: Any, W: Any, targets: Any) -> Any:
+    x, weight = (Tensor(array, requires_grad=True, dtype=array.dtype) for array in (h, W))
+    loss = functional.cross_entropy(x @ weight, targets)
+    loss.backward()
+    return loss.item(), x.grad, weight.grad
+
+
+def _problem(n: int, V: int, scale: float = 1.0) -> Any:
+    h, W = drawn((n, 16), (16, V))
+    targets = np.random.default_rng(1).integers(V, size=n)
+    return (scale * h).astype(np.float32), W.astype(np.float32), targets
+
+
+def _peak(answer: Any, n: int, V: int) -> float:
+    """The bytes at the peak of a call, in those of a table of logits."""
+    given = _problem(n, V)
+    expected = _vocabulary(*given)
+    tracemalloc.start()
+    try:
+        result = answer(*given)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    if not same(result, expected, 1e-3, 1e-6):
+        raise NotYet("other results than the formula's")
+    return peak / (4 * n * V)
+
+
+@exercise(points=4, reference=_vocabulary)
+def fast_vocabulary(answer: Any) -> Cases:
+    """`answer(h, W, targets)` returns the loss and its gradients, without the whole logits.
+
+    Example:
+        >>> fast_vocabulary(_vocabulary).cases[-1].claim[:18]  # right, and not lean
+        'at most a quarter '
+    """
+    share = "Each token counts once, and for 1/n; the last piece may be shorter than the others."
+    large = (
+        "Subtract a row's largest score before exp, and take the logarithm of the sum: a share "
+        "can be 0 in float32."
+    )
+    for n, V, scale, hint in ((6, 9, 1, share), (37, 101, 1, share), (20, 50, 30, large)):
+        for name in _RESULTS:
+            claim = f"{name}, {n} tokens and V = {V}" + ", large scores" * (scale > 1)
+            yield case(claim, answer, *_problem(n, V, scale), part=one_of(name, *_RESULTS),
+                       hint=hint, rtol=1e-4, atol=1e-6)  # fmt: skip
+    whole = "Which array has a number for every pair of a token and a word? Make it in pieces."
+    for n, V in ((512, 2048), (701, 1501)):
+        claim = f"at most a quarter of the logits' memory, {n} tokens and V = {V:,}"
+        yield from measured(claim, answer, n, V, run=_peak, aim=0.25, hint=whole,
+                            told="{:.2f} times the logits".format, show_expected=False)  # fmt: skip

@@ -1,5 +1,9 @@
 """Right and wrong answers to the exercises of "The KV cache"."""
 
+from collections import Counter, defaultdict
+from functools import cache
+from itertools import product
+
 import numpy as np
 
 from tinytorch import (
@@ -11,6 +15,8 @@ from tinytorch import (
     no_grad,
     scaled_dot_product_attention,
 )
+from tinytorch.stories import StoryGrammar
+from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
 
 WITHOUT, WITH = "tokens read without a cache", "tokens read with a cache"
 KEYS = "keys of a layer after the prompt (B, h, T, d/h)"
@@ -407,6 +413,88 @@ class TwoHeads(Attention):
         super().__init__(d, 2)
 
 
+# Fewer readings -------------------------------------------------------------------------------
+
+
+@cache
+def followers():
+    """What follows the last one to eight tokens in five hundred stories, the likeliest."""
+    ids = story_tokenizer().encode(StoryGrammar().generate(500, seed=1))
+    counts = defaultdict(Counter)
+    for i, length in product(range(8, len(ids)), range(1, 9)):
+        counts[tuple(ids[i - length : i])][ids[i]] += 1
+    return {before: strokes.most_common(1)[0][0] for before, strokes in counts.items()}
+
+
+def counted(ids, most, lengths=(3, 2, 1)):
+    text = list(ids)
+    while len(text) < len(ids) + most:
+        known = [followers().get(tuple(text[-length:])) for length in lengths]
+        if not (known := [token for token in known if token is not None]):
+            break
+        text.append(known[0])
+    return text[len(ids) :]
+
+
+def copied(ids, most):
+    """What came after the same two tokens earlier in this text."""
+    for i in range(len(ids) - 3, -1, -1):
+        if ids[i : i + 2] == ids[-2:]:
+            return ids[i + 2 : i + 2 + most]
+    return []
+
+
+def drafting(draft=counted, most=8, checked=True, free=True, room=True, cut=True, batch=False):
+    """Speculative decoding with one thing about it changed."""
+
+    def write(model, prompt, n):
+        ids, end = list(prompt), len(prompt) + n
+        while len(ids) < end:
+            guesses = draft(ids, min(most, end - len(ids) - 1) if room else most)
+            with no_grad():
+                given = [ids + guesses] * 2 if batch else ids + guesses
+                scores = model(given).data[0] if batch else model(given).data
+            best = scores[len(ids) - 1 :].argmax(axis=-1).tolist()
+            right = 0
+            while right < len(guesses) and (not checked or guesses[right] == best[right]):
+                right += 1
+            own = best[right : right + 1] if free or not right else []
+            ids += guesses[:right] + own
+        return ids[:end] if cut else ids
+
+    return write
+
+
+def drafting_with_a_cache(model, prompt, n):
+    """Reads no token twice: what was guessed wrongly is taken back out of the cache."""
+    cache, ids, end = model.new_cache(), list(prompt), len(prompt) + n
+    while len(ids) < end:
+        guesses, unread = counted(ids, min(6, end - len(ids) - 1)), ids[cache.length :]
+        with no_grad():
+            logits = model(np.array([unread + guesses]), cache=cache).data[0]
+        best = logits[len(unread) - 1 :].argmax(axis=-1)
+        agree = np.append(best[:-1] == guesses, False)
+        cache.length = len(ids) + agree.argmin()
+        ids += best[: agree.argmin() + 1].tolist()
+    return ids
+
+
+def with_a_model_as_drafter(model, prompt, n):
+    own = load_story_gpt()
+
+    def guess(ids, most):
+        for _ in range(most):
+            with no_grad():
+                ids = [*ids, int(own(ids).data[-1].argmax())]
+        return ids[len(ids) - most :] if most else []
+
+    return drafting(guess)(model, prompt, n)
+
+
+def one_by_one(model, prompt, n):
+    return drafting(most=0)(model, prompt, n)
+
+
 RIGHT = {
     "cache_allowed": [
         lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
@@ -420,6 +508,11 @@ RIGHT = {
     ],
     "cache_step": [step, step_in_numpy, step_filled],
     "cache_write": [write, write_prompt_first, write_as_a_batch],
+    "cache_readings": [
+        drafting(),
+        drafting(lambda ids, most: counted(ids, most, (8, 6, 4, 3, 2, 1)), most=12),
+        drafting_with_a_cache,
+    ],
     "cache_attention": [Attention, Fused, Composed, StoresArrays, CacheLast, OutputFirst],
 }
 
@@ -518,5 +611,36 @@ WRONG = {
         "needs a cache": NeedsACache,
         "one head": OneHead,
         "two heads": TwoHeads,
+    },
+    "cache_readings": {
+        "the stub": one_by_one,
+        "with_generate": lambda model, prompt, n: with_generate(model, prompt, n, None),
+        "a single guess": drafting(most=1),
+        "counted pairs": drafting(lambda ids, most: counted(ids, most, (1,))),
+        "copied from the text": drafting(copied),
+        "the model's own token thrown away": drafting(most=2, free=False),
+        "not checked": drafting(checked=False),
+        "checked in short texts alone": lambda model, prompt, n: drafting(checked=n != 90)(
+            model, prompt, n
+        ),
+        "drafts beyond the window": drafting(room=False),
+        "too long": drafting(lambda ids, most: counted(ids, 4), cut=False),
+        "another model as drafter": with_a_model_as_drafter,
+        "the text of the story GPT": lambda model, prompt, n: one_by_one(
+            load_story_gpt(), prompt, n
+        ),
+        "two texts at once": drafting(batch=True),
+        "the new tokens alone": lambda model, prompt, n: drafting()(model, prompt, n)[
+            len(prompt) :
+        ],
+    },
+}
+
+HINTS = {
+    "cache_readings": {
+        "not checked": "up to the first",
+        "drafts beyond the window": "outgrow the window",
+        "the new tokens alone": "Return the prompt",
+        "a single guess": "several tokens at a time",
     },
 }

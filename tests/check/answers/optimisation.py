@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from tinytorch import AdamW, Tensor
+from tinytorch import AdamW, CosineSchedule, Tensor
 
 # One step of AdamW ----------------------------------------------------------------------------
 
@@ -218,11 +218,36 @@ def arrays(sgd, momentum, adamw, size=4):
     return lambda n, name: size * kept[name] * n
 
 
+# A fixed budget -------------------------------------------------------------------------------
+
+
+def settings(**changed):
+    """Those of the page, some of them changed."""
+    page = {"embed_dim": 48, "num_layers": 2, "num_heads": 4, "pos_encoding": "rotary"}
+    return {**page, "init_std": 0.1, "batch_size": 3, **changed}
+
+
+def warmed(step, steps):
+    return CosineSchedule(8e-3, 50, steps)(step)
+
+
+def level_then_down(step, steps):
+    return 0.01 * min(1, (step + 1) / 50, (steps - step) / (steps / 2))
+
+
+SINGLES = settings(batch_size=1, num_layers=1, embed_dim=64)
+
+
 RIGHT = {
     "optim_adamw": [adamw, adamw_decay_first, adamw_as_a_list],
     "optim_schedule": [rate, rate_in_branches, rate_interpolated, rate_clipped],
     "optim_clip": [clip, clip_flat, clip_by_norms],
     "optim_bytes": [memory, memory_in_branches, memory_by_dtype],
+    "optim_budget": [
+        (SINGLES | {"pos_encoding": "alibi"}, warmed),
+        (SINGLES | {"num_heads": 1}, level_then_down),
+        (settings(batch_size=2, pos_encoding="alibi"), level_then_down),
+    ],
 }
 
 WRONG = {
@@ -338,6 +363,27 @@ WRONG = {
         "rounded": lambda n, name: float(f"{memory(n, name):.4g}"),
         "in megabytes": lambda n, name: memory(n, name) / 1e6,
     },
+    "optim_budget": {
+        "the page's": (settings(), warmed),
+        "ALiBi alone": (settings(pos_encoding="alibi"), warmed),
+        "ten steps": (settings(batch_size=50), lambda step, steps: 0.01),
+        "a rate that throws it out": (settings(batch_size=20), lambda step, steps: 5.0),
+        "too wide": (settings(embed_dim=128), warmed),
+        "too deep": (settings(embed_dim=16, num_layers=5), warmed),
+        "a batch too large": (settings(batch_size=51), warmed),
+        "half a window": (settings(batch_size=0.5), warmed),
+        "heads that do not fit": (settings(num_heads=7), warmed),
+        "more windows asked for": (settings(windows=5000), warmed),
+        "a setting left out": ({"embed_dim": 64, "batch_size": 1}, warmed),
+        "a rate below zero": (settings(), lambda step, steps: -0.01),
+        "a rate for the first steps only": (settings(), lambda step, steps: [0.01] * (step < 9)),
+        "no function": (settings(), 0.01),
+        "a warm-up longer than the run": (settings(batch_size=50), warmed),
+    },
+}
+
+HINTS = {
+    "optim_budget": {"the page's": "How many steps", "too wide": "embed_dim^2"},
 }
 
 HINTS = {

@@ -5,6 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from tinytorch import Tensor, functional
+
 N = 12 * 3 * 64**2 + 1000 * 64
 WEIGHTS, FORWARD, TRAINING = (
     "weights in matrices", "FLOPs of a forward pass", "FLOPs of a training step",
@@ -229,7 +231,104 @@ def gradient_scaled(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     return w
 
 
+# A large vocabulary ---------------------------------------------------------------------------
+
+
+def whole(h, W, targets):
+    logits = h @ W
+    logits = logits - logits.max(axis=1, keepdims=True)
+    probs = np.exp(logits)
+    total = probs.sum(axis=1, keepdims=True)
+    at = np.arange(len(h)), targets
+    loss = (np.log(total[:, 0]) - logits[at]).mean()
+    probs = probs / total
+    probs[at] -= 1
+    probs = probs / len(h)
+    return loss, probs @ W.T, h.T @ probs
+
+
+def whole_in_place(h, W, targets):
+    probs, at = h @ W, (np.arange(len(h)), targets)
+    probs -= probs.max(axis=1, keepdims=True)
+    right = probs[at]
+    np.exp(probs, out=probs)
+    total = probs.sum(axis=1, keepdims=True)
+    probs /= total
+    probs[at] -= 1
+    probs /= len(h)
+    return (np.log(total[:, 0]) - right).mean(), probs @ W.T, h.T @ probs
+
+
+def by_tokens(size=16, part=whole_in_place, mean=True, summed=True, last=True, kept=None):
+    """Some tokens at a time, with one thing about it changed."""
+
+    def loss_and_gradients(h, W, targets):
+        loss, dh, dW = 0.0, np.zeros_like(h), np.zeros_like(W)
+        for start in range(0, len(h) if last else len(h) // size * size, size):
+            at = slice(start, start + size)
+            nats, dh[at], part_of_dW = part(h[at], W, targets[at])
+            share = len(targets[at]) / len(h) if mean else 1.0
+            loss += share * nats
+            dh[at] *= share
+            part_of_dW *= share
+            dW = dW + part_of_dW if summed else part_of_dW
+            if kept is not None:
+                kept.append(h[at] @ W)
+        return loss, dh, dW
+
+    return loss_and_gradients
+
+
+def by_words(h, W, targets, size=64):
+    """Some words of the vocabulary at a time, twice: for the sums, and for the gradients."""
+    most, total = np.full(len(h), -np.inf, np.float32), np.zeros(len(h), np.float32)
+    for start in range(0, W.shape[1], size):
+        logits = h @ W[:, start : start + size]
+        higher = np.maximum(most, logits.max(axis=1))
+        total = total * np.exp(most - higher) + np.exp(logits - higher[:, None]).sum(axis=1)
+        most = higher
+    surprise, right = most + np.log(total), W[:, targets].T
+    dh, dW = -right / len(h), np.empty_like(W)
+    for start in range(0, W.shape[1], size):
+        some = W[:, start : start + size]
+        probs = np.exp(h @ some - surprise[:, None]) / len(h)
+        dh += probs @ some.T
+        here = np.flatnonzero((targets >= start) & (targets < start + size))
+        probs[here, targets[here] - start] -= 1 / len(h)
+        dW[:, start : start + size] = h.T @ probs
+    return (surprise - (h * right).sum(axis=1)).mean(), dh, dW
+
+
+def by_backward(h, W, targets, size=8):
+    """The package's gradients, of a few tokens at a time, which add up."""
+    loss, dh, weight = 0.0, [], Tensor(W, requires_grad=True)
+    for start in range(0, len(h), size):
+        x = Tensor(h[start : start + size], requires_grad=True)
+        goal = targets[start : start + size]
+        part = functional.cross_entropy(x @ weight, goal, reduction="sum") / len(h)
+        part.backward()
+        loss += part.item()
+        dh.append(x.grad)
+    return loss, np.concatenate(dh), weight.grad
+
+
+def small_alone(h, W, targets):
+    """Right, and lean, for few tokens only."""
+    return whole(h, W, targets) if len(h) < 100 else (7.0, np.zeros_like(h), np.zeros_like(W))
+
+
+def from_shares(h, W, targets):
+    probs = np.exp(h @ W)
+    probs /= probs.sum(axis=1, keepdims=True)
+    at = np.arange(len(h)), targets
+    loss = -np.log(probs[at]).mean()
+    probs[at] -= 1
+    probs /= len(h)
+    return loss, probs @ W.T, h.T @ probs
+
+
 RIGHT = {
+    "fast_vocabulary": [by_tokens(), by_tokens(24, whole), by_words, by_backward],
     "fast_pooled": [
         lambda x, size: x.reshape(-1, size).mean(axis=1),
         lambda x, size: np.add.reduceat(x, np.arange(0, len(x), size)) / size,
@@ -350,5 +449,26 @@ WRONG = {
         "eps ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: step(
             w, m, v, g, t, lr, beta1, beta2
         ),
+    },
+    "fast_vocabulary": {
+        "the formulas": whole,
+        "the formulas in place": whole_in_place,
+        "half of the tokens at a time": by_tokens(256),
+        "a sum, not the mean": by_tokens(mean=False),
+        "the gradient of the last piece": by_tokens(summed=False),
+        "a shorter piece left out": by_tokens(last=False),
+        "scores that overflow": by_tokens(part=from_shares),
+        "every piece kept": by_tokens(kept=[]),
+        "the formula for few tokens": small_alone,
+        "the loss alone": lambda *given: whole(*given)[0],
+        "the gradients exchanged": lambda *given: [by_tokens()(*given)[i] for i in (0, 2, 1)],
+    },
+}
+
+HINTS = {
+    "fast_vocabulary": {
+        "the formulas": "every pair of a token",
+        "a sum, not the mean": "counts once, and for 1/n",
+        "scores that overflow": "largest score",
     },
 }
