@@ -42,8 +42,12 @@ def test_a_chapter_runs_in_jupyterlite(visit, context):
     lab.get_by_role("menuitem", name="Run", exact=True).click()
     lab.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     lab.wait_for_function(ALL_RUN)
-    came = lab.evaluate(OUTPUTS)
     expected = list(stored())
+    printing = [i for i, (printed, constant) in enumerate(expected) if constant and printed]
+    lab.wait_for_function(
+        f"(cells) => {{ const o = ({OUTPUTS})(); return cells.every(i => o[i]); }}", arg=printing
+    )
+    came = lab.evaluate(OUTPUTS)
     assert len(came) == len(expected)
     for text, (printed, constant) in zip(came, expected, strict=True):
         assert "Traceback" not in text

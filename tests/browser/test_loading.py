@@ -165,6 +165,29 @@ def test_a_damaged_snapshot_is_done_without(visit, network):
     assert visit.problems == []
 
 
+def test_a_thread_that_is_busy_is_no_silence(visit):
+    """What has come to a worker meanwhile is read later than its clocks are."""
+    worker = """onmessage = async ({ data: address }) => {
+        const { Downloads } = await import(address);
+        const downloads = new Downloads({ patience: 0.2, onbytes: () => {} });
+        const came = downloads.fetch(address).then((answer) => answer.text());
+        await new Promise((resolve) => setTimeout(resolve));
+        const end = performance.now() + 1000;
+        while (performance.now() < end);
+        postMessage(await Promise.race([downloads.failure.catch((error) => error.message), came]));
+    }"""
+    said = visit.page.evaluate(
+        """([code, address]) => new Promise((resolve) => {
+            const script = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+            const worker = new Worker(script, { type: "module" });
+            worker.onmessage = ({ data }) => resolve(data);
+            worker.postMessage(address);
+        })""",
+        [worker, f"{visit.site}_static/live/downloads.js"],
+    )
+    assert "class Downloads" in said
+
+
 def test_python_that_ends_unexpectedly_is_started_anew(visit):
     rewrite(visit, 1, "import time\nprint('it runs', flush=True)\nwhile True:\n    pass")
     press(visit, 1)

@@ -5,13 +5,13 @@ records in reverse order (reverse-mode differentiation: Griewank and Walther, 20
 Baydin et al., 2018, section 3.2).
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from tinytorch.core.broadcasting import undo_broadcast
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import Gradient, Node, Record, as_gradient
+from tinytorch.core.tracing import Gradient, Node, Pullback, Record, as_gradient
 
 
 def backward(result: Node, gradient: Any = None) -> None:
@@ -130,9 +130,9 @@ def _check_unchanged(order: list[Record | Node]) -> None:
 
 def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradient]]:
     """The gradient for each parent that requires one; frees the record."""
-    parents, pullback = record.parents, record.pullback
+    parents = record.parents
+    pullback = cast(Pullback, record.pullback)  # `_check_unchanged` refuses a record without one
     record.parents, record.pullback = [], None
-    assert pullback is not None  # `_check_unchanged` has seen to that
     g = g.to_dense() if isinstance(g, RowSparse) else g
     try:
         parts = pullback(g)

@@ -1,6 +1,7 @@
 // Fetches that count their bytes, and that end with a reason when a file does not come.
 
 const direct = globalThis.fetch.bind(globalThis);
+const TICKS = 10; // of the clock, until patience ends
 
 // patience: seconds without a byte of any file; total: bytes of all files, if known.
 export class Downloads {
@@ -47,11 +48,16 @@ export class Downloads {
   #watch(change, name) {
     this.open += change;
     clearTimeout(this.clock);
-    if (!this.open) return;
+    if (this.open) this.#tick(TICKS, name);
+  }
+
+  // While Python keeps this thread busy, what comes is not seen: that counts as one tick at most.
+  #tick(left, name) {
     this.clock = setTimeout(() => {
+      if (left > 1) return this.#tick(left - 1, name);
       this.#failed(`nothing has come for ${this.patience} s (${name})`);
       this.abort.abort();
-    }, 1000 * this.patience);
+    }, 1000 * this.patience / TICKS);
   }
 
   #failed(text) {
