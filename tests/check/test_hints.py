@@ -98,7 +98,7 @@ HINTS = {
         "a vocabulary of five": "Another token must be in the",
     },
     "gpt_assembled": {
-        "one block, shared": "[block] * 2 is the same block",
+        "one block, shared": "how many different blocks does the list hold",
         "no mask": "Every block needs",
         "our norm at the end": "ln_f is a norm too: norm(d).",
         "our parts whatever is passed": "Pass norm= and attention= on to the",
@@ -114,7 +114,7 @@ HINTS = {
         "targets are the inputs": "Targets are the inputs one",
     },
     "data_split": {
-        "reads held-out tokens": "Which tokens does the window of",
+        "reads held-out tokens": "What does the window of start 14 need",
         "the last target is held out": "The last target is held out. Tokens",
         "a window too few": "One window more fits. Tokens 15 and",
     },

@@ -1,7 +1,8 @@
 """The staircase of this book: what every part's model writes, and how near it comes to the floor.
 
-Each part ends by training the model as far as it is built, by one recipe (`train_on_stories`), and
-by measuring it with one number (`nats_per_letter`), on a hundred stories that no model has read.
+Each part ends by training the model as far as it is built, since the embeddings by one recipe
+(`train_on_stories`), and by measuring it with one number (`nats_per_letter`), on a hundred stories
+that no model has read.
 A model is anything that maps ids `(batch, seq)` of `story_tokenizer` to logits.
 
     model = train_on_stories(GPT(512, 64, 1, 4, max_seq_len=112))
