@@ -161,7 +161,7 @@ HINTS = {
         "the most likely": "That is the most likely token; u",
     },
     "sampling_temperature": {
-        "probabilities divided": "A factor that is the same for all",
+        "probabilities divided": "Dividing all probabilities by 2, and",
         "logits multiplied": "The logits are divided, not",
     },
     "sampling_top_p": {
@@ -173,6 +173,7 @@ HINTS = {
         "the new tokens alone": "Return the prompt as well.",
         "the stop token left out": "The stop token itself belongs to",
         "reads the prompt alone": "next_probs must read the new tokens",
+        "as many as there are numbers": "Only max_new tokens are new, however",
     },
     "cache_predict": {
         "a pass too late": "The first pass reads the prompt",
@@ -220,6 +221,22 @@ HINTS = {
         "the whole array": "f was given the whole array; it",
         "a call for each number": "Correct, but with a call for each",
         "an empty piece at the end": "The last piece is empty: range(0,",
+    },
+    "cache_allowed": {
+        "numbers": "The right positions, but as numbers: a",
+    },
+    "cache_attention": {
+        "a mask that begins at 0": "the mask that comes covers the",
+    },
+    "fast_strides": {
+        "numbers": "In bytes: a number in float32 takes",
+        "float64": "NumPy makes float64 unless told",
+    },
+    "fast_row_products": {
+        "the diagonal of all pairs": "1,000 * 1,000 products were made:",
+    },
+    "fast_pooled": {
+        "a copy": "The numbers were copied; a reshape",
     },
     "fast_step": {
         "new arrays": "w has not changed: write w -= ...,",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.gpt import lively, lively_gpt
+from tinytorch.check.multi_head import OWN
 from tinytorch.check.report import (
     Cases,
     NotYet,
@@ -216,20 +217,15 @@ def _written(
 _TEXT = np.array([[3, 1, 4, 1, 5, 8], [2, 7, 1, 8, 2, 8]])
 
 
-@exercise(points=3, reference=MultiHeadAttention)
+@exercise(points=3, reference=MultiHeadAttention, rules=OWN)
 def cache_attention(answer: Any) -> Cases:
     """Check an attention of the reader's own that takes a cache.
 
     The answer is called as `answer(d, heads, dropout_prob)` and needs our parameters' names.
 
     Example:
-        >>> bool(cache_attention(MultiHeadAttention))
-        True
-        >>> class Forgetful(MultiHeadAttention):
-        ...     def forward(self, x, mask=None, cache=None):
-        ...         return super().forward(x, mask=mask)
-        >>> bool(cache_attention(Forgetful))
-        False
+        >>> cache_attention(MultiHeadAttention).cases[-1].got
+        "the right result, but it is the package's MultiHeadAttention"
     """
     none = "When no cache is given, forward must do what it did."
     takes = (
@@ -237,7 +233,7 @@ def cache_attention(answer: Any) -> Cases:
         "came, and GPT calls advance."
     )
     once = "Call cache.extend(k, v) with the split keys and values, once."
-    returned = "Attend with what extend returns: the keys and values of all tokens."
+    returned = "Attend with what extend returns; the mask that comes covers the cache already."
     other = partial(_logits, sizes=(10, 12, 1, 4, 7))
     for claim, run, hint in (
         ("without a cache, as before", partial(_logits, pieces=None), none),
@@ -270,9 +266,13 @@ def _stored(answer: Any, text: Any) -> Any:
         return np.array([cache.layer(i).extend(zeros, zeros) for i in range(2)])
 
 
+_NUMBERS = "The right positions, but as numbers: a Boolean array is asked for."
+
+
 @exercise(
     points=1,
     reference=lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
+    mistakes=[(lambda past, new: np.tri(new, past + new, past), _NUMBERS)],
     rules=[no_loop],
 )
 def cache_allowed(answer: Any) -> Cases:

@@ -200,8 +200,8 @@ def _makes(module: str, called: Any) -> str:
     return "it makes a MultiHeadAttention" if ours else ""
 
 
-_YOURSELF = "Write the layer yourself, as a Module, from tensors."
-_OWN = [package_only(_YOURSELF, "tinytorch.core"), Rule(_YOURSELF, _calls, _makes)]
+_LAYER = "Write the layer yourself, as a Module, from tensors."
+OWN = [package_only(_LAYER, "tinytorch.core", "tinytorch.models"), Rule(_LAYER, _calls, _makes)]
 
 
 def _layer(answer: Any, embed_dim: int, num_heads: int, plain: bool = False) -> Any:
@@ -222,7 +222,7 @@ def _gradients(answer: Any, x: Any) -> Any:
     return gradients_of(_layer(answer, x.shape[-1], 2), x, np.ones(x.shape))
 
 
-@exercise(3, _SLIPS, stub="forward", reference=MultiHeadAttention, rules=_OWN, run=_output)
+@exercise(3, _SLIPS, stub="forward", reference=MultiHeadAttention, rules=OWN, run=_output)
 def heads_attention(answer: Any) -> Cases:
     """Check a layer of multi-head self-attention with the parameters of `MultiHeadAttention`.
 

@@ -33,7 +33,7 @@ def norm_outputs(answer: dict[str, Any]) -> Cases:
         norm_outputs: not yet
           [ ] [0, 2]
               got       nothing yet: replace the ...
-              hint      The mean is 1, and each number is one deviation away from it.
+              hint      Fill in this one too.
         >>> norm_outputs({"[0, 2]": [-1, 1]}).cases[0].passed
         True
     """

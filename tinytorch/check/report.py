@@ -29,6 +29,7 @@ from tinytorch.check.rules import Rule, breach_of, is_empty, watched
 _ELLIPSIS = "nothing yet: replace the ..."
 _NONE = "None: write the body and return the result"
 _UNTOUCHED = "nothing yet: write it, then run the cell"
+_NEXT = "Fill in this one too."
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
 _FROM_REFERENCE = object()
 
@@ -300,7 +301,7 @@ def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) ->
 
 
 def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
-    """A case for each value that is to be predicted in a dictionary, none of them told.
+    """A case for each value to be predicted in a dictionary: none told, nor a hint before one.
 
     Args:
         answer: the reader's dictionary.
@@ -314,7 +315,7 @@ def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
     for name, (wanted, hint, *known) in results.items():
         value = answer.get(name, ...) if isinstance(answer, dict) else ...
         options = {"expected": wanted, "mistakes": known, "show_expected": False}
-        yield case(claim.format(name), value, hint=hint, **options)
+        yield case(claim.format(name), value, hint=_NEXT if value is ... else hint, **options)
 
 
 def measured(

@@ -80,7 +80,7 @@ def sampling_draw(answer: Any) -> Cases:
 
 _WRONG_TEMPERATURES = [
     (lambda logits, t: next_token_probs(logits),
-        "A factor that is the same for all probabilities goes when they are normalised."),
+        "Dividing all probabilities by 2, and then by their sum: what is left of the 2?"),
     (lambda logits, t: next_token_probs(logits) / t, "These sum to 0.5: divide the logits."),
     (lambda logits, t: next_token_probs(logits, 1 / t), "The logits are divided, not multiplied."),
 ]  # fmt: skip
@@ -176,6 +176,8 @@ _WRONG_LOOPS = [
         "next_probs must read the new tokens too."),
     (lambda f, prompt, n, stop, u: [i for i in _write(f, prompt, n, stop, u) if i != stop],
         "The stop token itself belongs to the text."),
+    (lambda f, prompt, n, stop, u: _write(f, prompt, len(u), stop, u),
+        "Only max_new tokens are new, however many numbers u holds."),
 ]  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
         tensors_six_shapes: not yet
           [ ] x @ W
               got       nothing yet: replace the ...
-              hint      The inner axis is summed; the axes before it stay.
+              hint      Fill in this one too.
     """
     yield from predictions(answer, {
         "x @ W": ((2, 3, 5), "The inner axis is summed; the axes before it stay."),

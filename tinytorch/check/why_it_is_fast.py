@@ -187,13 +187,13 @@ def fast_step(answer: Any) -> Cases:
     """
     one, (many, tables) = np.array([[2.0, -1.0, 0.5]]), drawn((6, 3), (4, 2, 5))
     step = "w - lr * m_hat / (sqrt(v_hat) + eps), into w."
-    mean = "beta1 * m + (1 - beta1) * g, with g as it was given."
-    root = "The next step reads v again. Put its root into an array of your own."
+    mean = "beta1 * m + (1 - beta1) * g, with g as it was given; m must still hold it at the end."
+    root = "What will the next step find in v?"
     yours = "g belongs to the caller. Write g * g into an array of your own."
     carried = "Only w, m and v carry over from step to step: each must hold what its name says."
     named = "lr, beta1, beta2 and eps are arguments: use them, not their defaults."
     for claim, name, gradients, options, hint in (
-        ("the weights after one step", "w", one, (), step),
+        ("the weights 1, 2, 3 after one step, m and v at 0", "w", one, (), step),
         ("the mean m after one step", "m", one, (), mean),
         ("the mean of squares v after one step", "v", one, (), root),
         ("the gradient is as it was", "g", one, (), yours),
@@ -207,8 +207,18 @@ def fast_step(answer: Any) -> Cases:
         yield case(claim, answer, gradients, *options, run=run, hint=hint)
 
 
+_WRONG_STRIDES = [
+    (lambda shape: np.empty(shape).strides, "NumPy makes float64 unless told otherwise."),
+    (lambda shape: tuple(n // 4 for n in np.empty(shape, dtype=np.float32).strides),
+        "In bytes: a number in float32 takes 4."),
+]  # fmt: skip
+
+
 @exercise(
-    points=1, reference=lambda shape: np.empty(shape, dtype=np.float32).strides, rules=[no_loop]
+    points=1,
+    reference=lambda shape: np.empty(shape, dtype=np.float32).strides,
+    mistakes=_WRONG_STRIDES,
+    rules=[no_loop],
 )
 def fast_strides(answer: Any) -> Cases:
     """Check the strides of a packed float32 array.
@@ -233,6 +243,25 @@ def fast_row_products(answer: Any) -> Cases:
     rows = "Multiply number by number, and add up along each row."
     for shape in ((3, 2), (4, 4), (1, 5), (6, 1), (2, 30)):
         yield case(f"multiplies rows of shape {shape}", answer, *drawn(shape, shape), hint=rows)
+    pairs = "1,000 * 1,000 products were made: each row needs that with its own partner alone."
+    given, run = drawn((1000, 3), (1000, 3)), partial(_frugal, most=1e6)
+    yield case("in little memory", answer, *given, run=run, hint=pairs)
+
+
+def _traced(answer: Any, *given: Any) -> tuple[Any, int]:
+    """The result of an answer, and the bytes of new memory at its peak."""
+    tracemalloc.start()
+    try:
+        return answer(*given), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def _frugal(answer: Any, *given: Any, most: float) -> Any:
+    result, peak = _traced(answer, *given)
+    if peak > most:
+        raise NotYet(f"{peak / 1e6:.1f} MB of new memory, and {most / 1e6:g} MB are ample")
+    return result
 
 
 @exercise(points=1, reference=lambda x, size: x.reshape(-1, size).mean(axis=1), rules=[no_loop])
@@ -246,6 +275,8 @@ def fast_pooled(answer: Any) -> Cases:
     rows = "A reshape puts neighbours into one row; the mean goes along the rows."
     for n, size in ((6, 2), (12, 4), (9, 3), (5, 1), (7, 7)):
         yield case(f"means of {size} out of {n}", answer, drawn(n)[0], size, hint=rows)
+    copied, run = "The numbers were copied; a reshape copies none.", partial(_frugal, most=4e5)
+    yield case("without a copy", answer, *drawn(100_000), 100, run=run, hint=copied)
 
 
 # A large vocabulary in little memory ---------------------------------------------------------
@@ -270,12 +301,7 @@ def _peak(answer: Any, n: int, V: int) -> float:
     """The bytes at the peak of a call, in those of a table of logits."""
     given = _problem(n, V)
     expected = _vocabulary(*given)
-    tracemalloc.start()
-    try:
-        result = answer(*given)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    result, peak = _traced(answer, *given)
     if not same(result, expected, 1e-3, 1e-6):
         raise NotYet("other results than the formula's")
     return peak / (4 * n * V)

@@ -10,6 +10,7 @@ from tinytorch import (
     KVCache,
     Linear,
     Module,
+    MultiHeadAttention,
     Tensor,
     functional,
     no_grad,
@@ -403,6 +404,15 @@ class NeedsACache(Attention):
         return cache.extend(k, v)
 
 
+class WithLayerInside(Attention):
+    """Hands everything to the package's layer."""
+
+    def forward(self, x, mask=None, cache=None):
+        inner = MultiHeadAttention(x.shape[-1], self.heads)
+        inner.load_state_dict(self.state_dict())
+        return inner(x, mask=mask, cache=cache)
+
+
 class OneHead(Attention):
     def __init__(self, d, heads, dropout_prob=0.0):
         super().__init__(d, 1)
@@ -525,6 +535,7 @@ WRONG = {
         "the whole square": lambda past, new: np.tri(past + new, dtype=bool),
         "turned round": lambda past, new: np.tri(new, past + new, past, dtype=bool).T,
         "only the cache": lambda past, new: np.tile(np.arange(past + new) < past, (new, 1)),
+        "numbers": lambda past, new: np.tri(new, past + new, past),
         "the opposite": lambda past, new: np.arange(past + new) > past + np.arange(new)[:, None],
         "in a loop": lambda past, new: np.array(
             [[j <= past + i for j in range(past + new)] for i in range(new)]
@@ -611,6 +622,8 @@ WRONG = {
         "needs a cache": NeedsACache,
         "one head": OneHead,
         "two heads": TwoHeads,
+        "the package's own layer": type("Inherited", (MultiHeadAttention,), {}),
+        "the package's layer inside": WithLayerInside,
     },
     "cache_readings": {
         "the stub": one_by_one,

@@ -361,12 +361,14 @@ WRONG = {
         "every one": lambda x, size: x[::size],
         "sliding": lambda x, size: np.convolve(x, np.ones(size) / size, "valid"),
         "of everything": lambda x, size: np.full(len(x) // size, x.mean()),
+        "a copy": lambda x, size: np.array(np.split(x, len(x) // size)).mean(axis=1),
         "in a loop": lambda x, size: np.array(
             [x[i : i + size].mean() for i in range(0, len(x), size)]
         ),
     },
     "fast_row_products": {
         "all pairs": lambda x, y: x @ y.T,
+        "the diagonal of all pairs": lambda x, y: np.diag(x @ y.T),
         "columns": lambda x, y: (x * y).sum(axis=0),
         "everything": lambda x, y: (x * y).sum(),
         "not added up": lambda x, y: x * y,
