@@ -78,9 +78,8 @@ def kv_cache() -> list[Panel]:
     """Three moments of one text, each with the rows of keys and values that the model has kept.
 
     First the prompt of three tokens, the, boy and had, is read at once and three rows are
-    computed. Then a is written: one new row is computed, and its query looks at all four; the
-    first three rows are taken from the cache. Then hat is written: again one new row, and four
-    are taken. The cache grows by one row a token, and no row is ever computed twice.
+    computed. Then a is written: one new row is computed, and the first three are kept. Then hat
+    is written: again one new row, and four are kept. Each moment has one row more than the last.
     """
     return [
         moment("1  The prompt", 3, 3),
