@@ -28,8 +28,7 @@ def backward(result: Node, gradient: Any = None) -> None:
     Raises:
         ValueError: a gradient is missing or has the wrong shape.
         TypeError: the gradient does not consist of real numbers.
-        RuntimeError: there is nothing to differentiate, the graph was already used, or data that
-            it needs were changed; no gradient is touched then.
+        RuntimeError: nothing to differentiate, a used graph, or changed data; no gradient is touched.
 
     Example:
         >>> from tinytorch import Tensor
