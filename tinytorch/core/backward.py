@@ -28,7 +28,7 @@ def backward(result: Node, gradient: Any = None) -> None:
     Raises:
         ValueError: a gradient is missing or has the wrong shape.
         TypeError: the gradient does not consist of real numbers.
-        RuntimeError: nothing to differentiate, a used graph, or changed data; no gradient is touched.
+        RuntimeError: nothing to differentiate, a used graph, or changed data; no gradient changes.
 
     Example:
         >>> from tinytorch import Tensor
