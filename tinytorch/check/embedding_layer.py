@@ -1,14 +1,16 @@
 """Checks for the chapter "The embedding layer"."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, raises
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, raises
 from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.values import as_array, is_numeric, show
 
-__all__ = ["layer_embed", "layer_embed_from", "layer_position_gradient", "layer_scaled_embed",
-           "layer_training_bytes"]  # fmt: skip
+__all__ = ["layer_embed", "layer_embed_from", "layer_position_gradient", "layer_room",
+           "layer_scaled_embed", "layer_training_bytes"]  # fmt: skip
 
 _TOKENS = np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])  # (V, d)
 _POSITIONS = np.array([[0.0, 0.1], [0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])  # (T_max, d)
@@ -138,3 +140,60 @@ def layer_embed_from(answer: Any) -> Cases:
         given = np.arange(2 * length).reshape(2, length) % 3, _TOKENS, _POSITIONS, start
         claim = f"refuses {length} positions from {start} on, the table having 4"
         yield raises(claim, answer, *given, error=ValueError, hint=past)
+
+
+# Room for two messages -----------------------------------------------------------------------
+
+V, T, MOST, AIM = 40, 24, 8, 0.99
+
+
+def _tables(pair: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The reader's tables, if they are as the statement wants them."""
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(map(is_numeric, pair)):
+        raise NotYet(f"{show(pair)}, which is not a pair of tables")
+    tokens, positions = (as_array(table).astype(float) for table in pair)
+    d = tokens.shape[-1] if tokens.ndim else 0
+    if tokens.shape != (V, d) or positions.shape != (T, d) or not 0 < d <= MOST:
+        raise NotYet(f"tables of shape {tokens.shape} and {positions.shape}")
+    if not np.abs(np.vstack([tokens, positions])).max() <= 1 + 1e-6:
+        raise NotYet("a number that is not between -1 and 1")
+    return tokens, positions
+
+
+def _read(pair: Any, noise: float) -> str:
+    """Whether a linear map, fitted without noise, reads tokens and positions out of noisy sums."""
+    tokens, positions = _tables(pair)
+    token, position = np.divmod(np.arange(V * T), T)
+    sums = tokens[token] + positions[position]  # (V*T, d)
+    wanted, one = np.c_[np.eye(V)[token], np.eye(T)[position]], np.ones(V * T)
+    weights = np.linalg.lstsq(np.c_[sums, one], wanted, rcond=None)[0]
+    right, rng = np.zeros(2), np.random.default_rng(4)
+    for _ in range(10):
+        scores = np.c_[sums + noise * rng.normal(size=sums.shape), one] @ weights
+        found = scores[:, :V].argmax(axis=1) == token, scores[:, V:].argmax(axis=1) == position
+        right += np.mean(found, axis=1) / 10
+    if right.min() < AIM:
+        raise NotYet(f"{right[0]:.1%} of the tokens, {right[1]:.1%} of the positions")
+    return "right"
+
+
+@exercise(points=4, show_expected=False)
+def layer_room(answer: Any) -> Cases:
+    """`answer` is a token table `(40, d)` and a position table `(24, d)`, d at most 8.
+
+    A linear map must read both out of their sums, at least 99 % right under noise.
+
+    Example:
+        >>> layer_room((np.eye(40), np.eye(24))).cases[-1].got
+        'tables of shape (40, 40) and (24, 24)'
+    """
+    shape = "Two tables, (40, d) and (24, d), d at most 8, of numbers from -1 to 1."
+    outside = "Two numbers of its own keep a message apart; on a circle every point is outermost."
+    apart = "Noise moves a vector a little: how close are the nearest two tokens, or positions?"
+    for claim, read, hint in (
+        (f"at most {MOST} numbers a vector, from -1 to 1", _tables, shape),
+        (f"{AIM:.0%} of both are read", partial(_read, noise=0.0), outside),
+        (f"{AIM:.0%} of both are read under noise", partial(_read, noise=0.1), apart),
+    ):
+        part = "reading", lambda pair, read=read: read(pair) and "right"
+        yield case(claim, answer, part=part, expected="right", hint=hint)

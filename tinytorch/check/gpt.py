@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise
+from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise
 from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.values import show
+from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention
-from tinytorch.core.layers import LayerNorm
+from tinytorch.core.layers import LayerNorm, Module
+from tinytorch.core.module import evaluation_mode
+from tinytorch.core.optimizers import AdamW
+from tinytorch.core.recording import no_grad
+from tinytorch.core.seeding import drawing_from
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.transformer import GPT
+from tinytorch.stories import StoryGrammar
 
-__all__ = ["gpt_assembled", "gpt_is_causal", "gpt_last_logits", "gpt_num_parameters",
+__all__ = ["gpt_assembled", "gpt_half", "gpt_is_causal", "gpt_last_logits", "gpt_num_parameters",
            "gpt_tied_gradient"]  # fmt: skip
 
 
@@ -331,3 +338,78 @@ def gpt_last_logits(answer: Any) -> Cases:
         claim = f"reads after {lengths.tolist()} tokens"
         yield case(claim, answer, drawn((B, T, V))[0], lengths, hint=last)
     yield case("reads full texts", answer, drawn((2, 3, 2))[0], np.array([3, 3]), hint=last)
+
+
+# Half the parameters -------------------------------------------------------------------------
+
+LETTERS, WINDOW, MOST, AIM = 38, 16, 14_496 // 2, 1.6  # parameters, nats a letter
+
+
+def _drawing(seed: int) -> Any:
+    """A function that draws windows of stories, and what follows each letter."""
+    grammar, rng = StoryGrammar(), np.random.default_rng(seed)
+    alphabet, text = grammar.alphabet, grammar.generate(200, seed=seed)
+    stream = np.array([alphabet.index(letter) for letter in text])
+
+    def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+        start = rng.integers(len(stream) - WINDOW, size=(count, 1))
+        ids = stream[start + np.arange(WINDOW + 1)]  # (count, WINDOW + 1)
+        return ids[:, :-1], ids[:, 1:]
+
+    return draw
+
+
+def _loss(model: Any, ids: np.ndarray, targets: np.ndarray) -> Tensor:
+    return functional.cross_entropy(model(ids), targets)
+
+
+def _made(make: Any) -> Module:
+    """The reader's model, if it has few parameters and knows nothing yet."""
+    with drawing_from(np.random.default_rng(0)):
+        model = make(LETTERS, WINDOW)
+    if not isinstance(model, Module):
+        raise NotYet(f"{show(model)}, which is no Module")
+    if not 0 < (number := sum({id(p): p.size for p in model.parameters()}.values())) <= MOST:
+        raise NotYet(f"{number:,} parameters")
+    if (loss := _loss(model, *_drawing(1)(64)).item()) < 3:
+        raise NotYet(f"a loss of {loss:.2f} before the first step")
+    return model
+
+
+def _learned(make: Any, steps: int = 250) -> str:
+    """Whether the loss on new stories is low after training, and no letter is seen too early."""
+    model, draw = _made(make), _drawing(0)
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    with drawing_from(np.random.default_rng(3)):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            _loss(model, *draw(32)).backward()
+            optimizer.step()
+    with no_grad(), evaluation_mode():
+        ids, targets = _drawing(1)(512)
+        loss, few = _loss(model, ids, targets).item(), ids[:8]
+        for t in range(1, WINDOW):
+            changed = np.where(np.arange(WINDOW) < t, few, (few + 1) % LETTERS)
+            if np.abs(model(changed).data - model(few).data)[:, :t].max() > 1e-3:
+                raise NotYet(f"{loss:.2f} nats, but logits before {t} depend on letter {t}")
+    if not loss <= AIM:
+        raise NotYet(f"{loss:.2f} nats a letter")
+    return "low"
+
+
+@exercise(points=4, show_expected=False)
+def gpt_half(answer: Any) -> Cases:
+    """`answer(V, T)` is a model of half the page's parameters that reaches a lower loss.
+
+    The check trains it as the page does: 250 steps of AdamW, 32 windows of 16 letters each.
+
+    Example:
+        >>> gpt_half(lambda V, T: GPT(V, 32, 1, 4, T)).cases[-1].got
+        '14,496 parameters'
+    """
+    most = f"At most {MOST:,} parameters, and untrained: at the start it knows no letter better."
+    low = "What is cheap: the size of the first numbers, how positions come in, a block used twice."
+    few = f"has at most {MOST:,} parameters, none of them trained yet"
+    learns = f"reaches {AIM} nats a letter on new stories, without a leak"
+    yield case(few, answer, run=lambda f: _made(f) and "few", expected="few", hint=most)
+    yield case(learns, answer, run=_learned, expected="low", hint=low)

@@ -1,16 +1,24 @@
 """Checks for the exercises of the chapter on positions inside attention."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise
+from tinytorch.check.report import Cases, NotYet, case, cases, drawn, exercise
 from tinytorch.check.rules import no_loop, without
-from tinytorch.check.values import as_array
+from tinytorch.check.values import as_array, show
+from tinytorch.core import functional
+from tinytorch.core.attention import MultiHeadAttention, causal_mask
+from tinytorch.core.layers import Linear, Module
+from tinytorch.core.optimizers import AdamW
 from tinytorch.core.positions import create_alibi_bias
+from tinytorch.core.recording import no_grad
+from tinytorch.core.tensor import Tensor
+from tinytorch.text.embeddings import Embedding
 
-__all__ = ["inside_by_distance", "positions_alibi", "positions_count", "positions_rotate",
-           "positions_scores"]  # fmt: skip
+__all__ = ["inside_by_distance", "positions_alibi", "positions_any_length", "positions_count",
+           "positions_rotate", "positions_scores"]  # fmt: skip
 
 
 def _turned(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -225,3 +233,62 @@ def inside_by_distance(answer: Any) -> Cases:
     index = "Take b at |i - j|: a column of positions minus a row of positions, without sign."
     for n in (3, 1, 2, 6, 9):
         yield case(f"is right for a length of {n}", answer, drawn(n)[0], hint=index)
+
+
+# A rule for every length ---------------------------------------------------------------------
+
+SYMBOLS, WIDTH, HEADS, TRAINED, FAR, AIM = 16, 32, 2, 16, 256, 0.95
+
+
+class _Reader(Module):
+    """The chapter's reader, with two heads and a scheme of the reader's own."""
+
+    def __init__(self, scheme: Any) -> None:
+        parts = scheme(FAR, WIDTH // HEADS)
+        if not isinstance(parts, (tuple, list)) or len(parts) != 2:
+            raise NotYet(f"{show(parts)}, which is not (rotate, bias)")
+        rotate, bias = parts
+        rng = np.random.default_rng(0)
+        self.embed = Embedding(SYMBOLS, WIDTH, rng=rng)
+        self.attend = MultiHeadAttention(WIDTH, HEADS, rotate=rotate, bias=bias, rng=rng)
+        self.answer = Linear(WIDTH, SYMBOLS, rng=rng)
+
+    def forward(self, ids: Any) -> Tensor:
+        x = self.embed(ids)  # (B, T, d)
+        return self.answer(x + self.attend(x, mask=causal_mask(ids.shape[1])))
+
+
+def _named_far(scheme: Any, back: int, steps: int = 200) -> Any:
+    """Train on short texts; whether the symbol `back` positions ago is named in long ones."""
+    model, rng = _Reader(scheme), np.random.default_rng(1)
+    optimizer = AdamW(model.parameters(), lr=0.02, weight_decay=0.0)
+    for step in range(steps):
+        ids = rng.integers(SYMBOLS, size=(32, TRAINED))
+        optimizer.lr = 0.02 * (1 - step / steps)
+        optimizer.zero_grad()
+        functional.cross_entropy(model(ids)[:, back:], ids[:, :-back]).backward()
+        optimizer.step()
+    ids = rng.integers(SYMBOLS, size=(10, FAR))
+    with no_grad():
+        named = np.asarray(model(ids).data).argmax(axis=-1)[:, back:] == ids[:, :-back]
+    if (share := named[:, TRAINED - back :].mean()) < AIM:
+        raise NotYet(f"{share:.0%} right there, {named[:, : TRAINED - back].mean():.0%} before")
+    return "right"
+
+
+@exercise(points=4, show_expected=False)
+def positions_any_length(answer: Any) -> Cases:
+    """`answer(T, head_dim)` is a pair `(rotate, bias)` for two heads.
+
+    A reader trained with them on texts of 16 symbols names the one that stood two, four and seven
+    positions back in texts of 256, at least 95 % of them beyond position 15.
+
+    Example:
+        >>> bool(positions_any_length(lambda T, head_dim: ...))
+        False
+    """
+    hint = """Wrong before position 16 as well: the scheme cannot point to a distance.
+Wrong only beyond: which distances has training never shown to a query?"""
+    for back in (2, 4, 7):
+        claim = f"names what stood {back} back, at {AIM:.0%} of the positions 16 to {FAR - 1}"
+        yield case(claim, answer, run=partial(_named_far, back=back), expected="right", hint=hint)

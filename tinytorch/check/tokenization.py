@@ -1,14 +1,19 @@
 """Checks for the exercises of the chapter on tokenisation."""
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions
+from tinytorch.check.rules import package_only
+from tinytorch.check.values import show
+from tinytorch.stories import StoryGrammar
 from tinytorch.text.bpe import join_by_rank, learn_merges
+from tinytorch.text.tokenization import BPETokenizer
 
-__all__ = ["bpe_encode", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
+__all__ = ["bpe_encode", "bpe_fewer", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
 
 # A reference -------------------------------------------------------------------------------
 
@@ -179,3 +184,59 @@ def bpe_stream(stream: Any) -> Cases:
         cuts = [0, *sorted(rng.choice(range(1, len(data)), size=6, replace=False)), len(data)]
         tokens = [data[a:b] for a, b in pairwise(cuts)]
         yield case("holds for any cuts", stream, tokens, hint=rest)
+
+
+# Fewer tokens ------------------------------------------------------------------------------
+
+NUMBER, AIM = 200, 0.75  # of tokens to choose, and of the tokens that byte-pair encoding needs
+
+
+def _chosen(choose: Any, stories: str) -> set[str]:
+    """The reader's tokens, if they are as the statement wants them."""
+    tokens = choose(stories, NUMBER)
+    if not isinstance(tokens, (list, tuple, set, dict)):
+        raise NotYet(f"{show(tokens)}, which is not a list of strings")
+    for token in tokens:
+        if not (isinstance(token, str) and token and token in stories):
+            raise NotYet(f"{show(token)} among them, which is no string of the stories")
+    if len(set(tokens)) > NUMBER:
+        raise NotYet(f"{len(set(tokens))} different strings, of which {NUMBER} are allowed")
+    return set(tokens)
+
+
+def _fewest(text: str, tokens: set[str]) -> int:
+    """Into how few of the tokens, or single letters, a text can be cut."""
+    known, lengths, best = tokens | set(text), {1, *map(len, tokens)}, [0]
+    for i in range(1, len(text) + 1):
+        ends = (n for n in lengths if n <= i and text[i - n : i] in known)
+        best.append(1 + min(best[i - n] for n in ends))
+    return best[-1]
+
+
+def _saved(choose: Any, stories: str, new: str) -> str:
+    count = _fewest(new, _chosen(choose, stories))
+    bpe = len(BPETokenizer.train(stories, 256 + NUMBER).encode(new))
+    if count > AIM * bpe:
+        raise NotYet(f"{count:,} tokens, {count / bpe:.1%} of {bpe:,}")
+    return "few"
+
+
+_READ = package_only("Choose from the stories that you are given alone.", "tinytorch.text")
+
+
+@exercise(points=4, show_expected=False, rules=[_READ])
+def bpe_fewer(answer: Any) -> Cases:
+    """`answer(stories, n)` chooses n strings as tokens beside the single letters.
+
+    New stories, cut into as few of them as possible, have at most three quarters of the tokens that
+    byte-pair encoding makes of them with n merges.
+
+    Example:
+        >>> bpe_fewer(lambda stories, n: []).cases[-1].got
+        '8,459 tokens, 269.0% of 3,145'
+    """
+    stories, new = StoryGrammar().generate(100, seed=100), StoryGrammar().generate(40, seed=40)
+    spent = "How many of the tokens are only steps towards longer ones, and hardly used afterwards?"
+    claim = f"at most {NUMBER} strings cut new stories into {AIM:.0%} of the tokens"
+    run = partial(_saved, stories=stories, new=new)
+    yield case(claim, answer, run=run, expected="few", hint=spent)

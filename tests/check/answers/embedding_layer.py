@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch import EmbeddingLayer
+from tinytorch import EmbeddingLayer, Tensor
 
 
 def embed(ids, tokens, places):
@@ -118,7 +118,56 @@ def past(end):
     return lambda n, start, length, rows: end(n, start) > length
 
 
+# ---------------------------------------------------------------------------------------------
+
+
+def clock(hours, n):
+    """Where the hand of a clock of so many hours points, n hours long."""
+    angles = 2 * np.pi * np.arange(n) / hours
+    return np.c_[np.cos(angles), np.sin(angles)]
+
+
+def apart(tokens, positions):
+    """Each message in numbers of its own."""
+    left, right = tokens.shape[1], positions.shape[1]
+    return np.pad(tokens, ((0, 0), (0, right))), np.pad(positions, ((0, 0), (left, 0)))
+
+
+def two_clocks():
+    tokens = np.c_[clock(7, 40), clock(6, 40)]
+    return apart(tokens, np.c_[clock(6, 24), np.repeat(clock(4, 4), 6, axis=0)])
+
+
+def slow_and_fast_hands():
+    tokens = np.c_[clock(40, 40), clock(40 / 6, 40)]
+    tokens, positions = apart(tokens, np.c_[clock(24, 24), clock(24 / 5, 24)])
+    order = [0, 4, 1, 5, 2, 6, 3, 7]
+    return [Tensor(tokens[:, order]), Tensor(positions[:, order])]
+
+
+def pushed(rows, seed, width=4, steps=800):
+    """Points on a sphere that have pushed each other away."""
+    x = np.random.default_rng(seed).normal(size=(rows, width))
+    for step in range(steps + 1):
+        x *= 1.3 / np.linalg.norm(x, axis=1, keepdims=True)
+        x = x.clip(-1, 1)
+        away = x[:, None] - x[None]
+        squares = (away**2).sum(axis=-1) + np.eye(rows)
+        x = x + 0.02 * (1 - step / steps) * (away / squares[..., None] ** 3).sum(axis=1)
+    return x
+
+
+def bits(rows, number):
+    return 2.0 * (np.arange(rows)[:, None] >> np.arange(number) & 1) - 1
+
+
+def random_room(d, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.uniform(-1, 1, (40, d)), rng.uniform(-1, 1, (24, d))
+
+
 RIGHT = {
+    "layer_room": [two_clocks(), slow_and_fast_hands(), apart(pushed(40, 0), pushed(24, 1))],
     "layer_embed": [embed, by_index, by_one_hot],
     "layer_position_gradient": [
         gradient,
@@ -139,6 +188,21 @@ RIGHT = {
 }
 
 WRONG = {
+    "layer_room": {
+        "random": random_room(8),
+        "too many numbers": random_room(32),
+        "bits, too many of them": apart(bits(40, 6), bits(24, 5)),
+        "one clock for each": apart(clock(40, 40), clock(24, 24)),
+        "a clock and bits": apart(clock(40, 40), bits(24, 5)),
+        "both in the same numbers": (two_clocks()[0], np.roll(two_clocks()[1], 4, axis=1)),
+        "numbered on a line": apart(np.arange(40)[:, None] / 39, np.arange(24)[:, None] / 23),
+        "numbers too large": tuple(3 * table for table in two_clocks()),
+        "zeros": (np.zeros((40, 8)), np.zeros((24, 8))),
+        "not numbers": (np.full((40, 8), np.nan), np.zeros((24, 8))),
+        "the other way round": two_clocks()[::-1],
+        "tables of two widths": (two_clocks()[0], clock(24, 24)),
+        "the tokens alone": two_clocks()[0],
+    },
     "layer_embed": {
         "tokens alone": lambda ids, E, P: E[ids],
         "the length of the batch": lambda ids, E, P: E[ids] + P[: len(ids)],
@@ -238,6 +302,7 @@ WRONG = {
 }
 
 HINTS = {
+    "layer_room": {"too many numbers": "Two tables", "one clock for each": "how close"},
     "layer_embed": {
         "the length of the batch": "the last axis of the ids",
         "in a loop": "Without a loop",

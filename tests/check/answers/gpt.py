@@ -1,9 +1,13 @@
 """Right and wrong answers to the exercises of "GPT"."""
 
+from functools import partial
+from itertools import pairwise
+
 import numpy as np
 
 from tinytorch import (
     GPT,
+    AdamW,
     Embedding,
     LayerNorm,
     Linear,
@@ -15,6 +19,8 @@ from tinytorch import (
     causal_mask,
     functional,
 )
+from tinytorch.core.positions import Rotary
+from tinytorch.stories import StoryGrammar
 
 # One table, two uses --------------------------------------------------------------------------
 
@@ -329,7 +335,72 @@ def own(**switches):
     return lambda *sizes, **parts: OwnGPT(*sizes, **parts, **switches)
 
 
+# Half the parameters --------------------------------------------------------------------------
+
+
+def livelier(V, T, init_std=0.1, **parts):
+    return GPT(V, 20, 1, 2, T, init_std=init_std, **parts)
+
+
+def livelier_and_rotary(V, T):
+    return livelier(V, T, pos_encoding="rotary")
+
+
+def untied_and_rotary(V, T):
+    attention = partial(MultiHeadAttention, rotate=Rotary(T, 10))
+    return livelier(V, T, 0.2, tie_weights=False, pos_encoding=None, attention=attention)
+
+
+class OneBlock(Module):
+    def __init__(self, V, T, d=20):
+        rng = np.random.default_rng(1)
+        self.token_embedding, self.ln_f = Embedding(V, d), LayerNorm(d)
+        attention = partial(MultiHeadAttention, rotate=Rotary(T, d // 2))
+        self.block = TransformerBlock(d, 2, dropout_prob=0.0, attention=attention)
+        for parameter in self.parameters():
+            if parameter.ndim == 2:
+                parameter.data = np.float32(rng.normal(0, 0.1, parameter.shape))
+
+    def forward(self, ids):
+        x = self.block(self.token_embedding(ids), mask=causal_mask(ids.shape[1]))
+        return self.ln_f(x) @ self.token_embedding.weight.T
+
+
+class NotMasked(MultiHeadAttention):
+    def forward(self, query, key=None, value=None, mask=None):
+        return super().forward(query)
+
+
+class Counted(Module):
+    """Letters counted beforehand, as a table that is no parameter."""
+
+    def __init__(self, V, T):
+        alphabet = StoryGrammar().alphabet
+        text = StoryGrammar().generate(300, seed=8)
+        counts = np.full((V, V), 0.01)
+        for a, b in pairwise(text):
+            counts[alphabet.index(a), alphabet.index(b)] += 1
+        self.table = [np.log(counts / counts.sum(axis=1, keepdims=True))]
+        self.shift = Linear(1, V)
+
+    def forward(self, ids):
+        return self.shift(np.zeros((*ids.shape, 1))) + self.table[0][ids]
+
+
+def trained_beforehand(V, T):
+    alphabet, model = StoryGrammar().alphabet, livelier(V, T)
+    text = np.array([alphabet.index(c) for c in StoryGrammar().generate(60, seed=8)])
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    for start in range(100):
+        ids = text[start * 20 + np.arange(16)[:, None] * 50 + np.arange(T + 1)]
+        optimizer.zero_grad()
+        functional.cross_entropy(model(ids[:, :-1]), ids[:, 1:]).backward()
+        optimizer.step()
+    return model
+
+
 RIGHT = {
+    "gpt_half": [livelier_and_rotary, untied_and_rotary, OneBlock],
     "gpt_last_logits": [
         lambda logits, n: logits[np.arange(len(logits)), n - 1],
         lambda logits, n: np.take_along_axis(logits, (n - 1)[:, None, None], axis=1)[:, 0],
@@ -348,6 +419,19 @@ RIGHT = {
 }
 
 WRONG = {
+    "gpt_half": {
+        "the page's model": lambda V, T: GPT(V, 32, 1, 4, T),
+        "narrower": lambda V, T: GPT(V, 20, 1, 4, T),
+        "narrower, two blocks": lambda V, T: GPT(V, 12, 2, 2, T),
+        "untied": lambda V, T: GPT(V, 20, 1, 2, T, tie_weights=False),
+        "no positions": lambda V, T: GPT(V, 20, 1, 2, T, pos_encoding=None),
+        "no mask": lambda V, T: livelier(V, T, attention=NotMasked),
+        "trained beforehand": trained_beforehand,
+        "counted beforehand": Counted,
+        "an embedding": lambda V, T: Embedding(V, V),
+        "a class": lambda V, T: GPT,
+        "no parameters": lambda V, T: Module(),
+    },
     "gpt_last_logits": {
         "one too far": lambda logits, n: logits[np.arange(len(logits)), n % logits.shape[1]],
         "always the end": lambda logits, n: logits[:, -1],

@@ -174,7 +174,43 @@ def scores_half_a_vector_apart(q, k):
     return turn_halves(q, at) @ turn_halves(k, at).T
 
 
+# ---------------------------------------------------------------------------------------------
+
+Rotary = package.Rotary
+
+
+def same_in_both(bias):
+    return np.stack([bias, bias]).astype(np.float32)
+
+
+def rotary_in_a_window(T, head_dim, size=16, beyond=-np.inf):
+    return Rotary(T, head_dim), same_in_both(np.where(distances(T) < size, 0, beyond))
+
+
+def rotary_with_steep_slopes(T, head_dim, slope=0.3, base=100.0):
+    return Rotary(T, head_dim, base), same_in_both(-slope * distances(T))
+
+
+def rotated_by_hand(T, head_dim):
+    angles = np.arange(T)[:, None] / 30.0 ** (np.arange(0, head_dim, 2) / head_dim)
+    cos, sin = np.cos(angles), np.sin(angles)
+
+    def rotate(x, start=0):
+        return package.apply_rotary(x, cos, sin, start=start)
+
+    return [rotate, same_in_both(np.maximum(-40, 11 - np.maximum(11, distances(T))))]
+
+
+def a_distance_for_each_head(T, head_dim, wanted=(2, 4)):
+    return None, np.stack([np.where(distances(T) == n, 0.0, -30.0) for n in wanted])
+
+
 RIGHT = {
+    "positions_any_length": [
+        rotary_in_a_window,
+        rotary_with_steep_slopes,
+        rotated_by_hand,
+    ],
     "inside_by_distance": [
         lambda b: b[np.abs(np.arange(len(b))[:, None] - np.arange(len(b)))],
         lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size)))),
@@ -193,6 +229,19 @@ RIGHT = {
 }
 
 WRONG = {
+    "positions_any_length": {
+        "neither": lambda T, d: (None, None),
+        "rotary": lambda T, d: (Rotary(T, d), None),
+        "ALiBi": lambda T, d: (None, package.create_alibi_bias(2, T)),
+        "rotary and ALiBi": lambda T, d: (Rotary(T, d), package.create_alibi_bias(2, T)),
+        "a window alone": lambda T, d: (None, rotary_in_a_window(T, d)[1]),
+        "a window of four": lambda T, d: rotary_in_a_window(T, d, size=4),
+        "a distance for each head": a_distance_for_each_head,
+        "a bias for one head": lambda T, d: (Rotary(T, d), -distances(T)[None] / 2),
+        "a bias for what was trained": lambda T, d: (None, package.create_alibi_bias(2, 16)),
+        "a rotation alone": lambda T, d: Rotary(T, d),
+        "a rotation that is too short": lambda T, d: (Rotary(16, d), None),
+    },
     "inside_by_distance": {
         "with sign": lambda b: b[np.arange(len(b))[:, None] - np.arange(len(b))],
         "only the past": lambda b: np.tril(
@@ -272,6 +321,7 @@ WRONG = {
 }
 
 HINTS = {
+    "positions_any_length": {"rotary": "never shown", "a window alone": "never shown"},
     "positions_alibi": {
         "a reward": "it is negative",
         "transposed": "Row i is the token that looks",

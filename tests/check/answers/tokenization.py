@@ -4,6 +4,10 @@ import codecs
 from collections import Counter, defaultdict
 from itertools import pairwise
 
+from tinytorch import BPETokenizer
+from tinytorch.stories import StoryGrammar
+from tinytorch.text.bpe import learn_merges, split_like_gpt2
+
 
 def cut(piece):
     return [bytes([byte]) for byte in piece]
@@ -328,6 +332,66 @@ def stream_so_far(tokens):
     return [b"".join(tokens[: i + 1]).decode(errors="ignore") for i in range(len(tokens))]
 
 
+# ---------------------------------------------------------------------------------------------
+
+
+def words_of(stories):
+    return Counter(word for word in split_like_gpt2(stories) if len(word) > 1)
+
+
+def words_by_letters_saved(stories, n):
+    times = words_of(stories)
+    return sorted(times, key=lambda word: (1 - len(word)) * times[word])[:n]
+
+
+def words_by_hand(stories, n):
+    times = Counter(" " + word.strip('.,?!"') for word in stories.split())
+    known = [word for word in times if len(word) > 1 and word in stories]
+    return set(sorted(known, key=lambda word: times[word] * (len(word) - 1))[-n:])
+
+
+def cut_fewest(text, tokens):
+    best, last = [0], [""]
+    for i in range(1, len(text) + 1):
+        ends = [text[i - n : i] for n in range(1, min(i, 14) + 1)]
+        found = [(best[i - len(t)], t) for t in ends if len(t) == 1 or t in tokens]
+        best.append(1 + min(found)[0])
+        last.append(min(found)[1])
+    tokens, i = [], len(text)
+    while i:
+        tokens.append(last[i])
+        i -= len(last[i])
+    return tokens
+
+
+def words_that_are_used(stories, n):
+    chosen = set(words_of(stories))
+    while True:
+        used = Counter(token for token in cut_fewest(stories, chosen) if len(token) > 1)
+        if len(used) <= n:
+            return list(used)
+        saved = sorted(used, key=lambda token: used[token] * (len(token) - 1))
+        chosen = set(saved[-max(n, 3 * len(saved) // 4) :])
+
+
+def tokens_of_bpe(stories, n):
+    return [(a + b).decode() for a, b in BPETokenizer.train(stories, 256 + n).merges]
+
+
+def tokens_across_words(stories, n):
+    return [(a + b).decode() for a, b in learn_merges({stories.encode(): 1}, n)]
+
+
+def frequent_strings(stories, n, size=4):
+    runs = Counter(stories[i : i + k] for k in range(2, size) for i in range(len(stories)))
+    return [run for run, _ in runs.most_common(n)]
+
+
+def words_of_the_grammar(stories, n):
+    words = words_by_letters_saved(StoryGrammar().generate(300, seed=5), 2 * n)
+    return [word for word in words if word in stories][:n]
+
+
 NUMBERS = {"The": 2, " then": 2, "other": 3, "hehen": 3, "café": 5, "\U0001f98a": 4}
 
 RIGHT = {
@@ -344,6 +408,7 @@ RIGHT = {
         NUMBERS | {"and more": 8},
     ],
     "bpe_train": [train_with(), train_with_lists, train_on_a_counter],
+    "bpe_fewer": [words_by_letters_saved, words_by_hand, words_that_are_used],
     "bpe_stream": [stream_by_chapter, stream_by_codec, stream_by_differences, stream_by_trying],
 }
 
@@ -400,6 +465,22 @@ WRONG = {
         "at least one merge": lambda words, n: train_with()(words, max(n, 1)),
         "characters for bytes": train_with(start=lambda word: list(word.decode())),
     },
+    "bpe_fewer": {
+        "byte-pair encoding": tokens_of_bpe,
+        "merges across words": tokens_across_words,
+        "pairs and threes": frequent_strings,
+        "frequent strings": lambda stories, n: frequent_strings(stories, n, 9),
+        "too many": lambda stories, n: words_by_letters_saved(stories, n + 1),
+        "half as many": lambda stories, n: words_by_letters_saved(stories, n // 2),
+        "words without a space": lambda stories, n: [
+            word.strip() for word in words_by_letters_saved(stories, n)
+        ],
+        "asks the grammar": words_of_the_grammar,
+        "bytes": lambda stories, n: [w.encode() for w in words_by_letters_saved(stories, n)],
+        "whole sentences": lambda stories, n: list(dict.fromkeys(stories.split(".")))[1 : n + 1],
+        "one string": lambda stories, n: stories,
+        "words of another language": lambda stories, n: ["zebra", "Zebra"],
+    },
     "bpe_stream": {
         "each by itself": lambda tokens: [token.decode(errors="replace") for token in tokens],
         "what is incomplete is dropped": lambda tokens: [t.decode(errors="ignore") for t in tokens],
@@ -435,6 +516,10 @@ HINTS = {
         "across words": "do not cross",
         "the first by alphabet": "not the first by alphabet",
         "no overlap": "twice",
+    },
+    "bpe_fewer": {
+        "byte-pair encoding": "only steps",
+        "asks the grammar": "given alone",
     },
     "bpe_stream": {
         "each by itself": "hold it back",
