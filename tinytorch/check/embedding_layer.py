@@ -188,7 +188,7 @@ def layer_room(answer: Any) -> Cases:
         'tables of shape (40, 40) and (24, 24)'
     """
     shape = "Two tables, (40, d) and (24, d), d at most 8, of numbers from -1 to 1."
-    outside = "Two numbers of its own keep a message apart; on a circle every point is outermost."
+    outside = "Which numbers of a sum come from the token alone, and which from the position?"
     apart = "Noise moves a vector a little: how close are the nearest two tokens, or positions?"
     for claim, read, hint in (
         (f"at most {MOST} numbers a vector, from -1 to 1", _tables, shape),

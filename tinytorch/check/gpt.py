@@ -408,7 +408,7 @@ def gpt_half(answer: Any) -> Cases:
         '14,496 parameters'
     """
     most = f"At most {MOST:,} parameters, and untrained: at the start it knows no letter better."
-    low = "What is cheap: the size of the first numbers, how positions come in, a block used twice."
+    low = "Which arguments cost no parameter, and may yet make a small model learn faster?"
     few = f"has at most {MOST:,} parameters, none of them trained yet"
     learns = f"reaches {AIM} nats a letter on new stories, without a leak"
     yield case(few, answer, run=lambda f: _made(f) and "few", expected="few", hint=most)
