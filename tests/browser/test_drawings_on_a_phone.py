@@ -38,7 +38,8 @@ def phone(browser, tmp_path_factory):
     )
     names = [(name, "") for name in DRAWINGS] + [("model", part) for part in model.PARTS]
     figures = "".join(
-        f'<figure class="tt-drawing">{drawing.inline(name, lit, str)}</figure>' for name, lit in names
+        f'<figure class="tt-drawing">{drawing.inline(name, lit, str)}</figure>'
+        for name, lit in names
     )
     path = tmp_path_factory.mktemp("drawings") / "all.html"
     path.write_text(
