@@ -103,12 +103,12 @@ def inline(name: str, lit: str, address_of: Callable[[str], str]) -> str:
         for p in panels
     )
     drawn, links = LINK.subn(lambda found: address_of(f"book/{found[1]}"), body)
-    if links:  # the links are read one by one, the rest is their picture
-        drawn = drawn.replace("<svg ", '<svg role="presentation" ')
-    else:
-        drawn = drawn.replace("<svg ", '<svg aria-hidden="true" ')
-    role, label = "group" if links else "img", escape(alt)
-    return f'<div class="tt-drawing__panels" role="{role}" aria-label="{label}">{drawn}</div>'
+    label = escape(alt)
+    if links:  # a screen reader goes from one to the next
+        drawn = drawn.replace("<svg ", f'<svg role="group" aria-label="{label}" ')
+        return f'<div class="tt-drawing__panels">{drawn}</div>'
+    drawn = drawn.replace("<svg ", '<svg aria-hidden="true" ')
+    return f'<div class="tt-drawing__panels" role="img" aria-label="{label}">{drawn}</div>'
 
 
 def visit(translator: Any, node: drawing) -> None:

@@ -128,7 +128,7 @@ def test_a_link_opens_what_it_leads_into(visit):
     assert answer(page).get_attribute("open") is None, "the question is no part of the answer"
 
 
-@pytest.mark.parametrize(("word", "opened"), [("operands", False), ("unlearn", True)])
+@pytest.mark.parametrize(("word", "opened"), [("operands", False), ("deprecated", True)])
 def test_a_search_opens_what_alone_holds_its_words(visit, word, opened):
     page = visit.open(CHOICES)
     page.evaluate(f"localStorage.setItem('sphinx_highlight_terms', '{word}')")
@@ -159,5 +159,5 @@ def test_without_scripts_both_are_plain_folds(browser, site):
     assert page.get_by_text("This one is right").is_visible()
     fold = page.locator(f"#{DEEPER}")
     fold.locator("summary").click()
-    assert fold.get_by_text("One habit to unlearn").is_visible()
+    assert fold.get_by_text("Two things to watch for").is_visible()
     context.close()
