@@ -183,7 +183,7 @@ def box(
     inside = "paper" if kind == "full" else "ink" if role in ("muted", "paper") else role
     words = [text(middle, centre - 8 * bool(remark), name, inside, face="bold")] if name else []
     words += [note(middle, centre + 9, remark)] if remark else []
-    return shape + "".join(words)
+    return shape + " ".join(words)  # two words to who listens, not one
 
 
 def cells(
