@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
-from drawing import drawing_node
+from drawing import drawing_node, note_sources
 from launch import launch_links
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -120,6 +120,7 @@ class ChapterCard(SphinxDirective):
         card += measured(kind="launch")
         lit = LIT.get(self.env.docname.rsplit("/", 1)[-1])
         card += build("div", drawing_node("model", lit), classes="tt-card__map") if lit else []
+        note_sources(self.env)
         self.set_source_info(card)
         return [card]
 

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 BOOK = Path(__file__).resolve().parents[1]
@@ -56,7 +57,14 @@ class DrawingDirective(SphinxDirective):
         inline, messages = self.state.inline_text(self.options.get("caption", ""), self.lineno)
         found.extend(inline)
         self.set_source_info(found)
+        note_sources(self.env)
         return [found, *messages]
+
+
+def note_sources(env: BuildEnvironment) -> None:
+    """Have the page that is read now read again when a drawing has changed."""
+    for path in sorted((BOOK / "drawings").glob("*.py")):
+        env.note_dependency(str(path))
 
 
 def drawing_node(name: str, lit: str = "") -> drawing:

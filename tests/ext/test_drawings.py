@@ -175,6 +175,7 @@ def build(tmp_path, page, builder="html"):
     with docutils_namespace():
         app = Sphinx(*folders, builder, settings, status=None, warning=warnings, freshenv=True)
         app.build()
+        (tmp_path / "read").write_text("\n".join(map(str, app.env.dependencies["book/index"])))
     return tmp_path / "out", warnings.getvalue()
 
 
@@ -189,6 +190,12 @@ def test_a_page_has_the_drawing_its_words_and_its_caption_and_the_site_its_file(
     assert "<figcaption>Two <em>orders</em>.</figcaption>" in html
     assert (folder / "_static/drawings/block.svg").read_text().startswith("<svg xmlns=")
     assert "Lit: attention" in (folder / "_static/drawings/model-attention.svg").read_text()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_page_is_made_anew_when_a_drawing_has_changed(tmp_path):
+    build(tmp_path, "# A\n\n```{drawing} block\n```\n")
+    assert "drawings/transformer.py" in (tmp_path / "read").read_text()
 
 
 @pytest.mark.filterwarnings("default")
