@@ -67,10 +67,11 @@ class Exercise {
     return this.next.textContent;
   }
 
-  // The way to the next exercise or, after the page's last, to the next chapter.
+  // The way to the next open exercise, to one that was passed over or, after all, to the next chapter.
   #onward() {
     const boxes = [...document.querySelectorAll(".exercise.admonition[id]")];
-    const box = boxes[boxes.indexOf(this.box) + 1];
+    const open = boxes.filter(({ id }) => !solved.get(id));
+    const box = open.find((each) => boxes.indexOf(each) > boxes.indexOf(this.box)) ?? open[0];
     if (box) return make("a", "", `Next exercise: ${titleOf(box)}`, { href: `#${box.id}` });
     const footer = document.querySelector("a.right-next");
     const name = footer?.querySelector(".prev-next-title")?.textContent;
