@@ -4,7 +4,7 @@ import json
 
 import pytest
 from chromium import PAGES
-from test_live import SHORT, cell, ended, focused, opened, press, rewrite, runtime  # noqa: F401
+from test_live import SHORT, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
 from visit import PHONE, READY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -118,6 +118,12 @@ def test_what_a_check_advises_is_the_next_hint(opened):  # noqa: F811
     ladder.get_by_role("button", name="Show the solution").wait_for()
 
 
+SOLVED = """async ([address, ids]) => {
+    const solved = (await import(address)).memory("solved");
+    ids.forEach((id) => solved.set(id, true));
+}"""
+
+
 def test_success_is_said_and_leads_on(opened):  # noqa: F811
     visit = opened(SHORT)
     boxes = visit.page.locator(".exercise.admonition")
@@ -132,14 +138,18 @@ def test_success_is_said_and_leads_on(opened):  # noqa: F811
     cell(visit, number).get_by_role("link", name="Next exercise: ").click()
     assert visit.page.evaluate("location.hash") == f"#{ids[1]}"
     number = solve(visit, ids[-1])
-    link = cell(visit, number).get_by_role("link", name="Next chapter: ")
-    link.click()
-    visit.page.wait_for_url("**/autograd.html")
+    link = cell(visit, number).get_by_role("link", name="Next exercise: ")
+    assert link.get_attribute("href") == f"#{ids[1]}", "which was passed over"
 
     landing = opened(PAGES[0])
     count = landing.page.locator("#the-path .tt-live__count")
     assert count.count() == 1 and count.inner_text().startswith("3/")
     assert landing.page.locator(".tt-progress__text").inner_text().startswith("3 of ")
+
+    visit.page.evaluate(SOLVED, [f"{visit.site}_static/live/remembered_progress.js", ids])
+    reload(visit)
+    cell(visit, number).get_by_role("link", name="Next chapter: ").click()
+    visit.page.wait_for_url("**/autograd.html")
     assert visit.problems == landing.problems == []
 
 
