@@ -227,7 +227,9 @@ def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
     assert visit.page.evaluate(ran) == [1, stub]
 
     press(visit, 4)
-    cell(visit, 4).get_by_role("button", name=re.compile(r"Run all above \(2 cells\b")).click()
+    above = cell(visit, 4).get_by_role("button", name=re.compile(r"Run all above \(2 cells\b"))
+    said = "(button) => (button.click(), tinytorchLive.cells[3].status.textContent)"
+    assert above.evaluate(said) == "Waiting for 2 cells above"
     assert ended(visit, 4) == stored
     assert visit.problems == []
 

@@ -294,7 +294,9 @@ class Cell {
       this.above.append(button(`${name} (${count}${time})`, "", async () => {
         this.runButton.focus(); // before what has the focus goes
         this.above.remove();
+        this.say(`Waiting for ${count} above`, "busy");
         if (await runAll(chosen)) await this.press(small);
+        else this.say("");
       }));
     };
     const text = `Needs ${list} from above.`;
