@@ -197,25 +197,35 @@ def multi_head() -> list[Panel]:
 def positions_in_attention() -> list[Panel]:
     """Two dials, and a triangle of numbers.
 
-    On the first dial a query stands at position 5 and a key at position 3: the query is rotated by
-    five steps, the key by three, and the angle between the two is two steps. On the second both
-    have moved four positions on, to 9 and 7: both hands point elsewhere, and the angle between them
-    is the same two steps. In the triangle, ALiBi, each row is a query and each column a key: on the
-    diagonal stands 0, beside it −1, then −2, and so on to −5: what is farther away gets less.
+    On the first dial a query stands at position 5 and a key at position 3. Position p turns by the
+    angle pω: the query by five steps, the key by three, and the angle between the two is 2ω. On the
+    second both have moved four positions on, to 9 and 7: both hands point elsewhere, and the angle
+    between them is still 2ω. In the triangle, ALiBi, each row is a query and each column a key: on
+    the diagonal stands 0, beside it −1, then −2, and so on to −5. Times a slope, these numbers are
+    added to the scores: what is farther away gets less. Above the diagonal stands nothing, for
+    later keys are hidden.
     """
-    far = [[str(k - q).replace("-", "−") if k <= q else None for k in range(6)] for q in range(6)]
+    far = [[str(k - q).replace("-", "−") for k in range(q + 1)] for q in range(6)]
     alibi = panel(
         218,
-        236,
+        254,
         cells(45, 62, far, "position", 27),
+        line("M73 63H206V223", "position", "dashed", 0.75),
+        note(164, 84, "later keys"),
+        note(164, 100, "are hidden"),
         text(126, 48, "keys", "key", size=13),
         text(39, 76, "query", "query", size=13, anchor="end"),
+        note(109, 242, "added to the scores, times a slope"),
         title="ALiBi: farther is less",
     )
-    return [dial(5, 3, "Query at 5, key at 3"), dial(9, 7, "Both four positions later"), alibi]
+    return [
+        dial(5, 3, "Query at 5, key at 3", "position p turns by the angle pω"),
+        dial(9, 7, "Both four positions later", "the angle between stays 2ω"),
+        alibi,
+    ]
 
 
-def dial(query: int, key: int, title: str, step: float = 22.5) -> Panel:
+def dial(query: int, key: int, title: str, remark: str, step: float = 22.5) -> Panel:
     """Draw a query and a key, rotated by their positions."""
     x, y, radius = 109, 138, 74
 
@@ -238,12 +248,13 @@ def dial(query: int, key: int, title: str, step: float = 22.5) -> Panel:
     word = hand(step * (query + key) / 2, 54)
     return panel(
         218,
-        236,
+        254,
         circle(x, y, radius, "muted", "frame"),
         steps,
         line(between, "position", "plain"),
         pieces,
         circle(x, y, 3, "ink", "full"),
         text(*word, "2ω", "position", size=15),
+        note(x, 234, remark),
         title=title,
     )

@@ -98,43 +98,50 @@ def row_numbers() -> list[str]:
     return [text(16, 63 + 24 * i, str(i), "muted", face="mono") for i in range(len(TABLE))]
 
 
-SPEEDS = (1.25, 0.5, 0.14)  # of the clocks' hands, from one position to the next
+SPEEDS = (1.25, 0.35)  # of the clocks' hands, from one position to the next
+
+
+def numbers(t: float) -> list[float]:
+    """Give the two numbers of each hand, as shades: how far it points right, and how far up."""
+    return [(1 + f(speed * t)) / 2 for speed in SPEEDS for f in (sin, cos)]
 
 
 @drawing
 def positional_encodings() -> list[Panel]:
     """Two pictures.
 
-    In the first, every position from 0 to 4 has a column of three clocks with one hand each.
-    The hand of the top clock turns far from one position to the next, the middle one less, the
-    bottom one hardly: together they tell every position from every other. In the second, the
-    words dog, bites and man each have a row of cells for the token; the row of their position
-    is added, and the sums, which know both, go on.
+    In the first, every position from 0 to 4 has a column of two clocks with one hand each. The
+    hand of the upper clock turns far from one position to the next, the lower one only a
+    little. Each hand gives two numbers, so that under every column stands a row of four cells:
+    the vector of the position. In the second, the words dog, bites and man each have a row of
+    four cells for the token; the row of their position, 0, 1 or 2, is added, and the sums,
+    which know both, go on.
     """
     return [clocks(), sums()]
 
 
 def clocks() -> Panel:
-    """Draw a column of clocks for every position."""
+    """Draw a column of clocks for every position, and the numbers of their hands."""
     drawn = []
     for i, speed in enumerate(SPEEDS):
         for t in range(5):
-            x, y, angle = 106 + 50 * t, 74 + 46 * i, speed * t
+            x, y, angle = 106 + 50 * t, 76 + 48 * i, speed * t
             tip = (x + 15 * sin(angle), y - 15 * cos(angle))
             drawn += [
                 circle(x, y, 18, "position"),
                 arrow((x, y), tip, role="position", head=False),
                 circle(x, y, 1.5, "position", "full"),
             ]
-    pace = ("fast", "slower", "slow")
+    rows = (("fast", 76), ("slow", 124), ("vector", 188))
     return panel(
         340,
         218,
         [text(106 + 50 * t, 44, str(t), "position", face="mono") for t in range(5)],
         text(66, 43, "position", size=13, anchor="end"),
-        [text(66, 74 + 46 * i, p, "muted", size=13, anchor="end") for i, p in enumerate(pace)],
+        [text(66, y, name, "muted", size=13, anchor="end") for name, y in rows],
         drawn,
-        note(206, 206, "each column of hands is a vector"),
+        note(206, 160, "each hand: two numbers"),
+        [vector(86 + 50 * t, 178, numbers(t), "position", (10, 20)) for t in range(5)],
         title="1  A position is a set of clocks",
     )
 
@@ -146,7 +153,7 @@ def sums() -> Panel:
     added = []
     for t, (word, row) in enumerate(zip(words, tokens, strict=True)):
         y = 66 + 46 * t
-        place = [(1 + f(s * t)) / 2 for s in SPEEDS[:2] for f in (sin, cos)]
+        place = numbers(t)
         total = [(a + b) / 2 for a, b in zip(row, place, strict=True)]
         added += [
             text(42, y + 10, word, "token", anchor="end", face="italic"),
@@ -181,33 +188,33 @@ def embedding_layer() -> list[Panel]:
     table = {7: [0.8, 0.2, 0.6, 0.4], 2: [0.3, 0.9, 0.1, 0.7]}
     lines = []
     for t, token in enumerate(ids):
-        y = 62 + 54 * t
+        y = 78 + 64 * t
         place = [(1 + f(s * (t + 0.4))) / 2 for s in (1.5, 0.6) for f in (sin, cos)]
         total = [(a + b) / 2 for a, b in zip(table[token], place, strict=True)]
         lines += [
             cells(0, y - 2, [[str(token)]], "token", 22),
-            arrow((24, y + 9), (42, y + 9)),
-            vector(44, y, table[token], "token", 18),
-            arrow((118, y + 9), (170, y + 9), head=False),
-            arrow((134, y + 9), (166, y + 9)),
-            arrow((176, y - 2), (176, y + 2), head=False),
-            join(126, y + 9, "×", radius=8),
-            join(176, y + 9),
-            arrow((184, y + 9), (254, y + 9)),
-            vector(140, y - 22, place, "position", 18),
-            text(132, y - 13, str(t), "position", face="mono", size=13, anchor="end"),
-            vector(258, y, total, "muted", 18),
+            arrow((23, y + 9), (38, y + 9)),
+            vector(40, y, table[token], "token", 18),
+            arrow((114, y + 9), (124, y + 9), head=False),
+            join(132, y + 9, "×", radius=8),
+            note(140, y + 30, "times √d, or 1", anchor="end"),
+            arrow((140, y + 9), (179, y + 9)),
+            text(229, y - 27, str(t), "position", face="mono", size=13, anchor="start"),
+            vector(152, y - 36, place, "position", 18),
+            arrow((188, y - 16), (188, y)),
+            join(188, y + 9),
+            arrow((197, y + 9), (262, y + 9)),
+            vector(266, y, total, "muted", 18),
         ]
     return [
         panel(
             340,
-            226,
+            260,
             lines,
             text(11, 20, "ids", "token", size=13),
-            text(80, 20, "token rows", "token", size=13),
-            text(176, 20, "position rows", "position", size=13),
-            text(294, 20, "their sums", size=13),
-            note(126, 200, "√d, or 1"),
-            bracket(258, 192, 72, "(T, d)"),
+            text(76, 20, "token rows", "token", size=13),
+            text(188, 20, "position rows", "position", size=13),
+            text(302, 20, "their sums", size=13),
+            bracket(266, 228, 72, "(T, d)"),
         )
     ]

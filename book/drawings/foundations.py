@@ -23,11 +23,11 @@ def tensors() -> list[Panel]:
     """Two pictures.
 
     In the first a matrix of two rows and three columns and a single row of three are added: the
-    row is laid under both rows of the matrix, its second copy drawn with dashes, for it is not
-    stored. In the second a matrix of two by three stands to the left of a product and one of
-    three by four above it. A row of the first and a column of the second are marked, three
-    cells each; where they cross lies the one number of the result that is made of them. The
-    result has two rows and four columns.
+    row is used for both rows of the matrix, its second copy drawn with dashes, for it is not
+    stored. In the second A, a matrix of two by three, times B, one of three by four, is A @ B,
+    which has two rows and four columns. The second row of A and the third column of B are marked,
+    three cells each; in the second row and third column of A @ B lies the one number that is made
+    of them.
     """
     return [broadcasting(), product()]
 
@@ -46,7 +46,7 @@ def broadcasting() -> Panel:
         vector(126, 62, row, "query", 28),
         vector(126, 90, [None] * 3, "query", 28),
         text(168, 134, "(3,)", "query", face="mono"),
-        note(168, 46, "laid under both"),
+        note(168, 46, "used for both rows"),
         text(226, 90, "=", size=20),
         cells(246, 62, total, "value", 28),
         text(288, 134, "(2, 3)", "value", face="mono"),
@@ -56,20 +56,27 @@ def broadcasting() -> Panel:
 
 
 def product() -> Panel:
-    """Draw a product, its factors where their rows and columns meet."""
+    """Draw two factors and their product, a row and a column marked, and what they make."""
     left = [[0.15, 0.15, 0.15], [0.7, 0.7, 0.7]]
-    above = [[0.15, 0.15, 0.7, 0.15]] * 3
+    right = [[0.15, 0.15, 0.7, 0.15]] * 3
     result = [[0.08] * 4, [0.08, 0.08, 1, 0.08]]
     return panel(
         340,
-        186,
-        cells(172, 30, above, "key", 24),
-        text(278, 66, "(3, 4)", "key", face="mono", anchor="start"),
-        cells(88, 110, left, "query", 24),
-        text(78, 134, "(2, 3)", "query", face="mono", anchor="end"),
-        cells(172, 110, result, "value", 24),
-        text(278, 134, "(2, 4)", "value", face="mono", anchor="start"),
-        note(170, 174, "a row meets a column: one number"),
+        190,
+        cells(2, 72, left, "query", 24),
+        text(92, 96, "×", size=20),
+        cells(110, 60, right, "key", 24),
+        text(224, 96, "=", size=20),
+        cells(242, 72, result, "value", 24),
+        [
+            text(x, 45, name, role, face="mono", size=15) + text(x, 150, size, role, face="mono")
+            for x, name, size, role in (
+                (38, "A", "(2, 3)", "query"),
+                (158, "B", "(3, 4)", "key"),
+                (290, "A @ B", "(2, 4)", "value"),
+            )
+        ],
+        note(170, 177, "a row meets a column: one number"),
         title="A product",
     )
 

@@ -1,6 +1,6 @@
 """The drawings of the part Generation."""
 
-from drawings.parts import Panel, arrow, box, drawing, note, panel, softmax, text, vector
+from drawings.parts import Panel, arrow, box, drawing, line, note, panel, softmax, text, vector
 
 NEXT = ("hat", "dog", "boat", "red", "and", "of")
 LOGITS = (2.2, 1.6, 1.1, 0.4, 0.0, -0.6)
@@ -15,11 +15,12 @@ def cut(probs: list[float], keep: int) -> list[float]:
 def sampling() -> list[Panel]:
     """One distribution over six tokens, hat, dog, boat, red, and, of, as bars, four times.
 
-    As the model gives it, the bars fall gently from hat to of. With a temperature of one half,
-    hat has grown and the tail has shrunk. Top-k with k of 3 keeps the first three bars and
-    shares everything among them. Top-p with p of 0.9 keeps as many bars as make up nine tenths,
-    here four. Below, the bars that are left lie end to end on a line from 0 to 1; one random
-    number, 0.71, falls into the part of dog, and dog is written.
+    As the model gives it, the bars fall gently from hat to of. The three others show a dashed
+    outline where a bar was longer before. With a temperature of one half, hat has grown and the
+    tail has shrunk. Top-k with k of 3 keeps the first three bars and shares everything among
+    them. Top-p with p of 0.9 keeps as many bars as make up nine tenths, here four. Below, the
+    three bars that top-k left lie end to end on a line from 0 to 1; one random number, 0.71,
+    falls into the part of dog, and dog is written.
     """
     plain = softmax(LOGITS)
     together, keep = 0.0, 0
@@ -36,18 +37,22 @@ def sampling() -> list[Panel]:
 
 
 def distribution(title: str, probs: list[float], before: list[float]) -> Panel:
-    """Draw six probabilities as bars, over the outlines of what they were before."""
+    """Draw six probabilities as bars, and outlines where they were longer before."""
     pieces = []
     for i, (p, old, name) in enumerate(zip(probs, before, NEXT, strict=True)):
         y = 32 + 21 * i
         pieces += [
             text(36, y + 8, name, "token" if p else "muted", anchor="end", size=13),
             box(42, y, 150 * p, 16, "query", kind="full", radius=2) if p else "",
-            box(42, y, 150 * old, 16, "muted", kind="dashed", radius=2)
-            if abs(p - old) > 0.001
-            else "",
+            lost(42 + 150 * p, y, 150 * (old - p), 16) if old - p > 0.001 else "",
         ]
     return panel(158, 164, pieces, title=title)
+
+
+def lost(x: float, y: float, width: float, height: float) -> str:
+    """Draw the outline of what a bar has lost; it is open where the bar ends."""
+    path = f"M{x:.2f} {y}h{width:.2f}v{height}h{-width:.2f}"
+    return line(path + "z" if x == 42 else path, "muted", "dashed")
 
 
 def draw_one(probs: list[float], number: float) -> Panel:
@@ -69,7 +74,7 @@ def draw_one(probs: list[float], number: float) -> Panel:
         arrow((x, 45), (x, 64), role="query"),
         note(6, 110, "0", anchor="start"),
         note(334, 110, "1", anchor="end"),
-        title="The draw: one random number",
+        title="The draw, after top-k: one random number",
     )
 
 

@@ -1,6 +1,6 @@
 """The drawings of the part Training."""
 
-from math import cos, exp, log, pi, sin
+from math import exp, log, sin
 
 from drawings.parts import Panel, arrow, box, cells, curve, drawing, line, note, panel, text
 
@@ -30,11 +30,11 @@ def windows(inputs: list[str], targets: list[str]) -> Panel:
     left, size = 100, 30
     strip = [
         text(
-            10.5 + 21 * i,
+            10.5 + 21 * i + 4 * (i >= START + 6) - 4 * (i < START),
             50,
             c,
-            "token" if START <= i <= START + 6 else "muted",
-            size=16,
+            "token" if START <= i < START + 6 else "muted",
+            size=15,
             face="mono",
         )
         for i, c in enumerate(STORY)
@@ -43,7 +43,7 @@ def windows(inputs: list[str], targets: list[str]) -> Panel:
         340,
         214,
         strip,
-        box(21 * START, 36, 21 * 6, 28, "token", kind="frame", radius=4),
+        box(21 * START - 2, 36, 21 * 6 + 4, 28, "token", kind="frame", radius=4),
         cells(left, 104, [inputs], "token", size),
         cells(left, 168, [targets], "query", size),
         [arrow((left + size * (i + 0.5), 137), (left + size * (i + 0.5), 165)) for i in range(6)],
@@ -96,26 +96,25 @@ def optimisation() -> list[Panel]:
 def one_step() -> Panel:
     """Draw the loop."""
     stations = (
-        ("batch", "token"),
-        ("forward", "value"),
-        ("loss", "loss"),
-        ("backward", "gradient"),
-        ("step", "query"),
+        (170, 46, "batch", "token"),
+        (276, 100, "forward", "value"),
+        (246, 188, "loss", "loss"),
+        (94, 188, "backward", "gradient"),
+        (64, 100, "step", "query"),
     )
-    x, y, across, up = 170, 124, 112, 78
-    ring, boxes = [], []
-    for i, (name, role) in enumerate(stations):
-        angle = 2 * pi * i / 5 - pi / 2
-        ring.append(piece_of_ring(x, y, across, up, angle, 2 * pi / 5, i))
-        boxes.append(
-            box(x + across * cos(angle) - 41, y + up * sin(angle) - 15, 82, 30, role, name)
-        )
+    ring = [
+        curve((215, 48), (252, 56), (268, 82)),
+        curve((286, 119), (286, 146), (262, 170)),
+        curve((200, 191), (170, 197), (140, 191)),
+        curve((78, 170), (54, 146), (54, 119)),
+        curve((72, 82), (88, 56), (125, 48)),
+    ]
     return panel(
         340,
         220,
         ring,
-        boxes,
-        text(x, y, "again and again", "muted", face="italic"),
+        [box(x - 41, y - 15, 82, 30, role, name) for x, y, name, role in stations],
+        text(170, 124, "again and again", "muted", face="italic"),
         title="1  One step",
     )
 
@@ -139,15 +138,3 @@ def many_steps() -> Panel:
         text(328, 182, "the floor", "value", anchor="end", size=13),
         title="2  Many steps",
     )
-
-
-def piece_of_ring(
-    x: float, y: float, across: float, up: float, start: float, turn: float, index: int
-) -> str:
-    """Draw an arrow along an ellipse, between two stations."""
-    gaps = ((0.42, 0.36), (0.36, 0.4), (0.42, 0.42), (0.4, 0.36), (0.36, 0.42))[index]
-    a, b = start + gaps[0], start + turn - gaps[1]
-    middle, grow = (a + b) / 2, 1 / cos((b - a) / 2)
-    ends = [(x + across * cos(t), y + up * sin(t)) for t in (a, b)]
-    bend = (x + across * grow * cos(middle), y + up * grow * sin(middle))
-    return curve(ends[0], bend, ends[1])

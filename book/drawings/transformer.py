@@ -33,17 +33,14 @@ def norm() -> Panel:
     """Draw the two steps of the norm."""
     mean = sum(RAW) / 4
     spread = (sum((v - mean) ** 2 for v in RAW) / 4) ** 0.5
-    steps = {
-        "a vector": (RAW, 0),
-        "minus its mean": (tuple(v - mean for v in RAW), 121),
-        "over its spread": (tuple((v - mean) / spread for v in RAW), 242),
-    }
     return panel(
         340,
         214,
-        [bars(x, values, name) for name, (values, x) in steps.items()],
-        arrow((100, 112), (119, 112)),
-        arrow((221, 112), (240, 112)),
+        bars(0, 19, RAW, "a vector"),
+        arrow((81, 112), (102, 112)),
+        bars(107, 19, tuple(v - mean for v in RAW), "minus its mean"),
+        arrow((188, 112), (209, 112)),
+        bars(215, 31, tuple((v - mean) / spread for v in RAW), "over its spread"),
         title="The norm: one vector, its own size",
     )
 
@@ -71,16 +68,16 @@ def mlp() -> Panel:
     )
 
 
-def bars(x: float, values: tuple[float, ...], name: str) -> list[str]:
-    """Draw a vector as bars on a line at zero."""
+def bars(x: float, pitch: float, values: tuple[float, ...], name: str) -> list[str]:
+    """Draw a vector as bars on a line at zero, `pitch` pixels from one to the next."""
     zero, unit = 132, 5.6
-    drawn = [arrow((x, zero), (x + 98, zero), head=False)]
+    drawn = [arrow((x, zero), (x + 4 * pitch, zero), head=False)]
     for i, value in enumerate(values):
-        top = zero - unit * max(value, 0)
-        drawn.append(box(x + 4 + 24 * i, top, 18, unit * abs(value), "norm", kind="full", radius=1))
-        y = zero + (11 if value >= 0 else -9)
-        drawn.append(text(x + 9 + 25.5 * i, y, f"{value:.2g}".replace("-", "−"), "norm", size=11.5))
-    return [*drawn, text(x + 49, 200, name, size=13)]
+        middle, top = x + pitch * (i + 0.5), zero - unit * max(value, 0)
+        drawn.append(box(middle - 8, top, 16, unit * abs(value), "norm", kind="full", radius=1))
+        y = zero + (12 if value >= 0 else -10)
+        drawn.append(text(middle, y, f"{value:.2g}".replace("-", "−"), "norm", size=12.5))
+    return [*drawn, text(x + 2 * pitch, 200, name, size=13)]
 
 
 def widen(x: float, to: float) -> str:
@@ -198,40 +195,45 @@ def gpt() -> list[Panel]:
     """The whole model from top to bottom, with the shape of what flows beside each step.
 
     Ids, of shape B by T, become vectors of shape B by T by d in the embedding, to which
-    positions are added. They pass through N blocks, each with attention and MLP, and a last
-    norm, and keep that shape. The head compares each with the V rows of the token table, the
-    same table as at the top, and gives logits of shape B by T by V: one score for every token,
-    at every position.
+    positions are added. They pass through N blocks, each a block as before with attention and
+    then an MLP, and a last norm, and keep that shape. The head compares each with the V rows of
+    the token table, the same table as at the top, and gives logits of shape B by T by V: one
+    score for every token, at every position.
     """
 
-    def shape(y: float, words: str) -> str:
-        return text(254, y, words, "muted", size=13.5, face="mono", anchor="start")
+    def shape(y: float, words: str, begins: float = 141) -> str:
+        leader = line(f"M{begins} {y}H250", width=0.75)
+        return leader + text(254, y, words, "muted", size=13.5, face="mono", anchor="start")
 
-    tied = arrow((40, 84), (14, 84), (14, 376), (40, 376), role="token", kind="dotted", head=False)
+    tied = arrow((40, 80), (14, 80), (14, 404), (40, 404), role="token", kind="dotted", head=False)
     return [
         panel(
             340,
-            424,
+            452,
             text(136, 12, "ids", "token", face="italic", size=16),
-            shape(12, "(B, T)"),
-            arrow((136, 24), (136, 66)),
+            shape(12, "(B, T)", 156),
+            arrow((136, 24), (136, 62)),
             tied,
-            box(40, 66, 192, 36, "token", "token embedding"),
-            box(56, 112, 160, 28, "position", "+ position"),
-            arrow((136, 140), (136, 165)),
-            shape(156, "(B, T, d)"),
-            [box(52 - 6 * i, 178 - 6 * i, 192, 92, "muted", kind="box") for i in (0, 1, 2)],
-            box(52, 178, 138, 32, "query", "attention"),
-            box(52, 218, 138, 32, "value", "MLP"),
-            note(211, 214, "× N"),
-            arrow((136, 270), (136, 300)),
-            shape(285, "(B, T, d)"),
-            box(40, 300, 192, 28, "norm", "norm"),
-            arrow((136, 328), (136, 354)),
-            shape(341, "(B, T, d)"),
-            box(40, 354, 192, 44, "token", "head", "the same table again"),
-            arrow((136, 398), (136, 420)),
-            shape(412, "(B, T, V)"),
-            text(126, 412, "logits", "token", face="italic", size=16, anchor="end"),
+            box(40, 62, 192, 36, "token", "token embedding"),
+            arrow((136, 98), (136, 120)),
+            box(56, 120, 160, 28, "position", "+ position"),
+            shape(162, "(B, T, d)"),
+            [box(52 - 6 * i, 190 - 6 * i, 192, 110, "muted", kind="box") for i in (0, 1, 2)],
+            arrow((136, 148), (136, 196)),
+            box(56, 196, 160, 28, "query", "attention"),
+            arrow((136, 224), (136, 246)),
+            box(56, 246, 160, 28, "value", "MLP"),
+            arrow((136, 274), (136, 326)),
+            note(254, 212, "a block,", anchor="start"),
+            note(254, 228, "as before", anchor="start"),
+            text(254, 252, "× N", anchor="start"),
+            shape(312, "(B, T, d)"),
+            box(40, 326, 192, 28, "norm", "norm"),
+            arrow((136, 354), (136, 382)),
+            shape(367, "(B, T, d)"),
+            box(40, 382, 192, 44, "token", "head", "the same table again"),
+            arrow((136, 426), (136, 450)),
+            shape(440, "(B, T, V)"),
+            text(126, 440, "logits", "token", face="italic", size=16, anchor="end"),
         )
     ]
