@@ -619,7 +619,8 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(bpe, tmp_path):
     path = tmp_path / "bpe.json"
     bpe.save(path)
     whole = path.read_bytes()
-    for length in (0, 1, 10, 100, len(whole) // 2, len(whole) - 3):
+    inside = next(i for i, byte in enumerate(whole) if byte >= 0xC0) + 1  # a character
+    for length in (0, 1, 10, 100, inside, len(whole) // 2, len(whole) - 3):
         path.write_bytes(whole[:length])
         with pytest.raises(
             ValueError, match=r"cannot read '.*bpe\.json' as a tokenizer: it is not"

@@ -150,7 +150,8 @@ def damaged(path: StrPath) -> Iterator[None]:
     except ValueError as error:
         if str(error).startswith("cannot read"):
             raise  # the other one of two files, which has been named
-        raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {error}") from None
+        wrong = f"it is not UTF-8, {error}" if isinstance(error, UnicodeDecodeError) else error
+        raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {wrong}") from None
 
 
 def _ids(content: Any, what: str) -> dict[str, int]:
