@@ -118,8 +118,7 @@ def nats_per_letter(model: Any) -> float:
         >>> round(nats_per_letter(load_story_gpt()), 2)
         0.12
     """
-    inputs, targets, _, characters = _unread()
-    whole = _first_stories()
+    (inputs, targets, _, characters), whole = _unread(), _first_stories()
     return float(surprise(model, inputs, targets)[whole].sum() / characters[whole].sum())
 
 
