@@ -179,7 +179,11 @@ def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path
         notebook = json.loads(text)
         notebook["metadata"]["kernelspec"] = KERNEL
         write(files / path.name, notebook)
-    pictures = shutil.copytree(drawn, files / folder)
+    pictures = emptied(files / folder)
+    for path in drawn.iterdir():
+        # JupyterLite makes an address of the letters, one byte for each: so no letter may need two
+        ascii_only = path.read_text(encoding="utf-8").encode("ascii", "xmlcharrefreplace")
+        (pictures / path.name).write_bytes(ascii_only)
     names = [path.name for path in notebooks]
     list_folder(target, "", [entry(name, "notebook", files / name) for name in names])
     content = [entry(f"{folder}/{p.name}", "file", p) for p in sorted(pictures.iterdir())]

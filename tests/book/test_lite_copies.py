@@ -3,6 +3,7 @@
 import json
 import re
 from urllib.parse import parse_qs, urlsplit
+from xml.etree.ElementTree import canonicalize
 
 import pytest
 from built import NOTEBOOKS, SITE
@@ -61,6 +62,18 @@ def test_every_picture_of_a_copy_is_in_its_folder(built, chapter):
     for address in shown:
         assert (LITE / "lab" / address).resolve().is_file(), "what the browser asks for first"
         assert (LITE / "files" / address.removeprefix("../../")).is_file()
+
+
+def test_every_drawing_is_the_site_s_in_letters_of_one_byte(built):
+    """What JupyterLite makes of the others is no picture."""
+    folder = "_static/drawings"
+    drawings = sorted((SITE / folder).iterdir())
+    assert drawings
+    for path in drawings:
+        copy = LITE / "files" / folder / path.name
+        assert copy.read_bytes().isascii(), path.name
+        same = [canonicalize(from_file=file) for file in (copy, path)]
+        assert same[0] == same[1], path.name
 
 
 def test_python_and_every_package_are_of_this_site(built):
