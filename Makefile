@@ -31,7 +31,7 @@ export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
 .PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check pages size format
-.PHONY: fonts cards pins clean
+.PHONY: fonts cards playground pins clean
 .PHONY: check-python
 
 help: ## list what can be made
@@ -64,6 +64,9 @@ products: ## compile the matrix products of the page anew (needs Debian's clang-
 fonts: $(VENV)/.dev ## make the fonts of the pages anew (their results are committed)
 	@$(BIN)/python book/_ext/pinned.py fonts
 	@PYTHONHASHSEED=0 $(BIN)/python book/_runtime/subset_fonts.py
+
+playground: $(VENV)/.book ## train the playground's model anew, and write its tokenizer and grammar (minutes; its results are committed)
+	@$(BIN)/python book/_runtime/playground_files.py
 
 cards: ## make the pictures that messages show beside a link anew, from the built site (their results are committed)
 	@PYTHONPATH=book/_ext $(BIN)/python tests/browser/share_cards.py
