@@ -7,8 +7,13 @@
 A page gets its SVG, which follows light and dark; a notebook gets the address of the same drawing
 as a file, which the site serves from `_static/drawings`. `model` also takes `lit`, the part that it
 lights.
+
+With `:moves: NAME` the reader gets handles: `_static/moving/NAME.js` draws the picture in place of
+the static one, which stays for paper and for pages without scripts, from the numbers that the
+drawing's module gives it (`moving_data`).
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable
@@ -26,9 +31,10 @@ BOOK = Path(__file__).resolve().parents[1]
 sys.path.append(str(BOOK))  # where the drawings are
 
 from drawings import DRAWINGS, Panel, model  # noqa: E402  (the path has to be known first)
-from drawings.parts import PAGE  # noqa: E402
+from drawings.parts import MOVING_DATA, PAGE  # noqa: E402
 
 STYLE = BOOK / "_static" / "drawings.css"
+MOVING = BOOK / "_static" / "moving"
 FOLDER = Path("_static/drawings")
 ROW, GAP = 740, 24  # of a file
 LINK = re.compile(rf'(?<=href="){PAGE}([^"]+)')
@@ -45,13 +51,14 @@ class DrawingDirective(SphinxDirective):
     option_spec: ClassVar = {
         "caption": directives.unchanged_required,
         "lit": directives.unchanged_required,
+        "moves": directives.unchanged_required,
     }
 
     def run(self) -> list[nodes.Node]:
         """Look the drawing up."""
-        name, lit = self.arguments[0], self.options.get("lit", "")
+        name, lit, moves = self.arguments[0], self.options.get("lit", ""), self.options.get("moves")
         try:
-            found = drawing_node(name, lit)
+            found = drawing_node(name, lit, moves or "")
         except ValueError as error:
             raise self.error(str(error)) from None
         inline, messages = self.state.inline_text(self.options.get("caption", ""), self.lineno)
@@ -63,19 +70,20 @@ class DrawingDirective(SphinxDirective):
 
 def note_sources(env: BuildEnvironment) -> None:
     """Have the page that is read now read again when a drawing has changed."""
-    for path in sorted((BOOK / "drawings").glob("*.py")):
+    for path in sorted((BOOK / "drawings").glob("*.*")):
         env.note_dependency(str(path))
 
 
-def drawing_node(name: str, lit: str = "") -> drawing:
+def drawing_node(name: str, lit: str = "", moves: str = "") -> drawing:
     """Make the node of a drawing.
 
     Args:
         name: of the drawing.
         lit: the part of the model that is lit.
+        moves: the script that makes it move.
 
     Raises:
-        ValueError: There is no such drawing, it has no such part, or it has no parts.
+        ValueError: There is no such drawing or script, it has no such part, or it has no parts.
     """
     if name not in DRAWINGS:
         raise ValueError(f"there is no drawing {name!r}; there are {', '.join(sorted(DRAWINGS))}")
@@ -83,7 +91,9 @@ def drawing_node(name: str, lit: str = "") -> drawing:
         raise ValueError(f"only the drawing 'model' has parts to light, not {name!r}")
     if lit and lit not in model.PARTS:
         raise ValueError(f"the model has no part {lit!r}; it has {', '.join(model.PARTS)}")
-    return drawing("", name=name, lit=lit)
+    if moves and not (MOVING / f"{moves}.js").exists():
+        raise ValueError(f"there is no script {moves!r} in {MOVING.relative_to(BOOK).as_posix()}")
+    return drawing("", name=name, lit=lit, moves=moves)
 
 
 def described(name: str, lit: str = "") -> tuple[str, list[Panel]]:
@@ -106,24 +116,34 @@ def inline(name: str, lit: str, address_of: Callable[[str], str]) -> str:
         address_of: gives the address of a document, seen from the page.
     """
     alt, panels = described(name, lit)
+    drawn = [LINK.subn(lambda found: address_of(f"book/{found[1]}"), p.body) for p in panels]
+    said = f'aria-label="{escape(alt)}"'
+    each, whole = 'aria-hidden="true"', f' role="img" {said}'
+    if any(links for _, links in drawn):  # a screen reader goes from one to the next
+        each, whole = f'role="group" {said}', ""
     body = "".join(
-        f'<svg viewBox="0 0 {p.width:g} {p.height:g}" style="--w: {p.width:g}">{p.body}</svg>'
-        for p in panels
+        f'<svg {each} viewBox="0 0 {p.width:g} {p.height:g}" style="--w: {p.width:g}">{svg}</svg>'
+        for p, (svg, _) in zip(panels, drawn, strict=True)
     )
-    drawn, links = LINK.subn(lambda found: address_of(f"book/{found[1]}"), body)
-    label = escape(alt)
-    if links:  # a screen reader goes from one to the next
-        drawn = drawn.replace("<svg ", f'<svg role="group" aria-label="{label}" ')
-        return f'<div class="tt-drawing__panels">{drawn}</div>'
-    drawn = drawn.replace("<svg ", '<svg aria-hidden="true" ')
-    return f'<div class="tt-drawing__panels" role="img" aria-label="{label}">{drawn}</div>'
+    return f'<div class="tt-drawing__panels"{whole}>{body}</div>'
+
+
+def numbers(name: str) -> str:
+    """Give what a figure that moves is told, or nothing where it needs nothing."""
+    if name not in MOVING_DATA:
+        return ""
+    told = json.dumps(MOVING_DATA[name](), separators=(",", ":"), ensure_ascii=False)
+    safe = told.replace("<", "\\u003c")
+    return f'<script type="application/json" class="tt-moving__data">{safe}</script>\n'
 
 
 def visit(translator: Any, node: drawing) -> None:
     """Open the figure."""
     builder, page = translator.builder, translator.builder.current_docname
     body = inline(node["name"], node["lit"], lambda name: builder.get_relative_uri(page, name))
-    translator.body.append(f'<figure class="tt-drawing">\n{body}\n')
+    moves = node.get("moves", "")
+    kind = f' data-moves="{escape(moves)}"' if moves else ""
+    translator.body.append(f'<figure class="tt-drawing"{kind}>\n{body}\n{numbers(moves)}')
     translator.body.append("<figcaption>" if node.children else "")
 
 
@@ -131,6 +151,15 @@ def depart(translator: Any, node: drawing) -> None:
     """Close it."""
     translator.body.append("</figcaption>\n" if node.children else "")
     translator.body.append("</figure>\n")
+
+
+def add_scripts(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Give a page with a drawing that moves what moves it."""
+    if doctree is not None and any(node.get("moves") for node in doctree.findall(drawing)):
+        app.add_css_file("moving/moving.css")
+        app.add_js_file("moving/moving.js", type="module")
 
 
 # As a file ------------------------------------------------------------------------------------
@@ -180,5 +209,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_node(drawing, html=(visit, depart))
     app.add_directive("drawing", DrawingDirective)
+    app.connect("html-page-context", add_scripts)
     app.connect("build-finished", write_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

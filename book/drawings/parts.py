@@ -67,6 +67,24 @@ def drawing(draw: Callable[..., list[Panel]]) -> Callable[..., list[Panel]]:
     return draw
 
 
+Numbers = Callable[[], dict[str, Any]]
+MOVING_DATA: dict[str, Numbers] = {}
+
+
+def moving_data(name: str) -> Callable[[Numbers], Numbers]:
+    """Enter a function that gives a figure that moves its numbers, as JSON can write them.
+
+    Args:
+        name: of the script in `_static/moving`, which finds them as `figure.data`.
+    """
+
+    def enter(give: Numbers) -> Numbers:
+        MOVING_DATA[name] = give
+        return give
+
+    return enter
+
+
 def panel(width: float, height: float, *pieces: Any, title: str = "") -> Panel:
     """Put pieces together, in the order in which they cover each other.
 

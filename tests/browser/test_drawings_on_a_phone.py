@@ -4,28 +4,10 @@ import drawing
 import pytest
 from chromium import ROOT
 from drawings import DRAWINGS, model
+from drawn import COVERED, OUTSIDE, SMALLEST, TOO_SMALL
 from visit import PHONE
 
 STATIC = ROOT / "book" / "_static"
-SMALLEST = 11  # pixels of a letter on a phone
-TOO_SMALL = """smallest => [...document.querySelectorAll('text, tspan')].filter(e => {
-    const svg = e.closest('svg');
-    const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
-    return parseFloat(getComputedStyle(e).fontSize) * scale < smallest;
-}).map(e => e.textContent)"""
-OUTSIDE = """() => [...document.querySelectorAll('svg *')].filter(e => {
-    const box = e.getBoundingClientRect(), svg = e.closest('svg').getBoundingClientRect();
-    return box.left < svg.left - 1 || box.right > svg.right + 1
-        || box.top < svg.top - 1 || box.bottom > svg.bottom + 1;
-}).map(e => e.outerHTML)"""
-# The letters themselves are lower than the box of their line.
-COVERED = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
-    const boxes = [...svg.querySelectorAll('text')].map(e => [e, e.getBoundingClientRect()]);
-    return boxes.flatMap(([a, one], i) => boxes.slice(i + 1).filter(([, other]) =>
-        Math.min(one.right, other.right) - Math.max(one.left, other.left) > 1
-        && Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top) > 6)
-        .map(([b]) => `${a.textContent} / ${b.textContent}`));
-})"""
 pytestmark = [pytest.mark.browser]
 
 
@@ -50,7 +32,7 @@ def phone(browser, tmp_path_factory):
     page = browser.new_page(viewport=PHONE)
     page.goto(path.as_uri())
     page.evaluate("document.fonts.ready")
-    yield page
+    yield page.locator("body")
     page.close()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import json
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ import drawing
 import pydata_sphinx_theme
 import pytest
 from drawings import DRAWINGS, model
-from drawings.parts import PAGE, ROLES, SMALLEST, WIDEST, panel
+from drawings.parts import MOVING_DATA, PAGE, ROLES, SMALLEST, WIDEST, panel
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -22,6 +23,8 @@ BOOK = Path(__file__).resolve().parents[2] / "book"
 STATIC = BOOK / "_static"
 ALL = [(name, "") for name in DRAWINGS] + [("model", part) for part in model.PARTS]
 USED = re.compile(r"^ *[`:]{3,}\{drawing\} *(\S+)", re.M)
+MOVES = re.compile(r"^:moves: *(\S+)", re.M)
+KIB = 1024
 RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 
 
@@ -98,6 +101,23 @@ def test_a_drawing_is_the_same_at_every_build():
         [sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=True
     )
     assert there.stdout.strip() == here
+
+
+# Figures that move ----------------------------------------------------------------------------
+
+
+def test_what_moves_a_figure_is_small():
+    files = sorted((STATIC / "moving").glob("*.*"))
+    assert {"moving.js", "moving.css", "tools.js"} <= {path.name for path in files}
+    assert {p.name: p.stat().st_size for p in files if p.stat().st_size > 15 * KIB} == {}
+
+
+def test_every_script_moves_a_figure_and_every_number_is_for_one():
+    pages = [path.read_text(encoding="utf-8") for path in BOOK.rglob("*.md")]
+    named = [name for page in pages for name in MOVES.findall(page)]
+    scripts = {path.stem for path in (STATIC / "moving").glob("*.js")} - {"moving", "tools"}
+    assert sorted(named) == sorted(scripts)
+    assert set(MOVING_DATA) <= scripts
 
 
 # Colours --------------------------------------------------------------------------------------
@@ -209,14 +229,38 @@ def test_the_parts_of_the_map_are_links_on_a_page_and_not_in_a_file(tmp_path):
 
 
 @pytest.mark.filterwarnings("default")
+def test_a_drawing_that_moves_names_its_script_and_brings_its_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "BOOK", tmp_path)
+    monkeypatch.setattr(drawing, "MOVING", tmp_path)
+    monkeypatch.setitem(MOVING_DATA, "dice", lambda: {"faces": 6, "word": "</script>"})
+    (tmp_path / "dice.js").touch()
+    folder, warnings = build(tmp_path, "# A\n\n```{drawing} block\n:moves: dice\n```\n")
+    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    assert warnings == ""
+    assert '<figure class="tt-drawing" data-moves="dice">' in html
+    assert html.count('viewBox="0 0 340 330"') == 2  # what is printed
+    told = re.search(r'<script type="application/json" class="tt-moving__data">(.*)</script>', html)
+    assert json.loads(told[1]) == {"faces": 6, "word": "</script>"}
+    assert len(re.findall(r'<script type="module" src="[./]*_static/moving/moving.js', html)) == 1
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_page_whose_drawings_stand_still_loads_nothing_that_moves_them(tmp_path):
+    folder, _ = build(tmp_path, "# A\n\n```{drawing} block\n```\n")
+    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    assert "moving" not in html and "data-moves" not in html
+
+
+@pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize(
     ("directive", "message"),
     [
         ("{drawing} blok", "there is no drawing 'blok'; there are autograd, block, "),
         ("{drawing} model\n:lit: heart", "the model has no part 'heart'; it has text, tokens"),
         ("{drawing} block\n:lit: mlp", "only the drawing 'model' has parts to light, not 'block'"),
+        ("{drawing} block\n:moves: blok", "there is no script 'blok' in _static/moving"),
     ],
-    ids=["no drawing", "no part", "no parts"],
+    ids=["no drawing", "no part", "no parts", "no script"],
 )
 def test_a_drawing_that_does_not_exist_is_an_error_that_lists_those_that_do(
     tmp_path, directive, message
