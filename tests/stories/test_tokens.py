@@ -1,0 +1,119 @@
+"""The truth in tokens: against every story of small grammars, and against the characters."""
+
+import math
+import re
+from collections import defaultdict
+from itertools import islice, product
+
+import numpy as np
+import pytest
+from brute_force import TINY_CAST, TINY_RULES, all_stories
+
+from tinytorch.stories import StoryGrammar, next_token_probs
+from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
+from tinytorch.training.story_gpt import story_tokenizer
+
+# What GPT-2's split could trip over: endings with an apostrophe and what only looks like one,
+# spaces in a row, letters of two bytes, numbers, words that begin others, a story that begins with
+# a space.
+AWKWARD_RULES = {
+    "story": {"{who} isn't {here}\n": 3, "{oh}, {who}.\n": 2, " «é», said {who}!\n": 1},
+    "oh": {"'ll": 2, "'l": 1, "'very": 1, "''s": 1, '"': 1},
+    "who": {"we": 2, "were": 1, "we're": 2, "we'r": 1, "école": 1, "étude": 1},
+    "here": {"in": 1, "inn": 1, "at 22   B-st.": 1, "at\t2 .": 1},
+}
+GRAMMARS = {"tiny": (TINY_RULES, TINY_CAST), "awkward": (AWKWARD_RULES, {})}
+
+
+def cuts(grammar):
+    """Tokenizers that cut the stories differently: characters, bytes, parts of words, words."""
+    text = grammar.generate(200, seed=0)
+    most = int(re.search(r"only (\d+)", message(BPETokenizer.train, text, 10_000))[1])
+    few = [BPETokenizer.train(text, 256 + number) for number in (0, 6, most // 2, most)]
+    return [CharTokenizer(grammar.alphabet), *few]
+
+
+def message(function, *arguments):
+    with pytest.raises(ValueError) as error:
+        function(*arguments)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_every_beginning_of_a_story_and_its_end_have_the_exact_next_token(name):
+    grammar = StoryGrammar(*GRAMMARS[name])
+    for tokenizer in cuts(grammar):
+        mass = defaultdict(lambda: defaultdict(float))
+        for (story, p), (another, q) in product(all_stories(grammar), repeat=2):
+            ids = tokenizer.encode(story + another)
+            for end in range(len(tokenizer.encode(story)) + 1):
+                mass[tuple(ids[:end])][ids[end]] += p * q
+        assert len(mass) > 100
+        for ids, following in mass.items():
+            total = math.fsum(following.values())
+            exact = {token: p / total for token, p in following.items()}
+            assert next_token_probs(grammar, tokenizer, ids) == pytest.approx(exact, abs=1e-12)
+
+
+def test_a_token_says_which_longer_one_was_not_meant(stories):
+    """ " sunny" is one token, so " s" begins nothing but " snowy"."""
+    tokenizer = story_tokenizer()
+    before = tokenizer.encode("One")
+    (sunny,), (s, n, *_) = tokenizer.encode(" sunny"), tokenizer.encode(" snowy")
+    following = next_token_probs(stories, tokenizer, before)
+    assert following[sunny] == pytest.approx(5 / 16) and following[s] == pytest.approx(2 / 16)
+    assert next_token_probs(stories, tokenizer, [*before, s]) == {n: 1.0}
+
+
+def test_along_whole_stories_the_product_is_the_probability_of_the_text(stories):
+    tokenizer = story_tokenizer()
+    for story in islice(stories.stories(seed=21), 10):
+        ids = tokenizer.encode(story)
+        probs = [next_token_probs(stories, tokenizer, ids[:n])[i] for n, i in enumerate(ids)]
+        exact = stories.log_probs(story).sum()
+        np.testing.assert_allclose(np.log(probs).sum(), exact, rtol=0, atol=1e-9)
+
+
+def test_they_sum_to_one_and_come_in_the_order_of_the_ids(stories):
+    tokenizer = story_tokenizer()
+    ids = tokenizer.encode(stories.generate(2, seed=22))
+    for end in range(len(ids)):
+        probs = next_token_probs(stories, tokenizer, np.array(ids[:end], dtype=np.int32))
+        assert list(probs) == sorted(probs)
+        assert math.fsum(probs.values()) == pytest.approx(1, abs=1e-12)
+
+
+def test_after_a_story_comes_what_comes_first(stories):
+    tokenizer = story_tokenizer()
+    story = tokenizer.encode(stories.generate(1, seed=23))
+    first = next_token_probs(stories, tokenizer, [])
+    assert next_token_probs(stories, tokenizer, story) == pytest.approx(first, abs=1e-12)
+
+
+def test_an_impossible_text_is_refused_with_its_place(stories):
+    tokenizer = story_tokenizer()
+    place = "no story has 'x' at position 4, after 'One '; only 'f', 'r', 's', 'w' can be there"
+    assert message(next_token_probs, stories, tokenizer, tokenizer.encode("One xylo")) == place
+    later = tokenizer.encode("One xylophone fell")
+    assert message(next_token_probs, stories, tokenizer, later) == place
+    assert "no story has '\ufffd' at position 3" in message(
+        next_token_probs, stories, tokenizer, [*tokenizer.encode("One"), 0xF0]
+    )
+
+
+def test_a_text_that_is_never_cut_so_is_refused_with_the_token(stories):
+    tokenizer = story_tokenizer()
+    whole = tokenizer.encode("It was a sunny day, and Mia ran")
+    parts = [*whole[:2], *tokenizer.encode(" "), *tokenizer.encode("a"), *whole[3:]]
+    assert tokenizer.decode(parts) == tokenizer.decode(whole) and len(parts) == len(whole) + 1
+    for ids in (parts[:3], parts[:4], parts):
+        assert message(next_token_probs, stories, tokenizer, ids) == (
+            "no story is cut with ' ' as token 2, after 'It was'; only ' a' can be there"
+        )
+
+
+def test_ids_that_are_none_are_refused(stories):
+    with pytest.raises(TypeError, match="must be integers"):
+        next_token_probs(stories, story_tokenizer(), ["One"])
+    with pytest.raises(IndexError, match=r"outside 0\.\.511"):
+        next_token_probs(stories, story_tokenizer(), [512])

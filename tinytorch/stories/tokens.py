@@ -1,0 +1,133 @@
+r"""What the best possible reader expects next, in tokens: the truth beside a model's prediction.
+
+The oracle reads characters, a model reads tokens, and a token says more than its characters do. A
+text is always cut in the same way: where " cat" is one token, " c" says that no cat will come. So
+the oracle looks ahead from where the last word began: it follows every way on to the end of the
+word, and keeps the words that are cut as the tokens so far are.
+
+    >>> from tinytorch.text.tokenization import BPETokenizer
+    >>> tiny = StoryGrammar({"story": "a {pet}.\n", "pet": {"cat": 3, "cow": 1}})
+    >>> tokenizer = BPETokenizer.train("a cat. a cat. a cow.", 259)
+    >>> tokenizer.merges
+    [(b' ', b'c'), (b' c', b'a'), (b' ca', b't')]
+    >>> tiny.next_character_probs("a c")
+    {'a': 0.75, 'o': 0.25}
+    >>> next_token_probs(tiny, tokenizer, tokenizer.encode("a c")) == {ord("o"): 1.0}
+    True
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from tinytorch.stories.grammar import StoryGrammar
+from tinytorch.stories.oracle import Belief, Oracle, next_characters
+from tinytorch.stories.rules import listed
+
+__all__ = ["Tokenizer", "next_token_probs"]
+
+ENDS = " \n"  # a word ends before one of these
+WORD_START = re.compile(rf"(?<=\S)(?=[{ENDS}])")  # and the next one begins there, with its space
+
+
+class Tokenizer(Protocol):
+    """Whatever cuts a text into integers, each word by itself."""
+
+    def encode(self, text: str, /) -> list[int]:
+        """The ids of a text."""
+
+    def decode(self, ids: Any, /) -> str:
+        """The text of ids."""
+
+
+def next_token_probs(grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any) -> dict[int, float]:
+    r"""The exact distribution of the token that follows others, in the stories of a grammar.
+
+    Along a story, the logarithms of these probabilities add up to those of its characters
+    (`StoryGrammar.log_probs`): no model can expect a lower loss.
+
+    Args:
+        grammar: The grammar.
+        tokenizer: A `BPETokenizer` or a `CharTokenizer`, or any other with `encode` and `decode`
+            that never joins the end of a word with the space or the newline after it.
+        ids: The tokens so far, `(n,)`, of a text that begins where a story begins; may be empty.
+
+    Returns:
+        The probabilities, which sum to 1, of the tokens that can follow, in the order of their ids.
+
+    Raises:
+        TypeError: The ids are not integers.
+        IndexError: An id is outside the vocabulary.
+        ValueError: The grammar cannot produce the text, or its stories are never cut like this; the
+            message says where.
+
+    Example:
+        >>> from tinytorch.text.tokenization import CharTokenizer
+        >>> tiny = StoryGrammar({"story": "a {pet}.\n", "pet": {"cat": 3, "cow": 1}})
+        >>> letters = CharTokenizer(tiny.alphabet)
+        >>> probs = next_token_probs(tiny, letters, letters.encode("a c"))
+        >>> {letters.decode([i]): p for i, p in probs.items()}
+        {'a': 0.75, 'o': 0.25}
+    """
+    text = tokenizer.decode(ids)
+    given = np.asarray(ids, dtype=np.int64).tolist()
+    weights = _following(grammar._oracle, tokenizer, given)
+    if not weights:
+        for _ in grammar._oracle.follow(text):
+            pass  # the place where the text becomes impossible, if there is one
+        raise ValueError(_wrong_cut(grammar._oracle, tokenizer, given))
+    total = math.fsum(weights.values())
+    return {token: weights[token] / total for token in sorted(weights)}
+
+
+def _following(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> dict[int, float]:
+    """The tokens that can follow, in proportion; none if no story is cut like this."""
+    text = tokenizer.decode(ids)
+    start = max((match.start() for match in WORD_START.finditer(text)), default=0)
+    before = tokenizer.encode(text[:start])  # complete words, which have one cut
+    belief = oracle.story
+    for _, after in oracle.follow(text[:start]):
+        belief = after
+    weights: dict[int, float] = defaultdict(float)
+    if ids[: len(before)] == before:
+        last = ids[len(before) :]
+        for p, word, after in _words(oracle, belief):
+            tokens = tokenizer.encode(word)
+            if tokens == last:  # the word is over
+                for q, following, _ in _words(oracle, after):
+                    weights[tokenizer.encode(following)[0]] += p * q
+            elif tokens[: len(last)] == last:
+                weights[tokens[len(last)]] += p
+    return weights
+
+
+def _words(
+    oracle: Oracle, belief: Belief, begun: str = "", prob: float = 1.0
+) -> Iterator[tuple[float, str, Belief]]:
+    """Every (probability, word, belief once it has ended) that can come, with the space before."""
+    ended = {}
+    if begun and not begun[-1].isspace():
+        ended = {key: p for key, p in belief.items() if key[0][0] in ENDS}
+    if ended:
+        over = math.fsum(ended.values())
+        yield prob * over, begun, {key: p / over for key, p in ended.items()}
+    for char in next_characters({key: p for key, p in belief.items() if key not in ended}):
+        p, after = oracle.read(belief, char)
+        yield from _words(oracle, after, begun + char, prob * p)
+
+
+def _wrong_cut(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+    """The message that names the first token with which no story is cut."""
+    wrong = next(n for n in range(len(ids)) if not _following(oracle, tokenizer, ids[: n + 1]))
+    allowed = sorted(_following(oracle, tokenizer, ids[:wrong]))
+    before, token = tokenizer.decode(ids[:wrong]), tokenizer.decode(ids[wrong : wrong + 1])
+    return (
+        f"no story is cut with {token!r} as token {wrong}, after {before[-30:]!r}; "
+        f"only {listed(tokenizer.decode([i]) for i in allowed)} can be there"
+    )
