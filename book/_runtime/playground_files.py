@@ -5,12 +5,14 @@ for pages in which no Python runs. What they know comes from the package, as fil
 the story GPT on its way, its tokenizer and the grammar of the stories.
 """
 
+import json
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from tinytorch.models.transformer import GPT
+from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
 from tinytorch.training import checkpoint, story_gpt
 
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "playground"
@@ -56,7 +58,10 @@ def write_tokenizer() -> None:
 
 
 def write_grammar() -> None:
-    """The tables of the grammar, of which the oracle's probabilities come."""
+    """The tables of the grammar, from which the oracle's probabilities come."""
+    tables = {"rules": STORY_RULES, "cast": STORY_CAST}
+    text = json.dumps(tables, indent=1, ensure_ascii=False)
+    (FOLDER / "grammar.json").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,200 @@
+// What the best possible reader of a story expects next, exactly: `tinytorch.stories.oracle`, in characters, and
+// `tinytorch.stories.tokens`, in tokens.
+//
+// A hypothesis is what may still come of a story, where {name} is not chosen yet, and who has been chosen:
+// {todo: "unny {time} {hero} {went} to the {place}. ...", cast: [null, "Mia", ...], prob: 0.2}. A belief is the list
+// of those that agree with the text so far. Each begins with a character, and their probabilities sum to one.
+
+// The words of a text, each with the space before it: a word ends before a space or a newline.
+const WORDS = /[^]*?\P{White_Space}(?=[ \n])|[^]+$/gu;
+
+export class Oracle {
+  // The rules and the cast of the grammar, as the package has them.
+  constructor({ rules, cast }) {
+    this.rules = new Map(Object.entries(rules).map(([name, options]) => [name, choice(options)]));
+    this.members = readCast(cast);
+    this.nobody = Array(this.members.size).fill(null);
+    this.text = ""; // the last text, as far as a story can go on so,
+    this.probs = []; // the probability of each of its characters,
+    this.beliefs = [merged(this.#unfold("", this.nobody, 1))]; // and the belief before each, and after the last
+    this.words = new WeakMap(); // that can come, by belief
+    this.cuts = new WeakMap(); // of words, by tokenizer
+  }
+
+  // The probability of every character, given those before it, up to the first impossible one.
+  follow(text) {
+    const position = this.#walk(text);
+    const probs = this.probs.slice(0, position);
+    if (position === text.length) return { probs, stopped: null };
+    const allowed = new Set(this.beliefs[position].map(({ todo }) => characterAt(todo, 0)));
+    return { probs, stopped: { position, char: characterAt(text, position), allowed: [...allowed].toSorted() } };
+  }
+
+  // The probability of every token that can follow these, by id. Where none can, it stopped at a character, as above,
+  // or at a token: the text is possible, but a tokenizer that cuts whole stories never cuts it so.
+  nextTokens(ids, tokenizer) {
+    const weights = this.#following(ids, tokenizer);
+    if (!weights.size) {
+      const { stopped } = this.follow(tokenizer.decode(ids));
+      return { probs: null, stopped: stopped ?? { token: this.#wrongToken(ids, tokenizer) } };
+    }
+    const total = sum([...weights.values()]);
+    const inOrder = [...weights].toSorted(([a], [b]) => a - b);
+    return { probs: new Map(inOrder.map(([id, weight]) => [id, weight / total])), stopped: null };
+  }
+
+  // The tokens of a beginning that may end inside a word: those that every word which can still come of it has, and
+  // the rest, which is the beginning of the next token.
+  heal(text, tokenizer) {
+    if (this.#walk(text) < text.length) return { ids: tokenizer.encode(text), rest: "" };
+    const start = lastWord(text), begun = text.slice(start);
+    const [first, ...others] = this.#wordsAfter(this.beliefs[start])
+      .filter(({ word }) => word.startsWith(begun))
+      .map(({ word }) => this.#cut(word, tokenizer));
+    let shared = first;
+    for (const cut of others) shared = shared.slice(0, agreement(shared, cut));
+    while (!begun.startsWith(tokenizer.decode(shared))) shared = shared.slice(0, -1);
+    const rest = begun.slice(tokenizer.decode(shared).length);
+    return { ids: [...this.#cut(text.slice(0, start), tokenizer), ...shared], rest };
+  }
+
+  // How much of a text is possible. What the text before had in common with it is known already.
+  #walk(text) {
+    const from = agreement(text, this.text);
+    let position = from;
+    for (; position < text.length; position++) {
+      const [prob, after] = this.#read(this.beliefs[position], text[position]);
+      if (!after.length) break;
+      this.probs.splice(position, Infinity, prob);
+      this.beliefs.splice(position + 1, Infinity, after);
+    }
+    if (position > from) this.text = text.slice(0, position);
+    return position;
+  }
+
+  // The probability of a character, and the belief after it, which is empty if the character is impossible.
+  #read(belief, char) {
+    const kept = belief.filter(({ todo }) => todo[0] === char);
+    const total = kept.length === belief.length ? 1 : Math.min(1, sum(kept.map(({ prob }) => prob)));
+    const after = kept.flatMap(({ todo, cast, prob }) => this.#unfold(todo.slice(1), cast, prob / total));
+    return [total, merged(after)];
+  }
+
+  // Every hypothesis with which this can go on, once what stands first is chosen; after a story comes another one.
+  #unfold(todo, cast, prob) {
+    if (!todo) return this.#unfold("{story}", this.nobody, prob);
+    if (todo[0] !== "{") return [{ todo, cast, prob }];
+    const end = todo.indexOf("}"), name = todo.slice(1, end), rest = todo.slice(end + 1);
+    return this.rules.has(name)
+      ? this.rules.get(name).flatMap(([text, p]) => this.#unfold(text + rest, cast, p * prob))
+      : this.#values(name, cast).map(([value, p, after]) => ({ todo: value + rest, cast: after, prob: p * prob }));
+  }
+
+  // Every [value, probability, cast afterwards] of one of the cast.
+  #values(name, cast) {
+    const { number, parent, rows } = this.members.get(name);
+    if (cast[number] !== null) return [[cast[number], 1, cast]];
+    const parents = parent ? this.#values(parent, cast) : [["", 1, cast]];
+    return parents.flatMap(([given, p, after]) => (
+      rows.get(given).map(([value, q]) => [value, p * q, after.map((old, n) => (n === number ? value : old))])
+    ));
+  }
+
+  // The tokens that can follow, in proportion; none if no story is cut like this.
+  #following(ids, tokenizer) {
+    const weights = new Map();
+    const text = tokenizer.decode(ids), start = lastWord(text);
+    if (this.#walk(text.slice(0, start)) < start) return weights;
+    const before = this.#cut(text.slice(0, start), tokenizer); // complete words, which have one cut
+    if (agreement(before, ids) < before.length) return weights;
+    const add = (id, weight) => weights.set(id, (weights.get(id) ?? 0) + weight);
+    const last = ids.slice(before.length);
+    for (const { prob, word, after } of this.#wordsAfter(this.beliefs[start])) {
+      const cut = this.#cut(word, tokenizer);
+      if (agreement(cut, last) < last.length) continue;
+      if (cut.length > last.length) add(cut[last.length], prob);
+      else for (const next of this.#wordsAfter(after)) add(this.#cut(next.word, tokenizer)[0], prob * next.prob);
+    }
+    return weights;
+  }
+
+  // The first token with which no story is cut: where the text has another cut, or in its last word.
+  #wrongToken(ids, tokenizer) {
+    const text = tokenizer.decode(ids);
+    let token = agreement(this.#cut(text.slice(0, lastWord(text)), tokenizer), ids);
+    while (this.#following(ids.slice(0, token + 1), tokenizer).size) token++;
+    return token;
+  }
+
+  // Every word that can come, with the space before it: its probability, and the belief once it has ended.
+  #wordsAfter(belief) {
+    if (!this.words.has(belief)) this.words.set(belief, [...this.#spell(belief, "", 1)]);
+    return this.words.get(belief);
+  }
+
+  *#spell(belief, begun, prob) {
+    const ends = ({ todo }) => /\P{White_Space}$/u.test(begun) && " \n".includes(todo[0]);
+    const ended = belief.filter(ends), total = sum(ended.map((one) => one.prob));
+    if (ended.length) {
+      yield { prob: prob * total, word: begun, after: ended.map((one) => ({ ...one, prob: one.prob / total })) };
+    }
+    for (const char of new Set(belief.filter((one) => !ends(one)).map(({ todo }) => todo[0]))) {
+      const [p, after] = this.#read(belief, char);
+      yield* this.#spell(after, begun + char, prob * p);
+    }
+  }
+
+  // The tokens of words that a story can have; the cut of each is kept.
+  #cut(text, tokenizer) {
+    if (!this.cuts.has(tokenizer)) this.cuts.set(tokenizer, new Map());
+    const cuts = this.cuts.get(tokenizer);
+    return wordsOf(text).flatMap((word) => {
+      if (!cuts.has(word)) cuts.set(word, tokenizer.encode(word));
+      return cuts.get(word);
+    });
+  }
+}
+
+const wordsOf = (text) => text.match(WORDS) ?? [];
+
+// Where the last word of a text begins.
+const lastWord = (text) => text.length - (wordsOf(text).at(-1)?.length ?? 0);
+
+// A choice as [text, probability]; a text alone is certain.
+function choice(options) {
+  if (typeof options === "string") return [[options, 1]];
+  const total = sum(Object.values(options));
+  return Object.entries(options).map(([text, weight]) => [text, weight / total]);
+}
+
+// The cast by name: the number of each, the parent or "", and the choice for every value of the parent.
+function readCast(cast) {
+  return new Map(Object.entries(cast).map(([key, options], number) => {
+    const [name, parent = ""] = key.split(" given ");
+    const rows = parent ? Object.entries(options) : [["", options]];
+    return [name, { number, parent, rows: new Map(rows.map(([given, row]) => [given, choice(row)])) }];
+  }));
+}
+
+// The same hypothesis reached in several ways is one; a value has no newline, so the key is not ambiguous.
+function merged(belief) {
+  if (belief.length < 2) return belief;
+  const found = new Map();
+  for (const { todo, cast, prob } of belief) {
+    const key = [...cast, todo].join("\n");
+    found.set(key, { todo, cast, prob: prob + (found.get(key)?.prob ?? 0) });
+  }
+  return [...found.values()];
+}
+
+// How many items two lists, or characters two texts, have in common at their beginning.
+function agreement(one, other) {
+  const most = Math.min(one.length, other.length);
+  let count = 0;
+  while (count < most && one[count] === other[count]) count++;
+  return count;
+}
+
+const characterAt = (text, position) => String.fromCodePoint(text.codePointAt(position));
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
