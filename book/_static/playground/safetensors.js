@@ -11,10 +11,10 @@ export function readSafetensors(buffer) {
   const { __metadata__: metadata = {}, ...entries } = header;
   const tensors = {};
   let end = 0;
-  const inOrder = Object.entries(entries).toSorted(([, a], [, b]) => a.data_offsets?.[0] - b.data_offsets?.[0]);
-  for (const [name, entry] of inOrder) {
-    tensors[name] = readTensor(buffer, start, name, entry, end);
-    end = entry.data_offsets[1];
+  const begins = (name) => entries[name]?.data_offsets?.[0];
+  for (const name of Object.keys(entries).toSorted((a, b) => begins(a) - begins(b))) {
+    tensors[name] = readTensor(buffer, start, name, entries[name], end);
+    end = entries[name].data_offsets[1];
   }
   if (start + end !== buffer.byteLength) refuse(`it has ${buffer.byteLength} bytes instead of ${start + end}`);
   return { tensors, metadata };
@@ -34,11 +34,11 @@ function readHeader(buffer) {
   return refuse("its header is not a JSON object");
 }
 
-function readTensor(buffer, start, name, { dtype, shape, data_offsets: offsets }, expected) {
-  const [begin, end] = offsets ?? [];
-  const count = shape?.reduce((product, length) => product * length, 1);
-  if (!(dtype in BYTES)) refuse(`tensor ${name} is of type ${dtype}, not F16 or F32`);
-  if (begin !== expected || end - begin !== count * BYTES[dtype]) refuse(`tensor ${name} is not where it should be`);
+function readTensor(buffer, start, name, entry, expected) {
+  const { dtype, shape, data_offsets: [begin, end] = [] } = entry ?? {};
+  if (!Object.hasOwn(BYTES, dtype)) refuse(`tensor ${name} is of type ${dtype}, not F16 or F32`);
+  const size = Array.isArray(shape) ? shape.reduce((product, length) => product * length, BYTES[dtype]) : NaN;
+  if (begin !== expected || end - begin !== size) refuse(`tensor ${name} is not where it should be`);
   if (start + end > buffer.byteLength) refuse(`it ends in the middle of tensor ${name}`);
   const bytes = buffer.slice(start + begin, start + end); // a copy, which is aligned
   return { shape, data: dtype === "F16" ? fromHalf(new Uint16Array(bytes)) : new Float32Array(bytes) };
