@@ -7,6 +7,7 @@ library is needed: the same file runs in the reader's browser, for the figures d
 """
 
 import re
+from operator import mul, sub
 from xml.etree import ElementTree as ET
 
 SVG = "http://www.w3.org/2000/svg"
@@ -22,8 +23,11 @@ PALETTE = {
     "#a8480f": "--tt-accent-2",
     "#6d4b8d": "--tt-accent-3",
     "#4f6f1f": "--tt-accent-4",
+    "#10151c": "--tt-on-light",
 }
-COLOUR = re.compile("|".join(PALETTE), re.IGNORECASE)
+# A heat map is paper mixed with an accent; the page mixes those of its scheme in the same shares.
+PAPER, MIXED = "#fffdf9", ("#0f6b6b", "#a8480f")
+COLOUR = re.compile(r"#[0-9a-f]{6}\b", re.IGNORECASE)
 THOUSANDTHS = re.compile(r"(\d\.\d\d)\d+")
 PLACES = re.compile(
     r' (?:d|x|y|transform|points)="[^"]*"'
@@ -116,5 +120,24 @@ def lighter(svg: str) -> str:
 
 
 def follow_scheme(svg: str) -> str:
-    """Replace each palette colour by its variable; the colour drawn stays as the fallback."""
-    return COLOUR.sub(lambda m: f"var({PALETTE[m[0].lower()]}, {m[0].lower()})", svg)
+    """Replace each colour of the palette by its variable, and mixtures by mixtures of these."""
+    return COLOUR.sub(lambda match: in_scheme(match[0].lower()), svg)
+
+
+def in_scheme(colour: str) -> str:
+    """A colour as CSS; the palette's follow the scheme, with the colour drawn as the fallback."""
+    if colour in PALETTE:
+        return f"var({PALETTE[colour]}, {colour})"
+    paper = rgb(PAPER)
+    gone = list(map(sub, rgb(colour), paper))
+    for accent in MIXED:
+        way = list(map(sub, rgb(accent), paper))
+        share = sum(map(mul, gone, way)) / sum(map(mul, way, way))
+        if 0 < share < 1 and all(abs(g - share * w) <= 1 for g, w in zip(gone, way, strict=True)):
+            return f"color-mix(in srgb, {in_scheme(accent)} {share:.1%}, {in_scheme(PAPER)})"
+    return colour
+
+
+def rgb(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue of a hexadecimal colour."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:], 16)

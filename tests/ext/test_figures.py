@@ -1,11 +1,17 @@
 """Figures on a page: what an SVG becomes when it is put inline."""
 
 import re
+from pathlib import Path
 
+import matplotlib
+import numpy as np
 import pytest
-from inline_svg import PALETTE, inline_svg
+from inline_svg import PALETTE, in_scheme, inline_svg
 
 from tinytorch import plots
+from tinytorch.plots import style
+
+SHEET = Path(__file__).resolve().parents[2] / "book" / "_static" / "tinytorch.css"
 
 SVG = """<?xml version="1.0" encoding="utf-8"?>
 <svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
@@ -23,6 +29,42 @@ def test_palette_colours_become_variables_and_other_colours_stay():
     assert 'style="stroke: var(--tt-ink, #1c2733)"' in svg
     assert 'fill="var(--tt-accent-1, #0f6b6b)"' in svg
     assert 'fill="#ffffff"' in svg
+
+
+def shown(colour, scheme):
+    """A colour as a page shows it in one scheme, as numbers from 0 to 1."""
+    css = in_scheme(matplotlib.colors.to_hex(colour))
+    block = re.search(rf'data-theme="{scheme}"\] {{(.*?)}}', SHEET.read_text(), re.DOTALL)[1]
+    used = re.findall(r"var\((--[\w-]+)", css)
+    parts = [matplotlib.colors.to_rgb(re.search(rf"{name}: (#\w+)", block)[1]) for name in used]
+    if len(parts) < 2:
+        return np.array(parts[0] if parts else matplotlib.colors.to_rgb(css))
+    share = float(re.search(r"([\d.]+)%", css)[1]) / 100
+    return share * np.array(parts[0]) + (1 - share) * np.array(parts[1])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("colormap", [plots.SEQUENTIAL, plots.DIVERGING], ids=lambda m: m.name)
+def test_a_heat_map_goes_from_the_colour_of_the_page_to_the_accent(colormap, scheme):
+    paper, accent = shown(plots.PAPER, scheme), shown(plots.ACCENT_1, scheme)
+    nothing = colormap(0.0 if colormap is plots.SEQUENTIAL else 0.5)
+    assert np.abs(shown(nothing, scheme) - paper).max() < 0.06
+    assert np.allclose(shown(colormap(1.0), scheme), accent)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("colormap", [plots.SEQUENTIAL, plots.DIVERGING], ids=lambda m: m.name)
+def test_a_number_reads_on_every_colour_of_a_heat_map(colormap, scheme):
+    for fill in colormap(np.arange(256)):
+        levels = [shown(colour, scheme) for colour in (fill[:3], style.text_on(fill))]
+        low, high = sorted(float(style.luminance(level)) for level in levels)
+        assert (high + 0.05) / (low + 0.05) >= 4.5, matplotlib.colors.to_hex(fill)
+
+
+def test_a_mixture_of_two_colours_of_the_palette_is_mixed_by_the_page():
+    svg = inline_svg(SVG.replace("#1C2733", "#87b4b2"), "a", "f")  # half paper, half teal
+    mixed = "color-mix(in srgb, var(--tt-accent-1, #0f6b6b) 50.0%, var(--tt-paper, #fffdf9))"
+    assert f'style="stroke: {mixed}"' in svg
 
 
 def test_the_alternative_text_is_the_name_of_an_image():

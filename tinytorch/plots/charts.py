@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tinytorch.plots.style import (
     ACCENT_1,
     ACCENT_2,
+    ACCENT_3,
     DIVERGING,
     FONT_SIZE,
     INK,
@@ -21,7 +22,6 @@ from tinytorch.plots.style import (
     SEQUENTIAL,
     SERIES,
     SMALL,
-    WIDTH,
     as_numbers,
     axes_or_new,
     check_labels,
@@ -137,6 +137,7 @@ def _label_cells(
     """Column labels above, row labels at the left; without labels, a readable few numbers."""
     ax.xaxis.set_ticks_position("top")
     ax.xaxis.set_label_position("top")
+    ax.xaxis.labelpad = 8
     ax.tick_params(length=0)
     for axis, count, labels in ((ax.xaxis, columns, col_labels), (ax.yaxis, rows, row_labels)):
         step = 1 if labels is not None else max(1, int(2 ** np.ceil(np.log2(count / 12))))
@@ -151,10 +152,9 @@ def _label_cells(
 
 
 def _write_values(ax: Axes, values: NDArray[Any], mesh: Any, fmt: str) -> None:
-    columns = values.shape[1]
-    room = WIDTH * 72 * 0.82 / columns  # points across one cell
+    room = ax.get_window_extent().width * 72 / ax.figure.dpi / values.shape[1]  # points a cell
     longest = max(len(_number(v, fmt)) for v in values.ravel())
-    size = float(np.clip(room / (0.68 * longest), 6.0, SMALL))
+    size = float(np.clip(room / (0.62 * longest), 6.0, SMALL))
     for (row, column), value in np.ndenumerate(values):
         finite = bool(np.isfinite(value))
         colour = text_on(mesh.cmap(mesh.norm(float(value)))) if finite else MUTED
@@ -216,7 +216,10 @@ def lines(
     points = as_numbers(x, 1, "lines: x")
     curves = _curves(points, series, logx, logy)
     ax = axes_or_new(ax)
-    ax.set(xscale="log" if logx else "linear", yscale="log" if logy else "linear")
+    for axis, scale in ((ax.xaxis, logx), (ax.yaxis, logy)):
+        if scale:
+            getattr(ax, f"set_{axis.axis_name}scale")("log")
+            axis.set_major_formatter(_power)
     for i, (name, values) in enumerate(curves.items()):
         style = {"color": SERIES[i % 4], "linestyle": _DASHES[i // 4 % 4]}
         ax.plot(points, values, label=name, marker="o" if markers else None, **style)
@@ -227,6 +230,19 @@ def lines(
     else:
         ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
     return finish(ax, title, xlabel, ylabel)
+
+
+def _power(value: float, _: float = 0) -> str:
+    """A label of a logarithmic axis; Matplotlib's has an exponent too small for a phone.
+
+    Example:
+        >>> _power(1000), _power(1e-5), _power(0.2)
+        ('1,000', '10⁻⁵', '0.2')
+    """
+    exponent = np.log10(value)
+    if 1 <= value < 1e6 or abs(exponent - round(exponent)) > 1e-9:
+        return f"{value:,g}"
+    return "10" + f"{exponent:.0f}".translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def _curves(
@@ -350,14 +366,14 @@ def staircase(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw losses as steps that go down to a floor: horizontal bars that begin there.
+    """Draw losses as steps that go down to a floor: a dot each, its value in a column at the right.
 
     The axis is logarithmic, so that the last steps, which are near the floor, can be told apart.
     The last step is drawn in the second accent: it is the one just taken.
 
     Args:
         steps: name to loss, the first on top.
-        floor: the lowest loss possible, drawn as a dashed line where the bars begin.
+        floor: the lowest loss possible, drawn as a dashed line.
         reference: name to a level to compare with, drawn as a dotted line.
         xlabel: name and unit of the losses.
         title: above the figure, at the left.
@@ -369,40 +385,38 @@ def staircase(
     Example:
         >>> ax = staircase({"counted": 2.1, "trained": 0.12}, floor=0.119)
         >>> [text.get_text() for text in ax.texts]
-        ['2.1', '0.12', 'floor']
+        ['2.100', '0.120', 'floor']
     """
     losses = as_numbers(list(steps.values()), 1, "staircase: steps")
     if not len(losses):
         raise ValueError("staircase needs at least one step, got none")
     if not 0 < floor <= losses.min():
         raise ValueError(f"staircase: 0 < floor <= every step, got {floor} and {losses.min()}")
-    ax = axes_or_new(ax, float(np.clip(0.36 * len(losses) + 1.2, 1.8, 6.0)))
+    ax = axes_or_new(ax, float(np.clip(0.3 * len(losses) + 1.2, 1.8, 6.0)))
     rows = np.arange(len(losses))
     colours = [ACCENT_1] * (len(losses) - 1) + [ACCENT_2]
-    drawn = ax.barh(rows, losses - floor, left=floor, color=colours, height=0.78)
-    written = [f"{v:.3g}" for v in losses]
-    clear = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}  # a reference may run behind it
-    ax.bar_label(drawn, written, padding=5, fontsize=SMALL, color=INK, bbox=clear)
-    _level(ax, "floor", floor, INK, "dashed")
+    ax.scatter(losses, rows, s=64, color=colours, linewidth=0, zorder=3)
+    at_right: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
+    for row, loss in enumerate(losses):  # outside the axes, where no line can run through it
+        ax.text(1.03, row, f"{loss:.3f}", fontsize=SMALL, color=INK, **at_right)
+    _level(ax, "floor", floor, INK, "dashed", "right")
     for name, level in (reference or {}).items():
-        _level(ax, name, level, MUTED, "dotted")
+        _level(ax, name, level, ACCENT_3, "dotted", "left")
     highest = max([*losses, *(reference or {}).values()])
-    ax.set(xscale="log", xlim=(floor * 0.95, highest * 1.6))
+    ax.set(xscale="log", xlim=(floor * 0.9, highest * 1.15), ylim=(len(losses) - 0.5, -0.5))
     ticks = [t for t in (0.1, 0.2, 0.5, 1, 2, 5, 10) if floor <= t <= highest * 1.1]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.set_yticks(rows, list(steps))
     ax.tick_params(axis="y", length=0, labelcolor=INK)
-    ax.invert_yaxis()
-    ax.grid(False, axis="y")
     return finish(ax, title, xlabel)
 
 
-def _level(ax: Axes, name: str, level: float, colour: str, style: str) -> None:
+def _level(ax: Axes, name: str, level: float, colour: str, style: str, side: str) -> None:
     """A vertical line over the whole height, with its name above it."""
-    ax.axvline(level, color=colour, linestyle=style, linewidth=1.5)
-    above = ax.get_xaxis_transform()
-    ax.text(level, 1.02, name, transform=above, ha="center", color=colour, fontsize=SMALL)
+    ax.axvline(level, color=colour, linestyle=style, linewidth=2)
+    place: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "ha": side}
+    ax.text(level, 1.03, name, color=colour, fontsize=SMALL, **place)
 
 
 # ----------------------------------------------------------------------------- the plane
@@ -455,12 +469,12 @@ def scatter_words(
         ax.legend(
             loc="lower left",
             bbox_to_anchor=(-0.02, 1.0),
-            ncols=min(len(names), 4),
+            ncols=min(len(names), 3),
             handletextpad=0.2,
             columnspacing=1.2,
             borderaxespad=0.2,
         )
-    ax.margins(0.1)
+    ax.margins(0.16, 0.1)
     _place_words(ax, places, words, [SERIES[i % 4] for i in of_kind])
     return finish(ax, title, xlabel, ylabel)
 

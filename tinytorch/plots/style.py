@@ -27,13 +27,15 @@ ACCENT_3 = "#6d4b8d"  # plum
 ACCENT_4 = "#4f6f1f"  # moss
 SERIES = (ACCENT_1, ACCENT_2, ACCENT_3, ACCENT_4)
 
-# Text on a filled cell keeps its colour in both schemes, because the fill does.
+# Text on a filled cell. In the dark scheme a pale fill is dark and a full one light, so the first
+# and the last change there; on what is half full black reads in both.
 ON_LIGHT = "#10151c"
-ON_DARK = "#ffffff"
+ON_MIDDLE = "#000000"
+ON_DARK = PAPER
 
-WIDTH, HEIGHT = 6.4, 3.6  # inches
-FONT_SIZE = 12.5  # points; a phone shows the figure at about six tenths of its size
-SMALL = 11.5
+WIDTH, HEIGHT = 5.2, 3.4  # inches; a phone 390 pixels wide shows a point as 1.04 of them
+FONT_SIZE = 12.5  # points
+SMALL = 11.5  # the least that a phone shows readably
 
 
 # ----------------------------------------------------------------------------- colour
@@ -46,53 +48,19 @@ def luminance(rgb: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
-def contrast(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Contrast ratio of two luminances, 1 to 21 (WCAG 2.2)."""
-    return (np.maximum(a, b) + 0.05) / (np.minimum(a, b) + 0.05)
+def _mixtures(name: str, *stops: str) -> mcolors.Colormap:
+    """A map that only mixes colours of the palette: a page mixes those of its scheme likewise."""
+    return mcolors.LinearSegmentedColormap.from_list(name, stops, N=256)
 
 
-def _colormap(name: str, stops: Sequence[str]) -> mcolors.ListedColormap:
-    """Interpolate `stops`; no colour of the map leaves a number on it below 4.5 : 1.
-
-    Between the colours that take dark text and those that take white there is a narrow band that
-    suits neither. The few entries inside it are moved to its nearer edge, which the eye misses.
-    """
-    smooth = mcolors.LinearSegmentedColormap.from_list(name, list(stops), N=256)
-    rgb = smooth(np.arange(256))[:, :3]
-    dark, light = (luminance(mcolors.to_rgb(c)) for c in (ON_LIGHT, ON_DARK))
-    low = (light + 0.05) / 4.55 - 0.05  # darkest that must take dark text, with a little to spare
-    high = 4.55 * (dark + 0.05) - 0.05
-    for i, level in enumerate(luminance(rgb)):
-        if low < level < high:
-            goal = low if level - low < high - level else high
-            rgb[i] = _with_luminance(rgb[i], float(goal))
-    return mcolors.ListedColormap([tuple(c) for c in rgb], name=name)
-
-
-def _with_luminance(rgb: NDArray[np.float64], goal: float) -> NDArray[np.float64]:
-    """The colour between black, `rgb` and white whose luminance is `goal`, by bisection."""
-    end = np.zeros(3) if luminance(rgb) > goal else np.ones(3)
-    near, far = 0.0, 1.0
-    for _ in range(30):
-        middle = (near + far) / 2
-        mixed = rgb + middle * (end - rgb)
-        beyond = (luminance(mixed) > goal) == bool(end[0])
-        near, far = (near, middle) if beyond else (middle, far)
-    return np.asarray(rgb + far * (end - rgb))
-
-
-SEQUENTIAL = _colormap("tinytorch", ["#e9f1ee", "#a5cfca", "#4f9c98", ACCENT_1, "#083f42"])
-DIVERGING = _colormap(
-    "tinytorch_diverging",
-    ["#6f2c06", ACCENT_2, "#d68e63", "#f6f2ea", "#74b3ae", ACCENT_1, "#083f42"],
-)
+SEQUENTIAL = _mixtures("tinytorch", "#f3f6f2", ACCENT_1)  # from one twentieth of the accent
+DIVERGING = _mixtures("tinytorch_diverging", ACCENT_2, PAPER, ACCENT_1)
 
 
 def text_on(rgba: ArrayLike) -> str:
-    """Whichever of the two fixed text colours reads better on `rgba`."""
-    fill = luminance(np.asarray(rgba)[..., :3])
-    ratios = {c: contrast(luminance(mcolors.to_rgb(c)), fill) for c in (ON_LIGHT, ON_DARK)}
-    return max(ratios, key=lambda c: float(ratios[c]))
+    """The text colour that reads on a colour of the maps in both schemes."""
+    fill = float(luminance(np.asarray(rgba)[..., :3]))
+    return ON_LIGHT if fill > 0.338 else ON_MIDDLE if fill > 0.178 else ON_DARK
 
 
 # ----------------------------------------------------------------------------- style
