@@ -1,9 +1,14 @@
 """The drawings of the part Embeddings."""
 
+import json
+from collections.abc import Iterator
 from math import cos, sin
+from pathlib import Path
+from typing import Any
 
 from drawings.parts import (
     Panel,
+    Point,
     arrow,
     bracket,
     cells,
@@ -11,6 +16,7 @@ from drawings.parts import (
     curve,
     drawing,
     join,
+    moving_data,
     note,
     panel,
     text,
@@ -96,6 +102,113 @@ def add_back() -> Panel:
 def row_numbers() -> list[str]:
     """Number the rows of the table."""
     return [text(16, 63 + 24 * i, str(i), "muted", face="mono") for i in range(len(TABLE))]
+
+
+TRAINED = Path(__file__).with_name("word_vectors.json")  # written by word_vectors.py
+COLOURS = {  # of the kinds of words
+    "names": "token",
+    "animals": "query",
+    "foods": "value",
+    "colours": "loss",
+    "sizes": "key",
+    "movements": "position",
+}
+SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))  # of a dot
+LETTER = 7.2  # pixels that a letter of a word is wide
+PLACE = {"x": 150, "y": 184, "wide": 176, "high": 168}  # of the middle; pixels a unit
+
+
+@drawing
+def word_vectors() -> list[Panel]:
+    """Twenty-four words in the plane, twice; each of six kinds of words has a colour.
+
+    Before training the names, animals, foods, colours, sizes and movements lie mixed up in one
+    cloud. After 800 steps of training the four words of a kind lie close together, and far from
+    those of the other kinds: names above, animals at the left, foods and colours below, sizes and
+    movements at the right. Only the movement ran stands apart from walked, hopped and skipped,
+    near the sizes.
+    """
+    trained, labels = known(), labelled()
+    return [
+        plane(trained, trained["points"][0], labels[0], "1  Before training"),
+        plane(trained, trained["points"][-1], labels[-1], "2  After 800 steps"),
+    ]
+
+
+@moving_data("word-vectors")
+def words_in_training() -> dict[str, Any]:
+    """Give where the words and their labels are at every step that was kept."""
+    trained = known()
+    roles = [COLOURS[kind] for kind in trained.pop("kinds")]
+    return {**trained, "roles": roles, "labels": labelled(), "place": PLACE}
+
+
+def known() -> dict[str, Any]:
+    """Read what the training gave."""
+    found: dict[str, Any] = json.loads(TRAINED.read_text(encoding="utf-8"))
+    return found
+
+
+def plane(trained: dict[str, Any], points: list[Point], labels: list[Point], title: str) -> Panel:
+    """Draw every word: a dot where it stands, and the word beside it."""
+    roles = [COLOURS[kind] for kind in trained["kinds"]]
+    return panel(
+        340,
+        318,
+        [circle(*dot(p), 2.5, role, "full") for p, role in zip(points, roles, strict=True)],
+        [
+            text(*label, word, role, size=12, face="mono")
+            for label, word, role in zip(labels, trained["words"], roles, strict=True)
+        ],
+        title=title,
+    )
+
+
+def dot(point: Point) -> Point:
+    """Give the place in the picture of a word with these two numbers."""
+    return PLACE["x"] + PLACE["wide"] * point[0], PLACE["y"] - PLACE["high"] * point[1]
+
+
+def labelled() -> list[list[Point]]:
+    """Find the middle of each word's label, so that none lies on another, for every step.
+
+    Where there is room, a label stays at the side of its dot where it was before.
+    """
+    trained, labels = known(), []
+    sides = {word: (1, 0) for word in trained["words"]}
+    for points in trained["points"]:
+        dots = [dot(point) for point in points]
+        taken = [(x - 2, y - 2, x + 2, y + 2) for x, y in dots]
+        placed = []
+        for word, (x, y) in zip(trained["words"], dots, strict=True):
+            half = LETTER * len(word) / 2
+            for side, dx, dy in around(half, sides[word]):
+                middle = (round(x + dx), round(y + dy))
+                label = (middle[0] - half, middle[1] - 6.5, middle[0] + half, middle[1] + 6.5)
+                if inside(label) and not any(overlap(label, other) for other in taken):
+                    sides[word] = side
+                    break
+            taken.append(label)
+            placed.append(middle)
+        labels.append(placed)
+    return labels
+
+
+def around(half: float, first: tuple[int, int]) -> Iterator[tuple[tuple[int, int], float, float]]:
+    """Give sides of a dot, and the ways from it to a label's middle there, short ones first."""
+    for away in range(0, 80, 3):
+        for side in (first, *SIDES):
+            yield side, side[0] * (half + 5 + away), side[1] * (10 + away)
+
+
+def inside(label: tuple[float, ...]) -> bool:
+    """Say whether a rectangle lies in the picture, below its title."""
+    return label[0] >= 0 and label[2] <= 340 and label[1] >= 24 and label[3] <= 314
+
+
+def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    """Say whether two rectangles have a piece in common."""
+    return all(one[i] < other[i + 2] and other[i] < one[i + 2] for i in (0, 1))
 
 
 SPEEDS = (1.25, 0.35)  # of the clocks' hands, from one position to the next

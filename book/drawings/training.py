@@ -1,8 +1,22 @@
 """The drawings of the part Training."""
 
-from math import exp, log, sin
+from math import cos, exp, log, pi, sin
+from typing import Any
 
-from drawings.parts import Panel, arrow, box, cells, curve, drawing, line, note, panel, text
+from drawings.parts import (
+    Panel,
+    arrow,
+    box,
+    cells,
+    circle,
+    curve,
+    drawing,
+    line,
+    moving_data,
+    note,
+    panel,
+    text,
+)
 
 STORY = "a boy had a hat."
 START = 2  # of the window
@@ -137,4 +151,119 @@ def many_steps() -> Panel:
         note(190, 208, "steps"),
         text(328, 182, "the floor", "value", anchor="end", size=13),
         title="2  Many steps",
+    )
+
+
+CURVATURE, START_IN_BOWL = (1.0, 40.0), (-4.0, 1.0)  # the chapter's bowl
+LEVELS = (2.0, 4.5, 8.0, 15.0, 28.0)  # of its loss
+ACROSS, UP = 4.5, 1.4  # how far from the bottom one sees
+CENTRE = (170, 118)  # of the picture, and there pixels a unit
+UNITS = (36.0, 60.0)
+
+
+@drawing
+def bowl() -> list[Panel]:
+    """Two pictures of one bowl, seen from above.
+
+    Level lines, long and narrow, lie about the bottom in the middle; both paths begin at the left,
+    a little above the middle. At a rate of 0.045 the path jumps from side to side across the
+    valley, less and less far, and creeps along it; after 40 steps it has come most of the way to
+    the bottom. At a rate of 0.051 every jump across is longer than the one before,
+    until the path leaves the picture.
+    """
+    return [
+        descent(0.045, "1  A rate of 0.045: it settles"),
+        descent(0.051, "2  A rate of 0.051: it is thrown out"),
+    ]
+
+
+@moving_data("bowl")
+def shape_of_the_bowl() -> dict[str, Any]:
+    """Give the bowl, and what one sees of it."""
+    return {
+        "curvature": CURVATURE,
+        "start": START_IN_BOWL,
+        "levels": [level(height) for height in LEVELS],
+        "centre": CENTRE,
+        "units": UNITS,
+    }
+
+
+def descent(rate: float, title: str) -> Panel:
+    """Draw the bowl, and on it a path of gradient descent as far as one sees it."""
+    x, y = START_IN_BOWL
+    path = [(x, y)]
+    for _ in range(40):
+        x, y = x - rate * CURVATURE[0] * x, y - rate * CURVATURE[1] * y
+        if abs(y) > UP:
+            break
+        path.append((x, y))
+    dots = [(CENTRE[0] + UNITS[0] * x, CENTRE[1] - UNITS[1] * y) for x, y in path]
+    return panel(
+        340,
+        214,
+        box(8, 34, 324, 168, "muted", kind="frame", radius=4),
+        [line(level(height), width=0.75) for height in LEVELS],
+        circle(*CENTRE, 3, "value", "full"),
+        note(CENTRE[0], CENTRE[1] + 10, "bottom", "value"),
+        line("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in dots), "query"),
+        [circle(a, b, 2, "query", "full") for a, b in dots],
+        note(dots[0][0] - 2, dots[0][1] - 14, "start", "query"),
+        title=title,
+    )
+
+
+def level(height: float) -> str:
+    """Give a level line of the bowl, or what one sees of it."""
+    wide, high = ((2 * height / c) ** 0.5 for c in CURVATURE)
+    seen = min(wide, ACROSS)
+    end = high * (1 - (seen / wide) ** 2) ** 0.5
+    left, right = (CENTRE[0] + UNITS[0] * side * seen for side in (-1, 1))
+    arc = f"A{UNITS[0] * wide:.1f} {UNITS[1] * high:.1f} 0 0"
+    return "".join(
+        f"M{left:.1f} {CENTRE[1] - UNITS[1] * side * end:.1f}{arc} {(1 + side) // 2} {right:.1f}"
+        f" {CENTRE[1] - UNITS[1] * side * end:.1f}"
+        for side in (-1, 1)
+    )
+
+
+@drawing
+def warm_up() -> list[Panel]:
+    """Two pictures of the learning rate over 120 steps.
+
+    With a warm-up of 40 steps the rate climbs in a straight line from almost nothing to 0.02. From
+    there it follows half a cosine down: slowly at first, then faster, and slowly again until it
+    is 0 at step 120. Without a warm-up the first step already has the whole rate of 0.02, and the
+    half cosine takes all 120 steps.
+    """
+    return [
+        schedule(40, "1  A warm-up of 40 steps"),
+        schedule(0, "2  None"),
+    ]
+
+
+def schedule(warmup: int, title: str, total: int = 120) -> Panel:
+    """Draw the learning rate of each step."""
+    rates = [
+        (step + 1) / warmup
+        if step < warmup
+        else (1 + cos(pi * (step - warmup) / (total - warmup))) / 2
+        for step in range(total + 1)
+    ]
+    points = [(44 + 1.65 * step, 166 - 116 * rate) for step, rate in enumerate(rates)]
+    top, end = points[warmup][0], points[-1][0]
+    return panel(
+        340,
+        214,
+        line("M44 50H326", "muted", "dashed"),
+        [line(f"M{top:g} 50V172", "muted", "dashed")] if warmup else [],
+        line(f"M{end:g} 166V188"),
+        arrow((38, 166), (336, 166)),
+        arrow((44, 172), (44, 34)),
+        line("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points), "query", "thick"),
+        text(36, 50, "0.02", "query", anchor="end", size=13),
+        text(36, 158, "0", "query", anchor="end", size=13),
+        [note(top, 182, f"warm-up {warmup}")] if warmup else [],
+        note(end, 200, f"{total} steps"),
+        title=title,
     )
