@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -124,7 +125,11 @@ def _words(
 
 def _wrong_cut(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """The message that names the first token with which no story is cut."""
-    wrong = next(n for n in range(len(ids)) if not _following(oracle, tokenizer, ids[: n + 1]))
+
+    def impossible(n: int) -> bool:
+        return not _following(oracle, tokenizer, ids[: n + 1])
+
+    wrong = bisect_left(range(len(ids)), True, key=impossible)  # and so are all that are longer
     allowed = sorted(_following(oracle, tokenizer, ids[:wrong]))
     before, token = tokenizer.decode(ids[:wrong]), tokenizer.decode(ids[wrong : wrong + 1])
     return (

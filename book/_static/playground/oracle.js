@@ -3,7 +3,8 @@
 //
 // A hypothesis is what may still come of a story, where {name} is not chosen yet, and who has been chosen:
 // {todo: "unny {time} {hero} {went} to the {place}. ...", cast: [null, "Mia", ...], prob: 0.2}. A belief is the list
-// of those that agree with the text so far. Each begins with a character, and their probabilities sum to one.
+// of those that agree with the text so far. Each begins with a character, and their probabilities sum to one; no two
+// are the same, for every choice can be read off a story.
 
 // The words of a text, each with the space before it: a word ends before a space or a newline.
 const WORDS = /[^]*?\P{White_Space}(?=[ \n])|[^]+$/gu;
@@ -16,7 +17,7 @@ export class Oracle {
     this.nobody = Array(this.members.size).fill(null);
     this.text = ""; // the last text, as far as a story can go on so,
     this.probs = []; // the probability of each of its characters,
-    this.beliefs = [merged(this.#unfold("", this.nobody, 1))]; // and the belief before each, and after the last
+    this.beliefs = [this.#unfold("", this.nobody, 1)]; // and the belief before each, and after the last
     this.words = new WeakMap(); // that can come, by belief
     this.cuts = new WeakMap(); // of words, by tokenizer
   }
@@ -65,8 +66,8 @@ export class Oracle {
     for (; position < text.length; position++) {
       const [prob, after] = this.#read(this.beliefs[position], text[position]);
       if (!after.length) break;
-      this.probs.splice(position, Infinity, prob);
-      this.beliefs.splice(position + 1, Infinity, after);
+      this.probs[position] = prob;
+      this.beliefs[position + 1] = after;
     }
     if (position > from) this.text = text.slice(0, position);
     return position;
@@ -77,7 +78,7 @@ export class Oracle {
     const kept = belief.filter(({ todo }) => todo[0] === char);
     const total = kept.length === belief.length ? 1 : Math.min(1, sum(kept.map(({ prob }) => prob)));
     const after = kept.flatMap(({ todo, cast, prob }) => this.#unfold(todo.slice(1), cast, prob / total));
-    return [total, merged(after)];
+    return [total, after];
   }
 
   // Every hypothesis with which this can go on, once what stands first is chosen; after a story comes another one.
@@ -174,17 +175,6 @@ function readCast(cast) {
     const rows = parent ? Object.entries(options) : [["", options]];
     return [name, { number, parent, rows: new Map(rows.map(([given, row]) => [given, choice(row)])) }];
   }));
-}
-
-// The same hypothesis reached in several ways is one; a value has no newline, so the key is not ambiguous.
-function merged(belief) {
-  if (belief.length < 2) return belief;
-  const found = new Map();
-  for (const { todo, cast, prob } of belief) {
-    const key = [...cast, todo].join("\n");
-    found.set(key, { todo, cast, prob: prob + (found.get(key)?.prob ?? 0) });
-  }
-  return [...found.values()];
 }
 
 // How many items two lists, or characters two texts, have in common at their beginning.
