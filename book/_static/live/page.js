@@ -113,6 +113,11 @@ class Cell {
     this.status.dataset.state = state;
   }
 
+  // Puts another text into the cell, as if the reader had typed it.
+  write(text) {
+    this.#showCode(text);
+  }
+
   #showCode(text) {
     this.edited = text;
     if (this.editor) {

@@ -1,0 +1,111 @@
+// What comes next: a row for each likely token, the model's bar above that of the truth.
+
+import { make } from "../live/elements.js";
+import { chip, percent, seen, spoken } from "./tokens.js";
+
+const CLOSENESS = [[0.95, "Very close to the truth"], [0.8, "Close to the truth"],
+  [0.5, "Some way from the truth"], [0, "Far from the truth"]];
+
+const FULL = [1, 0.5, 0.25]; // the probability of a bar that fills its row, the least that holds the longest
+
+export class Bars {
+  // body: of the table; rows: how many tokens; onpress: called with a token's id
+  constructor(body, rows, onpress) {
+    this.body = body;
+    this.rows = Array.from({ length: rows }, (_, i) => new Row(i, onpress));
+    this.rest = make("tr", "tt-play__others");
+    body.append(...this.rows.map((row) => row.element), this.rest);
+  }
+
+  // now: the id of the token that stands there, if one does
+  show({ belief, chosen, truth }, texts, now = null) {
+    const height = (id) => Math.max(belief[id], chosen[id], truth?.get(id) ?? 0);
+    const ids = [...belief.keys()].filter((id) => belief[id] > 0)
+      .toSorted((a, b) => height(b) - height(a) || a - b);
+    const shown = ids.slice(0, this.rows.length);
+    const full = FULL.findLast((width) => width >= height(shown[0])) ?? 1;
+    if (now !== null && !shown.includes(now)) shown[shown.length - 1] = now;
+    for (const [i, row] of this.rows.entries()) {
+      const id = shown[i];
+      row.show(id === undefined ? null : {
+        id, text: texts[id], belief: belief[id], chosen: chosen[id], full, here: id === now,
+        truth: truth && (truth.get(id) ?? 0),
+      });
+    }
+    const left = (of) => Math.max(0, 1 - shown.reduce((sum, id) => sum + of(id), 0));
+    this.rest.replaceChildren(
+      make("th", "", `${ids.length - shown.length} others`, { scope: "row" }), make("td"),
+      make("td", "", percent(left((id) => chosen[id]))),
+      make("td", "", truth ? percent(left((id) => truth.get(id) ?? 0)) : ""),
+    );
+    return shown;
+  }
+}
+
+// One row, which stays where it is while its numbers change.
+class Row {
+  constructor(i, onpress) {
+    this.element = make("tr", "tt-play__row");
+    this.press = make("button", "tt-play__press", "", { type: "button" });
+    this.name = chip("span", "", i);
+    this.press.append(this.name);
+    this.press.addEventListener("click", () => onpress(this.id));
+    const head = make("th", "", "", { scope: "row" });
+    head.append(this.press);
+    const drawing = make("td", "tt-play__drawing", "", { "aria-hidden": "true" });
+    this.bars = ["chosen", "belief", "truth"].map((what) => make("i", `tt-play__bar tt-play__bar--${what}`));
+    drawing.append(...this.bars);
+    [this.model, this.truth] = [make("td", "tt-play__model"), make("td", "tt-play__truth")];
+    this.element.append(head, drawing, this.model, this.truth);
+  }
+
+  show(token) {
+    this.element.classList.toggle("tt-play__row--empty", !token);
+    this.press.hidden = !token;
+    this.id = token?.id;
+    if (!token) {
+      for (const bar of this.bars) bar.style.inlineSize = "0";
+      this.bars[1].hidden = true;
+      this.model.textContent = this.truth.textContent = "";
+      return;
+    }
+    const { text, belief, chosen, truth, full, here } = token;
+    this.name.textContent = seen(text);
+    this.element.classList.toggle("tt-play__row--here", here);
+    this.element.classList.toggle("tt-play__row--never", chosen === 0);
+    const changed = Math.abs(chosen - belief) > 0.001;
+    for (const [bar, p] of [[this.bars[0], chosen], [this.bars[1], belief], [this.bars[2], truth ?? 0]]) {
+      bar.style.inlineSize = `${(100 * p / full).toFixed(2)}%`;
+    }
+    this.bars[1].hidden = !changed;
+    this.model.textContent = percent(chosen);
+    this.truth.textContent = truth === null ? "–" : percent(truth);
+    this.press.setAttribute("aria-label", here ? `${spoken(text)}, which stands there` : `Write ${spoken(text)}`);
+  }
+}
+
+// How far from the truth, in plain words: [the verdict, its reason].
+export function verdict({ agree, nats }) {
+  const [, words] = CLOSENESS.find(([least]) => agree >= least) ?? CLOSENESS.at(-1);
+  return [`${words}.`, `The two bars share ${percent(agree)} of their length (${nats.toFixed(2)} nats apart).`];
+}
+
+// Where a text stops being a story, and what could have stood there.
+export function impossible(stopped, text) {
+  if (stopped.token !== undefined) {
+    return ["A story may go like this.", "But its words are never cut into these tokens, so there is no truth to show."];
+  }
+  const { position, char, allowed } = stopped;
+  const before = text.slice(Math.max(0, position - 24), position).replace(/^\S*\s(?=.{8})/u, "");
+  const after = before.trim() ? `after “${before.trim()}”` : "at the beginning";
+  const here = char === undefined ? "it cannot go on" : `there stands ${letter(char)}`;
+  const could = allowed.length ? `; there could be ${listed(allowed.map(letter))}` : "";
+  return ["This cannot be one of the stories.", `${after[0].toUpperCase()}${after.slice(1)} ${here}${could}.`];
+}
+
+const letter = (sign) => ({ " ": "a space", "\n": "the end" })[sign] ?? `“${sign}”`;
+
+function listed(words, most = 7) {
+  const few = words.length > most ? [...words.slice(0, most - 1), "others"] : words;
+  return few.length < 2 ? few.join("") : `${few.slice(0, -1).join(", ")} or ${few.at(-1)}`;
+}

@@ -1,0 +1,127 @@
+// What the playground keeps folded: each part is drawn while its fold is open, and only then.
+
+import { attention } from "./attention.js";
+import { missing } from "./missing.js";
+import { chosen, likeliestFirst } from "./sampling.js";
+import { STEPS } from "./state.js";
+import { Strip, chip, fillTable, percent } from "./tokens.js";
+
+const CANDIDATES = 3; // of each layer
+const DARKEST = 3; // nats above the least possible, at which a token is as dark as it gets
+
+export function folds(play) {
+  const opened = (name) => {
+    const element = () => play.parts[name].closest("details");
+    return () => element().open;
+  };
+  const all = {
+    training: training(play), attention: attention(play), lens: lens(play),
+    surprise: surprise(play), broken: missing(play),
+  };
+  const inside = { training: "step", attention: "looking", lens: "lens", surprise: "surprised", broken: "parts" };
+  for (const [name, fold] of Object.entries(all)) fold.isOpen = opened(inside[name]);
+  return all;
+}
+
+// The slider over the moments of training; the weights come when it is first touched.
+function training(play) {
+  const { parts, thinking } = play;
+  const name = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
+  let wanted = null;
+
+  const tell = (text) => {
+    parts.fetching.textContent = text;
+    parts.fetching.hidden = !text;
+    if (text) play.say(text);
+  };
+  const fetchOthers = async () => {
+    for (const step of STEPS) await thinking.fetch(step);
+  };
+  // The model of a step; until it has come the one before stays.
+  const want = async (step) => {
+    wanted = step;
+    if (!thinking.has(step)) {
+      tell(`The model ${name(step)} is on its way. You still see the one ${name(play.state.step)}.`);
+      try {
+        await thinking.fetch(step);
+      } catch {
+        if (wanted === step) {
+          tell(`The model ${name(step)} cannot be had: there is no connection. You still see the one ${name(play.state.step)}.`);
+          play.show();
+        }
+        return;
+      }
+    }
+    if (wanted !== step) return;
+    tell("");
+    play.change({ step });
+    fetchOthers().catch(() => {}); // told when one of them is asked for
+  };
+
+  parts.step.addEventListener("input", () => {
+    parts.stepIs.textContent = name(STEPS[parts.step.value]);
+    want(STEPS[parts.step.value]);
+  });
+  return {
+    want,
+    show({ step }) {
+      parts.step.value = STEPS.indexOf(step);
+      parts.stepIs.textContent = name(step);
+      parts.step.setAttribute("aria-valuetext", name(step));
+    },
+  };
+}
+
+// What the model would say if it ended after the embeddings, or after its first block.
+function lens({ parts, thinking }) {
+  const names = (count) => Array.from({ length: count + 1 }, (_, layer) => (
+    layer === 0 ? "at once, from the last token alone" : layer === count ? "at the end" : `after block ${layer}`
+  ));
+  const cell = (id, p, i) => {
+    const both = document.createElement("span");
+    both.className = "tt-play__guess";
+    both.append(chip("span", thinking.texts[id], i), ` ${percent(p)}`);
+    return both;
+  };
+  return {
+    show(_, { reading, ids, at, truth }) {
+      const position = at ?? ids.length;
+      const rows = names(reading.model.numLayers).map((name, layer) => {
+        const probs = chosen(reading.lens(layer, position), {});
+        return [name, ...likeliestFirst(probs).slice(0, CANDIDATES).map((id, i) => cell(id, probs[id], i))];
+      });
+      if (truth) {
+        const best = [...truth].toSorted(([, a], [, b]) => b - a).slice(0, CANDIDATES);
+        rows.push(["the truth", ...best.map(([id, p], i) => cell(id, p, i))]);
+      }
+      fillTable(parts.lens, rows);
+    },
+  };
+}
+
+// Every token with what it surprised the model by, and what could not be avoided.
+function surprise({ parts, thinking }) {
+  const strip = new Strip(parts.surprised);
+  const nats = (value) => (value === null ? "–" : value.toFixed(2));
+  return {
+    show(_, { ids, reading }) {
+      const texts = ids.map((id) => thinking.texts[id]);
+      const all = thinking.surprises(ids, reading);
+      const above = all.map(({ model, least }) => model - (least ?? 0));
+      strip.show(texts);
+      for (const [i, one] of strip.chips.entries()) {
+        one.style.setProperty("--much", Math.min(Math.max(above[i], 0) / DARKEST, 1).toFixed(3));
+      }
+      const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+      const least = all.every((one) => one.least !== null) ? sum(all.map((one) => one.least)) : null;
+      const whole = sum(all.map(({ model }) => model));
+      parts.surprise.textContent = !ids.length ? "Nothing has been written yet."
+        : least === null ? `Together ${whole.toFixed(2)} nats. From the place where this can no longer be a story there is no least.`
+          : `Together ${whole.toFixed(2)} nats, and ${least.toFixed(2)} could not be avoided: `
+            + `${((whole - least) / ids.length).toFixed(3)} too many for each token.`;
+      fillTable(parts.surprises, all.map(({ model, least: possible }, i) => (
+        [chip("span", texts[i], i), nats(model), nats(possible), possible === null ? "–" : nats(model - possible)]
+      )));
+    },
+  };
+}

@@ -1,0 +1,103 @@
+// What stands where in the playground. An element that scripts fill or listen to is named by data-part.
+
+const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a", "The dragon said"];
+
+const core = (compact) => `
+<div class="tt-play__beginnings" role="group" aria-label="Beginnings to choose from">
+  ${BEGINNINGS.map((text) => `<button type="button" data-beginning>${text}</button>`).join("")}
+</div>
+<div class="tt-play__text">
+  <label class="visually-hidden" for="tt-play-field">The beginning of a story</label>
+  <textarea id="tt-play-field" data-part="field" rows="1" spellcheck="false" autocapitalize="sentences"
+    autocomplete="off"></textarea>
+  <p class="tt-play__label" id="tt-play-tokens"><span data-part="count"></span></p>
+  <ol class="tt-play__tokens" data-part="tokens" aria-labelledby="tt-play-tokens"></ol>
+  <p class="tt-play__note" data-part="note" hidden></p>
+</div>
+<div class="tt-play__next">
+  <p class="tt-play__label" data-part="heading" id="tt-play-next">What comes next?</p>
+  <p class="tt-play__verdict"><strong data-part="verdict"></strong> <span data-part="reason"></span></p>
+  <table class="tt-play__bars" aria-labelledby="tt-play-next">
+    <thead><tr><th scope="col">token</th><td></td>
+      <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
+    <tbody data-part="bars"></tbody>
+  </table>
+  <button type="button" class="tt-play__back" data-part="back" hidden>Back to the end of the text</button>
+</div>
+<div class="tt-play__act">
+  <div class="tt-play__write" role="group" aria-label="Let the model write on">
+    <span>Write a</span>
+    <button type="button" data-write="token">token</button>
+    <button type="button" data-write="sentence">sentence</button>
+    <button type="button" data-write="story">story</button>
+    <button type="button" data-part="takeBack" aria-label="Take back" title="Take back">↶</button>
+  </div>
+  <label class="tt-play__slider"><span>Temperature</span>
+    <input type="range" data-part="temperature" min="0" max="2" step="0.05">
+    <output data-part="temperatureIs"></output></label>
+  ${compact ? "" : more}
+</div>`;
+
+const more = `
+  <label class="tt-play__slider"><span>Top-k</span>
+    <input type="range" data-part="topK" min="1" max="21" step="1"><output data-part="topKIs"></output></label>
+  <label class="tt-play__slider"><span>Top-p</span>
+    <input type="range" data-part="topP" min="0.05" max="1" step="0.05"><output data-part="topPIs"></output></label>
+  <div class="tt-play__links">
+    <button type="button" data-part="share">Copy a link to this</button>
+    <button type="button" data-part="python">Open in Python</button>
+    <span data-part="shared"></span>
+  </div>`;
+
+const fold = (name, question, body) => `
+<details class="tt-play__fold" data-fold="${name}"><summary>${question}</summary>
+  <div>${body}</div></details>`;
+
+const folds = (root) => [
+  fold("training", "How did it learn this?", `
+    <p>The same model at five moments of its training. Move the slider and watch its bars approach the truth.</p>
+    <label class="tt-play__slider"><span>Training</span>
+      <input type="range" data-part="step" min="0" max="4" step="1"><output data-part="stepIs"></output></label>
+    <p class="tt-play__note" data-part="fetching" hidden></p>`),
+  fold("attention", "Where does it look?", `
+    <p>Each token looks back at those before it, and a head decides at which, and how much. Press a token to see
+      from it. <a href="${root}attention/scaled-dot-product.html">How attention works</a></p>
+    <div class="tt-play__heads" data-part="heads"></div>
+    <div class="tt-play__looks" data-part="looks">
+      <svg aria-hidden="true" data-part="lines"></svg>
+      <ol class="tt-play__tokens" data-part="looking" aria-label="Tokens to look from"></ol></div>
+    <div class="tt-play__scroll" tabindex="0" role="group" aria-label="The same as numbers">
+      <table class="tt-play__table"><caption data-part="looksFrom"></caption>
+      <thead><tr><th scope="col">looks at</th><th scope="col">how much</th></tr></thead>
+      <tbody data-part="weights"></tbody></table></div>`),
+  fold("lens", "When does it know?", `
+    <p>The model thinks in two blocks, one after the other. Here is what it would say if it had to answer earlier.</p>
+    <table class="tt-play__table"><caption class="visually-hidden">The three likeliest tokens, layer by layer</caption>
+      <thead><tr><th scope="col">if it answered</th><th scope="col" colspan="3">it would expect</th></tr></thead>
+      <tbody data-part="lens"></tbody></table>`),
+  fold("surprise", "How surprised was it so far?", `
+    <p>The less likely a token was, the more it surprises. Nothing can be less surprised on average than the truth; the darker
+      a token, the more the model is surprised above that.
+      <a href="${root}training/data-and-loss.html">Surprise is what training makes small</a></p>
+    <ol class="tt-play__tokens" data-part="surprised" aria-label="Tokens, darker where the model is surprised"></ol>
+    <p data-part="surprise"></p>
+    <div class="tt-play__scroll" tabindex="0" role="group" aria-label="The same as numbers">
+      <table class="tt-play__table"><caption class="visually-hidden">Surprise of each token, in nats</caption>
+      <thead><tr><th scope="col">token</th><th scope="col">the model</th><th scope="col">least possible</th>
+        <th scope="col">above it</th></tr></thead>
+      <tbody data-part="surprises"></tbody></table></div>`),
+  fold("broken", "What if a part were missing?", `
+    <p>Take away a part that the model was trained with. The bars above change with it.</p>
+    <ul class="tt-play__parts" data-part="parts"></ul>
+    <table class="tt-play__table"><caption data-part="brokenAbout"></caption>
+      <thead><tr><td></td><th scope="col">shared with the truth</th><th scope="col">writes on</th></tr></thead>
+      <tbody data-part="broken"></tbody></table>
+    <button type="button" data-part="mend">Put everything back</button>`),
+].join("");
+
+// root: the address of the book's chapters
+export const layout = (compact, root) => `
+<div class="tt-play__core">${core(compact)}</div>
+${compact ? `<p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a></p>`
+    : `<div class="tt-play__folds">${folds(root)}</div>`}
+<p class="visually-hidden" role="status" aria-live="polite" data-part="voice"></p>`;

@@ -1,0 +1,100 @@
+// Break it: parts of the model are taken away, and how far from the truth it is then, and what it writes.
+
+import { make } from "../live/elements.js";
+import { chosen, draw, seeded } from "./sampling.js";
+import { BLOCKS, HEADS, WINDOW } from "./state.js";
+import { fillTable, percent } from "./tokens.js";
+
+const LONG = 24; // tokens that are written on to compare
+const SEED = 1; // the same for both
+
+// [name, what is taken away, the chapter that explains it]
+const PARTS = [
+  ["positions", "The positions: it no longer knows the order", "attention/positions-in-attention", "Positions"],
+  ["mask", "The mask: tokens may look ahead", "attention/scaled-dot-product", "The mask"],
+  ["scale", "The division by √d", "attention/scaled-dot-product", "Why √d"],
+  ["residual", "The residual stream", "transformer/block", "The block"],
+  ["norm", "The last normalisation", "transformer/normalisation-and-mlp", "Normalisation"],
+];
+const CHOICES = [
+  ["head", "One head of attention", "attention/multi-head", "Heads",
+    Array.from({ length: BLOCKS * HEADS }, (_, i) => [
+      [Math.floor(i / HEADS), i % HEADS], `head ${i % HEADS + 1} of block ${Math.floor(i / HEADS) + 1}`,
+    ])],
+  ["block", "A whole block", "transformer/block", "The block",
+    Array.from({ length: BLOCKS }, (_, i) => [i, `block ${i + 1}`])],
+];
+
+export function missing(play) {
+  const { parts, thinking } = play;
+  const switches = PARTS.map(([name, text, page, about]) => {
+    const input = make("input", "", "", { type: "checkbox", role: "switch" });
+    input.addEventListener("change", () => {
+      const { off } = play.state;
+      play.change({ off: input.checked ? [...off, name] : off.filter((one) => one !== name) });
+    });
+    parts.parts.append(item(input, text, `${play.root}${page}.html`, about));
+    return { input, name };
+  });
+  const selects = CHOICES.map(([name, text, page, about, options]) => {
+    const select = make("select");
+    select.append(make("option", "", "none", { value: "" }));
+    for (const [value, label] of options) select.append(make("option", "", label, { value: JSON.stringify(value) }));
+    select.addEventListener("change", () => {
+      play.change({ [name]: select.value ? JSON.parse(select.value) : null });
+    });
+    parts.parts.append(item(select, text, `${play.root}${page}.html`, about));
+    return { select, name };
+  });
+  parts.mend.addEventListener("click", () => play.change({ off: [], head: null, block: null }));
+  let turn = 0;
+
+  return {
+    show(state, { ids, longer }) {
+      for (const { input, name } of switches) input.checked = state.off.includes(name);
+      for (const { select, name } of selects) select.value = state[name] === null ? "" : JSON.stringify(state[name]);
+      parts.mend.disabled = play.whole;
+      parts.brokenAbout.textContent = "On average over every token of the text so far";
+      const kinds = play.whole ? [["whole", true]] : [["whole", true], ["broken", false]];
+      const texts = kinds.map(() => make("span", "tt-play__writes"));
+      const rows = kinds.map(([kind, whole], i) => {
+        const reading = thinking.reading(ids, state, whole);
+        return [kind, shared(thinking.meanDistance(ids, reading)), texts[i]];
+      });
+      fillTable(parts.broken, rows);
+      turn += 1;
+      const mine = turn;
+      const go = async () => {
+        for (const [i, [, whole]] of kinds.entries()) {
+          await writeOn(ids, whole, state, texts[i], () => mine === turn);
+        }
+      };
+      if (!longer) go();
+    },
+  };
+
+  // Writes on a little, a token at a time, so that the page stays quick; `wanted` says whether it still matters.
+  async function writeOn(ids, whole, state, place, wanted) {
+    const random = seeded(SEED);
+    const written = [...ids];
+    for (let i = 0; i < LONG && written.length < WINDOW - 1; i += 1) {
+      await new Promise((done) => { setTimeout(done, 0); });
+      if (!wanted()) return;
+      const reading = thinking.reading(written, state, whole);
+      const id = draw(chosen(reading.logits(written.length), state), random);
+      written.push(id);
+      place.textContent = `…${thinking.tokenizer.decode(written.slice(ids.length)).replaceAll("\n", " ↵ ")}`;
+    }
+  }
+}
+
+function item(control, text, address, about) {
+  const made = make("li");
+  const label = make("label", "");
+  label.append(control, make("span", "", text));
+  made.append(label, make("a", "", about, { href: address }));
+  return made;
+}
+
+const shared = (distance) => (distance === null ? "no story begins like this"
+  : `${percent(distance.agree)} (${distance.nats.toFixed(2)} nats apart)`);

@@ -1,0 +1,302 @@
+// A model to play with: what it believes comes next, beside what can be known exactly.
+//
+// The state (state.js) is the one thing that changes; all that is seen is drawn from it.
+
+import { Bars, impossible, verdict } from "./bars.js";
+import { layout } from "./layout.js";
+import { draw, seeded } from "./sampling.js";
+import { START, STEPS, WINDOW, fromHash, isWhole, toHash } from "./state.js";
+import { load } from "./thinking.js";
+import { Strip, percent, quoted, spoken } from "./tokens.js";
+
+const REST = 400; // ms without a change, after which the address follows and the change is said
+const PACE = 40; // ms between two tokens that are written
+const TOP_K_ALL = 21; // of the slider: no limit
+
+export async function playground(place) {
+  const state = fromHash(location.hash) ?? START;
+  const first = load(state.step).catch((error) => {
+    if (state.step === START.step) throw error;
+    return load(START.step);
+  });
+  const thinking = await first;
+  const shown = new Playground(place, thinking, { ...state, step: thinking.has(state.step) ? state.step : START.step });
+  await shown.begin();
+  globalThis.tinytorchPlay = shown; // for tests, and for the curious at the console
+}
+
+class Playground {
+  constructor(place, thinking, state) {
+    Object.assign(this, { place, thinking, state, compact: place.dataset.size === "compact" });
+    this.root = `${document.documentElement.dataset.content_root || "./"}book/`;
+    this.random = seeded(crypto.getRandomValues(new Uint32Array(1))[0]);
+    this.writing = 0; // which run of writing is on; 0 if none
+    this.runs = 0;
+    this.folds = {}; // what is drawn only while it is open
+  }
+
+  async begin() {
+    const made = document.createElement("div");
+    made.className = "tt-play__all";
+    made.innerHTML = layout(this.compact, this.root);
+    this.parts = Object.fromEntries([...made.querySelectorAll("[data-part]")].map((e) => [e.dataset.part, e]));
+    this.strip = new Strip(this.parts.tokens, (i) => this.change({ at: i === this.state.at ? null : i }));
+    this.bars = new Bars(this.parts.bars, this.compact ? 5 : 8, (id) => this.press(id));
+    this.#listen(made);
+    if (!this.compact) await this.#addFolds(made);
+    this.show();
+    this.place.replaceChildren(made);
+    this.place.dataset.play = "ready";
+    this.strip.list.scrollTop = this.strip.list.scrollHeight;
+  }
+
+  async #addFolds(made) {
+    const { folds } = await import("./folds.js");
+    this.folds = folds(this);
+    for (const fold of made.querySelectorAll("[data-fold]")) {
+      fold.addEventListener("toggle", () => this.show());
+    }
+  }
+
+  #listen(made) {
+    const { parts } = this;
+    const on = (part, event, then) => parts[part]?.addEventListener(event, then);
+    on("field", "input", () => this.#typed(parts.field.value));
+    on("back", "click", () => { this.change({ at: null }); parts.field.focus(); });
+    on("takeBack", "click", () => this.takeBack());
+    on("temperature", "input", () => this.change({ temperature: Number(parts.temperature.value) }));
+    on("topK", "input", () => {
+      const k = Number(parts.topK.value);
+      this.change({ topK: k === TOP_K_ALL ? null : k });
+    });
+    on("topP", "input", () => {
+      const p = Number(parts.topP.value);
+      this.change({ topP: p === 1 ? null : p });
+    });
+    on("share", "click", () => this.#share());
+    on("python", "click", () => this.#python());
+    for (const one of made.querySelectorAll("[data-beginning]")) {
+      one.addEventListener("click", () => this.change({ text: one.textContent, drawn: [], at: null }));
+    }
+    for (const one of made.querySelectorAll("[data-write]")) {
+      one.addEventListener("click", () => this.write(one.dataset.write));
+    }
+    addEventListener("hashchange", () => {
+      const said = fromHash(location.hash);
+      if (said) this.change(said, false);
+    });
+  }
+
+  // What the reader does ---------------------------------------------------------------------------------------------
+
+  // Changes the state and shows it; `own` if it did not come from the address.
+  change(changes, own = true) {
+    if (!changes.drawing) this.writing = 0;
+    const { drawing, ...rest } = changes;
+    this.state = { ...this.state, ...rest };
+    if (rest.step !== undefined && !this.thinking.has(rest.step)) {
+      this.state.step = this.before.step;
+      this.folds.training?.want(rest.step);
+    }
+    this.show();
+    clearTimeout(this.later);
+    this.later = setTimeout(() => {
+      if (own) this.#keep();
+      if (!this.writing) this.#say();
+    }, REST);
+  }
+
+  // The field has a new text: tokens that were written on stay while their text does.
+  #typed(value) {
+    const { text, drawn } = this.state;
+    const kept = drawn.findLastIndex((_, i) => value === text + this.thinking.tokenizer.decode(drawn.slice(0, i + 1)));
+    if (kept >= 0) this.change({ drawn: drawn.slice(0, kept + 1), at: null });
+    else this.change({ text: value, drawn: [], at: null });
+  }
+
+  // Writes a token, or puts it where another stands; what came after that goes.
+  press(id, drawing = false) {
+    if (id === undefined) return;
+    const { ids, at } = this.view;
+    if (at === null && ids.length >= WINDOW - 1) return;
+    this.change({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null, drawing });
+  }
+
+  takeBack() {
+    const { ids, rest, at } = this.view;
+    const upTo = rest ? ids.length : (at ?? ids.length - 1);
+    if (upTo >= 0) this.change({ ...this.thinking.written(this.state, upTo, null), at: null });
+  }
+
+  // Lets the model write a token, or up to the end of a sentence or of a story.
+  async write(what) {
+    if (this.writing) {
+      this.writing = 0;
+      this.show();
+      return;
+    }
+    this.runs += 1;
+    const mine = this.runs;
+    this.writing = mine;
+    this.what = what;
+    if (this.state.at !== null) this.change({ at: null, drawing: true });
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    for (;;) {
+      const id = draw(this.view.chosen, this.random);
+      this.press(id, true);
+      const text = this.thinking.texts[id];
+      const over = what === "token" || text === "\n" || (what === "sentence" && /[.!?]/.test(text));
+      if (over || this.view.ids.length >= WINDOW - 1) break;
+      await new Promise((done) => { setTimeout(done, still ? 0 : PACE); });
+      if (this.writing !== mine) return;
+    }
+    this.change({}); // the end: no longer writing
+  }
+
+  // What is shown ----------------------------------------------------------------------------------------------------
+
+  show() {
+    const { state, thinking, parts } = this;
+    const view = thinking.look(state);
+    this.view = view;
+    this.before = state;
+    const text = state.text + thinking.tokenizer.decode(state.drawn);
+    if (parts.field.value !== text) {
+      parts.field.value = text;
+      parts.field.scrollTop = parts.field.scrollHeight;
+    }
+    this.#showTokens(view);
+    this.likeliest = this.bars.show(view, thinking.texts, view.at === null ? null : view.ids[view.at]);
+    this.#showVerdict(view);
+    this.#showControls(view);
+    for (const fold of Object.values(this.folds)) if (fold.isOpen()) fold.show(state, view);
+  }
+
+  #showTokens({ ids, rest, longer, typed, at }) {
+    const { strip, parts, thinking } = this;
+    const grown = ids.length > strip.texts.length;
+    strip.show(ids.map((id) => thinking.texts[id]));
+    for (const [i, one] of strip.chips.entries()) {
+      one.classList.toggle("tt-play__chip--drawn", i >= typed);
+      one.setAttribute("aria-pressed", i === at);
+    }
+    this.restChip?.remove();
+    if (rest) {
+      this.restChip = document.createElement("li");
+      this.restChip.className = "tt-play__rest";
+      this.restChip.textContent = rest;
+      strip.list.append(this.restChip);
+    }
+    if (grown) strip.list.scrollTop = strip.list.scrollHeight;
+    parts.count.textContent = `The model reads ${ids.length || "no"} token${ids.length === 1 ? "" : "s"}`;
+    const note = this.#note(ids, rest, longer);
+    parts.note.textContent = note;
+    parts.note.hidden = !note;
+  }
+
+  #note(ids, rest, longer) {
+    if (longer) {
+      const end = this.thinking.tokenizer.decode(ids.slice(-4)).trim();
+      return `The model reads ${WINDOW} tokens and no more: up to “${end}”. What follows stays in your text, unread.`;
+    }
+    if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more. Take some back, or begin anew.`;
+    if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over. What comes next begins another one.";
+    if (rest.trim()) return `“${rest.trim()}” is not a whole word yet. The bars show what fits it.`;
+    return "";
+  }
+
+  #showVerdict(view) {
+    const { parts, thinking } = this;
+    const text = thinking.tokenizer.decode(view.ids);
+    const [said, why] = view.truth ? verdict(view) : impossible(view.stopped ?? { token: view.ids.length }, text);
+    parts.verdict.parentNode.toggleAttribute("data-possible", Boolean(view.truth));
+    parts.verdict.textContent = said;
+    parts.reason.textContent = why;
+    parts.heading.textContent = view.at === null ? "What comes next?"
+      : `What could have stood instead of ${quoted(thinking.texts[view.ids[view.at]])}?`;
+    parts.back.hidden = view.at === null;
+    this.place.classList.toggle("tt-play--looking", view.at !== null);
+  }
+
+  #showControls({ ids, longer }) {
+    const { state, parts, writing } = this;
+    for (const one of parts.takeBack.parentNode.querySelectorAll("[data-write]")) {
+      const { write } = one.dataset;
+      one.disabled = !writing && (longer || ids.length >= WINDOW - 1);
+      one.textContent = writing && write === this.what ? "stop" : write;
+    }
+    parts.takeBack.disabled = longer || !(ids.length || state.text);
+    this.#slider("temperature", state.temperature, state.temperature.toFixed(2),
+      state.temperature ? "" : ": always the likeliest");
+    if (parts.topK) {
+      this.#slider("topK", Math.min(state.topK ?? TOP_K_ALL, TOP_K_ALL), state.topK === null ? "all" : `the likeliest ${state.topK}`);
+      this.#slider("topP", state.topP ?? 1, state.topP === null ? "all" : `the likeliest ${Math.round(100 * state.topP)} %`);
+    }
+    if (parts.more) parts.more.hash = toHash(state);
+  }
+
+  #slider(name, value, text, more = "") {
+    const { [name]: input, [`${name}Is`]: output } = this.parts;
+    if (Number(input.value) !== value) input.value = value;
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text + more);
+  }
+
+  // The address, and what is said aloud ------------------------------------------------------------------------------
+
+  #keep() {
+    const hash = toHash(this.state);
+    if (hash !== location.hash) history.replaceState(history.state, "", hash || location.pathname + location.search);
+  }
+
+  // One sentence about where things stand.
+  #say() {
+    const { view, likeliest, parts, thinking } = this;
+    const three = likeliest.slice(0, 3).map((id) => `${spoken(thinking.texts[id])} ${percent(view.chosen[id])}`);
+    const closeness = `${parts.verdict.textContent} ${view.truth ? "" : parts.reason.textContent}`.trim();
+    this.say(`${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim());
+  }
+
+  say(text) {
+    this.parts.voice.textContent = text;
+  }
+
+  async #share() {
+    this.#keep();
+    const cut = this.state.text.length > 2000 ? " It holds the first 2,000 characters of your text." : "";
+    let told = `The link is copied.${cut}`;
+    try {
+      await navigator.clipboard.writeText(location.href);
+    } catch {
+      told = `The link is in the address bar.${cut}`;
+    }
+    this.parts.shared.textContent = told;
+    this.say(told);
+  }
+
+  // Puts the same beginning and the same sliders into the page's live cell, and goes there.
+  #python() {
+    const { text, drawn, temperature, topK, topP } = this.state;
+    const cell = globalThis.tinytorchLive?.cells[0];
+    if (!cell) {
+      this.say("The cells of this page are not ready.");
+      return;
+    }
+    const beginning = JSON.stringify(text + this.thinking.tokenizer.decode(drawn));
+    const values = { beginning, temperature, top_k: topK ?? "None", top_p: topP ?? "None" };
+    const code = Object.entries(values).reduce((all, [name, value]) => (
+      all.replace(new RegExp(`^${name} = .*$`, "m"), () => `${name} = ${value}`)
+    ), cell.original);
+    cell.write(code);
+    cell.element.scrollIntoView({ block: "center" });
+    cell.runButton.focus({ preventScroll: true });
+  }
+
+  get whole() {
+    return isWhole(this.state);
+  }
+
+  get steps() {
+    return STEPS;
+  }
+}

@@ -1,0 +1,91 @@
+// What the reader has chosen, in the page's address and back: a link to it shows the same.
+//
+//     #play&text=Once+upon&drawn=258.385&temperature=0.8&off=mask.norm&step=500
+//
+// Only what differs from the start stands there. What an address says is checked: a damaged one
+// gives the start, or as much of it as can be read.
+
+export const STEPS = [0, 100, 500, 2000, 4000]; // of the training, whose weights there are
+export const WINDOW = 112; // tokens that the model reads, the line break before the story among them
+export const BLOCKS = 2, HEADS = 4, VOCABULARY = 512;
+export const LONGEST = 2000; // characters of a text that an address holds
+export const SWITCHES = ["positions", "mask", "scale", "residual", "norm"]; // parts that are there or not
+
+export const START = Object.freeze({
+  text: "One sunny morning", // what the reader has written
+  drawn: [], // the tokens written on after it
+  at: null, // the token that is looked at; null is the next one
+  temperature: 1, topK: null, topP: null,
+  step: STEPS.at(-1),
+  off: [], // of SWITCHES
+  head: null, // [block, head] that is silent
+  block: null, // that is passed over
+  seen: [BLOCKS - 1, 0], // the head whose attention is drawn
+});
+
+const MARK = "#play";
+
+// The part of the address that says what differs from the start; "" if nothing does.
+export function toHash(state) {
+  const said = new URLSearchParams();
+  const add = (name, value, start) => { if (String(value) !== String(start)) said.set(name, value); };
+  add("text", state.text.slice(0, LONGEST), START.text);
+  add("drawn", state.drawn.join("."), "");
+  add("at", state.at ?? "", "");
+  add("temperature", state.temperature, START.temperature);
+  add("k", state.topK ?? "", "");
+  add("p", state.topP ?? "", "");
+  add("step", state.step, START.step);
+  add("off", state.off.join("."), "");
+  add("head", state.head?.join(".") ?? "", "");
+  add("block", state.block ?? "", "");
+  add("seen", state.seen.join("."), START.seen.join("."));
+  const all = said.toString();
+  return all ? `${MARK}&${all}` : "";
+}
+
+// The state that an address speaks of; null if it speaks of something else.
+export function fromHash(hash) {
+  if (hash !== MARK && !hash.startsWith(`${MARK}&`)) return null;
+  const said = new URLSearchParams(hash.slice(MARK.length + 1));
+  const text = said.get("text");
+  const drawn = integers(said.get("drawn"), VOCABULARY)?.slice(0, WINDOW) ?? [];
+  const off = (said.get("off") ?? "").split(".");
+  return {
+    text: text?.slice(0, LONGEST) ?? START.text,
+    drawn,
+    at: integers(said.get("at"), WINDOW)?.[0] ?? null,
+    temperature: number(said.get("temperature"), 0, 2) ?? START.temperature,
+    topK: number(said.get("k"), 1, VOCABULARY, true),
+    topP: number(said.get("p"), 0.01, 1),
+    step: STEPS.find((step) => String(step) === said.get("step")) ?? START.step,
+    off: SWITCHES.filter((name) => off.includes(name)),
+    head: pair(said.get("head")),
+    block: number(said.get("block"), 0, BLOCKS - 1, true),
+    seen: pair(said.get("seen")) ?? START.seen,
+  };
+}
+
+// What the engine calls `broken`: everything that is taken away.
+export function broken({ off, head, block }) {
+  const taken = Object.fromEntries(SWITCHES.map((name) => [name, off.includes(name)]));
+  return { ...taken, head, block };
+}
+
+export const isWhole = ({ off, head, block }) => !off.length && head === null && block === null;
+
+function integers(text, end) {
+  if (!/^\d+(\.\d+)*$/.test(text ?? "")) return null;
+  const all = text.split(".").map(Number);
+  return all.every((one) => one < end) ? all : null;
+}
+
+function number(text, least, most, whole = false) {
+  const value = text ? Number(text) : NaN;
+  return value >= least && value <= most && (!whole || Number.isInteger(value)) ? value : null;
+}
+
+function pair(text) {
+  const both = integers(text, HEADS);
+  return both?.length === 2 && both[0] < BLOCKS ? both : null;
+}
