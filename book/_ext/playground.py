@@ -6,9 +6,9 @@
     What is seen without scripts, in print and in a notebook: a drawing and a sentence.
     ```
 
-Its content is what everybody gets; where scripts run, those of `book/_static/playground` put a model
-to play with in its place when it is near the screen. The pages with a playground get its style and
-its door, the script that waits for that.
+Its content is what everybody gets; where scripts run, those of `book/_static/playground` put a
+model to play with in its place when it is near the screen. The pages with a playground get its
+style and its door, the script that waits for that.
 """
 
 from typing import Any, ClassVar

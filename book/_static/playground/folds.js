@@ -9,6 +9,14 @@ import { Strip, chip, fillTable, percent } from "./tokens.js";
 const CANDIDATES = 3; // of each layer
 const DARKEST = 3; // nats above the least possible, at which a token is as dark as it gets
 
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const nats = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
+
+const moment = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
+const layerName = (layer, last) => (
+  layer === 0 ? "at once, from the last token alone" : layer === last ? "at the end" : `after block ${layer}`
+);
+
 export function folds(play) {
   const opened = (name) => {
     const element = () => play.parts[name].closest("details");
@@ -26,7 +34,6 @@ export function folds(play) {
 // The slider over the moments of training; the weights come when it is first touched.
 function training(play) {
   const { parts, thinking } = play;
-  const name = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
   let wanted = null;
 
   const tell = (text) => {
@@ -41,12 +48,12 @@ function training(play) {
   const want = async (step) => {
     wanted = step;
     if (!thinking.has(step)) {
-      tell(`The model ${name(step)} is on its way. You still see the one ${name(play.state.step)}.`);
+      tell(`The model ${moment(step)} is on its way. You still see the one ${moment(play.state.step)}.`);
       try {
         await thinking.fetch(step);
       } catch {
         if (wanted === step) {
-          tell(`The model ${name(step)} cannot be had: there is no connection. You still see the one ${name(play.state.step)}.`);
+          tell(`The model ${moment(step)} cannot be had: there is no connection. You still see the one ${moment(play.state.step)}.`);
           play.show();
         }
         return;
@@ -59,24 +66,21 @@ function training(play) {
   };
 
   parts.step.addEventListener("input", () => {
-    parts.stepIs.textContent = name(STEPS[parts.step.value]);
+    parts.stepIs.textContent = moment(STEPS[parts.step.value]);
     want(STEPS[parts.step.value]);
   });
   return {
     want,
     show({ step }) {
       parts.step.value = STEPS.indexOf(step);
-      parts.stepIs.textContent = name(step);
-      parts.step.setAttribute("aria-valuetext", name(step));
+      parts.stepIs.textContent = moment(step);
+      parts.step.setAttribute("aria-valuetext", moment(step));
     },
   };
 }
 
 // What the model would say if it ended after the embeddings, or after its first block.
 function lens({ parts, thinking }) {
-  const names = (count) => Array.from({ length: count + 1 }, (_, layer) => (
-    layer === 0 ? "at once, from the last token alone" : layer === count ? "at the end" : `after block ${layer}`
-  ));
   const cell = (id, p, i) => {
     const both = document.createElement("span");
     both.className = "tt-play__guess";
@@ -86,9 +90,10 @@ function lens({ parts, thinking }) {
   return {
     show(_, { reading, ids, at, truth }) {
       const position = at ?? ids.length;
-      const rows = names(reading.model.numLayers).map((name, layer) => {
+      const last = reading.model.numLayers;
+      const rows = Array.from({ length: last + 1 }, (__, layer) => {
         const probs = chosen(reading.lens(layer, position), {});
-        return [name, ...likeliestFirst(probs).slice(0, CANDIDATES).map((id, i) => cell(id, probs[id], i))];
+        return [layerName(layer, last), ...likeliestFirst(probs).slice(0, CANDIDATES).map((id, i) => cell(id, probs[id], i))];
       });
       if (truth) {
         const best = [...truth].toSorted(([, a], [, b]) => b - a).slice(0, CANDIDATES);
@@ -102,7 +107,6 @@ function lens({ parts, thinking }) {
 // Every token with what it surprised the model by, and what could not be avoided.
 function surprise({ parts, thinking }) {
   const strip = new Strip(parts.surprised);
-  const nats = (value) => (value === null ? "–" : value.toFixed(2));
   return {
     show(_, { ids, reading }) {
       const texts = ids.map((id) => thinking.texts[id]);
@@ -112,7 +116,6 @@ function surprise({ parts, thinking }) {
       for (const [i, one] of strip.chips.entries()) {
         one.style.setProperty("--much", Math.min(Math.max(above[i], 0) / DARKEST, 1).toFixed(3));
       }
-      const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
       const least = all.every((one) => one.least !== null) ? sum(all.map((one) => one.least)) : null;
       const whole = sum(all.map(({ model }) => model));
       parts.surprise.textContent = !ids.length ? "Nothing has been written yet."

@@ -2,7 +2,7 @@
 
 import { make } from "../live/elements.js";
 import { chosen, draw, seeded } from "./sampling.js";
-import { BLOCKS, HEADS, WINDOW } from "./state.js";
+import { BLOCKS, HEADS, WINDOW, isWhole } from "./state.js";
 import { fillTable, percent } from "./tokens.js";
 
 const LONG = 24; // tokens that are written on to compare
@@ -53,9 +53,9 @@ export function missing(play) {
     show(state, { ids, longer }) {
       for (const { input, name } of switches) input.checked = state.off.includes(name);
       for (const { select, name } of selects) select.value = state[name] === null ? "" : JSON.stringify(state[name]);
-      parts.mend.disabled = play.whole;
+      parts.mend.setAttribute("aria-disabled", isWhole(play.state));
       parts.brokenAbout.textContent = "On average over every token of the text so far";
-      const kinds = play.whole ? [["whole", true]] : [["whole", true], ["broken", false]];
+      const kinds = isWhole(play.state) ? [["whole", true]] : [["whole", true], ["broken", false]];
       const texts = kinds.map(() => make("span", "tt-play__writes"));
       const rows = kinds.map(([kind, whole], i) => {
         const reading = thinking.reading(ids, state, whole);

@@ -5,7 +5,7 @@
 import { Bars, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
-import { START, STEPS, WINDOW, fromHash, isWhole, toHash } from "./state.js";
+import { LONGEST, START, WINDOW, fromHash, toHash } from "./state.js";
 import { load } from "./thinking.js";
 import { Strip, percent, quoted, spoken } from "./tokens.js";
 
@@ -24,6 +24,9 @@ export async function playground(place) {
   await shown.begin();
   globalThis.tinytorchPlay = shown; // for tests, and for the curious at the console
 }
+
+// A button that cannot be pressed now keeps the focus.
+const able = (button, is) => button.setAttribute("aria-disabled", !is);
 
 class Playground {
   constructor(place, thinking, state) {
@@ -83,25 +86,25 @@ class Playground {
     }
     addEventListener("hashchange", () => {
       const said = fromHash(location.hash);
-      if (said) this.change(said, false);
+      if (said) this.change(said);
     });
   }
 
   // What the reader does ---------------------------------------------------------------------------------------------
 
-  // Changes the state and shows it; `own` if it did not come from the address.
-  change(changes, own = true) {
-    if (!changes.drawing) this.writing = 0;
-    const { drawing, ...rest } = changes;
-    this.state = { ...this.state, ...rest };
-    if (rest.step !== undefined && !this.thinking.has(rest.step)) {
-      this.state.step = this.before.step;
-      this.folds.training?.want(rest.step);
+  // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends.
+  change(changes, { writes = false } = {}) {
+    if (!writes) this.writing = 0;
+    const { step } = this.state;
+    this.state = { ...this.state, ...changes };
+    if (!this.thinking.has(this.state.step)) {
+      this.folds.training?.want(this.state.step);
+      this.state.step = step;
     }
     this.show();
     clearTimeout(this.later);
     this.later = setTimeout(() => {
-      if (own) this.#keep();
+      this.#keep();
       if (!this.writing) this.#say();
     }, REST);
   }
@@ -115,42 +118,46 @@ class Playground {
   }
 
   // Writes a token, or puts it where another stands; what came after that goes.
-  press(id, drawing = false) {
+  press(id, options = {}) {
     if (id === undefined) return;
     const { ids, at } = this.view;
-    if (at === null && ids.length >= WINDOW - 1) return;
-    this.change({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null, drawing });
+    if (at === null && this.#isFull) return;
+    this.change({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null }, options);
   }
 
   takeBack() {
-    const { ids, rest, at } = this.view;
+    const { ids, rest, at, longer } = this.view;
+    if (longer) return; // what is not read would be lost
     const upTo = rest ? ids.length : (at ?? ids.length - 1);
     if (upTo >= 0) this.change({ ...this.thinking.written(this.state, upTo, null), at: null });
   }
 
   // Lets the model write a token, or up to the end of a sentence or of a story.
   async write(what) {
-    if (this.writing) {
-      this.writing = 0;
-      this.show();
+    if (this.writing || this.#isFull) {
+      this.change({});
       return;
     }
     this.runs += 1;
     const mine = this.runs;
     this.writing = mine;
     this.what = what;
-    if (this.state.at !== null) this.change({ at: null, drawing: true });
+    if (this.state.at !== null) this.change({ at: null }, { writes: true });
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     for (;;) {
       const id = draw(this.view.chosen, this.random);
-      this.press(id, true);
+      this.press(id, { writes: true });
       const text = this.thinking.texts[id];
       const over = what === "token" || text === "\n" || (what === "sentence" && /[.!?]/.test(text));
-      if (over || this.view.ids.length >= WINDOW - 1) break;
+      if (over || this.#isFull) break;
       await new Promise((done) => { setTimeout(done, still ? 0 : PACE); });
       if (this.writing !== mine) return;
     }
     this.change({}); // the end: no longer writing
+  }
+
+  get #isFull() {
+    return this.view.longer || this.view.ids.length >= WINDOW - 1;
   }
 
   // What is shown ----------------------------------------------------------------------------------------------------
@@ -159,7 +166,6 @@ class Playground {
     const { state, thinking, parts } = this;
     const view = thinking.look(state);
     this.view = view;
-    this.before = state;
     const text = state.text + thinking.tokenizer.decode(state.drawn);
     if (parts.field.value !== text) {
       parts.field.value = text;
@@ -168,7 +174,7 @@ class Playground {
     this.#showTokens(view);
     this.likeliest = this.bars.show(view, thinking.texts, view.at === null ? null : view.ids[view.at]);
     this.#showVerdict(view);
-    this.#showControls(view);
+    this.#showControls();
     for (const fold of Object.values(this.folds)) if (fold.isOpen()) fold.show(state, view);
   }
 
@@ -218,14 +224,14 @@ class Playground {
     this.place.classList.toggle("tt-play--looking", view.at !== null);
   }
 
-  #showControls({ ids, longer }) {
-    const { state, parts, writing } = this;
+  #showControls() {
+    const { state, parts, view, writing } = this;
     for (const one of parts.takeBack.parentNode.querySelectorAll("[data-write]")) {
       const { write } = one.dataset;
-      one.disabled = !writing && (longer || ids.length >= WINDOW - 1);
+      able(one, writing ? write === this.what : !this.#isFull);
       one.textContent = writing && write === this.what ? "stop" : write;
     }
-    parts.takeBack.disabled = longer || !(ids.length || state.text);
+    able(parts.takeBack, !view.longer && (view.ids.length || view.rest));
     this.#slider("temperature", state.temperature, state.temperature.toFixed(2),
       state.temperature ? "" : ": always the likeliest");
     if (parts.topK) {
@@ -263,7 +269,7 @@ class Playground {
 
   async #share() {
     this.#keep();
-    const cut = this.state.text.length > 2000 ? " It holds the first 2,000 characters of your text." : "";
+    const cut = this.state.text.length > LONGEST ? " It holds the first 2,000 characters of your text." : "";
     let told = `The link is copied.${cut}`;
     try {
       await navigator.clipboard.writeText(location.href);
@@ -290,13 +296,5 @@ class Playground {
     cell.write(code);
     cell.element.scrollIntoView({ block: "center" });
     cell.runButton.focus({ preventScroll: true });
-  }
-
-  get whole() {
-    return isWhole(this.state);
-  }
-
-  get steps() {
-    return STEPS;
   }
 }

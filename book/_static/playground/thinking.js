@@ -4,7 +4,7 @@ import { Model } from "./model.js";
 import { Oracle } from "./oracle.js";
 import { readSafetensors } from "./safetensors.js";
 import { chosen } from "./sampling.js";
-import { STEPS, WINDOW, broken, isWhole } from "./state.js";
+import { WINDOW, broken, isWhole } from "./state.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const AT_MOST = 1600; // characters from which tokens are made: more than the window can hold
@@ -49,7 +49,7 @@ export class Thinking {
     return this.#models.has(step);
   }
 
-  // Fetches the weights of a step, and of the others after it.
+  // Fetches the weights of a step, unless they are here.
   async fetch(step) {
     if (!this.has(step)) this.add(step, await (await fetched(weightsOf(step))).arrayBuffer());
   }
@@ -125,7 +125,7 @@ export class Thinking {
   // How far belief is from the truth on average: at every place of the text, the next token's included.
   // null where a text cannot be a story.
   meanDistance(ids, reading) {
-    const all = this.#places(ids).map((i) => {
+    const all = Array.from({ length: ids.length + 1 }, (_, i) => {
       const { probs } = this.truth(ids.slice(0, i));
       return probs && distance(chosen(reading.logits(i), {}), probs);
     });
@@ -144,8 +144,6 @@ export class Thinking {
       return { model: -Math.log(p), least: possible ? -Math.log(truth) : null };
     });
   }
-
-  #places = (ids) => Array.from({ length: ids.length + 1 }, (_, i) => i);
 }
 
 // The probabilities of some tokens, which then sum to one; null if there is nothing left.
@@ -165,5 +163,3 @@ function distance(belief, truth) {
   }
   return { agree, nats: Math.max(nats, 0) };
 }
-
-export const others = (step) => STEPS.filter((one) => one !== step);
