@@ -134,7 +134,7 @@ function attention(x, part, seen, { numHeads, embedDim: d, rotary }, broken) {
   const mixed = new Float32Array(n * d);
   for (let head = 0; head < numHeads; head++) {
     for (let row = 0; row < n; row++) {
-      const [from, to] = [row * d + head * width, row * d + (head + 1) * width]; // this head's part of the row
+      const from = row * d + head * width, to = from + width; // this head's part of the row
       const weights = new Float32Array(broken.mask ? seen.start + n : seen.start + row + 1);
       compare(q.subarray(from, to), seen.keys.subarray(head * width), d, scale, weights);
       softmax(weights);
@@ -173,7 +173,7 @@ function mix(weights, values, stride, mean) {
 function rotate(x, { cos, sin, pairs }, start, d) {
   for (let i = 0; i < x.length; i += 2) {
     const angle = (start + Math.floor(i / d)) * pairs + (i / 2) % pairs;
-    const [even, odd] = [x[i], x[i + 1]];
+    const even = x[i], odd = x[i + 1];
     x[i] = even * cos[angle] - odd * sin[angle];
     x[i + 1] = even * sin[angle] + odd * cos[angle];
   }
@@ -195,8 +195,8 @@ function mlp(x, { linear1, linear2 }) {
 // The tanh form of GELU, as GPT-2 has it; in place.
 function gelu(x) {
   for (let i = 0; i < x.length; i++) {
-    const t = Math.tanh(Math.sqrt(2 / Math.PI) * (x[i] + 0.044715 * x[i] ** 3));
-    x[i] *= 0.5 + 0.5 * t;
+    const cube = x[i] * x[i] * x[i]; // a power would be slow
+    x[i] *= 0.5 + 0.5 * Math.tanh(Math.sqrt(2 / Math.PI) * (x[i] + 0.044715 * cube));
   }
   return x;
 }

@@ -48,8 +48,8 @@ const POWERS = Float64Array.from({ length: 31 }, (_, exponent) => 2 ** (Math.max
 
 // Half precision: a sign, 5 bits of exponent and 10 of the fraction (IEEE 754, binary16).
 function fromHalf(halves) {
-  return Float32Array.from(halves, (bits) => {
-    const [exponent, fraction] = [(bits >> 10) & 31, bits & 1023];
+  return new Float32Array(halves).map((bits) => {
+    const exponent = (bits >> 10) & 31, fraction = bits & 1023;
     const size = exponent < 31 ? POWERS[exponent] * (fraction + (exponent && 1024)) : fraction ? NaN : Infinity;
     return bits & 0x8000 ? -size : size;
   });
