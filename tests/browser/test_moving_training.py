@@ -129,7 +129,7 @@ def walked(lr, momentum):
 WALKS = [
     (0.045, 0, "jumps from side to side across the valley, less and less far"),
     (0.01, 0, "slides down into the valley, and comes along it as far as x = −2.68"),
-    (0.045, 0.8, "swings to and fro across the valley, and runs past the bottom"),
+    (0.045, 0.8, "swings back and forth across the valley, and runs past the bottom"),
     (0.05, 0, "At the edge"),
     (0.051, 0, "Thrown out: with this momentum no rate above 0.05 keeps"),
     (0.001, 0, "The loss is 28 at the start"),
