@@ -36,6 +36,11 @@ TITLE_TWICE = re.compile(r"<title>(.*?) &#8212; \1</title>")
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 PICTURE = re.compile(r"<img (?!loading=)")
 
+TAG = re.compile(r"(<[^>]*>)")
+VERBATIM = re.compile(r"<(/?)(pre|code|script|style|svg|math|textarea|title|select)\b")
+COMPOUND = re.compile(r"(?<![\w-])(?:\w+(?:-\w+)+|[Aa]n? [a-z](?!['’]))(?![\w-])")
+LONGEST_WHOLE = 16  # letters of a compound that has to fit on what is left of a line
+
 ICON_SCRIPT = Path(pydata_sphinx_theme.__file__).parent.joinpath(
     "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
 )
@@ -130,7 +135,8 @@ def mend_pages(app: Sphinx) -> None:
 
 def mended(page: str) -> str:
     """Mend a page; what is as it should be stays so."""
-    return with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
+    page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
+    return with_whole_words(page)
 
 
 def with_one_of_each(page: str) -> str:
@@ -143,6 +149,30 @@ def with_one_of_each(page: str) -> str:
 def with_lazy_pictures(page: str) -> str:
     """Load pictures when they are seen: of the two logos one is, of a closed menu's signs none."""
     return PICTURE.sub(r'<img loading="lazy" ', page)
+
+
+def with_whole_words(page: str) -> str:
+    """Keep short compounds on one line: "GPT-2", "dot-product"; and an article with its letter.
+
+    A span does it, so that what is searched, copied and linked to is the same text as before.
+
+    >>> with_whole_words('<h2 id="top-p">Top-p</h2> <code>top-p</code>')
+    '<h2 id="top-p"><span class="tt-whole">Top-p</span></h2> <code>top-p</code>'
+    """
+    parts, verbatim = TAG.split(page), 0
+    for i, part in enumerate(parts):
+        if i % 2:
+            if (found := VERBATIM.match(part)) and not part.endswith("/>"):
+                verbatim += -1 if found[1] else 1
+        elif not verbatim:
+            parts[i] = COMPOUND.sub(whole, part)
+    return "".join(parts)
+
+
+def whole(match: re.Match[str]) -> str:
+    """Mark a compound that is not to be broken; a long one may be."""
+    long = len(match[0]) > LONGEST_WHOLE
+    return match[0] if long else f'<span class="tt-whole">{match[0]}</span>'
 
 
 def with_names(page: str) -> str:

@@ -1,5 +1,7 @@
 """What of the theme is mended: when a page is read, and after it has been written."""
 
+import re
+
 import pytest
 import theme
 from docutils import nodes
@@ -76,7 +78,38 @@ def test_a_brand_and_a_solid_icon_are_found():
 
 def test_what_is_no_icon_stays():
     for text in ('<i class="name">x</i>', "<i>fa-sun</i>", '<i class="sofa-bed"></i>'):
-        assert theme.mended(text) == text
+        assert theme.with_icons(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("GPT-2's <b>top-p</b>", ["GPT-2", "top-p"]),
+        ("Scaled dot-product attention", ["dot-product"]),
+        ("What follows an h", ["an h"]),
+        ("a is an answer", []),
+        ("at the keyboard-and-mouse-only end, - and a - b", []),
+    ],
+)
+def test_a_short_compound_is_not_broken_and_its_text_stays(text, kept):
+    page = theme.mended(text)
+    assert re.findall('<span class="tt-whole">(.*?)</span>', page) == kept
+    assert re.sub("</?span[^>]*>", "", page) == text
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<a href="top-p.html" title="top-p">x</a>',
+        "<pre>a-b <span>c-d</span></pre><code>e-f</code><title>g-h</title>",
+        "<svg><title>i-j</title><text>k-l</text></svg><math><mi>m-n</mi></math>",
+        '<script type="application/json">{"o": "p-q"}</script><script src="r"></script>',
+    ],
+)
+def test_what_is_no_running_text_stays_as_it_is(page):
+    assert theme.mended(page) == page
+    after = theme.mended(f"{page} top-p")
+    assert after == f'{page} <span class="tt-whole">top-p</span>'
 
 
 def test_an_unknown_icon_is_a_warning_and_stays(monkeypatch):

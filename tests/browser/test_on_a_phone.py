@@ -1,0 +1,84 @@
+"""What a phone shows of what does not fit it: code that goes on is shaded, compounds stay whole."""
+
+import io
+
+import pytest
+from PIL import Image
+from visit import PHONE, STILL
+
+CHAPTER = "book/attention/scaled-dot-product"
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+# The first listing that is too wide, and the first that is not.
+LISTINGS = """() => {
+    const all = [...document.querySelectorAll('article div.highlight pre')]
+        .filter(e => e.checkVisibility());
+    const wide = all.find(e => e.scrollWidth > e.clientWidth + 100);
+    return [wide, all.find(e => e.scrollWidth <= e.clientWidth)].map((e) => {
+        e.id = e === wide ? 'wide' : 'fits';
+        return e.id;
+    });
+}"""
+BROKEN = """() => [...document.querySelectorAll(
+    'h1, h2, nav a, .tt-card, .prev-next-title')].flatMap((e) => {
+    const words = document.createTreeWalker(e, NodeFilter.SHOW_TEXT), broken = [];
+    while (words.nextNode()) {
+        for (const found of words.currentNode.data.matchAll(/[\\p{L}\\d]+-[\\p{L}\\d]+/gu)) {
+            const range = document.createRange();
+            range.setStart(words.currentNode, found.index);
+            range.setEnd(words.currentNode, found.index + found[0].length);
+            const lines = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+            if (lines.size > 1) broken.push(found[0]);
+        }
+    }
+    return broken;
+})"""
+
+
+@pytest.fixture
+def phone(visit):
+    """That chapter on a phone."""
+    visit.page.set_viewport_size(PHONE)
+    page = visit.open(CHAPTER)
+    page.add_style_tag(content=STILL)
+    return page
+
+
+def edges(page, listing):
+    """The colours at both edges of a listing and in its middle, above its first line."""
+    image = Image.open(io.BytesIO(page.locator(f"#{listing}").screenshot())).convert("RGB")
+    return [image.getpixel((x, 3)) for x in (1, image.width // 2, image.width - 2)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_code_that_goes_on_is_shaded_where_it_does(phone, scheme):
+    phone.emulate_media(color_scheme=scheme)
+    phone.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
+    wide, fits = phone.evaluate(LISTINGS)
+    left, middle, right = edges(phone, fits)
+    assert left == middle == right
+
+    def shaded(to):
+        phone.locator(f"#{wide}").evaluate("(e, to) => { e.scrollLeft = to; }", to)
+        left, middle, right = edges(phone, wide)
+        far = [max(abs(a - b) for a, b in zip(edge, middle, strict=True)) for edge in (left, right)]
+        assert all(distance == 0 or distance > 40 for distance in far), "to be seen, or not there"
+        return [distance > 0 for distance in far]
+
+    assert shaded(0) == [False, True]
+    assert shaded(50) == [True, True]
+    assert shaded(100_000) == [True, False]
+
+
+def test_no_short_compound_of_a_title_or_a_card_is_broken(phone):
+    assert "dot-product" in phone.locator("article h1").inner_text()
+    assert phone.evaluate(BROKEN) == []
+
+
+def test_nothing_lies_on_the_text_while_one_scrolls_up(phone):
+    """The theme's button to the top comes when one has scrolled down and then up."""
+    phone.evaluate("scrollTo(0, 4000)")
+    phone.mouse.wheel(0, -300)
+    phone.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
+    assert phone.locator("#pst-back-to-top").evaluate("e => getComputedStyle(e).display") == "none"
