@@ -25,6 +25,7 @@ keyboard.
 
 from typing import Any, ClassVar
 
+import live
 from docutils import nodes
 from docutils.parsers.rst import directives
 from drawing import drawing_node, note_sources
@@ -184,12 +185,9 @@ def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def run_time(app: Sphinx, docname: str) -> list[nodes.Node]:
-    """Give the seconds that the page took when last executed, as myst-nb or its cache noted."""
-    execution = getattr(app.env, "nb_metadata", {}).get(docname, {}).get("exec_data") or {}
-    seconds = execution.get("runtime")
-    return (
-        [] if seconds is None else fact("Run time", nodes.Text(f"about {max(1, round(seconds))} s"))
-    )
+    """Say how long the page's cells take where the reader runs them, as the cells themselves do."""
+    text = live.run_time(app, docname)
+    return fact("Run time", nodes.Text(text)) if text else []
 
 
 def launch(app: Sphinx, docname: str) -> list[nodes.Node]:

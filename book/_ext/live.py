@@ -41,7 +41,8 @@ HEADERS = Path("book/_runtime/live-headers.js")
 STATIC = "_static/live"
 MEGABYTES = 27  # what a first run loads, if the site does not hold it
 PLACES = ("Colab", "Binder", "JupyterLite")  # where more is possible than in a page
-SLOWER = 8  # times longer than natively, for a cell that was not measured
+SHORT = 2  # seconds: shorter cells are not kept among the measured ones
+SLOWER = 2  # times longer than natively, for a longer cell that was not measured
 REPORT = re.compile(r"\w+: not yet\n")
 FIRST = {True: "Write it, then press Check.", False: "Change it, then press Check."}
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
@@ -171,18 +172,11 @@ def tell_page(
     cells = getattr(app.env, "live_cells", {}).get(pagename, [])
     if not cells and pagename != app.config.root_doc:
         return
-    times = read_times(Path(app.config.nb_execution_cache_path) / TIMES)
-    measured = read_times(Path(app.srcdir) / MEASURED)
     links = launch_links(app, pagename)
     told = []
-    for cell in cells:
+    for cell, seconds in zip(cells, expected_seconds(app, cells), strict=True):
         about = {k: v for k, v in cell.items() if k != "key"}
-        seconds = times.get(cell["key"])
-        if seconds is not None:
-            about["seconds"] = round(seconds, 1)
-            guess = SLOWER * seconds if seconds > 2 else 0  # most short cells are short there too
-            about["expected"] = measured.get(cell["key"], round(guess, 1))
-        told.append(about)
+        told.append(about if seconds is None else {**about, "expected": round(seconds, 1)})
     data = {
         "page": pagename,
         "cells": told,
@@ -196,6 +190,31 @@ def tell_page(
     context["body"] += f'<script type="application/json" id="tt-live">{text}</script>'
     app.add_css_file("live/live.css")
     app.add_js_file("live/live.js", loading_method="defer")
+
+
+def expected_seconds(app: Sphinx, cells: list[dict[str, Any]]) -> list[float | None]:
+    """Say how long each cell takes in the browser, as measured or by a rule of thumb.
+
+    A cell that takes two seconds and more there has been measured; a shorter one takes there about
+    as long as where the book is built. None stands for a cell that has not been executed.
+    """
+    native = read_times(Path(app.config.nb_execution_cache_path) / TIMES)
+    measured = read_times(Path(app.srcdir) / MEASURED)
+
+    def expected(key: str) -> float | None:
+        seconds = measured.get(key, native.get(key))
+        longer = key not in measured and seconds is not None and seconds > SHORT
+        return SLOWER * seconds if longer else seconds
+
+    return [expected(cell["key"]) for cell in cells]
+
+
+def run_time(app: Sphinx, docname: str) -> str:
+    """Say how long all cells of a page take in the browser; nothing where none was executed."""
+    cells = getattr(app.env, "live_cells", {}).get(docname, [])
+    known = [cell for cell in cells if "live-skip" not in cell["tags"]]
+    seconds = [s for s in expected_seconds(app, known) if s is not None]
+    return f"about {max(1, round(sum(seconds)))} s in the browser" if seconds else ""
 
 
 def start_of(app: Sphinx) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Every chapter has the parts that a chapter of this book has, on its page and in its notebook."""
 
+import json
 import re
 
 import pytest
@@ -133,11 +134,15 @@ def test_cites_and_links_to_the_glossary(article):
     assert [link for link in links if "appendix/glossary.html#term-" in link]
 
 
-def test_the_card_gives_reading_time_and_measured_run_time(article):
-    """The card measured a run time, so the page was executed when it was built."""
+def test_the_card_gives_reading_time_and_the_run_time_that_the_cells_announce(chapter, article):
     card = words(article.select_one(".tt-card"))
     assert re.search(r"about \d+ min\b", card)
-    assert re.search(r"about \d+ s\b", card), "the run time was measured"
+    told = json.loads(soup(chapter).select_one("#tt-live").string)["cells"]
+    runnable = [cell for cell in told if "live-skip" not in cell["tags"]]
+    seconds = sum(cell["expected"] for cell in runnable)  # each to a tenth
+    found = re.search(r"Run time about (\d+) s in the browser", card)
+    assert found, "the page was not executed when it was built"
+    assert abs(int(found[1]) - max(1, seconds)) <= 0.5 + 0.05 * len(runnable)
 
 
 def test_claims_checked_link_to_the_cells_that_settle_them():

@@ -98,6 +98,32 @@ def test_a_smaller_run_of_a_number_that_is_not_there_once_is_a_warning(wish, mon
     assert "smaller" not in about and said
 
 
+@pytest.fixture
+def timed(tmp_path):
+    """A book whose cells took some seconds where it was built, and one of them 5 in a browser."""
+    native = {"measured": 3.0, "short": 1.26, "longer": 2.5, "skipped": 9.0}
+    (tmp_path / live.MEASURED).parent.mkdir(parents=True)
+    (tmp_path / live.MEASURED).write_text(json.dumps({"measured": 5.0}), encoding="utf-8")
+    (tmp_path / live.TIMES).write_text(json.dumps(native), encoding="utf-8")
+    cells = [{"key": key, "tags": []} for key in ("measured", "short", "longer", "new")]
+    cells.append({"key": "skipped", "tags": ["live-skip"]})
+    return SimpleNamespace(
+        srcdir=tmp_path,
+        config=SimpleNamespace(nb_execution_cache_path=str(tmp_path)),
+        env=SimpleNamespace(live_cells={"page": cells, "new": cells[3:4]}),
+    )
+
+
+def test_a_cell_takes_as_long_as_measured_or_by_a_rule_of_thumb(timed):
+    cells = timed.env.live_cells["page"]
+    assert live.expected_seconds(timed, cells) == [5.0, 1.26, 5.0, None, 18.0]
+
+
+def test_a_page_takes_as_long_as_its_cells_that_run_there(timed):
+    assert live.run_time(timed, "page") == "about 11 s in the browser"
+    assert live.run_time(timed, "new") == live.run_time(timed, "no cells") == ""
+
+
 def test_measured_times_are_of_two_seconds_and_more(request):
     root = request.config.rootpath
     times = json.loads((root / execution.MEASURED).read_text(encoding="utf-8"))
