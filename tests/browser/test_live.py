@@ -14,6 +14,7 @@ from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
 SHORT = "book/foundations/tensors"
+VOICE = "document.querySelector('body > [role=status]').textContent"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 IGNORED = {"nbval-ignore-output"}
 
@@ -207,7 +208,7 @@ def test_an_exception_shows_a_traceback_that_begins_in_the_cell(live):
 
 
 def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
-    """For an exercise only that."""
+    """For an exercise only that, and unasked, for it is quick."""
     visit = opened(SHORT)
     stored = cell(visit, 4).locator(".cell_output").inner_text()
     press(visit, 4)
@@ -218,10 +219,10 @@ def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
 
     stub = visit.page.evaluate("tinytorchLive.cells.filter((cell) => cell.isStub).at(-1).number")
     press(visit, stub, "Check")
-    cell(visit, stub).get_by_role(
-        "button", name=re.compile(r"Run what it needs \(1 cell\b")
-    ).click()
     assert "Nothing is written yet" in ended(visit, stub)
+    said = "Not yet. 1 cell above ran first."
+    cell(visit, stub).locator(".tt-live__status").get_by_text(said, exact=True).wait_for()
+    assert "1 cell above ran first." in visit.page.evaluate(VOICE)
     assert focused(visit) == f"Check cell {stub}"
     ran = "tinytorchLive.cells.filter((cell) => cell.ran !== null).map((cell) => cell.number)"
     assert visit.page.evaluate(ran) == [1, stub]
@@ -232,6 +233,22 @@ def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
     assert above.evaluate(said) == "Waiting for 2 cells above"
     assert ended(visit, 4) == stored
     assert visit.problems == []
+
+
+@pytest.mark.parametrize("why", ["it takes long", "nobody knows how long", "it was changed"])
+def test_a_check_asks_before_it_runs_what_may_be_slow(opened, why):
+    visit = opened(SHORT)
+    known = {"it takes long": "2.1", "nobody knows how long": "undefined"}.get(why, "0.1")
+    visit.page.evaluate(f"tinytorchLive.cells[0].info.expected = {known}")
+    if why == "it was changed":
+        rewrite(visit, 1, "import numpy as np\nfrom tinytorch import check\nmine = 1")
+    stub = visit.page.evaluate("tinytorchLive.cells.find((cell) => cell.isStub).number")
+    press(visit, stub, "Check")
+    needed = cell(visit, stub).get_by_role("button", name="Run what it needs")
+    needed.wait_for()
+    assert visit.page.evaluate("tinytorchLive.cells.every((cell) => cell.ran === null)")
+    needed.click()
+    ended(visit, stub)
 
 
 def test_a_smaller_run_stands_beside_the_stored_one(opened):
@@ -274,6 +291,9 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(op
     reload(visit)
     assert "print('mine')" in cell(visit, 1).locator(".cell_input").inner_text()
     assert visit.page.locator(".tt-live__solved").count() == 1
+    assert cell(visit, stub).locator(".cell_output").inner_text() == (
+        "You have solved this. Press Check to see the report on what stands above."
+    )
     assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("2/")
     press(visit, 1, "Reset")
     assert "mine" not in cell(visit, 1).locator(".cell_input").inner_text()
@@ -283,9 +303,10 @@ def test_edits_and_solved_exercises_survive_a_reload_until_they_are_forgotten(op
     assert progress.locator(".tt-progress__text").inner_text().startswith("2 of ")
     progress.get_by_role("button", name="Forget").click()
     progress.get_by_role("button", name="Really forget it?").click()
-    assert progress.locator(".tt-progress__text").inner_text().startswith("0 of ")
+    assert "points" not in progress.inner_text()
     reload(visit)
     assert visit.page.locator(".tt-live__solved").count() == 0
+    assert cell(visit, stub).locator(".cell_output").inner_text() == "Write it, then press Check."
     assert visit.problems == landing.problems == []
 
 
@@ -437,6 +458,16 @@ def test_a_cell_does_not_jump_when_its_editor_opens(live):
         live.page.evaluate("i => tinytorchLive.cells[i].reset()", i)
         assert after == pytest.approx(before, abs=2), f"cell {i + 1}"
         assert live.page.evaluate(below, i) == pytest.approx(before, abs=2)
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_who_has_no_keyboard_is_told_of_no_keys(browser, site, touch):
+    context = browser.new_context(viewport=PHONE, has_touch=touch, is_mobile=touch)
+    page = Visit(context, site).open_live(SHORT)
+    page.evaluate("tinytorchLive.cells[0].edit()")
+    said = page.locator(".tt-live__status").first.inner_text()
+    assert said == ("" if touch else "Esc leaves the editor, Ctrl+Enter runs")
+    context.close()
 
 
 def test_every_button_is_named_and_large_enough(opened):

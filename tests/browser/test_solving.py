@@ -4,7 +4,7 @@ import json
 
 import pytest
 from chromium import PAGES
-from test_live import SHORT, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
+from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
 from visit import PHONE, READY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -14,7 +14,6 @@ HALF_RIGHT = (
     "check.tensors_centre_rows(my_centre_rows)"
 )
 STORAGE = "({ ...localStorage })"
-VOICE = "document.querySelector('body > [role=status]').textContent"
 
 
 def stub(visit, exercise):
@@ -235,6 +234,19 @@ def saved_file(page):
         page.get_by_role("button", name="Save my work to a file").click()
     assert download.value.suggested_filename.startswith("tinytorch-book-")
     return download.value.path().read_text(encoding="utf-8")
+
+
+def test_an_account_is_given_once_there_is_a_point(opened):  # noqa: F811
+    """Until then there is only the way to bring work from another browser."""
+    page = opened(PAGES[0]).page
+    box = page.locator(".tt-progress")
+    assert "points" not in box.inner_text() and box.locator("progress").is_hidden()
+    assert box.locator("button:visible").all_inner_texts() == ["Read it back"]
+    keep(page, {"solved ex-tensors-centre": True})
+    page.reload()
+    page.wait_for_function(READY)
+    assert box.inner_text().startswith("2 of ") and box.locator("progress").is_visible()
+    assert box.locator("button:visible").count() == 3
 
 
 def test_work_is_saved_to_a_file_and_read_back(opened):  # noqa: F811

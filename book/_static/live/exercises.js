@@ -34,10 +34,14 @@ function following(box, cells) {
   return parts;
 }
 
+const DONE = "You have solved this. Press Check to see the report on what stands above.";
+
 class Exercise {
   constructor(box, { stub, hints, solution }, tools, Ladder) {
     this.box = box;
     this.ladder = new Ladder(box.id, { stub: stub.element, hints, solution }, tools);
+    this.first = stub.element.querySelector(".tt-live__first"); // what to do, until there is a report
+    this.asked = this.first?.textContent;
     this.next = make("p", "tt-live__next");
     stub.element.append(this.next);
     stub.onchecked = (report) => this.checked(report);
@@ -54,6 +58,7 @@ class Exercise {
     } else if (!solved.get(this.box.id)) {
       badge?.remove();
     }
+    if (this.first) this.first.textContent = solved.get(this.box.id) ? DONE : this.asked;
     this.next.replaceChildren(...(solved.get(this.box.id) ? [this.#onward()].filter(Boolean) : []));
   }
 

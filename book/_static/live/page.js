@@ -156,7 +156,7 @@ class Cell {
         onleave: () => this.runButton.focus(),
       });
       this.element.classList.add("tt-live--editing");
-      this.say("Esc leaves the editor, Ctrl+Enter runs");
+      if (!matchMedia("(pointer: coarse)").matches) this.say("Esc leaves the editor, Ctrl+Enter runs");
     }
     this.editor.focus();
   }
@@ -182,9 +182,10 @@ class Cell {
   }
 
   async press(small = false) {
-    if (running.has(this)) return undefined;
+    if (running.has(this) || this.waits) return undefined;
     const result = this.#knownToMiss() ?? await this.run({ small });
     if (result.type === "missing" && result.needed.length) {
+      if (this.isStub && isQuick(result.needed)) return this.#checkAfter(result, small);
       this.#offerAbove(result, small);
       return result;
     }
@@ -293,15 +294,12 @@ class Cell {
     const all = this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
     this.above = make("div", "tt-live__above");
     const offer = (name, chosen) => {
-      const slow = chosen.reduce((sum, c) => sum + (c.info.smaller ? 0 : c.info.expected ?? 0), 0);
+      const slow = secondsOf(chosen);
       const time = slow > 5 ? `, about ${duration(slow)}` : "";
-      const count = chosen.length === 1 ? "1 cell" : `${chosen.length} cells`;
-      this.above.append(button(`${name} (${count}${time})`, "", async () => {
+      this.above.append(button(`${name} (${counted(chosen)}${time})`, "", async () => {
         this.runButton.focus(); // before what has the focus goes
         this.above.remove();
-        this.say(`Waiting for ${count} above`, "busy");
-        if (await runAll(chosen)) await this.press(small);
-        else this.say("");
+        await this.#runBefore(chosen, small);
       }));
     };
     const text = `Needs ${list} from above.`;
@@ -311,6 +309,26 @@ class Cell {
     this.bar.after(this.above);
     announce(text);
     this.above.querySelector("button").focus();
+  }
+
+  async #runBefore(chosen, small) {
+    this.waits = true;
+    this.say(`Waiting for ${counted(chosen)} above`, "busy");
+    const ran = await runAll(chosen);
+    this.waits = false;
+    if (ran) return this.press(small);
+    this.say("");
+    return undefined;
+  }
+
+  // A check runs by itself what it needs, if that is quick; afterwards it says so.
+  async #checkAfter(missing, small) {
+    const last = await this.#runBefore(missing.needed, small);
+    if (last?.type !== "done") return last ?? missing;
+    const first = `${counted(missing.needed)} above ran first.`;
+    this.say(`${this.status.textContent}. ${first}`, this.status.dataset.state);
+    announce(`${voice.textContent}\n${first}`);
+    return last;
   }
 
   #offerRetry(small) {
@@ -327,6 +345,17 @@ class Cell {
     return !this.info.tags.includes("live-skip");
   }
 }
+
+const counted = (list) => list.length === 1 ? "1 cell" : `${list.length} cells`;
+
+// The seconds that cells take in the browser, at their smaller size nearly none.
+const secondsOf = (list) =>
+  list.reduce((sum, { info }) => sum + (info.smaller ? 0 : info.expected ?? 0), 0);
+
+// Whether cells may be run unasked: as the book has them, and known to be short.
+const isQuick = (list) =>
+  list.every(({ changed, info }) => !changed && !info.smaller && info.expected !== undefined)
+  && secondsOf(list) <= SLOW;
 
 // Runs cells in turn, at their smaller size where they have one; stops at the first that fails.
 async function runAll(list) {

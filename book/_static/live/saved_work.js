@@ -77,7 +77,8 @@ export function panel(data, solved, { button, announce }) {
   const text = make("p", "tt-progress__text");
   const bar = make("progress", "tt-progress__bar", "", { max: total, "aria-label": "Points" });
   const told = make("p", "tt-progress__told");
-  const say = (sentence) => { told.textContent = sentence; announce(sentence); };  const save = button("Save my work to a file", "", () => {
+  const say = (sentence) => { told.textContent = sentence; announce(sentence); };
+  const save = button("Save my work to a file", "", () => {
     const address = URL.createObjectURL(new Blob([saved()], { type: "application/json" }));
     const name = `tinytorch-book-${new Date().toISOString().slice(0, 10)}.json`;
     make("a", "", "", { href: address, download: name }).click();
@@ -118,10 +119,15 @@ export function panel(data, solved, { button, announce }) {
   return () => {
     const ids = Object.keys(points), done = ids.filter((id) => solved.get(id));
     const made = done.reduce((sum, id) => sum + points[id], 0);
-    text.textContent = `${made} of ${total} points: ${done.length} of ${ids.length} exercises solved. `
-      + "This is remembered in your browser and nowhere else; a file carries it to another one.";
+    // before there is a point there is no account, only the way to read back those of another browser
+    place.classList.toggle("tt-progress--none", !made);
+    text.textContent = made
+      ? `${made} of ${total} points: ${done.length} of ${ids.length} exercises solved. `
+        + "This is remembered in your browser and nowhere else; a file carries it to another one."
+      : "What you do here is remembered in your browser and nowhere else; a file carries it to another one.";
+    bar.hidden = !made;
     bar.value = made;
-    save.disabled = names().length === 0;
+    save.hidden = names().length === 0;
     clear.hidden = names().every((name) => name.startsWith("edits:"));
   };
 }
