@@ -210,7 +210,8 @@ def test_chosen_gives_the_probabilities_of_the_package(page, tokenizer, temperat
     ties = [0.0, 2.0, 1.0, 2.0, 1.0, 1.0, -3.0, 2.0]
     kept = itertools.product([None, 1, 2, 4, 1000], [None, 1e-9, 0.3, 0.5, 0.6, 0.9, 1])
     how = [{"temperature": temperature, "topK": k, "topP": p} for k, p in kept]
-    for logits in real, ties, [0.0] * 10:
+    forbidden = [-math.inf, 1.0, 0.0, -math.inf, 1.0]
+    for logits in real, ties, forbidden, [0.0] * 10:
         choose = "([logits, how]) => how.map((options) => [...chosen(logits, options)])"
         for options, probs in zip(how, page.evaluate(choose, [logits, how]), strict=True):
             expected = sampling.next_token_probs(logits, *options.values())

@@ -33,14 +33,16 @@ export function seeded(seed) {
 
 // softmax(logits / temperature), or its limit at 0: the most likely, of equals the one with the lowest id.
 function tempered(logits, temperature) {
-  const largest = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
+  let largest = -Infinity;
+  for (let id = 0; id < logits.length; id++) largest = Math.max(largest, logits[id]); // NaN if one of them is
   if (!Number.isFinite(largest)) throw new RangeError("the scores hold no finite largest one");
   const probs = new Float64Array(logits.length);
   if (temperature === 0) {
     probs[logits.indexOf(largest)] = 1;
     return probs;
   }
-  return normalised(probs.map((_, id) => Math.exp((logits[id] - largest) / temperature)));
+  for (let id = 0; id < probs.length; id++) probs[id] = Math.exp((logits[id] - largest) / temperature);
+  return normalised(probs);
 }
 
 function keepTopK(probs, k) {
@@ -71,7 +73,10 @@ function kept(probs, ids) {
   return normalised(rest);
 }
 
+// In place, so that the sum is one.
 function normalised(probs) {
-  const sum = probs.reduce((total, p) => total + p, 0);
-  return probs.map((p) => p / sum);
+  let sum = 0;
+  for (let id = 0; id < probs.length; id++) sum += probs[id];
+  for (let id = 0; id < probs.length; id++) probs[id] /= sum;
+  return probs;
 }
