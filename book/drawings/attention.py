@@ -1,6 +1,8 @@
 """The drawings of the part Attention."""
 
+from collections.abc import Sequence
 from math import cos, pi, sin
+from typing import Any
 
 from drawings.parts import (
     Panel,
@@ -13,6 +15,7 @@ from drawings.parts import (
     curve,
     drawing,
     line,
+    moving_data,
     note,
     panel,
     softmax,
@@ -21,10 +24,10 @@ from drawings.parts import (
 )
 
 TOKENS = ("dog", "barked", "because", "it")
-SCORES = (2.0, 1.0, 0.0, 1.0)  # of the query of "it" with each key
-VALUES = ((0.9, 0.2, 0.6), (0.1, 0.8, 0.3), (0.3, 0.3, 0.1), (0.5, 0.1, 0.9))
-KEYS = ((0.8, 0.2, 0.7), (0.3, 0.5, 0.6), (0.1, 0.7, 0.2), (0.5, 0.3, 0.5))
-QUERY = (0.9, 0.1, 0.8)
+QUERIES = ((1, 1, 0, 0), (2, 0, 0, 2), (0, 2, 2, 0), (2, 0, 1, 1))
+KEYS = ((1, 0, 1, 1), (0, 2, 1, 1), (0, 1, 0, 0), (0.5, 0, 0, 1))
+VALUES = ((1.8, 0.4, 1.2, 0.8), (0.2, 1.6, 0.6, 1.4), (0.6, 0.6, 0.2, 0.4), (1, 0.2, 1.8, 1.2))
+LARGEST = 2  # of all these numbers; drawn as the darkest shade
 PLACES = (48, 130, 212, 294)  # of the tokens, from left to right
 
 
@@ -43,14 +46,27 @@ def scaled_dot_product() -> list[Panel]:
     53, 20, 7 and 20 percent, which sum to one. Four: each value is taken with its weight, a thick
     arrow from dog and thin ones from the others, and their sum is the new vector of it.
     """
-    weights = softmax(SCORES)
-    return [keys_and_values(), meeting(), weighing(weights), taking(weights)]
+    scores = [sum(q * k for q, k in zip(QUERIES[-1], key, strict=True)) / 2 for key in KEYS]
+    weights = softmax(scores)
+    return [keys_and_values(), meeting(scores), weighing(weights), taking(weights)]
+
+
+def shades(values: Sequence[float]) -> list[float]:
+    """Give the numbers of a query, key or value as shades."""
+    return [value / LARGEST for value in values]
+
+
+@moving_data("query-over-keys")
+def all_that_is_offered() -> dict[str, Any]:
+    """Give the drawing's vectors."""
+    vectors = {"queries": QUERIES, "keys": KEYS, "values": VALUES}
+    return {"tokens": TOKENS, **vectors, "largest": LARGEST}
 
 
 def keys_and_values() -> Panel:
     """Draw what every token offers, and the query of the last."""
     offers = [
-        column(x - 24, 80, k, "key", 18) + column(x + 6, 80, v, "value", 18)
+        column(x - 22, 80, shades(k), "key", 14) + column(x + 8, 80, shades(v), "value", 14)
         for x, k, v in zip(PLACES, KEYS, VALUES, strict=True)
     ]
     names = [
@@ -73,16 +89,21 @@ def keys_and_values() -> Panel:
 def question(y: float) -> str:
     """Draw the query of the last token."""
     x = PLACES[-1]
-    return vector(x - 27, y, QUERY, "query", 18) + text(x - 36, y + 8, "q", "query", face="italic")
+    return row_of(x, y, QUERIES[-1], "query") + text(x - 36, y + 8, "q", "query", face="italic")
 
 
-def meeting() -> Panel:
+def row_of(x: float, y: float, values: Sequence[float], role: str) -> str:
+    """Draw a vector of four numbers; `x` is its middle."""
+    return vector(x - 28, y, shades(values), role, (14, 18))
+
+
+def meeting(scores: Sequence[float]) -> Panel:
     """Draw the query on its way to every key, and the scores."""
     *others, own = PLACES
     ways = [curve((own, 50), (own - 10, 78), (x + 4, 100), "query") for x in others]
-    scores = [
+    written = [
         text(x, 140, f"{s:g}", "query", face="mono", size=16)
-        for x, s in zip(PLACES, SCORES, strict=True)
+        for x, s in zip(PLACES, scores, strict=True)
     ]
     return panel(
         340,
@@ -91,8 +112,8 @@ def meeting() -> Panel:
         question(30),
         ways,
         arrow((own, 50), (own, 100), role="query"),
-        [vector(x - 27, 104, k, "key", 18) for x, k in zip(PLACES, KEYS, strict=True)],
-        scores,
+        [row_of(x, 104, k, "key") for x, k in zip(PLACES, KEYS, strict=True)],
+        written,
         title="2  The query meets every key",
     )
 
@@ -117,14 +138,14 @@ def weighing(weights: list[float]) -> Panel:
 
 def taking(weights: list[float]) -> Panel:
     """Draw the values on their way, and their sum."""
-    total = [sum(w * v[i] for w, v in zip(weights, VALUES, strict=True)) for i in range(3)]
+    total = [sum(w * v[i] for w, v in zip(weights, VALUES, strict=True)) for i in range(4)]
     return panel(
         340,
         190,
         tokens(160),
-        [vector(x - 27, 132, v, "value", 18) for x, v in zip(PLACES, VALUES, strict=True)],
+        [row_of(x, 132, v, "value") for x, v in zip(PLACES, VALUES, strict=True)],
         [weighted(x, w) for x, w in zip(PLACES, weights, strict=True)],
-        vector(PLACES[3] - 27, 34, total, "value", 18),
+        row_of(PLACES[3], 34, total, "value"),
         note(PLACES[3] - 40, 43, "the new vector of “it”", anchor="end"),
         title="4  The values come, each by its weight",
     )
@@ -134,6 +155,123 @@ def weighted(x: float, weight: float) -> str:
     """Draw the way of a value, as thick as its weight."""
     path = f"M{x} 128C{x} 84 {PLACES[3]} 104 {PLACES[3]} 56"
     return line(path, "value", width=1 + 11 * weight)
+
+
+WORDS = ("the", "dog", "barked", "because", "it", "woke")
+ASKING = 2  # "barked", in the page's example
+WANTED = (
+    (0, 1.5, 0, 0),
+    (2, 0, 0, 0),
+    (4, 0, 4, 0),
+    (0, 3, 0, 0),
+    (7, 0, 0, 0),
+    (3.2, 0.6, 3.2, 0),
+)
+FOUND = ((0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (0.5, 0, 1, 0), (0, 0.8, 0, 0))
+
+
+@drawing
+def hidden_future() -> list[Panel]:
+    """The attention of one query, barked, over the six words of the dog barked because it woke.
+
+    Both times each word has a score and, above it, a bar for its weight. Without a mask the scores
+    are 0, 2, 0, 0, 3 and 0; dog gets 23 percent and it, a later word, 64. A bracket under the
+    three later words says that 70 percent leak from there. With the causal mask the scores of the
+    three later words are minus infinity and their weights nothing; dog now gets 79 percent, and
+    the and barked 11 each.
+    """
+    products = [sum(q * k for q, k in zip(WANTED[ASKING], key, strict=True)) for key in FOUND]
+    scores = [product / 2 for product in products]
+    seen = softmax(scores[: ASKING + 1])
+    later = len(scores) - len(seen)
+    hidden = scores[: ASKING + 1] + [float("-inf")] * later
+    weights = softmax(scores)
+    return [
+        looking("Without a mask", scores, weights, f"{100 * sum(weights[-later:]):.0f} % leak"),
+        looking("With the causal mask", hidden, [*seen, *[0.0] * later], "blocked"),
+    ]
+
+
+@moving_data("causal-mask")
+def six_words() -> dict[str, Any]:
+    """Give the queries and keys of the page's example."""
+    return {"words": WORDS, "asks": ASKING, "queries": WANTED, "keys": FOUND}
+
+
+def looking(title: str, scores: list[float], weights: list[float], remark: str) -> Panel:
+    """Draw what one query sees of all words; `remark` is about those that come later."""
+    pieces = []
+    for i, (word, score, weight) in enumerate(zip(WORDS, scores, weights, strict=True)):
+        x, high, role = 27 + 57 * i, 76 * weight, "loss" if i > ASKING else "query"
+        blocked = score == float("-inf")
+        if not blocked:
+            pieces.append(box(x - 16, 138 - high, 32, high, role, kind="full", radius=2))
+            pieces.append(note(x, 128 - high, f"{100 * weight:.0f} %", role))
+        written = "−∞" if blocked else f"{score:g}"
+        pieces.append(text(x, 154, written, role, face="mono", size=13))
+        pieces.append(text(x, 180, word, "token", size=13, face="bold" if i == ASKING else ""))
+    own = 27 + 57 * ASKING
+    return panel(
+        340,
+        222,
+        note(0, 34, "weights of six keys; below, their scores", anchor="start"),
+        box(own - 27, 168, 54, 24, "query", kind="frame"),
+        pieces,
+        arrow((0, 138.5), (340, 138.5), head=False),
+        bracket(own + 31, 202, 165, remark),
+        title=title,
+    )
+
+
+SIZES = (0.53, -0.96, 0.17, 1.66, -0.17, -1.66, 0.96, -0.53)  # mean 0, mean square 1
+WIDTH = 64  # d
+
+
+@drawing
+def root_d() -> list[Panel]:
+    """The same eight dot products of vectors of 64 numbers, twice turned into weights by a softmax.
+
+    Not divided they are about as large as the root of 64: from −13.3 to 13.3. The largest gets all
+    the weight that one can see, 100 percent rounded, and below, the slopes w (1 − w), which say how
+    much a weight still moves with its own score, are all next to nothing. Divided by 8 they lie
+    between −1.66 and 1.66: the largest gets 41 percent, the others between 1 and 20, and every
+    slope can be seen.
+    """
+    wide = [WIDTH**0.5 * size for size in SIZES]
+    return [
+        peak(f"d = {WIDTH}: not divided", wide, 1),
+        peak(f"d = {WIDTH}: divided by √d = {WIDTH**0.5:g}", SIZES, 2),
+    ]
+
+
+@moving_data("root-d")
+def dot_products() -> dict[str, Any]:
+    """Give the dot products for d = 1, and the width to begin with."""
+    return {"sizes": SIZES, "width": WIDTH}
+
+
+def peak(title: str, scores: Sequence[float], digits: int) -> Panel:
+    """Draw scores, their weights, and how much each weight moves with its score."""
+    pieces = []
+    for i, (score, weight) in enumerate(zip(scores, softmax(scores), strict=True)):
+        x, slope = 22 + 42 * i, weight * (1 - weight)
+        high, steep = 74 * weight, 200 * slope
+        pieces += [
+            box(x - 13, 138 - high, 26, high, "query", kind="full", radius=2),
+            note(x, 128 - high, f"{100 * weight:.0f} %", "query"),
+            text(x, 154, f"{score:.{digits}f}".replace("-", "−"), "query", face="mono", size=11.5),
+            box(x - 13, 266 - steep, 26, steep, "gradient", kind="full", radius=2),
+            note(x, 256 - steep, f"{slope:.2f}", "gradient"),
+        ]
+    return panel(
+        340,
+        268,
+        pieces,
+        [arrow((0, y), (340, y), head=False) for y in (138.5, 266.5)],
+        note(0, 34, "weights of eight keys; below, their scores", anchor="start"),
+        note(0, 184, "how much each weight moves with its score", anchor="start"),
+        title=title,
+    )
 
 
 HEADS = ("token", "position")
@@ -193,20 +331,41 @@ def multi_head() -> list[Panel]:
     return [panel(340, 386, pieces)]
 
 
+TURN = 16  # steps ω in a full turn
+ASKED_AT, KEY_AT = 5, 3
+
+
 @drawing
 def positions_in_attention() -> list[Panel]:
-    """Two dials, and a triangle of numbers.
+    """Two dials.
 
     On the first dial a query stands at position 5 and a key at position 3. Position p turns by the
     angle pω: the query by five steps, the key by three, and the angle between the two is 2ω. On the
     second both have moved four positions on, to 9 and 7: both hands point elsewhere, and the angle
-    between them is still 2ω. In the triangle, ALiBi, each row is a query and each column a key: on
-    the diagonal stands 0, beside it −1, then −2, and so on to −5. Times a slope, these numbers are
-    added to the scores: what is farther away gets less. Above the diagonal stands nothing, for
+    between them is still 2ω.
+    """
+    return [
+        dial(ASKED_AT, KEY_AT, "Query at 5, key at 3", "position p turns by the angle pω"),
+        dial(ASKED_AT + 4, KEY_AT + 4, "Both four positions later", "the angle between stays 2ω"),
+    ]
+
+
+@moving_data("rotary-angle")
+def places() -> dict[str, int]:
+    """Give the steps of a full turn, and the positions of the first dial."""
+    return {"turn": TURN, "query": ASKED_AT, "key": KEY_AT}
+
+
+@drawing
+def distance_bias() -> list[Panel]:
+    """ALiBi is a triangle of numbers: each row is a query and each column a key.
+
+    On the diagonal stands 0, beside it −1, then −2, and so on to −5. Times a slope, these numbers
+    are added to the scores: what is farther away gets less. Above the diagonal stands nothing, for
     later keys are hidden.
     """
     far = [[str(k - q).replace("-", "−") for k in range(q + 1)] for q in range(6)]
-    alibi = panel(
+    triangle = panel(
         218,
         254,
         cells(45, 62, far, "position", 27),
@@ -218,24 +377,19 @@ def positions_in_attention() -> list[Panel]:
         note(109, 242, "added to the scores, times a slope"),
         title="ALiBi: farther is less",
     )
-    return [
-        dial(5, 3, "Query at 5, key at 3", "position p turns by the angle pω"),
-        dial(9, 7, "Both four positions later", "the angle between stays 2ω"),
-        alibi,
-    ]
+    return [triangle]
 
 
-def dial(query: int, key: int, title: str, remark: str, step: float = 22.5) -> Panel:
+def dial(query: int, key: int, title: str, remark: str) -> Panel:
     """Draw a query and a key, rotated by their positions."""
-    x, y, radius = 109, 138, 74
+    x, y, radius, step = 109, 138, 74, 360 / TURN
 
     def hand(degrees: float, length: float) -> tuple[float, float]:
         angle = pi * degrees / 180
         return x + length * cos(angle), y - length * sin(angle)
 
-    steps = [
-        arrow(hand(step * i, radius - 4), hand(step * i, radius + 1), head=False) for i in range(16)
-    ]
+    ways = [step * i for i in range(TURN)]
+    steps = [arrow(hand(way, radius - 4), hand(way, radius + 1), head=False) for way in ways]
     pieces = []
     for position, role, name in ((query, "query", "q"), (key, "key", "k")):
         tip, where = hand(step * position, radius - 8), hand(step * position, radius + 17)
