@@ -199,6 +199,14 @@ def test_heatmap_writes_minus_signs_and_no_minus_zero():
     assert texts(plots.heatmap([[-0.001, -1.5]], fmt=".1f")) == ["0.0", "−1.5"]
 
 
+def test_the_name_of_the_columns_stands_clear_of_their_labels():
+    ax = plots.heatmap(np.eye(3), list("abc"), ["keys", "query", "value"], xlabel="keys")
+    ax.figure.canvas.draw()
+    labels = max(label.get_window_extent().y1 for label in ax.get_xticklabels())
+    room = (ax.xaxis.label.get_window_extent().y0 - labels) * 72 / ax.figure.dpi
+    assert room >= 6, "points"
+
+
 def test_heatmap_takes_anything_with_a_numpy_method():
     class Tensorlike:
         def numpy(self):

@@ -18,6 +18,7 @@ PARTS = {
 EXERCISE = ".admonition.exercise, .tag_exercise-stub, .admonition.dropdown, .tag_exercise-solution"
 FOLDED = {"hide-input", "hide-cell", "exercise-stub"}  # a stub to debug has its code
 LONGEST_CELL = 15
+PHONE, SMALLEST = 390, 11.5  # pixels: the width of a phone, and of a letter there
 # The first chapter is plain Python: there is nothing of the package or of PyTorch to show yet.
 NOT_YET = {"what breaks", "the same in PyTorch", "what it costs"}
 FIRST = "counting-letters"
@@ -119,6 +120,14 @@ def test_figures_say_what_they_show(article):
         assert figure["id"].startswith("fig-")
         assert figure.select_one("figcaption .caption-text")
         assert len(figure.svg["aria-label"].split()) >= 8, "say what one would see"
+
+
+def test_letters_of_figures_are_large_enough_on_a_phone(article):
+    for figure in article.select("svg.tt-figure"):
+        scale = PHONE / float(figure["viewbox"].split()[2])
+        sizes = re.findall(r"font(?:-size)?: ([\d.]+)px", str(figure))
+        small = {float(size) * scale for size in sizes if float(size) * scale < SMALLEST}
+        assert small == set(), figure["id"]
 
 
 def test_shows_the_source_of_the_package(chapter):

@@ -137,7 +137,7 @@ def _label_cells(
     """Column labels above, row labels at the left; without labels, a readable few numbers."""
     ax.xaxis.set_ticks_position("top")
     ax.xaxis.set_label_position("top")
-    ax.xaxis.labelpad = 8
+    ax.xaxis.labelpad = 10
     ax.tick_params(length=0)
     for axis, count, labels in ((ax.xaxis, columns, col_labels), (ax.yaxis, rows, row_labels)):
         step = 1 if labels is not None else max(1, int(2 ** np.ceil(np.log2(count / 12))))
