@@ -459,7 +459,7 @@ def test_a_known_mistake_in_a_prediction_has_a_hint_of_its_own():
 def brief(answer):
     yield report.case("takes a text", answer, "abc", expected=3)
     yield from report.measured(
-        "is short", answer, run=lambda answer: answer(""), aim=2, told="{} steps".format
+        "is short", answer, run=lambda answer: answer(""), aim=2, told="{} steps"
     )
 
 
@@ -470,6 +470,21 @@ def brief(answer):
 def test_the_figure_is_told_beside_the_aim(steps, claim, got):
     last = brief(lambda text: 3 if text else steps).cases[-1]
     assert (last.claim, last.got, last.passed) == (claim, got, not got)
+
+
+@pytest.mark.parametrize(("rate", "passed"), [(0.25, True), (0.5, False)])
+def test_of_several_figures_the_first_decides_and_all_can_be_told(rate, passed):
+    @exercise()
+    def few_errors(answer):
+        yield from report.measured(
+            "few errors", answer, run=lambda answer: (answer(), 3, 4), aim=0.25,
+            told="{1} of {2}, {0:.0%} wrong",
+        )  # fmt: skip
+
+    last = few_errors(lambda: rate).cases[-1]
+    assert (last.passed, last.claim if passed else last.got) == (
+        passed, "reached: 3 of 4, 25% wrong" if passed else "3 of 4, 50% wrong",
+    )  # fmt: skip
 
 
 def test_no_figure_is_told_before_it_was_measured():

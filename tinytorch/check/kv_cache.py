@@ -361,4 +361,4 @@ def cache_readings(answer: Any) -> Cases:
     }, wrong)  # fmt: skip
     further = "Guess several tokens at a time, and look back at more than one before each guess."
     yield from measured("540 tokens with at most 180 readings", answer, 90, run=_readings, aim=180,
-                        told="{} readings".format, hint=further, show_expected=False)  # fmt: skip
+                        told="{} readings", hint=further, show_expected=False)  # fmt: skip

@@ -264,4 +264,4 @@ def optim_budget(settings: Any, rate: Any) -> Cases:
     yield case(f"at most {_PARAMETERS:,} parameters, 1 to {_LAYERS} layers", rate, settings,
                run=lambda *given: bool(_built(*given)), expected=True, hint=small)  # fmt: skip
     yield from measured("within 0.25 nats of the floor", rate, settings, run=loss, aim=0.25,
-                        told="{:.2f} nats a token above the floor".format, hint=slow)  # fmt: skip
+                        told="{:.2f} nats a token above the floor", hint=slow)  # fmt: skip

@@ -319,7 +319,7 @@ def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
 
 
 def measured(
-    claim: str, answer: Any, *given: Any, run: Any, aim: float, told: Any, **options: Any
+    claim: str, answer: Any, *given: Any, run: Any, aim: float, told: str, **options: Any
 ) -> Cases:
     """A case that holds if what is measured is at most the aim, and then the figure, as one more.
 
@@ -327,13 +327,13 @@ def measured(
         claim: what should hold, aim included.
         answer: the reader's.
         given: what it is called with.
-        run: measures: `run(answer, *given)` is a number.
+        run: measures: `run(answer, *given)` is a number, or several, of which the first decides.
         aim: the largest number that is good enough.
-        told: writes a number with its unit.
+        told: a format for what was measured, with its unit.
         options: the other attributes of a `Case`.
 
     Example:
-        >>> told, run = "{} letters".format, lambda answer, text: len(text)
+        >>> told, run = "{} letters", lambda answer, text: len(text)
         >>> list(map(judge, measured("is short", print, "abc", run=run, aim=2, told=told)))[0].got
         '3 letters'
         >>> @exercise()
@@ -348,9 +348,10 @@ def measured(
 
     def measure(answer: Any, *given: Any) -> str:
         figure = run(answer, *given)
-        if not figure <= aim:  # nor is NaN
-            raise NotYet(told(figure))
-        reached.append(f"reached: {told(figure)}")
+        figures = figure if isinstance(figure, tuple) else (figure,)
+        if not figures[0] <= aim:  # nor is NaN
+            raise NotYet(told.format(*figures))
+        reached.append(f"reached: {told.format(*figures)}")
         return "reached"
 
     yield case(claim, answer, *given, run=measure, expected="reached", **options)

@@ -329,4 +329,4 @@ def fast_vocabulary(answer: Any) -> Cases:
     for n, V in ((512, 2048), (701, 1501)):
         claim = f"at most a quarter of the logits' memory, {n} tokens and V = {V:,}"
         yield from measured(claim, answer, n, V, run=_peak, aim=0.25, hint=whole,
-                            told="{:.2f} times the logits".format, show_expected=False)  # fmt: skip
+                            told="{:.2f} times the logits", show_expected=False)  # fmt: skip
