@@ -102,14 +102,14 @@ export function toolsFor(figure) {
     const chosen = { value };
     const group = make("fieldset", "tt-moving__choice", {}, make("legend", "", {}, label));
     for (const option of options) {
-      const [key, words] = Array.isArray(option) ? option : [option, option];
+      const [key, title] = Array.isArray(option) ? option : [option, option];
       const input = make("input", "", { type: "radio", name, value: key });
       input.checked = key === value;
       input.addEventListener("change", () => {
         chosen.value = key;
         change(key);
       });
-      group.append(make("label", "", {}, input, ` ${words}`));
+      group.append(make("label", "", {}, input, ` ${title}`));
     }
     handles.append(group);
     return chosen;
