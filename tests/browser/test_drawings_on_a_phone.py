@@ -8,6 +8,14 @@ from drawn import COVERED, OUTSIDE, SMALLEST, TOO_SMALL
 from visit import PHONE
 
 STATIC = ROOT / "book" / "_static"
+# A press on the words of a link must not meet another part, such as a frame around it.
+COVERED_LINKS = """() => [...document.querySelectorAll('a.d-link')].flatMap(link =>
+    [...link.querySelectorAll('text')].map(words => {
+        words.scrollIntoView({block: 'center'});
+        const box = words.getBoundingClientRect();
+        const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        return top?.closest('a') === link ? '' : words.textContent;
+    })).filter(Boolean)"""
 pytestmark = [pytest.mark.browser]
 
 
@@ -52,3 +60,8 @@ def test_the_words_are_set_in_the_fonts_of_the_page(phone):
     fonts = "[...document.querySelectorAll('text')].map(e => getComputedStyle(e).fontFamily)"
     first = {family.split(",")[0] for family in phone.evaluate(fonts)}
     assert first == {'"TinyTorch Serif"', '"TinyTorch Mono"'}
+
+
+def test_a_press_on_a_part_follows_its_own_link(phone):
+    assert phone.locator("a.d-link").count() > 10
+    assert phone.evaluate(COVERED_LINKS) == []

@@ -24,6 +24,21 @@ STATIC = BOOK / "_static"
 ALL = [(name, "") for name in DRAWINGS] + [("model", part) for part in model.PARTS]
 USED = re.compile(r"^ *[`:]{3,}\{drawing\} *(\S+)", re.M)
 MOVES = re.compile(r"^:moves: *(\S+)", re.M)
+MAP = {
+    "Tokenization": "foundations/tokenization",
+    "GPT": "transformer/gpt",
+    "Embedding layer": "embeddings/embedding-layer",
+    "Embeddings": "embeddings/token-embeddings",
+    "Positions": "embeddings/positional-encodings",
+    "Transformer block": "transformer/block",
+    "Multi-head attention": "attention/multi-head",
+    "Attention": "attention/scaled-dot-product",
+    "Norm and MLP": "transformer/normalisation-and-mlp",
+    "Sampling": "generation/sampling",
+    "Training": "training/data-and-loss",
+    "Tensors": "foundations/tensors",
+    "Autograd": "foundations/autograd",
+}
 KIB = 1024
 RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 
@@ -88,6 +103,13 @@ def test_every_link_of_a_drawing_leads_to_a_page():
     pages = re.findall(rf'href="{PAGE}([^"]+)"', drawn)
     assert len(pages) == drawn.count("<a ") > 10
     assert [page for page in pages if not (BOOK / f"{page}.md").exists()] == []
+
+
+def test_every_part_of_the_map_leads_to_its_chapter():
+    drawn = "".join(one.body for one in DRAWINGS["map-of-the-book"].draw())
+    found = re.findall(rf'<a class="d-link" href="{PAGE}([^"]+)" aria-label="([^":]+): ', drawn)
+    assert {name: page for page, name in found} == MAP
+    assert len(found) == drawn.count("<a ")
 
 
 def test_a_drawing_is_the_same_at_every_build():
