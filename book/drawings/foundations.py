@@ -2,6 +2,7 @@
 
 from collections import Counter
 from itertools import pairwise
+from typing import Any
 
 from drawings.parts import (
     Panel,
@@ -11,6 +12,7 @@ from drawings.parts import (
     circle,
     drawing,
     join,
+    moving_data,
     note,
     panel,
     text,
@@ -150,7 +152,13 @@ def graph(said: dict[str, str], role: str, forward: bool, title: str) -> Panel:
     )
 
 
-WORDS = "the then the then hen"
+WORDS, MERGES = "the then the then hen", 3
+
+
+@moving_data("tokenization")
+def tokenization_data() -> dict[str, Any]:
+    """Give the text, and how many merges are made."""
+    return {"text": WORDS, "merges": MERGES}
 
 
 @drawing
@@ -161,7 +169,7 @@ def tokenization() -> list[Panel]:
     the token he. Then t and he become the, and last the and n become then, a single token for
     the whole word. Beside each merge stands its number and how often the pair was counted.
     """
-    merges = learned(WORDS, 3)
+    merges = learned(WORDS, MERGES)
     rows = [f"{count} times" for _, count in merges]
     level = {name: 118 + 60 * i for i, name in enumerate(("he", "the", "then"))}
     x = {"t": 40, "h": 100, "e": 160, "n": 220, "he": 130, "the": 85, "then": 150}

@@ -1,9 +1,30 @@
 """The drawings of the part Generation."""
 
-from drawings.parts import Panel, arrow, box, drawing, line, note, panel, softmax, text, vector
+from typing import Any
+
+from drawings.parts import (
+    Panel,
+    arrow,
+    box,
+    drawing,
+    line,
+    moving_data,
+    note,
+    panel,
+    softmax,
+    text,
+    vector,
+)
 
 NEXT = ("hat", "dog", "boat", "red", "and", "of")
 LOGITS = (2.2, 1.6, 1.1, 0.4, 0.0, -0.6)
+NUMBER = 0.71
+
+
+@moving_data("sampling")
+def sampling_data() -> dict[str, Any]:
+    """Give the tokens, their logits and the number that is drawn first."""
+    return {"tokens": NEXT, "logits": LOGITS, "number": NUMBER}
 
 
 def cut(probs: list[float], keep: int) -> list[float]:
@@ -26,13 +47,13 @@ def sampling() -> list[Panel]:
     together, keep = 0.0, 0
     while together < 0.9:
         together, keep = together + plain[keep], keep + 1
-    left = cut(plain, 3)
+    left = cut(plain, keep)
     return [
         distribution("As the model says", plain, plain),
         distribution("Temperature ½", softmax([2 * z for z in LOGITS]), plain),
-        distribution("Top-k, k = 3", left, plain),
-        distribution("Top-p, p = 0.9", cut(plain, keep), plain),
-        draw_one(left, 0.71),
+        distribution("Top-k, k = 3", cut(plain, 3), plain),
+        distribution("Top-p, p = 0.9", left, plain),
+        draw_one(left, NUMBER),
     ]
 
 
@@ -74,8 +95,21 @@ def draw_one(probs: list[float], number: float) -> Panel:
         arrow((x, 45), (x, 64), role="query"),
         note(6, 110, "0", anchor="start"),
         note(334, 110, "1", anchor="end"),
-        title="The draw, after top-k: one random number",
+        title="The draw, after top-p: one random number",
     )
+
+
+WRITTEN = ("the", "boy", "had", "a", "hat", "on", "his", "head")
+KEYS = [[0.8, 0.2, 0.7], [0.3, 0.5, 0.6], [0.1, 0.7, 0.2], [0.5, 0.3, 0.9], [0.6, 0.9, 0.3]]
+KEYS += [[0.2, 0.4, 0.8], [0.9, 0.6, 0.1], [0.4, 0.1, 0.5]]
+VALUES = [[0.4, 0.9, 0.2], [0.7, 0.1, 0.5], [0.2, 0.6, 0.8], [0.9, 0.4, 0.3], [0.1, 0.5, 0.7]]
+VALUES += [[0.6, 0.3, 0.9], [0.3, 0.8, 0.4], [0.8, 0.2, 0.6]]
+
+
+@moving_data("kv-cache")
+def kv_cache_data() -> dict[str, Any]:
+    """Give the text, how much of it is the prompt, and a key and a value for each token."""
+    return {"words": WRITTEN, "prompt": 3, "keys": KEYS, "values": VALUES}
 
 
 @drawing
@@ -95,11 +129,8 @@ def kv_cache() -> list[Panel]:
 
 def moment(title: str, count: int, new: int) -> Panel:
     """Draw the cache after `count` tokens, of which the last `new` are computed now."""
-    words = ("the", "boy", "had", "a", "hat")
-    keys = [[0.8, 0.2, 0.7], [0.3, 0.5, 0.6], [0.1, 0.7, 0.2], [0.5, 0.3, 0.9], [0.6, 0.9, 0.3]]
-    values = [[0.4, 0.9, 0.2], [0.7, 0.1, 0.5], [0.2, 0.6, 0.8], [0.9, 0.4, 0.3], [0.1, 0.5, 0.7]]
     pieces = []
-    for i, word in enumerate(words):
+    for i, word in enumerate(WRITTEN[:5]):
         y, fresh = 46 + 28 * i, count - new <= i
         if i >= count:
             empty = [None] * 3
@@ -112,8 +143,8 @@ def moment(title: str, count: int, new: int) -> Panel:
         pieces += [
             box(0, y, 50, 24, role, word),
             note(172, y + 12, "new" if fresh else "kept", role, "start"),
-            vector(62, y + 4, keys[i], "key", 16),
-            vector(118, y + 4, values[i], "value", 16),
+            vector(62, y + 4, KEYS[i], "key", 16),
+            vector(118, y + 4, VALUES[i], "value", 16),
         ]
     heads = [text(86, 37, "keys", "key", size=13), text(142, 37, "values", "value", size=13)]
     return panel(204, 190, heads, pieces, title=title)

@@ -1,0 +1,114 @@
+// Temperature, top-k and top-p on six tokens, and the draw: tinytorch.models.sampling, line for line.
+
+const BARS = { left: 60, width: 224, top: 8, step: 24, height: 17 };
+const LINE = { left: 6, width: 328 };
+const NAMES = ["", "One", "Two", "Three", "Four", "Five"];
+
+const sum = (list) => list.reduce((total, value) => total + value, 0);
+const normalised = (list) => list.map((value) => value / sum(list));
+
+function tempered(logits, temperature) {
+  const largest = Math.max(...logits);
+  if (temperature === 0) return logits.map((_, i) => Number(i === logits.indexOf(largest)));
+  return normalised(logits.map((logit) => Math.exp((logit - largest) / temperature)));
+}
+
+const likeliestFirst = (probs) => probs.map((_, i) => i).sort((a, b) => probs[b] - probs[a]);
+
+const keep = (probs, kept) => normalised(probs.map((p, i) => (kept.includes(i) ? p : 0)));
+
+const keepTopK = (probs, k) => keep(probs, likeliestFirst(probs).slice(0, k));
+
+function keepTopP(probs, share) {
+  if (share === 1) return probs;
+  let before = 0; // what the more likely ones hold
+  return keep(probs, likeliestFirst(probs).filter((i) => {
+    const wanted = before < share - 1e-12;
+    before += probs[i];
+    return wanted;
+  }));
+}
+
+function choose(probs, number) {
+  const aim = number * sum(probs);
+  let passed = 0;
+  return probs.findIndex((p) => (passed += p) > aim);
+}
+
+export default function (figure, { text, note, box, line, arrow, fixed, panel, slider, press, words }) {
+  const { tokens, logits } = figure.data;
+  const asItIs = tempered(logits, 1);
+  const bars = panel(340, 156);
+  const drawn = panel(340, 118);
+  const say = words();
+  let { number } = figure.data;
+  let now;
+
+  function show() {
+    const before = tempered(logits, temperature.valueAsNumber);
+    const probs = keepTopP(keepTopK(before, topK.valueAsNumber), topP.valueAsNumber);
+    const kept = probs.filter((p) => p > 0).length;
+    const held = sum(before.filter((_, i) => probs[i] > 0));
+    now = { probs, held, number, chosen: choose(probs, number) };
+    bars.replaceChildren(...probs.flatMap(bar));
+    drawn.replaceChildren(...stretch(now));
+    const cut = kept < tokens.length
+      ? `${NAMES[kept]} of the six may be drawn: before the cut ${kept > 1 ? "they" : "it"} held ${Math.round(100 * held)} %.`
+      : "Each of the six may be drawn.";
+    say(`${cut} The number ${fixed(number)} draws ${tokens[now.chosen]}.`);
+  }
+
+  // A bar, and the outline of what it has lost.
+  function bar(p, i) {
+    const y = BARS.top + BARS.step * i;
+    const [length, lost] = [BARS.width * p, BARS.width * (asItIs[i] - p)];
+    const end = BARS.left + length;
+    const outline = line(`M${end} ${y}h${lost}v${BARS.height}h${-lost}${p ? "" : "z"}`, "muted", "dashed");
+    return [
+      text(BARS.left - 8, y + 9, tokens[i], p ? "token" : "muted", { anchor: "end" }),
+      ...(p ? [box(BARS.left, y, length, BARS.height, "query", { kind: "full", radius: 2 })] : []),
+      ...(lost > 0.2 ? [outline] : []),
+      text(334, y + 9, p ? fixed(p) : "–", p ? "ink" : "muted", { size: 13, anchor: "end", face: "mono" }),
+    ];
+  }
+
+  // The probabilities laid end to end, and the number among them.
+  function stretch({ probs, chosen }) {
+    const at = LINE.left + LINE.width * number;
+    let from = LINE.left;
+    const pieces = probs.flatMap((p, i) => {
+      const [x, width] = [from, LINE.width * p];
+      from += width;
+      if (!p) return [];
+      const struck = i === chosen;
+      const piece = box(x, 52, width, 30, struck ? "query" : "muted", { kind: struck ? "full" : "box", radius: 3 });
+      const fits = width > 8 * tokens[i].length + 4;
+      const name = text(x + width / 2, 67, tokens[i], struck ? "paper" : "ink", { face: "bold" });
+      return fits ? [piece, name] : [piece];
+    });
+    return [
+      ...pieces,
+      text(Math.min(Math.max(at, 16), 324), 20, fixed(number), "query", { face: "mono" }),
+      arrow([at, 30], [at, 50], "query"),
+      note(LINE.left, 98, "0", "muted", "start"),
+      note(170, 98, "laid end to end"),
+      note(LINE.left + LINE.width, 98, "1", "muted", "end"),
+    ];
+  }
+
+  const temperature = slider({
+    label: "Temperature", min: 0, max: 2, step: 0.1, value: 1, say: (t) => (t ? t.toFixed(1) : "0, greedy"),
+  }, show);
+  const topK = slider({
+    label: "Top-k", min: 1, max: tokens.length, value: tokens.length, say: (k) => (k < tokens.length ? `k = ${k}` : "all"),
+  }, show);
+  const topP = slider({
+    label: "Top-p", min: 0.05, max: 1, step: 0.05, value: 0.9, say: (p) => (p < 1 ? `p = ${p.toFixed(2)}` : "all"),
+  }, show);
+  press("Draw another number", () => {
+    number = Math.random();
+    show();
+  });
+  show();
+  return { numbers: () => now };
+}
