@@ -22,6 +22,7 @@ from typing import Any
 
 from cards import build, reading_time
 from docutils import nodes
+from drawing import drawing
 from folds import is_deeper
 from sphinx.application import Sphinx
 
@@ -40,7 +41,7 @@ UNCOUNTED = {
     "tag_hide-input",
     "tag_hide-cell",
 }
-SILENT = (nodes.caption, nodes.comment, nodes.raw, nodes.target, nodes.image)
+SILENT = (drawing, nodes.caption, nodes.comment, nodes.raw, nodes.target, nodes.image)
 
 
 def measure(doctree: nodes.document) -> dict[str, Counter[str]]:

@@ -257,7 +257,7 @@ def schedule(warmup: int, title: str, total: int = 120) -> Panel:
         214,
         line("M44 50H326", "muted", "dashed"),
         [line(f"M{top:g} 50V172", "muted", "dashed")] if warmup else [],
-        line(f"M{end:g} 166V188"),
+        line(f"M{end:g} 166V172"),
         arrow((38, 166), (336, 166)),
         arrow((44, 172), (44, 34)),
         line("M" + "L".join(f"{a:.1f} {b:.1f}" for a, b in points), "query", "thick"),

@@ -19,6 +19,7 @@ ADDED = {
     "a list": ("- three\n- four five", {"words": 3}),
     "a formula": ("$$\nx + y\n$$", {"formulas": 1}),
     "code": ("```python\na = 1\n\nb = 2\n```", {"code": 2}),
+    "a drawing's caption": ("```{drawing} block\n:caption: A caption.\n```", {}),
     "a figure's caption": ("```{figure} x.svg\n:alt: words\nA caption.\n```", {}),
     "an exercise": ("```{exercise}\n:label: ex\nDo it now.\n```", {}),
     "all exercises": ("## Exercises\n\nWords and\n\n```python\na = 1\n```", {}),

@@ -20,17 +20,17 @@ export default function (figure, { svg, text, note, box, line, fixed, panel, sli
       velocity = velocity.map((v, i) => momentum * v + curvature[i] * w[i]);
       path.push(w.map((value, i) => value - lr * velocity[i]));
     }
-    return { lr, momentum, path, loss: loss(path.at(-1)) };
+    const bound = 2 * (1 + momentum) / curvature[1] + 1e-9; // of the rates that keep it in the valley
+    return { lr, momentum, bound, path, loss: loss(path.at(-1)) };
   };
 
   // Across the valley, three positions in a row keep z² − middle z + momentum = 0: its roots say how the path goes.
-  const told = ({ lr, momentum, path, loss: last }) => {
-    const bound = 2 * (1 + momentum) / curvature[1];
+  const told = ({ lr, momentum, bound, path, loss: last }) => {
     const middle = 1 + momentum - lr * curvature[1];
     const ends = last < 0.005 ? "less than 0.01" : last < 1e6 ? fixed(last) : "more than a million";
     const after = `The loss is ${fixed(loss(start), 0)} at the start and ${ends} after ${STEPS} steps.`;
-    if (lr > bound + 1e-9) return `Thrown out: with this momentum no rate above ${Number(bound.toFixed(4))} keeps the path in the valley. ${after}`;
-    if (lr > bound - 1e-9) return `At the edge: the jumps across the valley do not die away. ${after}`;
+    if (lr > bound) return `Thrown out: with this momentum no rate above ${Number(bound.toFixed(4))} keeps the path in the valley. ${after}`;
+    if (lr > bound - 2e-9) return `At the edge: the jumps across the valley do not die away. ${after}`;
     const across = middle ** 2 < 4 * momentum - 1e-12 ? "swings back and forth across the valley"
       : middle < -1e-12 ? "jumps from side to side across the valley, less and less far" : "slides down into the valley";
     const past = path.some(([x]) => x > 0.05);
@@ -41,6 +41,7 @@ export default function (figure, { svg, text, note, box, line, fixed, panel, sli
   const draw = () => {
     const all = numbers();
     const dots = all.path.map(place);
+    if (all.lr > all.bound) dots.length = 1 + dots.findIndex((at, i) => !inside(at) || i === STEPS); // it never rests
     const pieces = dots.slice(1).map((to, i) => seen(dots[i], to)).join("");
     picture.replaceChildren(
       text(0, 11, `${STEPS} steps in the bowl`, "ink", { face: "bold", anchor: "start" }),
@@ -53,7 +54,7 @@ export default function (figure, { svg, text, note, box, line, fixed, panel, sli
       dot(centre, "value", 3),
       note(centre[0], centre[1] + 10, "bottom", "value"),
       ...(pieces ? [line(pieces, "query")] : []),
-      ...dots.filter(([x, y]) => within(x, FRAME.x) && within(y, FRAME.y)).map((at) => dot(at, "query", 2)),
+      ...dots.filter(inside).map((at) => dot(at, "query", 2)),
       note(dots[0][0] - 2, dots[0][1] - 14, "start", "query"),
     );
     say(told(all));
@@ -65,6 +66,7 @@ export default function (figure, { svg, text, note, box, line, fixed, panel, sli
 }
 
 const within = (value, [low, high]) => low <= value && value <= high;
+const inside = ([x, y]) => within(x, FRAME.x) && within(y, FRAME.y);
 
 // The piece of a straight line that one sees in the frame.
 function seen(from, to) {
@@ -76,7 +78,6 @@ function seen(from, to) {
     const [near, far] = [(low - from[i]) / length, (high - from[i]) / length].toSorted((a, b) => a - b);
     [begin, end] = [Math.max(begin, near), Math.min(end, far)];
   }
-  const at = (share) => [FRAME.x, FRAME.y].map(([low, high], i) =>
-    Math.min(Math.max(from[i] + share * (to[i] - from[i]), low), high)).join(" ");
+  const at = (share) => from.map((value, i) => value + share * (to[i] - value)).join(" ");
   return begin < end ? `M${at(begin)}L${at(end)}` : "";
 }

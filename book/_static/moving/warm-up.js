@@ -26,7 +26,7 @@ export default function (figure, { text, note, line, arrow, panel, slider, words
       text(0, 11, "The learning rate of each step", "ink", { face: "bold", anchor: "start" }),
       line("M44 50H326", "muted", "dashed"),
       ...(all.warmup ? [line(`M${top} 50V172`, "muted", "dashed"), note(top, 182, `warm-up ${all.warmup}`)] : []),
-      line(`M${end} 166V188`),
+      line(`M${end} 166V172`),
       arrow([38, 166], [336, 166]),
       arrow([44, 172], [44, 34]),
       ...(curve ? [line(`M${curve.join("L")}`, "query", "thick")] : []),
