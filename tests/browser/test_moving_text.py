@@ -10,7 +10,7 @@ import pytest
 from drawings.first_words import LETTERS, LINES
 from drawings.foundations import MERGES, WORDS
 from drawings.generation import LOGITS, NEXT, NUMBER, WRITTEN
-from moving import Moving, stands_still
+from moving import SCROLL, Moving, stands_still
 
 from tinytorch import GPT, BPETokenizer, KVCache, no_grad
 from tinytorch.models.generation import generate
@@ -60,6 +60,20 @@ def test_without_scripts_and_on_paper_the_figure_stands_still(figure, browser, s
     assert shown.figure.locator(".tt-moving").is_visible() and not still.is_visible()
     shown.page.emulate_media(media="print")
     assert still.is_visible() and not shown.figure.locator(".tt-moving").is_visible()
+
+
+def test_a_figure_whose_script_fails_stands_still(visit):
+    failing = "export default (figure, { panel }) => { panel(340, 50); throw new Error('no'); };"
+    visit.page.route(
+        "**/moving/sampling.js",
+        lambda route: route.fulfill(body=failing, content_type="text/javascript"),
+    )
+    figure = visit.page.locator('figure[data-moves="sampling"]')
+    with visit.page.expect_event("pageerror"):
+        visit.open(PAGES["sampling"])
+        figure.evaluate(SCROLL)
+    assert figure.locator("> .tt-drawing__panels").is_visible()
+    assert figure.locator(".tt-moving").count() == 0
 
 
 def test_a_handle_is_moved_by_keys_and_says_where_it_stands(figure):

@@ -261,7 +261,7 @@ def test_a_drawing_that_moves_names_its_script_and_brings_its_numbers(tmp_path, 
     assert warnings == ""
     assert '<figure class="tt-drawing" data-moves="dice">' in html
     assert html.count('viewBox="0 0 340 330"') == 2  # what is printed
-    told = re.search(r'<script type="application/json" class="tt-moving__data">(.*?)</script>', html)
+    told = re.search(r'json" class="tt-moving__data">(.*?)</script>', html)
     assert json.loads(told[1]) == {"faces": 6, "word": "</script>"}
     assert len(re.findall(r'<script type="module" src="[./]*_static/moving/moving.js', html)) == 1
 
