@@ -21,7 +21,6 @@ ADDED = {
     "code": ("```python\na = 1\n\nb = 2\n```", {"code": 2}),
     "a drawing's caption": ("```{drawing} block\n:caption: A caption.\n```", {}),
     "a figure's caption": ("```{figure} x.svg\n:alt: words\nA caption.\n```", {}),
-    "a drawing's caption": ("```{drawing} block\n:caption: A caption.\n```", {}),
     "an exercise": ("```{exercise}\n:label: ex\nDo it now.\n```", {}),
     "all exercises": ("## Exercises\n\nWords and\n\n```python\na = 1\n```", {}),
     "a section that goes deeper": ("## Deeper: Why?\n\nFor this.", {"folded-words": 4}),
