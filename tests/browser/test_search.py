@@ -22,10 +22,24 @@ def search(visit, query):
         ("attention", "attention/"),
         ("tokenization", "foundations/tokenization"),
         ("layer normalisation", "transformer/normalisation-and-mlp"),
+        ("dot-product", "attention/scaled-dot-product"),
     ],
 )
 def test_the_chapter_that_explains_a_word_comes_first(visit, query, first):
     assert f"/book/{first}" in search(visit, query)[0]
+
+
+def test_a_compound_that_is_not_broken_is_quoted_and_copied_as_one_types_it(visit):
+    assert "/book/generation/sampling.html" in search(visit, "top-p")
+    quotes = visit.page.locator(f"{RESULTS} p.context")
+    quotes.first.wait_for()
+    assert "top-p" in " ".join(quotes.all_text_contents())
+    page = visit.open("book/generation/sampling")
+    whole = page.locator("article p .tt-whole", has_text="top-p").first
+    copied = (
+        "e => { getSelection().selectAllChildren(e.closest('p')); return `${getSelection()}`; }"
+    )
+    assert "top-p" in whole.evaluate(copied)
 
 
 @pytest.mark.parametrize("query", ["softmax", "embedding", "loss"])
