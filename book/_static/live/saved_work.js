@@ -124,7 +124,8 @@ export function panel(data, solved, { button, announce }) {
     text.textContent = made
       ? `${made} of ${total} points: ${done.length} of ${ids.length} exercises solved. `
         + "This is remembered in your browser and nowhere else; a file carries it to another one."
-      : "What you do here is remembered in your browser and nowhere else; a file carries it to another one.";
+      : "What you do here is remembered in your browser and nowhere else. A file carries it to another one: "
+        + "save it in the one, read it back in the other.";
     bar.hidden = !made;
     bar.value = made;
     save.hidden = names().length === 0;
