@@ -10,7 +10,12 @@ function openFolds(element) {
 
 {
   const lead = () => {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    let target = null;
+    try {
+      target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      // a link that was cut off in the middle of a letter leads nowhere
+    }
     if (target) openFolds(target);
   };
   lead();

@@ -19,7 +19,12 @@
   });
   for (const formula of document.querySelectorAll(".tt-formula")) widths.observe(formula);
 
-  const anchor = decodeURIComponent(location.hash.slice(1));
+  let anchor = "";
+  try {
+    anchor = decodeURIComponent(location.hash.slice(1));
+  } catch {
+    // a link that was cut off in the middle of a letter leads nowhere
+  }
   if (!anchor || document.getElementById(anchor)) return;
   const name = anchor.replace(/^module-/, "");
   const modules = [...document.querySelectorAll('article a[href*="#module-tinytorch"]')];

@@ -49,9 +49,9 @@ const name = (text, i) => (i === 0 ? "the start" : quoted(text));
 function headButtons(place, onpress) {
   const all = [];
   for (let layer = 0; layer < BLOCKS; layer += 1) {
-    const group = make("div", "tt-play__head", `Block ${layer + 1}`, { role: "group", "aria-label": `Heads of block ${layer + 1}` });
+    const group = make("div", "tt-play__head", `Block ${layer + 1}, head`, { role: "group", "aria-label": `Heads of block ${layer + 1}` });
     for (let head = 0; head < HEADS; head += 1) {
-      const button = make("button", "", `head ${head + 1}`, { type: "button" });
+      const button = make("button", "", head + 1, { type: "button" });
       button.addEventListener("click", () => onpress([layer, head]));
       group.append(button);
       all.push({ button, seen: [layer, head] });

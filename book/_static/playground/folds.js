@@ -3,16 +3,15 @@
 import { attention } from "./attention.js";
 import { missing } from "./missing.js";
 import { chosen, likeliestFirst } from "./sampling.js";
-import { STEPS } from "./state.js";
+import { STEPS, moment } from "./state.js";
 import { Strip, chip, fillTable, percent } from "./tokens.js";
 
 const CANDIDATES = 3; // of each layer
 const DARKEST = 3; // nats above the least possible, at which a token is as dark as it gets
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const nats = (value) => (value === null ? "–" : value.toFixed(2).replace("-", "−"));
+const nats = (value) => (value === null ? "–" : value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−"));
 
-const moment = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
 const layerName = (layer, last) => (
   layer === 0 ? "at once, from the last token alone" : layer === last ? "at the end" : `after block ${layer}`
 );

@@ -50,11 +50,11 @@ export function missing(play) {
   let turn = 0;
 
   return {
-    show(state, { ids, longer }) {
+    show(state, { ids, longer, stopped }) {
       for (const { input, name } of switches) input.checked = state.off.includes(name);
       for (const { select, name } of selects) select.value = state[name] === null ? "" : JSON.stringify(state[name]);
       parts.mend.setAttribute("aria-disabled", isWhole(play.state));
-      parts.brokenAbout.textContent = "On average over every token of the text so far";
+      parts.brokenAbout.textContent = `On average, ${stopped ? "up to where this stops being a story" : "over the text so far"}`;
       const kinds = isWhole(play.state) ? [["whole", true]] : [["whole", true], ["broken", false]];
       const texts = kinds.map(() => make("span", "tt-play__writes"));
       const rows = kinds.map(([kind, whole], i) => {
@@ -96,5 +96,4 @@ function item(control, text, address, about) {
   return made;
 }
 
-const shared = (distance) => (distance === null ? "no story begins like this"
-  : `${percent(distance.agree)} (${distance.nats.toFixed(2)} nats apart)`);
+const shared = ({ agree, nats }) => `${percent(agree)} (${nats.toFixed(2)} nats apart)`;

@@ -5,7 +5,7 @@
 import { Bars, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
-import { LONGEST, START, WINDOW, fromHash, toHash } from "./state.js";
+import { LONGEST, START, WINDOW, fromHash, isWhole, moment, toHash } from "./state.js";
 import { load } from "./thinking.js";
 import { Strip, percent, quoted, spoken } from "./tokens.js";
 
@@ -56,7 +56,9 @@ class Playground {
   async #addFolds(made) {
     const { folds } = await import("./folds.js");
     this.folds = folds(this);
+    const changed = { training: this.state.step !== START.step, broken: !isWhole(this.state) };
     for (const fold of made.querySelectorAll("[data-fold]")) {
+      fold.open = Boolean(changed[fold.dataset.fold]); // so that what a link has changed is seen
       fold.addEventListener("toggle", () => this.show());
     }
   }
@@ -195,9 +197,17 @@ class Playground {
     }
     if (grown) strip.list.scrollTop = strip.list.scrollHeight;
     parts.count.textContent = `The model reads ${ids.length || "no"} token${ids.length === 1 ? "" : "s"}`;
-    const note = this.#note(ids, rest, longer);
+    const note = [this.#changed(), this.#note(ids, rest, longer)].filter(Boolean).join(" ");
     parts.note.textContent = note;
     parts.note.hidden = !note;
+  }
+
+  // That it is not the trained, whole model.
+  #changed() {
+    const { state } = this;
+    const early = state.step === START.step ? "" : `the model ${moment(state.step)} of training`;
+    const less = isWhole(state) ? "" : "parts are missing";
+    return early || less ? `Not the finished model: ${[early, less].filter(Boolean).join(", and ")}.` : "";
   }
 
   #note(ids, rest, longer) {
@@ -206,7 +216,7 @@ class Playground {
       return `The model reads ${WINDOW} tokens and no more: up to “${end}”. What follows stays in your text, unread.`;
     }
     if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more. Take some back, or begin anew.`;
-    if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over. What comes next begins another one.";
+    if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over; another one may begin.";
     if (rest.trim()) return `“${rest.trim()}” is not a whole word yet. The bars show what fits it.`;
     return "";
   }

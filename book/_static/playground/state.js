@@ -72,6 +72,9 @@ export function broken({ off, head, block }) {
   return { ...taken, head, block };
 }
 
+// When in its training a model is the way it is.
+export const moment = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
+
 export const isWhole = ({ off, head, block }) => !off.length && head === null && block === null;
 
 function integers(text, end) {

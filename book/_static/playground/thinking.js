@@ -122,14 +122,15 @@ export class Thinking {
     return { ids, rest, longer, typed, at, reading, stopped, ...next, ...distance(next.belief, next.truth) };
   }
 
-  // How far belief is from the truth on average: at every place of the text, the next token's included.
-  // null where a text cannot be a story.
+  // How far belief is from the truth on average: at every place of the text, the next token's included, up to where
+  // it stops being a story, if it does.
   meanDistance(ids, reading) {
-    const all = Array.from({ length: ids.length + 1 }, (_, i) => {
+    const all = [];
+    for (let i = 0; i <= ids.length; i += 1) {
       const { probs } = this.truth(ids.slice(0, i));
-      return probs && distance(chosen(reading.logits(i), {}), probs);
-    });
-    if (all.includes(null)) return null;
+      if (!probs) break;
+      all.push(distance(chosen(reading.logits(i), {}), probs));
+    }
     const mean = (name) => all.reduce((sum, one) => sum + one[name], 0) / all.length;
     return { agree: mean("agree"), nats: mean("nats") };
   }

@@ -1,0 +1,518 @@
+"""The playground in a real browser: what a reader does there, and what it may cost."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import SITE
+from visit import LAPTOP, OVERFLOW, PHONE
+
+PAGE, LANDING = "book/playground", "book/intro"
+READY = "() => document.querySelector('.tt-play')?.dataset.play === 'ready'"
+QUIET = "() => tinytorchPlay.writing === 0"
+MOST_BYTES = 600 * 1024
+WINDOW = 112
+LONG = (
+    "Once upon a time there was a boy named Max. One morning he walked to the meadow. In the grass"
+    " sat a tiny rabbit, all alone and sad."
+)
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+class Playground:
+    """The playground of a page, as a reader uses it."""
+
+    def __init__(self, visit, docname=PAGE, state=""):
+        self.visit, self.page = visit, visit.page
+        self.page.goto(f"{visit.site}{docname}.html{state}")
+        self.page.wait_for_function(READY)
+
+    def part(self, name):
+        return self.page.locator(f"[data-part={name}]")
+
+    def type(self, text):
+        self.part("field").fill(text)
+
+    def press(self, name):
+        button = self.page.locator(".tt-play").get_by_role("button", name=name, exact=True)
+        button.click(force=True)  # also one that is marked as disabled, which does nothing
+
+    def slide(self, name, value):
+        self.part(name).fill(str(value))
+
+    def open(self, name):
+        fold = self.page.locator(f"[data-fold={name}]")
+        if fold.get_attribute("open") is None:
+            fold.locator("summary").click()
+        return fold
+
+    def write(self, what):
+        self.press(what)
+        self.page.wait_for_function(QUIET)
+
+    @property
+    def text(self):
+        return self.part("field").input_value()
+
+    @property
+    def tokens(self):
+        return self.part("tokens").locator("button").all_text_contents()
+
+    @property
+    def rows(self):
+        """Token, the model's and the true percentage of every row, as they are shown."""
+        rows = self.page.locator(".tt-play__row:not(.tt-play__row--empty)").all()
+        return [
+            (
+                row.locator(".tt-play__chip").inner_text(),
+                row.locator(".tt-play__model").inner_text(),
+                row.locator(".tt-play__truth").inner_text(),
+            )
+            for row in rows
+        ]
+
+    @property
+    def said(self):
+        return f"{self.part('verdict').inner_text()} {self.part('reason').inner_text()}"
+
+    @property
+    def note(self):
+        return self.part("note").inner_text()
+
+
+@pytest.fixture
+def play(visit):
+    """The whole playground, on its page."""
+    return Playground(visit)
+
+
+def test_at_first_there_are_a_beginning_its_tokens_and_both_beliefs(play):
+    assert play.text == "One sunny morning"
+    assert play.tokens == ["One", " sunny", " morning"]
+    assert play.rows[0] == (" Mia", "16 %", "17 %")
+    assert play.said.startswith("Very close to the truth.")
+    assert play.visit.problems == []
+
+
+def test_a_typed_beginning_changes_tokens_and_bars_and_the_address_but_not_the_history(play):
+    before = play.page.evaluate("history.length")
+    play.type("Once upon a")
+    assert play.tokens == ["Once", " upon", " a"]
+    assert play.rows[0] == (" time", "100 %", "100 %")
+    play.page.wait_for_url("**#play&text=Once+upon+a")
+    assert play.page.evaluate("history.length") == before
+
+
+def test_a_chosen_beginning_is_read(play):
+    play.press("Mia was a")
+    assert play.text == "Mia was a"
+    assert play.tokens == ["M", "ia", " was", " a"]
+
+
+def test_a_pressed_bar_is_written(play):
+    play.press("Write Tom")
+    assert play.text == "One sunny morning Tom"
+    assert play.tokens[-1] == " Tom"
+    assert len(play.rows) == 8
+
+
+def test_an_unfinished_word_waits_and_only_what_goes_on_with_it_is_shown(play):
+    play.type("One sunny morning An")
+    assert play.tokens == ["One", " sunny", " morning"]
+    assert play.page.locator(".tt-play__rest").text_content() == " An"
+    assert [name for name, *_ in play.rows] == [" Anna"]
+    assert "“An” is not a whole word yet" in play.note
+    play.press("Write Anna")
+    assert play.text == "One sunny morning Anna"
+
+
+def test_a_story_is_written_to_its_end_and_taken_back(play):
+    play.write("story")
+    tokens = play.tokens
+    assert tokens[-1] == "↵" or len(tokens) == WINDOW - 1
+    play.press("Take back")
+    assert play.tokens == tokens[:-1]
+    while len(play.tokens) > 2:
+        play.press("Take back")
+    assert play.text == "One sunny"
+
+
+def test_a_sentence_ends_and_a_token_is_one(play):
+    play.write("token")
+    assert len(play.tokens) == 4
+    play.write("sentence")
+    assert play.text.rstrip('"')[-1] in ".!?\n"
+
+
+def test_writing_can_be_stopped(play):
+    play.page.evaluate("tinytorchPlay.random = () => 0.5")
+    play.press("story")
+    play.press("stop")
+    play.page.wait_for_function(QUIET)
+    count = len(play.tokens)
+    play.page.evaluate("new Promise((done) => setTimeout(done, 200))")
+    assert len(play.tokens) == count
+
+
+def test_a_drawn_token_is_replaced_by_another_and_what_came_after_goes(play):
+    play.press("Write Tom")
+    play.write("sentence")
+    play.page.get_by_role("button", name="token 4: Tom").click()
+    assert play.part("heading").inner_text() == "What could have stood instead of “Tom”?"
+    assert play.rows[0] == (" Mia", "16 %", "17 %")
+    play.press("Write Mia")
+    assert play.text == "One sunny morning Mia"
+    assert play.part("heading").inner_text() == "What comes next?"
+
+
+def test_temperature_and_both_filters_change_the_bars_before_a_draw(play):
+    outline = play.page.locator(".tt-play__bar--belief:visible")
+    assert outline.count() == 0
+    play.slide("temperature", 0)
+    assert [model for _, model, _ in play.rows][:2] == ["100 %", "0 %"]
+    assert outline.count() >= 5, "the belief before it stays as an outline"
+    play.slide("temperature", 1)
+    play.slide("topK", 2)
+    assert sum(model != "0 %" for _, model, _ in play.rows) == 2
+    play.slide("topK", 21)
+    play.slide("topP", 0.3)
+    assert sum(model != "0 %" for _, model, _ in play.rows) == 2
+    assert play.page.locator(".tt-play__row--never").count() == 6
+    assert [truth for _, _, truth in play.rows][:2] == ["17 %", "16 %"], "the truth does not move"
+
+
+def test_what_cannot_be_a_story_is_said_with_the_place_and_what_could_stand_there(play):
+    play.type("Mia was a brave girl. One dragon")
+    assert "This cannot be one of the stories." in play.said
+    assert "One” there stands “d”; there could be “f”, “r”, “s” or “w”." in play.said
+    assert {truth for _, _, truth in play.rows} == {"–"}
+
+
+def test_a_part_taken_away_moves_belief_from_the_truth_at_once(play):
+    play.type(LONG)
+    fold = play.open("broken")
+    whole = play.said
+    for switch in fold.get_by_role("switch").all():
+        switch.check()
+        assert play.said != whole
+        assert "parts are missing" in play.note
+        assert fold.locator("tbody tr").count() == 2
+        switch.uncheck()
+        assert play.said == whole
+    for select in fold.locator("select").all():
+        select.select_option(index=1)
+        assert play.said != whole
+        play.press("Put everything back")
+        assert play.said == whole
+
+
+def test_what_is_broken_writes_differently(play):
+    fold = play.open("broken")
+    fold.get_by_label("The residual stream").check()
+    written = fold.locator(".tt-play__writes")
+    play.page.wait_for_function(
+        "() => [...document.querySelectorAll('.tt-play__writes')].at(-1).textContent.length > 20"
+    )
+    one, other = written.all_text_contents()
+    assert one != other
+
+
+def test_every_link_leads_to_a_page(play):
+    links = play.page.locator(".tt-play a").evaluate_all("all => all.map(a => a.href)")
+    assert len(links) >= 9
+    for link in links:
+        assert (SITE / link.removeprefix(play.visit.site)).exists(), link
+
+
+def test_a_step_of_the_training_comes_when_it_is_asked_for(play):
+    fetched = [r.url for r in play.visit.responses if "step-" in r.url]
+    assert [url.rsplit("/", 1)[-1] for url in fetched] == ["step-4000.safetensors"]
+    play.open("training")
+    play.slide("step", 0)
+    play.page.wait_for_function("() => tinytorchPlay.state.step === 0")
+    assert play.said.startswith(("Far from", "Some way from"))
+    assert play.part("stepIs").inner_text() == "before the first step"
+    assert "the model before the first step" in play.note
+    assert play.visit.problems == []
+
+
+def test_a_step_that_cannot_be_had_is_said_and_the_model_stays(play):
+    play.page.context.set_offline(True)
+    before = play.rows
+    play.open("training")
+    play.slide("step", 1)
+    play.page.get_by_text("cannot be had").first.wait_for()
+    assert play.rows == before
+    assert play.part("stepIs").inner_text() == "after 4,000 steps"
+    play.page.context.set_offline(False)
+    play.slide("step", 1)
+    play.page.wait_for_function("() => tinytorchPlay.state.step === 100")
+    assert play.part("fetching").is_hidden()
+
+
+def test_a_link_brings_everything_back(play, visit):
+    play.press("Write Tom")
+    play.slide("temperature", 0.7)
+    play.slide("topK", 5)
+    play.slide("topP", 0.8)
+    play.open("broken").get_by_label("The division by √d").check()
+    play.open("attention").get_by_role("button", name="3").first.click()
+    play.open("training")
+    play.slide("step", 2)
+    play.page.wait_for_function("() => tinytorchPlay.state.step === 500")
+    play.press("Copy a link to this")
+    state, rows, url = play.page.evaluate("tinytorchPlay.state"), play.rows, play.page.url
+    play.page.goto("about:blank")
+    again = Playground(visit, state=f"#{urlsplit(url).fragment}")
+    assert again.page.evaluate("tinytorchPlay.state") == state
+    assert again.rows == rows
+    assert again.open("broken").get_by_label("The division by √d").is_checked()
+
+
+@pytest.mark.parametrize(
+    "state",
+    ["#play", "#play&step=7&temperature=x&k=-1&p=2&off=all&drawn=9999&head=9.9&at=500&seen=a",
+     "#play&drawn=1..2&block=2", "#play&text=%F0%9F"],
+)  # fmt: skip
+def test_a_damaged_link_shows_what_can_be_read_of_it(visit, state):
+    play = Playground(visit, state=state)
+    assert len(play.rows) == 8
+    assert visit.problems == []
+
+
+BAD = {
+    "ten thousand letters": "x" * 10_000,
+    "ten thousand characters of words": "the cat sat " * 834,
+    "emoji": "One 😀🐈‍⬛ day",
+    "nothing": "",
+    "an empty line": "\n\n",
+    "other scripts": "漢字 العربية Ελληνικά",
+    "a form feed": "a\f\t\u2028b",
+}
+
+
+@pytest.mark.parametrize("text", BAD.values(), ids=BAD)
+def test_any_text_is_answered_and_kept(play, text):
+    play.type(text)
+    assert play.text == text
+    assert len(play.rows) == 8
+    assert len(play.tokens) < WINDOW
+    if len(text) > 1000:
+        assert f"The model reads {WINDOW} tokens and no more" in play.note
+        play.press("Take back")
+        play.press("token")
+        assert play.text == text, "what is not read is not lost"
+    for name in ("attention", "lens", "surprise", "broken"):
+        play.open(name)
+    play.type(f"{text}.")
+    assert play.visit.problems == []
+
+
+def test_half_a_character_is_read_as_one_that_is_unknown(play):
+    play.page.evaluate("tinytorchPlay.change({text: 'One \\ud83d'})")
+    assert play.tokens[-1].startswith("\\x")
+    assert play.visit.problems == []
+
+
+def test_a_full_window_writes_no_more_until_something_is_taken_back(play):
+    play.type("One sunny morning")
+    play.page.evaluate("tinytorchPlay.random = () => 0.3")
+    for _ in range(4):
+        play.write("story")
+    assert len(play.tokens) == WINDOW - 1
+    assert "Take some back, or begin anew" in play.note
+    play.write("token")
+    assert len(play.tokens) == WINDOW - 1
+    play.press("Take back")
+    assert len(play.tokens) == WINDOW - 2
+
+
+def test_surprise_adds_up_to_what_could_not_be_avoided_and_more(play):
+    play.type(LONG)
+    fold = play.open("surprise")
+    rows = fold.locator("tbody tr").all()
+    assert len(rows) == len(play.tokens)
+    cells = [
+        [float(c.replace("−", "-")) for c in row.locator("td").all_inner_texts()] for row in rows
+    ]
+    for model, least, above in cells:
+        assert abs(model - least - above) < 0.0151
+    total = sum(model for model, *_ in cells)
+    told = float(play.part("surprise").inner_text().split()[1])
+    assert abs(told - total) < 0.01 * len(cells)
+
+
+def test_attention_is_drawn_as_lines_and_told_as_a_table(play):
+    play.type(LONG)
+    fold = play.open("attention")
+    weights = [
+        float(c.rstrip(" %").lstrip("< ")) for c in fold.locator("tbody td").all_inner_texts()
+    ]
+    assert abs(sum(weights) - 100) < 6
+    assert fold.locator("svg path").count() > 0
+    before = fold.locator("tbody").inner_text()
+    fold.get_by_role("button", name="2").first.click()
+    assert fold.locator("tbody").inner_text() != before
+    fold.locator("ol button").nth(3).click()
+    assert fold.locator("tbody tr").count() == 4, "the fourth token looks at four"
+
+
+def test_the_layers_end_with_what_the_bars_show(play):
+    fold = play.open("lens")
+    last = fold.locator("tbody tr").nth(2).locator("td").first.inner_text()
+    assert " ".join(last.split()) == "Mia 16 %"
+
+
+def test_by_keyboard_alone(play):
+    page = play.page
+    play.part("field").focus()
+    page.keyboard.press("End")
+    page.keyboard.type(" Tom")
+    assert play.tokens[-1] == " Tom"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "token 1: One"
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert (
+        play.part("heading").inner_text().startswith("What could have stood instead of “morning”")
+    )
+    page.keyboard.press("Tab")
+    focused = "document.activeElement.getAttribute('aria-label')"
+    assert page.evaluate(focused) == "morning, which stands there"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert play.tokens[:2] == ["One", " sunny"] and play.tokens[2] != " morning"
+    assert page.evaluate("document.activeElement.className") == "tt-play__press"
+
+
+def test_what_has_changed_is_said_once(play):
+    play.page.evaluate("""() => {
+        globalThis.heard = [];
+        new MutationObserver(() => heard.push(tinytorchPlay.parts.voice.textContent))
+            .observe(tinytorchPlay.parts.voice, {childList: true});
+    }""")
+    play.part("field").press_sequentially(" Tom")
+    play.page.wait_for_function("() => heard.length > 0")
+    play.page.evaluate("new Promise((done) => setTimeout(done, 600))")
+    heard = play.page.evaluate("heard")
+    assert len(heard) == 1
+    assert heard[0].startswith("What comes next?") and heard[0].endswith("the truth.")
+
+
+def test_the_page_works_offline_once_it_has_loaded(play):
+    play.page.wait_for_load_state("networkidle")
+    for name in ("attention", "lens", "surprise", "broken"):
+        play.open(name)
+    requests = []
+    play.page.on("request", lambda request: requests.append(request.url))
+    play.page.context.set_offline(True)
+    play.type("Once upon a time")
+    play.write("story")
+    assert len(play.tokens) > 20
+    assert requests == []
+
+
+@pytest.mark.parametrize("docname", [PAGE, LANDING])
+def test_what_is_fetched_for_it_is_at_most_600_kib(visit, docname):
+    play = Playground(visit, docname)
+    play.page.wait_for_load_state("networkidle")
+    files = [r for r in visit.responses if "/_static/playground/" in r.url]
+    assert {r.url.rsplit("/", 1)[-1] for r in files} >= {"tokenizer.json", "grammar.json"}
+    assert sum(len(response.body()) for response in files) <= MOST_BYTES
+
+
+def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
+    visit.page.add_init_script("""addEventListener('DOMContentLoaded', () => {
+        document.querySelector('.tt-play').style.marginTop = '5000px';
+    })""")
+    page = visit.open(LANDING)
+    page.wait_for_load_state("networkidle")
+    names = [r.url.rsplit("/", 1)[-1] for r in visit.responses]
+    assert "playground.js" not in names and "step-4000.safetensors" not in names
+    page.locator(".tt-play").scroll_into_view_if_needed()
+    page.wait_for_function(READY)
+
+
+def test_a_letter_costs_one_reading_and_one_question_to_the_oracle(play):
+    play.type(LONG)
+    play.page.evaluate("""() => {
+        const {thinking} = tinytorchPlay;
+        globalThis.cost = {readings: 0, truths: 0};
+        const {reading} = thinking, {oracle} = thinking, {nextTokens} = oracle;
+        thinking.reading = (...all) => { cost.readings += 1; return reading.apply(thinking, all); };
+        oracle.nextTokens = (...all) => { cost.truths += 1; return nextTokens.apply(oracle, all); };
+    }""")
+    letters = " Max sat"
+    play.part("field").press("End")
+    play.part("field").press_sequentially(letters)
+    cost = play.page.evaluate("cost")
+    assert cost["readings"] == len(letters)
+    assert cost["truths"] <= len(letters)
+
+
+def test_open_in_python_puts_the_beginning_into_the_cell(play):
+    play.page.wait_for_function("() => document.documentElement.dataset.live === 'ready'")
+    play.type('Oh "no" \\ said Tom')
+    play.slide("temperature", 0.5)
+    play.slide("topK", 4)
+    play.press("Open in Python")
+    code = play.page.evaluate("tinytorchLive.cells[0].source")
+    assert 'beginning = "Oh \\"no\\" \\\\ said Tom"' in code
+    assert "temperature = 0.5\ntop_k = 4\ntop_p = None\n" in code
+    assert play.page.evaluate("document.activeElement === tinytorchLive.cells[0].runButton")
+
+
+def test_the_first_page_leads_on_with_the_same_state(visit):
+    play = Playground(visit, LANDING)
+    play.press("Write Tom")
+    play.slide("temperature", 0.5)
+    play.page.locator("[data-part=more]").click()
+    play.page.wait_for_url("**/playground.html#play*")
+    play.page.wait_for_function(READY)
+    assert play.text == "One sunny morning Tom"
+    assert play.part("temperatureIs").inner_text() == "0.50"
+
+
+@pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
+def test_the_first_screen_shows_what_the_book_is(visit, size):
+    visit.page.set_viewport_size(size)
+    play = Playground(visit, LANDING)
+    box = play.page.locator(".tt-play").bounding_box()
+    assert play.page.locator("article h1").last.bounding_box()["y"] > 0
+    assert box["y"] + box["height"] <= size["height"]
+    play.page.set_viewport_size(PHONE)
+    assert play.page.evaluate(OVERFLOW) == []
+
+
+def test_on_a_phone_nothing_leaves_the_page(visit):
+    visit.page.set_viewport_size(PHONE)
+    play = Playground(visit)
+    for name in ("training", "attention", "lens", "surprise", "broken"):
+        play.open(name)
+    play.write("story")
+    assert play.page.evaluate(OVERFLOW) == []
+    play.type("x" * 3000)
+    assert play.page.evaluate(OVERFLOW) == []
+
+
+def test_the_picture_leaves_room_for_what_takes_its_place(visit):
+    visit.page.set_viewport_size(PHONE)
+    visit.page.context.route("**/playground.js", lambda route: route.abort())
+    visit.page.goto(f"{visit.site}{LANDING}.html")
+    visit.page.wait_for_function(
+        "() => document.querySelector('.tt-play').dataset.play === 'failed'"
+    )
+    assert visit.page.locator(".tt-play svg").first.is_visible()
+    assert visit.page.locator(".tt-play > p").is_visible(), "what stands there says so"
+
+
+@pytest.mark.parametrize("docname", [PAGE, LANDING])
+def test_without_scripts_there_are_a_picture_and_a_sentence(browser, site, docname):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}{docname}.html")
+    place = page.locator(".tt-play")
+    assert place.locator("[role=img]").get_attribute("aria-label").startswith("The words One sunny")
+    assert place.locator("svg").first.is_visible()
+    assert place.locator("> p").is_visible()
+    context.close()

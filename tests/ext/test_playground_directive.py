@@ -1,0 +1,75 @@
+"""The directive that puts the playground into a page, and the drawing that stands there without it."""
+
+import io
+
+import drawings.playground as drawn
+import numpy as np
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+from tinytorch.models.sampling import next_token_probs as model_probs
+from tinytorch.stories import StoryGrammar
+from tinytorch.stories.tokens import next_token_probs as true_probs
+from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
+
+PLACE = "````{playground}\n```{drawing} playground\n```\n\nIt needs scripts.\n````\n"
+
+
+def build(tmp_path, **pages):
+    """Build pages; give the folder of the site and the warnings."""
+    source = tmp_path / "source" / "book"
+    source.mkdir(parents=True)
+    for name, page in pages.items():
+        (source / f"{name}.md").write_text(page, encoding="utf-8")
+    warnings = io.StringIO()
+    settings = {
+        "extensions": ["myst_nb", "execution", "launch", "cards", "playground"],
+        "root_doc": "book/index",
+        "nb_execution_mode": "off",
+        "html_theme": "sphinx_book_theme",
+        "html_theme_options": {"repository_url": "https://github.com/a/b"},
+    }
+    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
+    with docutils_namespace():
+        Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
+    return tmp_path / "out" / "book", warnings.getvalue()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_page_has_its_place_with_what_is_seen_without_scripts_and_its_door(tmp_path):
+    other = "---\norphan: true\n---\n# B\n\nNothing to play with.\n"
+    folder, warnings = build(tmp_path, index=f"# A\n\n{PLACE}", other=other)
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert warnings == ""
+    place = page.partition('<div class="tt-play" data-size="whole">')[2]
+    assert 'role="img" aria-label="The words One sunny morning' in place
+    assert "<p>It needs scripts.</p>" in place
+    assert "playground/door.js" in page and "playground/playground.css" in page
+    assert "playground/door.js" not in (folder / "other.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (PLACE + "\n" + PLACE, "a page has one playground, and this one has it already"),
+        ("```{playground}\n```\n", "a playground needs a content"),
+    ],
+    ids=["two", "empty"],
+)
+def test_two_on_a_page_or_one_without_a_picture_are_errors(tmp_path, body, message):
+    _, warnings = build(tmp_path, index=f"# A\n\n{body}")
+    assert message in warnings
+
+
+def test_the_drawing_shows_what_the_model_and_the_grammar_say():
+    gpt, tokenizer = load_story_gpt(), story_tokenizer()
+    ids = tokenizer.encode("".join(drawn.TOKENS))
+    assert [tokenizer.decode([i]) for i in ids] == drawn.TOKENS
+    start = np.array([[*tokenizer.encode("\n"), *ids]])
+    belief = model_probs(gpt(start).data[0, -1])
+    truth = true_probs(StoryGrammar(), tokenizer, ids)
+    best = np.argsort(-belief)[: len(drawn.EXPECTED)]
+    assert [tokenizer.decode([int(i)]) for i in best] == list(drawn.EXPECTED)
+    for i, both in zip(best, drawn.EXPECTED.values(), strict=True):
+        assert both == pytest.approx((belief[i], truth[int(i)]), abs=0.0006)
