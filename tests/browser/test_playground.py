@@ -2,8 +2,10 @@
 
 from urllib.parse import urlsplit
 
+import pinned
 import pytest
 from chromium import SITE
+from conftest import missing
 from visit import LAPTOP, OVERFLOW, PHONE
 
 PAGE, LANDING = "book/playground", "book/intro"
@@ -15,6 +17,10 @@ LONG = (
     "Once upon a time there was a boy named Max. One morning he walked to the meadow. In the grass"
     " sat a tiny rabbit, all alone and sad."
 )
+AUDIT = """async (levels) => {
+    const {violations} = await axe.run('main', {runOnly: levels, resultTypes: ['violations']});
+    return violations.flatMap(({id, nodes}) => nodes.map(n => `${id} ${n.html.slice(0, 150)}`));
+}"""
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -31,18 +37,27 @@ class Playground:
 
     def type(self, text):
         self.part("field").fill(text)
+        self.settle()
+
+    def settle(self):
+        """Wait for what is open below the bars, which follows them."""
+        self.page.evaluate("tinytorchPlay.settled")
 
     def press(self, name):
         button = self.page.locator(".tt-play").get_by_role("button", name=name, exact=True)
         button.click(force=True)  # also one that is marked as disabled, which does nothing
+        self.settle()
 
     def slide(self, name, value):
         self.part(name).fill(str(value))
+        self.settle()
 
     def open(self, name):
         fold = self.page.locator(f"[data-fold={name}]")
         if fold.get_attribute("open") is None:
             fold.locator("summary").click()
+            self.page.evaluate("new Promise((done) => setTimeout(done, 0))")  # it has toggled
+        self.settle()
         return fold
 
     def write(self, what):
@@ -193,6 +208,7 @@ def test_a_part_taken_away_moves_belief_from_the_truth_at_once(play):
     whole = play.said
     for switch in fold.get_by_role("switch").all():
         switch.check()
+        play.settle()
         assert play.said != whole
         assert "parts are missing" in play.note
         assert fold.locator("tbody tr").count() == 2
@@ -351,6 +367,7 @@ def test_attention_is_drawn_as_lines_and_told_as_a_table(play):
     assert fold.locator("svg path").count() > 0
     before = fold.locator("tbody").inner_text()
     fold.get_by_role("button", name="2").first.click()
+    play.settle()
     assert fold.locator("tbody").inner_text() != before
     fold.locator("ol button").nth(3).click()
     assert fold.locator("tbody tr").count() == 4, "the fourth token looks at four"
@@ -383,6 +400,23 @@ def test_by_keyboard_alone(play):
     page.keyboard.press("Enter")
     assert play.tokens[:2] == ["One", " sunny"] and play.tokens[2] != " morning"
     assert page.evaluate("document.activeElement.className") == "tt-play__press"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
+def test_what_is_folded_keeps_the_rules_of_accessibility_too(visit, size, scheme):
+    if pinned.missing("axe"):
+        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
+    visit.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    visit.page.set_viewport_size(size)
+    play = Playground(visit)
+    for name in ("training", "attention", "lens", "surprise", "broken"):
+        play.open(name)
+    play.type(f"{LONG} Ma")
+    play.slide("topK", 3)
+    play.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
+    levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+    assert play.page.evaluate(AUDIT, levels) == []
 
 
 def test_what_has_changed_is_said_once(play):

@@ -1,4 +1,4 @@
-"""The directive that puts the playground into a page, and the drawing that stands there without it."""
+"""The directive that puts the playground into a page, and the drawing that is seen without it."""
 
 import io
 
@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
+
 from tinytorch.models.sampling import next_token_probs as model_probs
 from tinytorch.stories import StoryGrammar
 from tinytorch.stories.tokens import next_token_probs as true_probs

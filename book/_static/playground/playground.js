@@ -177,7 +177,16 @@ class Playground {
     this.likeliest = this.bars.show(view, thinking.texts, view.at === null ? null : view.ids[view.at]);
     this.#showVerdict(view);
     this.#showControls();
-    for (const fold of Object.values(this.folds)) if (fold.isOpen()) fold.show(state, view);
+    this.settled = this.#showFolds(view);
+  }
+
+  // What is open below follows the bars, part by part, so that they answer at once.
+  async #showFolds(view) {
+    for (const fold of Object.values(this.folds).filter((one) => one.isOpen())) {
+      await new Promise((done) => { setTimeout(done, 0); });
+      if (view !== this.view) return; // something newer is shown by now
+      fold.show(this.state, view);
+    }
   }
 
   #showTokens({ ids, rest, longer, typed, at }) {
