@@ -3,7 +3,8 @@
     python tests/browser/share_cards.py        into book/_static/cards (`make cards`)
 
 A picture is drawn by the built landing page, with its fonts, its colours and its map of the model,
-on which the chapters of the part are lit. The pictures are committed.
+on which the chapters of the part are lit; that of the whole book shows the playground instead. The
+pictures are committed.
 """
 
 import io
@@ -27,8 +28,11 @@ DRAW = """({book, title, lines, part}) => {
     add('p', book);
     add('h1', title);
     lines.forEach(line => add('div', line));
+    const playground = document.querySelector('.tt-play');
+    if (!part) playground.querySelectorAll('.tt-play__beginnings, .tt-play__act, .tt-play__more')
+        .forEach(e => e.remove());
     document.body.className = 'bd-article';
-    document.body.replaceChildren(text, map);
+    document.body.replaceChildren(text, part ? map : playground);
     const style = document.createElement('style');
     style.textContent = `
         html, body { width: 1200px; height: 630px; overflow: hidden; }
@@ -37,12 +41,16 @@ DRAW = """({book, title, lines, part}) => {
                padding: 0 90px 0 80px; border-top: 14px solid var(--tt-accent-1);
                background: var(--tt-paper); }
         body > div:first-child { align-self: center; width: 700px; }
-        body div * { max-width: none; }
-        body p { margin: 0 0 26px; color: var(--tt-muted); font: 500 27px var(--tt-sans); }
+        body > :not(.tt-play) * { max-width: none; }
+        body > div:first-child p { margin: 0 0 26px; color: var(--tt-muted);
+                                   font: 500 27px var(--tt-sans); }
         .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08;
                                text-wrap: balance; }
-        body div div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
-        body figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }`;
+        body > div:first-child div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
+        body figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }
+        body:has(> .tt-play) > div:first-child { width: 560px; }
+        .bd-article div:has(+ .tt-play) > h1 { font-size: 76px; }
+        body > .tt-play { flex: none; align-self: center; width: 390px; zoom: 1.15; }`;
     document.head.append(style);
     return document.fonts.ready.then(() => true);
 }"""
@@ -83,6 +91,9 @@ def main() -> int:
         for name, card in parts().items():
             page = context.new_page()
             page.goto(f"{address}{PAGES[0]}.html", wait_until="networkidle")
+            page.wait_for_function(
+                "() => document.querySelector('.tt-play').dataset.play === 'ready'"
+            )
             page.evaluate(DRAW, card)
             picture = Image.open(io.BytesIO(page.screenshot()))
             picture.convert("RGB").quantize(COLOURS).save(FOLDER / f"{name}.png", optimize=True)

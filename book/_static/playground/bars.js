@@ -87,7 +87,7 @@ class Row {
 // How far from the truth, in plain words: [the verdict, its reason].
 export function verdict({ agree, nats }) {
   const [, words] = CLOSENESS.find(([least]) => agree >= least) ?? CLOSENESS.at(-1);
-  return [`${words}.`, `The two bars share ${percent(agree)} of their length (${nats.toFixed(2)} nats apart).`];
+  return [`${words}.`, `The two bars share ${percent(agree).replaceAll(" ", "\u00a0")} of their length (${nats.toFixed(2)} nats apart).`];
 }
 
 // Where a text stops being a story, and what could have stood there.

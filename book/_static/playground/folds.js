@@ -74,6 +74,7 @@ function training(play) {
       parts.step.value = STEPS.indexOf(step);
       parts.stepIs.textContent = moment(step);
       parts.step.setAttribute("aria-valuetext", moment(step));
+      parts.learned.textContent = `${parts.verdict.textContent} ${parts.reason.textContent}`;
     },
   };
 }

@@ -58,7 +58,8 @@ const folds = (root) => [
     <p>The same model at five moments of its training. Move the slider and watch its bars approach the truth.</p>
     <label class="tt-play__slider"><span>Training</span>
       <input type="range" data-part="step" min="0" max="4" step="1"><output data-part="stepIs"></output></label>
-    <p class="tt-play__note" data-part="fetching" hidden></p>`),
+    <p class="tt-play__note" data-part="fetching" hidden></p>
+    <p data-part="learned"></p>`),
   fold("attention", "Where does it look?", `
     <p>Each token looks back at those before it, and a head decides at which, and how much. Press a token to see
       from it. <a href="${root}attention/scaled-dot-product.html">How attention works</a></p>
