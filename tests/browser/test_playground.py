@@ -159,13 +159,14 @@ def test_a_sentence_ends_and_a_token_is_one(play):
 
 
 def test_writing_can_be_stopped(play):
-    play.page.evaluate("tinytorchPlay.random = () => 0.5")
-    play.press("story")
-    play.press("stop")
-    play.page.wait_for_function(QUIET)
-    count = len(play.tokens)
+    play.page.evaluate("""() => {
+        const button = document.querySelector('[data-write=story]');
+        button.click();
+        button.click(); // it says stop by now
+    }""")
+    assert play.page.evaluate(QUIET)
     play.page.evaluate("new Promise((done) => setTimeout(done, 200))")
-    assert len(play.tokens) == count
+    assert len(play.tokens) == 4
 
 
 def test_a_drawn_token_is_replaced_by_another_and_what_came_after_goes(play):
@@ -229,7 +230,7 @@ def test_what_is_broken_writes_differently(play):
         "() => [...document.querySelectorAll('.tt-play__writes')].at(-1).textContent.length > 20"
     )
     one, other = written.all_text_contents()
-    assert one != other
+    assert not one.startswith(other)
 
 
 def test_every_link_leads_to_a_page(play):
@@ -425,7 +426,12 @@ def test_what_has_changed_is_said_once(play):
         new MutationObserver(() => heard.push(tinytorchPlay.parts.voice.textContent))
             .observe(tinytorchPlay.parts.voice, {childList: true});
     }""")
-    play.part("field").press_sequentially(" Tom")
+    play.page.evaluate("""() => {
+        for (const letter of ' Tom') {
+            tinytorchPlay.parts.field.value += letter;
+            tinytorchPlay.parts.field.dispatchEvent(new Event('input'));
+        }
+    }""")
     play.page.wait_for_function("() => heard.length > 0")
     play.page.evaluate("new Promise((done) => setTimeout(done, 600))")
     heard = play.page.evaluate("heard")
