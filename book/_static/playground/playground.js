@@ -173,6 +173,10 @@ class Playground {
       parts.field.value = text;
       parts.field.scrollTop = parts.field.scrollHeight;
     }
+    if (!CSS.supports("field-sizing", "content")) { // then the style cannot let the field grow
+      parts.field.style.height = "auto";
+      parts.field.style.height = `${parts.field.scrollHeight + 2}px`;
+    }
     this.#showTokens(view);
     this.likeliest = this.bars.show(view, thinking.texts, view.at === null ? null : view.ids[view.at]);
     this.#showVerdict(view);
