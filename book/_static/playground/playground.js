@@ -226,9 +226,9 @@ class Playground {
   #note(ids, rest, longer) {
     if (longer) {
       const end = this.thinking.tokenizer.decode(ids.slice(-4)).trim();
-      return `The model reads ${WINDOW} tokens and no more: up to “${end}”. What follows stays in your text, unread.`;
+      return `The model reads ${WINDOW} tokens and no more, its start counted: up to “${end}”. What follows stays in your text, unread.`;
     }
-    if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more. Take some back, or begin anew.`;
+    if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more, its start counted. Take some back, or begin anew.`;
     if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over; another one may begin.";
     if (rest.trim()) return `“${rest.trim()}” is not a whole word yet. The bars show what fits it.`;
     return "";
