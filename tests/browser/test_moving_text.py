@@ -170,7 +170,7 @@ def test_the_bars_are_those_of_the_package(figure, temperature, top_k, top_p):
     numbers = shown.numbers()
     probs = next_token_probs(LOGITS, temperature, top_k, top_p)
     assert np.allclose(numbers["probs"], probs, rtol=0, atol=1e-12)
-    assert numbers["chosen"] == choose(probs, Drawn(NUMBER))
+    assert numbers["token"] == choose(probs, Drawn(NUMBER))
     kept = next_token_probs(LOGITS, temperature)[probs > 0].sum()
     assert numbers["held"] == pytest.approx(kept, abs=1e-12)
 
@@ -180,8 +180,8 @@ def test_a_number_that_is_drawn_chooses_as_the_package_does(figure):
     for _ in range(12):
         shown.press("Draw another number")
         numbers = shown.numbers()
-        assert numbers["chosen"] == choose(numbers["probs"], Drawn(numbers["number"]))
-        assert shown.words().endswith(f"draws {NEXT[numbers['chosen']]}.")
+        assert numbers["token"] == choose(numbers["probs"], Drawn(numbers["number"]))
+        assert shown.words().endswith(f"draws {NEXT[numbers['token']]}.")
         found.add(numbers["number"])
     assert len(found) == 12
 

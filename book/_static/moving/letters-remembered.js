@@ -3,6 +3,8 @@
 const BASE = 160; // of the columns
 const UNIT = 58; // of a nat
 
+const many = (letters) => (letters === 1 ? "1 letter" : `${letters} letters`);
+
 export default function (figure, { text, note, box, line, fixed, panel, slider, words }) {
   const { floor, programs, best } = figure.data;
   const written = panel(340, 126);
@@ -15,7 +17,7 @@ export default function (figure, { text, note, box, line, fixed, panel, slider, 
     now = { letters, text: lines, loss, never, floor };
     written.replaceChildren(
       text(0, 11, `Remembers ${many(letters)}`, "ink", { anchor: "start", face: "bold" }),
-      ...lines.map((words, i) => text(0, 44 + 22 * i, words, "ink", { size: 13, anchor: "start", face: "mono" })),
+      ...lines.map((said, i) => text(0, 44 + 22 * i, said, "ink", { size: 13, anchor: "start", face: "mono" })),
     );
     columns.replaceChildren(
       text(0, 11, "Surprise at new stories, nats a letter", "ink", { anchor: "start", face: "bold" }),
@@ -39,7 +41,6 @@ export default function (figure, { text, note, box, line, fixed, panel, slider, 
     ];
   }
 
-  const many = (letters) => (letters === 1 ? "1 letter" : `${letters} letters`);
   const handle = slider({ label: "Letters remembered", min: 1, max: programs.length, value: best }, show);
   show(handle.valueAsNumber);
   return { numbers: () => now };

@@ -1,43 +1,16 @@
-// Temperature, top-k and top-p on six tokens, and the draw: tinytorch.models.sampling, line for line.
+// Temperature, top-k and top-p on six tokens, and the draw, as the playground makes them.
+
+import { chosen, draw } from "../playground/sampling.js";
 
 const BARS = { left: 60, width: 224, top: 8, step: 24, height: 17 };
 const LINE = { left: 6, width: 328 };
 const NAMES = ["", "One", "Two", "Three", "Four", "Five"];
 
 const sum = (list) => list.reduce((total, value) => total + value, 0);
-const normalised = (list) => list.map((value) => value / sum(list));
-
-function tempered(logits, temperature) {
-  const largest = Math.max(...logits);
-  if (temperature === 0) return logits.map((_, i) => Number(i === logits.indexOf(largest)));
-  return normalised(logits.map((logit) => Math.exp((logit - largest) / temperature)));
-}
-
-const likeliestFirst = (probs) => probs.map((_, i) => i).sort((a, b) => probs[b] - probs[a]);
-
-const keep = (probs, kept) => normalised(probs.map((p, i) => (kept.includes(i) ? p : 0)));
-
-const keepTopK = (probs, k) => keep(probs, likeliestFirst(probs).slice(0, k));
-
-function keepTopP(probs, share) {
-  if (share === 1) return probs;
-  let before = 0; // what the more likely ones hold
-  return keep(probs, likeliestFirst(probs).filter((i) => {
-    const wanted = before < share - 1e-12;
-    before += probs[i];
-    return wanted;
-  }));
-}
-
-function choose(probs, number) {
-  const aim = number * sum(probs);
-  let passed = 0;
-  return probs.findIndex((p) => (passed += p) > aim);
-}
 
 export default function (figure, { text, note, box, line, arrow, fixed, panel, slider, press, words }) {
   const { tokens, logits } = figure.data;
-  const asItIs = tempered(logits, 1);
+  const asItIs = [...chosen(logits)];
   const bars = panel(340, 156);
   const drawn = panel(340, 118);
   const say = words();
@@ -45,17 +18,18 @@ export default function (figure, { text, note, box, line, arrow, fixed, panel, s
   let now;
 
   function show() {
-    const before = tempered(logits, temperature.valueAsNumber);
-    const probs = keepTopP(keepTopK(before, topK.valueAsNumber), topP.valueAsNumber);
+    const options = { temperature: temperature.valueAsNumber };
+    const before = [...chosen(logits, options)];
+    const probs = [...chosen(logits, { ...options, topK: topK.valueAsNumber, topP: topP.valueAsNumber })];
     const kept = probs.filter((p) => p > 0).length;
     const held = sum(before.filter((_, i) => probs[i] > 0));
-    now = { probs, held, number, chosen: choose(probs, number) };
+    now = { probs, held, number, token: draw(probs, () => number) };
     bars.replaceChildren(...probs.flatMap(bar));
     drawn.replaceChildren(...stretch(now));
     const cut = kept < tokens.length
       ? `${NAMES[kept]} of the six may be drawn: before the cut ${kept > 1 ? "they" : "it"} held ${Math.round(100 * held)} %.`
       : "Each of the six may be drawn.";
-    say(`${cut} The number ${fixed(number)} draws ${tokens[now.chosen]}.`);
+    say(`${cut} The number ${fixed(number)} draws ${tokens[now.token]}.`);
   }
 
   // A bar, and the outline of what it has lost.
@@ -73,14 +47,14 @@ export default function (figure, { text, note, box, line, arrow, fixed, panel, s
   }
 
   // The probabilities laid end to end, and the number among them.
-  function stretch({ probs, chosen }) {
+  function stretch({ probs, token }) {
     const at = LINE.left + LINE.width * number;
     let from = LINE.left;
     const pieces = probs.flatMap((p, i) => {
       const [x, width] = [from, LINE.width * p];
       from += width;
       if (!p) return [];
-      const struck = i === chosen;
+      const struck = i === token;
       const piece = box(x, 52, width, 30, struck ? "query" : "muted", { kind: struck ? "full" : "box", radius: 3 });
       const fits = width > 8 * tokens[i].length + 4;
       const name = text(x + width / 2, 67, tokens[i], struck ? "paper" : "ink", { face: "bold" });

@@ -1,7 +1,8 @@
 // Byte-pair encoding on five words, merge by merge: the text as it is cut, its pairs, and the tree that grows.
 
 const LETTER = 14; // width in the text
-const TREE = { top: 146, step: 58, x: { t: 40, h: 100, e: 160, n: 220, he: 130, the: 85, then: 150 } };
+const TREE = { top: 146, step: 58 };
+const MIDDLES = new Map([["t", 40], ["h", 100], ["e", 160], ["n", 220], ["he", 130], ["the", 85], ["then", 150]]);
 
 // Every pair of neighbours inside the words and how often it is seen, in the order in which they are met.
 function countPairs(words) {
@@ -100,23 +101,23 @@ export default function (figure, { text, note, box, line, panel, slider, words }
 
   // The tree as far as it has grown; what merges next has a dashed outline.
   function tree(made) {
-    const { x, top, step } = TREE;
+    const { top, step } = TREE;
     const y = (name) => top + step * (all.findIndex(({ best }) => best[0] + best[1] === name) + 1);
     const shown = all.slice(0, figure.data.merges);
     const grown = shown.slice(0, made + 1).flatMap(({ best: [left, right, count] }, i) => {
       const name = left + right;
       const middle = y(name) - 27;
       const branch = (child) => line(
-        `M${x[child]} ${(child.length > 1 ? y(child) : top) + 14}V${middle}H${x[name]}V${y(name) - 14}`, "muted", i < made ? "line" : "dashed");
+        `M${MIDDLES.get(child)} ${(child.length > 1 ? y(child) : top) + 14}V${middle}H${MIDDLES.get(name)}V${y(name) - 14}`, "muted", i < made ? "line" : "dashed");
       return [
         branch(left), branch(right),
-        ...token(x[name], y(name), name, 22 + 9 * name.length, i < made ? "token" : "query", i < made ? "box" : "dashed"),
+        ...token(MIDDLES.get(name), y(name), name, 22 + 9 * name.length, i < made ? "token" : "query", i < made ? "box" : "dashed"),
         note(250, y(name) - 8, i < made ? `merge ${i + 1}` : "merges next", i < made ? "token" : "query", "start"),
         note(250, y(name) + 9, `seen ${times(count)}`, "muted", "start"),
       ];
     });
     const letters = [...new Set(figure.data.text.replaceAll(" ", ""))];
-    return [...grown, ...letters.flatMap((name) => token(x[name], top, name, 31)), note(250, top, "letters", "muted", "start")];
+    return [...grown, ...letters.flatMap((name) => token(MIDDLES.get(name), top, name, 31)), note(250, top, "letters", "muted", "start")];
   }
 
   const handle = slider({ label: "Merges", min: 0, max: figure.data.merges, value: figure.data.merges }, show);
