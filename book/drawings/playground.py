@@ -44,8 +44,8 @@ def playground() -> list[Panel]:
     second = panel(
         340,
         44 + ROW * len(rows),
-        note(200, 11, "the model", "token", "end"),
-        note(290, 11, "the truth", "query", "end"),
+        note(285, 11, "model", "token", "end"),
+        note(330, 11, "truth", "query", "end"),
         rows,
         title="What comes next?",
     )

@@ -3,6 +3,7 @@
 import { make } from "../live/elements.js";
 import { chosen, draw, seeded } from "./sampling.js";
 import { BLOCKS, HEADS, WINDOW, isWhole } from "./state.js";
+import { breath } from "./thinking.js";
 import { fillTable, percent } from "./tokens.js";
 
 const LONG = 24; // tokens that are written on to compare
@@ -78,7 +79,7 @@ export function missing(play) {
     const random = seeded(SEED);
     const written = [...ids];
     for (let i = 0; i < LONG && written.length < WINDOW - 1; i += 1) {
-      await new Promise((done) => { setTimeout(done, 0); });
+      await breath();
       if (!wanted()) return;
       const reading = thinking.reading(written, state, whole);
       const id = draw(chosen(reading.logits(written.length), state), random);

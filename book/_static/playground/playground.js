@@ -6,7 +6,7 @@ import { Bars, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
 import { LONGEST, START, WINDOW, fromHash, isWhole, moment, toHash } from "./state.js";
-import { load } from "./thinking.js";
+import { breath, load } from "./thinking.js";
 import { Strip, percent, quoted, spoken } from "./tokens.js";
 
 const REST = 400; // ms without a change, after which the address follows and the change is said
@@ -47,6 +47,7 @@ class Playground {
     this.bars = new Bars(this.parts.bars, this.compact ? 5 : 8, (id) => this.press(id));
     this.#listen(made);
     if (!this.compact) await this.#addFolds(made);
+    await breath();
     this.show();
     this.place.replaceChildren(made);
     this.place.dataset.play = "ready";
@@ -187,7 +188,7 @@ class Playground {
   // What is open below follows the bars, part by part, so that they answer at once.
   async #showFolds(view) {
     for (const fold of Object.values(this.folds).filter((one) => one.isOpen())) {
-      await new Promise((done) => { setTimeout(done, 0); });
+      await breath();
       if (view !== this.view) return; // something newer is shown by now
       fold.show(this.state, view);
     }

@@ -19,18 +19,24 @@ async function fetched(name) {
   return response;
 }
 
-// All that the first look needs comes at once.
+// Lets the page do something else for a moment.
+export const breath = () => new Promise((done) => { setTimeout(done, 0); });
+
+// All that the first look needs comes at once; it is put together piece by piece.
 export async function load(step) {
   const json = (name) => fetched(name).then((response) => response.json());
   const files = [json("tokenizer.json"), json("grammar.json"), fetched(weightsOf(step))];
   const [tokenizer, grammar, weights] = await Promise.all(files);
   const thinking = new Thinking(new Tokenizer(tokenizer), new Oracle(grammar));
-  thinking.add(step, await weights.arrayBuffer());
+  const buffer = await weights.arrayBuffer();
+  await breath();
+  thinking.add(step, buffer);
+  await breath();
   return thinking;
 }
 
 export class Thinking {
-  #models = new Map(); // two of each step: one is whole, the other has lost what the reader takes away
+  #models = new Map(); // of each step: its weights, and one model that is whole and one that has lost something
   #truths = new Map();
 
   constructor(tokenizer, oracle) {
@@ -42,7 +48,7 @@ export class Thinking {
 
   add(step, buffer) {
     const { tensors, metadata } = readSafetensors(buffer);
-    this.#models.set(step, { whole: new Model(tensors, metadata), broken: new Model(tensors, metadata) });
+    this.#models.set(step, { tensors, metadata });
   }
 
   has(step) {
@@ -83,7 +89,8 @@ export class Thinking {
 
   // What a model makes of the ids.
   reading(ids, { step, ...state }, whole = isWhole(state)) {
-    const model = this.#models.get(step)[whole ? "whole" : "broken"];
+    const models = this.#models.get(step), which = whole ? "whole" : "broken";
+    const model = models[which] ??= new Model(models.tensors, models.metadata);
     this.read += ids.length + 1;
     return model.read([this.newline, ...ids], whole ? {} : broken(state));
   }
