@@ -46,7 +46,7 @@ export class Bars {
 class Row {
   constructor(i, onpress) {
     this.element = make("tr", "tt-play__row");
-    this.press = make("button", "tt-play__press", "", { type: "button" });
+    this.press = make("button", "tt-play__press", "", { type: "button", "aria-describedby": "tt-play-writes" });
     this.name = chip("span", "", i);
     this.press.append(this.name);
     this.press.addEventListener("click", () => onpress(this.id));
@@ -80,32 +80,29 @@ class Row {
     this.bars[1].hidden = !changed;
     this.model.textContent = percent(chosen);
     this.truth.textContent = truth === null ? "–" : percent(truth);
-    this.press.setAttribute("aria-label", here ? `${spoken(text)}, which stands there` : `Write ${spoken(text)}`);
+    this.press.setAttribute("aria-label", here ? `${spoken(text)}, which stands there` : spoken(text));
   }
 }
 
-// How far from the truth, in plain words: [the verdict, its reason].
-export function verdict({ agree, nats }) {
-  const [, words] = CLOSENESS.find(([least]) => agree >= least) ?? CLOSENESS.at(-1);
-  return [`${words}.`, `The two bars share ${percent(agree).replaceAll(" ", "\u00a0")} of their length (${nats.toFixed(2)} nats apart).`];
+const closeness = (agree) => CLOSENESS.find(([least]) => agree >= least)?.[1] ?? CLOSENESS.at(-1)[1];
+const lengths = (agree) => percent(agree).replaceAll(" ", "\u00a0");
+
+// How far from the truth, in plain words: [the verdict, its reason]. The sliders change what is shown, not the model.
+export function verdict({ agree, nats }, plain) {
+  if (!plain) return [`The model itself: ${closeness(agree).toLowerCase()}.`, ""];
+  return [`${closeness(agree)}.`, `The two bars share ${lengths(agree)} of their length (${nats.toFixed(2)} nats apart).`];
 }
 
-// Where a text stops being a story, and what could have stood there.
-export function impossible(stopped, text) {
-  if (stopped.token !== undefined) {
-    return ["A story may go like this.", "But its words are never cut into these tokens, so there is no truth to show."];
-  }
-  const { position, char, allowed } = stopped;
-  const before = text.slice(Math.max(0, position - 24), position).replace(/^\S*\s(?=.{8})/u, "");
-  const after = before.trim() ? `after “${before.trim()}”` : "at the beginning";
-  const here = char === undefined ? "it cannot go on" : `there stands ${letter(char)}`;
-  const could = allowed.length ? `; there could be ${listed(allowed.map(letter))}` : "";
-  return ["This cannot be one of the stories.", `${after[0].toUpperCase()}${after.slice(1)} ${here}${could}.`];
-}
+export const changedBySliders = ({ agree, shown }) => (
+  `The sliders have changed the bars: ${closeness(shown).toLowerCase()}. They share ${lengths(shown)} of their length now, `
+  + `without the sliders ${lengths(agree)}.`
+);
 
-const letter = (sign) => ({ " ": "a space", "\n": "the end" })[sign] ?? `“${sign}”`;
+export const NO_TRUTH = "So there is no truth to compare with; the model guesses all the same. ";
 
-function listed(words, most = 7) {
-  const few = words.length > most ? [...words.slice(0, most - 1), "others"] : words;
-  return few.length < 2 ? few.join("") : `${few.slice(0, -1).join(", ")} or ${few.at(-1)}`;
+// What is said of a text that is none of the stories: [the verdict, its reason].
+export function impossible(stopped, begins) {
+  return stopped.token === undefined
+    ? [begins ? "No story begins like this." : "No story goes on like this.", ""]
+    : ["A story may go like this.", "But its words are never cut into these tokens, so there is no truth to show."];
 }

@@ -1,48 +1,59 @@
 // What stands where in the playground. An element that scripts fill or listen to is named by data-part.
 
-const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a", "The dragon said"];
+import { LONGEST } from "./state.js";
+
+const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
+const NO_STORY = "The dragon said";
+
+const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
 
 const core = (compact) => `
 <div class="tt-play__beginnings" role="group" aria-label="Beginnings to choose from">
-  ${BEGINNINGS.map((text) => `<button type="button" data-beginning>${text}</button>`).join("")}
+  ${BEGINNINGS.map((text) => beginning(text)).join("")}${beginning(NO_STORY, " <small>(in no story)</small>")}
+</div>
+<div class="tt-play__write" role="group" aria-label="Let the model write on">
+  <span>Write a</span>
+  <button type="button" data-write="token" aria-label="Write a token">token</button>
+  <button type="button" data-write="sentence" aria-label="Write a sentence">sentence</button>
+  <button type="button" data-write="story" aria-label="Write a story">story</button>
+  <button type="button" data-part="takeBack" aria-label="Take back" title="Take back the last deed">↶</button>
 </div>
 <div class="tt-play__text">
   <label class="visually-hidden" for="tt-play-field">The beginning of a story</label>
   <textarea id="tt-play-field" data-part="field" rows="1" spellcheck="false" autocapitalize="sentences"
-    autocomplete="off"></textarea>
-  <p class="tt-play__label" id="tt-play-tokens"><span data-part="count"></span></p>
-  <ol class="tt-play__tokens" data-part="tokens" aria-labelledby="tt-play-tokens"></ol>
+    autocomplete="off" maxlength="${LONGEST}"></textarea>
+  <p class="tt-play__label" data-part="count"></p>
+  <ol class="tt-play__tokens" data-part="tokens" aria-label="The tokens"></ol>
   <p class="tt-play__note" data-part="note" hidden></p>
 </div>
 <div class="tt-play__next">
   <p class="tt-play__label" data-part="heading" id="tt-play-next">What comes next?</p>
   <p class="tt-play__verdict"><strong data-part="verdict"></strong> <span data-part="reason"></span></p>
+  <p class="tt-play__about" data-part="about"></p>
   <table class="tt-play__bars" aria-labelledby="tt-play-next">
     <thead><tr><th scope="col">token</th><td></td>
       <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
     <tbody data-part="bars"></tbody>
   </table>
+  <span id="tt-play-writes" hidden>press to write it</span>
   <button type="button" class="tt-play__back" data-part="back" hidden>Back to the end of the text</button>
 </div>
 <div class="tt-play__act">
-  <div class="tt-play__write" role="group" aria-label="Let the model write on">
-    <span>Write a</span>
-    <button type="button" data-write="token">token</button>
-    <button type="button" data-write="sentence">sentence</button>
-    <button type="button" data-write="story">story</button>
-    <button type="button" data-part="takeBack" aria-label="Take back" title="Take back">↶</button>
-  </div>
-  <label class="tt-play__slider"><span>Temperature</span>
-    <input type="range" data-part="temperature" min="0" max="2" step="0.05">
-    <output data-part="temperatureIs"></output></label>
+  ${slider("Temperature", "temperature", 'min="0" max="2" step="0.05"', ["the likeliest only", "anything goes"])}
   ${compact ? "" : more}
 </div>`;
 
+// What is seen beside a slider is said by its value alone.
+const slider = (name, part, range, ends) => `<label class="tt-play__slider${ends ? " tt-play__slider--ends" : ""}"><span>${name}</span>
+    <input type="range" data-part="${part}" ${range}>
+    <span class="tt-play__is" data-part="${part}Is" aria-hidden="true"></span>
+    ${ends ? `<small class="tt-play__ends" aria-hidden="true"><span>${ends[0]}</span><span>${ends[1]}</span></small>` : ""}</label>`;
+
 const more = `
-  <label class="tt-play__slider"><span>Top-k</span>
-    <input type="range" data-part="topK" min="1" max="21" step="1"><output data-part="topKIs"></output></label>
-  <label class="tt-play__slider"><span>Top-p</span>
-    <input type="range" data-part="topP" min="0.05" max="1" step="0.05"><output data-part="topPIs"></output></label>
+  ${slider("Top-k", "topK", 'min="1" max="21" step="1"')}
+  ${slider("Top-p", "topP", 'min="0.05" max="1" step="0.05"')}
+  <p class="tt-play__note">Top-k keeps only so many of the likeliest tokens; top-p the likeliest that together have this share. The
+    rest is never drawn.</p>
   <div class="tt-play__links">
     <button type="button" data-part="share">Copy a link to this</button>
     <button type="button" data-part="python">Open in Python</button>
@@ -56,8 +67,7 @@ const fold = (name, question, body) => `
 const folds = (root) => [
   fold("training", "How did it learn this?", `
     <p>The same model at five moments of its training. Move the slider and watch its bars approach the truth.</p>
-    <label class="tt-play__slider"><span>Training</span>
-      <input type="range" data-part="step" min="0" max="4" step="1"><output data-part="stepIs"></output></label>
+    ${slider("Training", "step", 'min="0" max="4" step="1"')}
     <p class="tt-play__note" data-part="fetching" hidden></p>
     <p data-part="learned"></p>`),
   fold("attention", "Where does it look?", `

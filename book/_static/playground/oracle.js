@@ -31,6 +31,14 @@ export class Oracle {
     return { probs, stopped: { position, char: characterAt(text, position), allowed: [...allowed].toSorted() } };
   }
 
+  // The words with which a story can go on where this text stops being one, or where its last word begins, the
+  // likeliest first, each with the space before it; and where in the text that is.
+  wordsFor(text) {
+    const start = lastWord(text.slice(0, this.#walk(text)));
+    const words = this.#wordsAfter(this.beliefs[start]).toSorted((a, b) => b.prob - a.prob).map(({ word }) => word);
+    return { start, words: [...new Set(words)] };
+  }
+
   // The probability of every token that can follow these, by id. Where none can, it stopped at a character, as above,
   // or at a token: the text is possible, but a tokenizer that cuts whole stories never cuts it so.
   nextTokens(ids, tokenizer) {

@@ -2,16 +2,20 @@
 //
 // The state (state.js) is the one thing that changes; all that is seen is drawn from it.
 
-import { Bars, impossible, verdict } from "./bars.js";
+import { make } from "../live/elements.js";
+import { Bars, NO_TRUTH, changedBySliders, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
-import { LONGEST, START, WINDOW, fromHash, isWhole, moment, toHash } from "./state.js";
+import { LONGEST, START, WINDOW, fromHash, isPlain, isWhole, moment, toHash } from "./state.js";
 import { breath, load } from "./thinking.js";
-import { Strip, percent, quoted, spoken } from "./tokens.js";
+import { Strip, percent, quoted, seen, spoken } from "./tokens.js";
 
 const REST = 400; // ms without a change, after which the address follows and the change is said
 const PACE = 40; // ms between two tokens that are written
 const TOP_K_ALL = 21; // of the slider: no limit
+const OFFERED = 6; // words with which a story can go on
+const TRUTH = "A small program made up these stories, rolling dice at every choice. So the real chances can be looked up: "
+  + "that is the truth. The model has only read the stories.";
 
 export async function playground(place) {
   const state = fromHash(location.hash) ?? START;
@@ -36,6 +40,7 @@ class Playground {
     this.writing = 0; // which run of writing is on; 0 if none
     this.runs = 0;
     this.folds = {}; // what is drawn only while it is open
+    this.deeds = []; // what can be taken back: {before, after} of all that changed the text but typing
   }
 
   async begin() {
@@ -82,7 +87,7 @@ class Playground {
     on("share", "click", () => this.#share());
     on("python", "click", () => this.#python());
     for (const one of made.querySelectorAll("[data-beginning]")) {
-      one.addEventListener("click", () => this.change({ text: one.textContent, drawn: [], at: null }));
+      one.addEventListener("click", () => this.#replace(one.dataset.beginning));
     }
     for (const one of made.querySelectorAll("[data-write]")) {
       one.addEventListener("click", () => this.write(one.dataset.write));
@@ -112,8 +117,30 @@ class Playground {
     }, REST);
   }
 
+  // Something other than typing changes the text; it can be taken back whole. A story written is one deed: it goes on.
+  #deed(changes, { goesOn = false, ...options } = {}) {
+    const before = this.#text;
+    this.change(changes, options);
+    if (goesOn) this.deeds.at(-1).after = this.#text;
+    else this.deeds.push({ before, after: this.#text });
+  }
+
+  get #text() {
+    return { text: this.state.text, drawn: this.state.drawn };
+  }
+
+  #written({ text, drawn }) {
+    return text + this.thinking.tokenizer.decode(drawn);
+  }
+
+  // Another text in the place of this one.
+  #replace(text) {
+    this.#deed({ text, drawn: [], at: null });
+  }
+
   // The field has a new text: tokens that were written on stay while their text does.
-  #typed(value) {
+  #typed(typed) {
+    const value = typed.slice(0, LONGEST);
     const { text, drawn } = this.state;
     const kept = drawn.findLastIndex((_, i) => value === text + this.thinking.tokenizer.decode(drawn.slice(0, i + 1)));
     if (kept >= 0) this.change({ drawn: drawn.slice(0, kept + 1), at: null });
@@ -125,14 +152,23 @@ class Playground {
     if (id === undefined) return;
     const { ids, at } = this.view;
     if (at === null && this.#isFull) return;
-    this.change({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null }, options);
+    this.#deed({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null }, options);
   }
 
+  // The last deed whole; what has been typed since goes before, token by token.
   takeBack() {
-    const { ids, rest, at, longer } = this.view;
-    if (longer) return; // what is not read would be lost
-    const upTo = rest ? ids.length : (at ?? ids.length - 1);
-    if (upTo >= 0) this.change({ ...this.thinking.written(this.state, upTo, null), at: null });
+    const { ids, rest, longer } = this.view;
+    const last = this.deeds.at(-1), now = this.#written(this.state);
+    if (last && now === this.#written(last.after)) this.change({ ...this.deeds.pop().before, at: null });
+    else if (last && !now) this.change({ ...last.after, at: null });
+    else if (!longer && now) { // what is not read would be lost
+      this.change({ ...this.thinking.written(this.state, rest ? ids.length : ids.length - 1, null), at: null });
+    }
+  }
+
+  get #canTakeBack() {
+    const last = this.deeds.at(-1), now = this.#written(this.state);
+    return last ? !this.view.longer || !now || now === this.#written(last.after) : Boolean(now) && !this.view.longer;
   }
 
   // Lets the model write a token, or up to the end of a sentence or of a story.
@@ -147,9 +183,9 @@ class Playground {
     this.what = what;
     if (this.state.at !== null) this.change({ at: null }, { writes: true });
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    for (;;) {
+    for (let goesOn = false; ; goesOn = true) {
       const id = draw(this.view.chosen, this.random);
-      this.press(id, { writes: true });
+      this.press(id, { writes: true, goesOn });
       const text = this.thinking.texts[id];
       const over = what === "token" || text === "\n" || (what === "sentence" && /[.!?]/.test(text));
       if (over || this.#isFull) break;
@@ -169,7 +205,7 @@ class Playground {
     const { state, thinking, parts } = this;
     const view = thinking.look(state);
     this.view = view;
-    const text = state.text + thinking.tokenizer.decode(state.drawn);
+    const text = this.#written(state);
     if (parts.field.value !== text) {
       parts.field.value = text;
       parts.field.scrollTop = parts.field.scrollHeight;
@@ -227,7 +263,8 @@ class Playground {
   #note(ids, rest, longer) {
     if (longer) {
       const end = this.thinking.tokenizer.decode(ids.slice(-4)).trim();
-      return `The model reads ${WINDOW} tokens and no more, its start counted: up to “${end}”. What follows stays in your text, unread.`;
+      return `The model reads ${WINDOW} tokens and no more, its start counted: up to “${end}”. What follows stays in your text, unread`
+        + (this.state.text.length < LONGEST ? "." : "; the field holds no more than 2,000 characters.");
     }
     if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more, its start counted. Take some back, or begin anew.`;
     if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over; another one may begin.";
@@ -238,24 +275,48 @@ class Playground {
   #showVerdict(view) {
     const { parts, thinking } = this;
     const text = thinking.tokenizer.decode(view.ids);
-    const [said, why] = view.truth ? verdict(view) : impossible(view.stopped ?? { token: view.ids.length }, text);
+    const plain = isPlain(this.state);
+    const stopped = view.stopped ?? { token: view.ids.length };
+    const can = stopped.token === undefined ? thinking.oracle.wordsFor(text) : { words: [] };
+    const [said, why] = view.truth ? verdict(view, plain) : impossible(stopped, !can.start);
     parts.verdict.parentNode.toggleAttribute("data-possible", Boolean(view.truth));
     parts.verdict.textContent = said;
     parts.reason.textContent = why;
+    if (!view.truth) this.#offer(text, can);
+    else if (plain) parts.about.textContent = TRUTH;
+    else parts.about.replaceChildren(make("i", "tt-play__outline"), ` outline: before the sliders. ${changedBySliders(view)}`);
     parts.heading.textContent = view.at === null ? "What comes next?"
       : `What could have stood instead of ${quoted(thinking.texts[view.ids[view.at]])}?`;
     parts.back.hidden = view.at === null;
     this.place.classList.toggle("tt-play--looking", view.at !== null);
   }
 
+  // The words that could stand where the text stops being a story; a press puts one there.
+  #offer(text, { start, words }) {
+    const { parts } = this;
+    parts.about.replaceChildren();
+    const few = words.filter((word) => word.trim()).slice(0, OFFERED);
+    if (!few.length) return;
+    const before = text.slice(0, start).trim().split(/\s+/u).at(-1);
+    parts.about.append(NO_TRUTH, before ? `After “${before}” a story goes on with ` : "Stories begin with ");
+    for (const word of few) {
+      const button = make("button", "", seen(word.trim()), { type: "button" });
+      button.addEventListener("click", () => { this.#replace(text.slice(0, start) + word); parts.field.focus(); });
+      parts.about.append(button, " ");
+    }
+  }
+
   #showControls() {
-    const { state, parts, view, writing } = this;
+    const { state, parts, writing } = this;
+    this.place.toggleAttribute("data-writing", Boolean(writing));
     for (const one of parts.takeBack.parentNode.querySelectorAll("[data-write]")) {
       const { write } = one.dataset;
-      able(one, writing ? write === this.what : !this.#isFull);
-      one.textContent = writing && write === this.what ? "stop" : write;
+      const stops = writing && write === this.what;
+      able(one, writing ? stops : !this.#isFull);
+      one.textContent = stops ? "stop" : write;
+      one.setAttribute("aria-label", stops ? "Stop" : `Write a ${write}`);
     }
-    able(parts.takeBack, !view.longer && (view.ids.length || view.rest));
+    able(parts.takeBack, this.#canTakeBack);
     this.#slider("temperature", state.temperature, state.temperature.toFixed(2),
       state.temperature ? "" : ": always the likeliest");
     if (parts.topK) {
@@ -266,9 +327,9 @@ class Playground {
   }
 
   #slider(name, value, text, more = "") {
-    const { [name]: input, [`${name}Is`]: output } = this.parts;
+    const { [name]: input, [`${name}Is`]: seenBeside } = this.parts;
     if (Number(input.value) !== value) input.value = value;
-    output.textContent = text;
+    seenBeside.textContent = text;
     input.setAttribute("aria-valuetext", text + more);
   }
 
@@ -283,7 +344,8 @@ class Playground {
   #say() {
     const { view, likeliest, parts, thinking } = this;
     const three = likeliest.slice(0, 3).map((id) => `${spoken(thinking.texts[id])} ${percent(view.chosen[id])}`);
-    const closeness = `${parts.verdict.textContent} ${view.truth ? "" : parts.reason.textContent}`.trim();
+    const more = view.truth ? (isPlain(this.state) ? "" : changedBySliders(view)) : `${parts.reason.textContent} ${parts.about.textContent}`;
+    const closeness = `${parts.verdict.textContent} ${more}`;
     this.say(`${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim());
   }
 
@@ -312,7 +374,7 @@ class Playground {
       this.say("The cells of this page are not ready.");
       return;
     }
-    const beginning = JSON.stringify(text + this.thinking.tokenizer.decode(drawn));
+    const beginning = JSON.stringify(this.#written({ text, drawn }));
     const values = { beginning, temperature, top_k: topK ?? "None", top_p: topP ?? "None" };
     const code = Object.entries(values).reduce((all, [name, value]) => (
       all.replace(new RegExp(`^${name} = .*$`, "m"), () => `${name} = ${value}`)

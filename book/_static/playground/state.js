@@ -8,7 +8,7 @@
 export const STEPS = [0, 100, 500, 2000, 4000]; // of the training, whose weights there are
 export const WINDOW = 112; // tokens that the model reads, the line break before the story among them
 export const BLOCKS = 2, HEADS = 4, VOCABULARY = 512;
-export const LONGEST = 2000; // characters of a text that an address holds
+export const LONGEST = 2000; // characters of a text: the field takes no more, and an address holds them
 export const SWITCHES = ["positions", "mask", "scale", "residual", "norm"]; // parts that are there or not
 
 export const START = Object.freeze({
@@ -57,7 +57,7 @@ export function fromHash(hash) {
     at: integers(said.get("at"), WINDOW)?.[0] ?? null,
     temperature: number(said.get("temperature"), 0, 2) ?? START.temperature,
     topK: number(said.get("k"), 1, VOCABULARY, true),
-    topP: number(said.get("p"), 0.01, 1),
+    topP: number(said.get("p"), 0.01, 0.99),
     step: STEPS.find((step) => String(step) === said.get("step")) ?? START.step,
     off: SWITCHES.filter((name) => off.includes(name)),
     head: pair(said.get("head")),
@@ -74,6 +74,9 @@ export function broken({ off, head, block }) {
 
 // When in its training a model is the way it is.
 export const moment = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
+
+// Whether the bars show what the model believes, and nothing else.
+export const isPlain = ({ temperature, topK, topP }) => temperature === 1 && topK === null && topP === null;
 
 export const isWhole = ({ off, head, block }) => !off.length && head === null && block === null;
 

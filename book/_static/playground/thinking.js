@@ -126,7 +126,8 @@ export class Thinking {
     const reading = this.reading(ids, state);
     const { probs, stopped } = this.truth(before);
     const next = this.next(reading.logits(before.length), probs, at === null ? rest : "", state);
-    return { ids, rest, longer, typed, at, reading, stopped, ...next, ...distance(next.belief, next.truth) };
+    const shown = distance(next.chosen, next.truth).agree; // with the sliders
+    return { ids, rest, longer, typed, at, reading, stopped, shown, ...next, ...distance(next.belief, next.truth) };
   }
 
   // How far belief is from the truth on average: at every place of the text, the next token's included, up to where
