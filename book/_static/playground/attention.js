@@ -6,12 +6,13 @@ import { Strip, chip, fillTable, percent, quoted } from "./tokens.js";
 
 const FAINTEST = 0.02; // of the weights, below which there is no line
 const THICKEST = 7; // pixels
+const BEFORE = "start"; // what the model reads before the first token
 const SVG = "http://www.w3.org/2000/svg";
 
 export function attention(play) {
   const { parts, thinking } = play;
   let from = null, last = null; // the token one looks from, null for the last
-  const strip = new Strip(parts.looking, (i) => { from = i; drawLast(); });
+  const strip = new Strip(parts.looking, (i) => { from = i; drawLast(); }, 0);
   const buttons = headButtons(parts.heads, (seen) => play.change({ seen }));
 
   function drawLast() {
@@ -20,7 +21,7 @@ export function attention(play) {
     const { length } = view.reading;
     const row = Math.min(from ?? length - 1, length - 1);
     const weights = view.reading.attention(layer, head).subarray(row * length, (row + 1) * length);
-    const texts = ["\n", ...view.ids.map((id) => thinking.texts[id])];
+    const texts = [BEFORE, ...view.ids.map((id) => thinking.texts[id])];
     for (const { button, seen } of buttons) button.setAttribute("aria-pressed", String(seen) === String(state.seen));
     strip.show(texts);
     for (const [i, one] of strip.chips.entries()) {
@@ -44,14 +45,14 @@ export function attention(play) {
   };
 }
 
-const name = (text, i) => (i === 0 ? "the start" : quoted(text));
+const name = (text, i) => (i === 0 ? `the ${BEFORE}` : quoted(text));
 
 function headButtons(place, onpress) {
   const all = [];
   for (let layer = 0; layer < BLOCKS; layer += 1) {
     const group = make("div", "tt-play__head", `Block ${layer + 1}, head`, { role: "group", "aria-label": `Heads of block ${layer + 1}` });
     for (let head = 0; head < HEADS; head += 1) {
-      const button = make("button", "", head + 1, { type: "button" });
+      const button = make("button", "", head + 1, { type: "button", "aria-label": `Head ${head + 1} of block ${layer + 1}` });
       button.addEventListener("click", () => onpress([layer, head]));
       group.append(button);
       all.push({ button, seen: [layer, head] });

@@ -40,6 +40,11 @@ export class Bars {
     );
     return shown;
   }
+
+  // Lights the row of the token that has been drawn, until something else is shown.
+  light(id) {
+    for (const row of this.rows) row.element.classList.toggle("tt-play__row--here", row.id === id);
+  }
 }
 
 // One row, which stays where it is while its numbers change.
@@ -67,6 +72,7 @@ class Row {
       for (const bar of this.bars) bar.style.inlineSize = "0";
       this.bars[1].hidden = true;
       this.model.textContent = this.truth.textContent = "";
+      this.element.classList.remove("tt-play__row--here");
       return;
     }
     const { text, belief, chosen, truth, full, here } = token;

@@ -1,18 +1,59 @@
-// The door to the playground: its scripts and files come when it is near the screen. A page opened as a
-// file, which cannot load modules, keeps the picture.
+// The door to the playground: its scripts and files come when it is near the screen, all of them at once. What fails
+// is said where the playground would be.
 (() => {
   const here = document.currentScript.src;
   const place = document.querySelector(".tt-play");
-  if (!place || location.protocol === "file:") return;
+  if (!place) return;
+
+  const MODULES = ["playground", "bars", "layout", "model", "oracle", "safetensors", "sampling", "state", "thinking", "tokenizer",
+    "tokens", "../live/elements"];
+  const FOLDED = ["folds", "attention", "missing"];
+  const LAST = 4000; // of the steps whose weights there are
+  const LATE = 8000; // ms after which it is said that something is still to come
+
+  const told = document.createElement("div");
+  told.className = "tt-play__told";
+  told.setAttribute("role", "status");
+  const tell = (text) => {
+    place.append(told);
+    told.textContent = text;
+  };
+
+  const load = (name) => import(new URL(`${name}.js`, here));
+  const step = () => /^#play&(?:.*&)?step=(0|100|500|2000)(?:&|$)/.exec(location.hash)?.[1] ?? LAST;
+
   const open = async () => {
+    const files = ["tokenizer.json", "grammar.json", `weights/step-${step()}.safetensors`];
+    const started = new Map(files.map((name) => [name, fetch(new URL(name, here))]));
+    for (const one of started.values()) one.catch(() => {}); // said by who asks for it
+    if (place.dataset.size !== "compact") for (const name of FOLDED) load(name).catch(() => {});
+    const late = setTimeout(() => tell("The playground is still loading."), LATE);
     try {
-      const { playground } = await import(new URL("playground.js", here));
-      await playground(place);
+      const [{ playground }] = await Promise.all(MODULES.map(load));
+      await playground(place, started);
     } catch (error) {
-      place.dataset.play = "failed"; // the picture and its sentence stay
+      const ofScript = error instanceof TypeError || error instanceof SyntaxError;
+      fail(ofScript ? "one of its scripts did not come, or is damaged" : error.message);
       throw error;
+    } finally {
+      clearTimeout(late);
     }
   };
+
+  function fail(why) {
+    place.dataset.play = "failed"; // the picture stays
+    tell(`The playground could not be loaded: ${why}. `);
+    const again = document.createElement("button");
+    again.type = "button";
+    again.textContent = "Try again";
+    again.addEventListener("click", () => location.reload());
+    told.append(again);
+  }
+
+  if (location.protocol === "file:") {
+    fail("a page opened as a file cannot load scripts");
+    return;
+  }
   const near = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     near.disconnect();

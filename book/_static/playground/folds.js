@@ -2,7 +2,7 @@
 
 import { attention } from "./attention.js";
 import { missing } from "./missing.js";
-import { chosen, likeliestFirst } from "./sampling.js";
+import { likeliestFirst } from "./sampling.js";
 import { STEPS, moment } from "./state.js";
 import { Strip, chip, fillTable, percent } from "./tokens.js";
 
@@ -10,7 +10,9 @@ const CANDIDATES = 3; // of each layer
 const DARKEST = 3; // nats above the least possible, at which a token is as dark as it gets
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const nats = (value) => (value === null ? "–" : value.toFixed(2).replace(/^-0\.00$/, "0.00").replace("-", "−"));
+const nats = (value, digits = 2) => (
+  value === null ? "–" : value.toFixed(digits).replace(/^-(0\.0+)$/, "$1").replace("-", "−")
+);
 
 const layerName = (layer, last) => (
   layer === 0 ? "at once, from the last token alone" : layer === last ? "at the end" : `after block ${layer}`
@@ -50,9 +52,9 @@ function training(play) {
       tell(`The model ${moment(step)} is on its way. You still see the one ${moment(play.state.step)}.`);
       try {
         await thinking.fetch(step);
-      } catch {
+      } catch (error) {
         if (wanted === step) {
-          tell(`The model ${moment(step)} cannot be had: there is no connection. You still see the one ${moment(play.state.step)}.`);
+          tell(`The model ${moment(step)} cannot be had: ${error.message}. You still see the one ${moment(play.state.step)}.`);
           play.show();
         }
         return;
@@ -88,11 +90,11 @@ function lens({ parts, thinking }) {
     return both;
   };
   return {
-    show(_, { reading, ids, at, truth }) {
+    show(_, { reading, ids, at, truth, rest }) {
       const position = at ?? ids.length;
       const last = reading.model.numLayers;
       const rows = Array.from({ length: last + 1 }, (__, layer) => {
-        const probs = chosen(reading.lens(layer, position), {});
+        const { belief: probs } = thinking.next(reading.lens(layer, position), null, at === null ? rest : "", {});
         return [layerName(layer, last), ...likeliestFirst(probs).slice(0, CANDIDATES).map((id, i) => cell(id, probs[id], i))];
       });
       if (truth) {
@@ -104,7 +106,11 @@ function lens({ parts, thinking }) {
   };
 }
 
-// Every token with what it surprised the model by, and what could not be avoided.
+const more = (each) => (each < 0
+  ? `That is ${nats(-each, 3)} less for each token, by luck: only on average is nothing below the truth.`
+  : `That is ${nats(each, 3)} more for each token.`);
+
+// Every token with what it surprised the model by, and what it would have surprised the truth by.
 function surprise({ parts, thinking }) {
   const strip = new Strip(parts.surprised);
   return {
@@ -120,8 +126,7 @@ function surprise({ parts, thinking }) {
       const whole = sum(all.map(({ model }) => model));
       parts.surprise.textContent = !ids.length ? "Nothing has been written yet."
         : least === null ? `Together ${whole.toFixed(2)} nats. From the place where this can no longer be a story there is no least.`
-          : `Together ${whole.toFixed(2)} nats, and ${least.toFixed(2)} could not be avoided: `
-            + `${((whole - least) / ids.length).toFixed(3)} too many for each token.`;
+          : `Together ${nats(whole)} nats; the truth would have been surprised by ${nats(least)}. ${more((whole - least) / ids.length)}`;
       fillTable(parts.surprises, all.map(({ model, least: possible }, i) => (
         [chip("span", texts[i], i), nats(model), nats(possible), possible === null ? "–" : nats(model - possible)]
       )));

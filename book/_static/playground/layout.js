@@ -94,7 +94,7 @@ const folds = (root) => [
     <p data-part="surprise"></p>
     <div class="tt-play__scroll" tabindex="0" role="group" aria-label="The same as numbers">
       <table class="tt-play__table"><caption class="visually-hidden">Surprise of each token, in nats</caption>
-      <thead><tr><th scope="col">token</th><th scope="col">the model</th><th scope="col">least possible</th>
+      <thead><tr><th scope="col">token</th><th scope="col">the model</th><th scope="col">the truth</th>
         <th scope="col">above it</th></tr></thead>
       <tbody data-part="surprises"></tbody></table></div>`),
   fold("broken", "What if a part were missing?", `

@@ -11,20 +11,25 @@ import { breath, load } from "./thinking.js";
 import { Strip, percent, quoted, seen, spoken } from "./tokens.js";
 
 const REST = 400; // ms without a change, after which the address follows and the change is said
-const PACE = 40; // ms between two tokens that are written
+const SLOW = 450; // ms for which each of the first tokens that are written is lit before it stands there,
+const SEEN = 3; // so many of them,
+const PACE = 60; // and between the others
 const TOP_K_ALL = 21; // of the slider: no limit
 const OFFERED = 6; // words with which a story can go on
 const TRUTH = "A small program made up these stories, rolling dice at every choice. So the real chances can be looked up: "
   + "that is the truth. The model has only read the stories.";
 
-export async function playground(place) {
+// started: the requests for its files that the door has sent, by name
+export async function playground(place, started) {
   const state = fromHash(location.hash) ?? START;
-  const first = load(state.step).catch((error) => {
+  let missed = "";
+  const thinking = await load(state.step, started).catch((error) => {
     if (state.step === START.step) throw error;
+    missed = `The model ${moment(state.step)} could not be loaded: ${error.message}. This is the finished one.`;
     return load(START.step);
   });
-  const thinking = await first;
-  const shown = new Playground(place, thinking, { ...state, step: thinking.has(state.step) ? state.step : START.step });
+  const shown = new Playground(place, thinking, { ...state, step: missed ? START.step : state.step });
+  shown.missed = missed;
   await shown.begin();
   globalThis.tinytorchPlay = shown; // for tests, and for the curious at the console
 }
@@ -46,6 +51,8 @@ class Playground {
   async begin() {
     const made = document.createElement("div");
     made.className = "tt-play__all";
+    made.setAttribute("role", "region");
+    made.setAttribute("aria-label", "Playground");
     made.innerHTML = layout(this.compact, this.root);
     this.parts = Object.fromEntries([...made.querySelectorAll("[data-part]")].map((e) => [e.dataset.part, e]));
     this.strip = new Strip(this.parts.tokens, (i) => this.change({ at: i === this.state.at ? null : i }));
@@ -60,8 +67,16 @@ class Playground {
   }
 
   async #addFolds(made) {
-    const { folds } = await import("./folds.js");
-    this.folds = folds(this);
+    try {
+      const { folds } = await import("./folds.js");
+      this.folds = folds(this);
+    } catch (error) { // the rest can be played with
+      console.error(error);
+      const again = make("button", "", "Try again", { type: "button" });
+      again.addEventListener("click", () => location.reload());
+      made.querySelector(".tt-play__folds").replaceChildren("What unfolds here could not be loaded. ", again);
+      return;
+    }
     const changed = { training: this.state.step !== START.step, broken: !isWhole(this.state) };
     for (const fold of made.querySelectorAll("[data-fold]")) {
       fold.open = Boolean(changed[fold.dataset.fold]); // so that what a link has changed is seen
@@ -103,6 +118,7 @@ class Playground {
   // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends.
   change(changes, { writes = false } = {}) {
     if (!writes) this.writing = 0;
+    if (changes.step !== undefined) this.missed = "";
     const { step } = this.state;
     this.state = { ...this.state, ...changes };
     if (!this.thinking.has(this.state.step)) {
@@ -112,8 +128,9 @@ class Playground {
     this.show();
     clearTimeout(this.later);
     this.later = setTimeout(() => {
+      if (this.writing) return;
       this.#keep();
-      if (!this.writing) this.#say();
+      this.#say();
     }, REST);
   }
 
@@ -183,13 +200,20 @@ class Playground {
     this.what = what;
     if (this.state.at !== null) this.change({ at: null }, { writes: true });
     const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    for (let goesOn = false; ; goesOn = true) {
+    const pause = (ms) => new Promise((done) => { setTimeout(done, still ? 0 : ms); });
+    if (what !== "token") this.#showControls();
+    for (let i = 0; ; i += 1) {
       const id = draw(this.view.chosen, this.random);
-      this.press(id, { writes: true, goesOn });
+      if (what !== "token" && i < SEEN && !still) {
+        this.bars.light(id);
+        await pause(SLOW);
+        if (this.writing !== mine) return;
+      }
+      this.press(id, { writes: true, goesOn: i > 0 });
       const text = this.thinking.texts[id];
       const over = what === "token" || text === "\n" || (what === "sentence" && /[.!?]/.test(text));
       if (over || this.#isFull) break;
-      await new Promise((done) => { setTimeout(done, still ? 0 : PACE); });
+      await pause(i < SEEN ? SLOW / 2 : PACE);
       if (this.writing !== mine) return;
     }
     this.change({}); // the end: no longer writing
@@ -214,6 +238,7 @@ class Playground {
       parts.field.style.height = "auto";
       parts.field.style.height = `${parts.field.scrollHeight + 2}px`;
     }
+    parts.field.toggleAttribute("data-written", state.drawn.length > 0);
     this.#showTokens(view);
     this.likeliest = this.bars.show(view, thinking.texts, view.at === null ? null : view.ids[view.at]);
     this.#showVerdict(view);
@@ -246,8 +271,8 @@ class Playground {
       strip.list.append(this.restChip);
     }
     if (grown) strip.list.scrollTop = strip.list.scrollHeight;
-    parts.count.textContent = `The model reads ${ids.length || "no"} token${ids.length === 1 ? "" : "s"}`;
-    const note = [this.#changed(), this.#note(ids, rest, longer)].filter(Boolean).join(" ");
+    parts.count.textContent = this.#count(ids, at === null ? rest.trim() : "");
+    const note = [this.missed, this.#changed(), this.#note(ids, longer)].filter(Boolean).join(" ");
     parts.note.textContent = note;
     parts.note.hidden = !note;
   }
@@ -260,15 +285,20 @@ class Playground {
     return early || less ? `Not the finished model: ${[early, less].filter(Boolean).join(", and ")}.` : "";
   }
 
-  #note(ids, rest, longer) {
+  // In one line, which is always there.
+  #count(ids, rest) {
+    if (rest) return `“${rest}” is not a whole word yet. The bars show what fits.`;
+    if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over; another one may begin.";
+    return `The model reads ${ids.length || "no"} ${ids.length === 1 ? "token: a word or a piece of one" : "tokens: words or pieces of words"}`;
+  }
+
+  #note(ids, longer) {
     if (longer) {
       const end = this.thinking.tokenizer.decode(ids.slice(-4)).trim();
       return `The model reads ${WINDOW} tokens and no more, its start counted: up to “${end}”. What follows stays in your text, unread`
         + (this.state.text.length < LONGEST ? "." : "; the field holds no more than 2,000 characters.");
     }
     if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more, its start counted. Take some back, or begin anew.`;
-    if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over; another one may begin.";
-    if (rest.trim()) return `“${rest.trim()}” is not a whole word yet. The bars show what fits it.`;
     return "";
   }
 
@@ -346,7 +376,8 @@ class Playground {
     const three = likeliest.slice(0, 3).map((id) => `${spoken(thinking.texts[id])} ${percent(view.chosen[id])}`);
     const more = view.truth ? (isPlain(this.state) ? "" : changedBySliders(view)) : `${parts.reason.textContent} ${parts.about.textContent}`;
     const closeness = `${parts.verdict.textContent} ${more}`;
-    this.say(`${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim());
+    const waits = view.rest && view.at === null ? parts.count.textContent : "";
+    this.say(`${waits} ${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim());
   }
 
   say(text) {

@@ -13,22 +13,23 @@ const KEPT = 2000; // truths that are remembered
 const here = (name) => new URL(name, import.meta.url);
 const weightsOf = (step) => `weights/step-${step}.safetensors`;
 
-async function fetched(name) {
-  const response = await fetch(here(name));
-  if (!response.ok) throw new Error(`${name} did not come: ${response.status}`);
-  return response;
+// The body of a file. started: requests that are on their way, by name
+async function fetched(name, kind, started) {
+  const response = await (started?.get(name) ?? fetch(here(name))).catch(() => {
+    throw new Error(`${name} did not come (no connection)`);
+  });
+  if (!response.ok) throw new Error(`${name} did not come (${response.status})`);
+  return response[kind]().catch(() => { throw new Error(`${name} did not come whole`); });
 }
 
 // Lets the page do something else for a moment.
 export const breath = () => new Promise((done) => { setTimeout(done, 0); });
 
 // All that the first look needs comes at once; it is put together piece by piece.
-export async function load(step) {
-  const json = (name) => fetched(name).then((response) => response.json());
-  const files = [json("tokenizer.json"), json("grammar.json"), fetched(weightsOf(step))];
-  const [tokenizer, grammar, weights] = await Promise.all(files);
+export async function load(step, started) {
+  const files = [["tokenizer.json", "json"], ["grammar.json", "json"], [weightsOf(step), "arrayBuffer"]];
+  const [tokenizer, grammar, buffer] = await Promise.all(files.map((file) => fetched(...file, started)));
   const thinking = new Thinking(new Tokenizer(tokenizer), new Oracle(grammar));
-  const buffer = await weights.arrayBuffer();
   await breath();
   thinking.add(step, buffer);
   await breath();
@@ -57,7 +58,7 @@ export class Thinking {
 
   // Fetches the weights of a step, unless they are here.
   async fetch(step) {
-    if (!this.has(step)) this.add(step, await (await fetched(weightsOf(step))).arrayBuffer());
+    if (!this.has(step)) this.add(step, await fetched(weightsOf(step), "arrayBuffer"));
   }
 
   // The tokens of a text: `ids`, the `rest` of an unfinished word, which is not read yet, and whether

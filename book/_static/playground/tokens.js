@@ -27,8 +27,8 @@ export function chip(tag, text, i, attributes = {}) {
 
 // A row of tokens; where `onpress` is given they are buttons, one tab stop, between which the arrows go.
 export class Strip {
-  constructor(list, onpress = null) {
-    Object.assign(this, { list, onpress, texts: [], chips: [], stop: 0 });
+  constructor(list, onpress = null, first = 1) { // first: the number of the first token
+    Object.assign(this, { list, onpress, first, texts: [], chips: [], stop: 0 });
     if (onpress) list.addEventListener("keydown", (event) => this.#move(event));
   }
 
@@ -48,7 +48,7 @@ export class Strip {
     if (this.onpress) {
       made.type = "button";
       made.tabIndex = -1;
-      made.setAttribute("aria-label", `token ${i + 1}: ${spoken(text)}`);
+      made.setAttribute("aria-label", `token ${i + this.first}: ${spoken(text)}`);
       made.addEventListener("click", () => { this.#keepStop(i); this.onpress(i); });
     }
     item.append(made);
