@@ -231,11 +231,11 @@ WIDTH = 64  # d
 def root_d() -> list[Panel]:
     """The same eight dot products of vectors of 64 numbers, twice turned into weights by a softmax.
 
-    Not divided they are about as large as the root of 64: from −13.3 to 13.3. The largest gets all
-    the weight that one can see, 100 percent rounded, and below, the slopes w (1 − w), which say how
-    much a weight still moves with its own score, are all next to nothing. Divided by 8 they lie
-    between −1.66 and 1.66: the largest gets 41 percent, the others between 1 and 20, and every
-    slope can be seen.
+    Not divided they reach from −13.3 to 13.3; their typical size is the root of 64, which is 8.
+    The largest gets all the weight that one can see, 100 percent when rounded, and below, the
+    slopes w (1 − w), which say how much a weight still moves with its own score, are all next to
+    nothing. Divided by 8 the scores lie between −1.66 and 1.66: the largest gets 41 percent, the
+    others between 1 and 20, and every slope can be seen.
     """
     wide = [WIDTH**0.5 * size for size in SIZES]
     return [
@@ -269,7 +269,7 @@ def peak(title: str, scores: Sequence[float], digits: int) -> Panel:
         pieces,
         [arrow((0, y), (340, y), head=False) for y in (138.5, 266.5)],
         note(0, 34, "weights of eight keys; below, their scores", anchor="start"),
-        note(0, 184, "how much each weight moves with its score", anchor="start"),
+        note(0, 184, "slopes: how much a weight moves with its score", anchor="start"),
         title=title,
     )
 
@@ -339,13 +339,13 @@ ASKED_AT, KEY_AT = 5, 3
 def positions_in_attention() -> list[Panel]:
     """Two dials.
 
-    On the first dial a query stands at position 5 and a key at position 3. Position p turns by the
-    angle pω: the query by five steps, the key by three, and the angle between the two is 2ω. On the
-    second both have moved four positions on, to 9 and 7: both hands point elsewhere, and the angle
-    between them is still 2ω.
+    On the first dial a query stands at position 5 and a key at position 3. At position p a vector
+    is rotated by the angle pω: the query by five steps, the key by three, and the angle between the
+    two is 2ω. On the second both have moved four positions on, to 9 and 7: both hands point
+    elsewhere, and the angle between them is still 2ω.
     """
     return [
-        dial(ASKED_AT, KEY_AT, "Query at 5, key at 3", "position p turns by the angle pω"),
+        dial(ASKED_AT, KEY_AT, "Query at 5, key at 3", "rotated by pω at position p"),
         dial(ASKED_AT + 4, KEY_AT + 4, "Both four positions later", "the angle between stays 2ω"),
     ]
 

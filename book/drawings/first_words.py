@@ -141,12 +141,13 @@ def written(followers: Strokes, beginning: str, length: int) -> list[str]:
 def letters_remembered() -> list[Panel]:
     """What three programs write from Once upon a, and how surprised programs are by new stories.
 
-    The program that remembers one letter writes no words. With three letters it writes mostly
-    words, and with seven whole phrases. Below, a column for each number of letters from one to
-    eight shows the mean surprise: the columns fall, from about two nats a letter at one, and are
-    lowest at seven; the column at eight is a little higher again. A dashed line, the floor, runs
-    below all their tops. Under each column stands how many places of the new stories come after
-    letters that were never read together: none at one letter, more and more from three on.
+    The program that remembers one letter writes few words, all of them short. With three letters
+    most of what it writes is words, and with seven it writes whole phrases. Below, a column for
+    each number of letters from one to eight shows the mean surprise: the columns fall, from about
+    two nats a letter at one, and are lowest at seven; the column at eight is a little higher again.
+    A dashed line, the floor, runs below all their tops. Under each column stands the share of
+    places in new stories that come after letters never read together: none at one letter and at
+    two, more and more from three on.
     """
     data = letters_remembered_data()
     return [

@@ -40,7 +40,7 @@ def sampling() -> list[Panel]:
     outline where a bar was longer before. With a temperature of one half, hat has grown and the
     tail has shrunk. Top-k with k of 3 keeps the first three bars and shares everything among
     them. Top-p with p of 0.9 keeps as many bars as make up nine tenths, here four. Below, the
-    three bars that top-k left lie end to end on a line from 0 to 1; one random number, 0.71,
+    four bars that top-p left lie end to end on a line from 0 to 1; one random number, 0.71,
     falls into the part of dog, and dog is written.
     """
     plain = softmax(LOGITS)

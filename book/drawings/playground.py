@@ -21,7 +21,7 @@ def playground() -> list[Panel]:
     """The words One sunny morning, cut into three tokens, stand at the left.
 
     At the right is a table of the tokens that may come next, one row each, with two bars: how
-    likely the model holds the token, and how likely it truly is. Mia has 16 % and in truth 17 %,
+    likely the model thinks the token is, and how likely it truly is. Mia has 16 %, in truth 17 %,
     Tom 16 % and 16 %, Anna 14 % and 13 %, Ben 11 % and 12 %, Lily 11 % and 10 %, Max 9 % and 9 %.
     The bars of every pair are almost equally long.
     """

@@ -195,8 +195,8 @@ def gpt() -> list[Panel]:
     """The whole model from top to bottom, with the shape of what flows beside each step.
 
     Ids, of shape B by T, become vectors of shape B by T by d in the embedding, to which
-    positions are added. They pass through N blocks, each a block as before with attention and
-    then an MLP, and a last norm, and keep that shape. The head compares each with the V rows of
+    positions are added. They pass through N blocks, each with attention and then an MLP, as
+    drawn before, and a last norm, and keep that shape. The head compares each with the V rows of
     the token table, the same table as at the top, and gives logits of shape B by T by V: one
     score for every token, at every position.
     """

@@ -31,8 +31,9 @@ export default function (figure, { svg, text, note, box, line, fixed, panel, sli
     const after = `The loss is ${fixed(loss(start), 0)} at the start and ${ends} after ${STEPS} steps.`;
     if (lr > bound) return `Thrown out: with this momentum no rate above ${Number(bound.toFixed(4))} keeps the path in the valley. ${after}`;
     if (lr > bound - 2e-9) return `At the edge: the jumps across the valley do not die away. ${after}`;
-    const across = middle ** 2 < 4 * momentum - 1e-12 ? "swings back and forth across the valley"
-      : middle < -1e-12 ? "jumps from side to side across the valley, less and less far" : "slides down into the valley";
+    const beyond = path.some(([, y]) => y < -0.001); // the floor of the valley, so that one sees it
+    const across = middle ** 2 < 4 * momentum - 1e-12 && beyond ? "swings back and forth across the valley"
+      : middle < -1e-12 ? `jumps from side to side across the valley, ${momentum ? "in the end " : ""}less and less far` : "slides down into the valley";
     const past = path.some(([x]) => x > 0.05);
     const along = past ? "runs past the bottom" : `comes along it as far as x = ${fixed(path.at(-1)[0])}`;
     return `The path ${across}, and ${along}. ${after}`;

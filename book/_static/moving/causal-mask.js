@@ -49,7 +49,7 @@ export default function (figure, { text, note, box, line, fixed, panel, choice, 
     const them = `the ${COUNTS[later]}later word${later === 1 ? "" : "s"}`;
     if (!later) return `Nothing comes after “${token}”: with or without the mask it sees all six words.`;
     if (!mask.value) return `“${token}” takes ${before} of what it gets from ${them}. To predict the next word, a model could read it there.`;
-    return `The mask makes the ${later === 1 ? "score" : "scores"} of ${them} −∞. Their ${before} of the weight are shared out among the rest, in proportion.`;
+    return `The mask makes the ${later === 1 ? "score" : "scores"} of ${them} −∞. Their ${before} of the weight is shared out among the rest, in proportion.`;
   }
 
   draw();

@@ -23,7 +23,7 @@ export default function (figure, { text, note, box, cell, panel, slider, words }
     passes.replaceChildren(
       ...grid(10, "With the cache", now.with, more, (pass, i) => (!pass || i === prompt + pass - 1)),
       ...grid(190, "Without it", now.without, more, () => true),
-      note(170, 174, "a column is a pass; its pale rows are kept, not computed"),
+      note(170, 174, "a column is a pass; its faint rows are kept, not computed"),
     );
     const last = more
       ? `The last pass reads one token, ${written[now.kept - 1]}, and keeps its key and its value.`

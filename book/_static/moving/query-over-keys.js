@@ -56,7 +56,7 @@ export default function (figure, { svg, text, note, box, cell, line, arrow, fixe
 
   function sentence(reached, scores, weights, output) {
     const [token, query] = [tokens[asks.value], queries[asks.value]];
-    if (reached === 0) return `“${token}” asks with its query, ${query.join(", ")}. Darker cells are larger numbers.`;
+    if (reached === 0) return `“${token}” asks with its query, ${query.join(", ")}. The fuller a cell's colour, the larger its number.`;
     if (reached === softmaxed) return `The softmax makes weights of the four scores: ${weights.map(share).join(", ")}.`;
     if (reached === last) return `Each value comes by its weight. Their sum is the new vector of “${token}”: ${output.map((n) => fixed(n)).join(", ")}.`;
     const key = keys[reached - 1];

@@ -29,7 +29,7 @@ export default function (figure, { text, note, box, line, fixed, panel, slider, 
     const pieces = [
       text(0, 11, `d = ${d.toLocaleString("en")}: ${how}`, "ink", { face: "bold", anchor: "start" }),
       note(0, 34, "weights of eight keys; below, their scores", "muted", "start"),
-      note(0, 184, "how much each weight moves with its score", "muted", "start"),
+      note(0, 184, "slopes: how much a weight moves with its score", "muted", "start"),
     ];
     weights.forEach((weight, i) => {
       const [x, high, steep] = [22 + 42 * i, 74 * weight, 200 * slopes[i]];

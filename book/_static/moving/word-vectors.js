@@ -18,7 +18,7 @@ export default function (figure, { svg, text, panel, slider, words }) {
     const written = labels[at].map(([x, y], i) => text(x, y, names[i], roles[i], { face: "mono", size: 12 }));
     const when = told(at).replace(/^./, (letter) => letter.toUpperCase());
     picture.replaceChildren(text(0, 11, when, "ink", { face: "bold", anchor: "start" }), ...dots, ...written);
-    say(`${when}, ${same[at] || "none"} of the ${of} words that have a kind have one of the same kind as their nearest.${at ? "" : " Move the handle to train."}`);
+    say(`${when}, ${same[at] || "none"} of the ${of} words that have a kind stand nearest to a word of their own kind.${at ? "" : " Move the handle to train."}`);
   };
   const handle = slider({ label: "Training", min: 0, max: steps.length - 1, value: 0, say: told }, draw);
   draw();
