@@ -75,7 +75,7 @@ class Playground:
     @property
     def rows(self):
         """Token, the model's and the true percentage of every row, as they are shown."""
-        rows = self.page.locator(".tt-play__row:not(.tt-play__row--empty)").all()
+        rows = self.page.locator("[data-part=bars] .tt-play__row:not(.tt-play__row--empty)").all()
         return [
             (
                 row.locator(".tt-play__chip").inner_text(),
@@ -271,7 +271,7 @@ def test_a_part_taken_away_moves_belief_from_the_truth_at_once(play):
         play.settle()
         assert play.said != whole
         assert "parts are missing" in play.note
-        assert fold.locator("tbody tr").count() == 2
+        assert fold.locator("[data-part=broken] tr").count() == 2
         switch.uncheck()
         assert play.said == whole
     for select in fold.locator("select").all():
@@ -433,6 +433,38 @@ def test_attention_is_drawn_as_lines_and_told_as_a_table(play):
     assert fold.locator("tbody").inner_text() != before
     fold.locator("ol button").nth(3).click()
     assert fold.locator("tbody tr").count() == 4, "the fourth token looks at four"
+
+
+def test_a_head_is_seen_to_look_at_the_name_before_he(play):
+    fold = play.open("attention")
+    fold.get_by_role("button", name="Show it").click()
+    play.settle()
+    assert play.rows[0][0] == " he"
+    first = fold.locator("[data-part=weights] tr").first.inner_text().split()
+    assert first[0] == "Tom" and int(first[1]) > 90
+    play.press("Take back")
+    assert play.text == "One sunny morning"
+
+
+def test_what_is_taken_away_is_said_where_one_looks_at_it(visit):
+    play = Playground(visit, state="#play&block=1")
+    play.open("attention")
+    assert play.part("silent").inner_text() == "Block 2 is passed over: nobody looks."
+    play.page.evaluate("tinytorchPlay.change({block: null, head: [1, 0]})")
+    play.settle()
+    assert play.part("silent").inner_text().startswith("This head is taken away")
+    play.page.evaluate("tinytorchPlay.change({head: null})")
+    play.settle()
+    assert play.part("silent").is_hidden()
+
+
+def test_the_bars_are_seen_where_training_and_parts_change_them(play):
+    for fold, part in (("training", "learnedBars"), ("broken", "brokenBars")):
+        play.open(fold)
+        assert play.part(part).locator(".tt-play__row").count() == 3
+        assert play.part(part).locator("tr").first.inner_text().split() == "Mia 16 % 17 %".split()
+    play.type("x" * 200)
+    assert play.page.locator(".tt-play__writes").first.inner_text().startswith("Nothing: it reads")
 
 
 def test_the_layers_end_with_what_the_bars_show(play):

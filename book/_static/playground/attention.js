@@ -7,12 +7,14 @@ import { Strip, chip, fillTable, percent, quoted } from "./tokens.js";
 const FAINTEST = 0.02; // of the weights, below which there is no line
 const THICKEST = 7; // pixels
 const BEFORE = "start"; // what the model reads before the first token
+const EXAMPLE = "One sunny morning Tom walked to the barn. There"; // from which the last block looks at the name
 const SVG = "http://www.w3.org/2000/svg";
 
 export function attention(play) {
   const { parts, thinking } = play;
   let from = null, last = null; // the token one looks from, null for the last
   const strip = new Strip(parts.looking, (i) => { from = i; drawLast(); }, 0);
+  parts.example.addEventListener("click", () => play.example(EXAMPLE, [BLOCKS - 1, 0]));
   const buttons = headButtons(parts.heads, (seen) => play.change({ seen }));
 
   function drawLast() {
@@ -23,6 +25,8 @@ export function attention(play) {
     const weights = view.reading.attention(layer, head).subarray(row * length, (row + 1) * length);
     const texts = [BEFORE, ...view.ids.map((id) => thinking.texts[id])];
     for (const { button, seen } of buttons) button.setAttribute("aria-pressed", String(seen) === String(state.seen));
+    parts.silent.textContent = taken(state);
+    parts.silent.hidden = !parts.silent.textContent;
     strip.show(texts);
     for (const [i, one] of strip.chips.entries()) {
       one.setAttribute("aria-pressed", i === row);
@@ -43,6 +47,12 @@ export function attention(play) {
       drawLast();
     },
   };
+}
+
+// That nothing comes of where this head looks.
+function taken({ seen: [layer, head], head: silent, block }) {
+  if (block === layer) return `Block ${layer + 1} is passed over: nobody looks.`;
+  return silent?.[0] === layer && silent[1] === head ? "This head is taken away: so it would look, but nothing comes of it." : "";
 }
 
 const name = (text, i) => (i === 0 ? `the ${BEFORE}` : quoted(text));

@@ -6,6 +6,8 @@ import { chip, percent, seen, spoken } from "./tokens.js";
 const CLOSENESS = [[0.95, "Very close to the truth"], [0.8, "Close to the truth"],
   [0.5, "Some way from the truth"], [0, "Far from the truth"]];
 
+export const FEW = 3; // rows beside what changes them, further down
+
 const FULL = [1, 0.5, 0.25]; // the probability of a bar that fills its row, the least that holds the longest
 
 export class Bars {

@@ -1,6 +1,7 @@
 // What the playground keeps folded: each part is drawn while its fold is open, and only then.
 
 import { attention } from "./attention.js";
+import { Bars, FEW } from "./bars.js";
 import { missing } from "./missing.js";
 import { likeliestFirst } from "./sampling.js";
 import { STEPS, moment } from "./state.js";
@@ -66,13 +67,15 @@ function training(play) {
     fetchOthers().catch(() => {}); // told when one of them is asked for
   };
 
+  const bars = new Bars(parts.learnedBars, FEW, (id) => play.press(id));
   parts.step.addEventListener("input", () => {
     parts.stepIs.textContent = moment(STEPS[parts.step.value]);
     want(STEPS[parts.step.value]);
   });
   return {
     want,
-    show({ step }) {
+    show({ step }, view) {
+      bars.show(view, thinking.texts);
       parts.step.value = STEPS.indexOf(step);
       parts.stepIs.textContent = moment(step);
       parts.step.setAttribute("aria-valuetext", moment(step));

@@ -7,6 +7,11 @@ const NO_STORY = "The dragon said";
 
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
 
+const bars = (part, name) => `<table class="tt-play__bars" ${name}>
+    <thead><tr><th scope="col">token</th><td></td>
+      <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
+    <tbody data-part="${part}"></tbody></table>`;
+
 const core = (compact) => `
 <div class="tt-play__beginnings" role="group" aria-label="Beginnings to choose from">
   ${BEGINNINGS.map((text) => beginning(text)).join("")}${beginning(NO_STORY, " <small>(in no story)</small>")}
@@ -30,11 +35,7 @@ const core = (compact) => `
   <p class="tt-play__label" data-part="heading" id="tt-play-next">What comes next?</p>
   <p class="tt-play__verdict"><strong data-part="verdict"></strong> <span data-part="reason"></span></p>
   <p class="tt-play__about" data-part="about"></p>
-  <table class="tt-play__bars" aria-labelledby="tt-play-next">
-    <thead><tr><th scope="col">token</th><td></td>
-      <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
-    <tbody data-part="bars"></tbody>
-  </table>
+  ${bars("bars", 'aria-labelledby="tt-play-next"')}
   <span id="tt-play-writes" hidden>press to write it</span>
   <button type="button" class="tt-play__back" data-part="back" hidden>Back to the end of the text</button>
 </div>
@@ -69,11 +70,15 @@ const folds = (root) => [
     <p>The same model at five moments of its training. Move the slider and watch its bars approach the truth.</p>
     ${slider("Training", "step", 'min="0" max="4" step="1"')}
     <p class="tt-play__note" data-part="fetching" hidden></p>
-    <p data-part="learned"></p>`),
+    <p data-part="learned"></p>
+    ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}`),
   fold("attention", "Where does it look?", `
-    <p>Each token looks back at those before it, and a head decides at which, and how much. Press a token to see
-      from it. <a href="${root}attention/scaled-dot-product.html">How attention works</a></p>
+    <p>Each token looks back at those before it. A head is one pair of eyes: it decides at which, and how much. A block is one round
+      of reading, with four heads; this model has two. Press a token to see from it. <a href="${root}attention/scaled-dot-product.html">How attention works</a></p>
+    <p>Will it go on with <em>he</em> or <em>she</em>? To know, head 1 of block 2 looks back from <em>There</em> at the name.
+      <button type="button" data-part="example">Show it</button></p>
     <div class="tt-play__heads" data-part="heads"></div>
+    <p class="tt-play__note" data-part="silent" hidden></p>
     <div class="tt-play__looks" data-part="looks">
       <svg aria-hidden="true" data-part="lines"></svg>
       <ol class="tt-play__tokens" data-part="looking" aria-label="Tokens to look from"></ol></div>
@@ -98,8 +103,9 @@ const folds = (root) => [
         <th scope="col">above it</th></tr></thead>
       <tbody data-part="surprises"></tbody></table></div>`),
   fold("broken", "What if a part were missing?", `
-    <p>Take away a part that the model was trained with. The bars above change with it.</p>
+    <p>Take away a part that the model was trained with. The bars change with it.</p>
     <ul class="tt-play__parts" data-part="parts"></ul>
+    ${bars("brokenBars", 'aria-label="The likeliest tokens without these parts"')}
     <table class="tt-play__table"><caption data-part="brokenAbout"></caption>
       <thead><tr><td></td><th scope="col">shared with the truth</th><th scope="col">writes on</th></tr></thead>
       <tbody data-part="broken"></tbody></table>

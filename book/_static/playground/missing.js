@@ -1,6 +1,7 @@
 // Break it: parts of the model are taken away, and how far from the truth it is then, and what it writes.
 
 import { make } from "../live/elements.js";
+import { Bars, FEW } from "./bars.js";
 import { chosen, draw, seeded } from "./sampling.js";
 import { BLOCKS, HEADS, WINDOW, isWhole } from "./state.js";
 import { breath } from "./thinking.js";
@@ -9,13 +10,13 @@ import { fillTable, percent } from "./tokens.js";
 const LONG = 24; // tokens that are written on to compare
 const SEED = 1; // the same for both
 
-// [name, what is taken away, the chapter that explains it]
+// Those that are seen at once come first. [name, what is taken away, the chapter that explains it]
 const PARTS = [
-  ["positions", "The positions: it no longer knows the order", "attention/positions-in-attention", "Positions"],
-  ["mask", "The mask: tokens may look ahead", "attention/scaled-dot-product", "The mask"],
-  ["scale", "The division by √d", "attention/scaled-dot-product", "Why √d"],
   ["residual", "The residual stream", "transformer/block", "The block"],
   ["norm", "The last normalisation", "transformer/normalisation-and-mlp", "Normalisation"],
+  ["mask", "The mask: tokens may look ahead", "attention/scaled-dot-product", "The mask"],
+  ["scale", "The division by √d", "attention/scaled-dot-product", "Why √d"],
+  ["positions", "The positions: it no longer knows the order", "attention/positions-in-attention", "Positions"],
 ];
 const CHOICES = [
   ["head", "One head of attention", "attention/multi-head", "Heads",
@@ -48,10 +49,13 @@ export function missing(play) {
     return { select, name };
   });
   parts.mend.addEventListener("click", () => play.change({ off: [], head: null, block: null }));
+  const bars = new Bars(parts.brokenBars, FEW, (id) => play.press(id));
   let turn = 0;
 
   return {
-    show(state, { ids, longer, stopped }) {
+    show(state, view) {
+      const { ids, longer, stopped } = view;
+      bars.show(view, thinking.texts);
       for (const { input, name } of switches) input.checked = state.off.includes(name);
       for (const { select, name } of selects) select.value = state[name] === null ? "" : JSON.stringify(state[name]);
       parts.mend.setAttribute("aria-disabled", isWhole(play.state));
@@ -70,7 +74,8 @@ export function missing(play) {
           await writeOn(ids, whole, state, texts[i], () => mine === turn);
         }
       };
-      if (!longer) go();
+      if (!longer && ids.length < WINDOW - 1) go();
+      else for (const text of texts) text.textContent = `Nothing: it reads ${WINDOW} tokens and no more, and all are there.`;
     },
   };
 

@@ -150,6 +150,11 @@ class Playground {
     return text + this.thinking.tokenizer.decode(drawn);
   }
 
+  // A beginning at which a head is seen to do what it does.
+  example(text, head) {
+    this.#deed({ text, drawn: [], at: null, seen: head });
+  }
+
   // Another text in the place of this one.
   #replace(text) {
     this.#deed({ text, drawn: [], at: null });
