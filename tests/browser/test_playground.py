@@ -256,7 +256,7 @@ def test_the_verdict_judges_the_bars_that_are_shown(play):
     assert play.said.strip() == "The model itself: very close to the truth."
     said = play.part("about").inner_text()
     assert "outline: before the sliders" in said
-    assert "far from the truth. They share 17 % of their length now" in said.replace("\u00a0", " ")
+    assert "far from the truth. They have 17 % in common with the truth now" in said.replace("\u00a0", " ")
     assert "without the sliders 97" in said
     play.slide("temperature", 1)
     assert play.said.startswith("Very close to the truth.")
@@ -316,7 +316,7 @@ def test_a_step_that_cannot_be_had_is_said_and_the_model_stays(play):
     before = play.rows
     play.open("training")
     play.slide("step", 1)
-    play.page.get_by_text("cannot be had").first.wait_for()
+    play.page.get_by_text("could not be loaded").first.wait_for()
     assert play.rows == before
     assert play.part("stepIs").inner_text() == "after 4,000 steps"
     play.page.context.set_offline(False)
@@ -404,7 +404,7 @@ def test_a_full_window_writes_no_more_until_something_is_taken_back(play):
     assert 3 < len(play.tokens) < WINDOW - 2, "the last story goes"
 
 
-def test_surprise_adds_up_to_what_could_not_be_avoided_and_more(play):
+def test_surprise_adds_up_to_that_of_the_truth_and_what_is_above_it(play):
     play.type(LONG)
     fold = play.open("surprise")
     rows = fold.locator("tbody tr").all()

@@ -98,11 +98,11 @@ const lengths = (agree) => percent(agree).replaceAll(" ", "\u00a0");
 // How far from the truth, in plain words: [the verdict, its reason]. The sliders change what is shown, not the model.
 export function verdict({ agree, nats }, plain) {
   if (!plain) return [`The model itself: ${closeness(agree).toLowerCase()}.`, ""];
-  return [`${closeness(agree)}.`, `The two bars share ${lengths(agree)} of their length (${nats.toFixed(2)} nats apart).`];
+  return [`${closeness(agree)}.`, `Model and truth have ${lengths(agree)} of the chance in common (${nats.toFixed(2)} nats apart).`];
 }
 
 export const changedBySliders = ({ agree, shown }) => (
-  `The sliders have changed the bars: ${closeness(shown).toLowerCase()}. They share ${lengths(shown)} of their length now, `
+  `The sliders have changed the bars: ${closeness(shown).toLowerCase()}. They have ${lengths(shown)} in common with the truth now, `
   + `without the sliders ${lengths(agree)}.`
 );
 

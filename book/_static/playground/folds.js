@@ -55,7 +55,7 @@ function training(play) {
         await thinking.fetch(step);
       } catch (error) {
         if (wanted === step) {
-          tell(`The model ${moment(step)} cannot be had: ${error.message}. You still see the one ${moment(play.state.step)}.`);
+          tell(`The model ${moment(step)} could not be loaded: ${error.message}. You still see the one ${moment(play.state.step)}.`);
           play.show();
         }
         return;
@@ -128,7 +128,7 @@ function surprise({ parts, thinking }) {
       const least = all.every((one) => one.least !== null) ? sum(all.map((one) => one.least)) : null;
       const whole = sum(all.map(({ model }) => model));
       parts.surprise.textContent = !ids.length ? "Nothing has been written yet."
-        : least === null ? `Together ${whole.toFixed(2)} nats. From the place where this can no longer be a story there is no least.`
+        : least === null ? `Together ${whole.toFixed(2)} nats. Where this can no longer be a story, there is no truth to compare with.`
           : `Together ${nats(whole)} nats; the truth would have been surprised by ${nats(least)}. ${more((whole - least) / ids.length)}`;
       fillTable(parts.surprises, all.map(({ model, least: possible }, i) => (
         [chip("span", texts[i], i), nats(model), nats(possible), possible === null ? "–" : nats(model - possible)]

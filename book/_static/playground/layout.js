@@ -21,7 +21,7 @@ const core = (compact) => `
   <button type="button" data-write="token" aria-label="Write a token">token</button>
   <button type="button" data-write="sentence" aria-label="Write a sentence">sentence</button>
   <button type="button" data-write="story" aria-label="Write a story">story</button>
-  <button type="button" data-part="takeBack" aria-label="Take back" title="Take back the last deed">↶</button>
+  <button type="button" data-part="takeBack" aria-label="Take back" title="Take back the last change">↶</button>
 </div>
 <div class="tt-play__text">
   <label class="visually-hidden" for="tt-play-field">The beginning of a story</label>
@@ -40,7 +40,7 @@ const core = (compact) => `
   <button type="button" class="tt-play__back" data-part="back" hidden>Back to the end of the text</button>
 </div>
 <div class="tt-play__act">
-  ${slider("Temperature", "temperature", 'min="0" max="2" step="0.05"', ["the likeliest only", "anything goes"])}
+  ${slider("Temperature", "temperature", 'min="0" max="2" step="0.05"', ["the likeliest only", "nearly anything"])}
   ${compact ? "" : more}
 </div>`;
 
@@ -53,7 +53,7 @@ const slider = (name, part, range, ends) => `<label class="tt-play__slider${ends
 const more = `
   ${slider("Top-k", "topK", 'min="1" max="21" step="1"')}
   ${slider("Top-p", "topP", 'min="0.05" max="1" step="0.05"')}
-  <p class="tt-play__note">Top-k keeps only so many of the likeliest tokens; top-p the likeliest that together have this share. The
+  <p class="tt-play__note">Top-k keeps only so many of the likeliest tokens; top-p the fewest of the likeliest that together have at least this share. The
     rest is never drawn.</p>
   <div class="tt-play__links">
     <button type="button" data-part="share">Copy a link to this</button>
@@ -67,7 +67,7 @@ const fold = (name, question, body) => `
 
 const folds = (root) => [
   fold("training", "How did it learn this?", `
-    <p>The same model at five moments of its training. Move the slider and watch its bars approach the truth.</p>
+    <p>The same model at five moments of its training. Move the slider and watch what it has learned by then.</p>
     ${slider("Training", "step", 'min="0" max="4" step="1"')}
     <p class="tt-play__note" data-part="fetching" hidden></p>
     <p data-part="learned"></p>
@@ -92,10 +92,10 @@ const folds = (root) => [
       <thead><tr><th scope="col">if it answered</th><th scope="col" colspan="3">it would expect</th></tr></thead>
       <tbody data-part="lens"></tbody></table>`),
   fold("surprise", "How surprised was it so far?", `
-    <p>The less likely a token was, the more it surprises. Nothing can be less surprised on average than the truth; the darker
-      a token, the more the model is surprised above that.
+    <p>The less likely a token was, the more it surprises. Over all stories nothing is less surprised on average than the
+      truth. The stronger a token's colour, the more the model is surprised above that.
       <a href="${root}training/data-and-loss.html">Surprise is what training makes small</a></p>
-    <ol class="tt-play__tokens" data-part="surprised" aria-label="Tokens, darker where the model is surprised"></ol>
+    <ol class="tt-play__tokens" data-part="surprised" aria-label="Tokens, coloured where the model is more surprised than the truth"></ol>
     <p data-part="surprise"></p>
     <div class="tt-play__scroll" tabindex="0" role="group" aria-label="The same as numbers">
       <table class="tt-play__table"><caption class="visually-hidden">Surprise of each token, in nats</caption>
@@ -107,7 +107,7 @@ const folds = (root) => [
     <ul class="tt-play__parts" data-part="parts"></ul>
     ${bars("brokenBars", 'aria-label="The likeliest tokens without these parts"')}
     <table class="tt-play__table"><caption data-part="brokenAbout"></caption>
-      <thead><tr><td></td><th scope="col">shared with the truth</th><th scope="col">writes on</th></tr></thead>
+      <thead><tr><td></td><th scope="col">in common with the truth</th><th scope="col">writes on</th></tr></thead>
       <tbody data-part="broken"></tbody></table>
     <button type="button" data-part="mend">Put everything back</button>`),
 ].join("");

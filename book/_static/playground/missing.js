@@ -16,7 +16,7 @@ const PARTS = [
   ["norm", "The last normalisation", "transformer/normalisation-and-mlp", "Normalisation"],
   ["mask", "The mask: tokens may look ahead", "attention/scaled-dot-product", "The mask"],
   ["scale", "The division by √d", "attention/scaled-dot-product", "Why √d"],
-  ["positions", "The positions: it no longer knows the order", "attention/positions-in-attention", "Positions"],
+  ["positions", "The positions: what is far and near looks alike", "attention/positions-in-attention", "Positions"],
 ];
 const CHOICES = [
   ["head", "One head of attention", "attention/multi-head", "Heads",
