@@ -27,8 +27,12 @@ export default function (figure, { text, note, box, line, fixed, panel, slider, 
     );
     const lowest = letters === best ? ", the least of these" : "";
     say(`With ${many(letters)} the surprise is ${fixed(loss)} nats a letter${lowest}; `
-      + `the floor, dashed, is ${fixed(floor)}. At ${fixed(100 * never)} % of the places the letters before were never read together.`);
+      + `the floor, dashed, is ${fixed(floor)}. ${places(never)}`);
   }
+
+  const places = (never) => (never < 0.0001
+    ? "The letters before have nearly always been read together."
+    : `At ${fixed(100 * never)} % of the places the letters before were never read together.`);
 
   function column({ loss, never }, i, chosen) {
     const [x, height] = [6 + 42 * i, UNIT * loss];

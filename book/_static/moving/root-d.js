@@ -52,5 +52,5 @@ export default function (figure, { text, note, box, line, fixed, panel, slider, 
   return { numbers: softmax };
 }
 
-// Two digits after the point, or two that count; what is smaller than a millionth is said to be.
-const short = (x) => (x < 1e-6 ? "less than a millionth" : x < 0.01 ? x.toLocaleString("en", { maximumSignificantDigits: 2 }) : x.toFixed(2));
+// Two digits after the point, or two that count; what is smaller than a millionth is said to be below that.
+const short = (x) => (x < 1e-6 ? "below 0.000001" : x < 0.01 ? x.toLocaleString("en", { maximumSignificantDigits: 2 }) : x.toFixed(2));

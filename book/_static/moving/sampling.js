@@ -80,7 +80,7 @@ export default function (figure, { text, note, box, line, arrow, fixed, panel, s
     label: "Top-p", min: 0.05, max: 1, step: 0.05, value: 0.9, say: (p) => (p < 1 ? `p = ${p.toFixed(2)}` : "all"),
   }, show);
   press("Draw another number", () => {
-    number = Math.random();
+    number = Math.floor(100 * Math.random()) / 100;
     show();
   });
   show();
