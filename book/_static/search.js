@@ -7,8 +7,11 @@ const NOT_QUOTED = "annotation, button, summary, .bd-header-article, .tt-card__l
 const rank = (docname) =>
   [...document.querySelectorAll(".bd-sidebar-primary nav a")].findIndex(({ href }) => href.includes(`/${docname}.`));
 
+// The page whose own name was asked for is the one that is meant.
+const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase().replace(/\s+/g, "-");
+
 Scorer.score = ([docname, , , descr, score]) =>
-  score - rank(docname) / 1000 + (LOOKED_UP.test(docname) || descr ? 0 : 1000);
+  score - rank(docname) / 1000 + (docname.endsWith(`/${asked}`) ? 100 : 0) + (LOOKED_UP.test(docname) || descr ? 0 : 1000);
 
 // How many letters have to be put in, left out, replaced or swapped; `most` if it is more than that.
 const slips = (word, other, most) => {
