@@ -256,7 +256,9 @@ def test_the_verdict_judges_the_bars_that_are_shown(play):
     assert play.said.strip() == "The model itself: very close to the truth."
     said = play.part("about").inner_text()
     assert "outline: before the sliders" in said
-    assert "far from the truth. They have 17 % in common with the truth now" in said.replace("\u00a0", " ")
+    assert "far from the truth. They have 17 % in common with the truth now" in said.replace(
+        "\u00a0", " "
+    )
     assert "without the sliders 97" in said
     play.slide("temperature", 1)
     assert play.said.startswith("Very close to the truth.")
