@@ -123,6 +123,8 @@ def settings(name: str, kernel_packages: Iterable[str]) -> dict[str, Any]:
         "appName": name,
         "contentsAllJsonFile": "all.json",
         "litePluginSettings": {f"{EXTENSION}:kernel": kernel},
+        # else cells far from the screen are taken out of the page, with what they have printed
+        "settingsOverrides": {"@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}},
     }
     return {"jupyter-lite-schema-version": 0, "jupyter-config-data": data}
 

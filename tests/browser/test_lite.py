@@ -14,7 +14,6 @@ ALL_RUN = """() => {
 OUTPUTS = """() => [...document.querySelectorAll('.jp-CodeCell')].map(cell =>
     [...cell.querySelectorAll('.jp-OutputArea-output')].map(e => e.textContent).join(''))"""
 SEEN = """() => {
-    document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, 0); // what is far is not there
     const drawing = document.querySelector('.jp-MarkdownCell img');
     return drawing?.src.startsWith('data:') && drawing.naturalWidth > 0;
 }"""

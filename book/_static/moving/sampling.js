@@ -6,6 +6,9 @@ const BARS = { left: 60, width: 224, top: 8, step: 24, height: 17 };
 const LINE = { left: 6, width: 328 };
 const NAMES = ["", "One", "Two", "Three", "Four", "Five"];
 
+// Not rounded: what is drawn, from 0 to below 1, must not read 1.00.
+const twoDigits = (number) => (Math.floor(100 * number + 1e-9) / 100).toFixed(2);
+
 const sum = (list) => list.reduce((total, value) => total + value, 0);
 
 export default function (figure, { text, note, box, line, arrow, fixed, panel, slider, press, words }) {
@@ -29,7 +32,7 @@ export default function (figure, { text, note, box, line, arrow, fixed, panel, s
     const cut = kept < tokens.length
       ? `${NAMES[kept]} of the six may be drawn: before the cut ${kept > 1 ? "they" : "it"} held ${Math.round(100 * held)} %.`
       : "Each of the six may be drawn.";
-    say(`${cut} The number ${fixed(number)} draws ${tokens[now.token]}.`);
+    say(`${cut} The number ${twoDigits(number)} draws ${tokens[now.token]}.`);
   }
 
   // A bar, and the outline of what it has lost.
@@ -62,7 +65,7 @@ export default function (figure, { text, note, box, line, arrow, fixed, panel, s
     });
     return [
       ...pieces,
-      text(Math.min(Math.max(at, 16), 324), 20, fixed(number), "query", { face: "mono" }),
+      text(Math.min(Math.max(at, 16), 324), 20, twoDigits(number), "query", { face: "mono" }),
       arrow([at, 30], [at, 50], "query"),
       note(LINE.left, 98, "0", "muted", "start"),
       note(170, 98, "laid end to end"),
@@ -80,7 +83,7 @@ export default function (figure, { text, note, box, line, arrow, fixed, panel, s
     label: "Top-p", min: 0.05, max: 1, step: 0.05, value: 0.9, say: (p) => (p < 1 ? `p = ${p.toFixed(2)}` : "all"),
   }, show);
   press("Draw another number", () => {
-    number = Math.floor(100 * Math.random()) / 100;
+    number = Math.random();
     show();
   });
   show();
