@@ -93,17 +93,17 @@ class Row {
 }
 
 const closeness = (agree) => CLOSENESS.find(([least]) => agree >= least)?.[1] ?? CLOSENESS.at(-1)[1];
-const lengths = (agree) => percent(agree).replaceAll(" ", "\u00a0");
+const shareOf = (agree) => percent(agree).replaceAll(" ", "\u00a0");
 
 // How far from the truth, in plain words: [the verdict, its reason]. The sliders change what is shown, not the model.
 export function verdict({ agree, nats }, plain) {
   if (!plain) return [`The model itself: ${closeness(agree).toLowerCase()}.`, ""];
-  return [`${closeness(agree)}.`, `Model and truth have ${lengths(agree)} of the chance in common (${nats.toFixed(2)} nats apart).`];
+  return [`${closeness(agree)}.`, `Model and truth have ${shareOf(agree)} of the chance in common (${nats.toFixed(2)} nats apart).`];
 }
 
 export const changedBySliders = ({ agree, shown }) => (
-  `The sliders have changed the bars: ${closeness(shown).toLowerCase()}. They have ${lengths(shown)} in common with the truth now, `
-  + `without the sliders ${lengths(agree)}.`
+  `The sliders have changed the bars: ${closeness(shown).toLowerCase()}. They have ${shareOf(shown)} in common with the truth now, `
+  + `without the sliders ${shareOf(agree)}.`
 );
 
 export const NO_TRUTH = "So there is no truth to compare with; the model guesses all the same. ";
