@@ -15,6 +15,11 @@ OVERFLOW = """() => {
         .slice(0, 5).map(e => e.tagName + '.' + e.className + ' ' + e.textContent.slice(0, 60))
         .concat(['the page is ' + document.documentElement.scrollWidth + ' wide']);
 }"""
+# A font is asked for when a text is first laid out, which may be after the page has loaded.
+SETTLED = """async () => {
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    await document.fonts.ready;
+}"""
 UNFOLD = "() => document.querySelectorAll('.tt-fold').forEach(fold => { fold.open = true; })"
 HARMLESS = ("Disabling terminals plugin",)  # JupyterLite has no terminals, and says so
 
@@ -64,7 +69,7 @@ class Visit:
     def open(self, docname):
         """Open a page of the book, its fonts loaded."""
         self.page.goto(f"{self.site}{docname}.html", wait_until="load")
-        self.page.evaluate("() => document.fonts.ready.then(() => true)")
+        self.page.evaluate(SETTLED)
         return self.page
 
     def open_live(self, docname):
