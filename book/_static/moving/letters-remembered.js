@@ -45,7 +45,7 @@ export default function (figure, { text, note, box, line, fixed, panel, slider, 
     ];
   }
 
-  const handle = slider({ label: "Letters remembered", min: 1, max: programs.length, value: best }, show);
+  const handle = slider({ label: "Letters remembered", min: 1, max: programs.length, value: 1 }, show);
   show(handle.valueAsNumber);
   return { numbers: () => now };
 }
