@@ -399,7 +399,7 @@ def test_what_belongs_to_others_is_not_removed(path, start_writing):
 
 @posix
 def test_a_file_taken_for_abandoned_before_it_was_locked_is_made_again(path, monkeypatch):
-    honest, taken = atomic_files._lock, []
+    honest, taken = atomic_files.lock, []
 
     def too_late(descriptor):
         if not taken:
@@ -407,7 +407,7 @@ def test_a_file_taken_for_abandoned_before_it_was_locked_is_made_again(path, mon
             taken[0].unlink()
         return honest(descriptor)
 
-    monkeypatch.setattr(atomic_files, "_lock", too_late)
+    monkeypatch.setattr(atomic_files, "lock", too_late)
     write_atomically(path, b"new")
     assert len(taken) == 1 and path.read_bytes() == b"new" and names(path.parent) == ["poem.txt"]
 
@@ -415,7 +415,7 @@ def test_a_file_taken_for_abandoned_before_it_was_locked_is_made_again(path, mon
 def test_a_system_without_locks_removes_nothing_and_writes(path, monkeypatch):
     left = path.with_name(f"{atomic_files._temporary_start(path)}aaaaaaaaaaaa.part")
     left.touch()
-    monkeypatch.setattr(atomic_files, "_lock", lambda descriptor: None)
+    monkeypatch.setattr(atomic_files, "lock", lambda descriptor: None)
     write_atomically(path, b"new")
     assert path.read_bytes() == b"new" and left.exists()
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # imported where it is needed, for it takes a twentieth of th
 StrPath = str | os.PathLike[str]
 _SPACE = "free some space, or choose another disk"
 _RIGHTS = "make the file and its folder writable, or choose another path"
-_REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _SPACE)
-_REMEDIES |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS)
-_REMEDIES |= {errno.ENAMETOOLONG: "choose a shorter name", errno.EISDIR: "add a file name"}
+REMEDIES = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _SPACE)
+REMEDIES |= dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS)
+REMEDIES |= {errno.ENAMETOOLONG: "choose a shorter name", errno.EISDIR: "add a file name"}
 
 
 def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
@@ -60,7 +60,7 @@ def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
         _remove_abandoned(target)
         _write(target, old, chunks)
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "choose another path")
+        remedy = REMEDIES.get(error.errno or 0, "choose another path")
         why = error.strerror or error
         raise OSError(error.errno, f"cannot write {name!r}: {why}; {remedy}") from error
 
@@ -144,7 +144,7 @@ def _new_temporary(target: Path, mode: int) -> tuple[Path, int]:
     while True:
         path = target.with_name(f"{_temporary_start(target)}{os.urandom(6).hex()}.part")
         descriptor = os.open(path, flags, mode)  # less the umask
-        if _lock(descriptor) is not False and path.exists():
+        if lock(descriptor) is not False and path.exists():
             return path, descriptor
         os.close(descriptor)  # another writer has just taken it for abandoned
 
@@ -154,8 +154,8 @@ def _temporary_start(target: Path) -> str:
     return f"{target.name[:32]}.{zlib.crc32(os.fsencode(target.name)):08x}-"
 
 
-def _lock(descriptor: int) -> bool | None:
-    """Lock an open file: True; False if another process has, None without locks."""
+def lock(descriptor: int) -> bool | None:
+    """Lock an open file: True; False if somebody else has, None without locks."""
     try:
         import fcntl  # which Windows and browsers lack
 
@@ -172,5 +172,5 @@ def _remove_abandoned(target: Path) -> None:
         for entry in entries:
             if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
                 with suppress(OSError), open(entry.path, "rb") as file:
-                    if _lock(file.fileno()):  # the system unlocks what a killed process had locked
+                    if lock(file.fileno()):  # the system unlocks what a killed process had locked
                         os.unlink(entry.path)

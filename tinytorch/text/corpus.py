@@ -49,10 +49,10 @@ def load_text(
 ) -> str:
     r"""Read a text of your own: a local file, or a URL whose content you identify by its SHA-256.
 
-    A download (which needs the package `pooch`) is written under a temporary name, checked, and
-    only then put in the cache; the next call reads it from there and needs no network. Newlines
-    are universal: ``\r\n`` and ``\r`` become ``\n``, and a byte-order mark at the beginning is
-    dropped. The checksum is that of the bytes as they are stored.
+    A download is resumed after a break, checked, and only then put in the cache; the next call
+    reads it from there and needs no network. Newlines are universal: ``\r\n`` and ``\r`` become
+    ``\n``, and a byte-order mark at the beginning is dropped. The checksum is that of the bytes as
+    they are stored.
 
     Args:
         path_or_url: a path, or an ``http:`` or ``https:`` URL.
@@ -68,7 +68,6 @@ def load_text(
     Raises:
         TypeError: `path_or_url` is not a path or a URL.
         FileNotFoundError: there is no such file.
-        ImportError: a download needs `pooch`, which is not installed.
         ConnectionError: the download failed; the message says how to do without it.
         ValueError: the checksum is missing, malformed or different; the text is empty, too large
             or not UTF-8.
@@ -130,21 +129,12 @@ def _download(url: str, sha256: str | None, cache_dir: StrPath | None) -> Path:
         how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"
         remedy = f"download it once, look at it, and pass {how}, or the path of your copy"
         raise ValueError(f"{url} needs sha256=, for it may send another text tomorrow: {remedy}")
+    from tinytorch.core.downloads import cache_folder, download  # urllib loads slowly
+
+    folder = cache_folder() if cache_dir is None else Path(cache_dir)
     try:
-        import pooch
-        from requests import RequestException
-    except ImportError:
-        remedy = "install it with: pip install pooch, or pass the path of your own copy"
-        raise ImportError(f"load_text needs pooch to download {url}; {remedy}") from None
-    digest = sha256.lower()
-    folder = Path(pooch.os_cache("tinytorch") if cache_dir is None else cache_dir)
-    download = pooch.HTTPDownloader(timeout=_TIMEOUT)
-    try:
-        return Path(pooch.retrieve(url, digest, f"{digest}.txt", folder, downloader=download))
-    except RequestException as error:
-        remedy = f"download it elsewhere and save it as {folder / digest}.txt, or pass its path"
-        raise ConnectionError(f"could not download {url} ({error}); {remedy}") from error
+        return download(url, folder / f"{sha256.lower()}.txt", sha256=sha256, timeout=_TIMEOUT)
+    except ConnectionError as error:
+        raise ConnectionError(f"{error}, or pass the path of your copy") from None
     except OSError as error:
         raise OSError(f"cannot write to {folder} ({error}); pass another cache_dir=") from error
-    except ValueError as error:
-        raise ValueError(f"{url}: {error}") from None
