@@ -1,20 +1,24 @@
 """Something to read: the prose of this book, and your own text.
 
 Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters, and
-`load_text` reads a file of yours, or downloads one, checks it and keeps it. Stories whose entropy
-is known come from `tinytorch.stories`.
+`load_text` reads a file of yours, or downloads one, checks it and keeps it. `describe_text` says
+what there is to learn from a text. Stories whose entropy is known come from `tinytorch.stories`.
 """
 
+import gzip
 import hashlib
 import os
 import re
+from collections import Counter
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.atomic_files import StrPath, readable_file
+from tinytorch.text.encodings import decode_text
 
-__all__ = ["book_prose", "load_text"]
+__all__ = ["TextFacts", "book_prose", "compressed_bits", "describe_text", "load_text"]
 
 _TIMEOUT = 30.0  # seconds without a byte
 
@@ -45,14 +49,17 @@ def load_text(
     sha256: str | None = None,
     cache_dir: StrPath | None = None,
     *,
+    encoding: str | None = None,
+    first_bytes: int | None = None,
     max_bytes: int = 100_000_000,
 ) -> str:
     r"""Read a text of your own: a local file, or a URL whose content you identify by its SHA-256.
 
     A download is resumed after a break, checked, and only then put in the cache; the next call
     reads it from there and needs no network. Newlines are universal: ``\r\n`` and ``\r`` become
-    ``\n``, and a byte-order mark at the beginning is dropped. The checksum is that of the bytes as
-    they are stored.
+    ``\n``, and a byte-order mark at the beginning is dropped, after it has said whether the text is
+    in UTF-8, UTF-16 or UTF-32; without one, it is taken for UTF-8. The checksum is that of the
+    bytes as they are stored.
 
     Args:
         path_or_url: a path, or an ``http:`` or ``https:`` URL.
@@ -60,7 +67,10 @@ def load_text(
             address may send another text tomorrow. For a local file it is optional.
         cache_dir: where downloads are kept; by default the user's cache folder for `tinytorch`,
             on Linux ``~/.cache/tinytorch``.
-        max_bytes: refuse anything larger.
+        encoding: how the characters are stored, for instance "cp1252"; None to find out.
+        first_bytes: read the beginning of a long text alone, as far as the last whole character in
+            so many bytes; None for all of it.
+        max_bytes: refuse anything larger that is to be read.
 
     Returns:
         The text.
@@ -70,7 +80,8 @@ def load_text(
         FileNotFoundError: there is no such file.
         ConnectionError: the download failed; the message says how to do without it.
         ValueError: the checksum is missing, malformed or different; the text is empty, too large
-            or not UTF-8.
+            or in another encoding; or the file is a PDF, a Word document, a picture, an archive or
+            another that holds no text. The message says what to do.
 
     Example:
         >>> import pathlib, tempfile
@@ -81,7 +92,7 @@ def load_text(
     """
     if not isinstance(path_or_url, (str, os.PathLike)):
         raise TypeError(f"load_text needs a path or a URL as a string, got {path_or_url!r}")
-    check_sizes(max_bytes=max_bytes)
+    check_sizes(max_bytes=max_bytes, first_bytes=1 if first_bytes is None else first_bytes)
     if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
         raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
     name = str(os.fspath(path_or_url))
@@ -91,33 +102,114 @@ def load_text(
         raise ValueError(f"load_text reads paths, and http and https URLs, got {name!r}")
     else:
         path = Path(name)
-    return _decode(name, _read(path, sha256, max_bytes))
+    content = _read(path, sha256, max_bytes, first_bytes)
+    cut = first_bytes is not None and len(content) > first_bytes
+    return decode_text(content[:first_bytes], name, encoding, cut)
 
 
-def _read(path: Path, sha256: str | None, max_bytes: int) -> bytes:
-    """The bytes of a file, if they are the expected ones and not too many."""
+def _read(path: Path, sha256: str | None, max_bytes: int, first_bytes: int | None) -> bytes:
+    """The bytes of a file, at least the first ones, if it is the expected one and not too large."""
+    alone = first_bytes is not None and sha256 is None  # nobody needs what follows them
+    limit = first_bytes if first_bytes is not None and alone else max_bytes
     with readable_file(path).open("rb") as file:
-        content = file.read(max_bytes + 1)
-    if len(content) > max_bytes:
-        raise ValueError(f"{path} has more than {max_bytes} bytes; pass a larger max_bytes=")
-    actual = hashlib.sha256(content).hexdigest()
+        content = file.read(limit + 1)
+    if len(content) > limit and not alone:
+        remedy = "pass a larger max_bytes=, or first_bytes= to read its beginning"
+        raise ValueError(f"{path} has more than {max_bytes} bytes; {remedy}")
+    actual = hashlib.sha256(content).hexdigest() if sha256 is not None else None
     if sha256 is not None and actual != sha256.lower():
         remedy = "look at it, and pass its checksum if this is the text you want"
         raise ValueError(f"{path}: its SHA-256 is {actual}, not {sha256}; {remedy}")
     return content
 
 
-def _decode(name: str, content: bytes) -> str:
-    """UTF-8 with universal newlines, or an error that says where it stops being UTF-8."""
-    try:
-        text = content.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        where = f"byte 0x{content[error.start]:02x} at position {error.start} (line {line})"
-        raise ValueError(f"{name} is not UTF-8: {where}; save it as UTF-8") from None
-    if not text.strip():
-        raise ValueError(f"{name} is empty: there is nothing to read in its {len(content)} bytes")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+# ------------------------------------------------------------------------------ a first look
+
+
+class TextFacts(NamedTuple):
+    r"""What `describe_text` finds out; printed, it is three lines.
+
+    Attributes:
+        bytes: the length of the text in UTF-8.
+        characters: its length in characters.
+        lines: how many lines there are.
+        alphabet: each character that occurs, the most frequent one first.
+        gzip: bits that `gzip` needs for each byte.
+        xz: and `xz`, which looks further back.
+
+    Example:
+        >>> describe_text("to be or not to be\n").alphabet
+        ' otbern\n'
+    """
+
+    bytes: int
+    characters: int
+    lines: int
+    alphabet: str
+    gzip: float
+    xz: float
+
+    def __str__(self) -> str:
+        sizes = f"{self.bytes:,} bytes, {self.characters:,} characters, {self.lines:,} lines"
+        often = f"most often {self.alphabet[:16]!r}"
+        squeezed = f"gzip {self.gzip:.1f} bits a byte, xz {self.xz:.1f}"
+        return f"{sizes}\n{len(self.alphabet)} different characters, {often}\n{squeezed}"
+
+
+def describe_text(text: str) -> TextFacts:
+    r"""Look at a text before training on it: its size, its alphabet, and how far it is compressed.
+
+    Args:
+        text: not empty.
+
+    Returns:
+        The facts.
+
+    Raises:
+        ValueError: the text is empty.
+
+    Example:
+        >>> print(describe_text("the cat saw the dog\n" * 100))
+        2,000 bytes, 2,000 characters, 100 lines
+        12 different characters, most often ' theacswdog\n'
+        gzip 0.2 bits a byte, xz 0.4
+    """
+    often = "".join(character for character, _ in Counter(text).most_common())
+    bits = compressed_bits(text)
+    return TextFacts(len(text.encode()), len(text), len(text.splitlines()), often, **bits)
+
+
+def compressed_bits(text: str, before: str = "") -> dict[str, float]:
+    """How many bits for each byte two compressors need: the bar for a model's bits per byte.
+
+    A compressor that foresees a text well stores it in few bits, so it can be compared with a model
+    that has been trained on `before` and tested on `text`.
+
+    Args:
+        text: what is measured, not empty.
+        before: what the compressor has read already, as the model has its training text.
+
+    Returns:
+        Bits a byte by name, `gzip` and `xz`: what `text` adds to the compressed size of `before`.
+
+    Raises:
+        ValueError: the text is empty.
+
+    Example:
+        >>> bits = compressed_bits("0123456789" * 50, before="0123456789" * 50)
+        >>> bits["gzip"] < 0.1  # nothing new
+        True
+    """
+    import lzma  # here, since not every Python has it
+
+    if not text:
+        raise ValueError("compressed_bits and describe_text need a text that is not empty")
+    first, both = before.encode(), (before + text).encode()
+    size = len(both) - len(first)
+    return {
+        name: 8 * (len(press(both)) - (len(press(first)) if before else 0)) / size
+        for name, press in (("gzip", gzip.compress), ("xz", lzma.compress))
+    }
 
 
 # ------------------------------------------------------------------------------ downloads
