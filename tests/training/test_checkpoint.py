@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from safetensors_files import ONE, arrays_by_name, broken_files, file_of, same_bits
 
 from tinytorch import GPT, Linear, Module, Parameter
-from tinytorch.training import checkpoint
+from tinytorch.core import safetensors
 from tinytorch.training.checkpoint import (
     load_safetensors,
     load_weights,
@@ -340,20 +340,69 @@ def test_a_file_larger_than_memory_is_refused(path):
 
     path.write_bytes(entry())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(checkpoint.np, "empty", no_room)
+        patch.setattr(safetensors.np, "empty", no_room)
         assert "does not fit into memory" in reason(ValueError, load_safetensors, path)
+
+
+@given(arrays_by_name)
+def test_mapped_arrays_hold_the_same_bits(shared, tensors):
+    save_safetensors(shared, tensors)
+    mapped, _ = load_safetensors(shared, mapped=True)
+    assert all(same_bits(mapped[name], tensors[name]) for name in tensors)
+    assert all(array.flags.aligned and array.flags.writeable for array in mapped.values())
+
+
+def test_mapped_arrays_take_no_memory_and_writing_to_them_leaves_the_file(path):
+    save_safetensors(path, {"w": np.ones((512, 512), np.float32)})
+    before = path.read_bytes()
+    tracemalloc.start()
+    array = load_safetensors(path, mapped=True)[0]["w"]
+    array += 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100_000 < array.nbytes
+    assert array.sum() == 2 * 512 * 512 and path.read_bytes() == before
+
+
+def test_a_tensor_that_lies_askew_is_read(path):
+    header = {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    text = json.dumps(header).encode()
+    for spaces in range(4):  # as in the published GPT-2, whose header ends at an odd byte
+        path.write_bytes(file_of(text + b" " * spaces, np.float32([1, 2]).tobytes()))
+        array = load_safetensors(path, mapped=True)[0]["w"]
+        assert array.tolist() == [1, 2] and array.flags.aligned
+
+
+def test_a_file_without_numbers_is_mapped(path):
+    save_safetensors(path, {"none": np.zeros((0, 3), np.float32)})
+    assert load_safetensors(path, mapped=True)[0]["none"].shape == (0, 3)
+
+
+@given(broken_files)
+def test_mapping_refuses_what_reading_refuses(shared, content):
+    shared.write_bytes(content)
+
+    def told(**options):
+        try:
+            return load_safetensors(shared, **options)[0]
+        except ValueError as error:
+            return str(error)
+
+    plain, mapped = told(), told(mapped=True)
+    assert type(plain) is type(mapped)
+    assert plain == mapped if isinstance(plain, str) else plain.keys() == mapped.keys()
 
 
 def test_a_file_that_shrinks_while_it_is_read_is_refused(path, monkeypatch):
     path.write_bytes(entry())
-    read_header = checkpoint._read_header
+    read_header = safetensors._read_header
 
     def cut_after_the_header(file):
         result = read_header(file)
         file.seek(-1, 2)
         return result
 
-    monkeypatch.setattr(checkpoint, "_read_header", cut_after_the_header)
+    monkeypatch.setattr(safetensors, "_read_header", cut_after_the_header)
     assert "'w' is cut off" in reason(ValueError, load_safetensors, path)
 
 
@@ -381,7 +430,7 @@ def test_what_the_format_cannot_hold_is_not_written(path, tensors, metadata, err
 
 
 def test_a_header_over_the_limit_is_not_written(path, monkeypatch):
-    monkeypatch.setattr(checkpoint, "_HEADER_LIMIT", 100)
+    monkeypatch.setattr(safetensors, "_HEADER_LIMIT", 100)
     assert "the format allows 100" in reason(
         ValueError, save_safetensors, path, {"w" * 100: np.ones(1)}
     )

@@ -122,7 +122,8 @@ def show_progress(name: str, done: int, total: int | None) -> None:
     if finished or rewritten or not done:
         size = f"{done / 1e6:.1f}" + (f" of {total / 1e6:.1f}" if total else "")
         end = "\r" if rewritten and not finished else "\n"
-        print(f"{name}: {size} MB", end=end, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{name}: {size} MB{end}")
+        sys.stderr.flush()
 
 
 def cache_folder() -> Path:
