@@ -65,6 +65,11 @@ LIT = {  # the part of the model that a chapter is about
     "kv-cache": "cache",
     "why-it-is-fast": "stack",
 }
+# At once, while the page is read: nothing moves under the reader's eyes.
+FOLD_ON_A_PHONE = """<script>
+if (matchMedia("(max-width: 768px)").matches)
+  document.currentScript.previousElementSibling.open = false;
+</script>"""
 MARKS = {"[x] ": True, "[X] ": True, "[ ] ": False}
 
 
@@ -117,10 +122,12 @@ class ChapterCard(SphinxDirective):
         objectives = build("div", classes="tt-card__objectives")
         objectives += build("p", text="At the end you can")
         self.state.nested_parse(self.content, self.content_offset, objectives)
-        card += objectives
-        card += measured(kind="launch")
+        more = build("details", classes="tt-card__more", open="open")
+        more += [build("summary", text="Aims and map"), objectives]
         lit = LIT.get(self.env.docname.rsplit("/", 1)[-1])
-        card += build("div", drawing_node("model", lit), classes="tt-card__map") if lit else []
+        more += build("div", drawing_node("model", lit), classes="tt-card__map") if lit else []
+        card += [more, nodes.raw("", FOLD_ON_A_PHONE, format="html")]
+        card += measured(kind="launch")
         note_sources(self.env)
         self.set_source_info(card)
         return [card]

@@ -82,3 +82,20 @@ def test_nothing_lies_on_the_text_while_one_scrolls_up(phone):
         "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
     )
     assert phone.locator("#pst-back-to-top").evaluate("e => getComputedStyle(e).display") == "none"
+
+
+def test_the_text_begins_within_the_first_screen(phone):
+    """The aims and the map of a chapter are folded, and open at a press."""
+    first = phone.get_by_text("The dog barked").first.bounding_box()
+    assert first["y"] < PHONE["height"]
+    assert not phone.locator(".tt-card__map").is_visible()
+    phone.get_by_text("Aims and map").click()
+    assert phone.locator(".tt-card__map").is_visible()
+
+
+def test_where_there_is_room_the_aims_and_the_map_are_not_folded(visit):
+    page = visit.open(CHAPTER)
+    assert page.locator(".tt-card__map").is_visible()
+    assert not page.get_by_text("Aims and map").is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(".tt-card__map").is_visible()
