@@ -1,11 +1,23 @@
 """Small models for the tests, with weights large enough that every part matters."""
 
+from functools import partial
+
 import numpy as np
 from exact_numbers import exact, in_float64, message, normal
 
-from tinytorch import GPT
+from tinytorch import GPT, MultiHeadAttention, RMSNorm, SwiGLU
 
-__all__ = ["exact", "in_float64", "message", "normal", "stirred", "tiny_gpt"]
+__all__ = ["LLAMA", "exact", "in_float64", "message", "normal", "stirred", "tiny_gpt"]
+
+# what makes a GPT a Llama: two heads of keys and values for four of queries
+LLAMA = {
+    "num_heads": 4,
+    "pos_encoding": "rotary",
+    "tie_weights": False,
+    "norm": RMSNorm,
+    "mlp": SwiGLU,
+    "attention": partial(MultiHeadAttention, num_kv_heads=2, projection_bias=False),
+}
 
 
 def stirred(model, deviation=0.3):

@@ -391,6 +391,65 @@ def test_one_seed_draws_the_four_projections_differently():
     np.testing.assert_array_equal(again.q_proj.weight.data, layer.q_proj.weight.data)
 
 
+# Grouped queries ---------------------------------------------------------------------------------
+
+
+def grouped_and_its_twin(num_kv_heads, num_heads=4, **options):
+    """A layer with shared keys and values, and one with a copy of them for every head."""
+    layer = random_layer(8, num_heads, num_kv_heads=num_kv_heads, **options)
+    twin = random_layer(8, num_heads, **options)
+    head = 8 // num_heads
+    state = layer.state_dict()
+    for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
+        heads = np.split(state[name], num_kv_heads, axis=-1)
+        copies = [heads[h * num_kv_heads // num_heads] for h in range(num_heads)]
+        state[name] = np.concatenate(copies, axis=-1)
+        assert state[name].shape[-1] == num_heads * head
+    twin.load_state_dict(state)
+    return layer, twin
+
+
+@pytest.mark.parametrize("num_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize(
+    "mask", [None, causal_mask(5), np.where(normal(2, 4, 5, 5) > 1, BLOCKED, 0)]
+)
+def test_neighbouring_heads_share_the_keys_and_values_of_their_group(num_kv_heads, mask):
+    layer, twin = grouped_and_its_twin(num_kv_heads, bias=create_alibi_bias(4, 5))
+    assert layer.k_proj.weight.shape == layer.v_proj.weight.shape == (8, 2 * num_kv_heads)
+    x = exact(2, 5, 8)
+    np.testing.assert_allclose(layer(x, mask=mask).data, twin(x, mask=mask).data, rtol=1e-12)
+
+
+@pytest.mark.parametrize("num_kv_heads", [1, 2])
+def test_gradients_of_grouped_queries_are_those_of_finite_differences(num_kv_heads):
+    layer = random_layer(4, 4, num_kv_heads=num_kv_heads)
+    query, memory = normal(2, 3, 4), normal(2, 5, 4, seed=1)
+    found = check_gradients(layer, query, memory, tol=1e-8)
+    assert found and found.count == 2 * 20 + 2 * 5 * num_kv_heads + 24 + 40, found
+
+
+def test_projections_without_a_bias():
+    layer = MultiHeadAttention(8, 4, num_kv_heads=2, projection_bias=False)
+    shapes = {name: p.shape for name, p in layer.named_parameters()}
+    assert shapes == {
+        "q_proj.weight": (8, 8),
+        "k_proj.weight": (8, 4),
+        "v_proj.weight": (8, 4),
+        "out_proj.weight": (8, 8),
+    }
+
+
+def test_groups_that_do_not_fit_are_refused():
+    assert message(ValueError, lambda: MultiHeadAttention(8, 4, num_kv_heads=3)) == (
+        "MultiHeadAttention: num_kv_heads 3 does not divide num_heads 4; "
+        "the groups are of equal size"
+    )
+    assert "num_kv_heads" in message(ValueError, lambda: MultiHeadAttention(8, 4, num_kv_heads=0))
+    assert "projection_bias" in message(
+        TypeError, lambda: MultiHeadAttention(8, 4, projection_bias=None)
+    )
+
+
 # Positions inside attention ----------------------------------------------------------------------
 
 

@@ -1,10 +1,12 @@
 """The cache: what it keeps, what a model computes with it, and what it refuses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_models import message, normal, stirred, tiny_gpt
+from tiny_models import LLAMA, message, normal, stirred, tiny_gpt
 
 from tinytorch import GPT, MultiHeadAttention, Tensor, no_grad
 from tinytorch.models import generation
@@ -14,6 +16,8 @@ POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
 KINDS = [
     *({"pos_encoding": kind} for kind in POSITIONS),
     *({"pos_encoding": kind, "pre_norm": False, "tie_weights": False} for kind in POSITIONS),
+    LLAMA,
+    {**LLAMA, "pos_encoding": "alibi", "attention": partial(MultiHeadAttention, num_kv_heads=1)},
 ]
 IDS = np.random.default_rng(0).integers(0, 11, size=(3, 16))
 
@@ -123,6 +127,16 @@ def test_memory_is_two_arrays_a_layer_of_the_full_length_whatever_was_read():
         with no_grad():
             model(IDS[:, :2], cache=cache)
         assert cache.nbytes == 2 * layers * batch * length * d * 4
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2, 4])
+def test_memory_is_as_much_smaller_as_there_are_fewer_heads_of_keys(kv_heads):
+    attention = partial(MultiHeadAttention, num_kv_heads=kv_heads)
+    model = GPT(11, 12, 2, 4, 20, attention=attention)
+    cache = model.new_cache()
+    with no_grad():
+        model(IDS[:, :2], cache=cache)
+    assert cache.nbytes == 2 * 2 * 3 * 20 * 3 * kv_heads * 4  # kv, layers, batch, T, d / h, heads
 
 
 def test_keys_are_written_after_those_of_before_and_come_back_as_views():

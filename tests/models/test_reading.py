@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinytorch import GPT, MLP, LayerNorm, Tensor, no_grad
+from tinytorch import GPT, MLP, LayerNorm, RMSNorm, SwiGLU, Tensor, no_grad
 from tinytorch.core import tracing
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module
@@ -33,8 +33,15 @@ def written_by_forward(gpt, ids, n, change=lambda i: None):
 
 @pytest.mark.parametrize(
     "part",
-    [Linear(4, 3, rng=0), Linear(4, 3, bias=False, rng=0), LayerNorm(4), MLP(4, rng=0).eval()],
-    ids=["linear", "linear without bias", "norm", "mlp"],
+    [
+        Linear(4, 3, rng=0),
+        Linear(4, 3, bias=False, rng=0),
+        LayerNorm(4),
+        MLP(4, rng=0).eval(),
+        RMSNorm(4),
+        SwiGLU(4, rng=0),
+    ],
+    ids=["linear", "linear without bias", "norm", "mlp", "rms norm", "swiglu"],
 )
 def test_a_part_reads_what_its_forward_computes(part):
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)

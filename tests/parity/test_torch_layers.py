@@ -16,9 +16,11 @@ from tinytorch import (
     MSELoss,
     PositionalEncoding,
     ReLU,
+    RMSNorm,
     Sequential,
     Sigmoid,
     Softmax,
+    SwiGLU,
     Tanh,
     Tensor,
 )
@@ -94,6 +96,31 @@ def test_layer_norm_has_the_same_eps():
     ours = LayerNorm(6)(nearly_constant).data
     theirs = nn.LayerNorm(6)(torch.tensor(nearly_constant, dtype=torch.float32))
     assert_close(ours, theirs, "forward", {"rtol": 1e-3, "atol": 1e-4})  # most digits cancel
+
+
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+@pytest.mark.parametrize("shape", [(6,), (5, 6), (2, 5, 6)])
+def test_rms_norm(shape, eps):
+    layer = RMSNorm(6, eps)
+    layer.load_state_dict({"gamma": array(6, seed=2)})
+    compare(layer, nn.RMSNorm(6, eps), array(*shape), {"gamma": "weight"})
+
+
+def test_swiglu():
+    layer = SwiGLU(6, 10, rng=0)
+    gate, up, down = (
+        torch.tensor(x.weight.data.T, requires_grad=True)
+        for x in (layer.gate, layer.linear1, layer.linear2)
+    )
+    x = Tensor(array(5, 6), requires_grad=True)
+    y = torch.tensor(x.data, requires_grad=True)
+    result, expected = layer(x), (nn.functional.silu(y @ gate.T) * (y @ up.T)) @ down.T
+    assert_close(result.data, expected, "forward")
+    (result * result).sum().backward()
+    (expected * expected).sum().backward()
+    assert_close(x.grad, y.grad, "gradient of the input")
+    for own, other in ((layer.gate, gate), (layer.linear1, up), (layer.linear2, down)):
+        assert_close(own.weight.grad, other.grad.T, "gradient of a matrix")
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import functional
-from tinytorch.core.arguments import check_probability, check_sizes
+from tinytorch.core import functional, ops
+from tinytorch.core.arguments import check_flags, check_probability, check_sizes
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Linear, Module
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import wrap
 
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
@@ -80,19 +81,27 @@ class MultiHeadAttention(Module):
         bias: an array `(heads, T, T)` added to the scores, ALiBi's for instance; cut to the lengths
             at hand.
         rng: where the initial weights and the dropout come from.
+        num_kv_heads: number g of heads of keys and values, which must divide h: each is shared by
+            h / g neighbouring heads of queries, and a cache holds g (grouped-query attention,
+            Ainslie et al., 2023, section 2.2). 1 is multi-query attention; None is h, a head each.
+        projection_bias: whether the four `Linear` add a bias; Llama's do not.
 
     Attributes:
         head_dim: length of the vectors of a head, d / h.
+        num_kv_heads: as given, or h.
         q_proj: the `Linear` that makes the queries; `k_proj`, `v_proj` and `out_proj` likewise.
 
     Raises:
         TypeError: `rotate` cannot be called.
-        ValueError: `num_heads` does not divide `embed_dim`, or the bias is not `(heads, T, T)`.
+        ValueError: `num_heads` does not divide `embed_dim`, `num_kv_heads` does not divide
+            `num_heads`, or the bias is not `(heads, T, T)`.
 
     Example:
         >>> attention = MultiHeadAttention(8, 2)
         >>> attention(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
         (1, 5, 8)
+        >>> MultiHeadAttention(8, 4, num_kv_heads=2).k_proj.weight.shape  # two heads of length 2
+        (8, 4)
     """
 
     def __init__(
@@ -103,29 +112,36 @@ class MultiHeadAttention(Module):
         rotate: Callable[..., Tensor] | None = None,
         bias: np.ndarray | None = None,
         rng: Any = None,
+        *,
+        num_kv_heads: int | None = None,
+        projection_bias: bool = True,
     ) -> None:
-        check_sizes(embed_dim=embed_dim, num_heads=num_heads)
+        kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        check_sizes(embed_dim=embed_dim, num_heads=num_heads, num_kv_heads=kv_heads)
+        check_flags(projection_bias=projection_bias)
         if embed_dim % num_heads:
             raise ValueError(
                 f"MultiHeadAttention: {num_heads} heads do not divide embed_dim {embed_dim}; "
                 "each head gets embed_dim / num_heads of it"
             )
+        if num_heads % kv_heads:
+            what = f"num_kv_heads {kv_heads} does not divide num_heads {num_heads}"
+            raise ValueError(f"MultiHeadAttention: {what}; the groups are of equal size")
         check_probability(dropout_prob, "MultiHeadAttention: dropout_prob")
         if rotate is not None and not callable(rotate):
             raise TypeError(f"MultiHeadAttention: rotate must be a function, got {rotate!r:.60}")
         if bias is not None and (np.ndim(bias) != 3 or np.shape(bias)[0] != num_heads):
-            raise ValueError(
-                f"MultiHeadAttention: bias must be ({num_heads}, T, T), one table a head, got "
-                f"shape {np.shape(bias)}"
-            )
+            wanted, got = f"({num_heads}, T, T), one table a head", np.shape(bias)
+            raise ValueError(f"MultiHeadAttention: bias must be {wanted}, got shape {got}")
         self.embed_dim, self.num_heads, self.dropout_prob = embed_dim, num_heads, dropout_prob
-        self.head_dim = embed_dim // num_heads
+        self.head_dim, self.num_kv_heads = embed_dim // num_heads, kv_heads
         rng = default_rng(rng) if rng is not None else None  # a seed must not draw four alike
         self.rotate, self.bias, self.rng = rotate, bias, rng
-        self.q_proj = Linear(embed_dim, embed_dim, rng=rng)
-        self.k_proj = Linear(embed_dim, embed_dim, rng=rng)
-        self.v_proj = Linear(embed_dim, embed_dim, rng=rng)
-        self.out_proj = Linear(embed_dim, embed_dim, rng=rng)
+        kv_dim = kv_heads * self.head_dim
+        self.q_proj = Linear(embed_dim, embed_dim, projection_bias, rng)
+        self.k_proj = Linear(embed_dim, kv_dim, projection_bias, rng)
+        self.v_proj = Linear(embed_dim, kv_dim, projection_bias, rng)
+        self.out_proj = Linear(embed_dim, embed_dim, projection_bias, rng)
 
     @incremental
     def forward(
@@ -151,40 +167,36 @@ class MultiHeadAttention(Module):
             TypeError: the mask is of Booleans.
         """
         if cache is not None and not (key is None and value is None):
-            raise ValueError(
-                "MultiHeadAttention: a cache is for self-attention; pass no key and no value"
-            )
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            if x is None and name != "query":
-                continue
-            shape = x.shape if isinstance(x, Tensor) else np.shape(x)
-            if len(shape) != 3 or shape[2] != self.embed_dim:
-                raise ValueError(
-                    f"MultiHeadAttention: {name} must be (batch, seq, {self.embed_dim}), got shape "
-                    f"{shape}"
-                )
+            what = "a cache is for self-attention; pass no key and no value"
+            raise ValueError(f"MultiHeadAttention: {what}")
         key = query if key is None else key
         value = key if value is None else value
-        q, k = self._split(self.q_proj(query)), self._split(self.k_proj(key))
-        v: Any = self._split(self.v_proj(value))
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+            if len(shape) != 3 or shape[2] != self.embed_dim:
+                wanted = f"(batch, seq, {self.embed_dim})"
+                raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")
+        q: Any = functional.split_heads(self.q_proj(query), num_heads=self.num_heads)
+        k: Any = functional.split_heads(self.k_proj(key), num_heads=self.num_kv_heads)
+        v: Any = functional.split_heads(self.v_proj(value), num_heads=self.num_kv_heads)
         start = 0 if cache is None else cache.length
         if self.rotate is not None:
             q, k = (self.rotate(x, start) if start else self.rotate(x) for x in (q, k))
         if cache is not None:
             k, v = cache.extend(k, v)
-        mixed = functional.attention(
-            q,
-            k,
-            v,
-            mask=mask,
-            bias=self._bias_for(start, q.shape[2], k.shape[2]),
-            dropout=self.dropout_prob if self.training else 0.0,
-            rng=self.rng,
-        )  # (batch, heads, queries, d / h)
-        return self.out_proj(functional.merge_heads(mixed))
+        k, v = self._shared(k), self._shared(v)
+        bias = self._bias_for(start, q.shape[2], k.shape[2])
+        dropout = self.dropout_prob if self.training else 0.0
+        mixed = functional.attention(q, k, v, mask=mask, bias=bias, dropout=dropout, rng=self.rng)
+        return self.out_proj(functional.merge_heads(mixed))  # of (batch, heads, queries, d / h)
 
-    def _split(self, x: Tensor) -> Tensor:
-        return functional.split_heads(x, num_heads=self.num_heads)
+    def _shared(self, x: Any) -> Any:
+        """Each key or value once for every head of queries that looks at it."""
+        if (times := self.num_heads // self.num_kv_heads) == 1:
+            return x
+        x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
+        alike = ops.stack(*[x] * times, axis=2)  # (batch, kv heads, times, keys, d / h)
+        return alike.reshape(x.shape[0], self.num_heads, *x.shape[2:])  # (batch, heads, ...)
 
     def _bias_for(self, start: int, queries: int, keys: int) -> np.ndarray | None:
         """The part of the bias for these keys and the queries from `start` on."""
@@ -192,8 +204,6 @@ class MultiHeadAttention(Module):
             return None
         longest = max(start + queries, keys)
         if longest > self.bias.shape[-1]:
-            raise ValueError(
-                f"MultiHeadAttention: {longest} positions exceed the bias, which is "
-                f"{self.bias.shape}; make it longer"
-            )
+            what = f"{longest} positions exceed the bias, which is {self.bias.shape}"
+            raise ValueError(f"MultiHeadAttention: {what}; make it longer")
         return self.bias[:, start : start + queries, :keys]  # (heads, queries, keys)

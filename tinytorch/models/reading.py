@@ -106,18 +106,25 @@ def _attention(part: Any, cache: Any) -> Reader:
     mix, scale = reader(part.out_proj), 1 / math.sqrt(part.head_dim)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
-        shape = batch, -1, part.num_heads, part.head_dim
+        shape = batch, len(x) // batch, -1, part.head_dim  # -1: the heads, fewer of k and v
         q, k, v = [project(x).reshape(shape).swapaxes(1, 2) for project in projections]
         start = cache.length
         if part.rotate is not None:
             q, k = (as_operand(part.rotate(wrap(y), start)) for y in (q, k))
         k, v = cache.extend(k, v)  # (batch, heads, keys, d / h)
-        scores = products.matmul(q * scale, k.swapaxes(-1, -2))  # (batch, heads, new, keys)
+        # heads that share their keys are so many queries more of one head
+        q = (q * scale).reshape(batch, part.num_kv_heads, -1, part.head_dim)
+        scores = products.matmul(q, k.swapaxes(-1, -2))  # (batch, kv heads, h / g * new, keys)
+        scores = scores.reshape(batch, part.num_heads, -1, k.shape[2])
         for shift in (mask, part._bias_for(start, *scores.shape[2:])):
             if shift is not None:
                 scores += shift
-        weights = softmax_array(scores, -1, out=scores)
-        return mix(products.matmul(weights, v).swapaxes(1, 2).reshape(x.shape))
+        weights = softmax_array(scores, -1, out=scores)  # (batch, heads, new, keys)
+        taken = products.matmul(weights.reshape(*q.shape[:3], -1), v)
+        taken = taken.reshape(
+            batch, part.num_heads, -1, part.head_dim
+        )  # (batch, heads, new, d / h)
+        return mix(taken.swapaxes(1, 2).reshape(x.shape))
 
     return read
 

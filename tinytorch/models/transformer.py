@@ -382,9 +382,7 @@ class GPT(Module):
     def _with_positions(self, x: Tensor, start: int) -> Tensor:
         """Add the vectors of the positions from `start` on to `(batch, seq, embed_dim)`."""
         if isinstance(self.position_embedding, Tensor):
-            x = (
-                x + self.position_embedding[start : start + x.shape[1]]
-            )  # (batch, seq, d) + (seq, d)
+            x = x + self.position_embedding[start : start + x.shape[1]]  # + (seq, d)
         elif self.position_embedding is not None:
             x = self.position_embedding(x, start) if start else self.position_embedding(x)
         return self.dropout(x)
