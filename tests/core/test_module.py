@@ -158,3 +158,10 @@ def test_what_a_layer_was_made_with_can_be_read():
 def test_rotate_must_be_a_function():
     with pytest.raises(TypeError, match="rotate must be a function, got 'rotary'"):
         MultiHeadAttention(8, 2, rotate="rotary")
+
+
+def test_trainable_parameters_are_those_that_are_not_frozen():
+    layer = Linear(3, 2, rng=0)
+    layer.weight.requires_grad = False
+    assert layer.trainable_parameters() == [layer.bias]
+    assert len(layer.parameters()) == 2 and set(layer.state_dict()) == {"weight", "bias"}

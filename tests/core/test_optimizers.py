@@ -307,7 +307,8 @@ def test_setting_outside_its_range_is_refused(make, told):
 
 def test_what_needs_no_gradient_cannot_be_optimised():
     assert message(TypeError, lambda: SGD([Tensor([1.0])], lr=0.1)) == (
-        "an optimiser updates tensors that require a gradient, got Tensor([1.])"
+        "an optimiser updates tensors that require a gradient, got Tensor([1.]); "
+        "model.trainable_parameters() are those that do"
     )
 
 

@@ -124,6 +124,13 @@ class Module:
         """Every parameter once, in definition order; a shared one is listed the first time."""
         return [parameter for _, parameter in self.named_parameters()]
 
+    def trainable_parameters(self) -> list[Tensor]:
+        """The parameters that require a gradient: all, unless some were frozen.
+
+        `parameter.requires_grad = False` freezes one. It is saved and loaded as before.
+        """
+        return [parameter for parameter in self.parameters() if parameter.requires_grad]
+
     def named_modules(self) -> list[tuple[str, Module]]:
         """This module, under the empty name, and every one inside it, with its path."""
         inside = ((name, part) for name, part in _walk(self, "", ()) if isinstance(part, Module))

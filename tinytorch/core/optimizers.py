@@ -54,7 +54,7 @@ class Optimizer:
             raise ValueError("an optimiser needs at least one parameter; got an empty list")
         for p in self.params:
             if not isinstance(p, Tensor) or not p.requires_grad:
-                got = f"got {p!r:.60}"
+                got = f"got {p!r:.60}; model.trainable_parameters() are those that do"
                 raise TypeError(f"an optimiser updates tensors that require a gradient, {got}")
             if not p.is_leaf:
                 got = f"one of shape {p.shape} that was computed from others; pass those instead"

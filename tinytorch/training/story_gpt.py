@@ -60,7 +60,11 @@ def story_tokenizer() -> BPETokenizer:
 
 
 def story_batches(
-    batch_size: int = 8, seq_len: int = SEQ_LEN, num_stories: int = 20_000, seed: int = 0
+    batch_size: int = 8,
+    seq_len: int = SEQ_LEN,
+    num_stories: int = 20_000,
+    seed: int = 0,
+    grammar: StoryGrammar | None = None,
 ) -> Batches:
     """Windows to train on, each beginning with the newline before a story.
 
@@ -72,18 +76,25 @@ def story_batches(
         seq_len: tokens in a window.
         num_stories: how many stories are written; about 69 tokens each.
         seed: which stories, and which windows of them.
+        grammar: who writes them: by default that of the book, or a dialect.
     """
-    ids, _ = _story_ids(num_stories, seed)
+    ids, _ = _story_ids(num_stories, seed, grammar or _grammar())
     return Batches(ids, batch_size, seq_len, seed, starts=_newlines(ids))
 
 
-def story_windows(num_windows: int = 64, seq_len: int = SEQ_LEN, seed: int = 1) -> StoryWindows:
+def story_windows(
+    num_windows: int = 64,
+    seq_len: int = SEQ_LEN,
+    seed: int = 1,
+    grammar: StoryGrammar | None = None,
+) -> StoryWindows:
     """Stories that the model has not read, with the surprise of the grammar's oracle.
 
     Args:
         num_windows: how many; one a story.
         seq_len: tokens in a window.
         seed: which stories; those to train on have seed 0.
+        grammar: who writes them, and whose oracle it is: by default that of the book.
 
     Example:
         >>> held_out = story_windows(num_windows=2, seq_len=8)
@@ -91,12 +102,13 @@ def story_windows(num_windows: int = 64, seq_len: int = SEQ_LEN, seed: int = 1) 
         ((2, 8), (2, 8))
     """
     enough = num_windows + seq_len // 20 + 1  # the last windows reach into the stories after them
-    ids, text = _story_ids(enough, seed)
+    grammar = grammar or _grammar()
+    ids, text = _story_ids(enough, seed, grammar)
     starts = _newlines(ids)[:num_windows]
     inputs, targets = windows(ids, seq_len, starts)
     characters = np.array([len(piece) for piece in story_tokenizer().pieces(text)])
     ends = characters.cumsum()
-    known = np.append(0.0, -_grammar().log_probs(text[1:])).cumsum()  # nats up to a character
+    known = np.append(0.0, -grammar.log_probs(text[1:])).cumsum()  # nats up to a character
     floor = np.diff(known[ends - 1], prepend=0.0)
     rows = starts[:, None] + np.arange(1, seq_len + 1)  # where the targets stand
     return StoryWindows(inputs, targets, floor[rows], characters[rows])
@@ -174,9 +186,9 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
 _grammar = cache(StoryGrammar)  # to read and check its rules takes a moment
 
 
-def _story_ids(num_stories: int, seed: int) -> tuple[np.ndarray, str]:
+def _story_ids(num_stories: int, seed: int, grammar: StoryGrammar) -> tuple[np.ndarray, str]:
     """The stories as ids, and as they are written, with a newline before the first one."""
-    text = "\n" + _grammar().generate(num_stories, seed)
+    text = "\n" + grammar.generate(num_stories, seed)
     return np.array(story_tokenizer().encode(text)), text
 
 

@@ -43,7 +43,7 @@ class Trainer:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
         batches: what to read: `batches[step]` gives inputs and targets.
         optimizer: by default `AdamW(lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)`, whose decay
-            spares biases and norms.
+            spares biases and norms, of the parameters that are not frozen.
         schedule: the learning rate of every step, for instance a `CosineSchedule`; None to leave
             the optimiser's.
         clip: the largest norm of the gradients, or None.
@@ -94,7 +94,7 @@ class Trainer:
         check_sizes(eval_every=eval_every, save_every=save_every)
         self.model, self.batches = model, batches
         self.optimizer = optimizer or AdamW(
-            model.parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
+            model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
         )
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor

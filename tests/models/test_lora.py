@@ -1,0 +1,332 @@
+"""LoRA: the formula, gradients, what is frozen, the exact merge, and the file of the difference."""
+
+import numpy as np
+import pytest
+from exact_numbers import in_float64
+from tiny_models import stirred, tiny_gpt
+
+from tinytorch import (
+    Adam,
+    AdamW,
+    Batches,
+    Embedding,
+    Linear,
+    Module,
+    Tensor,
+    Trainer,
+    check_gradients,
+    functional,
+)
+from tinytorch.models.generation import generate
+from tinytorch.models.lora import (
+    ATTENTION,
+    EVERY_LINEAR,
+    LoRALinear,
+    add_lora,
+    load_lora_state_dict,
+    lora_state_dict,
+    merge_lora,
+)
+from tinytorch.models.reading import maker, reader
+from tinytorch.training.checkpoint import load_safetensors, save_safetensors
+
+IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
+
+
+def bent(rank=2, **options):
+    """A small GPT in float64 with LoRA in which no matrix is zero."""
+    return stirred(add_lora(tiny_gpt(), rank, **{"targets": EVERY_LINEAR, "rng": 0, **options}))
+
+
+def lora_layers(model):
+    return [part for _, part in model.named_modules() if isinstance(part, LoRALinear)]
+
+
+# What it computes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_layer_computes_the_formula(bias):
+    layer = stirred(LoRALinear(Linear(5, 4, bias=bias, rng=0), rank=3, alpha=6.0, rng=0))
+    x = np.random.default_rng(1).normal(size=(2, 7, 5))
+    W, b = layer.linear.weight.data, layer.linear.bias.data if bias else 0
+    expected = x @ (W + 6.0 / 3 * layer.A.data @ layer.B.data) + b
+    np.testing.assert_allclose(layer(Tensor(x, dtype=np.float64)).data, expected, atol=1e-12)
+
+
+def test_nothing_changes_before_the_first_step():
+    model = tiny_gpt()
+    before = model(IDS).data.copy()
+    assert np.array_equal(add_lora(model, rank=4, targets=EVERY_LINEAR)(IDS).data, before)
+
+
+def test_the_matrices_start_as_in_the_paper():
+    layer = LoRALinear(Linear(400, 300, rng=0), rank=100, rng=0)
+    assert not layer.B.data.any() and layer.scale == 16 / 100
+    assert layer.A.data.std() == pytest.approx(1 / np.sqrt(400), rel=0.02)
+
+
+def test_a_model_in_float64_gets_matrices_in_float64():
+    model = add_lora(in_float64(tiny_gpt()), rank=2)
+    assert {p.dtype.name for p in model.trainable_parameters()} == {"float64"}
+
+
+def test_gradients_agree_with_finite_differences():
+    layer = stirred(LoRALinear(Linear(4, 3, rng=0), rank=2, alpha=5.0, rng=0))
+    x = Tensor(np.random.default_rng(1).normal(size=(6, 4)), requires_grad=True, dtype=np.float64)
+
+    def f(x, A, B):
+        return (layer(x) * layer(x)).sum()
+
+    assert check_gradients(f, x, layer.A, layer.B)
+
+
+def test_reading_on_arrays_is_forward():
+    layer = stirred(LoRALinear(Linear(4, 3, rng=0), rank=2, alpha=5.0, rng=0))
+    x = np.random.default_rng(1).normal(size=(6, 4))
+    assert maker(layer) is not None
+    np.testing.assert_allclose(
+        reader(layer)(x), layer(Tensor(x, dtype=np.float64)).data, atol=1e-12
+    )
+
+
+def test_text_is_the_same_with_a_cache_and_without():
+    model = bent()
+    cached, plain = (
+        generate(model, IDS, 8, temperature=0, use_cache=use).data for use in (True, False)
+    )
+    assert np.array_equal(cached, plain)
+
+
+# What is trained ---------------------------------------------------------------------------------
+
+
+def test_only_the_matrices_require_a_gradient_and_receive_one():
+    model = bent()
+    functional.cross_entropy(model(IDS), IDS).backward()
+    with_gradient = {name for name, p in model.named_parameters() if p.grad is not None}
+    trained = {name for name, p in model.named_parameters() if p.requires_grad}
+    assert with_gradient == trained
+    assert {name.rpartition(".")[2] for name in trained} == {"A", "B"} and len(trained) == 24
+
+
+def test_number_of_trained_parameters():
+    model = add_lora(tiny_gpt(embed_dim=8, num_layers=2), rank=3, targets=EVERY_LINEAR)
+    in_a_block = 4 * 3 * (8 + 8) + 2 * 3 * (8 + 32)
+    assert sum(p.size for p in model.trainable_parameters()) == 2 * in_a_block
+
+
+def test_the_usual_targets_are_queries_and_values():
+    names = {n for n, p in add_lora(tiny_gpt(), rank=1).named_parameters() if p.requires_grad}
+    assert {name.split(".")[-2] for name in names} == set(ATTENTION) == {"q_proj", "v_proj"}
+
+
+def test_training_moves_the_matrices_and_leaves_the_weights_bit_for_bit():
+    model = tiny_gpt()
+    before = model.state_dict()
+    add_lora(model, rank=2, rng=0)
+    trainer = Trainer(model, Batches(np.arange(60) % 11, 4, 8), progress=False)
+    history = trainer.run(20)
+    assert history[-1]["loss"] < history[0]["loss"]
+    assert all(layer.B.data.any() for layer in lora_layers(model))
+    after = {n.replace(".linear.", "."): a for n, a in model.state_dict().items()}
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_trainer_uses_its_default_optimiser_on_what_is_not_frozen():
+    model = add_lora(tiny_gpt(), rank=2)
+    trainer = Trainer(model, Batches(np.arange(60) % 11, 4, 8), progress=False)
+    assert {id(p) for p in trainer.optimizer.params} == {
+        id(p) for p in model.trainable_parameters()
+    }
+
+
+@pytest.mark.parametrize("optimiser", [Adam, AdamW])
+def test_an_optimiser_refuses_frozen_parameters_and_names_the_others(optimiser):
+    model = add_lora(tiny_gpt(), rank=2)
+    with pytest.raises(TypeError, match=r"require a gradient, .*; model.trainable_parameters\(\)"):
+        optimiser(model.parameters())
+
+
+def test_a_run_with_lora_resumes_from_its_checkpoint(tmp_path):
+    def run(*steps):
+        model = add_lora(tiny_gpt(), rank=2, rng=0)
+        batches = Batches(np.arange(60) % 11, 4, 8)
+        trainer = Trainer(model, batches, checkpoint=tmp_path / "run", progress=False)
+        if len(steps) == 2:
+            trainer.load(tmp_path / "run")
+        trainer.run(steps[-1])
+        return model.state_dict()
+
+    whole = run(6)
+    run(4)
+    resumed = run(4, 2)
+    assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
+
+
+# Merging -----------------------------------------------------------------------------------------
+
+
+def test_merged_weights_are_those_of_the_formula():
+    model = bent(alpha=5.0)
+    expected = {
+        id(layer): layer.linear.weight.data + 5.0 / 2 * layer.A.data @ layer.B.data
+        for layer in lora_layers(model)
+    }
+    layers = lora_layers(model)
+    merge_lora(model)
+    for layer in layers:
+        np.testing.assert_allclose(layer.linear.weight.data, expected[id(layer)], atol=1e-14)
+
+
+def test_a_merged_model_computes_the_same_to_rounding():
+    model = bent()
+    before = model(IDS).data.copy()
+    np.testing.assert_allclose(merge_lora(model)(IDS).data, before, atol=1e-11)
+
+
+def test_a_merged_model_is_a_plain_one_that_can_be_trained():
+    model = merge_lora(bent())
+    assert not lora_layers(model)
+    assert all(p.requires_grad for p in model.parameters())
+    plain = in_float64(tiny_gpt())
+    plain.load_state_dict(model.state_dict())
+    assert np.array_equal(plain(IDS).data, model(IDS).data)
+
+
+def test_a_merged_model_can_be_bent_again():
+    model = bent()
+    merged = merge_lora(model)(IDS).data.copy()
+    assert np.array_equal(add_lora(model, rank=1)(IDS).data, merged)
+
+
+def test_a_layer_that_is_held_twice_is_bent_once_and_merged_once():
+    class Twice(Module):
+        def __init__(self):
+            self.left = self.right = Linear(3, 3, rng=0)
+
+        def forward(self, x):
+            return self.left(x) + self.right(x)
+
+    model = stirred(add_lora(Twice(), rank=2, targets=["left", "right"]))
+    assert model.left is model.right and len(model.trainable_parameters()) == 2
+    before = model(np.ones((1, 3))).data.copy()
+    np.testing.assert_allclose(merge_lora(model)(np.ones((1, 3))).data, before, atol=1e-12)
+    assert model.left is model.right
+
+
+def test_an_open_graph_notices_a_merge():
+    model = bent()
+    loss = functional.cross_entropy(model(IDS), IDS)
+    merge_lora(model)
+    with pytest.raises(RuntimeError, match="was changed"):
+        loss.backward()
+
+
+# Only the difference -----------------------------------------------------------------------------
+
+
+def test_the_difference_is_saved_and_loaded_alone(tmp_path):
+    model = bent()
+    save_safetensors(tmp_path / "bent", lora_state_dict(model))
+    other = stirred(add_lora(tiny_gpt(), rank=2, targets=EVERY_LINEAR, rng=5))
+    for (name, own), (_, theirs) in zip(
+        other.named_parameters(), model.named_parameters(), strict=True
+    ):
+        if not name.endswith((".A", ".B")):
+            own.data = theirs.data.copy()
+    state, _ = load_safetensors(tmp_path / "bent")
+    assert sum(array.size for array in state.values()) == sum(
+        p.size for p in model.trainable_parameters()
+    ) + len(lora_layers(model))  # an alpha for each
+    load_lora_state_dict(other, state)
+    assert np.array_equal(other(IDS).data, model(IDS).data)
+
+
+def test_what_is_saved_is_a_copy():
+    model = bent()
+    state = lora_state_dict(model)
+    for array in state.values():
+        array[...] = 0
+    assert all(layer.A.data.any() and layer.B.data.any() for layer in lora_layers(model))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"rank": 3}, r"saved with rank 3, this model has rank 2; add_lora\(..., rank=3\) fits it"),
+        ({"alpha": 8.0}, r"saved with alpha 8, this model has alpha 16; add_lora\(..., alpha=8\)"),
+        ({"targets": ["q_proj"]}, r"missing: blocks.0.attention.k_proj.A \(8, 2\)"),
+        ({"model": tiny_gpt(embed_dim=16)}, r"q_proj.A: expected \(8, 2\), got \(16, 2\)"),
+        ({"model": tiny_gpt(num_layers=3)}, r"unexpected: blocks.2.attention.q_proj.A \(8, 2\)"),
+    ],
+    ids=["rank", "alpha", "targets", "width", "layers"],
+)
+def test_a_difference_of_another_kind_is_refused_and_nothing_is_changed(options, told):
+    options = {"model": tiny_gpt(), "rank": 2, "targets": EVERY_LINEAR, **options}
+    state = lora_state_dict(add_lora(**options))
+    model = bent()
+    before = model.state_dict()
+    with pytest.raises(ValueError, match=told):
+        load_lora_state_dict(model, state)
+    assert all(np.array_equal(before[n], array) for n, array in model.state_dict().items())
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+
+def refused(error, *arguments, **options):
+    model = tiny_gpt()
+    with pytest.raises(error) as caught:
+        add_lora(model, *arguments, **options)
+    assert not lora_layers(model) and all(p.requires_grad for p in model.parameters())
+    return str(caught.value)
+
+
+def test_unknown_targets_are_refused():
+    assert refused(ValueError, 2, targets=["q_proj", "query"]) == (
+        "add_lora: no Linear of GPT is called 'query'; its Linears are called k_proj, linear1, "
+        "linear2, out_proj, q_proj, v_proj"
+    )
+    assert "no targets" in refused(ValueError, 2, targets=[])
+    assert "write ['q_proj']" in refused(TypeError, 2, targets="q_proj")
+
+
+def test_a_model_without_linears_is_refused():
+    with pytest.raises(ValueError, match="nothing: it has none"):
+        add_lora(Embedding(5, 3), rank=1)
+
+
+def test_a_rank_that_the_weight_cannot_have_is_refused():
+    assert refused(ValueError, 9) == (
+        "rank 9 is larger than blocks.0.attention.q_proj, whose weight is (8, 8), can have; "
+        "choose a smaller one"
+    )
+    refused(ValueError, 0)
+    refused(TypeError, 2.0)
+
+
+@pytest.mark.parametrize("alpha", [0, -1, np.inf, np.nan])
+def test_an_alpha_that_is_not_positive_is_refused(alpha):
+    assert "alpha" in refused(ValueError, 2, alpha)
+
+
+def test_only_a_linear_is_wrapped():
+    with pytest.raises(TypeError, match="wraps a Linear, got Embedding"):
+        LoRALinear(Embedding(5, 3), rank=1)
+
+
+def test_lora_is_not_added_twice():
+    model = add_lora(tiny_gpt(), rank=2)
+    with pytest.raises(ValueError, match=r"has LoRA already; merge_lora\(model\) first"):
+        add_lora(model, rank=2)
+
+
+@pytest.mark.parametrize("function", [merge_lora, lora_state_dict])
+def test_a_model_without_lora_is_refused(function):
+    with pytest.raises(ValueError, match="GPT has no LoRA; add_lora"):
+        function(tiny_gpt())
+
+
+def test_the_mode_of_a_model_stays():
+    assert not any(p.training for _, p in add_lora(tiny_gpt().eval(), rank=2).named_modules())

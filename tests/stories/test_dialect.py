@@ -1,0 +1,110 @@
+"""The second dialect: known exactly, as the first grammar is, and no story is in both."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from brute_force import derivations
+
+from tinytorch.stories import story_dialect
+from tinytorch.stories.dialect import DIALECT_CHANGES
+from tinytorch.training.story_gpt import SEQ_LEN, story_tokenizer
+
+ALL = [(), ("names",), ("ending",), ("food",), ("names", "ending")]
+
+
+@pytest.fixture(scope="module")
+def dialect():
+    return story_dialect()
+
+
+@pytest.mark.parametrize("changes", ALL)
+def test_its_entropy_is_the_mean_surprise_of_many_sampled_stories(changes):
+    grammar = story_dialect(*changes)
+    sample = list(itertools.islice(grammar.stories(11), 800))
+    surprise = np.array([-grammar.log_probs(story).sum() for story in sample])
+    words = np.array([len(grammar.words(story)) for story in sample])
+    for values, expected in (
+        (surprise, grammar.entropy.nats_per_story),
+        (words, grammar.entropy.words_per_story),
+    ):
+        standard_error = values.std() / math.sqrt(len(values))
+        assert abs(values.mean() - expected) < 4 * standard_error < 0.08 * expected
+
+
+def test_its_oracle_agrees_with_a_backtracking_parser(dialect):
+    for story in itertools.islice(dialect.stories(3), 3):
+        (found,) = derivations(dialect.rules, dialect.cast, ["{story}"], {}, story)
+        assert -dialect.log_probs(story).sum() == pytest.approx(-math.log(found[1]))
+
+
+def test_entropy_of_its_endings_and_food_is_the_sum_over_all_texts():
+    """A small grammar with the new rules alone, whose stories can all be listed."""
+    places = {place: 1 for place in ("forest", "pond")}
+    food = DIALECT_CHANGES["food"]["food given place"]
+    rules = {"story": "At the {place} they ate {food}. {end}\n", "end": {"So.": 2, "Yes.": 1}}
+    cast = {"place": places, "food given place": {place: food[place] for place in places}}
+    from tinytorch.stories import StoryGrammar
+
+    grammar = StoryGrammar(rules, cast)
+    ways = list(derivations(rules, cast, ["{story}"], {}))
+    assert grammar.entropy.nats_per_story == pytest.approx(
+        -math.fsum(p * math.log(p) for _, p in ways)
+    )
+
+
+def test_no_story_of_it_is_a_story_of_the_first_grammar(stories, dialect):
+    named = story_dialect("names")
+    assert not set(named.kinds["names"]) & set(stories.kinds["names"])
+    for story in itertools.islice(dialect.stories(5), 200):
+        assert dialect.is_story(story) and not stories.is_story(story)
+        assert set(named.words(story)) & set(named.kinds["names"])
+
+
+def test_each_change_alone_changes_what_it_names(stories):
+    first = stories.entropy.nats_per_story
+    names, ending, food = (story_dialect(change) for change in DIALECT_CHANGES)
+    assert names.entropy.nats_per_story == pytest.approx(first)  # other names, the same weights
+    assert ending.rules["ending"].keys().isdisjoint(stories.rules["ending"])
+    assert {k: v for k, v in ending.rules.items() if k != "ending"} == {
+        k: v for k, v in stories.rules.items() if k != "ending"
+    }
+    assert food.rules == stories.rules and set(food.cast) ^ set(stories.cast) == {
+        "food given animal",
+        "food given place",
+    }
+    assert set(food.kinds["foods"]) == set(stories.kinds["foods"])
+
+
+def test_in_the_dialect_the_food_follows_the_place_whatever_the_animal(dialect):
+    """The food is as likely at the pond for a duck as for a goat; it was not before."""
+    before = "On a sunny day Bella and her mother walked to the {}. There she met a little {} "
+    after = 'that was very hungry. "I only eat '
+    duck, goat = (
+        dialect.next_character_probs(before.format("pond", animal) + after)
+        for animal in ("duck", "goat")
+    )
+    assert duck == pytest.approx(goat) and set(duck) == {"b", "f", "s"}
+    meadow = dialect.next_character_probs(before.format("meadow", "goat") + after)
+    assert set(meadow) == {"c", "g", "h"}
+
+
+def test_it_is_written_in_the_letters_of_the_first_grammar_and_fits_the_window(stories, dialect):
+    text = dialect.generate(2000, seed=5)
+    assert set(text) <= set(stories.alphabet)
+    tokenizer = story_tokenizer()
+    assert max(len(tokenizer.encode(story)) for story in text.splitlines()) < SEQ_LEN
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_first_grammar_is_left_as_it_was(stories):
+    from tinytorch.stories import StoryGrammar
+
+    story_dialect()
+    assert StoryGrammar().generate(3, seed=1) == stories.generate(3, seed=1)
+
+
+def test_an_unknown_change_is_refused():
+    with pytest.raises(ValueError, match=r"'weather'; the changes are 'names', 'ending', 'food'"):
+        story_dialect("names", "weather")

@@ -1,0 +1,322 @@
+"""LoRA: bend a trained model with a few numbers beside its weights.
+
+Every chosen `Linear` keeps its weight W as it is and gets two thin matrices beside it, A `(in,
+rank)` and B `(rank, out)`: it computes `x W + (alpha / rank) (x A) B`. Only A and B learn (Hu et
+al., 2021, section 4.1). B begins with zeros, so at first nothing changes; at the end the product
+can be added to W, and nothing of it is left.
+
+    add_lora(model, rank=4)
+    Trainer(model, batches).run(200)                         # moves A and B alone
+    save_safetensors("bent.safetensors", lora_state_dict(model))
+    merge_lora(model)                                        # a plain model again, bent
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core import functional
+from tinytorch.core.arguments import check_number, check_sizes
+from tinytorch.core.layers import Linear
+from tinytorch.core.module import Module, Parameter
+from tinytorch.core.products import dot
+from tinytorch.core.seeding import default_rng
+from tinytorch.core.state import restore
+from tinytorch.core.tensor import Tensor
+from tinytorch.models.reading import Reader, read_by, reader
+
+__all__ = [
+    "ATTENTION",
+    "EVERY_LINEAR",
+    "LoRALinear",
+    "add_lora",
+    "load_lora_state_dict",
+    "lora_state_dict",
+    "merge_lora",
+]
+
+#: The layers that Hu et al. adapt, section 4.2: those that make the queries and the values.
+ATTENTION = ("q_proj", "v_proj")
+#: All `Linear`s of a `TransformerBlock`.
+EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
+
+
+def _read_lora(part: Any) -> Reader:
+    """A `LoRALinear` on arrays, for a model that writes token by token."""
+    base = reader(part.linear)
+    return lambda x: base(x) + part.scale * dot(dot(x, part.A.data), part.B.data)
+
+
+class LoRALinear(Module):
+    """A `Linear` that stays as it is, and a product of two thin matrices added to it.
+
+    `x W + b + scale (x A) B`, with `scale = alpha / rank`, so that the size of a step depends
+    little on the rank (Hu et al., 2021, section 4.1).
+
+    Args:
+        linear: the layer; its parameters no longer require a gradient.
+        rank: width r of the product, at most the smaller of the two lengths of the weight.
+        alpha: how much the product counts, a number greater than 0.
+        rng: where A comes from.
+
+    Attributes:
+        linear: as given, frozen.
+        A: `(in_features, rank)`, normal with variance `1 / in_features` at the start.
+        B: `(rank, out_features)`, zeros at the start.
+        rank: as given; `alpha` likewise.
+
+    Raises:
+        TypeError: the layer is no `Linear`, or a number is of the wrong type.
+        ValueError: the rank is not in `1 .. min(in_features, out_features)`, or alpha not positive.
+
+    Example:
+        >>> layer, x = Linear(6, 4, rng=0), np.ones((2, 6))
+        >>> bent = LoRALinear(layer, rank=2, rng=0)
+        >>> bool((bent(x).data == layer(x).data).all())  # B is zero
+        True
+        >>> [(name, p.shape) for name, p in bent.named_parameters() if p.requires_grad]
+        [('A', (6, 2)), ('B', (2, 4))]
+    """
+
+    def __init__(self, linear: Linear, rank: int, alpha: float = 16.0, rng: Any = None) -> None:
+        if not isinstance(linear, Linear):
+            raise TypeError(f"LoRALinear wraps a Linear, got {type(linear).__name__}")
+        _check_numbers(rank, alpha)
+        rows, columns = linear.weight.shape
+        _check_fits([("this Linear", self, "linear", linear)], rank)
+        self.linear, self.rank, self.alpha = linear, rank, alpha
+        dtype = linear.weight.dtype
+        start = default_rng(rng).normal(0.0, 1 / math.sqrt(rows), size=(rows, rank))
+        self.A = Parameter(start, dtype=dtype)
+        self.B = Parameter(np.zeros((rank, columns)), dtype=dtype)
+        _freeze(linear)
+
+    @property
+    def scale(self) -> float:
+        """What the product is multiplied by, `alpha / rank`."""
+        return self.alpha / self.rank
+
+    @read_by(_read_lora)
+    def forward(self, x: Any) -> Tensor:
+        """Map `(..., in_features)` to `(..., out_features)`."""
+        thin = functional.linear(x, self.A)  # (..., rank)
+        return self.linear(x) + functional.linear(thin, self.B) * self.scale
+
+    def difference(self) -> np.ndarray:
+        """What is added to the weight, `scale A B`, `(in_features, out_features)`."""
+        return self.scale * (self.A.data @ self.B.data)
+
+
+def add_lora(
+    model: Module,
+    rank: int,
+    alpha: float = 16.0,
+    targets: Sequence[str] = ATTENTION,
+    rng: Any = None,
+) -> Module:
+    """Freeze a model and put a `LoRALinear` in the place of every `Linear` with a chosen name.
+
+    Args:
+        model: changed in place.
+        rank: width of the products.
+        alpha: how much they count; see `LoRALinear`.
+        targets: names of attributes that hold a `Linear`: `ATTENTION`, `EVERY_LINEAR`, or others.
+        rng: where the matrices A come from.
+
+    Returns:
+        The model. `model.trainable_parameters()` are now the matrices A and B.
+
+    Raises:
+        ValueError: a name that no `Linear` of the model has, no names, LoRA in the model already,
+            or a rank or alpha that `LoRALinear` refuses; the model is unchanged.
+        TypeError: the targets are one string, or a number is of the wrong type.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> model = add_lora(GPT(65, 64, 2, 4, max_seq_len=32, rng=0), rank=2, rng=0)
+        >>> sum(p.size for p in model.trainable_parameters())  # 2 layers, 2 weights: 2 (64 + 64)
+        1024
+    """
+    if isinstance(targets, str):
+        raise TypeError(f"targets is a sequence of names, got one string; write [{targets!r}]")
+    if any(_places(model, LoRALinear)):
+        raise ValueError("add_lora: the model has LoRA already; merge_lora(model) first")
+    _check_numbers(rank, alpha)
+    _check_targets(model, targets)
+    places = [place for place in _places(model, Linear) if place[2] in targets]
+    _check_fits(places, rank)
+    _freeze(model)
+    generator, made = default_rng(rng), {}
+    for _, owner, key, linear in places:
+        if id(linear) not in made:  # a layer that is held twice is bent once
+            made[id(linear)] = LoRALinear(linear, rank, alpha, generator).train(linear._training)
+        setattr(owner, key, made[id(linear)])
+    return model
+
+
+def merge_lora(model: Module) -> Module:
+    """Add every product to the weight beside it, and leave plain `Linear`s that can be trained.
+
+    The merged model computes the same up to rounding, at the price of the first one, and its
+    parameters have their old names: a checkpoint of it is one of the plain model.
+
+    Args:
+        model: changed in place.
+
+    Returns:
+        The model, all of whose parameters require a gradient.
+
+    Raises:
+        ValueError: there is no LoRA in the model.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> plain = GPT(65, 64, 2, 4, max_seq_len=32, rng=0)
+        >>> names = list(plain.state_dict())
+        >>> list(merge_lora(add_lora(plain, rank=2)).state_dict()) == names
+        True
+    """
+    places = _layers(model)
+    for layer in {id(layer): layer for *_, layer in places}.values():
+        layer.linear.weight.data = layer.linear.weight.data + layer.difference()
+    for _, owner, key, layer in places:
+        setattr(owner, key, layer.linear)
+    for parameter in model.parameters():
+        parameter.requires_grad = True
+    return model
+
+
+# Only the difference ---------------------------------------------------------------------------
+
+
+def lora_state_dict(model: Module) -> dict[str, np.ndarray]:
+    """A copy of the matrices A and B by name, all that training has changed, and of each alpha.
+
+    `save_safetensors` writes it to a file, a small one.
+
+    Raises:
+        ValueError: there is no LoRA in the model.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> model = GPT(65, 64, 1, 4, max_seq_len=32, rng=0)
+        >>> for name, array in lora_state_dict(add_lora(model, 2, targets=["q_proj"])).items():
+        ...     print(name, array.shape)
+        blocks.0.attention.q_proj.A (64, 2)
+        blocks.0.attention.q_proj.B (2, 64)
+        blocks.0.attention.q_proj.alpha ()
+    """
+    return {name: np.array(array) for name, array in _difference(model).items()}
+
+
+def load_lora_state_dict(model: Module, state: dict[str, Any]) -> None:
+    """Copy matrices A and B into those of the same names, all or none.
+
+    Args:
+        model: a model to which `add_lora` has given the same targets, rank and alpha.
+        state: what `lora_state_dict` has returned.
+
+    Raises:
+        ValueError: there is no LoRA in the model, or it has another rank, another alpha, other
+            targets or other shapes; all differences are listed, and the model is unchanged.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> two, four = (add_lora(GPT(65, 64, 1, 4, 32, rng=0), rank) for rank in (2, 4))
+        >>> load_lora_state_dict(two, lora_state_dict(four))  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ValueError: the LoRA was saved with rank 4, this model has rank 2; add_lora(..., rank=4) ...
+    """
+    own, lines = _difference(model), []
+    if set(own) == set(state):
+        for what, of in (("rank", _ranks), ("alpha", _alphas)):
+            here, saved = of(own), of(state)
+            if here != saved:
+                told = f"the LoRA was saved with {what} {saved}, this model has {what} {here}"
+                lines.append(f"{told}; add_lora(..., {what}={saved}) fits it")
+    try:
+        restore({n: np.array(a) for n, a in own.items()}, state, "LoRA")  # into a copy, as a trial
+    except ValueError as error:
+        lines.append(str(error))
+    if lines:
+        raise ValueError("\n".join(lines))
+    for name, _, _, layer in _layers(model):
+        for letter, parameter in (("A", layer.A), ("B", layer.B)):
+            parameter.data[...] = state[f"{name}.{letter}"]
+            parameter.mark_changed()
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+Place = tuple[str, Module, str, Any]  # the path of a layer, who holds it, in which attribute
+
+
+def _places(model: Module, kind: type[Module]) -> Iterator[Place]:
+    """Where a model holds a module of this kind in an attribute."""
+    for path, owner in model.named_modules():
+        for key, value in vars(owner).items():
+            if isinstance(value, kind):
+                yield f"{path}.{key}".lstrip("."), owner, key, value
+
+
+def _layers(model: Module) -> list[Place]:
+    """Where a model holds LoRA, of which it must have some."""
+    found = list(_places(model, LoRALinear))
+    if not found:
+        raise ValueError(f"{type(model).__name__} has no LoRA; add_lora(model, rank=4) comes first")
+    return found
+
+
+def _difference(model: Module) -> dict[str, np.ndarray]:
+    """The arrays of A, B and alpha, by name."""
+    parts: dict[str, Any] = {}
+    for name, _, _, layer in _layers(model):
+        alpha = np.float64(layer.alpha)
+        parts |= {f"{name}.A": layer.A.data, f"{name}.B": layer.B.data, f"{name}.alpha": alpha}
+    return parts
+
+
+def _ranks(state: dict[str, Any]) -> str:
+    """The ranks that occur in a state, which are one if `add_lora` has made it."""
+    return _each(np.shape(array)[-1] for name, array in state.items() if name.endswith(".A"))
+
+
+def _alphas(state: dict[str, Any]) -> str:
+    return _each(float(array) for name, array in state.items() if name.endswith(".alpha"))
+
+
+def _each(values: Iterable[float]) -> str:
+    return " and ".join(f"{value:g}" for value in sorted(set(values)))
+
+
+def _check_numbers(rank: Any, alpha: Any) -> None:
+    check_sizes(rank=rank)
+    check_number(alpha, "alpha")
+    if not 0 < alpha < math.inf:
+        raise ValueError(f"alpha must be a finite number > 0, got {alpha}")
+
+
+def _check_targets(model: Module, targets: Sequence[str]) -> None:
+    names = sorted({key for *_, key, _ in _places(model, Linear)})
+    wrong = [target for target in targets if target not in names]
+    if wrong or not targets:
+        got = f"no Linear of {type(model).__name__} is called {', '.join(map(repr, wrong))}"
+        allowed = f"its Linears are called {', '.join(names) or 'nothing: it has none'}"
+        raise ValueError(f"add_lora: {got if wrong else 'no targets'}; {allowed}")
+
+
+def _check_fits(places: Iterable[Place], rank: int) -> None:
+    for name, _, _, linear in places:
+        if rank > min(linear.weight.shape):
+            full = f"{name}, whose weight is {linear.weight.shape}"
+            raise ValueError(f"rank {rank} is larger than {full}, can have; choose a smaller one")
+
+
+def _freeze(module: Module) -> None:
+    for parameter in module.parameters():
+        parameter.requires_grad = False
+        parameter.zero_grad()
