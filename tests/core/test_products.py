@@ -26,6 +26,38 @@ def test_a_library_that_cannot_be_loaded_is_named_with_what_follows():
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize("block", [1, 10, 1000])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16])
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_a_product_with_8_bits_is_that_of_the_whole_matrix(monkeypatch, block, dtype, n):
+    """Sums of at most 23 whole numbers are exact, in any order."""
+    monkeypatch.setattr(products, "BLOCK", block)
+    rng = np.random.default_rng(0)
+    x = rng.integers(-9, 10, (n, 23)).astype(np.float32)
+    y = rng.integers(-9, 10, (n, 7)).astype(np.float32)
+    q = rng.integers(-127, 128, (23, 7)).astype(dtype)
+    for result, expected in (
+        (products.matmul_int8(x, q), x @ q.astype(np.float32)),
+        (products.matmul_int8_transposed(y, q), y @ q.T.astype(np.float32)),
+    ):
+        assert result.dtype == np.float32 and np.array_equal(result, expected)
+    assert np.array_equal(products.matmul_int8(x.astype(float), q[:, :0]), np.zeros((n, 0)))
+    assert np.array_equal(products.matmul_int8_transposed(y, q[:0]), np.zeros((n, 0)))
+
+
+@pytest.mark.parametrize("name", ["matmul_int8", "matmul_int8_transposed"])
+def test_operands_of_a_product_with_8_bits_that_do_not_fit_are_named(name):
+    multiply = getattr(products, name)
+    fits = (1, 3) if name == "matmul_int8" else (1, 2)
+    x, q = np.ones(fits, np.float32), np.ones((3, 2), np.int8)
+    assert multiply(x, q).shape == (1, 5 - fits[1])
+    for wrong in (x[:, 1:], np.ones((1, 4)), x[0], x[None]):
+        with pytest.raises(ValueError, match=rf"{name}: expected \(n, {fits[1]}\), got shapes"):
+            multiply(wrong, q)
+    with pytest.raises(ValueError, match=f"{name}: expected two matrices"):
+        multiply(x, q[0])
+
+
 def grown(rng, *shape):
     return Tensor(rng.standard_normal(shape), requires_grad=True)
 

@@ -73,10 +73,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
     """
     x, weight = np.asarray(x), np.asarray(weight)
     if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
-        raise ValueError(
-            f"linear: input {x.shape} does not fit weight {weight.shape}; "
-            f"the last axis must have length {weight.shape[0]}"
-        )
+        wanted = f"the last axis must have length {weight.shape[0]}"
+        raise ValueError(f"linear: input {x.shape} does not fit weight {weight.shape}; {wanted}")
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
     # For a single row, a token that is written, `dot` is twice as fast as `@`.
     value = dot(rows, weight)  # (N, out)
@@ -152,10 +150,8 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
     """
     x, gamma, beta = np.asarray(x), np.asarray(gamma), np.asarray(beta)
     if x.ndim == 0 or x.shape[-1:] != gamma.shape or gamma.size == 0:
-        raise ValueError(
-            f"layer_norm: input {x.shape} does not fit gamma {gamma.shape}; "
-            f"the last axis must have length {max(gamma.size, 1)}"
-        )
+        wanted = f"the last axis must have length {max(gamma.size, 1)}"
+        raise ValueError(f"layer_norm: input {x.shape} does not fit gamma {gamma.shape}; {wanted}")
     d = x.shape[-1]
     rows = x.reshape(-1, d)  # (N, d)
     if rows.dtype.kind != "f" or not rows.dtype == gamma.dtype == beta.dtype:

@@ -11,6 +11,7 @@ from tinytorch.core.arguments import check_sizes as check_sizes
 from tinytorch.core.module import Module as Module
 from tinytorch.core.module import Parameter as Parameter
 from tinytorch.core.module import evaluation_mode as evaluation_mode
+from tinytorch.core.quantization import QuantizedLinear, quantized_by
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 
@@ -57,6 +58,7 @@ class Linear(Module):
         self.weight = Parameter(xavier_uniform((in_features, out_features), rng))
         self.bias = Parameter(np.zeros(out_features)) if bias else None
 
+    @quantized_by(QuantizedLinear.of)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         if self.bias is None:

@@ -5,6 +5,9 @@ mathematics that compute exp and tanh: a product there took twenty times as long
 `wasm/products.c` fills the gap, for float32. `make products` compiles it, twice: the faster one
 needs a fused multiply-add, which some browsers lack.
 
+A matrix of 8-bit integers is multiplied without a float32 copy of all of it: a few of its rows are
+converted at a time, into memory that the cache holds.
+
 Attributes:
     matmul: `np.matmul`, or what stands in for it: the same values but for rounding.
     dot: the same for two matrices; natively `np.dot`, which is faster for a single row.
@@ -15,6 +18,7 @@ Attributes:
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from typing import Any
@@ -22,6 +26,7 @@ from typing import Any
 import numpy as np
 
 LIBRARIES = ("products_relaxed.wasm", "products.wasm")  # the first that can be loaded is used
+BLOCK = 1 << 18  # how many numbers of an 8-bit matrix are converted at a time: 1 MB of float32
 _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
 
@@ -52,3 +57,76 @@ def library(platform: str = sys.platform) -> Any:
 _fast = library()
 matmul, exp, tanh = _fast.matmul, _fast.exp, _fast.tanh
 dot = np.dot if _fast is np else matmul
+
+
+def matmul_int8(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """`x @ q`, of float32 and 8-bit integers.
+
+    Args:
+        x: `(n, rows)`.
+        q: `(rows, columns)`, int8 or another narrow dtype, such as float16.
+
+    Returns:
+        `(n, columns)`, float32.
+
+    Raises:
+        ValueError: the inner sizes differ, or an operand has not two axes.
+
+    Example:
+        >>> matmul_int8(np.float32([[1, 0.5]]), np.int8([[2, 3], [4, -6]]))
+        array([[4., 0.]], dtype=float32)
+    """
+    x = _operand(x, q, "matmul_int8", 0)
+    total = np.zeros((len(x), q.shape[1]), np.float32)
+    for rows, block in float32_blocks(q):
+        total += dot(x[:, rows], block)
+    return total
+
+
+def matmul_int8_transposed(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """`x @ q.T`, of float32 and 8-bit integers: each row of `x` by each row of `q`.
+
+    Args:
+        x: `(n, columns)`.
+        q: `(rows, columns)`, int8 or another narrow dtype, such as float16.
+
+    Returns:
+        `(n, rows)`, float32.
+
+    Raises:
+        ValueError: the inner sizes differ, or an operand has not two axes.
+
+    Example:
+        >>> matmul_int8_transposed(np.float32([[1, 0.5]]), np.int8([[2, 4], [3, -6]]))
+        array([[4., 0.]], dtype=float32)
+    """
+    x = _operand(x, q, "matmul_int8_transposed", 1)
+    result = np.empty((len(x), len(q)), np.float32)
+    for rows, block in float32_blocks(q):
+        result[:, rows] = dot(x, block.T)
+    return result
+
+
+def float32_blocks(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Some rows of a matrix after the other, as float32; each block in the memory of the last.
+
+    Example:
+        >>> [(rows.start, block.dtype.name) for rows, block in float32_blocks(np.int8([[1], [2]]))]
+        [(0, 'float32')]
+    """
+    step = max(1, BLOCK // max(1, matrix.shape[1]))
+    memory = np.empty((min(step, len(matrix)), matrix.shape[1]), np.float32)
+    for first in range(0, len(matrix), step):
+        part = matrix[first : first + step]
+        block = memory[: len(part)]
+        np.copyto(block, part)
+        yield slice(first, first + len(part)), block
+
+
+def _operand(x: Any, q: np.ndarray, name: str, axis: int) -> np.ndarray:
+    """`x` in float32, if it fits axis `axis` of q."""
+    x = np.asarray(x, np.float32)
+    if x.ndim != 2 or q.ndim != 2 or x.shape[1] != q.shape[axis]:
+        wanted = f"(n, {q.shape[axis]})" if q.ndim == 2 else "two matrices"
+        raise ValueError(f"{name}: expected {wanted}, got shapes {x.shape} and {q.shape}")
+    return x

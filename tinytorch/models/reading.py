@@ -137,6 +137,12 @@ def _embedding(part: Any) -> Reader:
     return read
 
 
+def _tied(table: Any) -> Reader:
+    if hasattr(table, "scores"):
+        return lambda x: as_operand(table.scores(wrap(x)))
+    return lambda x: products.dot(x, table.weight.data.T)
+
+
 def _positions(part: Any, cache: Any) -> Reader:
     def read(x: np.ndarray) -> np.ndarray:
         positions.check_length(x.shape[1], part.max_seq_len, cache.length)
@@ -185,7 +191,7 @@ def read_gpt(part: Any, cache: Any) -> Reader:
     embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
     blocks = [reader(block, cache.layer(i)) for i, block in enumerate(part.blocks)]
     tied, place = part.token_embedding, part.position_embedding
-    score = reader(head) if head is not None else lambda x: products.dot(x, tied.weight.data.T)
+    score = _tied(tied) if head is None else reader(head)
     place, drop = reader(place, cache) if maker(place) else None, reader(part.dropout)
 
     def read(ids: np.ndarray) -> np.ndarray:

@@ -286,9 +286,8 @@ class GPT(Module):
         """
         shape = arguments.check_equal_lengths(tokens, "GPT")
         if len(shape) not in (1, 2) or 0 in shape:
-            raise ValueError(
-                f"GPT: expected ids of shape (batch, seq) or (seq,), not empty, got shape {shape}"
-            )
+            expected = "expected ids of shape (batch, seq) or (seq,), not empty"
+            raise ValueError(f"GPT: {expected}, got shape {shape}")
         seq, past = shape[-1], 0 if cache is None else cache.length
         positions.check_length(seq, self.max_seq_len, past)
         x = self.token_embedding(tokens)
@@ -403,7 +402,8 @@ def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
 
     Args:
         x: vectors `(..., embed_dim)`.
-        token_embedding: the table, whose gradient is the sum of those of its two uses.
+        token_embedding: the table, whose gradient is the sum of those of its two uses. One that is
+            stored in another way has a method `scores(x)`, which is asked instead.
 
     Returns:
         Logits `(..., vocab_size)`: dot products, without a bias.
@@ -413,6 +413,8 @@ def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
         >>> tied_logits(table([3]), table).shape
         (1, 5)
     """
+    if hasattr(token_embedding, "scores"):
+        return token_embedding.scores(x)
     return functional.linear(x, token_embedding.weight.transpose())  # (d, vocab_size)
 
 

@@ -26,6 +26,7 @@ from tinytorch.core.positions import (
     create_rotary_embeddings,
     create_sinusoidal_embeddings,
 )
+from tinytorch.core.quantization import QuantizedEmbedding, quantized_by
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 
@@ -61,6 +62,7 @@ class Embedding(Module):
         self.vocab_size, self.embed_dim, self.sparse = vocab_size, embed_dim, sparse
         self.weight = Parameter(xavier_uniform((vocab_size, embed_dim), rng))
 
+    @quantized_by(QuantizedEmbedding.of)
     def forward(self, ids: Any) -> Tensor:
         """Look up every id.
 

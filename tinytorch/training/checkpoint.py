@@ -45,7 +45,7 @@ def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, st
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: the file is damaged, or names or shapes differ, all of which are listed, or a
-            tensor holds no floats; the model is unchanged.
+            tensor holds integers where the model does not; the model is unchanged.
 
     Example:
         >>> import pathlib, tempfile
@@ -60,9 +60,9 @@ def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, st
     """
     tensors, metadata = load_safetensors(path)
     try:
-        weights = without_prefix(tensors, prefix)
+        weights, own = without_prefix(tensors, prefix), dict(model.named_parameters())
         for name, array in weights.items():
-            if array.dtype.kind != "f":
+            if array.dtype.kind != "f" and not (name in own and own[name].dtype == array.dtype):
                 raise ValueError(f"weights are floats, but {name} is of {array.dtype}")
         model.load_state_dict(weights)
     except ValueError as error:

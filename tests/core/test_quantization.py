@@ -1,0 +1,186 @@
+"""Weights in fewer bits: rounded as the docstring says, and read as before."""
+
+import numpy as np
+import pytest
+
+from tinytorch import Embedding, Linear, Module, Parameter, Tensor
+from tinytorch.core import products
+from tinytorch.core.quantization import (
+    Constant,
+    QuantizedEmbedding,
+    QuantizedLinear,
+    quantize,
+    quantize_rows,
+)
+from tinytorch.models.transformer import tied_logits
+from tinytorch.training.checkpoint import load_safetensors, load_weights, save_weights
+
+KINDS = ("int8", "float16")
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def widened(layer):
+    """The matrix that a quantized layer stands for, in float64."""
+    parts = {name: p.data.astype(np.float64) for name, p in layer.named_parameters()}
+    return parts["weight"] * parts.get("weight.scales", np.ones(len(parts["weight"])))[:, None]
+
+
+# Rows ----------------------------------------------------------------------------------------
+
+
+def test_the_largest_error_of_a_row_is_half_of_its_scale(monkeypatch):
+    monkeypatch.setattr(products, "BLOCK", 1000)
+    matrix = normal(64, 300) * np.geomspace(1e-6, 1e6, 64, dtype=np.float32)[:, None]
+    q, scales = quantize_rows(matrix)
+    assert q.dtype == np.int8 and scales.dtype == np.float32
+    np.testing.assert_allclose(scales, np.abs(matrix).max(axis=1) / 127, rtol=1e-6)
+    error = np.abs(matrix - q * scales[:, None].astype(np.float64)).max(axis=1) / scales
+    assert (error <= 0.5001).all() and (error > 0.45).all()
+    assert (np.abs(q).max(axis=1) == 127).all()
+
+
+def test_rows_of_zeros_and_of_the_smallest_numbers_stay_in_range():
+    tiny = np.float32(2e-43)
+    q, scales = quantize_rows(np.float32([[0, 0], [tiny, -tiny]]))
+    assert q.tolist() == [[0, 0], [127, -127]]
+    assert scales[0] == 0 and 0 < scales[1] < tiny
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_not_finite_is_refused_and_its_row_named(wrong, monkeypatch):
+    monkeypatch.setattr(products, "BLOCK", 4)
+    matrix = normal(7, 2)
+    matrix[5, 1] = wrong
+    with pytest.raises(ValueError, match="row 5 holds a number that is not finite"):
+        quantize_rows(matrix)
+
+
+def test_only_a_matrix_has_rows():
+    with pytest.raises(ValueError, match=r"expected \(rows, columns\), got shape \(3,\)"):
+        quantize_rows(np.ones(3))
+
+
+# Layers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_linear_layer_multiplies_by_the_numbers_that_it_keeps(dtype, bias):
+    layer = Linear(300, 40, bias=bias, rng=0)
+    if bias:
+        layer.bias.data[...] = normal(40)
+    small, x = quantize(layer, dtype), normal(2, 3, 300)
+    assert isinstance(small, QuantizedLinear) and small.weight.dtype == dtype
+    expected = x @ widened(small) + (layer.bias.data if bias else 0)
+    np.testing.assert_allclose(small(x).data, expected, rtol=1e-4, atol=1e-5)
+    assert small(x).shape == (2, 3, 40) and small(x).dtype == np.float32
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+def test_a_table_looks_up_and_scores_with_the_numbers_that_it_keeps(dtype):
+    small = quantize(Embedding(40, 300, rng=0), dtype)
+    ids, x = np.array([[3, 39], [0, 3]]), normal(2, 3, 300)
+    assert isinstance(small, QuantizedEmbedding) and small.weight.dtype == dtype
+    np.testing.assert_allclose(small(ids).data, widened(small)[ids], rtol=1e-6)
+    assert small(ids).dtype == np.float32 and small(Tensor(ids)).shape == (2, 2, 300)
+    np.testing.assert_allclose(
+        tied_logits(Tensor(x), small).data, x @ widened(small).T, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_table_refuses_the_ids_that_an_embedding_refuses():
+    small = quantize(Embedding(4, 3))
+    with pytest.raises(IndexError, match=r"token id 4 at \(0, 1\) is outside 0..3"):
+        small([[0, 4]])
+    with pytest.raises(TypeError, match="token ids must be integers"):
+        small([0.5])
+    with pytest.raises(ValueError, match="equally long"):
+        small([[1], [1, 2]])
+
+
+def test_an_input_of_another_length_is_named():
+    with pytest.raises(ValueError, match=r"input \(2, 3\) does not fit weight \(4, 5\); the last"):
+        quantize(Linear(4, 5))(normal(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((np.ones((2, 3)), np.ones(2)), r"got float64, \(2, 3\)"),
+        ((np.ones((2, 3), np.int8),), r"got int8, \(2, 3\)"),
+        ((np.ones((2, 3), np.float16), np.ones(2)), r"got float16, \(2, 3\)"),
+        ((np.ones(3, np.int8), np.ones(3)), r"got int8, \(3,\)"),
+        ((np.ones((2, 3), np.int8), np.ones(3)), r"2 rows need as many scales, got \(3,\)"),
+    ],
+)
+@pytest.mark.parametrize("kind", [QuantizedLinear, QuantizedEmbedding])
+def test_a_layer_takes_a_matrix_with_a_scale_for_each_row_or_half_precision(kind, arguments, told):
+    with pytest.raises(ValueError, match=rf"{kind.__name__}: .*{told}"):
+        kind(*arguments)
+
+
+def test_a_weight_that_half_precision_cannot_hold_is_refused():
+    layer = Linear(2, 2)
+    layer.weight.data[0, 0] = 1e5
+    with pytest.raises(ValueError, match="up to 65504, and a weight is 100000"):
+        quantize(layer, "float16")
+
+
+def test_a_forward_of_ones_own_keeps_its_part_in_float32():
+    class Doubled(Linear):
+        def forward(self, x):
+            return super().forward(x) * 2
+
+    small = quantize(Doubled(3, 2, rng=0))
+    assert type(small) is Doubled and small.weight.dtype == np.float32
+    assert np.array_equal(small(np.ones((1, 3))).data, Doubled(3, 2, rng=0)(np.ones((1, 3))).data)
+
+
+def test_another_dtype_is_refused():
+    with pytest.raises(ValueError, match="quantize: dtype must be 'int8' or 'float16', got 'int4'"):
+        quantize(Linear(2, 2), "int4")
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@pytest.mark.parametrize("layer", [Linear(3, 3), Embedding(4, 3)], ids=["linear", "scores"])
+def test_no_gradient_passes_through_a_quantized_layer(layer, dtype):
+    x, small = Tensor(normal(2, 3), requires_grad=True), quantize(layer, dtype)
+    y = small(x) if isinstance(layer, Linear) else small.scores(x)
+    with pytest.raises(RuntimeError, match="passes no gradient on; train the float32 model"):
+        y.sum().backward()
+
+
+def test_an_8_bit_matrix_stands_in_a_file_with_its_scales_beside_it(tmp_path):
+    save_weights(tmp_path / "small.safetensors", quantize(Linear(4, 3)))
+    tensors, _ = load_safetensors(tmp_path / "small.safetensors")
+    assert {name: (a.dtype.name, a.shape) for name, a in tensors.items()} == {
+        "bias": ("float32", (3,)),
+        "weight": ("int8", (4, 3)),
+        "weight.scales": ("float32", (4,)),
+    }
+
+
+@pytest.mark.parametrize(
+    ("saved", "loading"), [("int8", None), (None, "int8"), ("int8", "float16")]
+)
+def test_weights_of_another_kind_are_refused(tmp_path, saved, loading):
+    made, into = (quantize(Linear(4, 3), d) if d else Linear(4, 3) for d in (saved, loading))
+    before = into.state_dict()
+    save_weights(tmp_path / "weights.safetensors", made)
+    with pytest.raises(ValueError, match=r"weight"):
+        load_weights(tmp_path / "weights.safetensors", into)
+    assert all(np.array_equal(before[name], p.data) for name, p in into.named_parameters())
+
+
+def test_constants_are_found_saved_and_never_learned():
+    class Masked(Module):
+        def __init__(self):
+            self.mask, self.weight = Constant(np.int8([1, 0])), Parameter([1.0, 2.0])
+
+    module = Masked()
+    assert [name for name, _ in module.named_parameters()] == ["mask", "weight"]
+    assert module.state_dict()["mask"].dtype == np.int8
+    assert not module.mask.requires_grad and module.weight.requires_grad
