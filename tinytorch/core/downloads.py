@@ -29,7 +29,7 @@ from typing import Any
 
 from tinytorch.core.atomic_files import REMEDIES, StrPath, lock
 
-__all__ = ["cache_folder", "download", "show_progress"]
+__all__ = ["DownloadError", "cache_folder", "download", "show_progress"]
 
 Progress = Callable[[str, int, int | None], None]
 _BLOCK = 1 << 20  # bytes
@@ -50,6 +50,25 @@ _CERTIFICATES = "Python finds no certificates: on a Mac, run its `Install Certif
 _UNPACKING = (EOFError, zlib.error, gzip.BadGzipFile)
 _BREAKS = (ConnectionError, http.client.HTTPException, ssl.SSLError, *_UNPACKING)
 _sleep = time.sleep
+
+
+class DownloadError(ConnectionError):
+    """A file does not come.
+
+    Attributes:
+        status: that of the server's answer, such as 404; None if there was none.
+
+    Example:
+        >>> try:
+        ...     download("http://127.0.0.1:1/model", "model")
+        ... except DownloadError as error:
+        ...     error.status is None
+        True
+    """
+
+    def __init__(self, why: str, status: int | None = None) -> None:
+        super().__init__(why)
+        self.status = status
 
 
 def download(
@@ -83,7 +102,8 @@ def download(
     Raises:
         ValueError: the address or the checksum is none, or what came has another SHA-256; nothing
             is kept of it.
-        ConnectionError: it did not come; the message says why, and what to do.
+        DownloadError: it did not come; the message says why, and what to do. It is a
+            `ConnectionError`.
         OSError: it cannot be written, for want of space among other reasons.
 
     Example:
@@ -104,8 +124,9 @@ def download(
             with file.opened():
                 file.bring()
     except _Failed as error:
-        remedy = f"{error}, or download it elsewhere and save it as {path}"
-        raise ConnectionError(f"cannot download {url}: {remedy}") from None
+        why, status = error.args
+        why += f", or download it elsewhere and save it as {path}"
+        raise DownloadError(f"cannot download {url}: {why}", status) from None
     return file.path
 
 
@@ -149,15 +170,18 @@ def cache_folder() -> Path:
 
 
 class _Failed(Exception):
-    """It does not come, and a remedy."""
+    """Why it does not come, with a remedy, and the status of the answer."""
 
 
 class _Interrupted(Exception):
     """What has come so far is good, and another try may bring the rest."""
 
-    def __init__(self, why: str, wait: float | None = None, remedy: str | None = None) -> None:
+    def __init__(
+        self, why: str, wait: float | None = None, remedy: str | None = None, status: Any = None
+    ) -> None:
         super().__init__(why)
         self.wait, self.remedy = wait, remedy or "try again later"  # seconds, if that is known
+        self.status = status
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
@@ -204,9 +228,8 @@ class _Download:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
             with open(os.open(self.part, flags, 0o666), "r+b", buffering=0) as self.file:
                 if lock(self.file.fileno()) is False:
-                    raise _Failed(
-                        "another process is downloading it; wait until that one has ended"
-                    )
+                    why = "another process is downloading it; wait until that one has ended"
+                    raise _Failed(why, None)
                 yield
         except OSError as error:
             if error.errno is None:
@@ -229,7 +252,7 @@ class _Download:
                     self._begin_anew()  # nobody could say whether the rest is of the same file
                 if tries == _TRIES:
                     why = f"{interrupted}, {tries} times in a row"
-                    raise self._failed(why, interrupted.remedy) from None
+                    raise self._failed(why, interrupted.remedy, interrupted.status) from None
                 wait = 0.5 * 2**tries if interrupted.wait is None else interrupted.wait
                 _sleep(min(wait, _LONGEST_WAIT))
 
@@ -280,10 +303,11 @@ class _Download:
             why = f"the server answers {error.code} ({error.reason})"
             remedy = _STATUSES.get(error.code)
             if error.code not in _PASSING:
-                raise self._failed(why, remedy or "look at the address") from None
+                remedy = remedy or "look at the address"
+                raise self._failed(why, remedy, error.code) from None
             after = error.headers.get("Retry-After") or ""
             wait = float(after) if after.isdecimal() else None
-            raise _Interrupted(why, wait, remedy) from None
+            raise _Interrupted(why, wait, remedy, error.code) from None
         except urllib.error.URLError as error:
             why = f"there is no connection to it ({_reason(error.reason)})"
             if self.reached:
@@ -373,13 +397,13 @@ class _Download:
         for path in (self.part, self.note):
             path.unlink(missing_ok=True)
 
-    def _failed(self, why: str, remedy: str) -> _Failed:
+    def _failed(self, why: str, remedy: str, status: int | None = None) -> _Failed:
         """What to say when it does not come; nothing is left of it if nothing came."""
         if self.done:
             remedy = f"{remedy}: the {self.done:,} bytes that came are kept in {self.part.name}"
         else:
             self._refuse()
-        return _Failed(f"{why}; {remedy}")
+        return _Failed(f"{why}; {remedy}", status)
 
 
 def _digest(path: Path) -> str:

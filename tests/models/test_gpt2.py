@@ -1,0 +1,434 @@
+"""The published GPT-2 read from a folder or an address: small random ones in the hub's layout.
+
+That they compute what transformers does is in tests/parity/test_gpt2_parity.py.
+"""
+
+import json
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+from hub_folders import CONFIG, random_weights, safetensors_bytes, write_folder
+from unruly_server import unruly_server
+
+from tinytorch import GPT, BPETokenizer, LayerNorm, no_grad
+from tinytorch.core import downloads
+from tinytorch.core.quantization import quantize
+from tinytorch.models import gpt2
+from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, stream_text
+
+IDS = np.random.default_rng(1).integers(0, 259, (2, 20))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_folder(tmp_path / "model")
+
+
+def logits(folder, **options):
+    with no_grad():
+        return load_gpt2(folder, progress=None, **options)[0](IDS).data
+
+
+def twin(config=CONFIG, **options):
+    """The same model built by hand: every tensor put where it belongs."""
+    tensors, d = random_weights(config), config["n_embd"]
+    model = GPT(config["vocab_size"], d, config["n_layer"], config["n_head"], 24, **options)
+    model.token_embedding.weight.data[...] = tensors["wte.weight"]
+    model.position_embedding.position_embeddings.data[...] = tensors["wpe.weight"]
+    for i, block in enumerate(model.blocks):
+        a, m = block.attention, block.mlp
+        for layer, name, columns in (
+            (a.q_proj, "attn.c_attn", slice(0, d)),
+            (a.k_proj, "attn.c_attn", slice(d, 2 * d)),
+            (a.v_proj, "attn.c_attn", slice(2 * d, 3 * d)),
+            (a.out_proj, "attn.c_proj", slice(None)),
+            (m.linear1, "mlp.c_fc", slice(None)),
+            (m.linear2, "mlp.c_proj", slice(None)),
+        ):
+            layer.weight.data[...] = tensors[f"h.{i}.{name}.weight"][:, columns]
+            layer.bias.data[...] = tensors[f"h.{i}.{name}.bias"][columns]
+        for norm, name in ((block.ln1, f"h.{i}.ln_1"), (block.ln2, f"h.{i}.ln_2")):
+            norm.gamma.data[...] = tensors[f"{name}.weight"]
+            norm.beta.data[...] = tensors[f"{name}.bias"]
+    model.ln_f.gamma.data[...] = tensors["ln_f.weight"]
+    model.ln_f.beta.data[...] = tensors["ln_f.bias"]
+    return model
+
+
+# Weights -----------------------------------------------------------------------------------------
+
+
+def test_every_weight_comes_to_its_place(folder):
+    expected = twin()
+    with no_grad():
+        np.testing.assert_array_equal(logits(folder), expected(IDS).data)
+    model, tokenizer = load_gpt2(str(folder), progress=None)
+    assert type(model) is GPT and isinstance(tokenizer, BPETokenizer)
+    assert model.num_parameters() == expected.num_parameters()
+    assert (model.max_seq_len, model.vocab_size, model.tie_weights) == (24, 259, True)
+    assert tokenizer.encode("to do to") == [83, 78, 220, 67, 78, 257]
+
+
+@pytest.mark.parametrize("prefix", ["", "transformer."])
+def test_names_with_and_without_the_prefix_are_read(tmp_path, folder, prefix):
+    tensors = {prefix + name: array for name, array in random_weights().items()}
+    tensors["lm_head.weight"] = tensors[f"{prefix}wte.weight"]  # tied, and in the file all the same
+    other = write_folder(tmp_path / "other", tensors=tensors)
+    np.testing.assert_array_equal(logits(other), logits(folder))
+
+
+def test_half_precision_is_widened(tmp_path):
+    half = {name: array.astype(np.float16) for name, array in random_weights().items()}
+    wide = {name: array.astype(np.float32) for name, array in half.items()}
+    there = write_folder(tmp_path / "half", tensors=half)
+    np.testing.assert_array_equal(logits(there), logits(write_folder(tmp_path / "w", tensors=wide)))
+    model, _ = load_gpt2(there)
+    assert {p.dtype for p in model.parameters()} == {np.dtype(np.float32)}
+
+
+def test_several_files_are_one_model(folder):
+    expected = logits(folder)
+    tensors = random_weights()
+    names = sorted(tensors)
+    parts = {"model-1-of-2.safetensors": names[::2], "model-2-of-2.safetensors": names[1::2]}
+    for file, some in parts.items():
+        content = safetensors_bytes({name: tensors[name] for name in some})
+        (folder / file).write_bytes(content)
+    where = {name: file for file, some in parts.items() for name in some}
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": where}))
+    (folder / "model.safetensors").unlink()
+    np.testing.assert_array_equal(logits(folder), expected)
+
+
+def test_an_untied_head_is_turned(tmp_path):
+    tensors = random_weights()
+    tensors["lm_head.weight"] = np.random.default_rng(5).normal(size=(259, 12)).astype(np.float32)
+    folder = write_folder(tmp_path / "m", {**CONFIG, "tie_word_embeddings": False}, tensors)
+    model, _ = load_gpt2(folder)
+    np.testing.assert_array_equal(model.lm_head.weight.data, tensors["lm_head.weight"].T)
+
+
+def test_another_width_of_the_mlp_and_another_epsilon_are_those_of_the_config(tmp_path):
+    config = {**CONFIG, "n_inner": 20, "layer_norm_epsilon": 0.01}
+    model, _ = load_gpt2(write_folder(tmp_path / "m", config))
+    assert model.blocks[1].mlp.linear1.weight.shape == (12, 20)
+    norms = [part for _, part in model.named_modules() if isinstance(part, LayerNorm)]
+    assert len(norms) == 5 and {norm.eps for norm in norms} == {0.01}
+
+
+def test_weights_stay_in_the_file_where_they_can(tmp_path):
+    config = {**CONFIG, "n_embd": 96, "n_inner": 768, "vocab_size": 4000}
+    mapped = write_folder(tmp_path / "mapped", config)
+    askew = write_folder(tmp_path / "askew", config, spaces=1)
+    peaks = []
+    for folder in (mapped, askew):
+        tracemalloc.start()
+        load_gpt2(folder, progress=None)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    size = (mapped / "model.safetensors").stat().st_size
+    assert peaks[0] < 0.5 * size < size < peaks[1]
+    np.testing.assert_array_equal(logits(mapped), logits(askew))
+
+
+def test_training_changes_the_model_and_not_the_file(folder):
+    before = (folder / "model.safetensors").read_bytes()
+    model, _ = load_gpt2(folder)
+    for parameter in model.parameters():
+        parameter.data += 1
+    assert (folder / "model.safetensors").read_bytes() == before
+    assert np.abs(logits(folder) - twin()(IDS).data).max() == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_fewer_bits_are_those_of_quantize(folder, dtype):
+    model, _ = load_gpt2(folder, dtype=dtype)
+    assert model.blocks[0].mlp.linear1.weight.dtype == model.token_embedding.weight.dtype == dtype
+    with no_grad():
+        np.testing.assert_array_equal(model(IDS).data, quantize(twin(), dtype)(IDS).data)
+        assert 0 < np.abs(model(IDS).data - twin()(IDS).data).max() < 0.5
+
+
+def test_loading_draws_no_random_numbers(folder):
+    from tinytorch.core.seeding import default_state
+
+    before = default_state()
+    load_gpt2(folder)
+    assert default_state() == before
+
+
+# What is refused ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"model_type": "llama"}, "model_type is 'llama', and this model knows 'gpt2' alone"),
+        ({"model_type": None}, "model_type is None"),
+        ({"activation_function": "relu"}, "'relu', and this model knows 'gelu_new' or"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "knows False alone"),
+        ({"n_layer": 0}, "n_layer must be an integer of at least 1, got 0"),
+        ({"n_head": True}, "n_head must be an integer of at least 1, got True"),
+        ({"n_head": 5}, "n_head 5 does not divide n_embd 12"),
+        ({"n_inner": 1.5}, "n_inner must be an integer"),
+        ({"layer_norm_epsilon": -1}, "layer_norm_epsilon must be a small number, got -1"),
+        ({"vocab_size": 258}, "tokenizer has 259 tokens, but the model of 258"),
+        ({"n_embd": 9, "n_head": 3}, "bias' is of float32 and shape .* asks for"),
+        ({"n_layer": 1}, r"'h\.1\..*' is no weight of this model"),
+        ({"n_layer": 3}, r"missing weights: 12, among them h\.2\."),
+        ({"tie_word_embeddings": False}, r"missing weights: 1, among them lm_head\.weight"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused(tmp_path, changed, match):
+    folder = write_folder(tmp_path / "model")
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **changed}))
+    with pytest.raises(ValueError, match=match):
+        load_gpt2(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match"),
+    [
+        ("config.json", b"[]", r"config\.json: it is list, not names"),
+        ("config.json", b"{}", "has no 'model_type'"),
+        ("config.json", b"{", r"config\.json: it is not whole"),
+        ("vocab.json", b"{", r"cannot read '.*vocab\.json' as a tokenizer"),
+        ("merges.txt", b"a b\n", r"a merge makes 'ab', which has no id"),
+        ("model.safetensors", b"{", r"model\.safetensors: it announces"),
+    ],
+)
+def test_a_damaged_file_is_named(folder, name, content, match):
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=match):
+        load_gpt2(folder)
+
+
+@pytest.mark.parametrize(
+    ("index", "match"),
+    [
+        (b"{}", "does not say which file has which weight"),
+        (b"[]", "does not say which file has which weight"),
+        (b'{"weight_map": {"a": 5}}', "does not say which file"),
+        (b'{"weight_map": {"a": "../b.safetensors"}}', "is not the name of a safetensors file"),
+        (b'{"weight_map": {"a": "b.bin"}}', "is not the name of a safetensors file"),
+    ],
+)
+def test_an_index_names_files_beside_it(folder, index, match):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_bytes(index)
+    with pytest.raises(ValueError, match=match):
+        load_gpt2(folder)
+
+
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "merges.txt", "model.safetensors"])
+def test_a_missing_file_is_named(folder, name):
+    (folder / name).unlink()
+    with pytest.raises(FileNotFoundError, match=rf"there is no file '.*{name}'"):
+        load_gpt2(folder)
+
+
+def test_integers_are_no_weights(tmp_path):
+    tensors = random_weights()
+    tensors["wte.weight"] = tensors["wte.weight"].astype(np.int64)
+    with pytest.raises(ValueError, match=r"'wte\.weight' is of int64"):
+        load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
+
+
+def test_what_can_be_asked_for_is_said(folder):
+    with pytest.raises(FileNotFoundError, match="published names are gpt2, gpt2-medium"):
+        load_gpt2("gpt3")
+    with pytest.raises(ValueError, match=r"dtype must be .*'int8'"):
+        load_gpt2(folder, dtype="int4")
+    with pytest.raises(ValueError, match="goes with a published name"):
+        load_gpt2(folder, revision="main")
+    with pytest.raises(ValueError, match=r"a commit, a branch or a tag, got '\.\./x'"):
+        load_gpt2("gpt2", revision="../x")
+
+
+# Addresses ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server(folder, monkeypatch):
+    monkeypatch.setattr(downloads, "_sleep", lambda seconds: None)
+    with unruly_server() as server:
+        for file in folder.iterdir():
+            server.files[f"/hub/{file.name}"] = file.read_bytes()
+        yield server
+
+
+def test_an_address_is_fetched_once_and_in_pieces(server, folder, tmp_path):
+    cache = tmp_path / "cache"
+    server.faults = [None, None, None, ("break", 900)]
+    told = []
+    load_gpt2(server.url + "/hub/", cache_dir=cache, progress=lambda *state: told.append(state))
+    assert ("/hub/model.safetensors", "bytes=900-") in server.requests
+    size = (folder / "model.safetensors").stat().st_size
+    assert ("model.safetensors", 0, size) in told and ("model.safetensors", size, size) in told
+    server.requests.clear()
+    found = logits(server.url + "/hub", cache_dir=cache)
+    np.testing.assert_array_equal(found, logits(folder))
+    assert server.requests == []
+
+
+def test_parts_are_fetched_where_there_is_no_whole(server, folder, tmp_path):
+    server.files["/hub/a.safetensors"] = server.files.pop("/hub/model.safetensors")
+    index = {"weight_map": dict.fromkeys(random_weights(), "a.safetensors")}
+    server.files["/hub/model.safetensors.index.json"] = json.dumps(index).encode()
+    found = logits(server.url + "/hub", cache_dir=tmp_path / "cache")
+    np.testing.assert_array_equal(found, logits(folder))
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_file_that_is_refused_is_named(server, tmp_path, status):
+    server.faults = [None, None, None, status, status]
+    match = rf"/hub/model\.safetensors: the server answers {status}"
+    with pytest.raises(ConnectionError, match=match):
+        load_gpt2(server.url + "/hub", cache_dir=tmp_path / "cache", progress=None)
+
+
+def test_a_published_name_is_fetched_at_its_commit_and_kept(server, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpt2, "_ADDRESS", server.url + "/{}/resolve/{}")
+    commit = PUBLISHED["gpt2-medium"][0]
+    for name in ("config.json", "vocab.json", "merges.txt", "model.safetensors"):
+        content = server.files[f"/hub/{name}"]
+        server.files[f"/gpt2-medium/resolve/{commit}/{name}"] = content
+        server.files[f"/gpt2/resolve/{PUBLISHED['gpt2'][0]}/{name}"] = content
+        server.files[f"/gpt2/resolve/main/{name}"] = content
+    options = {"cache_dir": tmp_path / "cache", "progress": None}
+    np.testing.assert_array_equal(logits_of("gpt2-medium", options), logits(folder))
+    assert (tmp_path / "cache" / f"gpt2-medium-{commit}" / "model.safetensors").is_file()
+    with pytest.raises(ConnectionError, match=r"vocab\.json.* bytes, not 1,042,301.*another file"):
+        load_gpt2("gpt2", **options)
+    np.testing.assert_array_equal(
+        logits_of("gpt2", {**options, "revision": "main"}), logits(folder)
+    )
+
+
+def logits_of(name, options):
+    with no_grad():
+        return load_gpt2(name, **options)[0](IDS).data
+
+
+def test_the_published_names_are_pinned_to_commits():
+    assert list(PUBLISHED) == ["gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"]
+    for commit, files in PUBLISHED.values():
+        assert len(commit) == 40 and set(commit) <= set("0123456789abcdef")
+        for size, sha256 in files.values():
+            assert len(sha256) == 64 and (size is None or size > 0)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+class Reciting:
+    """A model that is sure of the next token of one text."""
+
+    max_seq_len = 100
+
+    def __init__(self, ids, vocab_size):
+        self.ids, self.vocab_size = ids, vocab_size
+
+    def __call__(self, ids):
+        scores = np.zeros((1, ids.shape[1], self.vocab_size), np.float32)
+        scores[0, -1, self.ids[ids.shape[1]]] = 1
+        return scores
+
+
+def test_characters_are_written_whole(folder):
+    _, tokenizer = load_gpt2(folder)
+    ids = tokenizer.encode("a é👩 b")
+    model = Reciting(ids, 259)
+    pieces = list(stream_text(model, tokenizer, "a", len(ids) - 1, temperature=0))
+    assert pieces == [" ", "é", "👩", " ", "b"]
+    cut = list(stream_text(model, tokenizer, "a", 4, temperature=0))  # in the middle of a character
+    assert cut == [" ", "é", "\ufffd"]
+
+
+def test_the_text_ends_before_the_end_of_the_document(folder):
+    _, tokenizer = load_gpt2(folder)
+    ids = tokenizer.encode("ab<|endoftext|>c", "all")
+    assert list(stream_text(Reciting(ids, 259), tokenizer, "a", 9, temperature=0)) == ["b"]
+
+
+def test_an_empty_prompt_begins_a_document(folder):
+    model, tokenizer = load_gpt2(folder)
+    same = stream_text(model, tokenizer, "<|endoftext|>", 5, rng=0)
+    assert list(stream_text(model, tokenizer, "", 5, rng=0)) == list(same)
+    with pytest.raises(ValueError, match="the prompt is empty"):
+        stream_text(model, BPETokenizer(tokenizer.ranks), "")
+
+
+# The command line --------------------------------------------------------------------------------
+
+
+def run(*arguments):
+    command = [sys.executable, "-m", "tinytorch.models.gpt2", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+
+
+def test_the_command_writes_what_the_function_writes(folder, capsys):
+    model, tokenizer = load_gpt2(folder)
+    options = {"temperature": 0.8, "top_k": 40, "top_p": 0.9}
+    expected = "".join(stream_text(model, tokenizer, "Once", 12, rng=3, **options))
+    line = ["Once", "--tokens=12", "--temperature=0.8", "--top-k=40", "--top-p=0.9", "--seed=3"]
+    assert gpt2.main([*line, f"--source={folder}"]) == 0
+    assert capsys.readouterr() == (f"Once{expected}\n", "")
+
+
+def test_the_command_runs_as_a_module(folder):
+    done = run("Once", "--tokens=3", "--source", folder)
+    assert done.returncode == 0 and done.stdout.startswith("Once") and done.stderr == ""
+
+
+def test_help_names_every_option_and_model(capsys):
+    with pytest.raises(SystemExit) as end:
+        gpt2.main(["--help"])
+    text = capsys.readouterr().out
+    assert end.value.code == 0
+    for word in (
+        "--tokens",
+        "--temperature",
+        "--top-k",
+        "--top-p",
+        "--seed",
+        "--source",
+        "--dtype",
+    ):
+        assert word in text
+    assert "gpt2-xl" in text and "int8" in text and "tinytorch" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["--tokens=0"], "argument --tokens: '0' is not an integer of at least 1"),
+        (["--tokens=many"], "'many' is not an integer of at least 1"),
+        (["--temperature=-1"], "'-1' is not a number of at least 0"),
+        (["--temperature=hot"], "'hot' is not a number of at least 0"),
+        (["--top-k=0"], "argument --top-k: '0' is not an integer of at least 1"),
+        (["--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1"),
+        (["--seed=-1"], "argument --seed: '-1' is not an integer of at least 0"),
+        (["--dtype=int4"], "choose from"),
+        (["more"], "unrecognized arguments: more"),
+    ],
+)
+def test_a_bad_option_says_what_is_allowed(capsys, options, match):
+    with pytest.raises(SystemExit) as end:
+        gpt2.main(["Once", *options])
+    assert end.value.code == 2 and match in capsys.readouterr().err
+
+
+def test_without_a_network_there_is_a_sentence_and_no_traceback(tmp_path):
+    done = run("Once", "--source=http://127.0.0.1:1/hub", "--cache-dir", tmp_path)
+    assert done.returncode == 1 and done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert "there is no connection to it" in line and "look at the network" in line
+
+
+def test_a_folder_that_is_missing_is_said(capsys):
+    assert gpt2.main(["Once", "--source=no-such-folder"]) == 1
+    assert "there is no folder 'no-such-folder'" in capsys.readouterr().err

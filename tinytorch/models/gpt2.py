@@ -1,0 +1,449 @@
+"""The published GPT-2 in our own `GPT`: its weights and its tokenizer (Radford et al., 2019).
+
+The model is the one that the book builds; here the numbers in it are those that OpenAI trained. A
+file of the hub holds them under other names, and the three projections of an attention side by
+side; its matrices lie as ours do, (in, out). From a terminal it writes on from a text:
+
+    python -m tinytorch.models.gpt2 "Once upon a time" --tokens 50 --temperature 0.8 --seed 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import os
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.arguments import check_choice
+from tinytorch.core.atomic_files import StrPath, readable_file
+from tinytorch.core.downloads import DownloadError, Progress, cache_folder, download, show_progress
+from tinytorch.core.layers import LayerNorm
+from tinytorch.core.quantization import quantize
+from tinytorch.core.safetensors import load_safetensors
+from tinytorch.core.seeding import drawing_from
+from tinytorch.core.strict_json import parse_json
+from tinytorch.models.generation import stream
+from tinytorch.models.transformer import GPT, MLP
+from tinytorch.text.tokenization import BPETokenizer
+
+__all__ = ["PUBLISHED", "load_gpt2", "stream_text"]
+
+DTYPES = ("float32", "float16", "int8")
+_ADDRESS = "https://huggingface.co/openai-community/{}/resolve/{}"
+_CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+_VOCABULARY = ("vocab.json", "merges.txt")
+
+# The commit of each model on the hub, and of its files the size and the SHA-256 where several who
+# fetched them agree; what is not here is compared with the SHA-256 that the hub states.
+_TOKENIZER = {
+    "vocab.json": (1_042_301, "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"),
+    "merges.txt": (456_318, "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5"),
+}
+_SMALL = (548_105_171, "248dfc3911869ec493c76e65bf2fcf7f615828b0254c12b473182f0f81d3a707")
+_XL = (None, "0f8b28eb05a8075f48b61b6f35332978c74fc7763fa9fb4051a1c30511736a6a")
+PUBLISHED: dict[str, tuple[str, dict[str, tuple[int | None, str]]]] = {
+    "gpt2": ("607a30d783dfa663caf39e06633721c8d4cfcd7e", {_WEIGHTS: _SMALL, **_TOKENIZER}),
+    "gpt2-medium": ("6dcaa7a952f72f9298047fd5137cd6e4f05f41da", {}),
+    "gpt2-large": ("32b71b12589c2f8d625668d2335a01cac3249519", {}),
+    "gpt2-xl": ("15ea56dee5df4983c59b2538573817e1667135e2", {_WEIGHTS: _XL, **_TOKENIZER}),
+}
+
+
+def load_gpt2(
+    source: StrPath = "gpt2",
+    *,
+    revision: str | None = None,
+    dtype: str = "float32",
+    cache_dir: StrPath | None = None,
+    progress: Progress | None = show_progress,
+) -> tuple[GPT, BPETokenizer]:
+    """A GPT-2 with its published weights, and its tokenizer.
+
+    What is not on the disk is downloaded once, resumed after a break, checked and kept. The sizes
+    of the files, in MB: 548 for `gpt2`, about 1,520, 3,250 and 6,430 for the larger ones. For
+    `gpt2` and `gpt2-xl` the SHA-256 of the weights and the vocabulary is known here; for the others
+    the weights are compared with the one that the hub states (`X-Linked-ETag`).
+
+    In float32 the weights stay in the file where that is possible (see `load_safetensors`), which
+    must then stay as it is: only what the file keeps otherwise takes memory, as the three
+    projections side by side. The published files begin their numbers at an odd byte, so all of
+    theirs are read.
+
+    Args:
+        source: a published name (`gpt2`, `gpt2-medium`, `gpt2-large`, `gpt2-xl`), a folder in the
+            hub's layout (`config.json`, `vocab.json`, `merges.txt`, and `model.safetensors` or its
+            parts with `model.safetensors.index.json`), or the http or https address of such a
+            folder.
+        revision: a commit, branch or tag of a published name; by default the commit in `PUBLISHED`.
+            A branch is fetched once, as it was then.
+        dtype: `'float32'`, `'float16'` or `'int8'`: how the matrices are kept, see
+            `tinytorch.core.quantization.quantize`. Only a float32 model can be trained.
+        cache_dir: where downloads are kept, by default in `cache_folder()`. Delete a folder there
+            to have its files fetched again.
+        progress: told how much of each file has come, see `download`; None for silence.
+
+    Returns:
+        The model, without dropout, and the tokenizer.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or a file is missing in it.
+        DownloadError: a file did not come; the message says what to do.
+        OSError: a file cannot be written.
+        ValueError: another dtype or revision, or a file is damaged, of another kind of model, or
+            does not fit the others; the message names it.
+
+    Example:
+        >>> load_gpt2("no-such-folder")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        FileNotFoundError: there is no folder 'no-such-folder' (looked from ...); published ...
+    """
+    check_choice(dtype, "load_gpt2: dtype", DTYPES)
+    find = _finder(os.fspath(source), revision, cache_dir, progress)
+    config = _read_config(find(_CONFIG))
+    tokenizer = BPETokenizer.from_gpt2_files(*map(find, _VOCABULARY))
+    if tokenizer.vocab_size > config["vocab_size"]:
+        has = f"{tokenizer.vocab_size} tokens, but the model of {config['vocab_size']}"
+        raise ValueError(f"{source}: the tokenizer has {has}; they do not belong together")
+    model = _empty_model(config)
+    _fill(model, config, _weight_files(find))
+    return (model if dtype == "float32" else quantize(model, dtype)), tokenizer
+
+
+def stream_text(
+    model: Any, tokenizer: BPETokenizer, prompt: str, max_new_tokens: int = 50, **options: Any
+) -> Iterator[str]:
+    """Write on from a text, each piece as soon as it is known.
+
+    A token may be a part of a character: it is kept back until the character is whole. The text
+    ends before `<|endoftext|>`, if the tokenizer has that.
+
+    Args:
+        model: a model that `stream` takes.
+        tokenizer: its tokenizer.
+        prompt: the beginning; an empty one stands for `<|endoftext|>`, the begin of a document.
+        max_new_tokens: how many tokens to write at most.
+        options: those of `stream`, such as `temperature`, `top_k`, `top_p` and `rng`.
+
+    Returns:
+        An iterator over the pieces of what is written, without the prompt.
+
+    Raises:
+        ValueError: as for `stream`, or the prompt is empty and there is no `<|endoftext|>`.
+
+    Example:
+        >>> tokenizer = BPETokenizer.train("to be or not to be", 260)
+        >>> model = GPT(260, 8, 1, 2, max_seq_len=16, rng=0)
+        >>> text = "".join(stream_text(model, tokenizer, "to", 5, rng=0))
+        >>> text == "".join(stream_text(model, tokenizer, "to", 5, rng=0))
+        True
+    """
+    end = tokenizer.special_tokens.get("<|endoftext|>")
+    ids = tokenizer.encode(prompt, "all") or ([end] if end is not None else [])
+    if not ids:
+        raise ValueError("stream_text: the prompt is empty; give the model a word to begin with")
+    stops = [] if end is None else [end]
+    new = stream(model, ids, max_new_tokens, **{"stop_tokens": stops, **options})
+    return _decoded(new, tokenizer, end)
+
+
+def _decoded(
+    tokens: Iterator[np.ndarray], tokenizer: BPETokenizer, end: int | None
+) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    for new in tokens:
+        if new[0] != end and (piece := decoder.decode(tokenizer.decode_bytes(new))):
+            yield piece
+    if rest := decoder.decode(b"", final=True):
+        yield rest
+
+
+# Where the files are -----------------------------------------------------------------------------
+
+Find = Callable[[str], Path]
+
+
+def _finder(
+    source: str, revision: str | None, cache_dir: StrPath | None, progress: Progress | None
+) -> Find:
+    """What says where a file is, after fetching it if need be."""
+    is_address = re.match("https?://", source, re.IGNORECASE) is not None
+    if revision is not None and source not in PUBLISHED:
+        raise ValueError(f"revision= goes with a published name: {', '.join(PUBLISHED)}")
+    if source not in PUBLISHED and not is_address:
+        return partial(_find, _checked_folder(source))
+    known: dict[str, tuple[int | None, str]] = {}
+    if is_address:
+        address = source.rstrip("/")
+        name = f"{re.sub(r'[^a-zA-Z0-9.]+', '-', address)[-60:]}-{zlib.crc32(address.encode()):08x}"
+    else:
+        pinned, known = PUBLISHED[source]
+        revision = pinned if revision is None else revision
+        if not re.fullmatch(r"\w[\w.-]*", revision):
+            raise ValueError(f"revision is a commit, a branch or a tag, got {revision!r}")
+        address, name = _ADDRESS.format(source, revision), f"{source}-{revision}"
+        known = known if revision == pinned else {}
+    folder = (cache_folder() if cache_dir is None else Path(cache_dir)) / name
+
+    def find(file: str) -> Path:
+        size, sha256 = known.get(file, (None, None))
+        path = folder / file
+        if path.is_file() and size in (None, path.stat().st_size):
+            return path  # it was checked when it came
+        url = f"{address}/{file}"
+        return download(url, path, sha256=sha256, size=size, progress=progress)
+
+    return find
+
+
+def _checked_folder(source: str) -> Path:
+    folder = Path(source)
+    if not folder.is_dir():
+        here = f"there is no folder {source!r} (looked from {str(Path.cwd())!r})"
+        names = f"published names are {', '.join(PUBLISHED)}"
+        raise FileNotFoundError(f"{here}; {names}, and an address begins with https://")
+    return folder
+
+
+def _find(folder: Path, file: str) -> Path:
+    return readable_file(folder / file)
+
+
+def _weight_files(find: Find) -> Iterator[Path]:
+    """The files of the weights: one, or the parts that the index names."""
+    try:
+        yield find(_WEIGHTS)
+        return
+    except (FileNotFoundError, DownloadError) as error:
+        if getattr(error, "status", 404) != 404:
+            raise
+        missing = error
+    try:
+        index = find(_INDEX)
+    except (FileNotFoundError, DownloadError) as error:
+        raise (missing if getattr(error, "status", 404) == 404 else error) from None
+    try:
+        names = set(parse_json(index.read_bytes())["weight_map"].values())
+        wrong = [name for name in names if not re.fullmatch(r"\w[\w.-]*\.safetensors", name)]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(f"{index}: it does not say which file has which weight: {error}") from None
+    if wrong:
+        raise ValueError(f"{index}: {wrong[0]!r} is not the name of a safetensors file beside it")
+    yield from map(find, sorted(names))
+
+
+# What the model is -------------------------------------------------------------------------------
+
+_SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
+_SETTINGS: dict[
+    str, tuple[Any, ...]
+] = {  # what they must be; the first is meant where it is missing
+    "model_type": ("gpt2",),
+    "activation_function": ("gelu_new", "gelu_pytorch_tanh"),
+    "scale_attn_weights": (True,),
+    "scale_attn_by_inverse_layer_idx": (False,),
+    "add_cross_attention": (False,),
+    "tie_word_embeddings": (True, False),
+}
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    """The configuration, if our GPT can be such a model."""
+    try:
+        config = parse_json(path.read_bytes())
+        if not isinstance(config, dict):
+            raise ValueError(f"it is {type(config).__name__}, not names with their values")
+        if "model_type" not in config:
+            raise ValueError("it has no 'model_type'; is it the file of another program?")
+        for name, allowed in _SETTINGS.items():
+            value = config.setdefault(name, allowed[0])
+            if value not in allowed:
+                names = " or ".join(map(repr, allowed))
+                raise ValueError(f"{name} is {value!r}, and this model knows {names} alone")
+        for name in _SIZES:
+            _check_size(name, config.get(name))
+        if config.get("n_inner") is None:
+            config["n_inner"] = 4 * config["n_embd"]
+        _check_size("n_inner", config["n_inner"])
+        if config["n_embd"] % config["n_head"]:
+            heads = f"n_head {config['n_head']} does not divide n_embd {config['n_embd']}"
+            raise ValueError(f"{heads}: every head needs as many numbers")
+        eps = config.setdefault("layer_norm_epsilon", 1e-5)
+        if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps < 1:
+            raise ValueError(f"layer_norm_epsilon must be a small number, got {eps!r}")
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return config
+
+
+def _check_size(name: str, size: Any) -> None:
+    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+        raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
+
+
+class _Placeholders(np.random.Generator):
+    """Draws a single zero where a matrix is asked for: what is in it comes from a file."""
+
+    def uniform(self, *limits: Any, size: Any = ()) -> Any:
+        return np.zeros((1,) * len(size))
+
+    def normal(self, *moments: Any, size: Any = ()) -> Any:
+        return np.zeros((1,) * len(size))
+
+
+def _empty_model(config: dict[str, Any]) -> GPT:
+    """The model, with placeholders for its matrices: drawing so many weights takes long."""
+    inner = config["n_inner"]
+    with drawing_from(_Placeholders(np.random.PCG64(0))):
+        return GPT(
+            config["vocab_size"], config["n_embd"], config["n_layer"], config["n_head"],
+            config["n_positions"], tie_weights=config["tie_word_embeddings"],
+            norm=partial(LayerNorm, eps=config["layer_norm_epsilon"]),
+            mlp=lambda embed_dim, _, dropout: MLP(embed_dim, inner, dropout),
+        )  # fmt: skip
+
+
+# The weights -------------------------------------------------------------------------------------
+
+_QKV = ("attention.q_proj", "attention.k_proj", "attention.v_proj")
+_MASKS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # triangles of ones, which are no weights
+
+
+def _places(config: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], list[str]]]:
+    """Each tensor of the file: its shape, and the parameters that it holds side by side."""
+    d, inner, vocab = config["n_embd"], config["n_inner"], config["vocab_size"]
+    position = "position_embedding.position_embeddings"
+    places: dict[str, tuple[tuple[int, ...], list[str]]] = {
+        "wte.weight": ((vocab, d), ["token_embedding.weight"]),
+        "wpe.weight": ((config["n_positions"], d), [position]),
+    }
+    norms = {"ln_f": "ln_f"}
+    for i in range(config["n_layer"]):
+        there, here = f"h.{i}", f"blocks.{i}"
+        norms |= {f"{there}.ln_1": f"{here}.ln1", f"{there}.ln_2": f"{here}.ln2"}
+        for name, (rows, columns), parts in (
+            ("attn.c_attn", (d, 3 * d), _QKV),
+            ("attn.c_proj", (d, d), ("attention.out_proj",)),
+            ("mlp.c_fc", (d, inner), ("mlp.linear1",)),
+            ("mlp.c_proj", (inner, d), ("mlp.linear2",)),
+        ):
+            for kind, shape in (("weight", (rows, columns)), ("bias", (columns,))):
+                ours = [f"{here}.{part}.{kind}" for part in parts]
+                places[f"{there}.{name}.{kind}"] = shape, ours
+    for theirs, norm in norms.items():
+        places |= {f"{theirs}.weight": ((d,), [f"{norm}.gamma"])}
+        places |= {f"{theirs}.bias": ((d,), [f"{norm}.beta"])}
+    if not config["tie_word_embeddings"]:
+        places["lm_head.weight"] = (vocab, d), ["lm_head.weight"]  # a row for each token
+    return places
+
+
+def _fill(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> None:
+    """Put the weights of the files into the model: all of them, and none twice."""
+    parameters, places = dict(model.named_parameters()), _places(config)
+    file = Path()
+    for file in files:
+        tensors, _ = load_safetensors(file, mapped=True)
+        while tensors:  # one at a time, so that what is copied takes its place
+            name, array = tensors.popitem()
+            name = name.removeprefix("transformer.")
+            if _MASKS.fullmatch(name) or (name == "lm_head.weight" and name not in places):
+                continue  # with tied weights, the head is the token table once more
+            if name not in places:
+                raise ValueError(f"{file}: {name!r} is no weight of this model, or comes twice")
+            shape, ours = places.pop(name)
+            if array.shape != shape or array.dtype.kind != "f":
+                found = f"is of {array.dtype} and shape {array.shape}"
+                raise ValueError(f"{file}: {name!r} {found}, but config.json asks for {shape}")
+            if name == "lm_head.weight":
+                array = array.T
+            for parameter, part in zip(ours, np.split(array, len(ours), axis=-1), strict=True):
+                parameters[parameter].data = np.ascontiguousarray(part, dtype=np.float32)
+    if places:
+        some = ", ".join([*places][:3])
+        raise ValueError(f"{file}: missing weights: {len(places)}, among them {some}")
+
+
+# The command line --------------------------------------------------------------------------------
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    options = vars(_parser().parse_args(arguments))
+    for output in (sys.stdout, sys.stderr):
+        if hasattr(output, "reconfigure"):
+            output.reconfigure(errors="replace")  # a terminal may lack a character
+    source, prompt, tokens = (options.pop(name) for name in ("source", "prompt", "tokens"))
+    loading = {name: options.pop(name) for name in ("revision", "dtype", "cache_dir")}
+    try:
+        model, tokenizer = load_gpt2(source, **loading)
+        pieces = stream_text(model, tokenizer, prompt, tokens, **options)
+        for piece in chain([prompt], pieces, ["\n"]):
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads this has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stdout.write("\n")
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.models.gpt2",
+        description="Write on from a text with a published GPT-2, which is downloaded once.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("prompt", help="the beginning of the text")
+    add("--tokens", type=_whole(1), default=50, help="how many tokens to write at most")
+    add("--temperature", type=_number(0, np.inf), default=1.0, help="0 takes the likeliest token")
+    add("--top-k", type=_whole(1), help="draw from this many tokens alone")
+    add("--top-p", type=_number(0, 1), help="draw from the likeliest tokens up to this share")
+    add("--seed", dest="rng", type=_whole(0), help="write the same text again")
+    names = ", ".join(PUBLISHED)
+    add("--source", default="gpt2", help=f"{names}, a folder, or the address of one")
+    add("--revision", help="another commit of a published model")
+    add("--dtype", choices=DTYPES, default="float32", help="how the matrices are kept")
+    add("--cache-dir", help=f"where downloads are kept, if not in {cache_folder()}")
+    return parser
+
+
+def _whole(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least {least}")
+        return int(text)
+
+    return read
+
+
+def _number(least: float, most: float) -> Callable[[str], float]:
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = np.nan
+        if not least <= number <= most or number == np.inf:
+            allowed = f"of at least {least}" if most == np.inf else f"from {least} to {most}"
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number {allowed}")
+        return number
+
+    return read
+
+
+if __name__ == "__main__":
+    sys.exit(main())
