@@ -1,10 +1,14 @@
 """What all tests share: the same examples and the same random numbers on every run."""
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tinytorch import manual_seed
 from tinytorch.stories import StoryGrammar
+
+os.environ["TINYTORCH_PARTS"] = ""  # what a test solves is no reader's
 
 # doctests are looked for in every module, but two modules cannot both be imported as conftest
 collect_ignore_glob = ["*conftest.py"]

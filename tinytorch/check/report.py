@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.capstone import parts
 from tinytorch.check import values
 from tinytorch.check.rules import Rule, breach_of, is_empty, watched
 
@@ -119,6 +120,8 @@ class Report:
         points: what it is worth.
         cases: the cases that were run, the failing one last.
         untouched: whether nothing has been written yet; then there is nothing to report.
+        part: what a GPT of the reader's own takes from this answer, see `tinytorch.capstone.parts`.
+        kept: where that is kept, or why it is not; "" if the exercise builds no part.
         later: the cases after the failing one, which `told` runs.
 
     Example:
@@ -134,6 +137,8 @@ class Report:
     points: int
     cases: list[Finding] = field(default_factory=list)
     untouched: bool = False
+    part: parts.Part | None = None
+    kept: str = ""
     later: Iterator[Case] = field(default_factory=lambda: iter(()), compare=False)
 
     def __bool__(self) -> bool:
@@ -148,6 +153,7 @@ class Report:
             for label in ("given", "expected", "got", "hint"):
                 if text := getattr(found, label):
                     lines.append(f"      {label:<9} {_wrapped(text, values.WIDTH, 16)}")
+        lines += [_wrapped(f"  {self.kept}", values.WIDTH + 10, 2)] if self.kept else []
         return "\n".join(lines)
 
     def told(self) -> Iterator[dict[str, Any]]:
@@ -183,7 +189,8 @@ class Report:
         checks = [{**asdict(finding), "state": states[finding.passed]} for finding in found]
         checks += [{"claim": claim, "state": "not reached"} for claim in unreached]
         told = {"name": self.name, "points": self.points, "untouched": self.untouched}
-        return {**told, "passed": bool(self), "checks": checks, "text": repr(self)}
+        kept = {"kept": self.kept, "part": asdict(self.part) if self.part else None}
+        return {**told, **kept, "passed": bool(self), "checks": checks, "text": repr(self)}
 
 
 def exercise(
@@ -226,7 +233,10 @@ def exercise(
                 report.cases.append(judge(one))
                 if not report.cases[-1].passed:
                     break
-            return report
+            if not report:
+                return report
+            part, kept = parts.keep(report.name, answers[0])
+            return replace(report, part=part, kept=kept)
 
         return check
 

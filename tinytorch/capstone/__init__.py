@@ -1,0 +1,1 @@
+"""What readers have built, kept, and a GPT made of it."""
