@@ -108,6 +108,7 @@ test-notebooks: $(VENV)/.test ## only the notebooks: run each where little is in
 	    -o addopts= -o doctest_optionflags= -p no:randomly -n $(JOBS) --dist loadfile book/notebooks
 
 parity: $(VENV)/.parity ## compare every layer, forward and backward, with PyTorch
+	@$(BIN)/python book/_ext/pinned.py gpt2
 	@echo "==> Comparing with the reference frameworks"
 	@$(BIN)/python -m pytest tests/parity
 

@@ -1,0 +1,215 @@
+"""`load_gpt2` beside transformers: the same files, the same logits, the same text.
+
+The files are those of `save_pretrained`, with random weights large enough that every part matters;
+a server on this machine does to them what servers do. The vocabulary is GPT-2's own, which
+`make parity` fetches: every string has the ids that tiktoken gives it with the same ranks.
+"""
+
+import hashlib
+import json
+from functools import partial
+
+import numpy as np
+import pinned
+import pytest
+import tiktoken
+import torch
+from hub_folders import tokenizer_files
+from tiktoken.load import data_gym_to_mergeable_bpe_ranks
+from tiktoken_ext.openai_public import r50k_pat_str
+from transformers import GPT2Config, GPT2LMHeadModel
+from unruly_server import unruly_server
+
+from tinytorch import no_grad
+from tinytorch.core import downloads
+from tinytorch.core.downloads import download
+from tinytorch.models import gpt2
+from tinytorch.models.gpt2 import load_gpt2, stream_text
+from tinytorch.text.corpus import book_prose
+from tinytorch.text.tokenization import BPETokenizer
+
+V, T = 259, 32
+IDS = np.random.default_rng(0).integers(0, V, size=(3, 20))
+FORMATS = ["float32", "float16", "sharded", "untied"]
+
+
+def reference(kind):
+    """A random model of transformers, every number of which matters."""
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=V, n_positions=T, n_embd=24, n_layer=3, n_head=4, initializer_range=0.25,
+        layer_norm_epsilon=1e-3, bos_token_id=None, eos_token_id=None,
+        n_inner=40 if kind == "sharded" else None, tie_word_embeddings=kind != "untied",
+    )  # fmt: skip
+    model = GPT2LMHeadModel(config).eval()
+    with torch.no_grad():
+        for p in model.parameters():
+            if p.ndim == 1:
+                p += 0.2 * torch.randn_like(p)
+    return model.half() if kind == "float16" else model
+
+
+@pytest.fixture(scope="module", params=FORMATS)
+def saved(request, tmp_path_factory):
+    """The model, in float32, and the folder into which transformers has written it."""
+    folder = tmp_path_factory.mktemp(request.param)
+    model = reference(request.param)
+    model.save_pretrained(folder, max_shard_size="20KB" if request.param == "sharded" else "1GB")
+    for name, content in tokenizer_files().items():
+        (folder / name).write_bytes(content)
+    assert (folder / "model.safetensors").exists() is (request.param != "sharded")
+    return model.float(), folder
+
+
+@pytest.fixture
+def served(saved, monkeypatch):
+    """A server with the files of the folder."""
+    monkeypatch.setattr(downloads, "_sleep", lambda seconds: None)
+    monkeypatch.setattr(gpt2, "download", partial(download, timeout=0.5))
+    with unruly_server() as server:
+        server.files = {f"/hub/{f.name}": f.read_bytes() for f in saved[1].iterdir()}
+        yield server
+
+
+def assert_same_model(ours, theirs):
+    with no_grad(), torch.no_grad():
+        expected = theirs(torch.tensor(IDS)).logits.numpy()
+        np.testing.assert_allclose(ours(IDS).data, expected, rtol=0, atol=1e-4)
+    assert np.abs(expected).max() > 3
+
+
+def test_logits_are_those_of_transformers(saved):
+    assert_same_model(load_gpt2(saved[1])[0], saved[0])
+
+
+def test_greedy_text_is_that_of_transformers(saved):
+    theirs, folder = saved
+    model, tokenizer = load_gpt2(folder)
+    prompt = torch.tensor(IDS[:, :4])
+    mask = torch.ones_like(prompt)
+    options = {"max_new_tokens": T - 4, "do_sample": False, "pad_token_id": 0}
+    expected = theirs.generate(prompt, attention_mask=mask, **options).numpy()
+    text = model.generate(IDS[:, :4], T - 4, temperature=0).data
+    np.testing.assert_array_equal(text, expected)
+    assert len(np.unique(text[:, 4:])) > 4  # it does not only repeat one token
+    with no_grad():  # no tie that rounding could decide
+        top = np.sort(model(text[:, :-1]).data, axis=-1)[..., -2:]
+    assert (top[..., 1] - top[..., 0]).min() > 1e-4
+    written = stream_text(model, tokenizer, "to", T - 1, temperature=0)
+    ids = model.generate(tokenizer.encode("to"), T - 1, temperature=0, stop_tokens=[258]).data
+    assert "to" + "".join(written) == tokenizer.decode(ids).removesuffix("<|endoftext|>")
+
+
+@pytest.mark.parametrize("fault", [("break", 5000), ("stall", 5000), 503, ("break", 0)])
+def test_a_server_that_breaks_off_gives_the_same_model(saved, served, tmp_path, fault):
+    served.faults = [fault, None, None, None, fault, None, fault]
+    model, _ = load_gpt2(served.url + "/hub", cache_dir=tmp_path, progress=None)
+    assert_same_model(model, saved[0])
+    assert all(a.read_bytes() in served.files.values() for a in tmp_path.glob("*/*"))
+
+
+@pytest.mark.parametrize("saved", ["float32", "sharded"], indirect=True)
+@pytest.mark.parametrize("fault", [403, 404, 429, ("length", 10**7), ("stall", 10)])
+@pytest.mark.parametrize("file", ["config.json", "vocab.json", "merges.txt", "*.safetensors"])
+def test_a_file_is_complete_or_absent(saved, served, tmp_path, fault, file):
+    names = [path for path in served.files if path.startswith("/hub/")]
+    broken = [p for p in names if p.endswith(file.removeprefix("*"))]
+    whole = served.answer
+
+    def answer(request):
+        if request.path in broken:
+            served.faults = [fault]
+        whole(request)
+
+    served.answer = answer
+    if fault == ("stall", 10):  # ten bytes a time: too slow for a test but on the first tries
+        served.ranges = False
+    with pytest.raises(ConnectionError):
+        load_gpt2(served.url + "/hub", cache_dir=tmp_path, progress=None)
+    kept = [path for path in tmp_path.glob("*/*") if ".part" not in path.name]
+    assert all(path.read_bytes() == served.files[f"/hub/{path.name}"] for path in kept)
+    assert not {f"/hub/{path.name}" for path in kept} & set(broken)
+    served.answer = whole  # and when the server has recovered, so has the reader
+    served.ranges = True
+    model, _ = load_gpt2(served.url + "/hub", cache_dir=tmp_path, progress=None)
+    assert_same_model(model, saved[0])
+
+
+# The vocabulary ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    assert pinned.missing("gpt2") == [], "say `make parity`, which fetches it"
+    return [pinned.folder("gpt2") / name for name in ("encoder.json", "vocab.bpe")]
+
+
+def strings(count, ranks):
+    """Prose cut anywhere with signs strewn in, characters of one script, and tokens at random."""
+    rng = np.random.default_rng(0)
+    prose, tokens = book_prose(), list(ranks)
+    signs = [
+        *"éüßñ日本語가나עבאر🙂👩🏽‍🚀½²Ⅷ_'\"\\\t\n\r\x1c\x85\xa0\u3000\u200b\x00",
+        "'ll",
+        "'S",
+        "  ",
+        "\r\n",
+    ]
+    blocks = [(0x20, 0x7F), (0xA0, 0x250), (0x370, 0x530), (0x900, 0xE00), (0x3040, 0xA000)]
+    for number in range(count):
+        start, length = rng.integers(len(prose) - 300), rng.integers(1, 300)
+        if number % 4 == 2:
+            some = rng.integers(len(tokens), size=length % 60)
+            yield b"".join([tokens[i] for i in some]).decode(errors="ignore")
+            continue
+        if number % 4 == 3:  # characters of one script
+            low, high = blocks[rng.integers(len(blocks))]
+            yield "".join(map(chr, rng.integers(low, high, length % 60)))
+            continue
+        text = list(prose[start : start + length])
+        for _ in range(rng.integers(0, 6)):
+            text.insert(rng.integers(len(text) + 1), signs[rng.integers(len(signs))])
+        yield "".join(text)
+
+
+def test_20_000_strings_have_the_ids_of_tiktoken(vocabulary, monkeypatch):
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")  # or it would keep a copy
+    encoder, merges = vocabulary
+    ranks = data_gym_to_mergeable_bpe_ranks(str(merges), str(encoder))
+    end = {"<|endoftext|>": 50256}
+    theirs = tiktoken.Encoding(
+        "gpt2", pat_str=r50k_pat_str, mergeable_ranks=ranks, special_tokens=end
+    )
+    ours = BPETokenizer.from_gpt2_files(encoder, merges)
+    assert ours.ranks == ranks and ours.special_tokens == end and ours.vocab_size == 50257
+    used, total = set(), 0
+    for text in strings(20_000, ranks):
+        ids = ours.encode_ordinary(text)
+        assert ids == theirs.encode_ordinary(text), text
+        assert ours.decode(ids) == text
+        used.update(ids)
+        total += 1
+    assert total == 20_000 and len(used) > 40_000
+
+
+def test_the_vocabulary_is_the_one_that_the_published_names_have(vocabulary):
+    for path, name in zip(vocabulary, ("vocab.json", "merges.txt"), strict=True):
+        content = path.read_bytes()
+        for published in ("gpt2", "gpt2-xl"):
+            known = gpt2.PUBLISHED[published][1][name]
+            assert known == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_a_model_of_full_vocabulary_takes_gpt2s_own(vocabulary, tmp_path):
+    config = GPT2Config(n_positions=16, n_embd=8, n_layer=1, n_head=2)
+    theirs = GPT2LMHeadModel(config).eval()
+    theirs.save_pretrained(tmp_path)
+    for path, name in zip(vocabulary, ("vocab.json", "merges.txt"), strict=True):
+        (tmp_path / name).write_bytes(path.read_bytes())
+    assert json.loads((tmp_path / "config.json").read_text())["vocab_size"] == 50257
+    model, tokenizer = load_gpt2(tmp_path)
+    ids = tokenizer.encode("Once upon a time")
+    assert ids == [7454, 2402, 257, 640]
+    with no_grad(), torch.no_grad():
+        expected = theirs(torch.tensor([ids])).logits.numpy()
+        np.testing.assert_allclose(model([ids]).data, expected, rtol=0, atol=1e-4)
