@@ -557,9 +557,13 @@ def test_what_is_fetched_for_it_is_at_most_600_kib(visit, docname):
 
 
 def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
-    visit.page.add_init_script("""addEventListener('DOMContentLoaded', () => {
-        document.querySelector('.tt-play').style.marginTop = '5000px';
-    })""")
+    visit.page.add_init_script("""new MutationObserver((_, observer) => {
+        if (!document.head) return;
+        observer.disconnect();
+        const style = document.createElement('style');
+        style.textContent = '.tt-play { margin-top: 5000px !important }';
+        document.head.append(style);
+    }).observe(document, {childList: true, subtree: true})""")
     page = visit.open(LANDING)
     page.wait_for_load_state("networkidle")
     names = [r.url.rsplit("/", 1)[-1] for r in visit.responses]

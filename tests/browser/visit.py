@@ -34,9 +34,11 @@ class Visit:
 
     def __init__(self, context, site):
         self.site, self.problems, self.responses = site, [], []
+        self.loads, self.asked = 0, {}  # pages asked for so far; how many, when each file was
         context.set_default_timeout(PATIENCE)
         context.route("**/*", self.gate)
         context.on("console", self.listen)
+        context.on("request", self.ask)
         context.on("response", self.check)
         context.on("requestfailed", self.fail)
         context.on("weberror", lambda e: self.problems.append(f"script error: {e.error}"))
@@ -61,10 +63,19 @@ class Visit:
         if response.status >= 400:
             self.problems.append(f"{response.status}: {response.url}")
 
+    def ask(self, request):
+        """Note for which page a file was asked."""
+        self.loads += request.is_navigation_request()
+        self.asked[request] = self.loads
+
     def fail(self, request):
-        """Note what did not come; what a service worker passes on looks as if it had not."""
-        if request.service_worker is None:
-            self.problems.append(f"request failed: {request.url}")
+        """Note what did not come, unless another page came first.
+
+        What a service worker passes on looks as if it had not come.
+        """
+        left = request.failure == "net::ERR_ABORTED" and self.asked.get(request) != self.loads
+        if request.service_worker is None and not left:
+            self.problems.append(f"request failed: {request.url} ({request.failure})")
 
     def open(self, docname):
         """Open a page of the book, its fonts loaded."""
