@@ -45,6 +45,55 @@ def agree(a, b):
     return mine.dtype == numpys.dtype and mine.shape == numpys.shape and alike.all()
 
 
+def weights(rng, rows, columns):
+    """8-bit weights as they come: in one piece, cut, or in an order that NumPy has to take."""
+    kind = rng.choice(["plain", "cut", "apart", "transposed"])
+    q = rng.integers(-128, 128, (2 * rows, 2 * columns), dtype=np.int8)
+    if kind == "transposed":
+        return q[:columns, :rows].T
+    return {"plain": q[:rows, :columns].copy(), "cut": q[::2, :columns], "apart": q[:rows, ::2]}[
+        kind
+    ]
+
+
+def agree_in_8_bits(x, q, transposed):
+    """Whether the product with 8-bit weights is that of the widened matrix, but for rounding."""
+    multiply = products.matmul_int8_transposed if transposed else products.matmul_int8
+    wide = (q.T if transposed else q).astype(np.float64)
+    mine, exact = multiply(x, q), x.astype(np.float64) @ wide
+    room = 1e-6 * (np.abs(x) @ np.abs(wide)) + 1e-30
+    return (
+        mine.dtype == np.float32
+        and mine.shape == exact.shape
+        and (np.abs(mine - exact) <= room).all()
+    )
+
+
+def compare_in_8_bits(rng):
+    """The products with 8-bit weights, of a few rows, and of more than the library takes."""
+    assert products.matmul_int8 is not products.int8_in_blocks, "the library is not used"
+    for trial in range(600):
+        n, rows, columns = (int(size) for size in rng.integers(0, [12, 40, 40]))
+        if trial % 50 == 0:
+            rows, columns = 300, 1001
+        q = weights(rng, rows, columns)
+        for transposed in (False, True):
+            x = operand(rng, n, q.shape[transposed], [])
+            while not np.isfinite(x).all():
+                x = operand(rng, n, q.shape[transposed], [])
+            assert agree_in_8_bits(x, q, transposed), (trial, x.shape, q.shape, q.strides)
+    x, q = normal(rng, 2, 5), np.ascontiguousarray(weights(rng, 5, 3))
+    for others in ((x.astype(np.float64), q), (x, q.astype(np.float16)), (x, q.view(np.uint8))):
+        assert agree_in_8_bits(*others, False)
+    for mine, numpys in (
+        (products.matmul_int8, products.int8_in_blocks),
+        (products.matmul_int8_transposed, products.int8_transposed_in_blocks),
+    ):
+        for wrong in ((x[:, 1:], q), (x[0], q), (x, q[0]), (x,), (x, q, q)):
+            told = error_of(numpys, *wrong)
+            assert error_of(mine, *wrong) == told != "no error", wrong
+
+
 def near_and_far():
     """Numbers of every size and both signs, with the special ones: as many as six divides."""
     sizes = np.concatenate([np.geomspace(1e-40, 1e3, 5001), np.linspace(0, 110, 6994)])
@@ -87,6 +136,7 @@ def main():
     assert products.matmul(x[:, :3].astype(">f4"), x).dtype == np.float32
     for wrong in ((x, x), (x, 2.0), (x,), (np.ones((2, 3, 4)), np.ones((5, 4, 3))), (x, "a")):
         assert error_of(products.matmul, *wrong) == error_of(np.matmul, *wrong), wrong
+    compare_in_8_bits(rng)
     for mine, numpys in ((products.exp, np.exp), (products.tanh, np.tanh)):
         assert mine is not numpys, "the library is not used"
         numbers = near_and_far()

@@ -6,7 +6,9 @@ mathematics that compute exp and tanh: a product there took twenty times as long
 needs a fused multiply-add, which some browsers lack.
 
 A matrix of 8-bit integers is multiplied without a float32 copy of all of it: a few of its rows are
-converted at a time, into memory that the cache holds.
+converted at a time, into memory that the cache holds. `matmul_int8` and `matmul_int8_transposed`
+are the functions below that do so; in a browser the library stands in for them when `x` has no more
+than eight rows, and converts each number as it passes.
 
 Attributes:
     matmul: `np.matmul`, or what stands in for it: the same values but for rounding.
@@ -46,7 +48,8 @@ def library(platform: str = sys.platform) -> Any:
         except ImportError as error:
             reason = str(error).partition("\n")[0]
         else:
-            found.use(np.ndarray, np.empty, np.dtype(np.float32), np.matmul, np.exp, np.tanh)
+            found.use(np.ndarray, np.empty, np.dtype(np.float32), np.matmul, np.exp, np.tanh,
+                      int8_in_blocks, int8_transposed_in_blocks)  # fmt: skip
             return found
     follows = "NumPy multiplies matrices instead, some twenty times as slowly"
     told = f"the fast products cannot be loaded ({reason}); {follows}"
@@ -54,12 +57,7 @@ def library(platform: str = sys.platform) -> Any:
     return np
 
 
-_fast = library()
-matmul, exp, tanh = _fast.matmul, _fast.exp, _fast.tanh
-dot = np.dot if _fast is np else matmul
-
-
-def matmul_int8(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+def int8_in_blocks(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     """`x @ q`, of float32 and 8-bit integers.
 
     Args:
@@ -73,7 +71,7 @@ def matmul_int8(x: np.ndarray, q: np.ndarray) -> np.ndarray:
         ValueError: the inner sizes differ, or an operand has not two axes.
 
     Example:
-        >>> matmul_int8(np.float32([[1, 0.5]]), np.int8([[2, 3], [4, -6]]))
+        >>> int8_in_blocks(np.float32([[1, 0.5]]), np.int8([[2, 3], [4, -6]]))
         array([[4., 0.]], dtype=float32)
     """
     x = _operand(x, q, "matmul_int8", 0)
@@ -83,7 +81,7 @@ def matmul_int8(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     return total
 
 
-def matmul_int8_transposed(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+def int8_transposed_in_blocks(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     """`x @ q.T`, of float32 and 8-bit integers: each row of `x` by each row of `q`.
 
     Args:
@@ -97,7 +95,7 @@ def matmul_int8_transposed(x: np.ndarray, q: np.ndarray) -> np.ndarray:
         ValueError: the inner sizes differ, or an operand has not two axes.
 
     Example:
-        >>> matmul_int8_transposed(np.float32([[1, 0.5]]), np.int8([[2, 4], [3, -6]]))
+        >>> int8_transposed_in_blocks(np.float32([[1, 0.5]]), np.int8([[2, 4], [3, -6]]))
         array([[4., 0.]], dtype=float32)
     """
     x = _operand(x, q, "matmul_int8_transposed", 1)
@@ -130,3 +128,12 @@ def _operand(x: Any, q: np.ndarray, name: str, axis: int) -> np.ndarray:
         wanted = f"(n, {q.shape[axis]})" if q.ndim == 2 else "two matrices"
         raise ValueError(f"{name}: expected {wanted}, got shapes {x.shape} and {q.shape}")
     return x
+
+
+_fast = library()
+matmul, exp, tanh = _fast.matmul, _fast.exp, _fast.tanh
+dot = np.dot if _fast is np else matmul
+_8_bits = (int8_in_blocks, int8_transposed_in_blocks)
+if _fast is not np:
+    _8_bits = (_fast.matmul_int8, _fast.matmul_int8_transposed)
+matmul_int8, matmul_int8_transposed = _8_bits

@@ -25,7 +25,14 @@ from tinytorch.core.module import Module, Parameter
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import native, primitive, wrap
 
-__all__ = ["QuantizedEmbedding", "QuantizedLinear", "quantize", "quantize_rows", "quantized_by"]
+__all__ = [
+    "Constant",
+    "QuantizedEmbedding",
+    "QuantizedLinear",
+    "quantize",
+    "quantize_rows",
+    "quantized_by",
+]
 
 LARGEST = 127  # of int8, on both sides of 0
 _REMEDY = "train the float32 model, then quantize that"

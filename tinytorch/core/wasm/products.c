@@ -1,7 +1,7 @@
 // Matrix products of float32, exp and tanh for Python in a browser, where NumPy has no BLAS and no vector mathematics.
 //
 // An extension module whose `matmul(a, b)`, `exp(x, out)` and `tanh(x, out)` stand in for NumPy's own, which are given
-// whatever these do not take. It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
+// whatever these do not take, and `matmul_int8(x, q)` and `matmul_int8_transposed(x, q)` for the ones in products.py. It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
 // below and belongs to the stable interface, so that one file serves every version.
 //
 // The arithmetic is that of every fast product (Goto and van de Geijn, 2008, "Anatomy of High-Performance Matrix
@@ -228,6 +228,81 @@ static void multiply_stack(const Py_buffer *a, const Py_buffer *b, int axes, con
     }
 }
 
+// 8-bit weights ---------------------------------------------------------------------------------------------------
+
+// Of every weight but one product and one sum are made, so what counts is that the weights pass by once, in order, and
+// that they are converted on the way. HEADS rows pass by side by side, so that what they share is loaded once.
+
+enum { HEADS = 4, FEW = 8 }; // with more than FEW rows of x the matrix is better converted once, and then multiplied
+
+typedef struct {
+    const signed char *data;
+    long rows, columns, down; // `down` from a row to the next
+} Weights;
+
+static v128_t first_four(v128_t h) { return wasm_f32x4_convert_i32x4(wasm_i32x4_extend_low_i16x8(h)); }
+static v128_t last_four(v128_t h) { return wasm_f32x4_convert_i32x4(wasm_i32x4_extend_high_i16x8(h)); }
+
+// Row i and those after it; below the last row there is the last again.
+static void heads(Weights q, long i, const signed char *row[HEADS]) {
+    for (int k = 0; k < HEADS; k++) row[k] = q.data + smaller(i + k, q.rows - 1) * q.down;
+}
+
+// y (columns) = x (rows) @ q
+static void multiply_rows(const float *x, Weights q, float *y) {
+    const signed char *row[HEADS];
+    for (long j = 0; j < q.columns; j++) y[j] = 0;
+    for (long i = 0; i < q.rows; i += HEADS) {
+        float factor[HEADS];
+        v128_t factors[HEADS];
+        heads(q, i, row);
+        for (int k = 0; k < HEADS; k++) factors[k] = wasm_f32x4_splat(factor[k] = i + k < q.rows ? x[i + k] : 0);
+        long j = 0;
+        for (; j + 8 <= q.columns; j += 8) {
+            v128_t left = wasm_v128_load(y + j), right = wasm_v128_load(y + j + 4);
+#pragma unroll
+            for (int k = 0; k < HEADS; k++) {
+                v128_t h = wasm_i16x8_load8x8(row[k] + j);
+                left = MULTIPLY_ADD(factors[k], first_four(h), left);
+                right = MULTIPLY_ADD(factors[k], last_four(h), right);
+            }
+            wasm_v128_store(y + j, left);
+            wasm_v128_store(y + j + 4, right);
+        }
+#pragma clang loop vectorize(disable) unroll(disable)
+        for (; j < q.columns; j++)
+            for (int k = 0; k < HEADS; k++) y[j] += factor[k] * row[k][j];
+    }
+}
+
+// y (rows) = x (columns) @ q^T
+static void multiply_transposed(const float *x, Weights q, float *y) {
+    const signed char *row[HEADS];
+    for (long i = 0; i < q.rows; i += HEADS) {
+        v128_t left[HEADS], right[HEADS];
+        heads(q, i, row);
+        for (int k = 0; k < HEADS; k++) left[k] = right[k] = wasm_f32x4_splat(0);
+        long j = 0;
+        for (; j + 8 <= q.columns; j += 8) {
+            v128_t x_left = wasm_v128_load(x + j), x_right = wasm_v128_load(x + j + 4);
+#pragma unroll
+            for (int k = 0; k < HEADS; k++) {
+                v128_t h = wasm_i16x8_load8x8(row[k] + j);
+                left[k] = MULTIPLY_ADD(x_left, first_four(h), left[k]);
+                right[k] = MULTIPLY_ADD(x_right, last_four(h), right[k]);
+            }
+        }
+        for (int k = 0; k < smaller(HEADS, q.rows - i); k++) {
+            float part[4];
+            wasm_v128_store(part, wasm_f32x4_add(left[k], right[k]));
+            float sum = (part[0] + part[1]) + (part[2] + part[3]);
+#pragma clang loop vectorize(disable) unroll(disable)
+            for (long rest = j; rest < q.columns; rest++) sum += x[rest] * row[k][rest];
+            y[i + k] = sum;
+        }
+    }
+}
+
 // Exponentials ----------------------------------------------------------------------------------------------------
 
 #define EACH(x) wasm_f32x4_splat(x)
@@ -282,7 +357,7 @@ static void tanh_of(const float *x, long count, float *to) { each(tanh4, x, coun
 
 // What Python calls -----------------------------------------------------------------------------------------------
 
-static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh;
+static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh, *in_blocks, *transposed_in_blocks;
 
 static int is_plain_array(PyObject *x) {
     PyObject *type = PyObject_Type(x);
@@ -312,7 +387,32 @@ static PyObject *product(const Py_buffer *a, const Py_buffer *b) {
     return array;
 }
 
-static PyObject *matmul(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+// A few rows of floats by 8-bit weights, likewise.
+static PyObject *product_int8(const Py_buffer *x, const Py_buffer *q, int transposed) {
+    if (x->ndim != 2 || q->ndim != 2 || x->format[0] != 'f' || x->format[1] || q->format[0] != 'b' || q->format[1] ||
+        x->strides[0] % (long)sizeof(float) || x->strides[1] != (long)sizeof(float) || q->strides[1] != 1 ||
+        x->shape[0] > FEW || x->shape[1] != q->shape[transposed])
+        return 0;
+    const long shape[] = {x->shape[0], q->shape[!transposed]};
+    Weights weights = {(const signed char *)q->buf, q->shape[0], q->shape[1], q->strides[0]};
+    PyObject *array = new_array(2, shape);
+    Py_buffer to;
+    if (!array || PyObject_GetBuffer(array, &to, PyBUF_STRIDES | PyBUF_WRITABLE)) return 0;
+    for (long i = 0; i < shape[0]; i++) {
+        const float *row = (const float *)(x->buf + i * x->strides[0]);
+        float *y = (float *)to.buf + i * shape[1];
+        if (transposed) multiply_transposed(row, weights, y);
+        else multiply_rows(row, weights, y);
+    }
+    PyBuffer_Release(&to);
+    return array;
+}
+
+static PyObject *product_with_rows(const Py_buffer *x, const Py_buffer *q) { return product_int8(x, q, 0); }
+static PyObject *product_transposed(const Py_buffer *x, const Py_buffer *q) { return product_int8(x, q, 1); }
+
+static PyObject *of_two(PyObject *product(const Py_buffer *, const Py_buffer *), PyObject *instead,
+                        PyObject *const *arguments, Py_ssize_t count) {
     PyObject *result = 0;
     Py_buffer a, b;
     if (count == 2 && is_plain_array(arguments[0]) && is_plain_array(arguments[1]) &&
@@ -325,7 +425,19 @@ static PyObject *matmul(PyObject *self, PyObject *const *arguments, Py_ssize_t c
     }
     if (result) return result;
     PyErr_Clear(); // an array without a buffer, of dates for instance, or no memory: NumPy says which
-    return PyObject_Vectorcall(numpy_matmul, arguments, count, 0);
+    return PyObject_Vectorcall(instead, arguments, count, 0);
+}
+
+static PyObject *matmul(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return of_two(product, numpy_matmul, arguments, count);
+}
+
+static PyObject *matmul_int8(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return of_two(product_with_rows, in_blocks, arguments, count);
+}
+
+static PyObject *matmul_int8_transposed(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return of_two(product_transposed, transposed_in_blocks, arguments, count);
 }
 
 static int is_row_of_floats(const Py_buffer *x) { return x->ndim > 0 && x->format[0] == 'f' && !x->format[1]; }
@@ -375,16 +487,20 @@ static PyObject *tanh(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
     return elementwise(tanh_of, numpy_tanh, arguments, count);
 }
 
-// use(np.ndarray, np.empty, np.dtype('f4'), np.matmul, np.exp, np.tanh): what the others need.
+// use(np.ndarray, np.empty, np.dtype('f4'), np.matmul, np.exp, np.tanh, and the two products with 8-bit weights in
+// NumPy): what the others need.
 static PyObject *use(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
-    PyObject **kept[] = {&array_type, &empty, &float32, &numpy_matmul, &numpy_exp, &numpy_tanh};
-    for (int i = 0; i < 6; i++) Py_IncRef(*kept[i] = arguments[i]);
+    PyObject **kept[] = {&array_type, &empty,     &float32,   &numpy_matmul,
+                          &numpy_exp,  &numpy_tanh, &in_blocks, &transposed_in_blocks};
+    for (int i = 0; i < 8; i++) Py_IncRef(*kept[i] = arguments[i]);
     packed = PyMem_RawMalloc(DEPTH * WIDTH * sizeof(float));
     return PyLong_FromSsize_t(packed != 0);
 }
 
 static PyMethodDef methods[] = {
     {"matmul", matmul, METH_FASTCALL, "matmul(a, b): the product, as np.matmul has it"},
+    {"matmul_int8", matmul_int8, METH_FASTCALL, "matmul_int8(x, q): x @ q, q of 8-bit integers"},
+    {"matmul_int8_transposed", matmul_int8_transposed, METH_FASTCALL, "matmul_int8_transposed(x, q): x @ q.T"},
     {"exp", exp, METH_FASTCALL, "exp(x, out): as np.exp has it"},
     {"tanh", tanh, METH_FASTCALL, "tanh(x, out): as np.tanh has it"},
     {"use", use, METH_FASTCALL, "use(...): what the others need of NumPy"},
