@@ -31,10 +31,8 @@ __all__ = ["PARTS", "Part", "forget_part", "keep", "kept_parts"]
 
 #: What a GPT is made of: for each part the check that accepts it, and what it does.
 PARTS = {
-    "undo broadcast": ("autograd_undo_broadcast", "sums a gradient to the shape of its array"),
     "merges": ("bpe_train", "learns the merges of the tokenizer"),
     "encode": ("bpe_encode", "merges the bytes of a word into tokens"),
-    "stream": ("bpe_stream", "writes the bytes of tokens as text, as they come"),
     "lookup": ("token_lookup", "looks up the vector of each token"),
     "lookup gradient": ("token_scatter_add", "carries the gradient back to the token table"),
     "positions": ("positions_add", "adds the position vectors"),
@@ -48,21 +46,18 @@ PARTS = {
     "mlp": ("capstone_mlp", "lets each token think by itself"),
     "block": ("block_forward", "adds both branches to the stream"),
     "model": ("gpt_assembled", "puts tables, blocks and the last norm together"),
-    "batch": ("data_gather", "cuts windows out of the text"),
-    "split": ("data_split", "holds out the end of the text"),
     "loss": ("loss_and_gradient", "measures the surprise, and its gradient"),
     "clip": ("optim_clip", "limits the length of a step"),
     "schedule": ("optim_schedule", "sets the learning rate of each step"),
     "optimiser": ("optim_adamw", "takes the step"),
-    "bits per byte": ("loss_bits_per_byte", "turns the loss into bits per byte"),
     "temperature": ("sampling_temperature", "sharpens or flattens the probabilities"),
-    "top-k": ("sampling_top_k", "leaves the k likeliest tokens"),
     "top-p": ("sampling_top_p", "leaves the likeliest tokens up to a share"),
     "draw": ("sampling_draw", "draws a token"),
     "write": ("sampling_write", "writes token after token"),
 }
 
 FILE = "my_parts.py"
+_AT_THE_DOOR = ("functional", "ops")  # modules that `tinytorch` itself offers
 _PART_OF = {check: part for part, (check, _) in PARTS.items()}
 _FIRST_LINES = '''"""My parts: what the checks of the TinyTorch book have accepted, and kept here.
 
@@ -259,8 +254,10 @@ def _add_value(name: str, value: Any, pieces: dict[str, str], above: tuple[str, 
     """Add the line that gives a name its value, or the source of a function of the reader's."""
     if isinstance(value, ModuleType):
         _check_library(name, value.__name__)
-        same = value.__name__ == name
-        pieces[name] = f"import {value.__name__}" + ("" if same else f" as {name}")
+        home, _, called = value.__name__.rpartition(".")
+        home = "tinytorch" if home == "tinytorch.core" and called in _AT_THE_DOOR else home
+        line = f"from {home} import {called}" if home else f"import {called}"
+        pieces[name] = line + ("" if name == called else f" as {name}")
     elif _is_constant(value):
         pieces[name] = f"{name} = {value!r}"
     elif _is_library(value) and hasattr(value, "__name__"):
