@@ -352,6 +352,18 @@ def test_mapped_arrays_hold_the_same_bits(shared, tensors):
     assert all(array.flags.aligned and array.flags.writeable for array in mapped.values())
 
 
+def test_where_files_cannot_be_mapped_they_are_read(path, monkeypatch):
+    def refuse(file, *args, **options):
+        file.seek(0, 2)
+        raise OSError(43, "no such device")
+
+    tensors = {"a": np.arange(6.0).reshape(2, 3), "b": np.float32([7])}
+    save_safetensors(path, tensors)
+    monkeypatch.setattr(np, "memmap", refuse)
+    read, _ = load_safetensors(path, mapped=True)
+    assert all(same_bits(read[name], tensors[name]) for name in tensors)
+
+
 def test_mapped_arrays_take_no_memory_and_writing_to_them_leaves_the_file(path):
     save_safetensors(path, {"w": np.ones((512, 512), np.float32)})
     before = path.read_bytes()

@@ -11,6 +11,7 @@ import io
 import json
 import math
 import os
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -106,7 +107,8 @@ def load_safetensors(
             reads a part of them when it is first used, and may forget it again. What is written to
             such an array changes this copy in memory, never the file. A tensor is read all the same
             where it does not begin at a multiple of the size of its numbers, for such an array
-            would be copied at every product; so are BF16 and, on a big-endian machine, all.
+            would be copied at every product; so are BF16 and, on a big-endian machine or where the
+            file system cannot map files, all.
 
     Returns:
         The arrays by name, in the order of the file, and the metadata (empty if there is none). The
@@ -136,8 +138,10 @@ def load_safetensors(
             in_order = sorted(_checked_entry(name, header[name], space) for name in header)
             _check_layout(in_order, space)
             if mapped:
-                content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)[-space or None :]
-                return {e[2]: _map_tensor(content, *e) for e in in_order}, metadata
+                with suppress(OSError):  # as with a file of the page, in a browser
+                    content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)[-space or None :]
+                    return {e[2]: _map_tensor(content, *e) for e in in_order}, metadata
+                file.seek(-space, os.SEEK_END)
             return {name: _read_tensor(file, *rest) for _, _, name, *rest in in_order}, metadata
         except (MemoryError, RecursionError, ValueError) as error:
             reason = str(error) or "it does not fit into memory"
