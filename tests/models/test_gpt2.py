@@ -16,8 +16,10 @@ from unruly_server import unruly_server
 from tinytorch import GPT, BPETokenizer, LayerNorm, no_grad
 from tinytorch.core import downloads
 from tinytorch.core.quantization import quantize
+from tinytorch.core.safetensors import save_safetensors
 from tinytorch.models import gpt2
 from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, stream_text
+from tinytorch.training.checkpoint import save_weights
 
 IDS = np.random.default_rng(1).integers(0, 259, (2, 20))
 
@@ -117,6 +119,44 @@ def test_another_width_of_the_mlp_and_another_epsilon_are_those_of_the_config(tm
     assert model.blocks[1].mlp.linear1.weight.shape == (12, 20)
     norms = [part for _, part in model.named_modules() if isinstance(part, LayerNorm)]
     assert len(norms) == 5 and {norm.eps for norm in norms} == {0.01}
+
+
+def test_weights_in_8_bits_are_read_as_they_were_written(tmp_path, folder):
+    first, _ = load_gpt2(folder, dtype="int8")
+    kept = write_folder(tmp_path / "kept")
+    save_weights(kept / "model.safetensors", first)
+    again, _ = load_gpt2(kept, dtype="int8")
+    assert [(name, p.dtype) for name, p in again.named_parameters()] == [
+        (name, p.dtype) for name, p in first.named_parameters()
+    ]
+    np.testing.assert_array_equal(again(IDS).data, first(IDS).data)
+    assert (
+        again.generate(IDS[0], 5, rng=0).data.tolist()
+        == first.generate(IDS[0], 5, rng=0).data.tolist()
+    )
+    for dtype in ("float32", "float16"):
+        with pytest.raises(ValueError, match="kept in 8 bits; read them with dtype='int8'"):
+            load_gpt2(kept, dtype=dtype)
+
+
+def test_weights_in_8_bits_that_do_not_fit_are_refused(tmp_path, folder):
+    small, _ = load_gpt2(folder, dtype="int8")
+    kept = write_folder(tmp_path / "kept", {**CONFIG, "n_positions": 25})
+    save_weights(kept / "model.safetensors", small)
+    with pytest.raises(ValueError, match=r"position.*float32 of \(25, 12\); got float32 of \(24"):
+        load_gpt2(kept, dtype="int8")
+    arrays = {name: p.data for name, p in small.named_parameters()}
+    scales = arrays.pop("blocks.1.mlp.linear2.weight.scales")
+    write_folder(kept)
+    save_safetensors(kept / "model.safetensors", arrays)
+    with pytest.raises(
+        ValueError, match=r"linear2.weight.scales', float32 of \(48,\); there is none"
+    ):
+        load_gpt2(kept, dtype="int8")
+    arrays |= {"blocks.1.mlp.linear2.weight.scales": scales, "more": scales}
+    save_safetensors(kept / "model.safetensors", arrays)
+    with pytest.raises(ValueError, match="'more' is no weight of this model"):
+        load_gpt2(kept, dtype="int8")
 
 
 def test_weights_stay_in_the_file_where_they_can(tmp_path):

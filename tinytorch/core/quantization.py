@@ -168,8 +168,10 @@ class QuantizedLinear(Module):
         self, weight: np.ndarray, scales: np.ndarray | None = None, bias: np.ndarray | None = None
     ) -> None:
         _keep(self, weight, scales)
-        self.in_features, self.out_features = self.weight.shape
         self.bias = None if bias is None else Constant(np.asarray(bias, np.float32))
+
+    in_features = property(lambda self: self.weight.shape[0])
+    out_features = property(lambda self: self.weight.shape[1])
 
     @classmethod
     def of(cls, linear: Any, dtype: str) -> QuantizedLinear:
@@ -212,7 +214,9 @@ class QuantizedEmbedding(Module):
 
     def __init__(self, weight: np.ndarray, scales: np.ndarray | None = None) -> None:
         _keep(self, weight, scales)
-        self.vocab_size, self.embed_dim = self.weight.shape
+
+    vocab_size = property(lambda self: self.weight.shape[0])
+    embed_dim = property(lambda self: self.weight.shape[1])
 
     @classmethod
     def of(cls, embedding: Any, dtype: str) -> QuantizedEmbedding:

@@ -27,7 +27,7 @@ from tinytorch.core.arguments import check_choice
 from tinytorch.core.atomic_files import StrPath, readable_file
 from tinytorch.core.downloads import DownloadError, Progress, cache_folder, download, show_progress
 from tinytorch.core.layers import LayerNorm
-from tinytorch.core.quantization import quantize
+from tinytorch.core.quantization import QuantizedEmbedding, quantize
 from tinytorch.core.safetensors import load_safetensors
 from tinytorch.core.seeding import drawing_from
 from tinytorch.core.strict_json import parse_json
@@ -86,7 +86,8 @@ def load_gpt2(
         revision: a commit, branch or tag of a published name; by default the commit in `PUBLISHED`.
             A branch is fetched once, as it was then.
         dtype: `'float32'`, `'float16'` or `'int8'`: how the matrices are kept, see
-            `tinytorch.core.quantization.quantize`. Only a float32 model can be trained.
+            `tinytorch.core.quantization.quantize`. Only a float32 model can be trained. Weights
+            that `save_weights` has written of a model in `'int8'` are read as they are.
         cache_dir: where downloads are kept, by default in `cache_folder()`. Delete a folder there
             to have its files fetched again.
         progress: told how much of each file has come, see `download`; None for silence.
@@ -114,9 +115,11 @@ def load_gpt2(
     if tokenizer.vocab_size > config["vocab_size"]:
         has = f"{tokenizer.vocab_size} tokens, but the model of {config['vocab_size']}"
         raise ValueError(f"{source}: the tokenizer has {has}; they do not belong together")
-    model = _empty_model(config)
-    _fill(model, config, _weight_files(find))
-    return (model if dtype == "float32" else quantize(model, dtype)), tokenizer
+    model = _filled(_empty_model(config), config, _weight_files(find))
+    in_8_bits = isinstance(model.token_embedding, QuantizedEmbedding)
+    if in_8_bits and dtype != "int8":
+        raise ValueError(f"{source}: the weights are kept in 8 bits; read them with dtype='int8'")
+    return (model if in_8_bits or dtype == "float32" else quantize(model, dtype)), tokenizer
 
 
 def stream_text(
@@ -314,15 +317,16 @@ def _empty_model(config: dict[str, Any]) -> GPT:
 
 # The weights -------------------------------------------------------------------------------------
 
+Places = dict[str, tuple[tuple[int, ...], list[str]]]
 _QKV = ("attention.q_proj", "attention.k_proj", "attention.v_proj")
 _MASKS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # triangles of ones, which are no weights
 
 
-def _places(config: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], list[str]]]:
+def _places(config: dict[str, Any]) -> Places:
     """Each tensor of the file: its shape, and the parameters that it holds side by side."""
     d, inner, vocab = config["n_embd"], config["n_inner"], config["vocab_size"]
     position = "position_embedding.position_embeddings"
-    places: dict[str, tuple[tuple[int, ...], list[str]]] = {
+    places: Places = {
         "wte.weight": ((vocab, d), ["token_embedding.weight"]),
         "wpe.weight": ((config["n_positions"], d), [position]),
     }
@@ -347,12 +351,14 @@ def _places(config: dict[str, Any]) -> dict[str, tuple[tuple[int, ...], list[str
     return places
 
 
-def _fill(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> None:
-    """Put the weights of the files into the model: all of them, and none twice."""
+def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
+    """The model with the weights of the files: all of them, and none twice."""
     parameters, places = dict(model.named_parameters()), _places(config)
     file = Path()
     for file in files:
         tensors, _ = load_safetensors(file, mapped=True)
+        if "token_embedding.weight.scales" in tensors:
+            return _filled_in_8_bits(quantize(model), places, tensors, file)
         while tensors:  # one at a time, so that what is copied takes its place
             name, array = tensors.popitem()
             name = name.removeprefix("transformer.")
@@ -371,6 +377,27 @@ def _fill(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> None:
     if places:
         some = ", ".join([*places][:3])
         raise ValueError(f"{file}: missing weights: {len(places)}, among them {some}")
+    return model
+
+
+def _filled_in_8_bits(
+    model: GPT, places: Places, tensors: dict[str, np.ndarray], file: Path
+) -> GPT:
+    """The quantized model with what `save_weights` has written of such a model: no copy is made."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for shape, ours in places.values():
+        shapes |= dict.fromkeys(ours, (*shape[:-1], shape[-1] // len(ours)))
+    for name, parameter in model.named_parameters():
+        matrix = name.removesuffix(".scales")
+        shape = shapes[matrix] if name == matrix else shapes[matrix][:1]
+        array = tensors.pop(name, None)
+        if array is None or (array.shape, array.dtype) != (shape, parameter.dtype):
+            found = "there is none" if array is None else f"got {array.dtype} of {array.shape}"
+            raise ValueError(f"{file}: expected {name!r}, {parameter.dtype} of {shape}; {found}")
+        parameter.data = array
+    if tensors:
+        raise ValueError(f"{file}: {next(iter(tensors))!r} is no weight of this model")
+    return model
 
 
 # The command line --------------------------------------------------------------------------------
