@@ -418,6 +418,11 @@ if (document.querySelector(".tt-prediction")) {
   const { predictions } = await import("./predictions.js");
   predictions(data.page, { make, button, announce });
 }
+const published = document.querySelector(".tt-published");
+if (published) {
+  const { panel } = await import("../published/panel.js");
+  await panel(published, { kernel, button, announce });
+}
 startEarly(cells.filter((cell) => cell.runnable).map((cell) => cell.bar), () => kernel.load());
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };

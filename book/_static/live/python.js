@@ -17,6 +17,7 @@ export class Kernel {
     this.waiting = [];
     this.current = null;
     this.seconds = 0; // what the start took
+    this.mounted = new Map(); // files by folder
   }
 
   get canInterrupt() {
@@ -49,6 +50,7 @@ export class Kernel {
       this.#broken({ text: event.message || text, load });
     });
     this.worker.postMessage({ type: "start", ...this.settings, interrupt: this.interrupt });
+    for (const [folder, files] of this.mounted) this.worker.postMessage({ type: "mount", folder, files });
     // once it runs, the worker watches over what it loads
     const { patience } = this.settings;
     const silent = () => this.#broken({ text: `nothing has come for ${patience} s`, load: true });
@@ -101,6 +103,12 @@ export class Kernel {
       this.load();
       this.#next();
     });
+  }
+
+  // Shows Python files of the page, [{name, data: Blob}], in a folder: they are read where they are.
+  mount(folder, files) {
+    this.mounted.set(folder, files);
+    this.worker?.postMessage({ type: "mount", folder, files });
   }
 
   // Interrupts the running cell and forgets those that wait. Without shared memory Python cannot

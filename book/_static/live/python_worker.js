@@ -1,7 +1,8 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
 // The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, interrupt} once and then
-// {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time. It receives
+// {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time, and {type: "mount",
+// folder, files} for files that Python shall see, [{name, data: Blob}]. It receives
 // {type: "progress", text, bytes, total}, {type: "ready", times}, {type: "message", id, ...} as live_runner.py
 // describes them, and {type: "done", id, ok} or {type: "missing", id, names, needed}: what no cell
 // has defined yet, and which of the cells above do. {type: "broken", text, load} ends it all; `load` says that
@@ -101,10 +102,18 @@ function run({ id, source, title, alt, prefix, force, asserts, above }) {
   say({ type: "done", id, ok: runner.run(source, title, alt, prefix, asserts ?? true) });
 }
 
+// Nothing is copied: Python reads the files where they are.
+function mount({ folder, files }) {
+  const { FS } = python;
+  if (FS.analyzePath(folder).exists) FS.unmount(folder);
+  else FS.mkdirTree(folder);
+  FS.mount(FS.filesystems.WORKERFS, { blobs: files }, folder);
+}
+
 let turn = Promise.resolve();
+const acts = { start, mount, run };
 onmessage = ({ data }) => {
-  const act = data.type === "start" ? start : run;
-  turn = turn.then(() => act(data)).then(
+  turn = turn.then(() => acts[data.type](data)).then(
     () => data.type === "start" && say({ type: "ready", times }),
     (error) => say({ type: "broken", id: data.id, text: String(error?.message ?? error), load: error?.load }),
   );

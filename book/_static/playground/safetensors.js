@@ -47,7 +47,7 @@ function readTensor(buffer, start, name, entry, expected) {
 const POWERS = Float64Array.from({ length: 31 }, (_, exponent) => 2 ** (Math.max(exponent, 1) - 25));
 
 // Half precision: a sign, 5 bits of exponent and 10 of the fraction (IEEE 754, binary16).
-function fromHalf(halves) {
+export function fromHalf(halves) {
   return new Float32Array(halves).map((bits) => {
     const exponent = (bits >> 10) & 31, fraction = bits & 1023;
     const size = exponent < 31 ? POWERS[exponent] * (fraction + (exponent && 1024)) : fraction ? NaN : Infinity;

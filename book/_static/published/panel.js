@@ -1,0 +1,220 @@
+// GPT-2 in the page: its published weights come when the reader asks for them, stay, and write in the page's Python.
+
+import { make } from "../live/elements.js";
+import { megabytes, Published } from "./fetching.js";
+
+const FOLDER = "/published/gpt2"; // where Python finds the files
+const LOAD = `from tinytorch.models.gpt2 import load_gpt2, stream_text
+
+gpt2, gpt2_tokenizer = load_gpt2("${FOLDER}", dtype="int8")
+`;
+const EXAMPLE = "Once upon a time";
+const SECOND = 1000, QUARTERS = 4; // how often a listener hears how far it is
+
+class Paused extends Error {}
+
+// place: the element of the directive, which knows the address and what it costs. tools: {kernel, button, announce}
+export async function panel(place, tools) {
+  const made = new Panel(place, tools);
+  await made.show();
+  return made;
+}
+
+class Panel {
+  constructor(place, { kernel, button, announce }) {
+    Object.assign(this, { place, kernel, announce });
+    const { patience, pause } = place.dataset;
+    const settings = patience ? { patience: Number(patience), pause: Number(pause) } : {};
+    this.weights = new Published(place.dataset.address, settings);
+    this.told = make("p", "tt-published__told");
+    this.bar = make("progress", "tt-published__bar", "", { "aria-label": "Of GPT-2’s weights" });
+    this.fetchButton = button("", "", () => this.fetch());
+    this.fetchButton.classList.add("tt-live__button--run");
+    this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
+    this.forgetButton = button("Forget the model", "", () => this.forget());
+    const buttons = make("div", "tt-published__buttons");
+    buttons.append(this.fetchButton, this.pauseButton, this.forgetButton);
+    this.#buildForm(button);
+    place.replaceChildren(this.told, this.bar, buttons, this.form, this.written);
+  }
+
+  #buildForm(button) {
+    this.form = make("form", "tt-published__form");
+    this.beginning = make("textarea", "", EXAMPLE, { rows: 2 });
+    this.tokens = make("input", "", "", { type: "number", min: 1, max: 500, value: 40, required: "" });
+    this.temperature = make("input", "", "", { type: "number", min: 0, max: 5, step: "any", value: 0.8, required: "" });
+    this.seed = make("input", "", "", { type: "number", min: 0, step: 1, value: 0, required: "" });
+    const numbers = make("div", "tt-published__numbers");
+    this.writeButton = button("Write", "", () => {});
+    this.writeButton.type = "submit";
+    this.writeButton.classList.add("tt-live__button--run");
+    numbers.append(labelled("tokens", this.tokens), labelled("temperature", this.temperature),
+      labelled("seed", this.seed), this.writeButton);
+    this.form.append(labelled("Beginning", this.beginning), numbers);
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (this.writing) this.kernel.stop();
+      else this.write();
+    });
+    this.text = make("p", "tt-published__text");
+    this.status = make("p", "tt-published__status");
+    const code = make("details", "tt-published__code");
+    this.code = make("pre");
+    code.append(make("summary", "", "The Python that writes this"), this.code);
+    this.written = make("div", "tt-published__written");
+    this.written.append(this.text, this.status, code);
+    this.written.hidden = true;
+  }
+
+  #say(text) {
+    this.told.textContent = text;
+  }
+
+  #offer({ fetch = "", pause = false, forget = false, form = false, bar = false }) {
+    const focused = this.place.contains(document.activeElement);
+    this.fetchButton.textContent = fetch;
+    this.fetchButton.hidden = !fetch;
+    this.pauseButton.hidden = !pause;
+    this.forgetButton.hidden = !forget;
+    this.form.hidden = !form;
+    this.bar.hidden = !bar;
+    // the button that had the focus may be gone: the next one has it
+    if (focused && !this.place.contains(document.activeElement) || document.activeElement?.hidden) {
+      [this.fetchButton, this.pauseButton, this.beginning].find((one) => !one.closest("[hidden]"))?.focus();
+    }
+  }
+
+  // What is here, and what can be done with it.
+  async show() {
+    const { fetched, file, made } = this.place.dataset, host = new URL(this.place.dataset.address).host;
+    const here = await this.weights.look();
+    this.place.dataset.state = !here ? "impossible" : here.isWhole ? "whole" : here.came ? "part" : "none";
+    this.here = here;
+    if (!here) {
+      this.#say("This browser keeps nothing for this page, as in some private windows: in another one GPT-2 can be fetched here.");
+      this.#offer({});
+    } else if (here.isWhole) {
+      this.#say(`GPT-2 is kept in this browser: ${megabytes(here.kept)}, in 8 bits.`);
+      this.#offer({ form: true, forget: true });
+    } else if (here.came) {
+      this.#say(`${megabytes(here.came)} of ${megabytes(here.total)} have come.`);
+      this.#draw(here);
+      this.#offer({ fetch: "Go on", forget: true, bar: true });
+    } else {
+      this.#say(`The published file has ${megabytes(file)}. The page fetches ${megabytes(fetched)} of them from ${host}, once, `
+        + `turns each row into 8 bits as it arrives and keeps ${megabytes(made)} in this browser for the next time. `
+        + "What you write stays on this page.");
+      this.#offer({ fetch: `Fetch GPT-2 (${megabytes(fetched)})`, forget: here.kept > 0 });
+    }
+  }
+
+  #draw({ came, total }) {
+    this.bar.max = total;
+    this.bar.value = came;
+  }
+
+  async fetch() {
+    this.abort = new AbortController();
+    const since = { time: performance.now(), came: null, quarter: null };
+    this.place.dataset.state = "fetching";
+    this.#say("Asking for the file …");
+    this.#offer({ pause: true, bar: true });
+    this.bar.removeAttribute("value");
+    this.announce("Fetching GPT-2");
+    try {
+      await this.weights.fetch({ signal: this.abort.signal, onprogress: (about) => this.#tell(about, since) });
+      await this.show();
+      this.announce(this.told.textContent);
+    } catch (error) {
+      await this.show();
+      if (!(error instanceof Paused)) this.#say(`${error.message} ${this.here?.came ? this.told.textContent : ""}`);
+      this.announce(this.told.textContent);
+    }
+  }
+
+  #tell({ came, total, why }, since) {
+    if (why) {
+      this.#say(why);
+      this.announce(why);
+      return;
+    }
+    this.#draw({ came, total });
+    since.came ??= came; // what was here before says nothing of the speed
+    const speed = (came - since.came) / (performance.now() - since.time) * SECOND;
+    const left = speed > 0 ? `, about ${duration((total - came) / speed)} left` : "";
+    this.#say(`${megabytes(came)} of ${megabytes(total)}${left}`);
+    const quarter = Math.floor(QUARTERS * came / total);
+    if (since.quarter !== null && quarter > since.quarter) this.announce(`${megabytes(came)} of ${megabytes(total)}`);
+    since.quarter = quarter;
+  }
+
+  async forget() {
+    try {
+      const freed = await this.weights.forget();
+      await this.show();
+      this.written.hidden = true;
+      this.#say(`Forgotten: ${megabytes(freed)} are free again. ${this.told.textContent}`);
+    } catch (error) {
+      this.#say(error.message);
+    }
+    this.announce(this.told.textContent);
+  }
+
+  // Writes on from the beginning, in the page's Python, where its name is `gpt2` then.
+  async write() {
+    if (!(await this.weights.look())?.isWhole) return this.show(); // forgotten in another tab
+    const { kernel } = this, code = this.#program();
+    this.writing = true;
+    this.writeButton.textContent = "Stop";
+    this.written.hidden = false;
+    this.code.textContent = `${LOAD}\n${code}`;
+    this.text.textContent = this.beginning.value;
+    const ran = async (source, wait, onmessage) => {
+      this.status.textContent = wait;
+      this.announce(wait);
+      return kernel.run({ source, force: true, title: "GPT-2", alt: "", prefix: "tt-published", asserts: true, onmessage });
+    };
+    let error = "", result = { type: "done", ok: true };
+    const onerror = (message) => { if (message.kind === "error") error = message.text.split("\n").at(-1); };
+    if (!kernel.worker || this.loadedIn !== kernel.worker) {
+      kernel.mount(FOLDER, await this.weights.files());
+      result = await ran(LOAD, "Python reads the weights …", onerror);
+    }
+    if (result.ok) {
+      this.loadedIn = kernel.worker;
+      let count = 0;
+      result = await ran(code, "GPT-2 writes …", (message) => {
+        onerror(message);
+        if (message.kind !== "stream") return;
+        count += 1;
+        this.text.append(message.text);
+      });
+      const speed = result.seconds ? `, ${(count / result.seconds).toFixed(1)} a second` : "";
+      this.status.textContent = `${count} tokens${speed}. In the cells of this page the model is called gpt2, its tokenizer gpt2_tokenizer.`;
+      if (result.ok) this.announce(this.text.textContent);
+    }
+    if (!result.ok) {
+      this.status.textContent = result.type === "done" ? error : result.type === "stopped" ? "Stopped." : `Python could not run here: ${result.text}.`;
+      this.announce(this.status.textContent);
+    }
+    this.writing = false;
+    this.writeButton.textContent = "Write";
+    return undefined;
+  }
+
+  #program() {
+    const [tokens, temperature, seed] = [this.tokens, this.temperature, this.seed].map((field) => field.value);
+    const options = `${tokens}, temperature=${temperature}, rng=${seed}`;
+    return `for text in stream_text(gpt2, gpt2_tokenizer, ${JSON.stringify(this.beginning.value)}, ${options}):
+    print(text, end="", flush=True)
+`;
+  }
+}
+
+const labelled = (text, field) => {
+  const label = make("label", "", text);
+  label.append(field);
+  return label;
+};
+
+const duration = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);
