@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from page_files import give
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
@@ -153,13 +154,9 @@ def depart(translator: Any, node: drawing) -> None:
     translator.body.append("</figure>\n")
 
 
-def add_scripts(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Give a page with a drawing that moves what moves it."""
-    if doctree is not None and any(node.get("moves") for node in doctree.findall(drawing)):
-        app.add_css_file("moving/moving.css")
-        app.add_js_file("moving/moving.js", type="module")
+def is_moving(node: nodes.Element) -> bool:
+    """Say whether this is a drawing that moves."""
+    return isinstance(node, drawing) and bool(node.get("moves"))
 
 
 # As a file ------------------------------------------------------------------------------------
@@ -209,6 +206,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_node(drawing, html=(visit, depart))
     app.add_directive("drawing", DrawingDirective)
-    app.connect("html-page-context", add_scripts)
+    give(app, is_moving, "moving/moving.css", "moving/moving.js", type="module")
     app.connect("build-finished", write_files)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

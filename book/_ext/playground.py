@@ -8,19 +8,26 @@
 
 Its content is what everybody gets; where scripts run, those of `book/_static/playground` put a
 model to play with in its place when it is near the screen. The pages with a playground get its
-style and its door, the script that waits for that.
+style and its door, the script that waits for that; the model's weights are asked for with the page.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cards import build
 from docutils import nodes
 from docutils.parsers.rst import directives
+from page_files import give
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 FOLDER = "playground"
 CLASS = "tt-play"
+WEIGHTS = f"{FOLDER}/weights/step-4000.safetensors"  # most of what comes, and what takes longest
+
+
+def is_place(node: nodes.Element) -> bool:
+    """Say whether this is where the playground will be."""
+    return CLASS in node["classes"]
 
 
 class Playground(SphinxDirective):
@@ -31,7 +38,7 @@ class Playground(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the place; there is one on a page, because its address holds the state of one."""
-        if any(CLASS in node["classes"] for node in self.state.document.findall(nodes.Element)):
+        if any(map(is_place, self.state.document.findall(nodes.Element))):
             raise self.error("a page has one playground, and this one has it already")
         if not self.content:
             raise self.error("a playground needs a content: what is seen where no scripts run")
@@ -42,19 +49,9 @@ class Playground(SphinxDirective):
         return [place]
 
 
-def add_scripts(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Give a page with a playground its style and its door."""
-    if doctree is None:
-        return
-    if any(CLASS in node["classes"] for node in doctree.findall(nodes.Element)):
-        app.add_css_file(f"{FOLDER}/playground.css")
-        app.add_js_file(f"{FOLDER}/door.js", loading_method="defer")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("playground", Playground)
-    app.connect("html-page-context", add_scripts)
+    files = (f"{FOLDER}/playground.css", f"{FOLDER}/door.js")
+    give(app, is_place, *files, ahead=WEIGHTS, loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

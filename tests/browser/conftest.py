@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from chromium import ARGUMENTS, SITE, find_chromium, serve
+from chromium import ARGUMENTS, ROOT, SITE, find_chromium, serve
 from visit import LAPTOP, Visit
 
 
@@ -39,6 +39,18 @@ def browser():
         running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield running
         running.close()
+
+
+@pytest.fixture(scope="module")
+def playground_files(browser):
+    """A page beside the playground's modules and files, which has loaded none of them."""
+    server, address = serve(ROOT / "book" / "_static" / "playground")
+    page = browser.new_page()
+    page.goto(f"{address}tokenizer.json")
+    yield page
+    page.close()
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.fixture

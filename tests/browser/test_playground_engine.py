@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from chromium import ROOT, serve
+from chromium import ROOT
 
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
@@ -66,16 +66,10 @@ LOAD = """async (steps) => {
 
 
 @pytest.fixture(scope="module")
-def page(browser):
+def page(playground_files):
     """A page that has loaded the engine and nothing else."""
-    server, address = serve(FOLDER)
-    page = browser.new_page()
-    page.goto(f"{address}tokenizer.json")
-    page.evaluate(LOAD, STEPS)
-    yield page
-    page.close()
-    server.shutdown()
-    server.server_close()
+    playground_files.evaluate(LOAD, STEPS)
+    return playground_files
 
 
 @pytest.fixture(scope="module")

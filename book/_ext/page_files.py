@@ -1,0 +1,42 @@
+"""What some pages alone need: a style sheet and a script for those that hold a certain element."""
+
+from collections.abc import Callable
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+AHEAD = '\n    <link rel="preload" as="fetch" crossorigin fetchpriority="low" href="{}" />'
+
+
+def give(
+    app: Sphinx,
+    needs: Callable[[nodes.Element], bool],
+    style: str,
+    script: str,
+    ahead: str = "",
+    **how: str,
+) -> None:
+    """Give the pages with an element that needs it a style sheet and a script.
+
+    Args:
+        app: what builds the site.
+        needs: says whether an element does.
+        style: a file of `_static`, like the others.
+        script: the script.
+        ahead: a file that the script will fetch. It is asked for with the page, behind all else.
+        how: attributes of the script, and its `loading_method`.
+    """
+
+    def add(
+        app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+    ) -> None:
+        if doctree is None or not any(map(needs, doctree.findall(nodes.Element))):
+            return
+        app.add_css_file(style)
+        app.add_js_file(script, **how)
+        if ahead:
+            address = context["pathto"](f"_static/{ahead}", resource=True)
+            context["metatags"] = context.get("metatags", "") + AHEAD.format(address)
+
+    app.connect("html-page-context", add)
