@@ -1,5 +1,7 @@
 """The drawing that stands where the playground is, for those who see the page without it."""
 
+from math import floor
+
 from drawings.parts import Panel, arrow, box, drawing, element, note, panel, text
 
 TOKENS = ["One", " sunny", " morning"]
@@ -22,8 +24,8 @@ def playground() -> list[Panel]:
 
     At the right is a table of the tokens that may come next, one row each, with two bars: how
     likely the model thinks the token is, and how likely it truly is. Mia has 16 %, in truth 17 %,
-    Tom 16 % and 16 %, Anna 14 % and 13 %, Ben 11 % and 12 %, Lily 11 % and 10 %, Max 9 % and 9 %.
-    The bars of every pair are almost equally long.
+    Tom 16 % and 16 %, Anna 14 % and 13 %, Ben 11 % and 13 %, Lily 11 % and 10 %, Max 9.3 % and
+    9.4 %. The bars of every pair are almost equally long.
     """
     widths = [48, 66, 86]
     chips = [
@@ -62,6 +64,11 @@ def row(y: float, token: str, model: float, truth: float) -> list[str]:
         element(
             "rect", "d-query d-shade", x=66, y=y + 10, width=WIDEST_BAR * truth / widest, **sizes
         ),
-        note(285, y + 9, f"{model:.0%}", "token", "end"),
-        note(330, y + 9, f"{truth:.0%}", "query", "end"),
+        note(285, y + 9, percent(model), "token", "end"),
+        note(330, y + 9, percent(truth), "query", "end"),
     ]
+
+
+def percent(p: float) -> str:
+    """Round a probability as the playground does, a half up: 12.5 % is 13 %."""
+    return f"{100 * p:.1f} %" if p < 0.0995 else f"{floor(100 * p + 0.5)} %"

@@ -6,11 +6,12 @@ import pinned
 import pytest
 from chromium import SITE
 from conftest import missing
-from visit import LAPTOP, OVERFLOW, PHONE
+from visit import LAPTOP, OVERFLOW, PHONE, Visit
 
 PAGE, LANDING = "book/playground", "book/intro"
 READY = "() => document.querySelector('.tt-play')?.dataset.play === 'ready'"
 QUIET = "() => tinytorchPlay.writing === 0"
+FILES = "/_static/playground/"
 MOST_BYTES = 600 * 1024
 WINDOW, LONGEST = 112, 2000
 LONG = (
@@ -135,9 +136,49 @@ def test_an_unfinished_word_waits_and_only_what_goes_on_with_it_is_shown(play):
     assert play.tokens == ["One", " sunny", " morning"]
     assert play.page.locator(".tt-play__rest").text_content() == " An"
     assert [name for name, *_ in play.rows] == [" Anna"]
-    assert "“An” is not a whole word yet" in play.part("count").inner_text()
+    assert play.part("count").inner_text().startswith("“An…” is unfinished.")
     play.press("Anna")
     assert play.text == "One sunny morning Anna"
+
+
+def test_a_piece_of_a_word_says_which_word_it_begins(play):
+    play.press("Mia was a")
+    first = play.page.locator("[data-part=bars] .tt-play__row").first
+    assert first.locator(".tt-play__chip").inner_text() == " b"
+    assert first.get_by_role("button").inner_text().strip() == "brave"
+    assert first.get_by_role("button").get_attribute("aria-label") == "b, as in brave"
+    play.type("Mia was a brave girl. One")
+    names = play.page.locator("[data-part=bars] .tt-play__press").all_inner_texts()
+    assert [name.strip() for name in names[:5]] == ["sunny", "windy", "rainy", "warm", "snowy"]
+    assert [name for name, *_ in play.rows[:5]] == [" sunny", " windy", " ra", " wa", " s"]
+    play.type("")
+    assert play.page.get_by_role("button", name="M, as in Mia").inner_text() == "Mia…"
+
+
+def test_how_far_the_bars_go_is_said(play):
+    scale = play.page.locator("thead:has(+ [data-part=bars]) td")
+    assert scale.inner_text() == "to 25 %"
+    play.type("Once upon a")
+    assert scale.inner_text() == "to 100 %"
+
+
+def test_bytes_are_explained_and_no_token_is_empty(play):
+    play.type("One 😀\x07")
+    assert play.tokens[2:] == ["\\xf0", "\\x9f", "\\x98", "\\x80", "\\x07"]
+    assert "Those like \\xf0 are bytes" in play.part("count").inner_text()
+    assert play.page.get_by_role("button", name="token 3: byte f0").count() == 1
+    play.type("One sunny")
+    assert "bytes" not in play.part("count").inner_text()
+
+
+def test_nothing_and_the_end_of_a_story_are_named(play):
+    play.type("")
+    assert play.part("count").inner_text().startswith("Nothing is written yet.")
+    play.type("One sunny morning\n")
+    assert "over" not in play.part("count").inner_text()
+    assert "After “morning” a story goes on with Mia" in " ".join(
+        play.part("about").inner_text().split()
+    )
 
 
 def test_a_story_is_written_to_its_end_and_taken_back(play):
@@ -201,6 +242,17 @@ def test_writing_can_be_stopped(play):
     assert len(play.tokens) == 3
 
 
+def test_what_cannot_be_pressed_while_it_writes_does_nothing(play):
+    running = play.page.evaluate("""() => {
+        document.querySelector('[data-write=story]').click();
+        document.querySelector('[data-write=token]').click();
+        return tinytorchPlay.writing > 0;
+    }""")
+    assert running
+    play.press("Stop")
+    assert play.page.evaluate(QUIET)
+
+
 def test_a_drawn_token_is_replaced_by_another_and_what_came_after_goes(play):
     play.press("Tom")
     play.write("sentence")
@@ -245,7 +297,7 @@ def test_the_words_that_are_offered_are_those_of_stories_and_can_be_pressed(play
     assert offered.all_inner_texts()[:2] == ["One", "Once"]
     offered.nth(1).click()
     assert play.text == "Once"
-    assert play.said.endswith(" apart).")
+    assert play.said.endswith(" in common.")
     play.press("Take back")
     assert play.text == "The dragon said"
 
@@ -267,20 +319,21 @@ def test_the_verdict_judges_the_bars_that_are_shown(play):
 def test_a_part_taken_away_moves_belief_from_the_truth_at_once(play):
     play.type(LONG)
     fold = play.open("broken")
-    whole = play.said
+    agreement = "tinytorchPlay.view.agree"
+    whole = play.page.evaluate(agreement)
     for switch in fold.get_by_role("switch").all():
         switch.check()
         play.settle()
-        assert play.said != whole
+        assert play.page.evaluate(agreement) != whole
         assert "parts are missing" in play.note
         assert fold.locator("[data-part=broken] tr").count() == 2
         switch.uncheck()
-        assert play.said == whole
+        assert play.page.evaluate(agreement) == whole
     for select in fold.locator("select").all():
         select.select_option(index=1)
-        assert play.said != whole
+        assert play.page.evaluate(agreement) != whole
         play.press("Put everything back")
-        assert play.said == whole
+        assert play.page.evaluate(agreement) == whole
 
 
 def test_what_is_broken_writes_differently(play):
@@ -321,6 +374,8 @@ def test_a_step_that_cannot_be_had_is_said_and_the_model_stays(play):
     play.page.get_by_text("could not be loaded").first.wait_for()
     assert play.rows == before
     assert play.part("stepIs").inner_text() == "after 4,000 steps"
+    play.type("Once")
+    assert play.part("fetching").is_hidden(), "it was said, and the reader has gone on"
     play.page.context.set_offline(False)
     play.slide("step", 1)
     play.page.wait_for_function("() => tinytorchPlay.state.step === 100")
@@ -482,8 +537,7 @@ def test_by_keyboard_alone(play):
     page.keyboard.type(" Tom")
     assert play.tokens[-1] == " Tom"
     page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "token 1: One"
-    page.keyboard.press("End")
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "token 4: Tom"
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
     assert (
@@ -551,12 +605,12 @@ def test_the_page_works_offline_once_it_has_loaded(play):
 def test_what_is_fetched_for_it_is_at_most_600_kib(visit, docname):
     play = Playground(visit, docname)
     play.page.wait_for_load_state("networkidle")
-    files = [r for r in visit.responses if "/_static/playground/" in r.url]
+    files = [r for r in visit.responses if FILES in r.url]
     assert {r.url.rsplit("/", 1)[-1] for r in files} >= {"tokenizer.json", "grammar.json"}
     assert sum(len(response.body()) for response in files) <= MOST_BYTES
 
 
-def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
+def test_only_the_weights_are_fetched_for_it_before_it_is_near_the_screen(visit):
     visit.page.add_init_script("""new MutationObserver((_, observer) => {
         if (!document.head) return;
         observer.disconnect();
@@ -566,10 +620,34 @@ def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
     }).observe(document, {childList: true, subtree: true})""")
     page = visit.open(LANDING)
     page.wait_for_load_state("networkidle")
-    names = [r.url.rsplit("/", 1)[-1] for r in visit.responses]
-    assert "playground.js" not in names and "step-4000.safetensors" not in names
+    files = {r.url.rsplit("/", 1)[-1].partition("?")[0] for r in visit.responses if FILES in r.url}
+    assert files == {"playground.css", "door.js", "step-4000.safetensors"}
     page.locator(".tt-play").scroll_into_view_if_needed()
     page.wait_for_function(READY)
+
+
+@pytest.mark.parametrize("docname", [PAGE, LANDING])
+def test_the_weights_are_asked_for_with_the_page_and_once(visit, docname):
+    play = Playground(visit, docname)
+    asked = play.page.evaluate("""() => performance.getEntriesByType('resource')
+        .filter(({name}) => name.includes('step-')).map(({initiatorType}) => initiatorType)""")
+    assert asked == ["link"]
+    assert play.visit.problems == []
+
+
+def test_what_is_open_follows_once_the_bars_have_been_seen(play):
+    play.open("lens")
+    seen = play.page.evaluate("""async () => {
+        const {lens} = tinytorchPlay.folds, {show} = lens, frame = requestAnimationFrame;
+        globalThis.requestAnimationFrame = (then) => setTimeout(() => frame(then), 200); // late
+        let frames = 0, before = null;
+        lens.show = (...all) => { before = frames; show(...all); };
+        requestAnimationFrame(() => { frames += 1; });
+        tinytorchPlay.change({text: 'Once'});
+        await tinytorchPlay.settled;
+        return before;
+    }""")
+    assert seen == 1
 
 
 def test_a_letter_costs_one_reading_and_one_question_to_the_oracle(play):
@@ -610,6 +688,38 @@ def test_the_first_page_leads_on_with_the_same_state(visit):
     play.page.wait_for_function(READY)
     assert play.text == "One sunny morning Tom"
     assert play.part("temperatureIs").inner_text() == "0.50"
+
+
+def test_a_broken_link_to_the_first_page_can_be_mended_there(visit):
+    finished = "**/step-4000.safetensors"
+    visit.page.context.route(finished, lambda route: route.fulfill(status=404))
+    play = Playground(visit, LANDING, "#play&text=Once&off=mask.norm&block=0&step=500&k=3&p=0.5")
+    assert "the model after 500 steps of training, and parts are missing" in play.note
+    assert play.note.endswith("Limited by top-k 3 and top-p 0.5.")
+    play.press("Put everything back")
+    play.page.get_by_text("after 4,000 steps could not be loaded").wait_for()
+    assert "parts are missing" not in play.note
+    visit.page.context.unroute(finished)
+    play.press("Put everything back")
+    play.page.wait_for_url("**#play&text=Once")
+    assert play.text == "Once"
+    assert play.part("note").is_hidden() and play.part("mendAll").is_hidden()
+    assert play.page.evaluate("document.activeElement.dataset.part") == "field"
+
+
+def test_on_a_phone_the_field_goes_up_so_that_the_bars_are_seen_above_the_keyboard(browser, site):
+    context = browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True)
+    play = Playground(Visit(context, site), LANDING)
+    play.part("field").tap()
+    field = play.part("field").bounding_box()
+    assert 40 < field["y"] < 100
+    third = play.page.locator(".tt-play__row").nth(2).bounding_box()
+    assert third["y"] + third["height"] < PHONE["height"] / 2
+    play.press("The dragon said (in no story)")
+    play.part("about").locator("button").first.tap()
+    assert play.text == "One"
+    assert play.page.evaluate("document.activeElement.tagName") == "BUTTON", "no keyboard comes"
+    context.close()
 
 
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
@@ -682,7 +792,7 @@ def test_everything_is_asked_for_at_once(visit):
     visit.page.context.unroute("**/playground.js")
     visit.page.reload()
     visit.page.wait_for_function(READY)
-    late = {url.rsplit("/", 1)[-1] for url in asked if "/_static/playground/" in url}
+    late = {url.rsplit("/", 1)[-1] for url in asked if FILES in url}
     assert late <= early
     assert {"step-500.safetensors", "grammar.json", "oracle.js", "attention.js"} <= early
 
@@ -703,7 +813,7 @@ def test_inside_a_word_the_layers_are_narrowed_as_the_bars_are(play):
     for row in fold.locator("tbody tr").all():
         assert row.locator(".tt-play__chip").first.inner_text().startswith(" r")
     play.page.get_by_role("button", name="token 2: sunny").click()
-    assert "whole word" not in play.part("count").inner_text()
+    assert "unfinished" not in play.part("count").inner_text()
 
 
 def test_while_words_are_typed_the_bars_stay_where_they_are(visit):

@@ -9,7 +9,7 @@ import random
 
 import numpy as np
 import pytest
-from chromium import ROOT, serve
+from chromium import ROOT
 
 from tinytorch.stories import StoryGrammar, next_token_probs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
@@ -34,16 +34,10 @@ LOAD = """async () => {
 
 
 @pytest.fixture(scope="module")
-def page(browser):
+def page(playground_files):
     """A page that has loaded the oracle and nothing else."""
-    server, address = serve(FOLDER)
-    page = browser.new_page()
-    page.goto(f"{address}grammar.json")
-    page.evaluate(LOAD)
-    yield page
-    page.close()
-    server.shutdown()
-    server.server_close()
+    playground_files.evaluate(LOAD)
+    return playground_files
 
 
 @pytest.fixture(scope="module")
@@ -170,6 +164,20 @@ def test_tokens_have_the_probabilities_of_the_package(page, stories, tokenizer):
     same = [asserted_same(stories, tokenizer, *pair) for pair in zip(rows, found, strict=True)]
     assert 200 < sum(same) < 500
     assert sum("token" in (result["stopped"] or ()) for result in found) > 10
+
+
+def test_a_piece_and_its_ending_are_a_word_with_which_a_story_can_go_on(page, stories, tokenizer):
+    rows = [tokenizer.encode(text) for text in stories.generate(20, seed=18).splitlines()]
+    rows = [row[:end] for row in rows for end in range(0, len(row), 3)]
+    found = page.evaluate("(rows) => rows.map((ids) => [...oracle.pieces(ids, tokenizer)])", rows)
+    assert sum(map(len, found)) > 400
+    for ids, pieces in zip(rows, found, strict=True):
+        expected = next_token_probs(stories, tokenizer, ids)
+        for token, piece in pieces:
+            text = tokenizer.decode([*ids, token]) + piece["ending"]
+            assert expected[token] > 0 and text.endswith(piece["word"])
+            assert np.isfinite(stories.log_probs(text, strict=False)).all()
+            assert not stories.next_character_probs(text).keys().isdisjoint(" \n"), "it is whole"
 
 
 def test_a_beginning_that_ends_in_a_word_is_healed_without_loss(page, stories, tokenizer):

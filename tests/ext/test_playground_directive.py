@@ -46,7 +46,10 @@ def test_a_page_has_its_place_with_what_is_seen_without_scripts_and_its_door(tmp
     assert 'role="img" aria-label="The words One sunny morning' in place
     assert "<p>It needs scripts.</p>" in place
     assert "playground/door.js" in page and "playground/playground.css" in page
-    assert "playground/door.js" not in (folder / "other.html").read_text(encoding="utf-8")
+    ahead = 'as="fetch" crossorigin fetchpriority="low" href="../_static/playground/weights/'
+    assert page.count(ahead) == 1
+    unplayed = (folder / "other.html").read_text(encoding="utf-8")
+    assert "playground/door.js" not in unplayed and "step-4000" not in unplayed
 
 
 @pytest.mark.filterwarnings("default")
@@ -73,4 +76,7 @@ def test_the_drawing_shows_what_the_model_and_the_grammar_say():
     best = np.argsort(-belief)[: len(drawn.EXPECTED)]
     assert [tokenizer.decode([int(i)]) for i in best] == list(drawn.EXPECTED)
     for i, both in zip(best, drawn.EXPECTED.values(), strict=True):
-        assert both == pytest.approx((belief[i], truth[int(i)]), abs=0.0006)
+        exact = belief[i], truth[int(i)]
+        assert both == pytest.approx(exact, abs=0.0006)
+        assert [*map(drawn.percent, both)] == [*map(drawn.percent, exact)]
+    assert drawn.percent(0.125) == "13 %", "as the playground rounds"

@@ -27,11 +27,8 @@ export function attention(play) {
     for (const { button, seen } of buttons) button.setAttribute("aria-pressed", String(seen) === String(state.seen));
     parts.silent.textContent = taken(state);
     parts.silent.hidden = !parts.silent.textContent;
-    strip.show(texts);
-    for (const [i, one] of strip.chips.entries()) {
-      one.setAttribute("aria-pressed", i === row);
-      one.style.setProperty("--much", weights[i].toFixed(3));
-    }
+    strip.show(texts, row);
+    for (const [i, one] of strip.chips.entries()) one.style.setProperty("--much", weights[i].toFixed(3));
     drawLines(parts, strip.chips, row, weights);
     parts.looksFrom.textContent = `From ${name(texts[row], row)}, head ${head + 1} of block ${layer + 1}`;
     const order = [...weights.keys()].filter((i) => weights[i] > 0).toSorted((a, b) => weights[b] - weights[a]);

@@ -16,21 +16,23 @@ export class Bars {
     this.body = body;
     this.rows = Array.from({ length: rows }, (_, i) => new Row(i, onpress));
     this.rest = make("tr", "tt-play__others");
+    this.scale = body.parentNode.querySelector("thead td");
     body.append(...this.rows.map((row) => row.element), this.rest);
   }
 
   // now: the id of the token that stands there, if one does
-  show({ belief, chosen, truth }, texts, now = null) {
+  show({ belief, chosen, truth, pieces }, texts, now = null) {
     const height = (id) => Math.max(belief[id], chosen[id], truth?.get(id) ?? 0);
     const ids = [...belief.keys()].filter((id) => belief[id] > 0)
       .toSorted((a, b) => height(b) - height(a) || a - b);
     const shown = ids.slice(0, this.rows.length);
     const full = FULL.findLast((width) => width >= height(shown[0])) ?? 1;
     if (now !== null && !shown.includes(now)) shown[shown.length - 1] = now;
+    this.scale.textContent = `to ${percent(full)}`;
     for (const [i, row] of this.rows.entries()) {
       const id = shown[i];
       row.show(id === undefined ? null : {
-        id, text: texts[id], belief: belief[id], chosen: chosen[id], full, here: id === now,
+        id, text: texts[id], piece: pieces.get(id), belief: belief[id], chosen: chosen[id], full, here: id === now,
         truth: truth && (truth.get(id) ?? 0),
       });
     }
@@ -55,7 +57,8 @@ class Row {
     this.element = make("tr", "tt-play__row");
     this.press = make("button", "tt-play__press", "", { type: "button", "aria-describedby": "tt-play-writes" });
     this.name = chip("span", "", i);
-    this.press.append(this.name);
+    this.ending = make("span", "tt-play__ending"); // of the word that a piece begins
+    this.press.append(this.name, this.ending);
     this.press.addEventListener("click", () => onpress(this.id));
     const head = make("th", "", "", { scope: "row" });
     head.append(this.press);
@@ -77,8 +80,9 @@ class Row {
       this.element.classList.remove("tt-play__row--here");
       return;
     }
-    const { text, belief, chosen, truth, full, here } = token;
+    const { text, piece, belief, chosen, truth, full, here } = token;
     this.name.textContent = seen(text);
+    this.ending.textContent = piece ? `${piece.ending}${piece.only ? "" : "…"}` : "";
     this.element.classList.toggle("tt-play__row--here", here);
     this.element.classList.toggle("tt-play__row--never", chosen === 0);
     const changed = Math.abs(chosen - belief) > 0.001;
@@ -88,7 +92,8 @@ class Row {
     this.bars[1].hidden = !changed;
     this.model.textContent = percent(chosen);
     this.truth.textContent = truth === null ? "–" : percent(truth);
-    this.press.setAttribute("aria-label", here ? `${spoken(text)}, which stands there` : spoken(text));
+    const begins = piece ? `, as in ${piece.word}` : "";
+    this.press.setAttribute("aria-label", `${spoken(text)}${begins}${here ? ", which stands there" : ""}`);
   }
 }
 
@@ -96,9 +101,9 @@ const closeness = (agree) => CLOSENESS.find(([least]) => agree >= least)?.[1] ??
 const shareOf = (agree) => percent(agree).replaceAll(" ", "\u00a0");
 
 // How far from the truth, in plain words: [the verdict, its reason]. The sliders change what is shown, not the model.
-export function verdict({ agree, nats }, plain) {
+export function verdict({ agree }, plain) {
   if (!plain) return [`The model itself: ${closeness(agree).toLowerCase()}.`, ""];
-  return [`${closeness(agree)}.`, `Model and truth have ${shareOf(agree)} of the chance in common (${nats.toFixed(2)} nats apart).`];
+  return [`${closeness(agree)}.`, `Model and truth have ${shareOf(agree)} of the chance in common.`];
 }
 
 export const changedBySliders = ({ agree, shown }) => (

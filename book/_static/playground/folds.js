@@ -36,8 +36,13 @@ export function folds(play) {
 // The slider over the moments of training; the weights come when it is first touched.
 function training(play) {
   const { parts, thinking } = play;
-  let wanted = null;
+  let wanted = null, coming = null; // steps: the last that was asked for, and what is on its way
 
+  const place = (step) => {
+    parts.step.value = STEPS.indexOf(step);
+    parts.stepIs.textContent = moment(step);
+    parts.step.setAttribute("aria-valuetext", moment(step));
+  };
   const tell = (text) => {
     parts.fetching.textContent = text;
     parts.fetching.hidden = !text;
@@ -50,18 +55,21 @@ function training(play) {
   const want = async (step) => {
     wanted = step;
     if (!thinking.has(step)) {
+      coming = step;
       tell(`The model ${moment(step)} is on its way. You still see the one ${moment(play.state.step)}.`);
       try {
         await thinking.fetch(step);
       } catch (error) {
         if (wanted === step) {
+          coming = null;
+          place(play.state.step);
           tell(`The model ${moment(step)} could not be loaded: ${error.message}. You still see the one ${moment(play.state.step)}.`);
-          play.show();
         }
         return;
       }
     }
     if (wanted !== step) return;
+    coming = null;
     tell("");
     play.change({ step });
     fetchOthers().catch(() => {}); // told when one of them is asked for
@@ -76,9 +84,10 @@ function training(play) {
     want,
     show({ step }, view) {
       bars.show(view, thinking.texts);
-      parts.step.value = STEPS.indexOf(step);
-      parts.stepIs.textContent = moment(step);
-      parts.step.setAttribute("aria-valuetext", moment(step));
+      if (coming === null) { // of what failed there is nothing to say once something else has changed
+        tell("");
+        place(step);
+      }
       parts.learned.textContent = `${parts.verdict.textContent} ${parts.reason.textContent}`;
     },
   };

@@ -8,7 +8,7 @@ const NO_STORY = "The dragon said";
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
 
 const bars = (part, name) => `<table class="tt-play__bars" ${name}>
-    <thead><tr><th scope="col">token</th><td></td>
+    <thead><tr><th scope="col">token</th><td aria-hidden="true"></td>
       <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
     <tbody data-part="${part}"></tbody></table>`;
 
@@ -30,6 +30,7 @@ const core = (compact) => `
   <p class="tt-play__label" data-part="count"></p>
   <ol class="tt-play__tokens" data-part="tokens" aria-label="The tokens"></ol>
   <p class="tt-play__note" data-part="note" hidden></p>
+  ${compact ? '<button type="button" data-part="mendAll" hidden>Put everything back</button>' : ""}
 </div>
 <div class="tt-play__next">
   <p class="tt-play__label" data-part="heading" id="tt-play-next">What comes next?</p>
@@ -40,7 +41,7 @@ const core = (compact) => `
   <button type="button" class="tt-play__back" data-part="back" hidden>Back to the end of the text</button>
 </div>
 <div class="tt-play__act">
-  ${slider("Temperature", "temperature", 'min="0" max="2" step="0.05"', ["the likeliest only", "nearly anything"])}
+  ${slider("Temperature", "temperature", 'min="0" max="2" step="0.05"', ["likeliest only", "nearly anything"])}
   ${compact ? "" : more}
 </div>`;
 
@@ -92,7 +93,8 @@ const folds = (root) => [
       <thead><tr><th scope="col">if it answered</th><th scope="col" colspan="3">it would expect</th></tr></thead>
       <tbody data-part="lens"></tbody></table>`),
   fold("surprise", "How surprised was it so far?", `
-    <p>The less likely a token was, the more it surprises. Over all stories nothing is less surprised on average than the
+    <p>The less likely a token was, the more it surprises. The unit is the nat: 0 for what was certain, 0.7 for a coin that falls
+      heads, 2.3 for one chance in ten. Over all stories nothing is less surprised on average than the
       truth. The stronger a token's colour, the more the model is surprised above that.
       <a href="${root}training/data-and-loss.html">Surprise is what training makes small</a></p>
     <ol class="tt-play__tokens" data-part="surprised" aria-label="Tokens, coloured where the model is more surprised than the truth"></ol>

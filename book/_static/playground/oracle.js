@@ -34,9 +34,24 @@ export class Oracle {
   // The words with which a story can go on where this text stops being one, or where its last word begins, the
   // likeliest first, each with the space before it; and where in the text that is.
   wordsFor(text) {
-    const start = lastWord(text.slice(0, this.#walk(text)));
-    const words = this.#wordsAfter(this.beliefs[start]).toSorted((a, b) => b.prob - a.prob).map(({ word }) => word);
-    return { start, words: [...new Set(words)] };
+    const end = this.#walk(text), start = lastWord(text.slice(0, end)), begun = text.slice(start, end);
+    const words = this.#wordsAfter(this.beliefs[start]);
+    const whole = /\p{White_Space}/u.test(text[end] ?? "") && words.find(({ word }) => word === begun);
+    return whole ? { start: end, words: likeliest(this.#wordsAfter(whole.after)) } : { start, words: likeliest(words) };
+  }
+
+  // Of the tokens that can follow, those that are pieces of words, by id: the likeliest word that is cut like this, its
+  // ending after the piece, and whether it is the only one.
+  pieces(ids, tokenizer) {
+    const words = new Map();
+    for (const way of this.#ways(ids, tokenizer)) words.set(way.id, [...words.get(way.id) ?? [], way]);
+    const found = new Map();
+    for (const [id, ways] of words) {
+      const [{ word, left }] = ways.toSorted((a, b) => b.prob - a.prob);
+      const only = ways.every((way) => way.word === word);
+      if (left.length) found.set(id, { word: word.trim(), ending: tokenizer.decode(left), only });
+    }
+    return found;
   }
 
   // The probability of every token that can follow these, by id. Where none can, it stopped at a character, as above,
@@ -112,19 +127,28 @@ export class Oracle {
   // The tokens that can follow, in proportion; none if no story is cut like this.
   #following(ids, tokenizer) {
     const weights = new Map();
+    for (const { id, prob } of this.#ways(ids, tokenizer)) weights.set(id, (weights.get(id) ?? 0) + prob);
+    return weights;
+  }
+
+  // Every way on: the next token, the word that it is of, and the tokens that are left of that.
+  *#ways(ids, tokenizer) {
     const text = tokenizer.decode(ids), start = lastWord(text);
-    if (this.#walk(text.slice(0, start)) < start) return weights;
+    if (this.#walk(text.slice(0, start)) < start) return;
     const before = this.#cut(text.slice(0, start), tokenizer); // complete words, which have one cut
-    if (agreement(before, ids) < before.length) return weights;
-    const add = (id, weight) => weights.set(id, (weights.get(id) ?? 0) + weight);
+    if (agreement(before, ids) < before.length) return;
     const last = ids.slice(before.length);
     for (const { prob, word, after } of this.#wordsAfter(this.beliefs[start])) {
       const cut = this.#cut(word, tokenizer);
       if (agreement(cut, last) < last.length) continue;
-      if (cut.length > last.length) add(cut[last.length], prob);
-      else for (const next of this.#wordsAfter(after)) add(this.#cut(next.word, tokenizer)[0], prob * next.prob);
+      if (cut.length > last.length) yield { prob, word, id: cut[last.length], left: cut.slice(last.length + 1) };
+      else {
+        for (const next of this.#wordsAfter(after)) {
+          const [id, ...left] = this.#cut(next.word, tokenizer);
+          yield { prob: prob * next.prob, word: next.word, id, left };
+        }
+      }
     }
-    return weights;
   }
 
   // The first token with which no story is cut: where the text has another cut, or in its last word.
@@ -163,6 +187,8 @@ export class Oracle {
     });
   }
 }
+
+const likeliest = (words) => [...new Set(words.toSorted((a, b) => b.prob - a.prob).map(({ word }) => word))];
 
 const wordsOf = (text) => text.match(WORDS) ?? [];
 

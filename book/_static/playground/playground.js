@@ -7,8 +7,8 @@ import { Bars, NO_TRUTH, changedBySliders, impossible, verdict } from "./bars.js
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
 import { LONGEST, START, WINDOW, fromHash, isPlain, isWhole, moment, toHash } from "./state.js";
-import { breath, load } from "./thinking.js";
-import { Strip, percent, quoted, seen, spoken } from "./tokens.js";
+import { breath, load, painted } from "./thinking.js";
+import { Strip, isByte, percent, quoted, seen, spoken } from "./tokens.js";
 
 const REST = 400; // ms without a change, after which the address follows and the change is said
 const SLOW = 450; // ms for which each of the first tokens that are written is lit before it stands there,
@@ -33,6 +33,8 @@ export async function playground(place, started) {
   await shown.begin();
   globalThis.tinytorchPlay = shown; // for tests, and for the curious at the console
 }
+
+const byFinger = () => matchMedia("(pointer: coarse)").matches;
 
 // A button that cannot be pressed now keeps the focus.
 const able = (button, is) => button.setAttribute("aria-disabled", !is);
@@ -88,8 +90,16 @@ class Playground {
     const { parts } = this;
     const on = (part, event, then) => parts[part]?.addEventListener(event, then);
     on("field", "input", () => this.#typed(parts.field.value));
-    on("back", "click", () => { this.change({ at: null }); parts.field.focus(); });
+    on("field", "focus", () => { // of the screen a keyboard leaves a half: the bars belong into it
+      if (byFinger()) parts.field.scrollIntoView({ block: "start" });
+    });
+    on("back", "click", () => { this.change({ at: null }); this.#rest(); });
     on("takeBack", "click", () => this.takeBack());
+    on("mendAll", "click", () => {
+      const { step, off, head, block, topK, topP } = START;
+      this.change({ step, off, head, block, topK, topP });
+      this.#rest();
+    });
     on("temperature", "input", () => this.change({ temperature: Number(parts.temperature.value) }));
     on("topK", "input", () => {
       const k = Number(parts.topK.value);
@@ -113,6 +123,12 @@ class Playground {
     });
   }
 
+  // Where the focus goes from a button that vanishes; in the field a phone would bring its keyboard.
+  #rest() {
+    const last = byFinger() && this.strip.chips.at(-1);
+    (last || this.parts.field).focus({ preventScroll: true });
+  }
+
   // What the reader does ---------------------------------------------------------------------------------------------
 
   // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends.
@@ -122,7 +138,8 @@ class Playground {
     const { step } = this.state;
     this.state = { ...this.state, ...changes };
     if (!this.thinking.has(this.state.step)) {
-      this.folds.training?.want(this.state.step);
+      const want = this.folds.training?.want ?? ((wanted) => this.#want(wanted));
+      want(this.state.step);
       this.state.step = step;
     }
     this.show();
@@ -132,6 +149,17 @@ class Playground {
       this.#keep();
       this.#say();
     }, REST);
+  }
+
+  // The model of another step, on the first page, where no fold says that it is on its way.
+  async #want(step) {
+    try {
+      await this.thinking.fetch(step);
+      this.change({ step });
+    } catch (error) {
+      this.missed = `The model ${moment(step)} could not be loaded: ${error.message}. This is the one ${moment(this.state.step)}.`;
+      this.show();
+    }
   }
 
   // Something other than typing changes the text; it can be taken back whole. A story written is one deed: it goes on.
@@ -195,6 +223,7 @@ class Playground {
 
   // Lets the model write a token, or up to the end of a sentence or of a story.
   async write(what) {
+    if (this.writing && what !== this.what) return;
     if (this.writing || this.#isFull) {
       this.change({});
       return;
@@ -253,8 +282,8 @@ class Playground {
 
   // What is open below follows the bars, part by part, so that they answer at once.
   async #showFolds(view) {
-    for (const fold of Object.values(this.folds).filter((one) => one.isOpen())) {
-      await breath();
+    for (const [i, fold] of Object.values(this.folds).filter((one) => one.isOpen()).entries()) {
+      await (i ? breath() : painted());
       if (view !== this.view) return; // something newer is shown by now
       fold.show(this.state, view);
     }
@@ -263,11 +292,8 @@ class Playground {
   #showTokens({ ids, rest, longer, typed, at }) {
     const { strip, parts, thinking } = this;
     const grown = ids.length > strip.texts.length;
-    strip.show(ids.map((id) => thinking.texts[id]));
-    for (const [i, one] of strip.chips.entries()) {
-      one.classList.toggle("tt-play__chip--drawn", i >= typed);
-      one.setAttribute("aria-pressed", i === at);
-    }
+    strip.show(ids.map((id) => thinking.texts[id]), at);
+    for (const [i, one] of strip.chips.entries()) one.classList.toggle("tt-play__chip--drawn", i >= typed);
     this.restChip?.remove();
     if (rest) {
       this.restChip = document.createElement("li");
@@ -276,31 +302,43 @@ class Playground {
       strip.list.append(this.restChip);
     }
     if (grown) strip.list.scrollTop = strip.list.scrollHeight;
-    parts.count.textContent = this.#count(ids, at === null ? rest.trim() : "");
-    const note = [this.missed, this.#changed(), this.#note(ids, longer)].filter(Boolean).join(" ");
+    parts.count.textContent = this.#count(ids, at === null && rest.trim());
+    const changed = this.#changed();
+    const note = [this.missed, changed, this.#note(ids, longer)].filter(Boolean).join(" ");
     parts.note.textContent = note;
     parts.note.hidden = !note;
+    if (parts.mendAll) parts.mendAll.hidden = !changed;
   }
 
-  // That it is not the trained, whole model.
+  // That it is not the trained, whole model; on the first page also of what there is no slider there.
   #changed() {
     const { state } = this;
+    const least = [state.topK !== null && `top-k ${state.topK}`, state.topP !== null && `top-p ${state.topP}`].filter(Boolean);
+    const limited = this.compact && least.length ? `Limited by ${least.join(" and ")}.` : "";
     const early = state.step === START.step ? "" : `the model ${moment(state.step)} of training`;
     const less = isWhole(state) ? "" : "parts are missing";
-    return early || less ? `Not the finished model: ${[early, less].filter(Boolean).join(", and ")}.` : "";
+    const unfinished = early || less ? `Not the finished model: ${[early, less].filter(Boolean).join(", and ")}.` : "";
+    return [unfinished, limited].filter(Boolean).join(" ");
   }
 
   // In one line, which is always there.
-  #count(ids, rest) {
-    if (rest) return `“${rest}” is not a whole word yet. The bars show what fits.`;
-    if (this.thinking.texts[ids.at(-1)] === "\n") return "The story is over; another one may begin.";
-    return `The model reads ${ids.length || "no"} ${ids.length === 1 ? "token: a word or a piece of one" : "tokens: words or pieces of words"}`;
+  #count(ids, unfinished) {
+    const texts = ids.map((id) => this.thinking.texts[id]);
+    if (unfinished) return `“${this.state.text.match(/\S*$/)[0]}…” is unfinished. The bars show what fits.`;
+    if (!ids.length) return "Nothing is written yet. How does a story begin?";
+    if (texts.at(-1) === "\n" && this.view.truth) return "The story is over; another one may begin.";
+    if (texts.some(isByte)) {
+      return `The model reads ${ids.length} tokens. Those like ${seen(texts.find(isByte))} are bytes: pieces of a character `
+        + "that no story has.";
+    }
+    return `The model reads ${ids.length} ${ids.length === 1 ? "token: a word or a piece of one" : "tokens: words or pieces of words"}`;
   }
 
   #note(ids, longer) {
     if (longer) {
-      const end = this.thinking.tokenizer.decode(ids.slice(-4)).trim();
-      return `The model reads ${WINDOW} tokens and no more, its start counted: up to “${end}”. What follows stays in your text, unread`
+      const end = this.thinking.tokenizer.decode(ids.slice(-4)).replaceAll("\ufffd", "").trim();
+      const upTo = end && `: up to “\u2068${end}\u2069”`; // isolated, whichever way it runs
+      return `The model reads ${WINDOW} tokens and no more, its start counted${upTo}. What follows stays in your text, unread`
         + (this.state.text.length < LONGEST ? "." : "; the field holds no more than 2,000 characters.");
     }
     if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more, its start counted. Take some back, or begin anew.`;
@@ -336,7 +374,7 @@ class Playground {
     parts.about.append(NO_TRUTH, before ? `After “${before}” a story goes on with ` : "Stories begin with ");
     for (const word of few) {
       const button = make("button", "", seen(word.trim()), { type: "button" });
-      button.addEventListener("click", () => { this.#replace(text.slice(0, start) + word); parts.field.focus(); });
+      button.addEventListener("click", () => { this.#replace(text.slice(0, start) + word); this.#rest(); });
       parts.about.append(button, " ");
     }
   }

@@ -22,8 +22,9 @@ async function fetched(name, kind, started) {
   return response[kind]().catch(() => { throw new Error(`${name} did not come whole`); });
 }
 
-// Lets the page do something else for a moment.
+// Lets the page do something else for a moment; or show first what has changed.
 export const breath = () => new Promise((done) => { setTimeout(done, 0); });
+export const painted = () => new Promise((done) => { requestAnimationFrame(() => { setTimeout(done, 0); }); });
 
 // All that the first look needs comes at once; it is put together piece by piece.
 export async function load(step, started) {
@@ -128,7 +129,8 @@ export class Thinking {
     const { probs, stopped } = this.truth(before);
     const next = this.next(reading.logits(before.length), probs, at === null ? rest : "", state);
     const shown = distance(next.chosen, next.truth).agree; // with the sliders
-    return { ids, rest, longer, typed, at, reading, stopped, shown, ...next, ...distance(next.belief, next.truth) };
+    const pieces = probs ? this.oracle.pieces(before, this.tokenizer) : new Map();
+    return { ids, rest, longer, typed, at, reading, stopped, shown, pieces, ...next, ...distance(next.belief, next.truth) };
   }
 
   // How far belief is from the truth on average: at every place of the text, the next token's included, up to where

@@ -5,12 +5,17 @@ import { make } from "../live/elements.js";
 const COLOURS = 4;
 const SIGNS = { "\n": "↵", " ": "␣", "\t": "⇥" };
 const NAMES = { "\n": "end of the story", " ": "space", "\t": "tab" };
+const BYTE = /\\x([0-9a-f]{2})/g; // of a character that has no token, as the tokenizer shows it
 
 // The text of a token, with a sign where there would be nothing to see.
-export const seen = (text) => SIGNS[text] ?? text.replace(/[\n\t]/g, (sign) => SIGNS[sign]);
+export const seen = (text) => SIGNS[text] ?? text.replace(/\p{Cc}/gu, (sign) => SIGNS[sign] ?? asByte(sign));
+
+const asByte = (sign) => `\\x${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
+
+export const isByte = (text) => seen(text).search(BYTE) === 0;
 
 // What a screen reader says of it.
-export const spoken = (text) => NAMES[text] ?? (text.trim() || "space");
+export const spoken = (text) => NAMES[text] ?? (seen(text).replace(BYTE, "byte $1 ").trim() || "space");
 
 // In a sentence.
 export const quoted = (text) => NAMES[text] ?? `“${seen(text).trim() || "␣"}”`;
@@ -32,14 +37,17 @@ export class Strip {
     if (onpress) list.addEventListener("keydown", (event) => this.#move(event));
   }
 
-  // Shows these texts; those that stand there already stay.
-  show(texts) {
+  // Shows these texts, and which one is pressed; those that stand there already stay. Who comes with the keyboard
+  // lands on the one that is pressed, or on the last.
+  show(texts, pressed = null) {
     let same = 0;
     while (same < texts.length && this.texts[same] === texts[same]) same += 1;
     for (const old of this.chips.splice(same)) old.parentNode.remove();
     for (let i = same; i < texts.length; i += 1) this.#add(texts[i], i);
     this.texts = texts;
-    this.#keepStop(Math.min(this.stop, texts.length - 1));
+    const last = texts.length - 1;
+    this.#keepStop(this.list.contains(document.activeElement) ? Math.min(this.stop, last) : pressed ?? last);
+    for (const [i, one] of this.chips.entries()) if (this.onpress) one.setAttribute("aria-pressed", i === pressed);
   }
 
   #add(text, i) {
