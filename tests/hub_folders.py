@@ -7,7 +7,7 @@ from safetensors_files import file_of
 
 from tinytorch.text.files import bytes_to_letters
 
-__all__ = ["CONFIG", "TOKENIZER", "random_weights", "tokenizer_files", "write_folder"]
+__all__ = ["CONFIG", "random_weights", "safetensors_bytes", "tokenizer_files", "write_folder"]
 
 CONFIG = {
     "model_type": "gpt2",
@@ -22,7 +22,6 @@ CONFIG = {
     "resid_pdrop": 0.1,
 }
 MERGES = [("Ġ", "t"), ("Ġt", "o")]
-TOKENIZER = {name: None for name in ("vocab.json", "merges.txt")}
 
 
 def tokenizer_files():
@@ -34,7 +33,7 @@ def tokenizer_files():
     return {"vocab.json": json.dumps(ids).encode(), "merges.txt": "\n".join(merges).encode()}
 
 
-def random_weights(config=CONFIG, seed=0):
+def random_weights(config=CONFIG, seed=0, scale=0.3):
     """The tensors of such a model, under the names of the published files, and its masks."""
     d, layers, positions = config["n_embd"], config["n_layer"], config["n_positions"]
     inner = config.get("n_inner") or 4 * d
@@ -48,7 +47,7 @@ def random_weights(config=CONFIG, seed=0):
             shapes[f"h.{i}.{name}.bias"] = (columns,)
     shapes |= {"ln_f.weight": (d,), "ln_f.bias": (d,)}
     rng = np.random.default_rng(seed)
-    tensors = {n: rng.normal(0, 0.3, shape).astype(np.float32) for n, shape in shapes.items()}
+    tensors = {n: rng.normal(0, scale, shape).astype(np.float32) for n, shape in shapes.items()}
     for i in range(layers):
         tensors[f"h.{i}.attn.bias"] = np.tri(positions, dtype=np.float32)[None, None]
     return tensors

@@ -22,7 +22,8 @@ import table
 
 PARTS = [  # a part and its threads
     ("training", 1), ("training", 2), ("decoding", 1), ("prefill", 1), ("embedding", 1),
-    ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1), ("tokens", 1), ("page", 1),
+    ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1), ("tokens", 1),
+    ("published", 1), ("page", 1),
 ]  # fmt: skip
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 TRAINING = {1: {"S": 0.85, "M": 0.95, "L": 0.98}, 2: dict.fromkeys("SML", 1.0)}
@@ -156,6 +157,22 @@ def tokens(_: int) -> Iterator[Row]:
     yield timed(f"BPE encoding of {size / 1e6:.2g} MB, tiktoken", ours, theirs)
 
 
+def published(_: int) -> Iterator[Row]:
+    """GPT-2 from files of full size; PyTorch's partner is transformers, in float32."""
+    import gpt2_files as programs
+
+    for dtype, found in programs.rounds():
+        for what, case, unit, better in (
+            ("start", "start to the first token", "{:.1f} s", "lower"),
+            ("peak", "memory at most", "{:.0f} MiB", "lower"),
+            ("memory", "memory while it writes", "{:.0f} MiB", "lower"),
+            ("speed", "writing", "{:.1f} tokens/s", "higher"),
+        ):
+            ours, theirs, ratio = found[what]
+            name = f"gpt2 {dtype}: {case}"
+            yield row(name, unit.format(ours), unit.format(theirs), ratio, better)
+
+
 def page(_: int) -> Iterator[Row]:
     """The reader's browser beside the same machine natively; of a start, beside its goal."""
     import page as programs
@@ -181,7 +198,7 @@ def page(_: int) -> Iterator[Row]:
 CASES = {
     "training": training, "decoding": decoding, "prefill": prefill, "embedding": embedding,
     "operations": operations, "tricks": tricks, "memory": memory, "import": importing,
-    "tokens": tokens, "page": page,
+    "tokens": tokens, "published": published, "page": page,
 }  # fmt: skip
 
 

@@ -2,6 +2,9 @@
 
 import errno
 import hashlib
+import ssl
+import subprocess
+import sys
 import urllib.error
 from types import SimpleNamespace
 
@@ -243,9 +246,20 @@ def test_without_a_network_it_says_so_at_once(tmp_path, pauses):
     assert pauses == [] and list(tmp_path.iterdir()) == []
 
 
+def test_in_a_page_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads.sys, "platform", "emscripten")
+    with pytest.raises(ConnectionError, match="in a web page opens no connections; run this on a"):
+        download("https://example.org/model", tmp_path / "model")
+
+
+def test_a_python_without_ssl_can_import_it():
+    code = "import sys; sys.modules['ssl'] = None; import tinytorch.models.gpt2"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_missing_certificate_has_a_remedy(tmp_path, monkeypatch):
     def refused(*args, **options):
-        raise urllib.error.URLError(downloads.ssl.SSLCertVerificationError("no issuer"))
+        raise urllib.error.URLError(ssl.SSLCertVerificationError("no issuer"))
 
     opener = SimpleNamespace(open=refused)
     monkeypatch.setattr(downloads.urllib.request, "build_opener", lambda *handlers: opener)

@@ -419,6 +419,14 @@ def test_the_command_writes_what_the_function_writes(folder, capsys):
     assert capsys.readouterr() == (f"Once{expected}\n", "")
 
 
+def test_without_a_seed_the_text_is_another_every_time(folder, capsys):
+    texts = set()
+    for _ in range(2):
+        gpt2.main(["Once", "--tokens=20", f"--source={folder}"])
+        texts.add(capsys.readouterr().out)
+    assert len(texts) == 2
+
+
 def test_the_command_runs_as_a_module(folder):
     done = run("Once", "--tokens=3", "--source", folder)
     assert done.returncode == 0 and done.stdout.startswith("Once") and done.stderr == ""

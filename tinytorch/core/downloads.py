@@ -16,7 +16,6 @@ import json
 import os
 import re
 import shutil
-import ssl
 import sys
 import time
 import urllib.error
@@ -28,6 +27,15 @@ from pathlib import Path
 from typing import Any
 
 from tinytorch.core.atomic_files import REMEDIES, StrPath, lock
+
+try:
+    from ssl import SSLCertVerificationError, SSLError
+except ImportError:  # Python in a web page has none
+
+    class SSLError(OSError):  # type: ignore[no-redef]
+        """Never raised."""
+
+    SSLCertVerificationError = SSLError  # type: ignore[misc, assignment]
 
 __all__ = ["DownloadError", "cache_folder", "download", "show_progress"]
 
@@ -45,10 +53,11 @@ _STATUSES = {
 }
 
 
+_IN_A_PAGE = "Python in a web page opens no connections; run this on a machine of your own"
 _NO_NETWORK = "look at the network and the address"
 _CERTIFICATES = "Python finds no certificates: on a Mac, run its `Install Certificates.command`"
 _UNPACKING = (EOFError, zlib.error, gzip.BadGzipFile)
-_BREAKS = (ConnectionError, http.client.HTTPException, ssl.SSLError, *_UNPACKING)
+_BREAKS = (ConnectionError, http.client.HTTPException, SSLError, *_UNPACKING)
 _sleep = time.sleep
 
 
@@ -121,6 +130,8 @@ def download(
     file = _Download(url, Path(path), sha256, size, progress, timeout)
     try:
         if not file.is_there():
+            if sys.platform == "emscripten":
+                raise _Failed(_IN_A_PAGE, None)
             with file.opened():
                 file.bring()
     except _Failed as error:
@@ -312,7 +323,7 @@ class _Download:
             why = f"there is no connection to it ({_reason(error.reason)})"
             if self.reached:
                 raise _Interrupted(why) from None
-            bad = isinstance(error.reason, ssl.SSLCertVerificationError)
+            bad = isinstance(error.reason, SSLCertVerificationError)
             raise self._failed(why, _CERTIFICATES if bad else _NO_NETWORK) from None
 
     def _check(self, answer: Any) -> None:

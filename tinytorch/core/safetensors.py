@@ -139,8 +139,8 @@ def load_safetensors(
             _check_layout(in_order, space)
             if mapped:
                 with suppress(OSError):  # as with a file of the page, in a browser
-                    content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)[-space or None :]
-                    return {e[2]: _map_tensor(content, *e) for e in in_order}, metadata
+                    content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)
+                    return {e[2]: _map_tensor(file, content, space, *e) for e in in_order}, metadata
                 file.seek(-space, os.SEEK_END)
             return {name: _read_tensor(file, *rest) for _, _, name, *rest in in_order}, metadata
         except (MemoryError, RecursionError, ValueError) as error:
@@ -264,11 +264,16 @@ def _read_tensor(file: io.BufferedReader, who: str, dtype: str, shape: list[int]
 
 
 def _map_tensor(
-    content: np.ndarray, begin: int, end: int, name: str, who: str, dtype: str, shape: list[int]
+    file: io.BufferedReader, content: np.ndarray, space: int, begin: int, end: int, *rest: Any
 ) -> np.ndarray:
-    """The array that lies in the numbers of a file, `(bytes,)`; a copy if it lies askew."""
-    array = content[begin:end].view(_DTYPES[dtype]).reshape(shape)
-    return _converted(array if array.flags.aligned else array.copy(), who, dtype)
+    """The array that lies in the bytes of a file; what lies askew is read."""
+    _, who, dtype, shape = rest
+    first = content.size - space + begin
+    if first % np.dtype(_DTYPES[dtype]).itemsize:
+        file.seek(first)
+        return _read_tensor(file, who, dtype, shape)
+    array = content[first : first + end - begin].view(_DTYPES[dtype]).reshape(shape)
+    return _converted(array, who, dtype)
 
 
 def _converted(array: np.ndarray, who: str, dtype: str) -> np.ndarray:

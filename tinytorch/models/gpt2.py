@@ -411,6 +411,7 @@ def main(arguments: list[str] | None = None) -> int:
             output.reconfigure(errors="replace")  # a terminal may lack a character
     source, prompt, tokens = (options.pop(name) for name in ("source", "prompt", "tokens"))
     loading = {name: options.pop(name) for name in ("revision", "dtype", "cache_dir")}
+    options["rng"] = np.random.default_rng(options.pop("seed"))  # without a seed, another each time
     try:
         model, tokenizer = load_gpt2(source, **loading)
         pieces = stream_text(model, tokenizer, prompt, tokens, **options)
@@ -432,20 +433,22 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tinytorch.models.gpt2",
         description="Write on from a text with a published GPT-2, which is downloaded once.",
-        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    add = parser.add_argument
-    add("prompt", help="the beginning of the text")
-    add("--tokens", type=_whole(1), default=50, help="how many tokens to write at most")
-    add("--temperature", type=_number(0, np.inf), default=1.0, help="0 takes the likeliest token")
-    add("--top-k", type=_whole(1), help="draw from this many tokens alone")
-    add("--top-p", type=_number(0, 1), help="draw from the likeliest tokens up to this share")
-    add("--seed", dest="rng", type=_whole(0), help="write the same text again")
-    names = ", ".join(PUBLISHED)
-    add("--source", default="gpt2", help=f"{names}, a folder, or the address of one")
-    add("--revision", help="another commit of a published model")
-    add("--dtype", choices=DTYPES, default="float32", help="how the matrices are kept")
-    add("--cache-dir", help=f"where downloads are kept, if not in {cache_folder()}")
+    names, cache = ", ".join(PUBLISHED), str(cache_folder()).replace("%", "%%")
+    add = partial(parser.add_argument, metavar="N")
+    add("prompt", metavar="PROMPT", help="the beginning of the text")
+    add("--tokens", type=_whole(1), default=50, help="write at most N tokens (50)")
+    add("--temperature", type=_number(0, np.inf), default=1.0, metavar="T",
+        help="below 1 surer, above 1 more even, 0 the likeliest token every time (1)")  # fmt: skip
+    add("--top-k", type=_whole(1), help="draw from the N likeliest tokens alone")
+    add("--top-p", type=_number(0, 1), metavar="P",
+        help="draw from the likeliest tokens that share the probability P")  # fmt: skip
+    add("--seed", type=_whole(0), help="draw the same tokens every time")
+    add("--source", default="gpt2", metavar="S", help=f"{names}, a folder, or an address (gpt2)")
+    add("--revision", metavar="R", help="another commit, branch or tag of a published model")
+    add("--dtype", choices=DTYPES, default="float32", metavar="D",
+        help=f"how the matrices are kept: {', '.join(DTYPES)} (float32)")  # fmt: skip
+    add("--cache-dir", metavar="FOLDER", help=f"where downloads are kept ({cache})")
     return parser
 
 
