@@ -35,6 +35,9 @@ SUBMIT = '<button type="submit" class="btn btn-sm visually-hidden-focusable">Sea
 TITLE_TWICE = re.compile(r"<title>(.*?) &#8212; \1</title>")
 VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
 PICTURE = re.compile(r"<img (?!loading=)")
+NO_SCHEME = 'localStorage.getItem("theme") || "auto"'
+SCHEME = """localStorage.getItem("theme")
+      || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
 
 TAG = re.compile(r"(<[^>]*>)")
 VERBATIM = re.compile(r"<(/?)(pre|code|script|style|svg|math|textarea|title|select)\b")
@@ -136,7 +139,7 @@ def mend_pages(app: Sphinx) -> None:
 def mended(page: str) -> str:
     """Mend a page; what is as it should be stays so."""
     page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
-    return with_whole_words(page)
+    return with_whole_words(with_scheme(page))
 
 
 def with_one_of_each(page: str) -> str:
@@ -144,6 +147,11 @@ def with_one_of_each(page: str) -> str:
     page = TITLE_TWICE.sub(r"<title>\1</title>", page)
     first = VIEWPORT.search(page)
     return page[: first.end()] + VIEWPORT.sub("", page[first.end() :]) if first else page
+
+
+def with_scheme(page: str) -> str:
+    """Be dark from the first paint for who likes it dark, not once the scripts have come."""
+    return page.replace(NO_SCHEME, SCHEME)
 
 
 def with_lazy_pictures(page: str) -> str:

@@ -150,6 +150,16 @@ def test_copy_buttons_are_named_after_their_cells(visit):
     ) == ("Copy cell 3")
 
 
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_a_page_has_its_scheme_before_its_scripts_come(visit, scheme):
+    visit.page.emulate_media(color_scheme=scheme)
+    visit.page.context.route("**/book.js*", lambda route: route.abort())
+    visit.page.goto(f"{visit.site}{PAGES[0]}.html")
+    assert visit.page.evaluate("document.documentElement.dataset.theme") == scheme
+    colour = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (colour == "rgb(19, 23, 28)") == (scheme == "dark")
+
+
 def test_the_scheme_button_changes_the_colours_of_figures(visit):
     page = visit.open("book/foundations/tensors")
     page.add_style_tag(content=STILL)
