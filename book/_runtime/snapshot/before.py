@@ -26,9 +26,13 @@ axes.legend()
 figure.savefig(io.StringIO(), format="svg")
 plt.close("all")
 
-# A font in a cache holds its file open, which a snapshot cannot.
-for cached in gc.get_objects():
-    if isinstance(cached, functools._lru_cache_wrapper):
-        if cached.__module__.startswith("matplotlib"):
-            cached.cache_clear()
+# A font holds its file open, which a snapshot cannot. Fonts are in caches, and in the frames that
+# exceptions have kept: to parse a formula is to try, and the collector does not find them all.
+for kept in gc.get_objects():
+    if isinstance(kept, functools._lru_cache_wrapper):
+        if kept.__module__.startswith("matplotlib"):
+            kept.cache_clear()
+    elif isinstance(kept, BaseException):
+        kept.__traceback__ = None
+del kept
 gc.collect()
