@@ -64,6 +64,7 @@ LIT = {  # the part of the model that a chapter is about
     "sampling": "sampling",
     "kv-cache": "cache",
     "why-it-is-fast": "stack",
+    "gpt2": "stack",
 }
 # At once, while the page is read: nothing moves under the reader's eyes.
 FOLD_ON_A_PHONE = """<script>

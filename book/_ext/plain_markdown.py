@@ -200,7 +200,8 @@ class PlainMarkdown:
 
     def card(self, node: nodes.Element) -> str:
         """The card at the head of a chapter, as a table and the list of what one learns."""
-        parts = {child["classes"][0].removeprefix("tt-card__"): child for child in node.children}
+        named = (part for part in node.findall(nodes.Element) if part["classes"])
+        parts = {part["classes"][0].removeprefix("tt-card__"): part for part in named}
         rows = {"The question": self.inline(parts["question"])}
         rows["You build"] = "".join(map(self.inline_node, parts["build"].children[1:]))
         for fact in parts["facts"].children:

@@ -14,6 +14,6 @@ from drawings.parts import DRAWINGS, Panel
 __all__ = ["DRAWINGS", "Panel"]
 
 PARTS_OF_THE_BOOK = ["model", "first_words", "foundations", "embeddings", "attention"]
-PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "playground"]
+PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_gpt2", "playground"]
 for name in PARTS_OF_THE_BOOK:
     import_module(f"drawings.{name}")
