@@ -120,10 +120,8 @@ class MultiHeadAttention(Module):
         check_sizes(embed_dim=embed_dim, num_heads=num_heads, num_kv_heads=kv_heads)
         check_flags(projection_bias=projection_bias)
         if embed_dim % num_heads:
-            what = f"{num_heads} heads do not divide embed_dim {embed_dim}"
-            raise ValueError(
-                f"MultiHeadAttention: {what}; each head gets embed_dim / num_heads of it"
-            )
+            what = f"{num_heads} heads do not divide embed_dim {embed_dim}; each head gets"
+            raise ValueError(f"MultiHeadAttention: {what} embed_dim / num_heads of it")
         if num_heads % kv_heads:
             what = f"num_kv_heads {kv_heads} does not divide num_heads {num_heads}"
             raise ValueError(f"MultiHeadAttention: {what}; the groups are of equal size")
