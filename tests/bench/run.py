@@ -21,9 +21,9 @@ from typing import Any
 import table
 
 PARTS = [  # a part and its threads
-    ("training", 1), ("training", 2), ("decoding", 1), ("prefill", 1), ("embedding", 1),
-    ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1), ("tokens", 1),
-    ("published", 1), ("page", 1),
+    ("training", 1), ("training", 2), ("decoding", 1), ("prefill", 1), ("quantized", 1),
+    ("embedding", 1), ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1),
+    ("tokens", 1), ("published", 1), ("page", 1),
 ]  # fmt: skip
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 TRAINING = {1: {"S": 0.85, "M": 0.95, "L": 0.98}, 2: dict.fromkeys("SML", 1.0)}
@@ -91,6 +91,24 @@ def prefill(_: int) -> Iterator[Row]:
 
     for size, length in (("L", 256), ("gpt2-small", 128)):
         yield timed(f"prefill {size}, {length} tokens", *programs(size, length), seconds=6.0)
+
+
+def quantized(_: int) -> Iterator[Row]:
+    """8 bits and half precision beside float32, all ours."""
+    import quantized as programs
+    from pairs import paired
+
+    for name, stored, wide, converted in programs.matrices():
+        yield timed(f"{name}, float32", stored, wide)
+        yield timed(f"{name}, converted whole", stored, converted)
+    wide, kinds, sizes = programs.writing()
+    for dtype, write in kinds.items():
+        pair = paired(write, wide, seconds=10.0)
+        speeds = [f"{20 / seconds:,.1f} tokens/s" for seconds in (pair.ours, pair.theirs)]
+        name = f"decoding gpt2-small in {dtype}, float32"
+        yield row(name, *speeds, 1 / pair.ratio, "higher")
+        memory = [f"{sizes[kind]:.0f} MB" for kind in (dtype, "float32")]
+        yield row(f"weights of {name[9:]}", *memory, sizes[dtype] / sizes["float32"], "lower")
 
 
 def embedding(_: int) -> Iterator[Row]:
@@ -196,9 +214,9 @@ def page(_: int) -> Iterator[Row]:
 
 
 CASES = {
-    "training": training, "decoding": decoding, "prefill": prefill, "embedding": embedding,
-    "operations": operations, "tricks": tricks, "memory": memory, "import": importing,
-    "tokens": tokens, "published": published, "page": page,
+    "training": training, "decoding": decoding, "prefill": prefill, "quantized": quantized,
+    "embedding": embedding, "operations": operations, "tricks": tricks, "memory": memory,
+    "import": importing, "tokens": tokens, "published": published, "page": page,
 }  # fmt: skip
 
 

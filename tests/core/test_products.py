@@ -45,6 +45,16 @@ def test_a_product_with_8_bits_is_that_of_the_whole_matrix(monkeypatch, block, d
     assert np.array_equal(products.matmul_int8_transposed(y, q[:0]), np.zeros((n, 0)))
 
 
+def test_every_finite_number_of_half_precision_is_widened_exactly(monkeypatch):
+    monkeypatch.setattr(products, "BLOCK", 10_000)
+    half = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    half = half[np.isfinite(half)].reshape(-1, 31)
+    for matrix in (half, half[::-1, ::-2]):
+        found = np.concatenate([block.copy() for _, block in products.float32_blocks(matrix)])
+        assert np.array_equal(found, matrix.astype(np.float32))
+        assert np.array_equal(np.signbit(found), np.signbit(matrix))
+
+
 @pytest.mark.parametrize("name", ["matmul_int8", "matmul_int8_transposed"])
 def test_operands_of_a_product_with_8_bits_that_do_not_fit_are_named(name):
     multiply = getattr(products, name)

@@ -50,9 +50,10 @@ def test_rows_of_zeros_and_of_the_smallest_numbers_stay_in_range():
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
-def test_a_number_that_is_not_finite_is_refused_and_its_row_named(wrong, monkeypatch):
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_a_number_that_is_not_finite_is_refused_and_its_row_named(wrong, dtype, monkeypatch):
     monkeypatch.setattr(products, "BLOCK", 4)
-    matrix = normal(7, 2)
+    matrix = normal(7, 2).astype(dtype)
     matrix[5, 1] = wrong
     with pytest.raises(ValueError, match="row 5 holds a number that is not finite"):
         quantize_rows(matrix)
@@ -120,6 +121,11 @@ def test_an_input_of_another_length_is_named():
 def test_a_layer_takes_a_matrix_with_a_scale_for_each_row_or_half_precision(kind, arguments, told):
     with pytest.raises(ValueError, match=rf"{kind.__name__}: .*{told}"):
         kind(*arguments)
+
+
+def test_half_precision_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="the weight holds a number that is not finite"):
+        QuantizedLinear(np.float16([[1, np.inf]]))
 
 
 def test_a_weight_that_half_precision_cannot_hold_is_refused():

@@ -65,8 +65,9 @@ def quantize_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     q, scales = np.empty(matrix.shape, np.int8), np.empty(len(matrix), np.float32)
     for rows, block in products.float32_blocks(matrix):
         scales[rows] = np.abs(block).max(axis=1, initial=0.0) / LARGEST
-        if not np.isfinite(scales[rows]).all():
-            row = rows.start + int(np.argmin(np.isfinite(scales[rows])))
+        finite = np.isfinite(matrix[rows]).all(axis=1) & np.isfinite(scales[rows])
+        if not finite.all():
+            row = rows.start + int(finite.argmin())
             raise ValueError(f"quantize_rows: row {row} holds a number that is not finite")
         block /= np.where(scales[rows] == 0, 1, scales[rows])[:, None]
         q[rows] = np.rint(block, out=block).clip(-LARGEST, LARGEST)  # a tiny scale is rounded too
@@ -295,6 +296,8 @@ def _keep(module: Any, weight: np.ndarray, scales: np.ndarray | None) -> None:
     if np.ndim(weight) != 2 or kind != (np.float16 if scales is None else np.int8):
         wanted = "int8 (rows, columns) with scales, or float16 without"
         raise ValueError(f"{who}: expected a matrix of {wanted}; got {kind}, {np.shape(weight)}")
+    if scales is None and not np.isfinite(weight).all():
+        raise ValueError(f"{who}: the weight holds a number that is not finite")
     if scales is not None and np.shape(scales) != (len(weight),):
         raise ValueError(f"{who}: {len(weight)} rows need as many scales, got {np.shape(scales)}")
     module.weight = Constant(weight)
