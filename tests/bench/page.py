@@ -60,7 +60,19 @@ def step():
 story_gpt = load_story_gpt()
 prompt = np.array([story_tokenizer().encode("Once upon a time")])
 write = lambda: story_gpt.generate(prompt, 100, temperature=0)
+# what GPT-2 small multiplies for one token, in 8 bits: its twelve blocks, and its token table
+shapes = 12 * [*4 * [(768, 768)], (768, 3072), (3072, 768)]
+matrices = [rng.integers(-127, 128, shape, dtype=np.int8) for shape in shapes]
+table = rng.integers(-127, 128, (50257, 768), dtype=np.int8)
+rows = {n: rng.normal(size=(1, n)).astype(np.float32) for n in (768, 3072)}
+
+def token_in_8_bits():
+    for matrix in matrices:
+        products.matmul_int8(rows[len(matrix)], matrix)
+    products.matmul_int8_transposed(rows[768], table)
+
 print(json.dumps({
+    "eight": median(token_in_8_bits, 20),
     "product": 2 * 512**3 / median(lambda: products.matmul(a, b), 99) / 1e9,
     "numpy": 2 * 512**3 / median(lambda: np.matmul(a, b), 3) / 1e9,
     "step": median(step, 9),

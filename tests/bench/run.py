@@ -208,6 +208,8 @@ def page(_: int) -> Iterator[Row]:
     steps = (milliseconds(side["step"]) for side in (there, here))
     ratio = there["step"] / here["step"]
     yield row("page: story GPT's training step, native", *steps, ratio, "lower", reach=3.5)
+    times, ratio = (milliseconds(s["eight"]) for s in (there, here)), there["eight"] / here["eight"]
+    yield row("page: 124 M 8-bit weights by a vector, native", *times, ratio, "lower")
     speeds = (f"{side['tokens']:,.0f} tokens/s" for side in (there, here))
     ratio = there["tokens"] / here["tokens"]
     yield row("page: story GPT's decoding, native", *speeds, ratio, "higher")
