@@ -13,7 +13,7 @@ def give(
     app: Sphinx,
     needs: Callable[[nodes.Element], bool],
     style: str,
-    script: str,
+    script: str = "",
     ahead: str = "",
     **how: str,
 ) -> None:
@@ -23,7 +23,7 @@ def give(
         app: what builds the site.
         needs: says whether an element does.
         style: a file of `_static`, like the others.
-        script: the script.
+        script: the script, if there is one.
         ahead: a file that the script will fetch. It is asked for with the page, behind all else.
         how: attributes of the script, and its `loading_method`.
     """
@@ -34,7 +34,8 @@ def give(
         if doctree is None or not any(map(needs, doctree.findall(nodes.Element))):
             return
         app.add_css_file(style)
-        app.add_js_file(script, **how)
+        if script:
+            app.add_js_file(script, **how)
         if ahead:
             address = context["pathto"](f"_static/{ahead}", resource=True)
             context["metatags"] = context.get("metatags", "") + AHEAD.format(address)

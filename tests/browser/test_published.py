@@ -9,7 +9,7 @@ import base64
 import numpy as np
 import pytest
 from chromium import ROOT, serve
-from published import serving, write_folder
+from published_hub import serving, write_folder
 
 from tinytorch.core.quantization import quantize_rows
 from tinytorch.core.safetensors import load_safetensors

@@ -24,7 +24,14 @@ def build(tmp_path, **pages):
         (source / f"{name}.md").write_text(page, encoding="utf-8")
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "execution", "launch", "cards", "playground", "published"],
+        "extensions": [
+            "myst_nb",
+            "execution",
+            "launch",
+            "cards",
+            "playground",
+            "published_weights",
+        ],
         "root_doc": "book/index",
         "nb_execution_mode": "off",
         "html_theme": "sphinx_book_theme",

@@ -2,7 +2,7 @@
 
 import math
 
-import published
+import published_weights
 import pytest
 from test_playground_directive import build
 
@@ -42,7 +42,9 @@ def test_two_on_a_page_or_one_without_a_sentence_are_errors(tmp_path, body, mess
 
 def test_what_it_costs_is_what_the_published_file_has():
     """The masks are not fetched: 12 of 1,024 by 1,024 floats; the rest is header and weights."""
-    costs = {name: int(value) for name, value in published.costs().items() if value.isdecimal()}
+    costs = {
+        name: int(value) for name, value in published_weights.costs().items() if value.isdecimal()
+    }
     assert costs["fetched"] == 4 * 124_439_808
     header = costs["file"] - costs["fetched"] - 12 * 4 * 1024**2
     assert 0 < header < 20_000

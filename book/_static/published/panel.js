@@ -189,8 +189,8 @@ class Panel {
         count += 1;
         this.text.append(message.text);
       });
-      const speed = result.seconds ? `, ${(count / result.seconds).toFixed(1)} a second` : "";
-      this.status.textContent = `${count} tokens${speed}. In the cells of this page the model is called gpt2, its tokenizer gpt2_tokenizer.`;
+      const speed = result.seconds ? `, about ${(count / result.seconds).toFixed(1)} a second` : "";
+      this.status.textContent = `${count} tokens${speed}. The cells of this page can use them too, as gpt2 and gpt2_tokenizer.`;
       if (result.ok) this.announce(this.text.textContent);
     }
     if (!result.ok) {

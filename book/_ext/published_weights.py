@@ -10,10 +10,10 @@ address and what it costs.
 """
 
 import math
-from typing import Any
 
 from cards import build
 from docutils import nodes
+from page_files import give
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -30,7 +30,7 @@ class PublishedWeights(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the place; there is one on a page, for there is one model."""
-        if any(CLASS in node["classes"] for node in self.state.document.findall(nodes.Element)):
+        if any(map(is_place, self.state.document.findall(nodes.Element))):
             raise self.error("a page fetches the weights once, and this one does already")
         if not self.content:
             raise self.error("the weights need a content: what is seen where no scripts run")
@@ -61,18 +61,13 @@ def costs() -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
-def add_style(
-    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Give a page with the weights its style; its script comes with those of the cells."""
-    if doctree is None:
-        return
-    if any(CLASS in node["classes"] for node in doctree.findall(nodes.Element)):
-        app.add_css_file("published/published.css")
+def is_place(node: nodes.Element) -> bool:
+    """Say whether this is where the weights will be."""
+    return CLASS in node["classes"]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("published-weights", PublishedWeights)
-    app.connect("html-page-context", add_style)
+    give(app, is_place, "published/published.css")  # the script comes with those of the cells
     return {"parallel_read_safe": True, "parallel_write_safe": True}
