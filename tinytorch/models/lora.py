@@ -159,7 +159,7 @@ def add_lora(
 
 
 def merge_lora(model: Module) -> Module:
-    """Add every product to its weight and leave a plain `Linear`, which can be trained, in its place.
+    """Add every product to its weight and leave a plain `Linear`, which learns, in its place.
 
     The merged model computes the same up to rounding, at the price of the first one, and its
     parameters have their old names: a checkpoint of it is one of the plain model.
