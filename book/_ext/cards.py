@@ -65,6 +65,7 @@ LIT = {  # the part of the model that a chapter is about
     "kv-cache": "cache",
     "why-it-is-fast": "stack",
     "gpt2": "stack",
+    "your-text": "text",
 }
 # At once, while the page is read: nothing moves under the reader's eyes.
 FOLD_ON_A_PHONE = """<script>

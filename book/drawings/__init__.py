@@ -14,6 +14,7 @@ from drawings.parts import DRAWINGS, Panel
 __all__ = ["DRAWINGS", "Panel"]
 
 PARTS_OF_THE_BOOK = ["model", "first_words", "foundations", "embeddings", "attention"]
-PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_gpt2", "playground"]
+PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_gpt2"]
+PARTS_OF_THE_BOOK += ["your_text", "playground"]
 for name in PARTS_OF_THE_BOOK:
     import_module(f"drawings.{name}")

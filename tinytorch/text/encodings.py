@@ -109,7 +109,7 @@ def _no_text(name: str, content: bytes, encoding: str | None) -> str:
     """Say that these bytes are no text, or that they are UTF-16 without its mark."""
     sample = content[:_SAMPLE]
     first, second = (sample[i::2].count(0) / max(1, len(sample[i::2])) for i in (0, 1))
-    if encoding is None and abs(second - first) > 0.3:
+    if encoding is None and abs(second - first) > 0.5:
         found = "utf-16-le" if second > first else "utf-16-be"
         return f"{name} seems to be UTF-16 without a byte-order mark: pass encoding={found!r}"
     control = bytes(set(sample) & {*_CONTROLS})

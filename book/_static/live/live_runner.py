@@ -301,6 +301,59 @@ def limit(text: str, *where: str) -> dict[str, Any]:
     return {"kind": "limit", "text": text, "where": where or ("Colab", "Binder")}
 
 
+# A file of the reader's -------------------------------------------------------------------------
+
+SUGGESTED = re.compile(r": (?:if so, )?pass encoding='([\w-]+)'.*", re.DOTALL)
+
+
+def take_file(path: str, name: str, given: str, encoding: str = "", least: int = 0) -> str:
+    """Look at a file that was dropped, and give it the name that cells read, if they can.
+
+    Args:
+        path: where it lies; it is gone afterwards.
+        name: the name for the cells: a text, or the weights of a model.
+        given: what the reader calls it.
+        encoding: that of a text, if the reader has chosen one; it is then stored as UTF-8.
+        least: how many characters a text must have.
+
+    Returns:
+        As JSON, `ok` and `text`, a sentence; and `encoding`, if another one may be meant.
+    """
+    told: dict[str, Any] = {"ok": True}
+    try:
+        if name.endswith(".safetensors"):
+            from tinytorch.training.checkpoint import load_safetensors
+
+            count = len(load_safetensors(path)[0])
+            told["text"] = f"{given}: {count} tensor{'s' * (count != 1)}."
+        else:
+            told["text"] = taken_text(path, given, encoding, least)
+        os.replace(path, name)
+    except (ValueError, MemoryError) as error:
+        os.remove(path)
+        said = str(error).replace(path, given) or f"{given} does not fit into memory"
+        meant = SUGGESTED.search(said)
+        text = f"{SUGGESTED.sub('', said)}."
+        told = {"ok": False, "text": text, "encoding": meant[1] if meant else ""}
+    return json.dumps(told)
+
+
+def taken_text(path: str, given: str, encoding: str, least: int) -> str:
+    """Read a text, store it as UTF-8 if its encoding had to be chosen, and say what it is."""
+    from tinytorch.text.encodings import decode_text
+
+    with open(path, "rb") as file:
+        text = decode_text(file.read(), given, encoding or None)
+    if len(text) < least:
+        counted = f"{len(text):,} character{'s' * (len(text) != 1)}"
+        raise ValueError(f"{given} is too short: it has {counted}, and needs {least:,}")
+    if encoding:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+    lines = text.count("\n") + 1
+    return f"{given}: {len(text):,} characters in {lines:,} line{'s' * (lines != 1)}."
+
+
 def begin_in_the_books_style(tree: ast.Module) -> None:
     """Before a cell imports matplotlib, give it the style of the book's figures; once is enough."""
     modules = [

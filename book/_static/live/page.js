@@ -423,6 +423,10 @@ if (published) {
   const { panel } = await import("../published/panel.js");
   await panel(published, { kernel, button, announce });
 }
+if (document.querySelector(".tt-file")) {
+  const { yourFiles } = await import("./your_file.js");
+  yourFiles(kernel, { button, announce });
+}
 startEarly(cells.filter((cell) => cell.runnable).map((cell) => cell.bar), () => kernel.load());
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };

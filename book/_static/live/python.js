@@ -16,6 +16,7 @@ export class Kernel {
     this.worker = null;
     this.waiting = [];
     this.current = null;
+    this.kept = new Map(); // the reader's files, by the name that cells read: a new Python gets them again
     this.seconds = 0; // what the start took
     this.mounted = new Map(); // files by folder
   }
@@ -66,6 +67,8 @@ export class Kernel {
       this.times = message.times;
       this.seconds = (performance.now() - this.began) / 1000;
       this.#set("ready");
+      const again = [...this.kept.values()].map((each) => ({ ...each, id: this.#number(), resolve: () => {} }));
+      this.waiting.unshift(...again);
       this.#next();
     } else if (message.type === "broken") {
       this.#broken(message);
@@ -90,16 +93,32 @@ export class Kernel {
     this.current = this.waiting.shift();
     if (this.interrupt) this.interrupt[0] = 0;
     this.#set("busy");
-    const { id, source, title, alt, prefix, force, asserts, above = [] } = this.current;
-    this.worker.postMessage({ type: "run", id, source, title, alt, prefix, force, asserts, above });
+    const told = Object.entries({ type: "run", above: [], ...this.current });
+    // what the page does with the answers stays here
+    this.worker.postMessage(Object.fromEntries(told.filter(([, value]) => typeof value !== "function")));
   }
 
-  // Runs a cell after those before it. Resolves to {type: "done", ok, seconds}, {type: "missing",
-  // names, needed}, {type: "stopped", lost} or {type: "broken", text, load}; lost: the names are gone;
+  #number() {
+    this.count = (this.count ?? 0) + 1;
+    return this.count;
+  }
+
+  // A file that was put among Python's own, which the next Python gets too; and one no longer wanted.
+  keep(job) {
+    this.kept.set(job.name, job);
+  }
+
+  drop(name) {
+    this.kept.delete(name);
+  }
+
+  // Runs a cell after those before it, or does what `type` says: {type: "put", name, given, encoding, least,
+  // blob} gives Python a file, "remove" takes it away, "get" asks for one that a cell has written. Resolves
+  // to {type: "done", ok, seconds}, {type: "missing", names, needed}, {type: "stopped", lost} or {type: "broken", text, load}; lost: the names are gone;
   // load: Python could not be loaded, which may be tried again.
   run(job) {
     return new Promise((resolve) => {
-      this.waiting.push({ ...job, id: (this.count = (this.count ?? 0) + 1), resolve });
+      this.waiting.push({ ...job, id: this.#number(), resolve });
       this.load();
       this.#next();
     });

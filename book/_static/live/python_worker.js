@@ -1,8 +1,9 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
 // The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, interrupt} once and then
-// {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time, and {type: "mount",
-// folder, files} for files that Python shall see, [{name, data: Blob}]. It receives
+// {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time, {type: "mount",
+// folder, files} for files that Python shall see, [{name, data: Blob}], and for a file of the reader's {type: "put", id,
+// name, given, encoding, least, blob}, "get" or "remove". It receives
 // {type: "progress", text, bytes, total}, {type: "ready", times}, {type: "message", id, ...} as live_runner.py
 // describes them, and {type: "done", id, ok} or {type: "missing", id, names, needed}: what no cell
 // has defined yet, and which of the cells above do. {type: "broken", text, load} ends it all; `load` says that
@@ -110,8 +111,30 @@ function mount({ folder, files }) {
   FS.mount(FS.filesystems.WORKERFS, { blobs: files }, folder);
 }
 
+// Gives Python a file of the reader's, if it is one that the cells can read; what there is to say of it.
+async function put({ id, name, given, encoding, least, blob }) {
+  let told = { ok: false, text: `There is no room for ${given}: it has ${(blob.size / 1e6).toFixed(1)} MB.` };
+  try {
+    python.FS.writeFile("dropped", new Uint8Array(await blob.arrayBuffer()));
+    told = JSON.parse(cells.take_file("dropped", name, given, encoding, least));
+  } catch (error) {
+    console.warn(error);
+  }
+  say({ type: "done", id, ...told });
+}
+
+function get({ id, name }) {
+  const { exists } = python.FS.analyzePath(name);
+  say({ type: "done", id, ok: exists, bytes: exists ? python.FS.readFile(name) : null });
+}
+
+function remove({ id, name }) {
+  if (python.FS.analyzePath(name).exists) python.FS.unlink(name);
+  say({ type: "done", id, ok: true });
+}
+
 let turn = Promise.resolve();
-const acts = { start, mount, run };
+const acts = { start, mount, run, put, get, remove };
 onmessage = ({ data }) => {
   turn = turn.then(() => acts[data.type](data)).then(
     () => data.type === "start" && say({ type: "ready", times }),

@@ -1,0 +1,234 @@
+"""Right and wrong answers to the exercises of "Your text"."""
+
+import math
+
+import numpy as np
+
+ZERO_ONE, HEX = "random digits 0 and 1", "random hexadecimal digits, 0 to f"
+WIDE = "the same digits 0 to f, in UTF-16"
+YES_NO = "random lines, each 'yes' or 'no!', without line ends"
+AGAIN = "one page of a book, printed for ever"
+LIMITS = {ZERO_ONE: 1, HEX: 4, WIDE: 2, YES_NO: 1 / 3, AGAIN: 0}
+
+# Bits a byte ----------------------------------------------------------------------------------
+
+
+def bits(loss, tokens, content):
+    return loss * tokens / math.log(2) / len(content)
+
+
+def bits_by_log2(loss, tokens, content):
+    return np.log2(np.exp(loss)) / (len(content) / tokens)
+
+
+def bits_by_density(loss, tokens, content):
+    return np.float64(loss) / np.log(2) * (tokens / len(content))
+
+
+# Encodings ------------------------------------------------------------------------------------
+
+
+def decode(content):
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = content.decode("utf-16")
+    else:
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode("cp1252")
+    return text.replace("\r\n", "\n")
+
+
+def decode_in_turn(content):
+    if content[:2] == b"\xff\xfe":
+        return content[2:].decode("utf-16-le").replace("\r\n", "\n")
+    if content[:2] == b"\xfe\xff":
+        return content[2:].decode("utf-16-be").replace("\r\n", "\n")
+    for encoding in ("utf-8-sig", "cp1252"):
+        try:
+            return content.decode(encoding).replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            continue
+    return None
+
+
+def decode_and_strip_the_mark(content):
+    marked = content[:2] in {b"\xff\xfe", b"\xfe\xff"}
+    try:
+        text = content.decode("utf-16" if marked else "utf-8")
+    except UnicodeDecodeError:
+        text = content.decode("windows-1252")
+    return "\n".join(text.removeprefix("\ufeff").split("\r\n"))
+
+
+def keeps_line_ends(content):
+    return (
+        content.decode("utf-16")
+        if content[:1] in (b"\xff", b"\xfe")
+        else utf8_or(content, "cp1252")
+    )
+
+
+def utf8_or(content, other):
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode(other)
+
+
+def ends_first(content):
+    return keeps_line_ends(content.replace(b"\r\n", b"\n"))
+
+
+# Splits ---------------------------------------------------------------------------------------
+
+
+def new(paragraphs, share):
+    cut = len(paragraphs) - round(len(paragraphs) * share)
+    seen = {each.casefold() for each in paragraphs[:cut]}
+    return paragraphs[:cut], [each for each in paragraphs[cut:] if each.casefold() not in seen]
+
+
+def new_by_filter(paragraphs, share):
+    held_out = round(len(paragraphs) * share)
+    training = list(paragraphs[:-held_out])
+    small = [each.lower() for each in training]
+    return [training, list(filter(lambda each: each.lower() not in small, paragraphs[-held_out:]))]
+
+
+def new_by_loop(paragraphs, share):
+    training, held_out = [], []
+    for i, each in enumerate(paragraphs):
+        if i < len(paragraphs) - round(len(paragraphs) * share):
+            training.append(each)
+        elif all(each.upper() != other.upper() for other in training):
+            held_out.append(each)
+    return training, held_out
+
+
+def new_of_unique(paragraphs, share):
+    return new(list(dict.fromkeys(paragraphs)), share)
+
+
+def each_once(paragraphs, share):
+    training, held_out = new(paragraphs, share)
+    return training, list(dict.fromkeys(held_out))
+
+
+def training_without_what_is_held_out(paragraphs, share):
+    cut = len(paragraphs) - round(len(paragraphs) * share)
+    return [p for p in paragraphs[:cut] if p not in paragraphs[cut:]], paragraphs[cut:]
+
+
+def repeated(text, share, times):
+    cut = len(text) - round(len(text) * share)
+    return text[:cut] * times, text[cut:]
+
+
+def repeated_by_loop(text, share, times):
+    held_out = round(len(text) * share)
+    training = ""
+    for _ in range(times):
+        training += text[:-held_out]
+    return [training, text[-held_out:]]
+
+
+def repeated_by_join(text, share, times):
+    cut = len(text) - round(len(text) * share)
+    training, test = text[:cut], text[cut:]
+    return "".join([training] * times), test
+
+
+RIGHT = {
+    "text_limits": [
+        LIMITS,
+        {name: float(number) for name, number in LIMITS.items()},
+        LIMITS | {YES_NO: np.log2(2) / 3, HEX: np.log2(16)},
+    ],
+    "text_bits": [bits, bits_by_log2, bits_by_density],
+    "text_decode": [decode, decode_in_turn, decode_and_strip_the_mark],
+    "text_new": [new, new_by_filter, new_by_loop],
+    "text_repeated": [repeated, repeated_by_loop, repeated_by_join],
+}
+
+WRONG = {
+    "text_limits": {
+        "eight bits": LIMITS | {ZERO_ONE: 8},
+        "in nats": LIMITS | {HEX: math.log(16)},
+        "the letters": LIMITS | {HEX: 16},
+        "as before": LIMITS | {WIDE: 4},
+        "more, for more bytes": LIMITS | {WIDE: 8},
+        "a line": LIMITS | {YES_NO: 1},
+        "three bytes": LIMITS | {YES_NO: 3},
+        "a page": LIMITS | {AGAIN: 1},
+    },
+    "text_bits": {
+        "in nats": lambda loss, tokens, content: loss * tokens / len(content),
+        "times ln 2": lambda loss, tokens, content: loss * tokens * math.log(2) / len(content),
+        "a token": lambda loss, tokens, content: loss / math.log(2),
+        "the mean over the bytes": lambda loss, tokens, content: loss / math.log(2) / len(content),
+        "characters": lambda loss, tokens, content: bits(loss, tokens, content.decode()),
+        "bytes a bit": lambda loss, tokens, content: 1 / max(bits(loss, tokens, content), 1e-9),
+        "the whole text": lambda loss, tokens, content: loss * tokens / math.log(2),
+        "eight bits": lambda loss, tokens, content: bits(loss, tokens, content) / 8,
+    },
+    "text_decode": {
+        "UTF-8 alone": lambda content: content.decode(),
+        "replaced": lambda content: content.decode("utf-8", "replace"),
+        "left out": lambda content: content.decode("utf-8", "ignore"),
+        "Windows alone": lambda content: content.decode("cp1252", "replace"),
+        "latin-1 at last": lambda content: (
+            decode(content)
+            if content[:2] in (b"\xff\xfe", b"\xfe\xff")
+            else utf8_or(content, "latin-1").replace("\r\n", "\n")
+        ),
+        "no UTF-16": lambda content: utf8_or(content, "cp1252").replace("\r\n", "\n"),
+        "the mark stays": lambda content: (
+            ("\ufeff" if content.startswith(b"\xef\xbb\xbf") else "") + decode(content)
+        ),
+        "line ends stay": keeps_line_ends,
+        "line ends of bytes": ends_first,
+        "bytes": lambda content: content,
+        "stripped": lambda content: decode(content).strip(),
+    },
+    "text_new": {
+        "repeated ones too": lambda paragraphs, share: (
+            new(paragraphs, share)[0],
+            paragraphs[len(new(paragraphs, share)[0]) :],
+        ),
+        "case counts": lambda paragraphs, share: (
+            new(paragraphs, share)[0],
+            [p for p in paragraphs[len(new(paragraphs, share)[0]) :]
+             if p not in new(paragraphs, share)[0]],
+        ),
+        "made unique first": new_of_unique,
+        "each once": each_once,
+        "taken out of training": training_without_what_is_held_out,
+        "the test first": lambda paragraphs, share: new(paragraphs, share)[::-1],
+        "the share of training": lambda paragraphs, share: new(paragraphs, 1 - share),
+        "small letters": lambda paragraphs, share: new([p.lower() for p in paragraphs], share),
+        "sorted": lambda paragraphs, share: tuple(map(sorted, new(paragraphs[::-1], share))),
+    },
+    "text_repeated": {
+        "repeated first": lambda text, share, times: repeated(text * times, share, 1),
+        "not repeated": lambda text, share, times: repeated(text, share, 1),
+        "both repeated": lambda text, share, times: tuple(
+            part * times for part in repeated(text, share, 1)
+        ),
+        "the whole text": lambda text, share, times: (text * times, repeated(text, share, 1)[1]),
+        "the beginning held out": lambda text, share, times: repeated(text[::-1], share, times),
+        "the test first": lambda text, share, times: repeated(text, share, times)[::-1],
+        "once too often": lambda text, share, times: repeated(text, share, times + 1),
+    },
+}  # fmt: skip
+
+HINTS = {
+    "text_limits": {"eight bits": "only two bytes occur", "in nats": "base 2"},
+    "text_bits": {"in nats": "That is in nats", "characters": "Bytes, not characters."},
+    "text_decode": {"latin-1 at last": "latin-1 has controls"},
+    "text_new": {"case counts": "casefold", "repeated ones too": "no test"},
+    "text_repeated": {
+        "repeated first": "stands in the other copies",
+        "both repeated": "The test stands there once.",
+    },
+}

@@ -1,0 +1,64 @@
+"""The directive that lets a reader give a file to the cells of a page."""
+
+import io
+
+import pytest
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+PLACE = """```{your-file} your-text.txt
+:title: Your text
+:takes: Plain text.
+:least: 4000
+
+In a notebook, name a path.
+```
+"""
+
+
+def build(tmp_path, **pages):
+    """Build pages; give the folder of the site and the warnings."""
+    source = tmp_path / "source" / "book"
+    source.mkdir(parents=True)
+    for name, page in pages.items():
+        (source / f"{name}.md").write_text(page, encoding="utf-8")
+    warnings = io.StringIO()
+    settings = {
+        "extensions": ["myst_nb", "execution", "launch", "cards", "your_file"],
+        "root_doc": "book/index",
+        "nb_execution_mode": "off",
+        "html_theme": "sphinx_book_theme",
+        "html_theme_options": {"repository_url": "https://github.com/a/b"},
+    }
+    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
+    with docutils_namespace():
+        Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
+    return tmp_path / "out" / "book", warnings.getvalue()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_page_has_its_place_with_what_is_seen_without_scripts(tmp_path):
+    other = "---\norphan: true\n---\n# B\n\nNothing to drop.\n"
+    folder, warnings = build(tmp_path, index=f"# A\n\n{PLACE}", other=other)
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert warnings == ""
+    place = page.partition('<div class="tt-file"')[2].partition(">")[0]
+    assert 'data-name="your-text.txt"' in place and 'data-least="4000"' in place
+    assert 'data-title="Your text"' in place and "download" not in place
+    assert "<p>In a notebook, name a path.</p>" in page
+    assert "live/your_file.css" in page
+    assert "your_file.css" not in (folder / "other.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (PLACE.replace("your-text.txt", "../a.txt"), "a file is called something.txt"),
+        (PLACE.replace(":takes: Plain text.\n", ""), "a file needs :title:, :takes:"),
+        (PLACE.replace("In a notebook, name a path.\n", ""), "a file needs :title:, :takes:"),
+    ],
+    ids=["path", "takes", "empty"],
+)
+def test_a_place_that_lacks_something_is_refused(tmp_path, body, message):
+    assert message in build(tmp_path, index=f"# A\n\n{body}")[1]
