@@ -4,7 +4,7 @@ import json
 
 import pytest
 from chromium import PAGES
-from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
+from test_live import SHORT, UNFOLD, VOICE, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
 from visit import PHONE, READY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -318,3 +318,32 @@ def test_a_full_browser_says_so_and_loses_nothing(opened):  # noqa: F811
     assert "no room for 2 of them" in read_back(page, text)
     assert page.locator(".tt-progress__text").inner_text().startswith("5 of ")
     assert json.loads(saved_file(page))["kept"] == names
+
+
+EXPORTED = """
+from tinytorch.capstone.your_gpt import your_gpt
+mine = your_gpt()
+print(mine.yours, mine.reasons)
+mine
+"""
+
+
+def test_two_parts_that_are_solved_are_kept_and_make_a_file_on_another_page(opened):  # noqa: F811
+    visit = opened("book/embeddings/token-embeddings")
+    number = solve(visit, "ex-tok-lookup")
+    report = cell(visit, number).locator(".tt-report__kept").inner_text()
+    assert report.startswith("Kept as your part “lookup”, with your progress")
+    visit.open_live("book/transformer/normalisation-and-mlp")
+    visit.page.evaluate(UNFOLD)
+    number = stub(visit, "ex-norm-layer")
+    solve(visit, "ex-norm-layer")
+    rewrite(visit, number, EXPORTED)
+    press(visit, number, "Check")
+    ended(visit, number)
+    assert "('lookup', 'norm') {}" in cell(visit, number).inner_text()
+    with visit.page.expect_download() as download:
+        cell(visit, number).locator(".tt-live__file").click()
+    text = open(download.value.path(), encoding="utf-8").read()
+    assert "def my_lookup(table, ids):" in text and "class MyLayerNorm(Module):" in text
+    kept = visit.page.evaluate(STORAGE)
+    assert {key.rpartition(" ")[2] for key in kept if ":parts " in key} == {"lookup", "norm"}

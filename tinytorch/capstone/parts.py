@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["PARTS", "Part", "forget_part", "keep", "kept_parts"]
+__all__ = ["PARTS", "Part", "forget_part", "keep", "kept_parts", "section"]
 
 #: What a GPT is made of: for each part the check that accepts it, and what it does.
 PARTS = {
@@ -153,6 +153,20 @@ def forget_part(name: str, path: str | None = None) -> None:
     _save(path, "".join(piece for piece in _without(text, name)))
 
 
+def section(part: Part) -> str:
+    r"""A part as it stands in the file, between its two lines.
+
+    Example:
+        >>> section(Part("mask", "mine", "def mine(n, m): ...\n")).splitlines()[-1]
+        '# === end of part mask: mine ==='
+    """
+    return (
+        f"# === part {part.name}, accepted by {PARTS[part.name][0]}, "
+        f"kept as {_checksum(part.source)} ===\n"
+        f"{part.source}# === end of part {part.name}: {part.answer} ===\n"
+    )
+
+
 # The file ------------------------------------------------------------------------------------
 
 
@@ -205,12 +219,8 @@ def _written(path: str, part: Part) -> str:
             f"{shown} has a damaged part “{part.name}”: this one was not kept. Delete what is "
             f"left of it there, its lines “{first}” and “{last}” too, and run this check again."
         )
-    section = (
-        f"{first} accepted by {PARTS[part.name][0]}, kept as {_checksum(part.source)} ===\n"
-        f"{part.source}{last} {part.answer} ===\n"
-    )
     before, after = _without(text, part.name) if there else (text, "")
-    new = f"{before.rstrip(chr(10))}\n\n\n{section}{after}"
+    new = f"{before.rstrip(chr(10))}\n\n\n{section(part)}{after}"
     if there != part:
         _save(path, new)
     return f"kept as your part “{part.name}” in {shown}"

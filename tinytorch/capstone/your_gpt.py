@@ -56,6 +56,11 @@ class YourGPT:
         slots = {_SLOT_OF.get(name, name) for name in self.yours}
         return tuple(name for name in _sections() if name not in slots)
 
+    @property
+    def file(self) -> tuple[str, str]:
+        """The name of the file and its text, which a page of the book offers to download."""
+        return "your_gpt.py", self.source
+
     def save(self, path: str = "your_gpt.py") -> YourGPT:
         """Write the file, and return this.
 

@@ -189,7 +189,8 @@ class Report:
         checks = [{**asdict(finding), "state": states[finding.passed]} for finding in found]
         checks += [{"claim": claim, "state": "not reached"} for claim in unreached]
         told = {"name": self.name, "points": self.points, "untouched": self.untouched}
-        kept = {"kept": self.kept, "part": asdict(self.part) if self.part else None}
+        part = self.part and {"name": self.part.name, "section": parts.section(self.part)}
+        kept = {"kept": self.kept, "part": part}
         return {**told, **kept, "passed": bool(self), "checks": checks, "text": repr(self)}
 
 

@@ -50,6 +50,7 @@ export class Output {
     else if (message.kind === "display") this.#display(message);
     else if (message.kind === "report") this.#report(message);
     else if (message.kind === "figure") this.#figure(message.svg);
+    else if (message.kind === "file") this.#file(message);
     else if (message.kind === "error") this.#error(message);
     else if (message.kind === "limit") this.#limit(message);
   }
@@ -95,6 +96,19 @@ export class Output {
     this.finished = "";
     this.shownLine.data = shown(this.line);
     if (follows) pre.scrollTop = pre.scrollHeight; // as a terminal does
+  }
+
+  // A file that the reader may take along.
+  #file({ name, text }) {
+    this.flush();
+    const type = name.endsWith(".html") ? "text/html" : "text/x-python";
+    const link = document.createElement("a");
+    link.className = "tt-live__button tt-live__file";
+    link.textContent = `Download ${name}`;
+    link.href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+    link.download = name;
+    this.box.append(link);
+    this.last = "file";
   }
 
   #display({ slot, text }) {

@@ -381,6 +381,7 @@ const kernel = new Kernel(
     snapshot: absolute(data.snapshot),
     bytes: data.bytes,
     patience: 10,
+    get parts() { return Object.values(memory("parts").all).join("\n\n"); },
   },
   (state, { text, bytes, total }) => {
     document.documentElement.dataset.liveKernel = state;

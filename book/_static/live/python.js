@@ -5,8 +5,8 @@ const ISOLATED = () => globalThis.crossOriginIsolated === true && "SharedArrayBu
 const INTERRUPT = 2; // SIGINT, as Pyodide's interrupt buffer wants it
 
 export class Kernel {
-  // settings: {runtime, files, wheel, snapshot, bytes, patience}: four absolute addresses, what they
-  // bring together, and how many seconds may pass without any of it. onstate: (state, {text, bytes,
+  // settings: {runtime, files, wheel, snapshot, bytes, patience, parts}: four absolute addresses, what they
+  // bring together, how many seconds may pass without any of it, and what stands in my_parts.py. onstate: (state, {text, bytes,
   // total}). prepare: what comes before the first byte
   constructor(settings, onstate = () => {}, prepare = async () => {}) {
     this.settings = settings;

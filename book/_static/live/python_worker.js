@@ -1,6 +1,6 @@
 // The page's Python: Pyodide in a worker, so that the page stays responsive while a cell runs.
 //
-// The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, interrupt} once and then
+// The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, parts, interrupt} once and then
 // {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time, {type: "mount",
 // folder, files} for files that Python shall see, [{name, data: Blob}], and for a file of the reader's {type: "put", id,
 // name, given, encoding, least, blob}, "get" or "remove". It receives
@@ -37,6 +37,7 @@ async function start(settings) {
   await Promise.race([launch(settings, downloads), downloads.failure]).catch((error) => {
     throw Object.assign(error, { load: true });
   });
+  if (settings.parts) python.FS.writeFile("my_parts.py", settings.parts);
   if (settings.interrupt) python.setInterruptBuffer(settings.interrupt);
   cells = python.pyimport("live_runner");
   runner = cells.start(report, python.pyimport("inline_svg").inline_svg);

@@ -11,6 +11,7 @@ const isObject = (value) => Boolean(value) && typeof value === "object" && !Arra
 const KINDS = [
   { name: /^(solved|answers|hints)$/, fits: (value) => value === true },
   { name: /^predictions$/, fits: isObject },
+  { name: /^parts$/, fits: isText },
   { name: /^edits:book\/[\w/-]+$/, fits: (value) => isText(value?.of) && isText(value?.text), both },
 ];
 const kindOf = (name) => KINDS.find((kind) => kind.name.test(name));
