@@ -43,7 +43,6 @@ class YourGPT:
         source: the file's text.
         yours: the names of the parts that are the reader's.
         reasons: why a part of the reader's is not among them, by its name.
-        others: the parts that are ours.
     """
 
     source: str
