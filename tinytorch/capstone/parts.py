@@ -43,7 +43,7 @@ PARTS = {
     "heads": ("heads_attention", "attends in several heads"),
     "heads with a cache": ("cache_attention", "does so piece by piece"),
     "norm": ("norm_layer", "normalises each token"),
-    "mlp": ("capstone_mlp", "lets each token think by itself"),
+    "mlp": ("mlp_layer", "lets each token think by itself"),
     "block": ("block_forward", "adds both branches to the stream"),
     "model": ("gpt_assembled", "puts tables, blocks and the last norm together"),
     "loss": ("loss_and_gradient", "measures the surprise, and its gradient"),

@@ -7,14 +7,23 @@ from typing import Any
 import numpy as np
 
 from tinytorch.check.autograd import gradient_at, value_at
-from tinytorch.check.gpt import lively_gpt
+from tinytorch.check.gpt import lively, lively_gpt
 from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, predictions
-from tinytorch.check.rules import in_numpy, no_loop, tensor_operations
+from tinytorch.check.rules import (
+    Rule,
+    functions_of,
+    in_numpy,
+    no_loop,
+    package_only,
+    tensor_operations,
+)
 from tinytorch.check.values import show
+from tinytorch.core import functional
 from tinytorch.core.layers import LayerNorm, Module
 from tinytorch.core.tensor import Tensor, primitive
+from tinytorch.models.transformer import MLP
 
-__all__ = ["norm_each_token", "norm_layer", "norm_outputs", "norm_rms", "norm_sizes"]
+__all__ = ["mlp_layer", "norm_each_token", "norm_layer", "norm_outputs", "norm_rms", "norm_sizes"]
 
 _TOKEN = np.array([1.0, 3.0, 3.0, 9.0])  # mean 4, standard deviation 3
 _NAN = "Zero over zero is not a number; eps prevents it."
@@ -254,3 +263,89 @@ def norm_sizes(answer: Any) -> Cases:
         yield case(f"measures tokens of shape {shape}", answer, 1 + drawn(shape)[0], hint=order,
             mistakes=centred)  # fmt: skip
     yield case("does not subtract the mean", answer, np.full((2, 3), 7.0), hint=order)
+
+
+# The MLP -------------------------------------------------------------------------------------
+
+
+class _MLPSlip(MLP):
+    """Our MLP with the mistakes that one makes here."""
+
+    def __init__(self, embed_dim: int, hidden_dim: int, *others: Any, slip: str = "") -> None:
+        super().__init__(embed_dim, hidden_dim, 0.0)
+        self.slip = slip
+
+    def forward(self, x: Any) -> Tensor:
+        wide = self.linear1(x)
+        if self.slip == "linear":
+            return self.linear2(wide)
+        if self.slip == "relu":
+            return self.linear2(functional.relu(wide))
+        if self.slip == "late":
+            return functional.gelu(self.linear2(wide))
+        return x + self.linear2(functional.gelu(wide))
+
+
+_MLP_SLIPS = [
+    (partial(_MLPSlip, slip="linear"), "Without a bend in between, two linear layers are one."),
+    (partial(_MLPSlip, slip="relu"), "That is ReLU; this MLP bends with functional.gelu."),
+    (partial(_MLPSlip, slip="late"), "GELU stands between the two layers, not after them."),
+    (partial(_MLPSlip, slip="added"), "The block adds x; the MLP returns its branch alone."),
+]
+_WRITE = "Write the layer yourself, as a Module, of two Linear and functional.gelu."
+
+
+def _makes(module: str, called: Any) -> str:
+    return "it makes an MLP" if called is MLP.__init__.__code__ else ""
+
+
+def _inherits(answer: Any) -> str:
+    return "it is the package's MLP" if any(f is MLP.forward for f in functions_of(answer)) else ""
+
+
+_OWN_MLP = [
+    package_only(_WRITE, "tinytorch.core", "tinytorch.models"),
+    Rule(_WRITE, _inherits, _makes),
+]
+
+
+def _mlp(answer: Any, embed_dim: int, hidden_dim: int) -> Any:
+    layer = built(answer, embed_dim, hidden_dim, 0.0)
+    layer.load_state_dict(lively(MLP(embed_dim, hidden_dim, 0.0)).state_dict())
+    return layer
+
+
+def _mlp_output(answer: Any, x: Any, hidden_dim: int) -> Any:
+    return _mlp(answer, x.shape[-1], hidden_dim)(Tensor(x))
+
+
+def _mlp_gradients(answer: Any, x: Any) -> Any:
+    return gradients_of(_mlp(answer, x.shape[-1], 6), x, np.ones(x.shape))
+
+
+@exercise(3, _MLP_SLIPS, stub="forward", reference=MLP, rules=_OWN_MLP, run=_mlp_output)
+def mlp_layer(answer: Any) -> Cases:
+    """Check an MLP module: parameters, values, gradients, and its use in a GPT.
+
+    Args:
+        answer: called as `answer(embed_dim, hidden_dim, dropout_prob)`.
+
+    Example:
+        >>> mlp_layer(MLP).cases[-1].got
+        "the right result, but it is the package's MLP"
+    """
+    hint = "linear1 widens, GELU bends, linear2 narrows."
+    sizes = "linear1 maps embed_dim to hidden_dim, linear2 maps it back."
+    cut = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
+    built_as = "Models build it as (embed_dim, hidden_dim, dropout)."
+    one, batch, wide, x = map(np.float32, drawn((1, 3), (2, 3, 4), (2, 1, 5), (2, 3, 4)))
+    gradients = alone(run=_mlp_gradients, rtol=1e-3, show_expected=False)
+    ids = np.array([[1, 2, 6]])
+    model = alone(run=lambda answer, ids: lively_gpt(7, 4, 2, 2, 5, mlp=answer)(ids))
+    yield from cases(answer, {
+        "one token": (hint, one, 4),
+        "a batch": (hint, batch, 16),
+        "a hidden layer that is not four times as wide": (sizes, wide, 7),
+        "has the gradients of its input and its parameters": (cut, x, gradients),
+        "stands in for ours in a GPT": (built_as, ids, model),
+    }, rtol=1e-4)  # fmt: skip

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch import LayerNorm, Module, Parameter, Tensor, functional, primitive
+from tinytorch import MLP, LayerNorm, Linear, Module, Parameter, Tensor, functional, primitive
 
 OUTPUTS = {
     "[0, 2]": [-1, 1],
@@ -318,7 +318,74 @@ def rms_composed(x, *, eps=1e-5):
     return x / ((x * x).mean(axis=-1, keepdims=True) + eps).sqrt()
 
 
+# The MLP --------------------------------------------------------------------------------------
+
+
+class Two(Module):
+    def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
+        self.linear1 = Linear(embed_dim, hidden_dim)
+        self.linear2 = Linear(hidden_dim, embed_dim)
+
+    def bent(self, x):
+        return functional.gelu(self.linear1(x))
+
+    def forward(self, x):
+        return self.linear2(self.bent(x))
+
+
+class ByHand(Two):
+    def bent(self, x):
+        x = x @ self.linear1.weight + self.linear1.bias
+        inner = (x + x * x * x * 0.044715) * np.sqrt(2 / np.pi)
+        return x * 0.5 * (2 - 2 / ((inner * 2).exp() + 1))
+
+
+class Products(Two):
+    def forward(self, x):
+        h = functional.linear(x, self.linear1.weight, self.linear1.bias)
+        return functional.gelu(h) @ self.linear2.weight + self.linear2.bias
+
+
+class Straight(Two):
+    def bent(self, x):
+        return self.linear1(x)
+
+
+class Relu(Two):
+    def bent(self, x):
+        return functional.relu(self.linear1(x))
+
+
+class Late(Two):
+    def forward(self, x):
+        return functional.gelu(self.linear2(self.linear1(x)))
+
+
+class Added(Two):
+    def forward(self, x):
+        return x + super().forward(x)
+
+
+class Cut(Two):
+    def forward(self, x):
+        return self.linear2(self.bent(x).data)
+
+
+class Fours(Two):
+    def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
+        super().__init__(embed_dim, 4 * embed_dim)
+
+
+class OtherNames(Two):
+    def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
+        self.up, self.down = Linear(embed_dim, hidden_dim), Linear(hidden_dim, embed_dim)
+
+    def forward(self, x):
+        return self.down(functional.gelu(self.up(x)))
+
+
 RIGHT = {
+    "mlp_layer": [Two, ByHand, Products],
     "norm_sizes": [
         lambda x: np.sqrt((x * x).mean(axis=-1)),
         lambda x: np.linalg.norm(x, axis=-1) / np.sqrt(x.shape[-1]),
@@ -336,6 +403,16 @@ RIGHT = {
 }
 
 WRONG = {
+    "mlp_layer": {
+        "no bend": Straight,
+        "another bend": Relu,
+        "bends at the end": Late,
+        "adds its input": Added,
+        "leaves the tensors": Cut,
+        "always four times as wide": Fours,
+        "other names": OtherNames,
+        "the package's": MLP,
+    },
     "norm_sizes": {
         "the deviation": lambda x: x.std(axis=-1),
         "the length": lambda x: np.linalg.norm(x, axis=-1),
