@@ -7,7 +7,7 @@ import { panel } from "./saved_work.js";
 const changed = () => dispatchEvent(new Event("tt-progress"));
 const solved = memory("solved", changed);
 const answers = memory("answers", changed);
-const parts = memory("parts", changed); // of a GPT: what stands in my_parts.py, by name
+const built = memory("parts", changed); // of a GPT: what stands in my_parts.py, by name
 
 export async function exercises(data, cells, tools) {
   const boxes = [...document.querySelectorAll(".exercise.admonition[id]")];
@@ -68,7 +68,7 @@ class Exercise {
     this.ladder.advise(report?.passed ? [] : report?.checks);
     if (!report?.passed) return "";
     solved.set(this.box.id, true);
-    if (report.part) parts.set(report.part.name, report.part.section);
+    if (report.part) built.set(report.part.name, report.part.section);
     changed();
     this.ladder.unfold();
     return this.next.textContent;

@@ -3,7 +3,7 @@
 import { make } from "./elements.js";
 
 // A report as `Report.told` in tinytorch/check/report.py has it, as an element.
-export function report({ passed, untouched, points, checks, part, kept }) {
+export function report({ passed, untouched, points, checks, part: built, kept }) {
   const held = checks.filter(({ state }) => state === "passed").length;
   const box = make("div", "tt-report", "", { role: "group", "aria-label": "What the check says" });
   box.dataset.state = passed ? "solved" : "not yet";
@@ -12,24 +12,24 @@ export function report({ passed, untouched, points, checks, part, kept }) {
   const first = checks.find(({ state }) => state === "not yet");
   list.append(...checks.map((check) => line(check, check === first)));
   box.append(list);
-  if (kept) box.append(make("p", "tt-report__kept", keeping(part, kept)));
+  if (kept) box.append(make("p", "tt-report__kept", keeping(built, kept)));
   if (first) box.append(make("p", "tt-report__stuck", "Stuck? The hints are below, one at a press, the solution last."));
   return box;
 }
 
 // The same in a sentence or two, for those who do not see it.
-export function spoken({ passed, untouched, points, checks, part, kept }) {
+export function spoken({ passed, untouched, points, checks, part: built, kept }) {
   const held = checks.filter(({ state }) => state === "passed").length;
   const first = checks.find(({ state }) => state === "not yet");
   const said = verdict({ passed, untouched, points, held, all: checks.length });
-  if (!first) return kept ? `${said} ${keeping(part, kept)}` : said;
+  if (!first) return kept ? `${said} ${keeping(built, kept)}` : said;
   const parts = ["expected", "got"].filter((part) => first[part]).map((part) => `${part} ${first[part]}`);
   return [`${said} The first that does not hold: ${first.claim}.`, ...parts].join("\n");
 }
 
 // Where a part of the reader's GPT is kept, or why it is not.
-function keeping(part, kept) {
-  if (part) return `Kept as your part “${part.name}”, with your progress: your own GPT is made of it.`;
+function keeping(built, kept) {
+  if (built) return `Kept as your part “${built.name}”, with your progress: your own GPT is made of it.`;
   return `${kept[0].toUpperCase()}${kept.slice(1)}.`;
 }
 
