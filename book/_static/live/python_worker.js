@@ -37,7 +37,10 @@ async function start(settings) {
   await Promise.race([launch(settings, downloads), downloads.failure]).catch((error) => {
     throw Object.assign(error, { load: true });
   });
-  if (settings.parts) python.FS.writeFile("my_parts.py", settings.parts);
+  if (settings.parts) {
+    const folder = python.runPython("import os; os.getcwd()"); // where Python looks for it
+    python.FS.writeFile(`${folder}/my_parts.py`, settings.parts);
+  }
   if (settings.interrupt) python.setInterruptBuffer(settings.interrupt);
   cells = python.pyimport("live_runner");
   runner = cells.start(report, python.pyimport("inline_svg").inline_svg);
