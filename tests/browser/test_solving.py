@@ -4,7 +4,7 @@ import json
 
 import pytest
 from chromium import PAGES
-from test_live import SHORT, UNFOLD, VOICE, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
+from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
 from visit import PHONE, READY
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -333,8 +333,7 @@ def test_two_parts_that_are_solved_are_kept_and_make_a_file_on_another_page(open
     number = solve(visit, "ex-tok-lookup")
     report = cell(visit, number).locator(".tt-report__kept").inner_text()
     assert report.startswith("Kept as your part “lookup”, with your progress")
-    visit.open_live("book/transformer/normalisation-and-mlp")
-    visit.page.evaluate(UNFOLD)
+    visit = opened("book/transformer/normalisation-and-mlp")
     number = stub(visit, "ex-norm-layer")
     solve(visit, "ex-norm-layer")
     rewrite(visit, number, EXPORTED)
