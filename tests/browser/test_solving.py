@@ -342,7 +342,7 @@ def test_two_parts_that_are_solved_are_kept_and_make_a_file_on_another_page(open
     assert "('lookup', 'norm') {}" in cell(visit, number).inner_text()
     with visit.page.expect_download() as download:
         cell(visit, number).locator(".tt-live__file").click()
-    text = open(download.value.path(), encoding="utf-8").read()
+    text = download.value.path().read_text(encoding="utf-8")
     assert "def my_lookup(table, ids):" in text and "class MyLayerNorm(Module):" in text
     kept = visit.page.evaluate(STORAGE)
     assert {key.rpartition(" ")[2] for key in kept if ":parts " in key} == {"lookup", "norm"}
