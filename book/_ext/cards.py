@@ -66,6 +66,7 @@ LIT = {  # the part of the model that a chapter is about
     "why-it-is-fast": "stack",
     "gpt2": "stack",
     "your-text": "text",
+    "fine-tuning": "stack",
 }
 # At once, while the page is read: nothing moves under the reader's eyes.
 FOLD_ON_A_PHONE = """<script>

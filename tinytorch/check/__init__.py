@@ -8,6 +8,7 @@ from tinytorch.check.block import *  # noqa: F403
 from tinytorch.check.counting_letters import *  # noqa: F403
 from tinytorch.check.data_and_loss import *  # noqa: F403
 from tinytorch.check.embedding_layer import *  # noqa: F403
+from tinytorch.check.fine_tuning import *  # noqa: F403
 from tinytorch.check.gpt import *  # noqa: F403
 from tinytorch.check.gpt2 import *  # noqa: F403
 from tinytorch.check.kv_cache import *  # noqa: F403
