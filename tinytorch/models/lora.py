@@ -41,7 +41,7 @@ __all__ = [
 
 #: The layers that Hu et al. adapt, section 4.2: those that make the queries and the values.
 ATTENTION = ("q_proj", "v_proj")
-#: All `Linear`s of a `TransformerBlock`.
+#: Every `Linear` of a `TransformerBlock`.
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 
 
@@ -159,7 +159,7 @@ def add_lora(
 
 
 def merge_lora(model: Module) -> Module:
-    """Add every product to the weight beside it, and leave plain `Linear`s that can be trained.
+    """Add every product to the weight beside it, and leave layers that can be trained.
 
     The merged model computes the same up to rounding, at the price of the first one, and its
     parameters have their old names: a checkpoint of it is one of the plain model.
