@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 from chromium import ARGUMENTS, SITE, find_chromium, serve
 from visit import READY
 
+GPT2 = "book/real/gpt2"
 FIRST, NEXT = "book/foundations/tensors", "book/transformer/gpt"
 PRESS = """async () => {
     const began = performance.now();
@@ -106,6 +107,65 @@ def starts_and_programs() -> tuple[list[float], dict[str, float]]:
         browser.close()
     server.shutdown()
     return seconds, found
+
+
+ELSEWHERE = """new MutationObserver(() => {
+    Object.assign(document.querySelector('.tt-published')?.dataset ?? {}, {address: 'ADDRESS'});
+}).observe(document, {childList: true, subtree: true});"""
+LIKELIEST = """
+ids = np.random.default_rng(3).integers(0, 50257, (1, 100))
+with no_grad():
+    likeliest = gpt2(ids).data[0].argmax(-1).tolist()
+"""
+WRITING = f"""
+import json
+from time import perf_counter
+import numpy as np
+import pyodide_js
+from tinytorch import no_grad
+from tinytorch.models.gpt2 import stream_text
+
+began = perf_counter()
+list(stream_text(gpt2, gpt2_tokenizer, "Once upon a time", 40, temperature=0))
+speed = 40 / (perf_counter() - began)
+{LIKELIEST}
+memory = pyodide_js._module.HEAPU8.length
+print(json.dumps({{"speed": speed, "memory": memory, "likeliest": likeliest}}))
+"""
+
+
+def published() -> tuple[dict[str, Any], int]:
+    """What `WRITING` prints where the page has fetched a GPT-2 of full size from this machine.
+
+    And at how many of 100 positions its likeliest token is that of the same weights in float32.
+    """
+    import numpy as np
+    from gpt2_files import folder
+    from playwright.sync_api import sync_playwright
+    from published_hub import serving
+
+    from tinytorch import no_grad
+    from tinytorch.models.gpt2 import load_gpt2
+
+    server, site = serve(SITE)
+    with folder() as place, serving(place) as (_, address), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
+        page = browser.new_context().new_page()
+        page.set_default_timeout(0)
+        page.add_init_script(ELSEWHERE.replace("ADDRESS", address))
+        page.goto(f"{site}{GPT2}.html")
+        page.wait_for_function(READY)
+        page.get_by_role("button", name="Fetch GPT-2").click()
+        page.get_by_label("tokens", exact=True).fill("2")
+        page.get_by_role("button", name="Write").click()
+        page.get_by_text("a second. The cells").wait_for()
+        found = json.loads(page.evaluate(RUN, WRITING))
+        browser.close()
+        model = load_gpt2(place, progress=None)[0]
+    server.shutdown()
+    names: dict[str, Any] = {"gpt2": model, "np": np, "no_grad": no_grad}
+    exec(LIKELIEST, names)
+    return found, sum(a == b for a, b in zip(found["likeliest"], names["likeliest"], strict=True))
 
 
 def natively() -> dict[str, Any]:

@@ -213,6 +213,15 @@ def page(_: int) -> Iterator[Row]:
     speeds = (f"{side['tokens']:,.0f} tokens/s" for side in (there, here))
     ratio = there["tokens"] / here["tokens"]
     yield row("page: story GPT's decoding, native", *speeds, ratio, "higher")
+    written, same = programs.published()
+    speed, size = written["speed"], written["memory"] / 2**20
+    name, floats = "page: GPT-2 small in 8 bits", 4 * 124_439_808 / 2**20
+    told = f"{speed:.1f} tokens/s", "5 tokens/s, goal"
+    yield row(f"{name}, decoding", *told, speed / 5, "higher", reach=1.0)
+    told = f"{size:.0f} MiB", f"{floats:.0f} MiB in float32"
+    yield row(f"{name}, all memory of Python", *told, size / floats, "lower")
+    told = f"{same} of 100", "99 of 100, goal"
+    yield row(f"{name}, likeliest token of float32", *told, same / 99, "higher", reach=1.0)
 
 
 CASES = {

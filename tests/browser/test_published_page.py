@@ -93,7 +93,7 @@ def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, conte
     place.wait("whole")
     status = place.write(BEGINNING, 30, 0)
     assert place.text == BEGINNING + greedy
-    assert re.search(r"\d tokens, about [\d.]+ a second", status)
+    assert re.search(r"\d pieces of text, about [\d.]+ a second", status)
     place.write("Tom", 20, 0.9)
     assert place.text == "Tom" + drawn
     assert (
@@ -119,7 +119,7 @@ def test_what_python_says_of_an_error_is_shown(place):
     place.press("Fetch GPT-2")
     place.wait("whole")
     status = place.write("x" * 9, 3, 0)
-    assert "tokens" in status
+    assert "pieces of text" in status
     place.page.evaluate("tinytorchLive.kernel.mount('/published/gpt2', [])")
     place.page.evaluate("tinytorchLive.kernel.restart()")
     place.page.evaluate(

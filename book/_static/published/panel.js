@@ -190,7 +190,7 @@ class Panel {
         this.text.append(message.text);
       });
       const speed = result.seconds ? `, about ${(count / result.seconds).toFixed(1)} a second` : "";
-      this.status.textContent = `${count} tokens${speed}. The cells of this page can use them too, as gpt2 and gpt2_tokenizer.`;
+      this.status.textContent = `${count} pieces of text${speed}. The cells of this page can use the model and its tokenizer too: gpt2 and gpt2_tokenizer.`;
       if (result.ok) this.announce(this.text.textContent);
     }
     if (!result.ok) {

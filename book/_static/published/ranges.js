@@ -40,9 +40,9 @@ export async function* bytesOf(address, { begin = 0, end = Infinity, signal, pat
     onanswer(about(answer, { begin, host, name }));
     let skipped = answer.status === 206 ? begin : 0; // a site that knows no ranges begins at the beginning
     const reader = answer.body.getReader();
-    while (came < end) {
+    for (;;) {
       const { value, done } = await soon(reader.read());
-      if (done) break;
+      if (done || came === end) break; // it has come to its end, or sends more than was asked for
       const useful = value.subarray(Math.min(value.length, Math.max(0, came - skipped)), Math.min(value.length, end - skipped));
       skipped += value.length;
       came += useful.length;
