@@ -55,7 +55,7 @@ def yours(started):
     started.problems.clear()
     started.sent.clear()
     yield started
-    forget = place(started).get_by_role("button", name="Forget your text")
+    forget = place(started).get_by_role("button", name="Forget it: your text")
     if forget.is_visible():
         forget.click()
         until(started, "It is forgotten.")
@@ -188,13 +188,13 @@ def test_a_new_python_gets_the_file_again_and_a_forgotten_one_is_gone(yours):
     yours.page.evaluate("tinytorchLive.kernel.restart()")
     assert run(yours, 1)[0]
     assert "your-text.txt, the first 7,400" in run(yours, LOOK)[1]
-    place(yours).get_by_role("button", name="Forget your text").click()
+    place(yours).get_by_role("button", name="Forget it: your text").click()
     until(yours, "It is forgotten.")
     assert "there is no your-text.txt" in run(yours, LOOK)[1]
 
 
 def test_a_model_is_saved_to_a_file_and_dropped_again(yours):
-    save = place(yours, 1).get_by_role("button", name="Save my-model.safetensors")
+    save = place(yours, 1).get_by_role("button", name="Save it: my-model.safetensors")
     save.click()
     until(yours, "There is no my-model.safetensors yet: run the cell that saves it.", which=1)
     yours.page.evaluate(
@@ -220,7 +220,7 @@ save_weights("my-model.safetensors", Linear(3, 2, rng=0))
     until(
         yours, "monday.safetensors: 2 tensors. The cells now find it as my-model.safetens", which=1
     )
-    place(yours, 1).get_by_role("button", name="Forget your model").click()
+    place(yours, 1).get_by_role("button", name="Forget it: your model").click()
     until(yours, "It is forgotten.", which=1)
 
 

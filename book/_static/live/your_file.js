@@ -49,8 +49,8 @@ class Place {
     });
     this.choose = this.button("Choose a file", `Choose a file: ${this.title}`, () => this.input.click());
     this.choose.classList.add("tt-live__button--run");
-    this.forget = this.button("Forget it", `Forget ${this.title.toLowerCase()}`, () => this.#forget());
-    this.save = this.button("Save it", `Save ${this.name}`, () => this.#save());
+    this.forget = this.button("Forget it", `Forget it: ${this.title.toLowerCase()}`, () => this.#forget());
+    this.save = this.button("Save it", `Save it: ${this.name}`, () => this.#save());
     this.forget.hidden = true;
     this.save.hidden = this.download === undefined;
     this.bar = make("div", "tt-file__bar", "", { role: "group", "aria-label": this.title });
