@@ -17,6 +17,9 @@ SHORT = "book/foundations/tensors"
 VOICE = "document.querySelector('body > [role=status]').textContent"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 IGNORED = {"nbval-ignore-output"}
+# What models write that the page itself has just trained: its products round in another order than
+# those of the machine that built it, and after some hundred steps another word is drawn.
+FRESHLY_TRAINED = "--- all weights"
 
 # Walks through the cells in their order, each once; a solution is written into its stub's editor
 # and checked there.
@@ -157,7 +160,8 @@ def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, 
         wanted = "raises-exception" not in tags
         assert (told["type"], told["ok"]) == ("done", wanted), f"{where}: {told['came']}"
         assert told["small"] or told["drawn"] == told["figures"], where
-        if not told["small"] and not IGNORED & tags:
+        drawn = told["stored"].lstrip().startswith(FRESHLY_TRAINED)
+        if not told["small"] and not IGNORED & tags and not drawn:
             assert lines(told["came"]) == lines(told["stored"]), where
         if "exercise-stub" in tags:
             assert told["passed"] is False, f"{where}: the stub is accepted"
