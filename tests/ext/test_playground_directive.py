@@ -1,12 +1,9 @@
 """The directive that puts the playground into a page, and the drawing that is seen without it."""
 
-import io
-
 import drawings.playground as drawn
 import numpy as np
 import pytest
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
+from small_site import build
 
 from tinytorch.models.sampling import next_token_probs as model_probs
 from tinytorch.stories import StoryGrammar
@@ -14,33 +11,6 @@ from tinytorch.stories.tokens import next_token_probs as true_probs
 from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
 
 PLACE = "````{playground}\n```{drawing} playground\n```\n\nIt needs scripts.\n````\n"
-
-
-def build(tmp_path, **pages):
-    """Build pages; give the folder of the site and the warnings."""
-    source = tmp_path / "source" / "book"
-    source.mkdir(parents=True)
-    for name, page in pages.items():
-        (source / f"{name}.md").write_text(page, encoding="utf-8")
-    warnings = io.StringIO()
-    settings = {
-        "extensions": [
-            "myst_nb",
-            "execution",
-            "launch",
-            "cards",
-            "playground",
-            "published_weights",
-        ],
-        "root_doc": "book/index",
-        "nb_execution_mode": "off",
-        "html_theme": "sphinx_book_theme",
-        "html_theme_options": {"repository_url": "https://github.com/a/b"},
-    }
-    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
-    with docutils_namespace():
-        Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
-    return tmp_path / "out" / "book", warnings.getvalue()
 
 
 @pytest.mark.filterwarnings("default")

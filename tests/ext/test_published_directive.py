@@ -4,7 +4,7 @@ import math
 
 import published_weights
 import pytest
-from test_playground_directive import build
+from small_site import build
 
 from tinytorch.models.gpt2 import PUBLISHED
 

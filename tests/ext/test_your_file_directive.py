@@ -1,10 +1,7 @@
 """The directive that lets a reader give a file to the cells of a page."""
 
-import io
-
 import pytest
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
+from small_site import build
 
 PLACE = """```{your-file} your-text.txt
 :title: Your text
@@ -14,26 +11,6 @@ PLACE = """```{your-file} your-text.txt
 In a notebook, name a path.
 ```
 """
-
-
-def build(tmp_path, **pages):
-    """Build pages; give the folder of the site and the warnings."""
-    source = tmp_path / "source" / "book"
-    source.mkdir(parents=True)
-    for name, page in pages.items():
-        (source / f"{name}.md").write_text(page, encoding="utf-8")
-    warnings = io.StringIO()
-    settings = {
-        "extensions": ["myst_nb", "execution", "launch", "cards", "your_file"],
-        "root_doc": "book/index",
-        "nb_execution_mode": "off",
-        "html_theme": "sphinx_book_theme",
-        "html_theme_options": {"repository_url": "https://github.com/a/b"},
-    }
-    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
-    with docutils_namespace():
-        Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
-    return tmp_path / "out" / "book", warnings.getvalue()
 
 
 @pytest.mark.filterwarnings("default")

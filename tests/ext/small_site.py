@@ -1,0 +1,28 @@
+"""A site of a few pages, for the tests of directives that bring a script or a style to some."""
+
+import io
+
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
+
+DIRECTIVES = ("playground", "published_weights", "your_file")
+
+
+def build(tmp_path, **pages):
+    """Build pages; give the folder of the site and the warnings."""
+    source = tmp_path / "source" / "book"
+    source.mkdir(parents=True)
+    for name, page in pages.items():
+        (source / f"{name}.md").write_text(page, encoding="utf-8")
+    warnings = io.StringIO()
+    settings = {
+        "extensions": ["myst_nb", "execution", "launch", "cards", *DIRECTIVES],
+        "root_doc": "book/index",
+        "nb_execution_mode": "off",
+        "html_theme": "sphinx_book_theme",
+        "html_theme_options": {"repository_url": "https://github.com/a/b"},
+    }
+    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
+    with docutils_namespace():
+        Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
+    return tmp_path / "out" / "book", warnings.getvalue()
