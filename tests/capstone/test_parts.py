@@ -72,6 +72,13 @@ def test_the_file_is_python_that_can_be_imported(notebook, tmp_path):
     assert done.stdout == b"[[0. 1.]]\n"
 
 
+def test_the_same_answer_is_not_written_twice(notebook, monkeypatch):
+    check.token_lookup(notebook(LOOKUP)["lookup"])
+    monkeypatch.setattr(parts, "_save", lambda path, text: pytest.fail("written again"))
+    report = check.token_lookup(notebook(LOOKUP)["lookup"])
+    assert report.kept == "kept as your part “lookup” in my_parts.py"
+
+
 def test_an_answer_that_is_not_accepted_is_not_kept(notebook):
     report = check.token_lookup(notebook("def lookup(table, ids):\n    return table")["lookup"])
     assert not report

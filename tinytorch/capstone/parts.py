@@ -150,7 +150,7 @@ def forget_part(name: str, path: str | None = None) -> None:
         there = ", ".join(kept_parts(path)) or "none"
         raise ValueError(f"no part {name!r} is kept in {path or FILE}; there are: {there}")
     text = _text(path)
-    _save(path, "".join(piece for piece in _without(text, name)))
+    _save(path, "".join(_without(text, name)))
 
 
 def section(part: Part) -> str:
@@ -244,7 +244,7 @@ def _source_of(answer: Any) -> tuple[str, str]:
     others = [piece for piece in pieces.values() if piece not in imports]
     head = "\n".join(sorted(set(imports), key=lambda line: (line[0] == "f", line)))
     head += "\n" if head else ""
-    return name, "\n\n".join(filter(None, [head, *others])) + "\n"
+    return name, "\n\n".join(filter(None, [head, *others])).rstrip() + "\n"
 
 
 def _add(answer: Any, name: str, pieces: dict[str, str], above: tuple[str, ...]) -> str:
