@@ -161,7 +161,7 @@ def test_a_damaged_snapshot_is_done_without(visit, network):
     rewrite(visit, 1, "import numpy, matplotlib, tinytorch\nprint(tinytorch.Tensor([3.0]))")
     press(visit, 1)
     assert "Tensor([3.])" in ended(visit, 1)
-    assert "without its snapshot" in visit.problems.pop()
+    assert "without its snapshot" in visit.noted.pop()
     assert visit.problems == []
 
 

@@ -52,7 +52,7 @@ def started(browser, site):
 @pytest.fixture
 def yours(started):
     """That page, without a file."""
-    started.problems.clear()
+    started.forget()
     started.sent.clear()
     yield started
     forget = place(started).get_by_role("button", name="Forget it: your text")

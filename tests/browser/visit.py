@@ -33,15 +33,16 @@ class Visit:
     """
 
     def __init__(self, context, site):
-        self.site, self.problems, self.responses = site, [], []
+        self.site, self.noted, self.responses = site, [], []
         self.loads, self.asked = 0, {}  # pages asked for so far; how many, when each file was
+        self.stopped = []  # files that were no longer waited for
         context.set_default_timeout(PATIENCE)
         context.route("**/*", self.gate)
         context.on("console", self.listen)
         context.on("request", self.ask)
         context.on("response", self.check)
         context.on("requestfailed", self.fail)
-        context.on("weberror", lambda e: self.problems.append(f"script error: {e.error}"))
+        context.on("weberror", lambda e: self.noted.append(f"script error: {e.error}"))
         self.page = context.new_page()
 
     def gate(self, route):
@@ -49,19 +50,19 @@ class Visit:
         url = route.request.url
         if url.startswith((self.site, "data:", "blob:")):
             return route.continue_()
-        self.problems.append(f"foreign request: {url}")
+        self.noted.append(f"foreign request: {url}")
         return route.abort()
 
     def listen(self, message):
         """Note what the console complains of."""
         if message.type in ("error", "warning") and not message.text.startswith(HARMLESS):
-            self.problems.append(f"console {message.type}: {message.text}")
+            self.noted.append(f"console {message.type}: {message.text}")
 
     def check(self, response):
         """Note what has come, and what the server has not."""
         self.responses.append(response)
         if response.status >= 400:
-            self.problems.append(f"{response.status}: {response.url}")
+            self.noted.append(f"{response.status}: {response.url}")
 
     def ask(self, request):
         """Note for which page a file was asked."""
@@ -69,13 +70,27 @@ class Visit:
         self.asked[request] = self.loads
 
     def fail(self, request):
-        """Note what did not come, unless another page came first.
+        """Note what did not come.
 
         What a service worker passes on looks as if it had not come.
         """
-        left = request.failure == "net::ERR_ABORTED" and self.asked.get(request) != self.loads
-        if request.service_worker is None and not left:
-            self.problems.append(f"request failed: {request.url} ({request.failure})")
+        if request.service_worker is not None:
+            return
+        if request.failure == "net::ERR_ABORTED":  # told before its page is left, or after
+            self.stopped.append(request)
+        else:
+            self.noted.append(f"request failed: {request.url} ({request.failure})")
+
+    @property
+    def problems(self):
+        """What went wrong: what is noted, and files of this page that it stopped waiting for."""
+        here = [r for r in self.stopped if self.asked.get(r) == self.loads]
+        return self.noted + [f"request stopped: {r.url}" for r in here]
+
+    def forget(self):
+        """Begin anew: what went wrong before is another test's."""
+        self.noted.clear()
+        self.stopped.clear()
 
     def open(self, docname):
         """Open a page of the book, its fonts loaded."""
