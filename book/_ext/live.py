@@ -8,6 +8,7 @@ and the package as a wheel. Without the runtime the pages point to Pyodide's off
 A cell's options may say
 
     tags: [live-skip]               not to be run in the browser
+    tags: [live-varies]             prints other words there: its products round in another order
     live: {smaller: steps = 60}     offer the same cell with this number for `steps`
 """
 

@@ -46,6 +46,7 @@ TAGS = {
     "hide-input",
     "hide-output",
     "live-skip",
+    "live-varies",
     "nbval-ignore-output",
     "raises-exception",
 }

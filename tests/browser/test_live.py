@@ -1,7 +1,8 @@
 """Live cells in a real browser: every cell of every chapter runs there and prints what is stored.
 
 One Python a page, one page at a time; the network reaches only this machine. A cell with a smaller
-run is run at that size; one that cannot run in a browser (tag `live-skip`) is not run.
+run is run at that size; one that cannot run in a browser (tag `live-skip`) is not run, and what one
+with tag `live-varies` prints is not compared.
 """
 
 import re
@@ -16,10 +17,7 @@ CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(en
 SHORT = "book/foundations/tensors"
 VOICE = "document.querySelector('body > [role=status]').textContent"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-IGNORED = {"nbval-ignore-output"}
-# What models write that the page itself has just trained: its products round in another order than
-# those of the machine that built it, and after some hundred steps another word is drawn.
-FRESHLY_TRAINED = "--- all weights"
+IGNORED = {"nbval-ignore-output", "live-varies"}
 
 # Walks through the cells in their order, each once; a solution is written into its stub's editor
 # and checked there.
@@ -82,7 +80,7 @@ def started(browser, site):
 @pytest.fixture
 def live(started):
     """That page with its cells as the book has them; what names Python has is not said."""
-    started.problems.clear()
+    started.forget()
     started.page.evaluate("tinytorchLive.cells.forEach((cell) => cell.reset())")
     yield started
     if started.page.evaluate("tinytorchLive.kernel.state") != "ready":
@@ -160,8 +158,7 @@ def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, 
         wanted = "raises-exception" not in tags
         assert (told["type"], told["ok"]) == ("done", wanted), f"{where}: {told['came']}"
         assert told["small"] or told["drawn"] == told["figures"], where
-        drawn = told["stored"].lstrip().startswith(FRESHLY_TRAINED)
-        if not told["small"] and not IGNORED & tags and not drawn:
+        if not told["small"] and not IGNORED & tags:
             assert lines(told["came"]) == lines(told["stored"]), where
         if "exercise-stub" in tags:
             assert told["passed"] is False, f"{where}: the stub is accepted"

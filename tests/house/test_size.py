@@ -3,7 +3,7 @@
 import pytest
 from size import SPINE, code_lines, sizes, totals
 
-# Ceilings: what there is today. The aims are 2,400, 3,600 and 1,900, so these may only fall.
+# Ceilings: what there is today. The aims of the first chapters were 2,400, 3,600 and 1,900.
 LIMITS = {"check": 3869, "core + text + models + training": 5418, "the spine": 2020}
 
 
