@@ -5,11 +5,12 @@ asked for, each with its range; `faults` are used up, one a request, before it b
 """
 
 import gzip
-import hashlib
 import http.server
 import re
 import threading
-from contextlib import contextmanager
+import zlib
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 __all__ = ["UnrulyServer", "unruly_server"]
 
@@ -18,61 +19,73 @@ class UnrulyServer:
     """What is served, and how.
 
     Attributes:
-        files: the content by path; a path may be changed or added at any time.
+        files: the content by path, its bytes or the file that holds them; text is another address.
+            A path may be changed or added at any time.
         faults: what the next requests get: `("break", n)` and `("stall", n)` after n bytes, a
-            status such as 404 or `(429, "3")` with a Retry-After, `("length", n)` for a false one.
+            status such as 404 or `(429, "3")` with a Retry-After, `("length", n)` for a false one,
+            "long" for more than was asked for, "elsewhere" for another part; None for no fault.
+        faulty: how the paths end whose requests get them.
         headers: what is sent besides, by path; None for the ETag leaves it out.
+        always: what is sent besides with every answer.
         ranges: whether ranges are answered.
+        sent: how many bytes of files have been sent.
+        over: ends every stall.
     """
 
     def __init__(self):
-        self.files, self.headers = {}, {}
-        self.faults, self.requests, self.ranges = [], [], True
+        self.files, self.headers, self.always = {}, {}, {}
+        self.faults, self.faulty, self.ranges = [], "", True
+        self.requests, self.sent = [], 0
         self.over = threading.Event()
 
     def answer(self, request):
         """Answer one request."""
-        self.requests.append((request.path, request.headers.get("Range")))
-        fault = self.faults.pop(0) if self.faults else None
+        path, wanted = request.path, request.headers.get("Range")
+        self.requests.append((path, wanted))
+        fault = self.faults.pop(0) if self.faults and path.endswith(self.faulty) else None
         kind, value = fault if isinstance(fault, tuple) else (fault, None)
-        if request.path not in self.files and kind is None:
+        if path not in self.files and kind is None:
             kind = 404
         if isinstance(kind, int):
-            request.send_response(kind)
-            if value is not None:
-                request.send_header("Retry-After", value)
-            request.send_header("Content-Length", "0")
-            return request.end_headers()
-        content = self.files[request.path]
-        if isinstance(content, str):  # another address
-            request.send_response(302)
-            self._send_headers(request, Location=content)
-            return request.end_headers()
-        headers = {"ETag": f'"{hashlib.md5(content).hexdigest()}"'}
-        wanted = re.fullmatch(r"bytes=(\d+)-", request.headers.get("Range") or "")
-        first = int(wanted[1]) if wanted and self.ranges else 0
-        if first >= len(content) > 0:
-            request.send_response(416)
-            request.send_header("Content-Length", "0")
-            return request.end_headers()
-        request.send_response(206 if first else 200)
-        if first:
-            headers["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
-        body = content[first:]
-        if self.headers.get(request.path, {}).get("Content-Encoding") == "gzip":
+            return self._begin(request, kind, {"Retry-After": value, "Content-Length": "0"})
+        content = self.files[path]
+        if isinstance(content, str):
+            return self._begin(request, 302, {"Location": content})
+        if isinstance(content, Path):
+            content = content.read_bytes()
+        status, body, headers = self._part(content, wanted, kind)
+        if self.headers.get(path, {}).get("Content-Encoding") == "gzip":
             body = gzip.compress(body)
-        headers["Content-Length"] = str(value if kind == "length" else len(body))
-        self._send_headers(request, **headers)
-        request.end_headers()
-        request.wfile.write(body[: value if kind in ("break", "stall") else None])
-        if kind == "stall":
+        length = value if kind == "length" else len(body)
+        self._begin(request, status, {**headers, "Content-Length": str(length)})
+        body = body[: value if kind in ("break", "stall") else None]
+        with suppress(ConnectionError):  # whoever asked may have left
+            request.wfile.write(body)
             request.wfile.flush()
+            self.sent += len(body)
+        if kind == "stall":
             self.over.wait()
 
-    def _send_headers(self, request, **headers):
-        for name, value in (headers | self.headers.get(request.path, {})).items():
+    def _part(self, content, wanted, kind):
+        """The status, what is sent of a file where this range is wanted, and its headers."""
+        headers = {"ETag": f'"{zlib.crc32(content):08x}"'}
+        found = re.fullmatch(r"bytes=(\d+)-(\d*)", wanted or "")
+        if not found or not self.ranges:
+            return 200, content, headers
+        first, end = int(found[1]), int(found[2]) + 1 if found[2] else len(content)
+        if first >= len(content) > 0:
+            return 416, b"", {}
+        first += kind == "elsewhere"
+        body = content[first : end + 100 if kind == "long" else end]
+        where = f"bytes {first}-{first + len(body) - 1}/{len(content)}"
+        return 206, body, {**headers, "Content-Range": where}
+
+    def _begin(self, request, status, headers):
+        request.send_response(status)
+        for name, value in (headers | self.always | self.headers.get(request.path, {})).items():
             if value is not None:
                 request.send_header(name, value)
+        request.end_headers()
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def test_at_first_it_says_what_it_costs_and_asks_for_nothing(place):
     assert "keeps 129 MB in this browser" in place.told
     assert place.place.get_by_role("button", name="Fetch GPT-2 (498 MB)").is_visible()
     assert place.place.get_by_role("button").count() == 1
-    assert place.hub.asked == [] and place.visit.problems == []
+    assert place.hub.requests == [] and place.visit.problems == []
 
 
 def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, context, site):
@@ -105,13 +105,13 @@ def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, conte
     assert place.text == BEGINNING + greedy
     # and so is another visit, which fetches nothing
     place.page.close()
-    place.hub.asked.clear()
+    place.hub.requests.clear()
     again = Place(context, site, place.hub, place.hub.address)
     again.wait("whole")
     assert "kept in this browser" in again.told
     again.write(BEGINNING, 30, 0)
     assert again.text == BEGINNING + greedy
-    assert again.hub.asked == []
+    assert again.hub.requests == []
     assert place.visit.problems == again.visit.problems == []
 
 
@@ -129,7 +129,7 @@ def test_what_python_says_of_an_error_is_shown(place):
 
 
 def test_it_can_be_paused_gone_on_with_and_forgotten(place):
-    place.hub.faults = [("none",), ("none",), ("none",), ("stall", 100_000)]
+    place.hub.faults = [*3 * [None], ("stall", 100_000)]
     place.press("Fetch GPT-2")
     place.page.wait_for_function("() => document.querySelector('.tt-published progress').value > 0")
     place.press("Pause")
@@ -138,7 +138,6 @@ def test_it_can_be_paused_gone_on_with_and_forgotten(place):
     focused = "document.activeElement.textContent"
     assert place.page.evaluate(focused) == "Go on", "where the button was that is gone"
     place.hub.faults = []
-    place.hub.going.set()
     place.press("Go on")
     place.wait("whole")
     place.press("Forget the model")
@@ -148,7 +147,7 @@ def test_it_can_be_paused_gone_on_with_and_forgotten(place):
 
 
 def test_a_refusal_is_said_where_the_button_is(place):
-    place.hub.faults = [("status", 403)]
+    place.hub.faults = [403]
     place.press("Fetch GPT-2")
     place.wait("none")
     assert "refuses this page (403: model.safetensors)" in place.told
@@ -188,7 +187,7 @@ def test_each_state_keeps_the_rules_of_accessibility_and_stays_on_the_page(
         assert place.page.evaluate(OVERFLOW) == [], state
 
     check("none")
-    hub.faults = [("none",), ("none",), ("none",), ("status", 403)]
+    hub.faults = [*3 * [None], 403]
     place.press("Fetch GPT-2")
     check("part")
     place.press("Go on")
