@@ -20,7 +20,6 @@ from sphinx.util.docutils import SphinxDirective
 from tinytorch.models import gpt2
 
 CLASS = "tt-published"
-SHAPE = {"vocab_size": 50_257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_inner": 3072}
 
 
 class PublishedWeights(SphinxDirective):
@@ -46,14 +45,14 @@ def costs() -> dict[str, str]:
     Left out are the masks; in 8 bits are all matrices but that of the positions.
     """
     revision, files = gpt2.PUBLISHED["gpt2"]
-    places = gpt2._places({**SHAPE, "tie_word_embeddings": True})
-    numbers = {name: math.prod(shape) for name, (shape, _) in places.items()}
-    small = {n: s for n, (s, _) in places.items() if len(s) == 2 and n != "wpe.weight"}
-    scales = sum(shape[0] * len(places[name][1]) for name, shape in small.items())
+    tensors = gpt2.published_tensors("gpt2")
+    numbers = {name: math.prod(shape) for name, (shape, _) in tensors.items()}
+    small = {n: s for n, (s, _) in tensors.items() if len(s) == 2 and n != "wpe.weight"}
+    scales = sum(shape[0] * len(tensors[name][1]) for name, shape in small.items())
     in_8_bits = sum(numbers[name] for name in small)
     made = in_8_bits + 4 * (sum(numbers.values()) - in_8_bits + scales)
     found = {
-        "address": gpt2._ADDRESS.format("gpt2", revision) + "/",
+        "address": gpt2.ADDRESS.format("gpt2", revision) + "/",
         "file": files["model.safetensors"][0],
         "fetched": 4 * sum(numbers.values()),
         "made": made + sum(files[name][0] or 0 for name in ("vocab.json", "merges.txt")),

@@ -331,7 +331,7 @@ def test_a_file_that_is_refused_is_named(server, tmp_path, status):
 
 
 def test_a_published_name_is_fetched_at_its_commit_and_kept(server, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(gpt2, "_ADDRESS", server.url + "/{}/resolve/{}")
+    monkeypatch.setattr(gpt2, "ADDRESS", server.url + "/{}/resolve/{}")
     commit = PUBLISHED["gpt2-medium"][0]
     for name in ("config.json", "vocab.json", "merges.txt", "model.safetensors"):
         content = server.files[f"/hub/{name}"]

@@ -191,8 +191,8 @@ class _Interrupted(Exception):
         self, why: str, wait: float | None = None, remedy: str | None = None, status: Any = None
     ) -> None:
         super().__init__(why)
-        self.wait, self.remedy = wait, remedy or "try again later"  # seconds, if that is known
-        self.status = status
+        # how many seconds to wait, if that is known
+        self.wait, self.remedy, self.status = wait, remedy or "try again later", status
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
@@ -350,9 +350,8 @@ class _Download:
         if re.fullmatch("[0-9a-f]{64}", digest):
             self.sha256 = self.sha256 or digest
             self._compare(digest)
-        if size is not None and (free := shutil.disk_usage(self.part.parent).free) < (
-            needed := size - self.done
-        ):
+        free, needed = shutil.disk_usage(self.part.parent).free, (size or 0) - self.done
+        if free < needed:
             few = f"{needed / 1e6:,.1f} MB more are needed, and {free / 1e6:,.1f} MB are free"
             raise OSError(errno.ENOSPC, few)
         self.about, self.pieces = about, self.pieces + 1

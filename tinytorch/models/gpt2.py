@@ -32,13 +32,14 @@ from tinytorch.core.safetensors import load_safetensors
 from tinytorch.core.seeding import drawing_from
 from tinytorch.core.strict_json import parse_json
 from tinytorch.models.generation import stream
-from tinytorch.models.transformer import GPT, MLP
+from tinytorch.models.transformer import GPT, GPT2_SHAPES, MLP
 from tinytorch.text.tokenization import BPETokenizer
 
-__all__ = ["PUBLISHED", "load_gpt2", "stream_text"]
+__all__ = ["ADDRESS", "PUBLISHED", "load_gpt2", "published_tensors", "stream_text"]
 
+Places = dict[str, tuple[tuple[int, ...], list[str]]]
 DTYPES = ("float32", "float16", "int8")
-_ADDRESS = "https://huggingface.co/openai-community/{}/resolve/{}"
+ADDRESS = "https://huggingface.co/openai-community/{}/resolve/{}"
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 _VOCABULARY = ("vocab.json", "merges.txt")
 
@@ -159,6 +160,33 @@ def stream_text(
     return _decoded(new, tokenizer, end)
 
 
+def published_tensors(name: str = "gpt2") -> Places:
+    """The tensors of a published model, and what they are in ours.
+
+    Args:
+        name: one of those in `PUBLISHED`.
+
+    Returns:
+        Of each tensor in the file of the weights, but for the masks, its shape, and the names of
+        the parameters of our `GPT` that it holds side by side.
+
+    Raises:
+        ValueError: another name.
+
+    Example:
+        >>> tensors = published_tensors("gpt2-xl")
+        >>> tensors["h.47.mlp.c_fc.weight"]
+        ((1600, 6400), ['blocks.47.mlp.linear1.weight'])
+        >>> sum(int(np.prod(shape)) for shape, _ in tensors.values())
+        1557611200
+    """
+    check_choice(name, "published_tensors: name", tuple(PUBLISHED))
+    shape = GPT2_SHAPES["gpt2-small" if name == "gpt2" else name]
+    d = shape["embed_dim"]
+    config = {"vocab_size": 50_257, "n_positions": 1024, "n_embd": d, "n_inner": 4 * d}
+    return _places({**config, "n_layer": shape["num_layers"], "tie_word_embeddings": True})
+
+
 def _decoded(
     tokens: Iterator[np.ndarray], tokenizer: BPETokenizer, end: int | None
 ) -> Iterator[str]:
@@ -183,7 +211,8 @@ def _finder(
     if revision is not None and source not in PUBLISHED:
         raise ValueError(f"revision= goes with a published name: {', '.join(PUBLISHED)}")
     if source not in PUBLISHED and not is_address:
-        return partial(_find, _checked_folder(source))
+        here = _checked_folder(source)
+        return lambda file: readable_file(here / file)
     known: dict[str, tuple[int | None, str]] = {}
     if is_address:
         address = source.rstrip("/")
@@ -193,7 +222,7 @@ def _finder(
         revision = pinned if revision is None else revision
         if not re.fullmatch(r"\w[\w.-]*", revision):
             raise ValueError(f"revision is a commit, a branch or a tag, got {revision!r}")
-        address, name = _ADDRESS.format(source, revision), f"{source}-{revision}"
+        address, name = ADDRESS.format(source, revision), f"{source}-{revision}"
         known = known if revision == pinned else {}
     folder = (cache_folder() if cache_dir is None else Path(cache_dir)) / name
 
@@ -215,10 +244,6 @@ def _checked_folder(source: str) -> Path:
         names = f"published names are {', '.join(PUBLISHED)}"
         raise FileNotFoundError(f"{here}; {names}, and an address begins with https://")
     return folder
-
-
-def _find(folder: Path, file: str) -> Path:
-    return readable_file(folder / file)
 
 
 def _weight_files(find: Find) -> Iterator[Path]:
@@ -247,9 +272,8 @@ def _weight_files(find: Find) -> Iterator[Path]:
 # What the model is -------------------------------------------------------------------------------
 
 _SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
-_SETTINGS: dict[
-    str, tuple[Any, ...]
-] = {  # what they must be; the first is meant where it is missing
+# What they must be; the first is meant where it is missing.
+_SETTINGS: dict[str, tuple[Any, ...]] = {
     "model_type": ("gpt2",),
     "activation_function": ("gelu_new", "gelu_pytorch_tanh"),
     "scale_attn_weights": (True,),
@@ -317,7 +341,6 @@ def _empty_model(config: dict[str, Any]) -> GPT:
 
 # The weights -------------------------------------------------------------------------------------
 
-Places = dict[str, tuple[tuple[int, ...], list[str]]]
 _QKV = ("attention.q_proj", "attention.k_proj", "attention.v_proj")
 _MASKS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # triangles of ones, which are no weights
 
@@ -370,8 +393,7 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
             if array.shape != shape or array.dtype.kind != "f":
                 found = f"is of {array.dtype} and shape {array.shape}"
                 raise ValueError(f"{file}: {name!r} {found}, but config.json asks for {shape}")
-            if name == "lm_head.weight":
-                array = array.T
+            array = array.T if name == "lm_head.weight" else array
             for parameter, part in zip(ours, np.split(array, len(ours), axis=-1), strict=True):
                 parameters[parameter].data = np.ascontiguousarray(part, dtype=np.float32)
     if places:
