@@ -23,7 +23,7 @@ def gpt2_predict(answer: Any) -> Cases:
         ...     "shape of h.0.attn.c_attn.weight": (1024, 3072),
         ...     "numbers that are learned": 354823168,
         ...     "bytes of h.0.mlp.c_fc.weight in 8 bits, with its scales": 4198400,
-        ...     "numbers of a token in the cache of a layer, four queries to a key": 512,
+        ...     "numbers that a token leaves in one layer's cache, four heads to a key": 512,
         ... }
         >>> bool(gpt2_predict(right))
         True
@@ -49,7 +49,7 @@ def gpt2_predict(answer: Any) -> Cases:
             (4 * d * d, "The scales are kept too: 4 bytes a row."),
             (4 * d * d + 16 * d, "(in, out): a row for each of the d inputs, not for each output."),
             (4 * d * d + d, "A scale is a float32: 4 bytes.")),
-        "numbers of a token in the cache of a layer, four queries to a key": (
+        "numbers that a token leaves in one layer's cache, four heads to a key": (
             2 * d // 4, "A key and a value, of a quarter of the heads.",
             (d // 4, "A key and a value."),
             (2 * d, "Four heads of queries share a key and a value.")),

@@ -10,7 +10,7 @@ ARRAYS = "arrays in the file, masks included"
 SHAPE = "shape of h.0.attn.c_attn.weight"
 LEARNED = "numbers that are learned"
 BYTES = "bytes of h.0.mlp.c_fc.weight in 8 bits, with its scales"
-CACHED = "numbers of a token in the cache of a layer, four queries to a key"
+CACHED = "numbers that a token leaves in one layer's cache, four heads to a key"
 SIZES = {
     ARRAYS: 24 * 13 + 4,
     SHAPE: (1024, 3 * 1024),
