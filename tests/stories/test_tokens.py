@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from brute_force import TINY_CAST, TINY_RULES, all_stories
 
-from tinytorch.stories import StoryGrammar, next_token_probs
+from tinytorch.stories import StoryGrammar, next_token_probs, next_token_table
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
 from tinytorch.training.story_gpt import story_tokenizer
 
@@ -117,3 +117,16 @@ def test_ids_that_are_none_are_refused(stories):
         next_token_probs(stories, story_tokenizer(), ["One"])
     with pytest.raises(IndexError, match=r"outside 0\.\.511"):
         next_token_probs(stories, story_tokenizer(), [512])
+
+
+def test_the_table_of_a_text_is_the_distribution_after_each_of_its_tokens(stories):
+    tokenizer = story_tokenizer()
+    ids = tokenizer.encode(stories.generate(2, seed=24))
+    table = next_token_table(stories, tokenizer, ids, tokenizer.vocab_size)
+    assert table.shape == (len(ids) + 1, 512)
+    for n, row in enumerate(table):
+        found = {int(token): row[token] for token in np.flatnonzero(row)}
+        exact = next_token_probs(stories, tokenizer, ids[:n])
+        assert found == pytest.approx(exact, abs=1e-12)
+    with pytest.raises(ValueError, match="no story has 'x' at position 4"):
+        next_token_table(stories, tokenizer, tokenizer.encode("One xy"), tokenizer.vocab_size)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core import hooks
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
@@ -109,7 +110,9 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The same as `forward`."""
+        """The same as `forward`, seen by the `hooks` that are open."""
+        if hooks.are_open():
+            return hooks.called(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def named_parameters(self) -> list[tuple[str, Tensor]]:

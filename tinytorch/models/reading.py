@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import arguments, functional, positions, products
+from tinytorch.core import arguments, functional, hooks, positions, products
 from tinytorch.core.activations import gelu_array, softmax_array
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
@@ -51,7 +51,9 @@ def read_by(make: Callable[..., Reader]) -> Callable[[Any], Any]:
 
 
 def maker(part: Any) -> Callable[..., Reader] | None:
-    """What was said by `read_by` of the `forward` that `part` has, or None."""
+    """What was said by `read_by` of the `forward` that `part` has, or None while hooks look on."""
+    if hooks.are_open():  # they see the modules, which arrays would pass by
+        return None
     return _makers.get(getattr(getattr(part, "forward", None), "__func__", None))
 
 

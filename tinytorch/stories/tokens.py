@@ -23,6 +23,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,10 +32,11 @@ from tinytorch.stories.grammar import StoryGrammar
 from tinytorch.stories.oracle import Belief, Oracle, next_characters
 from tinytorch.stories.rules import listed
 
-__all__ = ["Tokenizer", "next_token_probs"]
+__all__ = ["Tokenizer", "next_token_probs", "next_token_table"]
 
 ENDS = " \n"  # a word ends before one of these
 WORD_START = re.compile(rf"(?<=\S)(?=[{ENDS}])")  # and the next one begins there, with its space
+Word = tuple[float, list[int], Belief]  # probability, tokens, what is believed once it has ended
 
 
 class Tokenizer(Protocol):
@@ -82,33 +84,94 @@ def next_token_probs(grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any) -> d
     if not weights:
         for _ in grammar._oracle.follow(text):
             pass  # the place where the text becomes impossible, if there is one
-        raise ValueError(_wrong_cut(grammar._oracle, tokenizer, given))
+        raise ValueError(wrong_cut(grammar._oracle, tokenizer, given))
     total = math.fsum(weights.values())
     return {token: weights[token] / total for token in sorted(weights)}
 
 
-def _following(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> dict[int, float]:
-    """The tokens that can follow, in proportion; none if no story is cut like this."""
+def next_token_table(
+    grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any, vocab_size: int
+) -> np.ndarray:
+    r"""The exact distribution of the next token after every token of a text, in one go.
+
+    Args:
+        grammar: As for `next_token_probs`.
+        tokenizer: As for `next_token_probs`.
+        ids: The tokens `(n,)` of a text that begins where a story begins.
+        vocab_size: How many tokens there are.
+
+    Returns:
+        Probabilities `(n + 1, vocab_size)`: row `i` is what follows the first `i` tokens.
+
+    Raises:
+        TypeError: As `next_token_probs`, and so are the other errors.
+        ValueError: The grammar cannot produce the text, or its stories are never cut like this.
+
+    Example:
+        >>> from tinytorch.text.tokenization import CharTokenizer
+        >>> tiny = StoryGrammar({"story": "a {pet}.\n", "pet": {"cat": 3, "cow": 1}})
+        >>> letters = CharTokenizer(tiny.alphabet)  # \n, space, a full stop, then a, c, o, t, w
+        >>> next_token_table(tiny, letters, letters.encode("a c"), 8)[-1]
+        array([0.  , 0.  , 0.  , 0.75, 0.  , 0.25, 0.  , 0.  ])
+    """
+    oracle = grammar._oracle
+    table = np.zeros((len(ids) + 1, vocab_size))
+    given = np.asarray(ids, dtype=np.int64).tolist()
+    for row, fits in zip(table, words_at_every_token(oracle, tokenizer, given), strict=True):
+        for token, p in _next_tokens(oracle, tokenizer, *fits).items():
+            row[token] = p
+        if not row.any():
+            next_token_probs(grammar, tokenizer, given)  # raises, with the place
+    return table / table.sum(axis=1, keepdims=True)
+
+
+def words_at_every_token(
+    oracle: Oracle, tokenizer: Tokenizer, ids: list[int], first: int = 0
+) -> Iterator[tuple[list[int], list[Word]]]:
+    """After each token, from `first` on: those of the word that has begun, and all words cut so."""
     text = tokenizer.decode(ids)
-    start = max((match.start() for match in WORD_START.finditer(text)), default=0)
-    before = tokenizer.encode(text[:start])  # complete words, which have one cut
-    belief = oracle.story
-    for _, after in oracle.follow(text[:start]):
-        belief = after
+    after = [oracle.story, *(belief for _, belief in oracle.follow(text, strict=False))]
+
+    @cache
+    def begun(start: int) -> tuple[list[int], list[Word]]:
+        """The tokens before a word, which have one cut, and the words that can stand there."""
+        words = words_to_come(oracle, after[start]) if start < len(after) else ()
+        return tokenizer.encode(text[:start]), [
+            (p, tokenizer.encode(w), end) for p, w, end in words
+        ]
+
+    for n in range(first, len(ids) + 1):
+        so_far = tokenizer.decode(ids[:n])
+        before, words = begun(max((m.start() for m in WORD_START.finditer(so_far)), default=0))
+        last = ids[len(before) : n]
+        cut_so = ids[: len(before)] == before
+        yield last, [word for word in words if cut_so and word[1][: len(last)] == last]
+
+
+def _next_tokens(
+    oracle: Oracle,
+    tokenizer: Tokenizer,
+    last: list[int],
+    words: list[Word],
+) -> dict[int, float]:
+    """The tokens that can follow those of a word that has begun, in proportion."""
     weights: dict[int, float] = defaultdict(float)
-    if ids[: len(before)] == before:
-        last = ids[len(before) :]
-        for p, word, after in _words(oracle, belief):
-            tokens = tokenizer.encode(word)
-            if tokens == last:  # the word is over
-                for q, following, _ in _words(oracle, after):
-                    weights[tokenizer.encode(following)[0]] += p * q
-            elif tokens[: len(last)] == last:
-                weights[tokens[len(last)]] += p
+    for p, tokens, after in words:
+        if tokens == last:  # the word is over
+            for q, following, _ in words_to_come(oracle, after):
+                weights[tokenizer.encode(following)[0]] += p * q
+        else:
+            weights[tokens[len(last)]] += p
     return weights
 
 
-def _words(
+def _following(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> dict[int, float]:
+    """The tokens that can follow, in proportion; none if no story is cut like this."""
+    (fits,) = words_at_every_token(oracle, tokenizer, list(ids), first=len(ids))
+    return _next_tokens(oracle, tokenizer, *fits)
+
+
+def words_to_come(
     oracle: Oracle, belief: Belief, begun: str = "", prob: float = 1.0
 ) -> Iterator[tuple[float, str, Belief]]:
     """Every (probability, word, belief once it has ended) that can come, with the space before."""
@@ -120,10 +183,10 @@ def _words(
         yield prob * over, begun, {key: p / over for key, p in ended.items()}
     for char in next_characters({key: p for key, p in belief.items() if key not in ended}):
         p, after = oracle.read(belief, char)
-        yield from _words(oracle, after, begun + char, prob * p)
+        yield from words_to_come(oracle, after, begun + char, prob * p)
 
 
-def _wrong_cut(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
+def wrong_cut(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
     """The message that names the first token with which no story is cut."""
 
     def impossible(n: int) -> bool:

@@ -1,0 +1,112 @@
+"""Hooks see and replace what goes through a part, and leave the model as it was."""
+
+import numpy as np
+import pytest
+
+from tinytorch import GPT, Linear, Sequential, Tensor, causal_mask
+from tinytorch.core.hooks import are_open, hooks
+
+
+@pytest.fixture
+def model():
+    return GPT(7, 8, 2, 2, max_seq_len=16, init_std=0.5, rng=0)
+
+
+IDS = [[1, 2, 3, 4]]
+
+
+def test_a_hook_sees_what_a_part_returns_and_changes_nothing(model):
+    plain, seen = model(IDS).data, []
+    with hooks(model, after={"blocks.0.mlp": seen.append}):
+        looked_at = model(IDS).data
+    block = model.blocks[0]
+    x = model.position_embedding(model.token_embedding(IDS))
+    x = x + block.attention(block.ln1(x), mask=causal_mask(4))
+    np.testing.assert_allclose(seen[0].data, block.mlp(block.ln2(x)).data, atol=1e-6)
+    np.testing.assert_array_equal(looked_at, plain)
+
+
+def test_a_hook_before_a_part_sees_its_first_argument(model):
+    outputs, inputs = [], []
+    with hooks(model, after={"blocks.0": outputs.append}, before={"blocks.1": inputs.append}):
+        model(IDS)
+    assert outputs[0] is inputs[0]
+
+
+def test_what_a_hook_returns_takes_the_place_of_the_value():
+    model = Sequential(Linear(2, 2, rng=0), Linear(2, 2, rng=1))
+    first, second = model.layers
+    with hooks(model, before={"layers.1": lambda x: np.ones((1, 2))}):
+        replaced = model(Tensor([[5.0, 6.0]])).data
+    np.testing.assert_array_equal(replaced, second(Tensor([[1.0, 1.0]])).data)
+    with hooks(model, after={"": lambda y: y * 2}):
+        doubled = model(Tensor([[5.0, 6.0]])).data
+    np.testing.assert_allclose(doubled, 2 * second(first(Tensor([[5.0, 6.0]]))).data)
+
+
+def test_an_array_takes_the_dtype_of_what_it_replaces(model):
+    with hooks(model, after={"blocks.0": lambda x: np.zeros(x.shape)}):  # float64
+        assert model(IDS).dtype == np.float32
+
+
+def test_gradients_flow_through_what_a_hook_returns(model):
+    inner, loss = model.blocks[0].mlp.linear1.weight, lambda: (model(IDS) ** 2).sum()
+    with hooks(model, after={"blocks.0": lambda x: x * 1.0}):
+        loss().backward()
+    through = inner.grad.copy()
+    model.zero_grad()
+    loss().backward()
+    np.testing.assert_allclose(through, inner.grad, rtol=1e-5)
+    model.zero_grad()
+    with hooks(model, after={"blocks.0": lambda x: x.data}):  # an array has no history
+        loss().backward()
+    assert inner.grad is None and model.blocks[1].mlp.linear1.weight.grad.any()
+
+
+def test_hooks_end_with_their_block_also_after_an_error(model):
+    plain = model(IDS).data
+    with pytest.raises(RuntimeError, match="stop"):
+        with hooks(
+            model, after={"blocks.0": lambda x: (_ for _ in ()).throw(RuntimeError("stop"))}
+        ):
+            model(IDS)
+    assert not are_open()
+    np.testing.assert_array_equal(model(IDS).data, plain)
+
+
+def test_the_inner_block_sees_what_the_outer_one_has_replaced():
+    model, seen = Sequential(Linear(2, 2, rng=0)), []
+    ones, twos = (lambda x, n=n: np.full((1, 2), n) for n in (1, 2))
+    with (
+        hooks(model, before={"layers.0": ones}, after={"layers.0": twos}),
+        hooks(model, before={"layers.0": seen.append}, after={"layers.0": seen.append}),
+    ):
+        model(Tensor([[5.0, 6.0]]))
+    assert [value.data.tolist() for value in seen] == [[[1, 1]], [[2, 2]]]
+
+
+def test_only_the_model_that_is_named_is_seen(model):
+    other, seen = GPT(7, 8, 2, 2, max_seq_len=16), []
+    with hooks(model, after={"blocks.0": seen.append}):
+        other(IDS)
+    assert not seen
+
+
+def test_writing_is_seen_too_with_a_cache_and_without(model):
+    written = {}
+    for use_cache in (True, False):
+        with hooks(model, after={"blocks.1.mlp": lambda x: np.zeros(x.shape)}):
+            written[use_cache] = model.generate([1, 2], 8, rng=0, use_cache=use_cache).data
+    assert np.array_equal(written[True], written[False])
+    assert not np.array_equal(written[True], model.generate([1, 2], 8, rng=0).data)
+
+
+def test_a_part_that_is_not_there_and_a_hook_that_cannot_be_called_are_refused(model):
+    with pytest.raises(
+        ValueError, match=r"the model has no part 'blocks\.2'; there are .*blocks\.1"
+    ):
+        with hooks(model, after={"blocks.2": print}):
+            pass
+    with pytest.raises(TypeError, match=r"the hook of 'blocks\.0' must be a function, got 3"):
+        with hooks(model, before={"blocks.0": 3}):
+            pass

@@ -1,0 +1,70 @@
+"""The scores of heads whose attention is known."""
+
+import numpy as np
+import pytest
+
+from tinytorch.inside.heads import (
+    after_same_token,
+    first_token,
+    head_scores,
+    previous_token,
+    same_token,
+)
+
+IDS = np.array([[0, 5, 6, 0, 5, 6], [0, 7, 8, 9, 7, 8]])
+
+
+def perfect(targets):
+    """A head that shares its attention among its targets, or looks at itself if it has none."""
+    weights = np.where(targets.any(-1, keepdims=True), targets, np.eye(6))
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+KINDS = {
+    "previous": previous_token(IDS),
+    "start": first_token(IDS, start=0),
+    "same": same_token(IDS),
+    "induction": after_same_token(IDS),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_head_of_a_kind_scores_one_and_a_head_that_looks_at_itself_scores_zero(kind):
+    itself = np.broadcast_to(np.eye(6), (2, 6, 6))
+    weights = np.stack([perfect(KINDS[kind]), itself], axis=1)  # (batch, heads, queries, keys)
+    np.testing.assert_allclose(head_scores(weights, KINDS[kind]), [1, 0])
+
+
+def test_targets_are_what_a_loop_finds():
+    for row, ids in enumerate(IDS):
+        for query, token in enumerate(ids):
+            for key in range(6):
+                earlier = key < query
+                starts = [i for i in range(query + 1) if ids[i] == 0]
+                wanted = {
+                    "previous": key == query - 1,
+                    "start": earlier and key == max(starts),
+                    "same": earlier and ids[key] == token,
+                    "induction": 0 < key <= query and ids[key - 1] == token and key - 1 < query,
+                }
+                for kind, targets in KINDS.items():
+                    assert targets[row, query, key] == wanted[kind], (kind, row, query, key)
+
+
+def test_without_a_start_token_the_first_position_counts():
+    targets = first_token(IDS)
+    assert targets[:, 1:, 0].all() and targets.sum() == 2 * 5
+
+
+def test_scores_are_over_the_queries_that_have_a_target():
+    targets = np.zeros((1, 3, 3), dtype=bool)
+    targets[0, 2, :2] = True
+    weights = np.array([[1.0, 0, 0], [0, 1, 0], [0.25, 0.5, 0.25]])[None, None]
+    np.testing.assert_allclose(head_scores(weights, targets), [0.75])
+
+
+def test_shapes_that_do_not_fit_and_texts_without_targets_are_refused():
+    with pytest.raises(ValueError, match=r"expected weights .* got \(6, 6\), \(2, 6, 6\)"):
+        head_scores(np.eye(6), KINDS["same"])
+    with pytest.raises(ValueError, match="no query has a target"):
+        head_scores(np.eye(3)[None, None], same_token([[1, 2, 3]]))

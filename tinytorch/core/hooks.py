@@ -1,0 +1,103 @@
+"""Looking into a model while it runs, and changing what one part hands to the next.
+
+No part is replaced and none needs to know: `Module.__call__` shows what goes in and what comes out
+to whoever has asked. It holds in one `with` block and one thread, and leaves the model as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinytorch.core.tracing import wrap
+
+__all__ = ["Hook", "hooks"]
+
+Hook = Callable[[Any], Any]  # is shown a value; returns what replaces it, or None to leave it
+
+
+class _Around(NamedTuple):
+    """What is called around the modules of one block, by their identity."""
+
+    before: dict[int, Hook]
+    after: dict[int, Hook]
+
+
+_open: ContextVar[tuple[_Around, ...]] = ContextVar("open hooks", default=())
+
+
+@contextmanager
+def hooks(
+    model: Any,
+    after: Mapping[str, Hook] | None = None,
+    before: Mapping[str, Hook] | None = None,
+) -> Iterator[None]:
+    """A context in which functions see what goes through the parts of a model, and may replace it.
+
+    Blocks may stand inside each other: the inner one sees what the outer one has replaced.
+
+    Args:
+        model: a `Module`, whose parts are named as in `model.named_modules()`: `"blocks.0.mlp"`.
+        after: for names of parts, a function of what the part returns.
+        before: for names of parts, a function of the part's first argument. Each returns what takes
+            its place, a tensor or an array, or None to leave it as it is.
+
+    Raises:
+        ValueError: the model has no part of this name.
+        TypeError: a hook cannot be called.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> model, shapes = GPT(5, 8, 2, 2, rng=0), []
+        >>> with hooks(model, after={"blocks.1.mlp": lambda x: shapes.append(x.shape)}):
+        ...     before = model([[1, 2, 3]])
+        >>> shapes
+        [(1, 3, 8)]
+        >>> with hooks(model, after={"blocks.1.mlp": lambda x: 0 * x}):  # the part is silent
+        ...     changed = model([[1, 2, 3]])
+        >>> bool((changed.data == before.data).all())
+        False
+    """
+    parts = dict(model.named_modules())
+    around = _Around({}, {})
+    for asked, found in zip((before or {}, after or {}), around, strict=True):
+        for name, hook in asked.items():
+            if name not in parts:
+                there = ", ".join(filter(None, parts))
+                raise ValueError(f"hooks: the model has no part {name!r}; there are {there}")
+            if not callable(hook):
+                raise TypeError(f"hooks: the hook of {name!r} must be a function, got {hook!r:.60}")
+            found[id(parts[name])] = hook
+    token = _open.set((*_open.get(), around))
+    try:
+        yield
+    finally:
+        _open.reset(token)
+
+
+def are_open() -> bool:
+    """Whether any hook is set here and now."""
+    return bool(_open.get())
+
+
+def called(part: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a part returns when its hooks have seen and replaced what they wanted."""
+    for around in _open.get():  # the outer block first
+        if (hook := around.before.get(id(part))) is not None and args:
+            args = (_replaced(hook, args[0]), *args[1:])
+    result = part.forward(*args, **kwargs)
+    for around in _open.get():
+        if (hook := around.after.get(id(part))) is not None:
+            result = _replaced(hook, result)
+    return result
+
+
+def _replaced(hook: Hook, value: Any) -> Any:
+    new = hook(value)
+    if new is None:
+        return value
+    return wrap(new.astype(value.dtype, copy=False)) if isinstance(new, np.ndarray) else new

@@ -1,0 +1,110 @@
+"""What heads do, as a number: the share of their attention that falls where it would.
+
+A head that looks at the token before gives it most of its weight, and so its score for
+`previous_token` is near 1. What a head *would* look at is a table of Booleans, so that a kind of
+head that is not listed here is one line more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["after_same_token", "first_token", "head_scores", "previous_token", "same_token"]
+
+
+def head_scores(weights: Any, targets: Any) -> np.ndarray:
+    """How much of its attention a head gives to its targets, over the queries that have any.
+
+    Args:
+        weights: of attention, `(..., batch, heads, queries, keys)`.
+        targets: Booleans `(batch, queries, keys)`: where the head would look.
+
+    Returns:
+        `(..., heads)`, each from 0 to 1.
+
+    Raises:
+        ValueError: the shapes do not fit, or no query has a target.
+
+    Example:
+        >>> weights = np.array([[[[1.0, 0, 0], [0.9, 0.1, 0], [0, 0.7, 0.3]]]])  # one head
+        >>> head_scores(weights, previous_token([[5, 6, 5]])).round(3)  # of 0.9 and 0.7
+        array([0.8])
+    """
+    weights, targets = np.asarray(weights), np.asarray(targets, dtype=bool)
+    if weights.ndim < 4 or (weights.shape[-4], *weights.shape[-2:]) != targets.shape:
+        wanted = "weights (..., batch, heads, queries, keys) and targets (batch, queries, keys)"
+        raise ValueError(f"head_scores: expected {wanted}, got {weights.shape}, {targets.shape}")
+    asked = np.any(targets, axis=-1)  # (batch, queries)
+    if not asked.any():
+        raise ValueError("head_scores: no query has a target; read a text in which there is one")
+    given = (weights * targets[:, None]).sum(axis=-1)  # (..., batch, heads, queries)
+    return (given * asked[:, None]).sum(axis=(-3, -1)) / asked.sum()
+
+
+def previous_token(ids: Any) -> np.ndarray:
+    """Targets `(batch, seq, seq)`: the token before.
+
+    Example:
+        >>> previous_token([[7, 8, 9]])[0].astype(int)
+        array([[0, 0, 0],
+               [1, 0, 0],
+               [0, 1, 0]])
+    """
+    batch, seq = np.shape(ids)
+    return np.broadcast_to(np.eye(seq, k=-1, dtype=bool), (batch, seq, seq))
+
+
+def first_token(ids: Any, start: int | None = None) -> np.ndarray:
+    """Targets `(batch, seq, seq)`: where the text starts, for every later query.
+
+    Args:
+        ids: integer ids `(batch, seq)`.
+        start: the id with which a text starts, if several stand one after another: the latest one
+            counts. None for the first position.
+
+    Example:
+        >>> first_token([[0, 8, 0, 9]], start=0)[0].astype(int)
+        array([[0, 0, 0, 0],
+               [1, 0, 0, 0],
+               [0, 0, 0, 0],
+               [0, 0, 1, 0]])
+    """
+    ids = np.asarray(ids)
+    at = np.arange(ids.shape[1])
+    starts = np.broadcast_to(at == 0, ids.shape) if start is None else ids == start
+    latest = np.maximum.accumulate(np.where(starts, at, -1), axis=1)  # (batch, seq)
+    return (latest[:, :, None] == at) & (at[:, None] > at)
+
+
+def same_token(ids: Any) -> np.ndarray:
+    """Targets `(batch, seq, seq)`: earlier positions with the same token.
+
+    Example:
+        >>> same_token([[7, 8, 7]])[0].astype(int)
+        array([[0, 0, 0],
+               [0, 0, 0],
+               [1, 0, 0]])
+    """
+    ids = np.asarray(ids)
+    return np.tril(ids[:, :, None] == ids[:, None, :], k=-1)
+
+
+def after_same_token(ids: Any) -> np.ndarray:
+    """Targets `(batch, seq, seq)`: what came after the same token (an induction head's).
+
+    On random tokens that are repeated, the score is the *prefix matching* of Olsson et al. (2022),
+    section "Argument 4": where the text goes on as it did before.
+
+    Example:
+        >>> after_same_token([[7, 8, 7, 8]])[0].astype(int)
+        array([[0, 0, 0, 0],
+               [0, 0, 0, 0],
+               [0, 1, 0, 0],
+               [0, 0, 1, 0]])
+    """
+    same = same_token(ids)
+    after = np.zeros_like(same)
+    after[:, :, 1:] = same[:, :, :-1]
+    return after
