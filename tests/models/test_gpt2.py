@@ -18,7 +18,7 @@ from tinytorch.core import downloads
 from tinytorch.core.quantization import quantize
 from tinytorch.core.safetensors import save_safetensors
 from tinytorch.models import gpt2
-from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, stream_text
+from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, published_tensors, stream_text
 from tinytorch.training.checkpoint import save_weights
 
 IDS = np.random.default_rng(1).integers(0, 259, (2, 20))
@@ -286,6 +286,8 @@ def test_what_can_be_asked_for_is_said(folder):
         load_gpt2(folder, revision="main")
     with pytest.raises(ValueError, match=r"a commit, a branch or a tag, got '\.\./x'"):
         load_gpt2("gpt2", revision="../x")
+    with pytest.raises(ValueError, match=r"name must be 'gpt2', .* or 'gpt2-xl', got 'gpt3'"):
+        published_tensors("gpt3")
 
 
 # Addresses ---------------------------------------------------------------------------------------

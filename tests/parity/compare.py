@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from tinytorch import RowSparse, Tensor
+from tinytorch import RowSparse, Tensor, no_grad
 
-__all__ = ["DTYPES", "TOLERANCE", "agree", "array", "assert_close", "load"]
+__all__ = ["DTYPES", "TOLERANCE", "agree", "array", "assert_close", "assert_same_text", "load"]
 
 DTYPES = [np.float32, np.float64]
 
@@ -57,3 +57,20 @@ def load(layer, reference, names):
             target = dict(reference.named_parameters())[other]
             is_linear = isinstance(reference, torch.nn.Linear) and other == "weight"
             target.copy_(torch.tensor(values.T if is_linear else values))
+
+
+def assert_same_text(model, reference, prompts, length, least, **options):
+    """Require that a model and that of transformers greedily write the same text, of this length.
+
+    It has tokens enough for a mistake to be seen, and nowhere are the two likeliest ones as close
+    as `least`, so that rounding decides nothing.
+    """
+    new, prompt = length - prompts.shape[1], torch.tensor(prompts)
+    greedy = {"max_new_tokens": new, "do_sample": False, "pad_token_id": 0}
+    expected = reference.generate(prompt, attention_mask=torch.ones_like(prompt), **greedy)
+    text = model.generate(prompts, new, temperature=0, **options).data
+    np.testing.assert_array_equal(text, expected.numpy())
+    assert len(np.unique(text[:, -new:])) > 4
+    with no_grad():
+        top = np.sort(model(text[:, :-1]).data, axis=-1)[..., -2:]
+    assert (top[..., 1] - top[..., 0]).min() > least
