@@ -27,7 +27,7 @@ class Panel {
     const settings = patience ? { patience: Number(patience), pause: Number(pause) } : {};
     this.weights = new Published(place.dataset.address, settings);
     this.told = make("p", "tt-published__told");
-    this.bar = make("progress", "tt-published__bar", "", { "aria-label": "Of GPT-2’s weights" });
+    this.bar = make("progress", "tt-progress__bar", "", { "aria-label": "Of GPT-2’s weights" });
     this.fetchButton = button("", "", () => this.fetch());
     this.fetchButton.classList.add("tt-live__button--run");
     this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
