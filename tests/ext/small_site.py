@@ -26,3 +26,11 @@ def build(tmp_path, **pages):
     with docutils_namespace():
         Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
     return tmp_path / "out" / "book", warnings.getvalue()
+
+
+def built(tmp_path, body):
+    """A page with this body, and one of the same site without it; neither has a warning."""
+    other = "---\norphan: true\n---\n# B\n\nNothing but words.\n"
+    folder, warnings = build(tmp_path, index=f"# A\n\n{body}", other=other)
+    assert warnings == ""
+    return [(folder / f"{name}.html").read_text(encoding="utf-8") for name in ("index", "other")]

@@ -3,7 +3,7 @@
 import drawings.playground as drawn
 import numpy as np
 import pytest
-from small_site import build
+from small_site import build, built
 
 from tinytorch.models.sampling import next_token_probs as model_probs
 from tinytorch.stories import StoryGrammar
@@ -15,18 +15,14 @@ PLACE = "````{playground}\n```{drawing} playground\n```\n\nIt needs scripts.\n``
 
 @pytest.mark.filterwarnings("default")
 def test_a_page_has_its_place_with_what_is_seen_without_scripts_and_its_door(tmp_path):
-    other = "---\norphan: true\n---\n# B\n\nNothing to play with.\n"
-    folder, warnings = build(tmp_path, index=f"# A\n\n{PLACE}", other=other)
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert warnings == ""
+    page, other = built(tmp_path, PLACE)
     place = page.partition('<div class="tt-play" data-size="whole">')[2]
     assert 'role="img" aria-label="The words One sunny morning' in place
     assert "<p>It needs scripts.</p>" in place
     assert "playground/door.js" in page and "playground/playground.css" in page
     ahead = 'as="fetch" crossorigin fetchpriority="low" href="../_static/playground/weights/'
     assert page.count(ahead) == 1
-    unplayed = (folder / "other.html").read_text(encoding="utf-8")
-    assert "playground/door.js" not in unplayed and "step-4000" not in unplayed
+    assert "playground/door.js" not in other and "step-4000" not in other
 
 
 @pytest.mark.filterwarnings("default")

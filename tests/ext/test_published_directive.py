@@ -4,7 +4,7 @@ import math
 
 import published_weights
 import pytest
-from small_site import build
+from small_site import build, built
 
 from tinytorch.models.gpt2 import PUBLISHED
 
@@ -13,17 +13,14 @@ PLACE = "```{published-weights}\nHere GPT-2 writes.\n```\n"
 
 @pytest.mark.filterwarnings("default")
 def test_a_page_has_its_place_which_says_where_the_weights_are(tmp_path):
-    other = "---\norphan: true\n---\n# B\n\nNothing to fetch.\n"
-    folder, warnings = build(tmp_path, index=f"# A\n\n{PLACE}", other=other)
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert warnings == ""
+    page, other = built(tmp_path, PLACE)
     tag = page.partition('<div class="tt-published"')[2].partition(">")[0]
     revision = PUBLISHED["gpt2"][0]
     address = f"https://huggingface.co/openai-community/gpt2/resolve/{revision}/"
     assert f'data-address="{address}"' in tag
     assert "<p>Here GPT-2 writes.</p>" in page
     assert "published/published.css" in page
-    assert "published.css" not in (folder / "other.html").read_text(encoding="utf-8")
+    assert "published.css" not in other
 
 
 @pytest.mark.filterwarnings("default")

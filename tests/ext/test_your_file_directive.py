@@ -1,7 +1,7 @@
 """The directive that lets a reader give a file to the cells of a page."""
 
 import pytest
-from small_site import build
+from small_site import build, built
 
 PLACE = """```{your-file} your-text.txt
 :title: Your text
@@ -15,16 +15,13 @@ In a notebook, name a path.
 
 @pytest.mark.filterwarnings("default")
 def test_a_page_has_its_place_with_what_is_seen_without_scripts(tmp_path):
-    other = "---\norphan: true\n---\n# B\n\nNothing to drop.\n"
-    folder, warnings = build(tmp_path, index=f"# A\n\n{PLACE}", other=other)
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert warnings == ""
+    page, other = built(tmp_path, PLACE)
     place = page.partition('<div class="tt-file"')[2].partition(">")[0]
     assert 'data-name="your-text.txt"' in place and 'data-least="4000"' in place
     assert 'data-title="Your text"' in place and "download" not in place
     assert "<p>In a notebook, name a path.</p>" in page
     assert "live/your_file.css" in page
-    assert "your_file.css" not in (folder / "other.html").read_text(encoding="utf-8")
+    assert "your_file.css" not in other
 
 
 @pytest.mark.filterwarnings("default")
