@@ -6,11 +6,11 @@ believes meanwhile (`posteriors`), and the exact entropy (`entropy`); and a seco
 (`dialect`). This room needs NumPy and none of the other rooms.
 """
 
-from tinytorch.stories.posteriors import beliefs, hidden_values, token_beliefs
 from tinytorch.stories.dialect import story_dialect
 from tinytorch.stories.entropy import StoryEntropy
 from tinytorch.stories.grammar import StoryGrammar
 from tinytorch.stories.oracle import Oracle
+from tinytorch.stories.posteriors import beliefs, hidden_values, token_beliefs
 from tinytorch.stories.rules import Rules
 from tinytorch.stories.tokens import next_token_probs, next_token_table
 
