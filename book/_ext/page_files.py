@@ -6,15 +6,12 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-AHEAD = '\n    <link rel="preload" as="fetch" crossorigin fetchpriority="low" href="{}" />'
-
 
 def give(
     app: Sphinx,
     needs: Callable[[nodes.Element], bool],
     style: str,
     script: str = "",
-    ahead: str = "",
     **how: str,
 ) -> None:
     """Give the pages with an element that needs it a style sheet and a script.
@@ -24,7 +21,6 @@ def give(
         needs: says whether an element does.
         style: a file of `_static`, like the others.
         script: the script, if there is one.
-        ahead: a file that the script will fetch. It is asked for with the page, behind all else.
         how: attributes of the script, and its `loading_method`.
     """
 
@@ -36,8 +32,5 @@ def give(
         app.add_css_file(style)
         if script:
             app.add_js_file(script, **how)
-        if ahead:
-            address = context["pathto"](f"_static/{ahead}", resource=True)
-            context["metatags"] = context.get("metatags", "") + AHEAD.format(address)
 
     app.connect("html-page-context", add)

@@ -8,7 +8,7 @@
 
 Its content is what everybody gets; where scripts run, those of `book/_static/playground` put a
 model to play with in its place when it is near the screen. The pages with a playground get its
-style and its door, the script that waits for that; the model's weights are asked for with the page.
+style and its door, the script that waits for that and for no other script.
 """
 
 from typing import ClassVar
@@ -22,7 +22,6 @@ from sphinx.util.docutils import SphinxDirective
 
 FOLDER = "playground"
 CLASS = "tt-play"
-WEIGHTS = f"{FOLDER}/weights/step-4000.safetensors"  # most of what comes, and what takes longest
 
 
 def is_place(node: nodes.Element) -> bool:
@@ -53,5 +52,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("playground", Playground)
     files = (f"{FOLDER}/playground.css", f"{FOLDER}/door.js")
-    give(app, is_place, *files, ahead=WEIGHTS, loading_method="defer")
+    give(app, is_place, *files, loading_method="async")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

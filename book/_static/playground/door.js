@@ -1,9 +1,8 @@
 // The door to the playground: its scripts and files come when it is near the screen, all of them at once. What fails
-// is said where the playground would be.
+// is said where the playground would be. This script waits for no other, and may be here before the place is.
 (() => {
   const here = document.currentScript.src;
-  const place = document.querySelector(".tt-play");
-  if (!place) return;
+  let place;
 
   const MODULES = ["playground", "bars", "layout", "model", "oracle", "safetensors", "sampling", "state", "thinking", "tokenizer",
     "tokens", "../live/elements"];
@@ -50,14 +49,17 @@
     told.append(again);
   }
 
-  if (location.protocol === "file:") {
-    fail("a page opened as a file cannot load scripts");
-    return;
-  }
   const near = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;
     near.disconnect();
     open();
   }, { rootMargin: "300px" });
-  near.observe(place);
+
+  const begin = () => {
+    place = document.querySelector(".tt-play");
+    if (!place) requestAnimationFrame(begin);
+    else if (location.protocol === "file:") fail("a page opened as a file cannot load scripts");
+    else near.observe(place);
+  };
+  begin();
 })();
