@@ -118,6 +118,24 @@ def test_a_typed_beginning_changes_tokens_and_bars_and_the_address_but_not_the_h
     assert play.page.evaluate("history.length") == before
 
 
+def test_a_reload_keeps_what_has_not_reached_the_address_yet(play):
+    play.page.evaluate("tinytorchPlay.change({text: 'Once upon'})")
+    play.page.reload()
+    play.page.wait_for_function(READY)
+    assert play.text == "Once upon"
+    play.page.evaluate("tinytorchPlay.change({text: 'One sunny morning'})")
+    play.page.reload()
+    play.page.wait_for_function(READY)
+    assert play.text == "One sunny morning"
+    play.page.evaluate("tinytorchPlay.change({text: 'Mia was'})")
+    play.page.goto(f"{play.visit.site}{LANDING}.html#play&text=Once")
+    play.page.wait_for_function(READY)
+    assert play.text == "Once", "an address that is opened says what is shown"
+    play.page.go_back()
+    play.page.wait_for_function(READY)
+    assert play.text == "Mia was"
+
+
 def test_a_chosen_beginning_is_read(play):
     play.press("Mia was a")
     assert play.text == "Mia was a"
@@ -209,6 +227,13 @@ def test_what_is_taken_back_is_the_last_deed_and_nothing_that_was_written_is_los
     assert play.text == "One sunny morning", "what was typed goes before"
     play.press("Take back")
     assert play.text == mine
+
+
+def test_a_character_of_several_tokens_is_taken_back_whole(play):
+    play.type("One 😀🐈\u200d⬛Ω")
+    for left in ("One 😀🐈\u200d⬛", "One 😀", "One ", "One", ""):
+        play.press("Take back")
+        assert play.text == left
 
 
 def test_a_tap_in_the_middle_of_a_bar_writes_it(visit):
@@ -610,7 +635,7 @@ def test_what_is_fetched_for_it_is_at_most_600_kib(visit, docname):
     assert sum(len(response.body()) for response in files) <= MOST_BYTES
 
 
-def test_only_the_weights_are_fetched_for_it_before_it_is_near_the_screen(visit):
+def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
     visit.page.add_init_script("""new MutationObserver((_, observer) => {
         if (!document.head) return;
         observer.disconnect();
@@ -621,18 +646,23 @@ def test_only_the_weights_are_fetched_for_it_before_it_is_near_the_screen(visit)
     page = visit.open(LANDING)
     page.wait_for_load_state("networkidle")
     files = {r.url.rsplit("/", 1)[-1].partition("?")[0] for r in visit.responses if FILES in r.url}
-    assert files == {"playground.css", "door.js", "step-4000.safetensors"}
+    assert files == {"playground.css", "door.js"}
     page.locator(".tt-play").scroll_into_view_if_needed()
     page.wait_for_function(READY)
 
 
 @pytest.mark.parametrize("docname", [PAGE, LANDING])
-def test_the_weights_are_asked_for_with_the_page_and_once(visit, docname):
-    play = Playground(visit, docname)
-    asked = play.page.evaluate("""() => performance.getEntriesByType('resource')
-        .filter(({name}) => name.includes('step-')).map(({initiatorType}) => initiatorType)""")
-    assert asked == ["link"]
-    assert play.visit.problems == []
+def test_it_waits_for_none_of_the_page_s_other_scripts(visit, docname):
+    held = []
+    visit.page.context.route("**/book.js*", lambda route: held.append(route))
+    visit.page.goto(f"{visit.site}{docname}.html", wait_until="commit")
+    visit.page.wait_for_function(READY)
+    held[0].continue_()
+    visit.page.wait_for_load_state("load")
+    assert [r.url for r in visit.responses if "step-" in r.url] == [
+        f"{visit.site}{FILES[1:]}weights/step-4000.safetensors"
+    ]
+    assert visit.problems == []
 
 
 def test_what_is_open_follows_once_the_bars_have_been_seen(play):
@@ -831,6 +861,23 @@ def test_while_words_are_typed_the_bars_stay_where_they_are(visit):
     assert story.bounding_box() == before
     field = play.part("field")
     assert field.evaluate("field => field.scrollHeight <= field.clientHeight + 1"), "read whole"
+
+
+def test_the_bars_stay_under_the_finger_when_the_text_needs_another_row(visit):
+    visit.page.set_viewport_size(PHONE)
+    play = Playground(visit, LANDING)
+    bars, strip = play.part("bars"), play.part("tokens")
+    before, height = bars.bounding_box()["y"], strip.bounding_box()["height"]
+    for _ in range(20):
+        bars.locator(".tt-play__press").first.click()
+        assert abs(bars.bounding_box()["y"] - before) < 1
+    assert strip.bounding_box()["height"] > height, "there are more rows now"
+    play.page.evaluate("scrollTo(0, 0)")
+    play.type("One")
+    before, height = bars.bounding_box()["y"], strip.bounding_box()["height"]
+    play.type(LONG)
+    assert strip.bounding_box()["height"] > height
+    assert abs(bars.bounding_box()["y"] - before) < 1
 
 
 @pytest.mark.parametrize("docname", [PAGE, LANDING])

@@ -6,7 +6,7 @@ import { make } from "../live/elements.js";
 import { Bars, NO_TRUTH, changedBySliders, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
-import { LONGEST, START, WINDOW, fromHash, isPlain, isWhole, moment, toHash } from "./state.js";
+import { LONGEST, START, WINDOW, arrive, fromHash, isPlain, isWhole, leave, moment, toHash } from "./state.js";
 import { breath, load, painted } from "./thinking.js";
 import { Strip, isByte, percent, quoted, seen, spoken } from "./tokens.js";
 
@@ -21,7 +21,7 @@ const TRUTH = "A small program made up these stories, rolling dice at every choi
 
 // started: the requests for its files that the door has sent, by name
 export async function playground(place, started) {
-  const state = fromHash(location.hash) ?? START;
+  const state = arrive() ?? START;
   let missed = "";
   const thinking = await load(state.step, started).catch((error) => {
     if (state.step === START.step) throw error;
@@ -89,7 +89,12 @@ class Playground {
   #listen(made) {
     const { parts } = this;
     const on = (part, event, then) => parts[part]?.addEventListener(event, then);
-    on("field", "input", () => this.#typed(parts.field.value));
+    let before; // the field itself has grown when a letter stands in it
+    on("field", "beforeinput", () => { before = this.#top; });
+    on("field", "input", () => {
+      this.#inPlace(() => this.#typed(parts.field.value), before);
+      before = undefined;
+    });
     on("field", "focus", () => { // of the screen a keyboard leaves a half: the bars belong into it
       if (byFinger()) parts.field.scrollIntoView({ block: "start" });
     });
@@ -117,6 +122,11 @@ class Playground {
     for (const one of made.querySelectorAll("[data-write]")) {
       one.addEventListener("click", () => this.write(one.dataset.write));
     }
+    addEventListener("pagehide", () => {
+      if (!this.later) return; // nothing has changed
+      this.#keep();
+      leave(this.state);
+    });
     addEventListener("hashchange", () => {
       const said = fromHash(location.hash);
       if (said) this.change(said);
@@ -197,22 +207,38 @@ class Playground {
     else this.change({ text: value, drawn: [], at: null });
   }
 
+  // A bar is pressed, here or in a fold.
+  press(id) {
+    this.#inPlace(() => this.#put(id));
+  }
+
+  // The bars stay where they are, however many rows the text above them takes then.
+  #inPlace(act, before = this.#top) {
+    act();
+    scrollBy({ top: this.#top - before, behavior: "instant" });
+  }
+
+  get #top() {
+    return this.parts.bars.getBoundingClientRect().top;
+  }
+
   // Writes a token, or puts it where another stands; what came after that goes.
-  press(id, options = {}) {
+  #put(id, options = {}) {
     if (id === undefined) return;
     const { ids, at } = this.view;
     if (at === null && this.#isFull) return;
     this.#deed({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null }, options);
   }
 
-  // The last deed whole; what has been typed since goes before, token by token.
+  // The last deed whole; what has been typed since goes before, token by token, but no character in part.
   takeBack() {
     const { ids, rest, longer } = this.view;
     const last = this.deeds.at(-1), now = this.#written(this.state);
     if (last && now === this.#written(last.after)) this.change({ ...this.deeds.pop().before, at: null });
     else if (last && !now) this.change({ ...last.after, at: null });
     else if (!longer && now) { // what is not read would be lost
-      this.change({ ...this.thinking.written(this.state, rest ? ids.length : ids.length - 1, null), at: null });
+      const kept = rest ? ids.length : this.thinking.withoutLast(ids);
+      this.change({ ...this.thinking.written(this.state, kept, null), at: null });
     }
   }
 
@@ -243,7 +269,7 @@ class Playground {
         await pause(SLOW);
         if (this.writing !== mine) return;
       }
-      this.press(id, { writes: true, goesOn: i > 0 });
+      this.#put(id, { writes: true, goesOn: i > 0 });
       const text = this.thinking.texts[id];
       const over = what === "token" || text === "\n" || (what === "sentence" && /[.!?]/.test(text));
       if (over || this.#isFull) break;

@@ -24,6 +24,7 @@ export const START = Object.freeze({
 });
 
 const MARK = "#play";
+const LEFT = "tinytorch-book:left"; // in the tab's storage
 
 // The part of the address that says what differs from the start; "" if nothing does.
 export function toHash(state) {
@@ -66,6 +67,19 @@ export function fromHash(hash) {
   };
 }
 
+// A reload takes the address as it was before the page was left. So the state is kept for it in the tab.
+export function leave(state) {
+  stored((storage) => storage.setItem(LEFT, toHash(state) || MARK));
+}
+
+// The state of the address, or after a reload the one that was left; null if there is none.
+export function arrive() {
+  const left = stored((storage) => storage.getItem(LEFT));
+  stored((storage) => storage.removeItem(LEFT));
+  const [{ type }] = performance.getEntriesByType("navigation");
+  return fromHash(type === "reload" && left ? left : location.hash);
+}
+
 // What the engine calls `broken`: everything that is taken away.
 export function broken({ off, head, block }) {
   const taken = Object.fromEntries(SWITCHES.map((name) => [name, off.includes(name)]));
@@ -94,4 +108,12 @@ function number(text, least, most, whole = false) {
 function pair(text) {
   const both = integers(text, HEADS);
   return both?.length === 2 && both[0] < BLOCKS ? both : null;
+}
+
+function stored(act) {
+  try {
+    return act(sessionStorage);
+  } catch {
+    return null; // a browser may refuse
+  }
 }

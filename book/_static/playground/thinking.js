@@ -89,6 +89,15 @@ export class Thinking {
     return { text: this.tokenizer.decode(kept.slice(0, words)), drawn: [...kept.slice(words), ...after] };
   }
 
+  // How many tokens there are without the last, and without others that hold parts of the same character.
+  withoutLast(ids) {
+    const text = this.tokenizer.decode(ids);
+    const most = new TextEncoder().encode(text.slice(0, [...new Intl.Segmenter().segment(text)].at(-1)?.index)).length;
+    let count = ids.length - 1;
+    while (count > 0 && this.tokenizer.bytes(ids.slice(0, count)).length > most) count -= 1;
+    return count;
+  }
+
   // What a model makes of the ids.
   reading(ids, { step, ...state }, whole = isWhole(state)) {
     const models = this.#models.get(step), which = whole ? "whole" : "broken";

@@ -19,6 +19,8 @@ const isVisible = (byte) => (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte
 let others = 0x100;
 const LETTERS = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(isVisible(byte) ? byte : others++));
 const BYTES = new Map(LETTERS.map((letter, byte) => [letter, byte]));
+const LENIENT = new TextDecoder("utf-8", { ignoreBOM: true });
+const STRICT = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class Tokenizer {
   // `json` is the parsed file.
@@ -41,7 +43,7 @@ export class Tokenizer {
 
   // The text of some ids; bytes that are no whole character become "\ufffd".
   decode(ids) {
-    return new TextDecoder("utf-8", { ignoreBOM: true }).decode(this.bytes(ids));
+    return LENIENT.decode(this.bytes(ids));
   }
 
   // The bytes of some ids, one token after the other.
@@ -53,7 +55,7 @@ export class Tokenizer {
   text(id) {
     const bytes = this.bytes([id]);
     try {
-      return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+      return STRICT.decode(bytes);
     } catch {
       return [...bytes].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
     }
