@@ -26,6 +26,13 @@ def site():
 
 
 @pytest.fixture(scope="session")
+def python_inside(site):
+    """The site must hold Python itself: without it no cell could run with a closed network."""
+    if not (SITE / "_static" / "live" / "pyodide" / "pyodide-lock.json").exists():
+        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
+
+
+@pytest.fixture(scope="session")
 def browser():
     """One Chromium for all tests."""
     executable = find_chromium()

@@ -16,7 +16,7 @@ from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
 SHORT = "book/foundations/tensors"
 VOICE = "document.querySelector('body > [role=status]').textContent"
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 IGNORED = {"nbval-ignore-output", "live-varies"}
 
 # Walks through the cells in their order, each once; a solution is written into its stub's editor
@@ -42,13 +42,6 @@ WALK = """async () => {
     }
     return walked;
 }"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def runtime():
-    """The site must hold Python itself: without it nothing here could run with a closed network."""
-    if not (SITE / "_static" / "live" / "pyodide" / "pyodide-lock.json").exists():
-        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
 
 
 @pytest.fixture

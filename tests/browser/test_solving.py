@@ -4,10 +4,10 @@ import json
 
 import pytest
 from chromium import PAGES
-from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite, runtime  # noqa: F401
+from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite  # noqa: F401
 from visit import PHONE, READY
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 IMPORTS = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops\n"
 HALF_RIGHT = (
     IMPORTS + "def my_centre_rows(x):\n    return x - x.mean(axis=1, keepdims=True)\n\n"

@@ -4,14 +4,13 @@ import io
 import zipfile
 
 import pytest
-from chromium import SITE
 from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 
 YOURS = "book/real/your-text"
 LOOK = 2  # the cell that reads the file
 POEM = "Zoë had a hat, and the hat was red.\n" * 200
 SECRET = "Mia-lost-her-purple-umbrella"
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 
 # Drops files on a place, as the browser would: bytes, or so many bytes of text.
 DROP = """([files, which]) => {
@@ -26,13 +25,6 @@ DROP = """([files, which]) => {
         new DragEvent(type, {dataTransfer: carried, bubbles: true, cancelable: true})));
     return events.map((event) => !place.dispatchEvent(event));
 }"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def runtime():
-    """The site must hold Python itself."""
-    if not (SITE / "_static" / "live" / "pyodide" / "pyodide-lock.json").exists():
-        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
 
 
 @pytest.fixture(scope="module")
