@@ -150,6 +150,10 @@ _STILL = "At the start x A B must be 0, so one of A and B is 0."
 _GRADIENT = (
     "A's gradient has B as a factor, and B's has A. If both are 0, both stay 0: let only B be 0."
 )
+_ALIKE = (
+    "Equal columns of A get equal rows of B, and stay equal: a product of rank 1. Begin with "
+    "random numbers of ordinary size."
+)
 _SCALE = "The scale is alpha / rank: alpha 6 and rank 3 count the product twice."
 
 
@@ -176,7 +180,7 @@ def lora_stuck(answer: Any) -> Cases:
         "the first step moves A or B": (_GRADIENT, *sizes, alone(run=_moves, expected=True)),
         "the scale is alpha / rank": (_SCALE, *sizes, alone(run=_output, mistakes=scales)),
         "the scale, another rank": (_SCALE, *other, alone(run=_output, mistakes=scales)),
-        "learns a product of rank 3": (_GRADIENT, *sizes, alone(run=_learns, expected=True)),
+        "learns a product of rank 3": (_ALIKE, *sizes, alone(run=_learns, expected=True)),
         "leaves the weight as it is": (
             "Only A and B learn: W and the bias keep `requires_grad = False`.",
             *sizes, alone(run=_frozen, expected=True)),
@@ -291,7 +295,7 @@ def lora_merged(answer: Any) -> Cases:
 
 # Other names ---------------------------------------------------------------------------------
 
-STEPS, NUMBERS, AIM = 60, 3000, 9.0
+STEPS, NUMBERS, AIM = 60, 3000, 10.0
 
 
 class _Counted:

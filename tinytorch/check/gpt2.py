@@ -4,8 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of, predictions
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    case,
+    cases,
+    drawn,
+    exercise,
+    one_of,
+    predictions,
+)
 from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.values import same
 
 __all__ = ["gpt2_attention", "gpt2_neighbours", "gpt2_predict", "gpt2_rows", "gpt2_state"]
 
@@ -115,6 +125,27 @@ def _file(layers: int, d: int = 4, vocab: int = 5, length: int = 3) -> dict[str,
     return numbers | {f"h.{i}.attn.bias": mask for i in range(layers)}
 
 
+def _names(answer: Any, tensors: Any) -> str:
+    """Our names and no others, or which of them are missing and which are not ours."""
+    state, wanted = answer(tensors), _state(tensors)
+    told = [("missing", sorted(wanted.keys() - state.keys()))]
+    told += [("not ours", sorted(state.keys() - wanted.keys()))]
+    wrong = [f"{what}: {', '.join(names[:4])}{', ...' * (len(names) > 4)}" for what, names in told
+             if names]  # fmt: skip
+    if wrong:
+        raise NotYet("; ".join(wrong))
+    return "our names"
+
+
+def _arrays(answer: Any, tensors: Any) -> str:
+    """Every array as it should be, or which is not."""
+    state = answer(tensors)
+    for name, wanted in _state(tensors).items():
+        if not same(state[name], wanted):
+            raise NotYet(f"{name} is not as expected")
+    return "every array"
+
+
 def _named(name: str) -> dict[str, Any]:
     return {"part": (name, lambda state: state[name])}
 
@@ -142,18 +173,20 @@ def gpt2_state(answer: Any) -> Cases:
         "ln_f.gamma": "ln_f is the last norm.",
     }
     two, three = _file(2), _file(3, d=6)
-    names = "names", lambda state: sorted(state)
-    masks = (
-        "h.0.attn.bias is a mask and not a weight: leave it out. But h.0.attn.c_attn.bias, whose "
-        "name ends alike, is one."
+    ours = (
+        "Our names: sorted(model.state_dict()). h.0.attn.bias is a mask and not a weight: leave it "
+        "out. But h.0.attn.c_attn.bias, whose name ends alike, is one."
     )
-    also, shown = "As many blocks as the file has.", {"part": names, "show_expected": False}
-    yield case("has our names and no others", answer, two, hint=masks, **shown)
+    others = "The other names are tested as well: compare this one with the table."
+    also, shown = "As many blocks as the file has.", {"run": _names, "show_expected": False}
+    yield case("has our names and no others", answer, two, hint=ours, **shown)
     for name, hint in hints.items():
         yield case(f"{name} is right", answer, two, hint=hint, **_named(name))
     yield case("three blocks", answer, three, hint=also, **shown)
     last = "blocks.2.attention.q_proj.weight"
     yield case("the queries of the third block", answer, three, hint=also, **_named(last))
+    shown["run"] = _arrays
+    yield case("every array is right", answer, two, hint=others, **shown)
 
 
 # A loader with two mistakes ------------------------------------------------------------------
@@ -224,8 +257,8 @@ def gpt2_rows(answer: Any) -> Cases:
         >>> bool(gpt2_rows(lambda matrix: (matrix.astype(np.int8), np.ones(len(matrix)))))
         False
     """
-    toy = np.array([[0.6, -1.27, 0.02, 0.33], [254.0, 127.0, -2.0, 0.9]])
-    zeros, (many,) = np.array([[0.0, 0.0], [1.0, -0.5]]), drawn((7, 5))
+    toy = np.array([[0.6, -1.27, 0.02, 0.33], [254.0, 127.6, -2.0, 0.9]])
+    zeros, (many,) = np.array([[0.0, 0.0], [1.0, -0.503]]), drawn((7, 5))
     largest = "The largest of a row, without its sign, becomes 127 or -127."
     whole = "q = round(row / scale), a whole number from -127 to 127."
     nothing = "A row of zeros has the scale 0 and must not be divided by it: np.where."
@@ -240,7 +273,9 @@ def gpt2_rows(answer: Any) -> Cases:
     ):
         part = one_of(name, "integers", "scales")
         yield case(claim, answer, given, part=part, hint=hint)
-    yield case("a byte a number", answer, toy, part=kind, hint="astype(np.int8) at the end.")
+    last = "astype(np.int8) at the end."
+    floats = [("float64", last), ("float32", last)]
+    yield case("a byte a number", answer, toy, part=kind, hint=last, mistakes=floats)
 
 
 # Neighbours ----------------------------------------------------------------------------------

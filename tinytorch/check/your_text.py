@@ -77,18 +77,22 @@ def text_bits(answer: Any) -> Cases:
 # What encoding is it? ------------------------------------------------------------------------
 
 
-def _decode(content: bytes, marks: bool = True, last: str = "cp1252") -> str:
+def _decode(
+    content: bytes, marks: bool = True, last: str = "cp1252", ends: tuple[str, str] = ("\r\n", "\n")
+) -> str:
     if marks and content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return content.decode("utf-16").replace("\r\n", "\n")
+        return content.decode("utf-16").replace(*ends)
     try:
         text = content.decode("utf-8-sig" if marks else "utf-8")
     except UnicodeDecodeError:
         text = content.decode(last)
-    return text.replace("\r\n", "\n")
+    return text.replace(*ends)
 
 
+_ENDS = r"Replace '\r\n' by '\n', in the text."
 _MARKED = "Two bytes, ff fe or fe ff, begin a UTF-16 file: 'utf-16' reads both, without the mark."
 _WRONG_DECODED = [
+    (partial(_decode, ends=("", "")), _ENDS),
     (partial(_decode, last="latin-1"), "Windows-1252 has letters where latin-1 has controls."),
     (partial(_decode, marks=False), f"{_MARKED} And 'utf-8-sig' drops that of UTF-8."),
     (UnicodeDecodeError, "Try UTF-8 first; where it fails, it is Windows-1252: 'cp1252'."),
@@ -112,7 +116,7 @@ def text_decode(answer: Any) -> Cases:
         >>> bool(text_decode(right)), bool(text_decode(bytes.decode))
         (True, False)
     """
-    plain, ends = "content.decode('utf-8')", r"Replace '\r\n' by '\n', in the text."
+    plain = "content.decode('utf-8')"
     other = "Where UTF-8 fails, it is Windows-1252: 'cp1252'."
     signed = "'utf-8-sig' drops the mark ef bb bf, if there is one."
     yield from cases(answer, {
@@ -122,8 +126,8 @@ def text_decode(answer: Any) -> Cases:
         "Windows-1252": (other, "Zoë, 5 €".encode("cp1252")),
         "UTF-16, least significant byte first": (_MARKED, b"\xff\xfe" + "Zoë".encode("utf-16-le")),
         "UTF-16, most significant byte first": (_MARKED, b"\xfe\xff" + "Zoë".encode("utf-16-be")),
-        "line ends of Windows": (ends, b"one\r\ntwo\r\n"),
-        "line ends of Windows in UTF-16": (ends, b"\xff\xfea\0\r\0\n\0"),
+        "line ends of Windows": (_ENDS, b"one\r\ntwo\r\n"),
+        "line ends of Windows in UTF-16": (_ENDS, b"\xff\xfea\0\r\0\n\0"),
         "an empty text": (plain, b""),
     })  # fmt: skip
 
@@ -147,9 +151,16 @@ def _new_everywhere(paragraphs: list[str], share: float) -> tuple[Any, Any]:
     return _new(first, share)
 
 
+def _from_the_end(paragraphs: list[str], share: float) -> tuple[Any, Any]:
+    count = round(len(paragraphs) * share)
+    return paragraphs[:-count], paragraphs[-count:]
+
+
 _WRONG_NEW = [
     (partial(_new, known=str), "Case does not count: compare each.casefold()."),
     (_all, "What stands in training is no test."),
+    (_from_the_end, "Where none is held out, p[-0:] is all of p: cut at len(p) - n."),
+    (lambda paragraphs, share: _new(paragraphs, share)[::-1], "Return the training part first."),
     (_new_everywhere, "Split first; training keeps all it has."),
 ]
 
@@ -167,6 +178,7 @@ def text_new(answer: Any) -> Cases:
         (True, False)
     """
     cut = "The last round(len(paragraphs) * share) paragraphs are held out."
+    equal = "A paragraph is known if it is equal to one in training, not if it is a part of one."
     once = "Keep of the held-out ones those that do not stand in training, in order."
     letters = ["a", "b", "c", "d", "e", "f", "g", "h"]
     for claim, hint, paragraphs, share in (
@@ -176,6 +188,9 @@ def text_new(answer: Any) -> Cases:
         ("twice in training", once, ["a", "a", "b", "c"], 0.5),
         ("twice in the test, but not in training", once, ["a", "b", "c", "c"], 0.5),
         ("nothing new", once, ["a", "b", "b", "a"], 0.5),
+        ("rounded", cut, letters[:4], 0.3),
+        ("too few to hold one out", cut, letters[:2], 0.1),
+        ("a word of a known paragraph", equal, ["Mia sat.", "b", "sat", "d"], 0.5),
     ):
         for name in ("training", "held out"):
             part = one_of(name, "training", "held out")
@@ -221,6 +236,8 @@ def text_repeated(answer: Any) -> Cases:
         ("abcdefghij", 0.2, 3),
         ("a hat, a dog", 0.25, 2),
         ("12345", 0.4, 1),
+        ("abc", 0.1, 2),
+        ("12 12 12 12 12", 0.2, 2),
     ):
         for name in ("training", "held out"):
             part = one_of(name, "training", "held out")

@@ -128,6 +128,14 @@ class AllFrozen(Repaired):
             p.requires_grad = False
 
 
+class AllAlike(Repaired):
+    """Begins with equal numbers in A."""
+
+    def __init__(self, linear, rank, alpha):
+        super().__init__(linear, rank, alpha)
+        self.A.data[:] = 1.0
+
+
 class RankOne(Repaired):
     """A product of rank 1, whatever rank is asked for."""
 
@@ -238,6 +246,7 @@ WRONG = {
         "not frozen": NotFrozen,
         "all frozen": AllFrozen,
         "rank one": RankOne,
+        "all alike": AllAlike,
         "the plain layer": lambda linear, rank, alpha: linear,
     },
     "lora_merged": {
@@ -272,6 +281,7 @@ HINTS = {
         "upside down": "upside down",
         "alpha alone": "Divide alpha",
         "not frozen": "Only A and B learn",
+        "all alike": "Equal columns",
     },
     "lora_merged": {"mean": "not averaged", "no scale": "a scale of its own"},
     "lora_names": {"queries and values": "compared with the token table"},

@@ -171,6 +171,12 @@ def rows_with_keepdims(matrix):
     return q.astype("int8"), largest[:, 0] / 127
 
 
+def rows_rounded_up(matrix):
+    scales = np.abs(matrix).max(axis=1) / 127
+    q = np.floor(matrix / np.where(scales == 0, 1, scales)[:, None] + 0.5)
+    return q.astype(np.int8), scales
+
+
 def rows_divided_where(matrix):
     scales = np.max(np.abs(matrix), 1) / 127
     q = np.divide(matrix.T, scales, out=np.zeros_like(matrix.T), where=scales > 0).T
@@ -216,7 +222,7 @@ RIGHT = {
     "gpt2_predict": [SIZES, {**SIZES, SHAPE: [1024, 3072]}, {**SIZES, LEARNED: 354_823_168.0}],
     "gpt2_state": [state, state_by_replacing, state_block_by_block],
     "gpt2_attention": [attention, attention_split, attention_as_given],
-    "gpt2_rows": [rows, rows_with_keepdims, rows_divided_where],
+    "gpt2_rows": [rows, rows_rounded_up, rows_with_keepdims, rows_divided_where],
     "gpt2_neighbours": [with_stack, by_index, written_into],
 }
 WRONG = {
@@ -238,6 +244,12 @@ WRONG = {
         "the MLP turned": lambda tensors: state(tensors, transposed=("mlp.linear1",)),
         "two blocks, always": lambda tensors: state(tensors, blocks=2),
         "scale and shift exchanged": lambda tensors: state(tensors, swap=True),
+        "a shift from the scale": lambda tensors: (
+            state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
+        ),
+        "a norm by its old name": lambda tensors: {
+            name.replace("ln1.gamma", "ln1.weight"): array for name, array in state(tensors).items()
+        },
         "rows for columns": lambda tensors: state(
             tensors, thirds=lambda a: np.split(a.reshape(3, -1, a.shape[-1] // 3).squeeze(), 3)
         ),
@@ -277,8 +289,17 @@ WRONG = {
 }
 HINTS = {
     "gpt2_predict": {"masks forgotten": "mask", "a scale for each column": "(in, out)"},
-    "gpt2_state": {"masks kept": "mask", "two blocks, always": "As many blocks"},
+    "gpt2_state": {
+        "masks kept": "mask",
+        "two blocks, always": "As many blocks",
+        "a shift from the scale": "compare this one",
+        "a norm by its old name": "sorted(model.state_dict())",
+    },
     "gpt2_attention": {"as given": "side by side", "the square turned": "fits either way"},
-    "gpt2_rows": {"cut off": "round first", "one scale": "scale of its own"},
+    "gpt2_rows": {
+        "floats": "astype(np.int8)",
+        "cut off": "round first",
+        "one scale": "scale of its own",
+    },
     "gpt2_neighbours": {"across the heads": "by itself", "the way back": "way back"},
 }

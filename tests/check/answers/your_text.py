@@ -90,10 +90,28 @@ def new(paragraphs, share):
 
 
 def new_by_filter(paragraphs, share):
+    first = len(paragraphs) - round(len(paragraphs) * share)
+    training, small = list(paragraphs[:first]), [each.lower() for each in paragraphs[:first]]
+    return [training, list(filter(lambda each: each.lower() not in small, paragraphs[first:]))]
+
+
+def new_from_the_end(paragraphs, share):
     held_out = round(len(paragraphs) * share)
-    training = list(paragraphs[:-held_out])
+    training = paragraphs[:-held_out]
     small = [each.lower() for each in training]
-    return [training, list(filter(lambda each: each.lower() not in small, paragraphs[-held_out:]))]
+    return training, [each for each in paragraphs[-held_out:] if each.lower() not in small]
+
+
+def new_by_substring(paragraphs, share):
+    cut = len(paragraphs) - round(len(paragraphs) * share)
+    known = "\n".join(paragraphs[:cut]).lower()
+    return paragraphs[:cut], [each for each in paragraphs[cut:] if each.lower() not in known]
+
+
+def new_cut_off(paragraphs, share):
+    cut = int(len(paragraphs) * (1 - share))
+    seen = {each.casefold() for each in paragraphs[:cut]}
+    return paragraphs[:cut], [each for each in paragraphs[cut:] if each.casefold() not in seen]
 
 
 def new_by_loop(paragraphs, share):
@@ -126,11 +144,15 @@ def repeated(text, share, times):
 
 
 def repeated_by_loop(text, share, times):
-    held_out = round(len(text) * share)
-    training = ""
+    cut, training = len(text) - round(len(text) * share), ""
     for _ in range(times):
-        training += text[:-held_out]
-    return [training, text[-held_out:]]
+        training += text[:cut]
+    return [training, text[cut:]]
+
+
+def repeated_from_the_end(text, share, times):
+    held_out = round(len(text) * share)
+    return text[:-held_out] * times, text[-held_out:]
 
 
 def repeated_by_join(text, share, times):
@@ -207,6 +229,9 @@ WRONG = {
         "the test first": lambda paragraphs, share: new(paragraphs, share)[::-1],
         "the share of training": lambda paragraphs, share: new(paragraphs, 1 - share),
         "small letters": lambda paragraphs, share: new([p.lower() for p in paragraphs], share),
+        "from the end": new_from_the_end,
+        "parts of paragraphs": new_by_substring,
+        "cut off instead of rounded": new_cut_off,
         "sorted": lambda paragraphs, share: tuple(map(sorted, new(paragraphs[::-1], share))),
     },
     "text_repeated": {
@@ -218,6 +243,11 @@ WRONG = {
         "the whole text": lambda text, share, times: (text * times, repeated(text, share, 1)[1]),
         "the beginning held out": lambda text, share, times: repeated(text[::-1], share, times),
         "the test first": lambda text, share, times: repeated(text, share, times)[::-1],
+        "from the end": repeated_from_the_end,
+        "the test taken out everywhere": lambda text, share, times: (
+            (text * times).replace(repeated(text, share, 1)[1], ""),
+            repeated(text, share, 1)[1],
+        ),
         "once too often": lambda text, share, times: repeated(text, share, times + 1),
     },
 }  # fmt: skip
@@ -225,8 +255,14 @@ WRONG = {
 HINTS = {
     "text_limits": {"eight bits": "only two bytes occur", "in nats": "base 2"},
     "text_bits": {"in nats": "That is in nats", "characters": "Bytes, not characters."},
-    "text_decode": {"latin-1 at last": "latin-1 has controls"},
-    "text_new": {"case counts": "casefold", "repeated ones too": "no test"},
+    "text_decode": {"latin-1 at last": "latin-1 has controls", "line ends stay": "Replace"},
+    "text_new": {
+        "case counts": "casefold",
+        "repeated ones too": "no test",
+        "the test first": "training part first",
+        "parts of paragraphs": "equal to one in training",
+        "from the end": "p[-0:]",
+    },
     "text_repeated": {
         "repeated first": "stands in the other copies",
         "both repeated": "The test stands there once.",
