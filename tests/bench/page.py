@@ -148,11 +148,11 @@ def published() -> tuple[dict[str, Any], int]:
     from tinytorch.models.gpt2 import load_gpt2
 
     server, site = serve(SITE)
-    with folder() as place, serving(place) as (_, address), sync_playwright() as playwright:
+    with folder() as place, serving(place) as hub, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         page = browser.new_context().new_page()
         page.set_default_timeout(0)
-        page.add_init_script(ELSEWHERE.replace("ADDRESS", address))
+        page.add_init_script(ELSEWHERE.replace("ADDRESS", hub.address))
         page.goto(f"{site}{GPT2}.html")
         page.wait_for_function(READY)
         page.get_by_role("button", name="Fetch GPT-2").click()

@@ -22,11 +22,12 @@ def write_folder(folder, dtype=np.float32, seed=0, **sizes):
 
 @contextmanager
 def serving(folder):
-    """An `UnrulyServer` with a folder that pages of other sites may read, and its address.
+    """An `UnrulyServer` with a folder that pages of other sites may read, at its `address`.
 
     Its faults are for those who ask for the weights.
     """
     with unruly_server() as hub:
         hub.files = {f"/{file.name}": file for file in folder.iterdir()}
         hub.faulty, hub.always = WEIGHTS, {OPEN: "*", EXPOSED: "ETag, Content-Range"}
-        yield hub, f"{hub.url}/"
+        hub.address = f"{hub.url}/"
+        yield hub

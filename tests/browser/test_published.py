@@ -62,8 +62,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def hub(folder):
-    with serving(folder) as (hub, address):
-        hub.address = address
+    with serving(folder) as hub:
         yield hub
 
 
@@ -100,8 +99,8 @@ def ranges_of(hub, name=WEIGHTS):
 
 
 def test_the_file_that_is_made_is_pythons_to_the_bit(context, static, each, tmp_path):
-    with serving(each) as (_, address):
-        page = opened(context, static, address)
+    with serving(each) as hub:
+        page = opened(context, static, hub.address)
         assert page.evaluate("fetched()") == "whole"
         assert content_of(page) == made_by_python(each, tmp_path)
         for name in ("config.json", "vocab.json", "merges.txt"):
@@ -243,10 +242,10 @@ def test_another_part_than_was_asked_for_is_refused(page, hub):
 def test_a_changed_file_begins_again(context, static, tmp_path, what):
     """The second file has other weights; where its mark cannot be seen, its header tells."""
     folder = write_folder(tmp_path / "hub")
-    with serving(folder) as (hub, address):
+    with serving(folder) as hub:
         if what == "header":
             del hub.always[EXPOSED]
-        page = opened(context, static, address)
+        page = opened(context, static, hub.address)
         hub.faults = [*FIRST, ("break", 1_000_000), 404]
         fetched(page)
         assert looked(page)["came"] > 0
@@ -283,9 +282,9 @@ def test_a_damaged_file_is_refused_in_words(context, static, folder, tmp_path, c
         (tmp_path / file.name).write_bytes(file.read_bytes())
     file = tmp_path / WEIGHTS
     file.write_bytes(change(file.read_bytes()))
-    with serving(tmp_path) as (hub, address):
+    with serving(tmp_path) as hub:
         del hub.always[EXPOSED]
-        assert words in fetched(opened(context, static, address))[0]
+        assert words in fetched(opened(context, static, hub.address))[0]
 
 
 # Room, and other tabs -------------------------------------------------------------------------

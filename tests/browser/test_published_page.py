@@ -20,13 +20,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 class Place:
     """The place of the weights on a page, which fetches them from this machine."""
 
-    def __init__(self, context, site, hub, address):
+    def __init__(self, context, site, hub):
         self.hub, self.visit = hub, Visit(context, site)
         self.page = self.visit.page
-        context.route(f"{address}**", lambda route: route.continue_())
+        context.route(f"{hub.address}**", lambda route: route.continue_())
         context.add_init_script(f"""new MutationObserver(() => {{
             const place = document.querySelector('.tt-published');
-            const settings = {{address: "{address}", patience: 2, pause: 0.01}};
+            const settings = {{address: "{hub.address}", patience: 2, pause: 0.01}};
             Object.assign(place?.dataset ?? {{}}, settings);
         }}).observe(document, {{childList: true, subtree: true}});""")
         self.visit.open_live(PAGE)
@@ -67,14 +67,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def hub(folder):
-    with serving(folder) as (hub, address):
-        hub.address = address
+    with serving(folder) as hub:
         yield hub
 
 
 @pytest.fixture
 def place(context, site, hub):
-    return Place(context, site, hub, hub.address)
+    return Place(context, site, hub)
 
 
 def test_at_first_it_says_what_it_costs_and_asks_for_nothing(place):
@@ -106,7 +105,7 @@ def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, conte
     # and so is another visit, which fetches nothing
     place.page.close()
     place.hub.requests.clear()
-    again = Place(context, site, place.hub, place.hub.address)
+    again = Place(context, site, place.hub)
     again.wait("whole")
     assert "kept in this browser" in again.told
     again.write(BEGINNING, 30, 0)
@@ -175,7 +174,7 @@ def test_each_state_keeps_the_rules_of_accessibility_and_stays_on_the_page(
 ):
     if pinned.missing("axe"):
         missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
-    place = Place(context, site, hub, hub.address)
+    place = Place(context, site, hub)
     place.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     place.page.set_viewport_size(size)
     place.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
