@@ -92,6 +92,25 @@ class Part:
     source: str
     changed: bool = False
 
+    @classmethod
+    def of(cls, name: str, answer: Any) -> Part:
+        """A part made of a function or class, which is kept nowhere.
+
+        Args:
+            name: one of `PARTS`.
+            answer: what the part does, defined in a cell or a file.
+
+        Raises:
+            CannotKeep: its source cannot stand alone.
+
+        Example:
+            >>> def my_mask(queries, keys):
+            ...     return queries < keys
+            >>> print(Part.of("mask", my_mask).source.splitlines()[0])
+            def my_mask(queries, keys):
+        """
+        return cls(name, *_source_of(answer))
+
 
 def keep(check: str, answer: Any) -> tuple[Part | None, str]:
     """Keep the source of an accepted answer if it is a part; never raises.
@@ -112,7 +131,7 @@ def keep(check: str, answer: Any) -> tuple[Part | None, str]:
     if check not in _PART_OF or not path or _is_library(answer):
         return None, ""
     try:
-        part = Part(_PART_OF[check], *_source_of(answer))
+        part = Part.of(_PART_OF[check], answer)
         return part, _written(path, part)
     except CannotKeep as reason:
         return None, f"not kept for your GPT: {reason}"

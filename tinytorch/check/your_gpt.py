@@ -4,9 +4,124 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, exercise
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+    predictions,
+)
+from tinytorch.models.transformer import GPT, MLP
+from tinytorch.training.staircase import nats_per_letter, train_on_stories
+from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE
 
-__all__ = ["capstone_faults", "capstone_share"]
+__all__ = ["capstone_differences", "capstone_faults", "capstone_mlp", "capstone_seen",
+           "capstone_share"]  # fmt: skip
+
+
+# What a comparison sees ----------------------------------------------------------------------
+
+
+@exercise(points=1)
+def capstone_seen(answer: Any) -> Cases:
+    """Check which comparison of a new model is the first to see a mistake.
+
+    Example:
+        >>> right = {
+        ...     "a norm that never adds beta": "gradients",
+        ...     "an MLP without its GELU": "logits",
+        ...     "a mask that shows one token of the future": "logits",
+        ...     "a position table whose gradient is that of one row of the batch": "gradients",
+        ...     "an AdamW that forgets the decay": "neither",
+        ...     "a top-p that always keeps one token": "neither",
+        ... }
+        >>> bool(capstone_seen(right))
+        True
+        >>> bool(capstone_seen({}))
+        False
+    """
+    forward = "It changes what the model computes, at once."
+    later = "Logits and gradients are both there before it is called. Train and write to try it."
+    yield from predictions(answer, {
+        "a norm that never adds beta": (
+            "gradients", "In a new model beta is zero. What would its gradient be?",
+            ("logits", "In a new model beta is zero: adding it changes no logit.")),
+        "an MLP without its GELU": ("logits", forward),
+        "a mask that shows one token of the future": ("logits", forward,
+            ("neither", "Each query mixes one value more, so the logits are others.")),
+        "a position table whose gradient is that of one row of the batch": (
+            "gradients", "The table is added as it should be; only the way back is wrong.",
+            ("logits", "The table is added as it should be: the logits are right.")),
+        "an AdamW that forgets the decay": ("neither", later,
+            ("gradients", "The gradients are its input. What it makes of them comes later.")),
+        "a top-p that always keeps one token": ("neither", later,
+            ("logits", "It is called with probabilities, after the logits.")),
+    })  # fmt: skip
+
+
+# Two sets of gradients -----------------------------------------------------------------------
+
+
+def _differences(own: dict[str, Any], ours: dict[str, Any], most: Any = np.allclose) -> list[str]:
+    def agree(a: Any, b: Any) -> bool:
+        return a is b if a is None or b is None else bool(most(a, b, 1e-3, 1e-5))
+
+    return sorted(name for name in {*own, *ours} if not agree(own.get(name), ours.get(name)))
+
+
+def _without_none(own: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    names = [n for n in {*own, *ours} if own.get(n) is not None and ours.get(n) is not None]
+    return _differences({n: own[n] for n in names}, {n: ours[n] for n in names})
+
+
+_WRONG_DIFFERENCES = [
+    (_without_none, "A gradient that one has and the other has not is a difference."),
+    (
+        lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
+        "A parameter may be missing among the own ones: look at the names of both.",
+    ),
+    (
+        lambda own, ours: _differences(own, ours, lambda a, b, *_: np.abs(a - b).mean() < 1e-3),
+        "A mean hides one wrong entry among many right ones, and every small gradient.",
+    ),
+    (
+        lambda own, ours: _differences(own, ours, lambda a, b, *_: not np.abs(a - b).max() > 1e-5),
+        "Every comparison with NaN is False: ask whether it is near, not whether it is far.",
+    ),
+]
+
+
+@exercise(2, _WRONG_DIFFERENCES, reference=_differences, run=lambda f, *given: sorted(f(*given)))
+def capstone_differences(answer: Any) -> Cases:
+    """Check the names of all gradients that do not agree.
+
+    Example:
+        >>> bool(capstone_differences(_differences))
+        True
+        >>> bool(capstone_differences(lambda own, ours: []))
+        False
+    """
+    large, small = drawn((30, 10), 4)
+    ours = {"weight": large, "bias": small}
+    nearly = {name: g * (1 + 1e-5) for name, g in ours.items()}
+    one, nan, slow = large.copy(), large.copy(), 1e-3 * small
+    one[7, 3] += 0.1
+    nan[0, 0] = np.nan
+    hint = "Two gradients agree if no entry of one is far from that of the other."
+    yield from cases(answer, {
+        "rounding is no difference": (hint, nearly, ours),
+        "one entry of 300": (hint, {**ours, "weight": one}, ours),
+        "no gradient at all": (hint, {**ours, "bias": None}, ours),
+        "a parameter that only the other has": (hint, {"weight": large}, ours),
+        "a NaN": (hint, {**ours, "weight": nan}, ours),
+        "a small gradient, off by a tenth": (
+            "Compare with the size of the gradient.", {"bias": 1.1 * slow}, {"bias": slow}),
+        "none in either": ("Then they agree.", {"bias": None}, {"bias": None}),
+        "both": (hint, {"weight": one, "bias": -small}, ours),
+    })  # fmt: skip
 
 
 # The part at fault ---------------------------------------------------------------------------
@@ -88,3 +203,39 @@ def capstone_share(answer: Any) -> Cases:
     for losses, floor in (([4.0, 3.0, 2.0], 2.0), ([6.4, 0.9, 0.5, 0.6], 0.119), ([2.0, 5.0], 1.0)):
         claim = f"{len(losses)} losses above a floor of {floor:g}"
         yield case(claim, answer, np.array(losses), floor, hint=hint)
+
+
+# An MLP of the reader's own ------------------------------------------------------------------
+
+_AIM, _PARAMETERS, _STEPS = 0.57, 46_000, 100
+
+
+def _loss_with(mlp: Any) -> tuple[float, int]:
+    """The loss of a GPT with this MLP after its training, and the number of its parameters."""
+    model = GPT(VOCAB_SIZE, 32, 2, 4, SEQ_LEN, mlp=mlp, init_std=0.1, rng=0)
+    if (number := model.num_parameters()["total"]) > _PARAMETERS:
+        raise NotYet(f"{number:,} parameters")
+    train_on_stories(model, _STEPS)
+    model.eval()
+    ids = np.arange(24).reshape(2, 12)
+    other = np.where(np.arange(12) < 11, ids, 99)
+    if not np.allclose(model(ids).data[:, :11], model(other).data[:, :11], atol=1e-4):
+        raise NotYet("logits that change when a later token does")
+    return round(nats_per_letter(model), 3), number
+
+
+@exercise(points=4, show_expected=False)
+def capstone_mlp(answer: Any) -> Cases:
+    """Check an MLP with which a GPT learns more in a hundred steps; it must not see the future.
+
+    Example:
+        >>> capstone_mlp(MLP).cases[-1].got
+        '0.697 nats a letter, 45,440 parameters'
+    """
+    claim = f"at most {_AIM} nats a letter, {_PARAMETERS:,} parameters, {_STEPS} steps"
+    hint = (
+        "What would help to foresee the next token that the MLP of a token does not get? The token "
+        "before it, say. It may not look ahead, and has to pay for what it adds."
+    )
+    told = "{} nats a letter, {:,} parameters"
+    yield from measured(claim, answer, run=_loss_with, aim=_AIM, told=told, hint=hint)
