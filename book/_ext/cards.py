@@ -67,6 +67,7 @@ LIT = {  # the part of the model that a chapter is about
     "gpt2": "stack",
     "your-text": "text",
     "fine-tuning": "stack",
+    "your-gpt": "stack",
 }
 # At once, while the page is read: nothing moves under the reader's eyes.
 FOLD_ON_A_PHONE = """<script>

@@ -14,7 +14,7 @@ from tinytorch.check.report import (
     measured,
     predictions,
 )
-from tinytorch.models.transformer import GPT, MLP
+from tinytorch.models.transformer import GPT
 from tinytorch.training.staircase import nats_per_letter, train_on_stories
 from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE
 

@@ -2,6 +2,134 @@
 
 import numpy as np
 
+from tinytorch import MLP, Linear, Module, Tensor, functional
+
+# What a comparison sees -----------------------------------------------------------------------
+
+SEEN = {
+    "a norm that never adds beta": "gradients",
+    "an MLP without its GELU": "logits",
+    "a mask that shows one token of the future": "logits",
+    "a position table whose gradient is that of one row of the batch": "gradients",
+    "an AdamW that forgets the decay": "neither",
+    "a top-p that always keeps one token": "neither",
+}
+
+
+def but(name, answer):
+    return SEEN | {name: answer}
+
+
+# Two sets of gradients ------------------------------------------------------------------------
+
+
+def near(a, b):
+    if a is None or b is None:
+        return a is None and b is None
+    return np.allclose(a, b, 1e-3, 1e-5)
+
+
+def differences(own, ours):
+    return [n for n in {**own, **ours} if not near(own.get(n), ours.get(n))]
+
+
+def by_the_largest(own, ours):
+    found = set()
+    for name in own.keys() | ours.keys():
+        a, b = own.get(name), ours.get(name)
+        if (a is None) != (b is None):
+            found.add(name)
+        elif a is not None and not (np.abs(a - b) <= 1e-5 + 1e-3 * np.abs(b)).all():
+            found.add(name)
+    return found
+
+
+def one_is_enough(own, ours):
+    for name in ours:
+        if not near(own.get(name), ours[name]):
+            return [name]
+    return []
+
+
+def by_the_mean(own, ours):
+    def far(a, b):
+        return (a is None) != (b is None) or (a is not None and np.abs(a - b).mean() > 1e-3)
+
+    return [n for n in ours if far(own.get(n), ours[n])]
+
+
+def far_from(own, ours):
+    def far(a, b):
+        if a is None or b is None:
+            return a is not b
+        return (np.abs(a - b) > 1e-5 + 1e-3 * np.abs(b)).any()  # never for NaN
+
+    return [n for n in ours if far(own.get(n), ours[n])]
+
+
+# An MLP of the reader's own -------------------------------------------------------------------
+
+
+def before(x, by=1):
+    return Tensor(np.eye(x.shape[1], k=-by)) @ x
+
+
+class Narrower(Module):
+    def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
+        hidden_dim = hidden_dim * 2 // 3
+        self.linear1 = Linear(embed_dim, hidden_dim, rng=0)
+        self.before = Linear(embed_dim, hidden_dim, bias=False, rng=1)
+        self.linear2 = Linear(hidden_dim, embed_dim, rng=2)
+
+    def forward(self, x):
+        hidden = self.linear1(x) + self.before(before(x))
+        return self.linear2(functional.gelu(hidden))
+
+
+class HalfEach(MLP):
+    def forward(self, x):
+        odd = (np.arange(x.shape[-1]) % 2).astype(np.float32)
+        return super().forward(x * odd + before(x) * (1 - odd))
+
+
+class Sliced(Narrower):
+    def forward(self, x):
+        past = x[:, :-1]
+        first = x[:, :1] * 0.0
+        moved = Tensor(np.eye(x.shape[1])[:, :1]) @ first + Tensor(np.eye(x.shape[1])[:, 1:]) @ past
+        return self.linear2(functional.gelu(self.linear1(x) + self.before(moved)))
+
+
+class TooLarge(MLP):
+    def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
+        super().__init__(embed_dim, hidden_dim, dropout_prob)
+        self.before = Linear(embed_dim, hidden_dim, bias=False, rng=1)
+
+    def forward(self, x):
+        return self.linear2(functional.gelu(self.linear1(x) + self.before(before(x))))
+
+
+class SeesTheNext(MLP):
+    def forward(self, x):
+        odd = (np.arange(x.shape[-1]) % 2).astype(np.float32)
+        return super().forward(x * odd + before(x, -1) * (1 - odd))
+
+
+class Relu(MLP):
+    def forward(self, x):
+        return self.linear2(functional.relu(self.linear1(x)))
+
+
+class Nothing(MLP):
+    def forward(self, x):
+        return x * 0.0
+
+
+class AddedUp(MLP):
+    def forward(self, x):
+        return super().forward(x + before(x))
+
+
 # The part at fault ----------------------------------------------------------------------------
 
 
@@ -45,6 +173,13 @@ def share(losses, floor):
 
 
 RIGHT = {
+    "capstone_seen": [SEEN, dict(reversed(SEEN.items())), SEEN | {"more": 1}],
+    "capstone_differences": [
+        differences,
+        by_the_largest,
+        lambda own, ours: filter(lambda n: not near(own.get(n), ours.get(n)), own | ours),
+    ],
+    "capstone_mlp": [Narrower, HalfEach, Sliced],
     "capstone_faults": [loop, filtered, beside_good_ones],
     "capstone_share": [
         share,
@@ -54,6 +189,41 @@ RIGHT = {
 }
 
 WRONG = {
+    "capstone_seen": {
+        "beta in the logits": but("a norm that never adds beta", "logits"),
+        "a bend nobody sees": but("an MLP without its GELU", "neither"),
+        "a future nobody sees": but("a mask that shows one token of the future", "neither"),
+        "decay in the gradients": but("an AdamW that forgets the decay", "gradients"),
+        "top-p in the logits": but("a top-p that always keeps one token", "logits"),
+        "all of them": dict.fromkeys(SEEN, "logits"),
+        "in other words": {name: answer.upper() for name, answer in SEEN.items()},
+    },
+    "capstone_differences": {
+        "the first alone": one_is_enough,
+        "by the mean": by_the_mean,
+        "not for NaN": far_from,
+        "those that are left out": lambda own, ours: [
+            n
+            for n in own
+            if own[n] is not None
+            and n in ours
+            and ours[n] is not None
+            and not near(own[n], ours[n])
+        ],
+        "the names of one": lambda own, ours: [n for n in own if not near(own[n], ours.get(n))],
+        "to the last digit": lambda own, ours: [
+            n for n in ours if not np.array_equal(own.get(n), ours[n])
+        ],
+        "those that agree": lambda own, ours: [n for n in ours if near(own.get(n), ours[n])],
+    },
+    "capstone_mlp": {
+        "ours": MLP,
+        "another bend": Relu,
+        "too large": TooLarge,
+        "sees the next": SeesTheNext,
+        "nothing": Nothing,
+        "added up": AddedUp,
+    },
     "capstone_faults": {
         "one left out at a time": left_out,
         "the first alone": lambda parts, agrees: loop(parts, agrees)[:1],
@@ -69,4 +239,10 @@ WRONG = {
         "what is left": lambda losses, floor: 1 - share(losses, floor),
         "from the highest": lambda losses, floor: (max(losses) - losses) / (max(losses) - floor),
     },
+}
+
+HINTS = {
+    "capstone_seen": {"beta in the logits": "zero", "decay in the gradients": "comes later"},
+    "capstone_differences": {"by the mean": "mean hides", "not for NaN": "NaN"},
+    "capstone_faults": {"one left out at a time": "one by one"},
 }
