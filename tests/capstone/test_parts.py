@@ -65,6 +65,17 @@ def test_an_accepted_part_is_kept_with_what_it_uses_and_says_so(notebook):
     assert check.token_lookup(namespace["lookup"])
 
 
+def test_a_part_can_be_made_of_a_function_and_kept_nowhere(notebook, tmp_path):
+    part = parts.Part.of("lookup", notebook(LOOKUP)["lookup"])
+    check.token_lookup(notebook(LOOKUP)["lookup"])
+    assert part == kept()
+    (tmp_path / "my_parts.py").unlink()
+    parts.Part.of("lookup", notebook(LOOKUP)["lookup"])
+    assert parts.kept_parts() == {}
+    with pytest.raises(parts.CannotKeep, match="no function or class"):
+        parts.Part.of("lookup", 3)
+
+
 def test_the_file_is_python_that_can_be_imported(notebook, tmp_path):
     check.token_lookup(notebook(LOOKUP)["lookup"])
     command = "import my_parts, numpy as np; print(my_parts.lookup(np.eye(2), np.array([1])))"

@@ -1,7 +1,9 @@
 """The one file: made of all solutions, of none, of some; run alone, beside the package."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,10 +11,11 @@ from solutions import MLP, solve
 
 from tinytorch import GPT, AdamW, Tensor, clip_grad_norm, functional
 from tinytorch.capstone import your_gpt as exporter
-from tinytorch.capstone.parts import PARTS, Part
+from tinytorch.capstone.parts import PARTS, Part, section
 from tinytorch.capstone.your_gpt import MOST_LINES, your_gpt
 from tinytorch.core.optimizers import only_matrices
 
+CHAPTER = Path(__file__).resolve().parents[2] / "book" / "capstone" / "your-gpt.md"
 ALONE = """
 import runpy, sys
 for name in ("tinytorch", "scipy", "matplotlib", "torch", "regex"):
@@ -197,3 +200,33 @@ def test_the_first_lines_say_whose_the_parts_are(files, solved):
 def test_the_template_has_every_part():
     slots = set(exporter._sections())
     assert slots == set(PARTS) - {"heads with a cache"}
+
+
+def told_by_the_chapter(parts, path, monkeypatch, capsys):
+    """What the chapter prints where a reader has these parts, up to their being one file."""
+    path.write_text("\n".join(map(section, parts.values())), encoding="utf-8")
+    monkeypatch.setenv("TINYTORCH_PARTS", str(path))
+    cells = re.findall(r"^```\{code-cell\}.*?\n(.*?)^```", CHAPTER.read_text("utf-8"), re.S | re.M)
+    assembled = next(i for i, cell in enumerate(cells) if "file = your_gpt(parts)" in cell)
+    names = {"__name__": "chapter"}
+    for cell in cells[: assembled + 1]:
+        exec(cell, names)
+    return capsys.readouterr().out, names["file"]
+
+
+def test_the_chapter_takes_the_parts_of_a_reader(solved, tmp_path, monkeypatch, capsys):
+    told, file = told_by_the_chapter(solved, tmp_path / "my_parts.py", monkeypatch, capsys)
+    assert re.findall(r"^yours  ([\w -]+?)  ", told, re.M) == list(PARTS)
+    assert [f"{place} agrees" in told for place in ("norm", "attention", "mlp")] == [True] * 3
+    assert file.others == ()
+
+
+def test_the_chapter_names_the_part_of_a_reader_that_is_at_fault(
+    solved, tmp_path, monkeypatch, capsys
+):
+    wrong = norm("return x * self.gamma + self.beta")["norm"]
+    parts = {"mlp": solved["mlp"], "norm": wrong, "draw": solved["draw"]}
+    told, file = told_by_the_chapter(parts, tmp_path / "my_parts.py", monkeypatch, capsys)
+    assert told.count("\nnorm is at fault\n") == 1
+    assert "\nmlp agrees\n" in told
+    assert file.yours == ("mlp", "draw")

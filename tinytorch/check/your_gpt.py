@@ -229,6 +229,7 @@ def capstone_mlp(answer: Any) -> Cases:
     """Check an MLP with which a GPT learns more in a hundred steps; it must not see the future.
 
     Example:
+        >>> from tinytorch import MLP
         >>> capstone_mlp(MLP).cases[-1].got
         '0.697 nats a letter, 45,440 parameters'
     """
