@@ -14,9 +14,8 @@ def your_gpt() -> list[Panel]:
     loss and step. All parts are grey, ours, but for one in colour, the reader's: in the first row
     the norm, in the next the heads, then the mlp, then the loss. An arrow leads from each row to
     its result. Three rows agree with ours; the one with the reader's mlp differs, and so the mlp
-    is at fault. In the second, a file named your_gpt.py is a sheet of strips, coloured and grey
-    ones mixed: the reader's parts and ours. Arrows lead from stories.txt into it, and from it to
-    a new story.
+    is at fault. In the second, the file is a sheet of strips, coloured and grey ones mixed: the
+    reader's parts and ours. Arrows lead from stories into it, and from it to a new story.
     """
     return [one_at_a_time(), one_file()]
 
@@ -60,6 +59,6 @@ def one_file() -> Panel:
         arrow((86, 105), (109, 105)),
         arrow((231, 105), (254, 105)),
         box(256, 88, 84, 34, "value", "a story", radius=4),
-        note(170, 196, "your_gpt.py"),
+        note(170, 196, "your file"),
         title="One file of yours and ours",
     )

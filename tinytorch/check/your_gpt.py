@@ -14,6 +14,7 @@ from tinytorch.check.report import (
     measured,
     predictions,
 )
+from tinytorch.check.rules import no_loop
 from tinytorch.models.transformer import GPT
 from tinytorch.training.staircase import nats_per_letter, train_on_stories
 from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE
@@ -191,7 +192,7 @@ _WRONG_SHARES = [
 ]
 
 
-@exercise(1, _WRONG_SHARES, reference=_share)
+@exercise(1, _WRONG_SHARES, reference=_share, rules=[no_loop])
 def capstone_share(answer: Any) -> Cases:
     """Check which share of the way from the first loss to the floor each loss has come.
 

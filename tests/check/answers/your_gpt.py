@@ -184,7 +184,7 @@ RIGHT = {
     "capstone_share": [
         share,
         lambda losses, floor: 1 - (losses - floor) / (losses[0] - floor),
-        lambda losses, floor: np.array([share(losses, floor)[i] for i in range(len(losses))]),
+        lambda losses, floor: np.divide(losses[0] - losses, losses[0] - floor),
     ],
 }
 
@@ -233,6 +233,9 @@ WRONG = {
         "none of them": lambda parts, agrees: [],
     },
     "capstone_share": {
+        "in a loop": lambda losses, floor: np.array(
+            [(losses[0] - each) / (losses[0] - floor) for each in losses]
+        ),
         "over the first": lambda losses, floor: losses / losses[0],
         "towards zero": lambda losses, floor: (losses[0] - losses) / losses[0],
         "in percent": lambda losses, floor: 100 * share(losses, floor),
