@@ -151,7 +151,7 @@ def norm(forward):
     [
         ("return x.cumsum(axis=-1)", "AttributeError: 'Tensor' object has no attribute 'cumsum'"),
         ("return functional.layer_norm(x, self.gamma, self.beta)", "NameError: functional."),
-        ("return x * self.gamma + self.beta", "with it the logits of the file are another"),
+        ("return x * self.gamma + self.beta", "it changes the file's logits"),
         ("return x * self.gamma", "with it the file fails (TypeError: "),
     ],
 )  # fmt: skip

@@ -318,7 +318,7 @@ def _tried(source: str) -> dict[str, Any]:
 def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """The first thing that is not as it should be, as a sentence; "" if all is."""
     if found.keys() != expected.keys():
-        return "the model has other parameters with it"
+        return "with it the model has other parameters"
     for name, value in expected.items():
         other = found[name]
         if isinstance(value, (str, list)) and not isinstance(value[0], float):
@@ -326,7 +326,7 @@ def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
         else:
             same = np.shape(other) == np.shape(value) and np.allclose(other, value, 1e-3, 1e-4)
         if not same:
-            return f"with it the {name} of the file {'are' if name[-1] == 's' else 'is'} another"
+            return f"it changes the file's {name}"
     return ""
 
 
