@@ -4,13 +4,13 @@ import subprocess
 import sys
 
 import pytest
-from test_live import cell, ended, opened, press, rewrite, runtime  # noqa: F401
+from test_live import cell, ended, opened, press, rewrite  # noqa: F401
 from test_solving import solve
 
 from tinytorch.capstone.parts import Part, section
 from tinytorch.stories import StoryGrammar
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 CHAPTER = "book/capstone/your-gpt"
 STRAIGHT = """
 from tinytorch import Linear, Module
