@@ -50,17 +50,17 @@ def download(visit, number):
 
 
 def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_path):  # noqa: F811
-    visit = opened("book/transformer/normalisation-and-mlp")
-    solve(visit, "ex-norm-layer")
+    visit = opened("book/embeddings/token-embeddings")
+    solve(visit, "ex-tok-lookup")
     visit = opened(CHAPTER)
     training, last = numbered(visit, "steps = 600"), numbered(visit, "Keepsake(file")
     code = visit.page.evaluate("(n) => tinytorchLive.cells[n - 1].original", training)
     rewrite(visit, training, code.replace("steps = 600", "steps = 2"))
     told = run_to(visit, last)
-    assert "\nyours  norm " in told and told.count("\nyours  ") == 1
-    assert "\nnorm agrees\n" in told and "1 of 22 parts yours" in told
+    assert "\nyours  lookup " in told and told.count("\nyours  ") == 1
+    assert "1 of 22 parts yours" in told
     name, source = download(visit, numbered(visit, "# yours"))
-    assert name == "your_gpt.py" and "class MyLayerNorm(Module):" in source
+    assert name == "your_gpt.py" and "def my_lookup(table, ids):" in source
     name, page = download(visit, last)
     assert name == "your-gpt.html" and "1 of its 22 parts are my own." in page
     assert visit.problems == []
@@ -75,16 +75,16 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
 
 
 def test_a_part_that_was_changed_and_is_wrong_is_named_and_left_out(opened):  # noqa: F811
-    visit = opened("book/transformer/normalisation-and-mlp")
-    solve(visit, "ex-norm-layer")
-    keep = """([text]) => {
-        const key = Object.keys(localStorage).find((key) => key.includes(':parts '));
-        localStorage.setItem(key.replace('parts norm', 'parts mlp'), JSON.stringify(text));
+    visit = opened("book/embeddings/token-embeddings")
+    solve(visit, "ex-tok-lookup")
+    keep = """(text) => {
+        const key = Object.keys(localStorage).find((key) => key.endsWith(':parts lookup'));
+        localStorage.setItem(key.replace('lookup', 'mlp'), JSON.stringify(text));
     }"""
-    visit.page.evaluate(keep, [section(Part("mlp", "MyMLP", STRAIGHT))])
+    visit.page.evaluate(keep, section(Part("mlp", "MyMLP", STRAIGHT)))
     visit = opened(CHAPTER)
     told = run_to(visit, numbered(visit, "file = your_gpt(parts)"))
-    assert "\nnorm agrees\nmlp is at fault\n" in told
+    assert "\nmlp is at fault\n" in told
     assert "1 of 22 parts yours" in told
     number = numbered(visit, "# yours")
     press(visit, number)
