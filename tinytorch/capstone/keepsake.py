@@ -17,7 +17,7 @@ _STYLE = """
 body { font: 1.05rem/1.5 Georgia, serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem;
   color: #1d1d1f; background: #fff; }
 h1 { font-weight: normal; margin-bottom: 0; }
-ul { columns: 2; padding-left: 1.2rem; }
+ul { columns: 2; column-gap: 2.5rem; padding-left: 1.2rem; }
 li.theirs { color: #5f6368; list-style: circle; }
 blockquote { margin: 1.5rem 0; padding-left: 1rem; border-left: 3px solid #1d1d1f; }
 footer { color: #5f6368; font-size: 0.9rem; }
