@@ -44,6 +44,18 @@ def test_a_column_that_never_changes_or_repeats_another_is_no_obstacle(data):
     np.testing.assert_allclose(LinearProbe(wide, y, 0)(wide), LinearProbe(x, y, 0)(x), atol=1e-8)
 
 
+def test_what_is_at_right_angles_to_the_directions_of_a_probe_changes_nothing(data):
+    x, y = data
+    y = np.column_stack([y, y.sum(axis=1)])  # of rank 3
+    probe = LinearProbe(x, y, 0.1)
+    basis, change = probe.directions, np.random.default_rng(3).normal(size=x.shape)
+    assert basis.shape == (5, 3)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(3), atol=1e-12)
+    blind = change - change @ basis @ basis.T
+    np.testing.assert_allclose(probe(x + blind), probe(x), atol=1e-9)
+    np.testing.assert_allclose(probe(x + change - blind), probe(x + change), atol=1e-9)
+
+
 def test_r_squared_is_one_minus_what_is_left(data):
     x, y = data
     assert r_squared(y, y) == 1

@@ -120,6 +120,16 @@ def test_patching_one_position_leaves_all_earlier_ones(model):
     assert not np.allclose(stream[3][:, 3:], plain[3][:, 3:])
 
 
+def test_one_position_in_each_row_can_be_patched(model):
+    plain, new = residual_stream(model, IDS), np.arange(16).reshape(2, 8)
+    with patched(model, stage_name(1), new, positions=[3, 1], rows=[0, 1]):
+        stage = residual_stream(model, IDS)[1]
+    np.testing.assert_array_equal(stage[[0, 1], [3, 1]], new)
+    kept = np.ones((2, 5), dtype=bool)
+    kept[[0, 1], [3, 1]] = False
+    np.testing.assert_array_equal(stage[kept], plain[1][kept])
+
+
 def test_all_of_a_stage_from_another_text_makes_the_forecast_of_that_text(model):
     for stage in range(4):
         other = residual_stream(model, IDS[::-1])[stage]

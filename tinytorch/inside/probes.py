@@ -58,6 +58,20 @@ class LinearProbe:
         self.weight = solved / deviation[:, None]  # (d, k)
         self.bias = mean - centre @ self.weight  # (k,)
 
+    @property
+    def directions(self) -> np.ndarray:
+        """An orthonormal basis of what it reads, `(d, rank)`: the span of the columns of `W`.
+
+        The part of `x` that it reads is `x @ Q @ Q.T`; to all that is at right angles it is blind.
+
+        Example:
+            >>> x = np.eye(3)
+            >>> LinearProbe(x, x[:, :1], ridge=0).directions.shape
+            (3, 1)
+        """
+        basis, sizes, _ = np.linalg.svd(self.weight, full_matrices=False)
+        return basis[:, sizes > 1e-6 * sizes[0]]
+
     def __call__(self, x: Any) -> np.ndarray:
         """What it reads off activations `(..., d)`: `(..., k)`, which may lie outside 0 to 1."""
         return np.asarray(x, dtype=float) @ self.weight + self.bias

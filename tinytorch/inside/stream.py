@@ -187,7 +187,7 @@ def ablated(
 
 
 def patched(
-    model: Any, name: str, value: Any, positions: Any = slice(None)
+    model: Any, name: str, value: Any, positions: Any = slice(None), rows: Any = slice(None)
 ) -> AbstractContextManager[None]:
     """A context in which what a part returns is replaced at some positions.
 
@@ -199,6 +199,8 @@ def patched(
         name: of the part, `stage_name(1)` for the stream after the first block.
         value: what stands there instead; it broadcasts to `(batch, positions, embed_dim)`.
         positions: an index of the second axis: an integer, a slice or an array.
+        rows: an index of the first axis. Two arrays go together: one position in each of the rows,
+            and a value `(rows, embed_dim)`.
 
     Raises:
         ValueError: the model has no part of this name.
@@ -215,7 +217,7 @@ def patched(
 
     def replace(x: Any) -> np.ndarray:
         x = np.array(x.data)
-        x[:, positions] = value
+        x[rows, positions] = value
         return x
 
     return hooks(model, after={name: replace})

@@ -135,9 +135,22 @@ def train_story_gpt(steps: int = STEPS, **options: Any) -> Trainer:
     Returns:
         The trainer, with the model and the history.
     """
-    model, held_out = new_story_gpt(), story_windows()
+    trainer = story_trainer(steps, **options)
+    trainer.run(steps)
+    return trainer
+
+
+def story_trainer(steps: int = STEPS, rng: Any = 0, **options: Any) -> Trainer:
+    """The run that trains the model of this book, before its first step.
+
+    Args:
+        steps: how many there will be, for the schedule.
+        rng: where the initial weights come from.
+        options: passed on to `Trainer`.
+    """
+    model, held_out = new_story_gpt(rng), story_windows()
     betas = (0.9, 0.99)
-    trainer = Trainer(
+    return Trainer(
         model,
         story_batches(),
         optimizer=AdamW(model.parameters(), betas=betas, weight_decay=0.01, decay=only_matrices),
@@ -146,8 +159,6 @@ def train_story_gpt(steps: int = STEPS, **options: Any) -> Trainer:
         floor=float(held_out.floor.mean()),
         **options,
     )
-    trainer.run(steps)
-    return trainer
 
 
 def load_story_gpt() -> GPT:

@@ -1,0 +1,235 @@
+"""What the story GPT holds at each token, beside what can be known there.
+
+`study_stories` are stories that no model has read, cut into tokens, with the words that are about
+to come. `readable` is one measurement: how well does a linear probe read the exact posterior over
+something hidden off the stream?
+
+`learned_when` gives what that comes to along whole trainings. To make them again:
+
+    python -m tinytorch.inside.what_it_learned
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinytorch.inside.probes import LinearProbe, calibration_error, r_squared
+from tinytorch.inside.stream import residual_stream
+from tinytorch.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
+from tinytorch.stories.rules import WORD
+from tinytorch.training.story_gpt import STEPS, story_tokenizer, story_trainer
+
+__all__ = [
+    "NEEDED",
+    "StudyStories",
+    "learned_when",
+    "needed_now",
+    "readable",
+    "story_beliefs",
+    "story_truth",
+    "study_stories",
+]
+
+#: What is hidden, and the kind of word that depends on it first.
+NEEDED = {"child": "pronouns", "animal": "animals"}
+_FILE = Path(__file__).with_name("data") / "what_it_learned.json"
+_RIDGE = 0.03
+_MEASURED = 0, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, STEPS
+
+
+class StudyStories(NamedTuple):
+    """Stories as a model reads them, one in a row.
+
+    Attributes:
+        ids: `(n, seq)`; a row begins with the newline before its story, and is filled with more.
+        lengths: how many tokens of each row are read, `(n,)`: all but the newline at the end.
+        kinds: `(n, seq)`: of which kind the word is that begins with the *next* token, `"animals"`
+            for instance; empty if none begins or it is of no kind. Those of `StoryGrammar.kinds`,
+            and `"pronouns"`.
+        again: `(n, seq)`: whether the story has had that word before.
+        within: `(n, seq)`: of which kind the word is that each token itself is a part of.
+    """
+
+    ids: np.ndarray
+    lengths: np.ndarray
+    kinds: np.ndarray
+    again: np.ndarray
+    within: np.ndarray
+
+    def before(self, kind: str, again: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Where the first word of a kind is about to begin.
+
+        Args:
+            kind: of the word.
+            again: look for the first one that the story has had before, not for a new one.
+
+        Returns:
+            The rows that have one, and the positions of the last token before it.
+        """
+        found = (self.kinds == kind) & (self.again == again)
+        rows = np.flatnonzero(found.any(axis=1))
+        return rows, found[rows].argmax(axis=1)
+
+
+def study_stories(num_stories: int = 300, seed: int = 5) -> StudyStories:
+    r"""Stories that no model has read, ready to be studied.
+
+    Args:
+        num_stories: how many.
+        seed: which; those to train on have seed 0.
+
+    Example:
+        >>> stories = study_stories(2)
+        >>> rows, at = stories.before("animals")
+        >>> story_tokenizer().decode(stories.ids[0, at[0] - 5 : at[0] + 2])
+        ' A sleepy rabbit'
+    """
+    stories = _grammar().generate(num_stories, seed).splitlines(keepends=True)
+    texts = [story_tokenizer().encode("\n" + story) for story in stories]
+    (newline,) = story_tokenizer().encode("\n")
+    ids = np.full((num_stories, max(map(len, texts)) - 1), newline)
+    kinds, within = (np.full(ids.shape, "", dtype="U9") for _ in range(2))
+    again = np.zeros(ids.shape, dtype=bool)
+    for row, (text, story) in enumerate(zip(texts, stories, strict=True)):
+        ids[row, : len(text) - 1] = text[:-1]
+        seen: set[str] = set()
+        for word, first, end in _words(story):
+            kinds[row, first - 1] = within[row, first:end] = _kind_of().get(word, "")
+            again[row, first - 1] = word in seen
+            seen.add(word)
+    return StudyStories(ids, np.array([len(text) - 1 for text in texts]), kinds, again, within)
+
+
+def story_beliefs(stories: StudyStories, name: str) -> np.ndarray:
+    """The exact posterior over what is hidden under a name, `(n, seq, values)`.
+
+    Row `i` is after token `i`; NaN where nothing is read.
+
+    Example:
+        >>> story_beliefs(study_stories(2), "child")[0, 0]  # nothing is known yet
+        array([0.5, 0.5])
+    """
+    values = hidden_values(_grammar(), name)
+    return _along(stories, len(values), lambda ids: token_beliefs(_grammar(), _cut(), ids, name))
+
+
+def story_truth(stories: StudyStories) -> np.ndarray:
+    """The exact distribution of the next token, `(n, seq, vocab)`; NaN where nothing is read."""
+    size = story_tokenizer().vocab_size
+    return _along(stories, size, lambda ids: next_token_table(_grammar(), _cut(), ids, size))
+
+
+def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float, float]:
+    """How well a linear probe reads `y` off `x`, on rows that it has not seen.
+
+    It is fitted to the first two thirds and tried on the rest.
+
+    Args:
+        x: activations `(n, d)`.
+        y: posteriors `(n, k)`.
+        ridge: as for `LinearProbe`.
+
+    Returns:
+        The R² and the expected calibration error.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(300, 4))
+        >>> r2, _ = readable(x, x[:, :2])
+        >>> bool(r2 > 0.99)
+        True
+    """
+    cut = 2 * len(x) // 3
+    said = LinearProbe(x[:cut], y[:cut], ridge)(x[cut:])
+    return r_squared(y[cut:], said), calibration_error(y[cut:], said)
+
+
+def needed_now(
+    model: Any, stories: StudyStories, hidden: str, posterior: np.ndarray
+) -> list[float]:
+    """The R² of a probe at each stage, at the last token before a word that depends on it.
+
+    Args:
+        model: a `GPT`.
+        stories: what it reads.
+        hidden: a key of `NEEDED`.
+        posterior: `story_beliefs(stories, hidden)`.
+    """
+    rows, at = stories.before(NEEDED[hidden])
+    stream = residual_stream(model, stories.ids[rows])[:, np.arange(len(rows)), at]
+    return [readable(x, posterior[rows, at])[0] for x in stream]
+
+
+def learned_when() -> list[dict[str, Any]]:
+    """What the probes read on the way through whole trainings.
+
+    Returns:
+        One dictionary for each run, step and thing that is hidden: `seed`, `step`, `hidden`, and
+        the `r2` of a probe at each stage of the stream, right before the word is needed.
+
+    Example:
+        >>> sorted(learned_when()[0])
+        ['hidden', 'r2', 'seed', 'step']
+    """
+    return json.loads(_FILE.read_text(encoding="utf-8"))
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+_grammar = cache(StoryGrammar)
+_cut = story_tokenizer
+_PRONOUNS = "he", "He", "him", "his"
+
+
+@cache
+def _kind_of() -> dict[str, str]:
+    """The kind of every word that has one."""
+    kinds = {word: kind for kind, words in _grammar().kinds.items() for word in words}
+    pronouns = (word for name in _PRONOUNS for word in hidden_values(_grammar(), name))
+    return {**kinds, **dict.fromkeys((word for word in pronouns if word), "pronouns")}
+
+
+def _words(story: str) -> list[tuple[str, int, int]]:
+    """Every word of a story, and which tokens it is made of, after one newline."""
+    pieces = story_tokenizer().pieces("\n" + story)
+    starts = np.cumsum([0, *map(len, pieces)]) - 1  # of the tokens, in the story
+    found = []
+    for match in WORD.finditer(story):
+        first = np.searchsorted(starts, match.start(), side="right") - 1
+        end = np.searchsorted(starts, match.end() - 1, side="right")
+        found.append((match.group(), int(first), int(end)))
+    return found
+
+
+def _along(stories: StudyStories, size: int, known: Any) -> np.ndarray:
+    """What is known after every token of every row."""
+    result = np.full((*stories.ids.shape, size), np.nan)
+    for row, length in enumerate(stories.lengths):
+        result[row, :length] = known(stories.ids[row, 1:length])  # the newline is no part of it
+    return result
+
+
+def _make(seeds: tuple[int, ...] = (0, 1)) -> None:
+    """Train the story GPT from each seed, and probe it on the way."""
+    stories = study_stories()
+    posteriors = {hidden: story_beliefs(stories, hidden) for hidden in NEEDED}
+    lines = []
+    for seed in seeds:
+        trainer = story_trainer(rng=seed, progress=False)
+        for step in _MEASURED:
+            if step:
+                trainer.run(step - trainer.step_number)
+            for hidden, posterior in posteriors.items():
+                r2 = needed_now(trainer.model, stories, hidden, posterior)
+                rounded = [round(value, 3) for value in r2]
+                run = {"seed": seed, "step": step, "hidden": hidden, "r2": rounded}
+                lines.append(json.dumps(run))
+    _FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _make()
