@@ -30,7 +30,7 @@ export OPENBLAS_NUM_THREADS
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 export JUPYTER_PLATFORM_DIRS := 1
 
-.PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt links check pages size format
+.PHONY: help book live editor products serve notebooks quick test test-unit test-notebooks parity bench story-gpt scaling links check pages size format
 .PHONY: fonts cards playground pins clean
 .PHONY: check-python
 
@@ -120,6 +120,10 @@ story-gpt: $(VENV)/.book ## train the model that comes with the package anew (mi
 	@echo "==> Training the story GPT"
 	@$(BIN)/python -m tinytorch.training.story_gpt
 	@echo "The notebooks print what it writes: say 'make notebooks' next."
+
+scaling: $(VENV)/.book ## train the models of the scaling law that are not in its table yet (an hour or more; can be stopped)
+	@echo "==> Training the models of the scaling law"
+	@$(BIN)/python -m tinytorch.training.scaling_runs
 
 links: $(VENV)/.book ## check the links that leave the book (needs the network)
 	@echo "==> Following every external link"

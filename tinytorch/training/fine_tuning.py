@@ -97,23 +97,26 @@ def fine_tune(model: Any, batches: Any, lr: float, steps: int = STEPS) -> Any:
     return model
 
 
-def excess(model: Any, grammar: StoryGrammar | None = None, seed: int = 2) -> float:
+def excess(
+    model: Any, grammar: StoryGrammar | None = None, seed: int = 2, num_stories: int = 100
+) -> float:
     """How much more surprised a model is than the best possible reader, in nats a story.
 
-    Measured on the same hundred stories, which no model has read, so that the luck of which
-    stories they are is in both surprises, and drops out of the difference.
+    Measured on the same stories, which no model has read, so that the luck of which stories they
+    are is in both surprises, and drops out of the difference.
 
     Args:
         model: maps ids `(batch, seq)` to logits.
         grammar: whose stories: by default that of the book, or a dialect.
-        seed: which hundred.
+        seed: which stories.
+        num_stories: how many.
 
     Example:
         >>> bent = load_story_gpt()
         >>> excess(bent) < 1 < 10 < excess(bent, story_dialect())
         True
     """
-    held_out, of_story = _held_out(grammar, seed)
+    held_out, of_story = _held_out(grammar, seed, num_stories)
     above = surprise(model, held_out.inputs, held_out.targets) - held_out.floor
     return float(above[of_story].sum() / len(above))
 
@@ -139,9 +142,11 @@ def fine_tuning_results() -> dict[str, list[dict[str, Any]]]:
 
 
 @cache
-def _held_out(grammar: StoryGrammar | None, seed: int) -> tuple[StoryWindows, np.ndarray]:
-    """A hundred stories, and which targets belong to the story that a row begins with."""
-    held_out = story_windows(num_windows=100, seed=seed, grammar=grammar)
+def _held_out(
+    grammar: StoryGrammar | None, seed: int, num_stories: int
+) -> tuple[StoryWindows, np.ndarray]:
+    """Stories, and which targets belong to the story that a row begins with."""
+    held_out = story_windows(num_windows=num_stories, seed=seed, grammar=grammar)
     newline = story_tokenizer().encode("\n")
     return held_out, (held_out.inputs == newline).cumsum(axis=1) == 1
 
