@@ -210,7 +210,7 @@ def test_a_refusal_is_said_at_once(page, hub, status):
 def test_a_site_that_answers_no_other_is_said_at_once(page, hub):
     hub.always.clear()
     ending, said = fetched(page)
-    assert "it answers no page of another site" in ending and said == []
+    assert "it does not let pages of other sites read its files" in ending and said == []
 
 
 def test_without_a_connection_that_is_said(page, hub):

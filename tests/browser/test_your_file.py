@@ -151,7 +151,7 @@ def test_a_file_that_is_larger_than_a_page_takes_is_refused_by_its_size(yours):
 def test_another_encoding_is_chosen_by_the_reader_with_the_keyboard(yours):
     drop(yours, ("old.txt", POEM.encode("cp1252")))
     assert "it reads 'Zoë had a hat" in until(yours, "old.txt is not UTF-8: byte 0xeb")
-    offered = place(yours).get_by_role("button", name="Read it as cp1252")
+    offered = place(yours).get_by_role("button", name="Read it as Windows-1252")
     offered.focus()
     yours.page.keyboard.press("Enter")
     until(yours, "The cells now find it")
@@ -178,6 +178,8 @@ def test_several_files_are_too_many_and_no_page_is_left_for_a_file_that_misses(y
 def test_a_new_python_gets_the_file_again_and_a_forgotten_one_is_gone(yours):
     drop(yours, ("mine.txt", POEM.encode()))
     until(yours, "The cells now find it")
+    drop(yours, ("a.pdf", b"%PDF-1.7"))
+    assert until(yours, "a.pdf is a PDF").endswith("The file before it is still in place.")
     yours.page.evaluate("tinytorchLive.kernel.restart()")
     assert run(yours, 1)[0]
     assert "your-text.txt, the first 7,400" in run(yours, LOOK)[1]
@@ -213,6 +215,7 @@ save_weights("my-model.safetensors", Linear(3, 2, rng=0))
     until(
         yours, "monday.safetensors: 2 tensors. The cells now find it as my-model.safetens", which=1
     )
+    until(yours, "Run the cell of imports, then the one below.", which=1)
     place(yours, 1).get_by_role("button", name="Forget it: your model").click()
     until(yours, "It is forgotten.", which=1)
 

@@ -115,7 +115,7 @@ def _no_text(name: str, content: bytes, encoding: str | None) -> str:
     control = bytes(set(sample) & {*_CONTROLS})
     at = min(map(sample.find, (bytes([each]) for each in control)), default=0)
     what = f"byte 0x{sample[at]:02x} at position {at}, and others like it, stand in no text"
-    return f"{name} is not a text: {what}; is it a program, a picture, a sound or an archive?"
+    return f"{name} is not a text: {what}; it may be a program, a picture, a sound or an archive"
 
 
 def _undecodable(name: str, content: bytes, error: UnicodeDecodeError, encoding: str | None) -> str:

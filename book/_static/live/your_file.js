@@ -62,7 +62,9 @@ class Place {
     this.place.classList.add("tt-file--ready");
   }
 
-  #say(text, state = "") {
+  #say(said, state = "") {
+    const before = state === "error" && !this.forget.hidden ? " The file before it is still in place." : "";
+    const text = said + before;
     this.status.textContent = text;
     this.status.dataset.state = state;
     this.announce(text);
@@ -98,10 +100,12 @@ class Place {
     if (result.ok) {
       this.kernel.keep(job);
       this.forget.hidden = false;
-      return this.#say(`${result.text} The cells now find it as ${this.name}: run them from the first on.`, "done");
+      const next = this.download !== undefined ? "Run the cell of imports, then the one below" : "Run the cells from the first on";
+      return this.#say(`${result.text} The cells now find it as ${this.name}. ${next}.`, "done");
     }
     if (result.encoding) {
-      this.offer = this.button(`Read it as ${result.encoding}`, "", () => {
+      const called = result.encoding.replace("cp", "Windows-");
+      this.offer = this.button(`Read it as ${called}`, "", () => {
         this.choose.focus();
         this.offer.remove();
         this.#give({ blob, given, encoding: result.encoding });

@@ -84,7 +84,7 @@ const broken = (host) => `The connection to ${host} broke.`;
 
 // A browser does not tell a page which of the two it is.
 const unreachable = (host) => (
-  `${host} cannot be reached from this page: the network does not lead there, or it answers no page of another site.`
+  `${host} cannot be reached from this page: there is no connection to it, or it does not let pages of other sites read its files. Try again later.`
 );
 
 const OFFLINE = "There is no connection to the network.";
