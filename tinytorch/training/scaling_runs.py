@@ -51,7 +51,7 @@ _RATES_TRIED = {  # by width, depth, steps
     (32, 2, 1024): (0.012, 0.024, 0.048),
     (128, 1, 256): (0.0015, 0.003, 0.006, 0.012),
 }
-_MOST = 1.3e12  # parameters times tokens of the longest run
+_MOST = 2.45e11  # parameters times tokens of the longest run
 
 
 class FreshStories(Batches):
