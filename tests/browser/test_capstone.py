@@ -62,7 +62,7 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
     name, source = download(visit, numbered(visit, "# yours"))
     assert name == "your_gpt.py" and "def my_lookup(table, ids):" in source
     name, page = download(visit, last)
-    assert name == "your-gpt.html" and "1 of its 22 parts are my own." in page
+    assert name == "your-gpt.html" and "My own parts: 1 of 22." in page
     assert visit.problems == []
 
     (tmp_path / "your_gpt.py").write_text(source, encoding="utf-8")

@@ -152,7 +152,12 @@ def norm(forward):
         ("return x.cumsum(axis=-1)", "AttributeError: 'Tensor' object has no attribute 'cumsum'"),
         ("return functional.layer_norm(x, self.gamma, self.beta)", "NameError: functional."),
         ("return x * self.gamma + self.beta", "it changes the file's logits"),
-        ("return x * self.gamma", "with it the file fails (TypeError: "),
+        ("return x * self.gamma", "it changes the file's logits"),
+        (
+            "return (x - x.mean(axis=-1, keepdims=True)) / (x.var(axis=-1, keepdims=True)"
+            " + 1e-5).sqrt() * self.gamma",
+            "with it the file has no gradient of blocks.0.ln1.beta",
+        ),
     ],
 )  # fmt: skip
 def test_a_part_that_does_not_fit_is_named_and_ours_is_used(forward, reason, solved):
@@ -161,6 +166,63 @@ def test_a_part_that_does_not_fit_is_named_and_ours_is_used(forward, reason, sol
     assert file.yours == ("draw",)
     assert "class LayerNorm" in file.source
     assert f"left out, norm: {file.reasons['norm']}" in repr(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "wrong", "reason"),
+    [
+        ("optimiser", "(step + decay * w)", "step", "decayed weight"),
+        ("schedule", ", (total - step) / cooldown", "", "rates"),
+        ("clip", "max(norm, max_norm)", "norm", "small step"),
+        (
+            "top-p",
+            "falling.cumsum(axis=1) - falling < p",
+            "falling.cumsum(axis=1) < p",
+            "likeliest",
+        ),
+    ],
+)
+def test_a_part_that_is_wrong_in_one_place_is_left_out(name, ours, wrong, reason):
+    body = exporter._sections()[name]
+    assert ours in body
+    answer = re.match(r"def (\w+)", body)[1]
+    source = f"import math\n\nimport numpy as np\n\n{body}"
+    assert your_gpt({name: Part(name, answer, source)}).yours == (name,)
+    spoilt = your_gpt({name: Part(name, answer, source.replace(ours, wrong))})
+    assert spoilt.reasons == {name: f"it changes the file's {reason}"}
+
+
+def test_a_part_may_name_the_axis_and_the_draws():
+    tempered = (
+        "from tinytorch import functional\nimport numpy as np\n\n"
+        "def mine(logits, temperature):\n    if temperature == 0:\n"
+        "        return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]\n"
+        "    return functional.softmax(logits / temperature, axis=-1).data\n"
+    )
+    mlp = MLP.replace("hidden_dim)\n", "hidden_dim, rng=0)\n")
+    assert mlp != MLP
+    file = your_gpt({"temperature": Part("temperature", "mine", tempered),
+                     "mlp": Part("mlp", "MyMLP", mlp)})  # fmt: skip
+    assert file.reasons == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["none.txt"], "none.txt cannot be read as UTF-8 text"),
+        (["."], "cannot be read as UTF-8 text"),
+        (["latin.txt"], "latin.txt cannot be read as UTF-8 text"),
+        (["latin.txt", "--steps", "-5"], "sizes and steps are 1 or more"),
+        (["latin.txt", "--width", "30"], "a multiple of --heads"),
+    ],
+)
+def test_the_file_says_what_it_cannot_use(options, said, files, tmp_path):
+    (tmp_path / "latin.txt").write_bytes("Zoë".encode("latin-1"))
+    files["none"].save(str(tmp_path / "your_gpt.py"))
+    command = [sys.executable, "your_gpt.py", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_part_whose_helper_has_a_name_of_the_file_keeps_its_helper():

@@ -17,13 +17,15 @@ _STYLE = """
 body { font: 1.05rem/1.5 Georgia, serif; max-width: 42rem; margin: 3rem auto; padding: 0 1rem;
   color: #1d1d1f; background: #fff; }
 h1 { font-weight: normal; margin-bottom: 0; }
-ul { columns: 2; column-gap: 2.5rem; padding-left: 1.2rem; }
-li.theirs { color: #5f6368; list-style: circle; }
+ul { columns: 17rem 2; column-gap: 2.5rem; padding-left: 1.2rem; }
+h2 { font-size: 1.15rem; }
+li { break-inside: avoid; }
+ul + p { color: #5f6368; }
 blockquote { margin: 1.5rem 0; padding-left: 1rem; border-left: 3px solid #1d1d1f; }
 footer { color: #5f6368; font-size: 0.9rem; }
 @page { margin: 18mm; }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; }
-  section, blockquote, li { break-inside: avoid; } }
+  section, blockquote { break-inside: avoid; } }
 """
 
 
@@ -57,19 +59,18 @@ class Keepsake:
         title = f"The GPT of {escape(self.name)}" if self.name else "My GPT"
         told = f"{self.loss:.3f} nats a character on text it had not read"
         if self.floor is not None:
-            told += f"; the floor, which no model can pass, is {self.floor:.3f}"
-        items = [f"<li>{name}: {PARTS[name][1]}</li>" for name in self.gpt.yours]
-        items += [
-            f'<li class="theirs">{name}: {PARTS[name][1]} (the book’s)</li>'
-            for name in self.gpt.others
-        ]
-        parts = len(self.gpt.yours), len(items)
+            told += (
+                f"; the floor, the least that any model can reach on average, is {self.floor:.3f}"
+            )
+        mine = "\n".join(f"<li>{name}: {PARTS[name][1]}</li>" for name in self.gpt.yours)
+        count = len(self.gpt.yours) + len(self.gpt.others)
+        theirs = f"<p>The book’s: {', '.join(self.gpt.others)}.</p>\n" if self.gpt.others else ""
         body = (
-            f"<h1>{title}</h1>\n<p>{parts[0]} of its {parts[1]} parts are my own.</p>\n"
-            f"<section><h2>Its parts</h2>\n<ul>\n{chr(10).join(items)}\n</ul></section>\n"
+            f"<h1>{title}</h1>\n<p>My own parts: {len(self.gpt.yours)} of {count}.</p>\n"
+            f"<section><h2>Its parts</h2>\n<ul>\n{mine}\n</ul>\n{theirs}</section>\n"
             f"<section><h2>Its loss</h2>\n<p>{told}.</p></section>\n"
             f"<section><h2>What it wrote</h2>\n<blockquote>{escape(self.story)}</blockquote>"
-            "</section>\n<footer>Made with the book TinyTorch, in NumPy alone.</footer>"
+            "</section>\n<footer>Made with the book TinyTorch, with only NumPy.</footer>"
         )
         head = f'<meta charset="utf-8">\n<title>{title}</title>\n<style>{_STYLE}</style>'
         return "your-gpt.html", (
@@ -89,4 +90,4 @@ class Keepsake:
         return self
 
     def __repr__(self) -> str:
-        return f"a page to keep: {self.file[0]}, {len(self.gpt.yours)} parts of your own"
+        return f"a page to keep: {self.file[0]}, your own parts: {len(self.gpt.yours)}"

@@ -1,4 +1,4 @@
-"""Your GPT: one file that needs NumPy alone, made of your parts and, where there is none, of ours.
+"""Your GPT: one file that needs only NumPy, made of your parts and, where there is none, of ours.
 
 `data/one_file.txt` is the file as it is without any part of a reader's. Each of its parts stands
 between two comments; a reader's takes its place, as it was written, and is tried: with it, a small
@@ -300,27 +300,40 @@ def _tried(source: str) -> dict[str, Any]:
         file = YourGPT(source).module()
         tokenizer = file.Tokenizer(_WORDS, 20)
         ids = np.array(tokenizer.encode(4 * _WORDS))
-        model = file.initialise(
-            file.GPT(len(tokenizer.tokens), 8, 2, 2, 12), np.random.default_rng(0)
-        )
+        model = file.GPT(len(tokenizer.tokens), 8, 2, 2, 12)
+        file.initialise(model, np.random.default_rng(0))
         rows = ids[:22].reshape(2, 11)
         logits = model(rows[:, :-1])
         file.cross_entropy(logits, rows[:, 1:]).backward()
         found = {"tokens": tokenizer.tokens, "ids": ids, "logits": logits.data}
         found |= {f"gradient of {name}": p.grad for name, p in sorted(model.named_parameters())}
+        if any(p.grad is None for p in model.parameters()):
+            return found
         for p in model.parameters():
             p.grad = None
         found["losses"] = list(file.train(model, ids, 4, 12, batch=2))
         found["text"] = file.story(model, tokenizer, "Mia", 12)
-    return found
+        return found | _values(file)
+
+
+def _values(file: ModuleType) -> dict[str, Any]:
+    """What some parts give where a small training or a short text does not reach."""
+    return {
+        "rates": [file.rate_of(step, 1.0, 3, 12, 4) for step in range(12)],
+        "small step": file.clip([np.array([0.3, 0.4])], 1.0)[0],
+        "decayed weight": file.adamw(*np.ones((4, 1)), 1, 0.1, 0.5)[0],
+        "likeliest": file.top_p(np.array([[0.5, 0.3, 0.15, 0.05]]), 0.9),
+    }
 
 
 def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     """The first thing that is not as it should be, as a sentence; "" if all is."""
-    if found.keys() != expected.keys():
+    gradients = {name for name in expected if name.startswith("gradient of ")}
+    if gradients != {name for name in found if name.startswith("gradient of ")}:
         return "with it the model has other parameters"
     for name, value in expected.items():
-        other = found[name]
+        if (other := found.get(name)) is None:
+            return f"with it the file has no {name}"
         if isinstance(value, (str, list)) and not isinstance(value[0], float):
             same = other == value
         else:

@@ -15,6 +15,7 @@ from tinytorch.check.report import (
     predictions,
 )
 from tinytorch.check.rules import no_loop
+from tinytorch.check.values import show
 from tinytorch.models.transformer import GPT
 from tinytorch.training.staircase import nats_per_letter, train_on_stories
 from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE
@@ -45,7 +46,7 @@ def capstone_seen(answer: Any) -> Cases:
         False
     """
     forward = "It changes what the model computes, at once."
-    later = "Logits and gradients are both there before it is called. Train and write to try it."
+    later = "Logits and gradients are both there before it is called. Let it train and write."
     yield from predictions(answer, {
         "a norm that never adds beta": (
             "gradients", "In a new model beta is zero. What would its gradient be?",
@@ -118,9 +119,12 @@ def capstone_differences(answer: Any) -> Cases:
         "no gradient at all": (hint, {**ours, "bias": None}, ours),
         "a parameter that only the other has": (hint, {"weight": large}, ours),
         "a NaN": (hint, {**ours, "weight": nan}, ours),
+        "a NaN in both": ("NaN agrees with nothing.", {"weight": nan}, {"weight": nan}),
         "a small gradient, off by a tenth": (
             "Compare with the size of the gradient.", {"bias": 1.1 * slow}, {"bias": slow}),
         "none in either": ("Then they agree.", {"bias": None}, {"bias": None}),
+        "a parameter that only the own one has": (
+            "Look at the names of both.", {**ours, "beta": small}, ours),
         "both": (hint, {"weight": one, "bias": -small}, ours),
     })  # fmt: skip
 
@@ -137,12 +141,18 @@ def _left_out(parts: dict[str, Any], agrees: Any) -> list[str]:
 
 
 def _run_faults(answer: Any, good: tuple[str, ...], bad: tuple[str, ...]) -> Any:
-    parts = {name: name in good for name in sorted((*good, *bad))}
-    return list(answer(parts, lambda chosen: all(chosen.values())))
+    parts = {name: object() for name in sorted((*good, *bad))}
+
+    def agrees(chosen: Any) -> bool:
+        if not isinstance(chosen, dict):
+            raise NotYet(f"agrees({show(chosen)}); it takes a dictionary of parts by name")
+        return not any(chosen.get(name) is parts[name] for name in bad)
+
+    return list(answer(parts, agrees))
 
 
 _WRONG_FAULTS = [
-    (_left_out, "With two at fault, leaving out one still disagrees: put them in one by one."),
+    (_left_out, "Leaving one out names the right ones, or none: put them in one by one."),
     (lambda parts, agrees: _faults(parts, agrees)[:1], "There may be several."),
     (lambda parts, agrees: [n for n in parts if agrees({n: parts[n]})], "Those are the good ones."),
 ]
@@ -167,7 +177,9 @@ def capstone_faults(answer: Any) -> Cases:
     hint = "Make a GPT with one of the parts and all others ours; do so for each."
     yield from cases(answer, {
         "one of three": (hint, ("heads", "norm"), ("block",)),
-        "none of two": ("Then the list is empty.", ("heads", "norm"), ()),
+        "none of two": (
+            "The list is empty. Leaving one out would agree each time: put them in one by one.",
+            ("heads", "norm"), ()),
         "two of four": (hint, ("loss", "mlp"), ("heads", "norm")),
         "all of three": (hint, (), ("block", "heads", "norm")),
         "the only one": (hint, (), ("norm",)),

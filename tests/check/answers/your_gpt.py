@@ -201,6 +201,15 @@ WRONG = {
     "capstone_differences": {
         "the first alone": one_is_enough,
         "by the mean": by_the_mean,
+        "the names of the other": lambda own, ours: [
+            n for n in ours if not near(own.get(n), ours[n])
+        ],
+        "NaN like NaN": lambda own, ours: [
+            n
+            for n in {**own, **ours}
+            if not near(own.get(n), ours.get(n))
+            and not (own.get(n) is not None and np.isnan(own[n]).any() and np.isnan(ours[n]).any())
+        ],
         "not for NaN": far_from,
         "those that are left out": lambda own, ours: [
             n
@@ -225,6 +234,8 @@ WRONG = {
         "added up": AddedUp,
     },
     "capstone_faults": {
+        "by their values": lambda parts, agrees: [n for n in parts if not parts[n]],
+        "by their names": lambda parts, agrees: [n for n in parts if not agrees(n)],
         "one left out at a time": left_out,
         "the first alone": lambda parts, agrees: loop(parts, agrees)[:1],
         "the good ones": lambda parts, agrees: [n for n in parts if agrees({n: parts[n]})],
