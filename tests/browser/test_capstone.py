@@ -53,7 +53,7 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
     visit = opened("book/embeddings/token-embeddings")
     solve(visit, "ex-tok-lookup")
     visit = opened(CHAPTER)
-    training, last = numbered(visit, "steps = 600"), numbered(visit, "Keepsake(file")
+    training, last = numbered(visit, "steps = 600"), numbered(visit, "page = Keepsake(")
     code = visit.page.evaluate("(n) => tinytorchLive.cells[n - 1].original", training)
     rewrite(visit, training, code.replace("steps = 600", "steps = 2"))
     told = run_to(visit, last)
