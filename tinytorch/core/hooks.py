@@ -15,7 +15,7 @@ import numpy as np
 
 from tinytorch.core.tracing import wrap
 
-__all__ = ["Hook", "hooks"]
+__all__ = ["hooks"]
 
 Hook = Callable[[Any], Any]  # is shown a value; returns what replaces it, or None to leave it
 
