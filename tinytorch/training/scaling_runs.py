@@ -14,6 +14,7 @@ Every run is kept as soon as it is done, so that this can be stopped, and said a
 
 import json
 import platform
+import sys
 import time
 from functools import cache
 from pathlib import Path
@@ -253,7 +254,8 @@ def _make() -> None:
             done["date"] = time.strftime("%Y-%m-%d")
             groups[name].append(done)
             _write(groups)
-            print(json.dumps(done), flush=True)
+            sys.stdout.write(f"{json.dumps(done)}\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
