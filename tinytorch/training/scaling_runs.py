@@ -255,7 +255,6 @@ def _make() -> None:
             groups[name].append(done)
             _write(groups)
             sys.stdout.write(f"{json.dumps(done)}\n")
-            sys.stdout.flush()
 
 
 if __name__ == "__main__":
