@@ -6,6 +6,7 @@ import pytest
 from chromium import ROOT, SITE
 
 SHORT = "book/foundations/tensors"
+IDLE = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
 ALL_RUN = """() => {
     const prompts = [...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')];
     const texts = prompts.map(prompt => prompt.innerText);
@@ -45,6 +46,7 @@ def test_a_chapter_runs_in_jupyterlite(visit, context):
         page.locator(".dropdown-launch-buttons").get_by_text("JupyterLite").click()
     lab = opening.value
     lab.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    lab.locator(IDLE).wait_for(state="attached")  # what is asked of a kernel before that is lost
     lab.get_by_role("menuitem", name="Run", exact=True).click()
     lab.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     lab.wait_for_function(ALL_RUN)

@@ -7,7 +7,7 @@ import pytest
 from conftest import missing
 from published_hub import serving, write_folder
 from test_playground import AUDIT
-from visit import LAPTOP, OVERFLOW, PHONE, Visit
+from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, Visit
 
 from tinytorch.models.gpt2 import load_gpt2, stream_text
 
@@ -176,7 +176,9 @@ def test_each_state_keeps_the_rules_of_accessibility_and_stays_on_the_page(
         missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
     place = Place(context, site, hub)
     place.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    place.page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
     place.page.set_viewport_size(size)
+    place.page.evaluate(SETTLED)
     place.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
