@@ -7,13 +7,13 @@ long as its parts have the names of `GPT`.
 
 from __future__ import annotations
 
-import math
 from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.attention import scaled_dot_product_attention
 from tinytorch.core.hooks import hooks
 from tinytorch.core.layers import evaluation_mode
 from tinytorch.core.masks import causal_mask
@@ -230,9 +230,6 @@ def _weights(part: Any, q: np.ndarray, k: np.ndarray) -> np.ndarray:
         keys: Any = functional.split_heads(Tensor(k), num_heads=part.num_kv_heads)
         if part.rotate is not None:
             queries, keys = part.rotate(queries), part.rotate(keys)
-        keys = part._shared(keys)
-        scores = queries @ keys.transpose() * (1 / math.sqrt(part.head_dim)) + causal_mask(
-            q.shape[1]
-        )
-        bias = part._bias_for(0, q.shape[1], q.shape[1])
-        return functional.softmax(scores if bias is None else scores + bias).data
+        keys, length = part._shared(keys), q.shape[1]
+        mask, bias = causal_mask(length), part._bias_for(0, length, length)
+        return scaled_dot_product_attention(queries, keys, keys, mask, bias)[1].data
