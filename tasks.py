@@ -1,0 +1,492 @@
+"""Every habit has one name: `python tasks.py` lists them, `python tasks.py book` does one.
+
+Nothing but a Python that is new enough is needed; the rest goes into `.venv`, from pinned
+requirements. `make book` is the same where there is make. A new task is a function with `@task`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+NEEDED = (3, 11)
+ROOT = Path(__file__).resolve().parent
+VENV = Path(".venv")
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = str(BIN / "python")
+SITE = Path("_build/html")
+
+# What is installed, one stamp a set in .venv: what it stands on, and the files that it comes from.
+SETS = {
+    "python": ("", []),
+    "book": ("python", ["requirements/book.txt", "pyproject.toml"]),
+    "test": ("book", ["requirements/test.txt"]),
+    "dev": ("python", ["requirements/dev.txt"]),
+    "parity": ("test", ["requirements/parity.txt"]),
+}
+TASKS = {}  # by name: what to do, and the set that must be installed before
+
+
+def main(arguments):
+    """Do the named tasks, one after the other; NAME=value among them sets a variable."""
+    os.chdir(ROOT)
+    names = [name for name in arguments if "=" not in name] or ["help"]
+    unknown = [name for name in names if name not in TASKS and name != "--names"]
+    if unknown:
+        known = ", ".join(TASKS)
+        return f"there is no task {', '.join(map(repr, unknown))}; there are {known}."
+    if names == ["--names"]:
+        print(*TASKS)
+        return None
+    if names != ["help"]:
+        check_python()
+    os.environ.update(argument.split("=", 1) for argument in arguments if "=" in argument)
+    set_environment()
+    try:
+        for name in names:
+            do(name)
+    except KeyboardInterrupt:
+        return 130
+    return None
+
+
+def do(name):
+    """Do one task, after what it needs is installed."""
+    function, needs = TASKS[name]
+    if needs:
+        install(needs)
+    function()
+
+
+def task(needs=""):
+    """Make a task of a function: its name and the first line of its docstring are listed."""
+
+    def keep(function):
+        TASKS[function.__name__.replace("_", "-")] = (function, needs)
+        return function
+
+    return keep
+
+
+# What runs a task -----------------------------------------------------------------------------
+
+
+def set_environment():
+    """Keep what a reader's shell and home hold from the book: packages, plotting, profiles."""
+    for name in ("PYTHONPATH", "MPLBACKEND"):
+        os.environ.pop(name, None)
+    os.environ.update(PYTHONNOUSERSITE="1", JUPYTER_PLATFORM_DIRS="1")
+    os.environ["IPYTHONDIR"] = str(ROOT / VENV / "ipython")
+    # The matrices of this book are small: more threads get in each other's way, above all where
+    # tests run side by side.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    if os.name == "nt":  # whose consoles and files have an older encoding
+        os.environ["PYTHONUTF8"] = "1"
+
+
+def say(*lines):
+    """Print before what a program prints that is run next."""
+    print(*lines, sep="\n", flush=True)
+
+
+def run(*command, cwd=None, text=None, **variables):
+    """Run a program, with variables added to its environment; end as it does if it fails."""
+    status = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        input=text,
+        text=text is not None or None,
+        env={**os.environ, **variables},
+    ).returncode
+    if status:
+        sys.exit(status)
+
+
+def tool(name, *arguments, **options):
+    """Run a program of the virtual environment."""
+    run(BIN / name, *arguments, **options)
+
+
+def python(*arguments, **options):
+    """Run the virtual environment's Python."""
+    run(PYTHON, *arguments, **options)
+
+
+def build(*options):
+    """Run jupyter-book; a page with a warning must warn again next time."""
+    try:
+        tool("jupyter-book", "build", ".", "-W", "-n", "--keep-going", *options)
+    except SystemExit:  # forget what was read, keep what was executed
+        shutil.rmtree("_build/.doctrees", ignore_errors=True)
+        raise
+
+
+def write_notebooks():
+    """Run the builder of the notebooks, into `_build`."""
+    build("--quiet", "--builder", "custom", "--custom-builder", "notebooks")
+
+
+def jobs():
+    """Say how many tests run side by side."""
+    return os.environ.get("JOBS") or str(os.cpu_count() or 2)
+
+
+def port():
+    """Say where the site is served."""
+    return os.environ.get("PORT") or "8000"
+
+
+# The virtual environment ----------------------------------------------------------------------
+
+
+def check_python():
+    """End with a remedy if this Python is too old, or has no way to make an environment."""
+    how = "make PYTHON=/path/to/python3.11 ..., or /path/to/python3.11 tasks.py ..."
+    if sys.version_info < NEEDED:
+        is_ = f"Python {sys.version.split()[0]} ({sys.executable})"
+        sys.exit(
+            f"This book needs Python 3.11 or newer; found: {is_}.\n"
+            f"Install one, or name one that is not on your PATH: {how}"
+        )
+    try:
+        import ensurepip  # noqa: F401
+        import venv  # noqa: F401
+    except ImportError:
+        sys.exit(
+            f"{sys.executable} has no venv module (some systems ship it apart).\n"
+            "On Debian and Ubuntu: sudo apt-get install python3-venv; elsewhere, install Python "
+            f"from python.org,\nor name another: {how}"
+        )
+
+
+def install(name):
+    """Install a set and what it stands on, unless that has been done from these very files."""
+    below, files = SETS[name]
+    state = install(below) if below else ""
+    state = hashlib.sha256(b"".join([state.encode(), *map(read, files)])).hexdigest()
+    stamp = VENV / f".{name}"
+    if not stamp.exists() or (files and stamp.read_text(encoding="utf-8") != state):
+        INSTALL[name]()
+        stamp.write_text(state, encoding="utf-8")
+    return state
+
+
+def read(file):
+    """Read a file of requirements, whatever its line ends are."""
+    return Path(file).read_bytes().replace(b"\r\n", b"\n")
+
+
+def pip_install(*arguments):
+    """Have pip install into the virtual environment."""
+    python("-m", "pip", "install", "--disable-pip-version-check", "--no-input", *arguments)
+
+
+def make_environment():
+    """Make the virtual environment, whose kernels keep quiet about how they talk."""
+    say(f"==> Making a virtual environment in {VENV} with Python {sys.version.split()[0]}")
+    run(sys.executable, "-m", "venv", "--clear", VENV)
+    profile = VENV / "ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    quiet = 'c.IPKernelApp.log_level = "ERROR"\n'
+    (profile / "ipython_kernel_config.py").write_text(quiet, encoding="utf-8")
+
+
+def install_book():
+    """Install what the book needs, and the package itself."""
+    say("==> Installing what the book needs, about 300 MB")
+    pip_install("--require-hashes", "-r", "requirements/book.txt")
+    pip_install("--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
+
+
+def install_test():
+    """Install what the tests need."""
+    say("==> Installing what the tests need (half a minute, silent)")
+    pip_install("--quiet", "--require-hashes", "-r", "requirements/test.txt")
+
+
+def install_dev():
+    """Install what the style checks need."""
+    say("==> Installing what the style checks need (some seconds, silent)")
+    pip_install("--quiet", "--require-hashes", "-r", "requirements/dev.txt")
+
+
+def install_parity():
+    """Install the reference frameworks."""
+    say("==> Installing the reference frameworks (PyTorch is large: this can take minutes)")
+    pip_install("-r", "requirements/parity.txt")
+
+
+INSTALL = {
+    "python": make_environment,
+    "book": install_book,
+    "test": install_test,
+    "dev": install_dev,
+    "parity": install_parity,
+}
+
+
+# Reading --------------------------------------------------------------------------------------
+
+
+@task()
+def help():
+    """List what can be done."""
+    say("make TASK, or python tasks.py TASK, where TASK is one of")
+    for name, (function, _) in TASKS.items():
+        say(f"  {name:15} {function.__doc__.splitlines()[0]}")
+    say(
+        "Needs Python 3.11 or newer; make PYTHON=/path/to/python chooses one, PORT=8000 is where "
+        "serve listens."
+    )
+
+
+@task("book")
+def book():
+    """Install, run every chapter, build the site."""
+    say("==> Running the chapters and building the site (minutes the first time, seconds later)")
+    build()
+    say(
+        f"\nThe site is at {ROOT / SITE / 'index.html'}",
+        f"Open that file, or say 'make serve' (python tasks.py serve) and open "
+        f"http://localhost:{port()}",
+    )
+
+
+@task()
+def serve():
+    """Build the site and serve it on localhost (PORT=8000)."""
+    do("book")
+    say(f"==> Serving http://localhost:{port()} (stop with Ctrl-C)")
+    python("-m", "http.server", port(), "--bind", "127.0.0.1", "--directory", SITE)
+
+
+@task("book")
+def live():
+    """Fetch the Python that runs cells in the page (31 MB, once), for the next book."""
+    say("==> Fetching what runs in the reader's browser")
+    python("book/_ext/pinned.py", "pyodide", "kernel")
+
+
+@task("book")
+def notebooks():
+    """Write book/notebooks anew, with the outputs that the pages show."""
+    say("==> Writing book/notebooks")
+    write_notebooks()
+    # The prose is a text that chapters read: where it has changed, they run with the new one.
+    if subprocess.run([PYTHON, "book/_ext/notebooks.py", "--prose"]).returncode:
+        write_notebooks()
+    python("book/_ext/notebooks.py")
+
+
+# Testing --------------------------------------------------------------------------------------
+
+
+@task("test")
+def quick():
+    """Test the package and the book's tools: at every change, in a minute, without network."""
+    apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
+    python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
+
+
+@task()
+def test():
+    """Fetch what runs in the page, build, test the package, the notebooks and the pages."""
+    do("live")
+    do("book")
+    write_notebooks()
+    do("test-unit")
+    do("test-notebooks")
+    say("\nAll tests passed. 'make parity' compares with PyTorch, 'make check' reads the style.")
+
+
+@task("test")
+def test_unit():
+    """Only the package's tests and those of the built pages."""
+    python("book/_ext/pinned.py", "axe")
+    say("==> Testing the package and the built pages")
+    apart = [f"--ignore=tests/{part}" for part in ("parity", "bench")]
+    python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
+
+
+@task("test")
+def test_notebooks():
+    """Only the notebooks: run each where little is installed, compare every output."""
+    say(
+        "==> Running every notebook with NumPy, matplotlib and the wheel alone, and comparing "
+        "what it prints"
+    )
+    python("tests/book/plain_python.py")
+    options = [
+        "--nbval", "--nbval-kernel-name=plain-python", "--nbval-cell-timeout=1800",
+        "--nbval-kernel-startup-timeout=600", "--nbval-sanitize-with=tests/book/nbval_ignores.cfg",
+        "-o", "addopts=", "-o", "doctest_optionflags=", "-p", "no:randomly",
+        "-n", jobs(), "--dist", "loadfile",
+    ]  # fmt: skip
+    kernels = "_build/plain_python/share/jupyter"
+    python("-m", "pytest", *options, "book/notebooks", JUPYTER_PATH=kernels)
+
+
+@task("parity")
+def parity():
+    """Compare every layer, forward and backward, with PyTorch."""
+    python("book/_ext/pinned.py", "gpt2")
+    say("==> Comparing with the reference frameworks")
+    python("-m", "pytest", "tests/parity")
+
+
+@task("parity")
+def bench():
+    """Measure speed beside PyTorch (installs the parity extra; BENCH=--store keeps the table)."""
+    say("==> Measuring beside PyTorch, some ten minutes (keep the machine quiet)")
+    python("tests/bench/run.py", *shlex.split(os.environ.get("BENCH", "")))
+
+
+@task("book")
+def links():
+    """Check the links that leave the book (needs the network)."""
+    say("==> Following every external link")
+    options = ["--builder", "linkcheck", "--path-output", "_build/links", "--keep-going"]
+    tool("jupyter-book", "build", ".", *options)
+
+
+@task("dev")
+def check():
+    """Formatting, lint, types, spelling."""
+    install("book")
+    for name, *arguments in (
+        ("ruff", "format", "--check", "."),
+        ("ruff", "check", "."),
+        ("mypy",),
+        ("codespell",),
+        ("oxlint", "--quiet"),
+    ):
+        say(f"==> {' '.join([name, *arguments[:1]])}")
+        tool(name, *arguments)
+
+
+@task("test")
+def pages():
+    """How long the built chapters are, and which rules of a page each one breaks."""
+    python("tests/book/page_rules.py")
+
+
+@task("python")
+def size():
+    """How many lines of code each file and room has."""
+    python("tests/house/size.py")
+
+
+@task("dev")
+def format():
+    """Format the code and mend what lint can mend."""
+    subprocess.run([BIN / "ruff", "check", "--fix", "--quiet", "."])
+    tool("ruff", "format", ".")
+
+
+# Making anew what is committed ----------------------------------------------------------------
+
+
+@task("book")
+def story_gpt():
+    """Train the model that comes with the package anew (minutes; replaces the stored one)."""
+    say("==> Training the story GPT")
+    python("-m", "tinytorch.training.story_gpt")
+    say("The notebooks print what it writes: say 'make notebooks' next.")
+
+
+@task("book")
+def scaling():
+    """Train the models of the scaling law that its table lacks (an hour; can be stopped)."""
+    say("==> Training the models of the scaling law")
+    python("-m", "tinytorch.training.scaling_runs")
+
+
+@task("book")
+def playground():
+    """Train the playground's model anew, and write its tokenizer and grammar (minutes)."""
+    python("book/_runtime/playground_files.py")
+
+
+@task()
+def editor():
+    """Bundle the editor of the live cells anew (needs Node and npm)."""
+    npm = shutil.which("npm") or "npm"
+    folder = "book/_runtime/editor"
+    run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
+    run(npm, "run", "--silent", "build", cwd=folder)
+
+
+# The same compiler gives the same bytes: tests/core/test_products.py says whether they are in step.
+WASM = [
+    "clang-16", "--target=wasm32-unknown-emscripten", "-std=c11", "-O3", "-Wall", "-Wextra",
+    "-Werror", "-Wno-unused-parameter", "-ffreestanding", "-fPIC", "-msimd128", "-nostdlib",
+    "-Wl,-shared,--experimental-pic,--strip-all", "products.c",
+]  # fmt: skip
+
+
+@task()
+def products():
+    """Compile the matrix products of the page anew (needs Debian's clang-16 and lld-16)."""
+    relaxed = ["-mrelaxed-simd", "-DRELAXED", "-o", "products_relaxed.wasm"]
+    run(*WASM, "-o", "products.wasm", cwd="tinytorch/core/wasm")
+    run(*WASM, *relaxed, cwd="tinytorch/core/wasm")
+
+
+@task("dev")
+def fonts():
+    """Make the fonts of the pages anew."""
+    install("book")
+    python("book/_ext/pinned.py", "fonts")
+    python("book/_runtime/subset_fonts.py", PYTHONHASHSEED="0")
+
+
+@task("test")
+def cards():
+    """Make the pictures that messages show beside a link anew, from the built site."""
+    python("tests/browser/share_cards.py", PYTHONPATH="book/_ext")
+
+
+@task("dev")
+def pins():
+    """Compile the newest allowed requirements anew."""
+    say("==> Compiling requirements")
+    common = [
+        "pip", "compile", "--quiet", "--no-config", "--python-version", "3.11",
+        "--no-emit-index-url", "--no-emit-find-links", "--custom-compile-command", "make pins",
+    ]  # fmt: skip
+    # Universal pins hold for Python 3.11 and newer on every platform; hashes say which files.
+    lock = [*common, "pyproject.toml", "--upgrade", "--universal", "--generate-hashes"]
+    below = []
+    for extra in ("book", "test", "dev"):
+        file = f"requirements/{extra}.txt"
+        tool("uv", *lock, "--extra", extra, *below, "--output-file", file)
+        below = ["--constraint", file]
+    binder = [
+        "--python-platform",
+        "linux",
+        "--no-annotate",
+        "--constraint",
+        "requirements/book.txt",
+    ]
+    text = "numpy\nmatplotlib\njupytext\nhatchling\n"
+    tool("uv", *common, *binder, "--output-file", "binder/requirements.txt", "-", text=text)
+
+
+@task()
+def clean():
+    """Remove what was built (the site, caches); .venv stays."""
+    caches = [".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"]
+    for folder in ["_build", *caches, "dist", "build"]:
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in list(Path().rglob("__pycache__")):
+        if VENV not in folder.parents:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,148 @@
+"""Every habit is written once, in tasks.py: what it installs and when, and who names it."""
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SETS = ["python", "book", "test", "dev", "parity"]
+
+
+@pytest.fixture
+def tasks(monkeypatch, tmp_path):
+    """The module, in a folder of its own, where installing only notes that it was asked for."""
+    spec = importlib.util.spec_from_file_location("tasks", ROOT / "tasks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module.os, "environ", dict(module.os.environ))
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    (tmp_path / ".venv").mkdir()
+    module.asked = []
+    for name in SETS:
+        monkeypatch.setitem(module.INSTALL, name, lambda name=name: module.asked.append(name))
+    return module
+
+
+def test_what_a_task_stands_on_is_installed_first_and_once(tasks):
+    tasks.install("parity")
+    tasks.install("test")
+    tasks.install("dev")
+    assert tasks.asked == ["python", "book", "test", "parity", "dev"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "anew"),
+    [
+        ("pyproject.toml", ["book", "test", "parity"]),
+        ("requirements/test.txt", ["test", "parity"]),
+        ("requirements/dev.txt", ["dev"]),
+    ],
+)
+def test_only_what_changed_is_installed_again(tasks, changed, anew):
+    for name in ("parity", "dev"):
+        tasks.install(name)
+    tasks.asked.clear()
+    Path(changed).write_text(f"{Path(changed).read_text('utf-8')}\n# newer\n", "utf-8")
+    for name in ("parity", "dev"):
+        tasks.install(name)
+    assert tasks.asked == anew
+
+
+def test_line_ends_of_windows_are_no_change(tasks):
+    tasks.install("dev")
+    file = Path("requirements/dev.txt")
+    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    tasks.install("dev")
+    assert tasks.asked == ["python", "dev"]
+
+
+def test_an_installation_that_failed_is_made_again(tasks, monkeypatch):
+    monkeypatch.setitem(tasks.INSTALL, "dev", lambda: sys.exit(1))
+    with pytest.raises(SystemExit):
+        tasks.install("dev")
+    monkeypatch.setitem(tasks.INSTALL, "dev", lambda: tasks.asked.append("dev"))
+    tasks.install("dev")
+    assert tasks.asked == ["python", "dev"]
+
+
+def test_an_old_python_is_told_what_to_do(tasks, monkeypatch):
+    monkeypatch.setattr(tasks, "NEEDED", (4, 0))
+    with pytest.raises(SystemExit) as stop:
+        tasks.main(["quick"])
+    assert f"found: Python {sys.version.split()[0]} ({sys.executable}).\nInstall" in str(stop.value)
+    assert tasks.asked == []
+
+
+def test_a_python_without_venv_is_told_what_to_install(tasks, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ensurepip", None)
+    with pytest.raises(SystemExit, match="sudo apt-get install python3-venv"):
+        tasks.main(["quick"])
+
+
+def test_an_unknown_task_is_named_beside_the_known_ones(tasks):
+    assert tasks.main(["quick", "bok"]).startswith("there is no task 'bok'; there are help, book,")
+    assert tasks.asked == []
+
+
+def test_what_a_shell_holds_does_not_reach_the_book(tasks, monkeypatch):
+    seen = {}
+    monkeypatch.setitem(tasks.TASKS, "look", (lambda: seen.update(tasks.os.environ), ""))
+    tasks.os.environ.update(PYTHONPATH="elsewhere", MPLBACKEND="elsewhere")
+    tasks.main(["look", "PORT=9000"])
+    assert not {"PYTHONPATH", "MPLBACKEND"} & set(seen)
+    assert seen["PORT"] == "9000" and seen["PYTHONNOUSERSITE"] == "1"
+
+
+def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
+    with pytest.raises(SystemExit) as stop:
+        tasks.run(sys.executable, "-c", "import sys; sys.exit(7)")
+    assert stop.value.code == 7
+
+
+def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
+    """What was read is forgotten, and what was executed is kept."""
+    for folder in ("_build/.doctrees", "_build/.jupyter_cache-1"):
+        Path(folder).mkdir(parents=True)
+    monkeypatch.setattr(tasks, "tool", lambda *_: sys.exit(1))
+    with pytest.raises(SystemExit):
+        tasks.build()
+    assert [path.name for path in Path("_build").iterdir()] == [".jupyter_cache-1"]
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="there is no make")
+def test_make_knows_every_task(tasks):
+    python = f"PYTHON={sys.executable}"
+    command = ["make", "--dry-run", python, *tasks.TASKS]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"tasks\.py (\S+)$", told, re.M) == list(tasks.TASKS)
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="there is no make")
+def test_make_without_a_python_says_what_is_needed():
+    command = ["make", "PYTHON=no-such-python", "book"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert told.returncode == 2 and "found: no-such-python, which is none" in told.stderr
+
+
+def test_every_task_that_a_text_names_is_there(tasks):
+    texts = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", ".ci/run")]
+    for folder, kind in (("book", "*.md"), (".github/workflows", "*.yml"), ("tests", "*.py")):
+        texts += [p for p in (ROOT / folder).rglob(kind) if "node_modules" not in p.parts]
+    said = re.compile(
+        r"(?:(?:`|run: )make |tasks\.py )([a-z][a-z-]+)|^make ([a-z-]+)(?= *(?:#|$))", re.M
+    )
+    named = {
+        (one or other, text.name)
+        for text in texts
+        for one, other in said.findall(text.read_text("utf-8"))
+    }
+    assert len(named) > 20
+    assert {(name, text) for name, text in named if name not in tasks.TASKS} == set()
