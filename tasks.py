@@ -261,8 +261,7 @@ def book():
 def serve():
     """Build the site and serve it on localhost (PORT=8000)."""
     do("book")
-    say(f"==> Serving http://localhost:{port()} (stop with Ctrl-C)")
-    python("-m", "http.server", port(), "--bind", "127.0.0.1", "--directory", SITE)
+    python("-m", "tinytorch", "book", SITE, "--port", port())
 
 
 @task("book")

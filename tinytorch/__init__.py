@@ -33,7 +33,7 @@ from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
 from tinytorch.training.distributed import DataParallel
 from tinytorch.training.trainer import Trainer
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 __all__ = [
     "GELU",

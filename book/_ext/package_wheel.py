@@ -22,9 +22,9 @@ class CannotBuild(SphinxError):
 def wheel_name(root: Path) -> str:
     """Name the package's wheel as the build backend will."""
     project = (root / "pyproject.toml").read_text(encoding="utf-8")
-    name, version = (
-        re.search(rf'^{field} = "([^"]+)"', project, re.M)[1] for field in ("name", "version")
-    )
+    package = (root / "tinytorch" / "__init__.py").read_text(encoding="utf-8")
+    name = re.search(r'^name = "([^"]+)"', project, re.M)[1]
+    version = re.search(r'^__version__ = "([^"]+)"', package, re.M)[1]
     return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
 
 

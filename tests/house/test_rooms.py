@@ -23,6 +23,7 @@ BELOW = {
     "check": {"core", "text", "models", "training", "stories", "capstone", "inside"},
     "plots": {"core"},
 }
+COMMANDS = {"serving": set(), "__main__": {"the whole package", "serving"}}  # beside the rooms
 
 
 def read(package):
@@ -64,7 +65,7 @@ def upward(sources, names):
         room = name.split(".")[1] if "." in name else None
         for imported, line in imports(source, names):
             used = imported.split(".")[1] if "." in imported else "the whole package"
-            if room and used not in BELOW[room] | {room}:
+            if room and used not in (BELOW | COMMANDS)[room] | {room}:
                 wrong.append(f"{name}, line {line}: {room} must not use {used} ({imported})")
     return wrong
 

@@ -1,0 +1,75 @@
+"""What there is, `python -m tinytorch`; the book without a network, `python -m tinytorch book`."""
+
+import argparse
+import ast
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tinytorch import __version__
+from tinytorch.serving import ARCHIVE, book_server, find_book
+
+SITE = "https://tinytorch-book.github.io/tinytorch-book/"
+ROOMS = ("core", "text", "models", "training", "inside", "capstone", "check", "stories", "plots")
+NEXT = """\
+Its model writes a story in Python:
+
+from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
+gpt, tokenizer = load_story_gpt(), story_tokenizer()
+newline = tokenizer.encode("\\n")
+written = gpt.generate(newline, 110, stop_tokens=newline, rng=1)
+print(tokenizer.decode(written).strip())
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch", description="Says what there is; serves the book."
+    )
+    parser.add_argument("--version", action="version", version=__version__)
+    commands = parser.add_subparsers(dest="command")
+    book = commands.add_parser("book", help="serve the book that was downloaded, to this machine")
+    book.add_argument("path", nargs="?", help="the archive, or a folder where it was unpacked")
+    book.add_argument("--port", type=int, default=8000, help="where to listen (8000)")
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        sys.stdout.write(overview())
+        return 0
+    try:
+        serve(options.path, options.port)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def overview() -> str:
+    """Say what the package holds, where the book is, and what to type next."""
+    rooms = "".join(f"  tinytorch.{room:9} {purpose(room)}\n" for room in ROOMS)
+    return (
+        f"TinyTorch {__version__}: the package of the book TinyTorch: embeddings to GPT.\n\n"
+        f"{rooms}\n"
+        f"The book is at {SITE}\n"
+        f"Without a network: download {ARCHIVE}\n"
+        f"and say: python -m tinytorch book tinytorch-offline.zip\n\n{NEXT}"
+    )
+
+
+def purpose(room: str) -> str:
+    """Read what a room is for, without importing it: its figures need more than NumPy."""
+    source = (Path(__file__).parent / room / "__init__.py").read_text(encoding="utf-8")
+    return str(ast.get_docstring(ast.parse(source))).partition("\n")[0]
+
+
+def serve(path: str | None, port: int) -> None:
+    """Serve the book until Ctrl-C."""
+    with suppress(KeyboardInterrupt), book_server(find_book(path), port) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}/"
+        sys.stdout.write(f"Serving the book at {address} (stop with Ctrl-C)\n")
+        sys.stdout.flush()
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
