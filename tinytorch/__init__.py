@@ -30,7 +30,6 @@ from tinytorch.text.embeddings import (
     create_sinusoidal_embeddings,
 )
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
-from tinytorch.training.distributed import DataParallel
 from tinytorch.training.trainer import Trainer
 
 __version__ = "1.0.0"
@@ -47,7 +46,6 @@ __all__ = [
     "CharTokenizer",
     "CosineSchedule",
     "CrossEntropyLoss",
-    "DataParallel",
     "Dropout",
     "Embedding",
     "EmbeddingLayer",

@@ -1,250 +1,630 @@
-"""The gradients of one batch, in one process or in several, each with its share of the rows.
+"""One training run over several processes, on one machine or on many, by MPI.
 
-Threads would get in each other's way: most operations on a small model take microseconds, and
-Python runs one thread at a time. Processes do not. Each helper is a fork of this process, has a
-copy of the model, and reads the parameters from memory that all of them share.
+    mpiexec -n 4 python -m tinytorch.training.distributed --steps 200 --checkpoint run.safetensors
+
+trains the story GPT in four processes, the *ranks*; over two machines:
+
+    python -m tinytorch.training.distributed --hosts first,second --ranks 4 --steps 200
+
+which starts `mpiexec -hosts first,second -n 4` by ssh: each machine needs the package and the same
+Python at the same path, and rank 0, on the first of them, keeps the checkpoint. The same command
+resumes from it, with any number of ranks. The extra `mpi` brings all that is needed:
+`pip install 'tinytorch-book[mpi]'`. `--help` lists the options.
+
+A script of one's own needs two names. Every rank runs all of it, and sees the whole batches:
+
+    from tinytorch.training.distributed import RankTrainer, run_ranks
+
+    run_ranks(lambda ranks: RankTrainer(ranks, model, batches).run(200))
 """
 
+import argparse
 import copy
+import json
 import math
 import os
-import pickle
+import select
+import shutil
 import signal
-import weakref
-from contextlib import suppress
-from typing import Any
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, NoReturn
 
 import numpy as np
 
-from tinytorch.core.backward import total_gradient
-from tinytorch.core.functional import cross_entropy
-from tinytorch.core.layers import Module, check_sizes
-from tinytorch.core.seeding import default_rng, manual_seed
+import tinytorch
+from tinytorch.core.atomic_files import StrPath, write_atomically
+from tinytorch.core.layers import Module
+from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
+from tinytorch.core.schedules import CosineSchedule
+from tinytorch.core.seeding import default_rng, drawing_from, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor
+from tinytorch.models.transformer import GPT
+from tinytorch.text.batches import Batches
 from tinytorch.training.resuming import generators
+from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE, story_batches, story_windows
+from tinytorch.training.trainer import Trainer
 
-_PATIENCE = 10.0  # seconds after which an idle helper checks whether anybody could still ask
+__all__ = ["RankLost", "RankTrainer", "Ranks", "run_ranks"]
 
-
-def add_gradients(model: Module, inputs: Any, targets: Any, scale: float = 1.0) -> float:
-    """Add the gradients of `scale` times the mean cross-entropy to those of the parameters.
-
-    Args:
-        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
-        inputs: ids `(batch, seq)`.
-        targets: the ids that follow, of the same shape.
-        scale: what the loss is multiplied by.
-
-    Returns:
-        The loss in nats a token, times `scale`. If it is not finite, no gradient is added.
-
-    Example:
-        >>> from tinytorch import Linear
-        >>> layer = Linear(2, 3)
-        >>> round(add_gradients(layer, np.zeros((1, 2)), np.array([0])), 4)  # ln 3
-        1.0986
-    """
-    loss: Tensor = cross_entropy(model(inputs), targets) * scale
-    if math.isfinite(loss.item()):
-        loss.backward()
-    return loss.item()
+_CHILD = "TINYTORCH_RANK_OF"  # set for the process that trains: who waits for its end
+_PATIENCE = 600.0  # seconds
+_GRACE = 2.0  # seconds for a last word
+_INSTALL = "pip install 'tinytorch-book[mpi]'"
+_NUMBERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")  # where launchers write a rank
+_TOTALS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 
 
-class DataParallel:
-    """Computes the loss of a batch and its gradients in several processes.
+class RankLost(RuntimeError):
+    """Another rank has ended, or no longer answers."""
 
-    The shares are weighted so that the sum is the mean over the batch; it differs from that of one
-    process by rounding alone. A helper's random numbers follow from the generators of this
-    process, so that a seed gives the same run for the same number of workers. BLAS should have one
-    thread in each (`OPENBLAS_NUM_THREADS=1`). Helpers end with the object, or with the process.
+
+class Ranks:
+    """The processes of one run, seen from one of them.
+
+    Nothing here waits for ever: a wait looks whether the run is still whole, and raises `RankLost`
+    if another rank has ended, or has not answered for `patience` seconds.
 
     Args:
-        model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`. Its parts must not be
-            replaced afterwards; parameters may change as they like.
-        workers: how many processes, this one included; a batch with fewer rows uses fewer.
+        comm: an mpi4py communicator.
+        patience: seconds to wait for the slowest rank.
 
-    Raises:
-        RuntimeError: the system cannot fork a process (Windows, a browser).
-
-    Example:
-        >>> from tinytorch import GPT
-        >>> ids = np.arange(8).reshape(2, 4) % 5
-        >>> model = GPT(5, 8, 1, 2, max_seq_len=4, rng=0)
-        >>> loss = DataParallel(model, workers=2).backward(ids, ids)
-        >>> from tinytorch.core import functional
-        >>> whole = functional.cross_entropy(model(ids), ids)
-        >>> abs(loss - whole.item()) < 1e-6, model.ln_f.gamma.grad.shape
-        (True, (8,))
+    Attributes:
+        rank: the number of this process, from 0.
+        size: how many there are.
+        waited: seconds spent in communication.
     """
 
-    def __init__(self, model: Module, workers: int = 2) -> None:
-        check_sizes(workers=workers)
-        self.model, self.parameters, self.workers = model, model.parameters(), workers
-        self._kinds = _kinds_of(self.parameters)
-        self._weights = [_shared(p.data) for p in self.parameters]
-        self._start()
+    def __init__(self, comm: Any, patience: float = _PATIENCE) -> None:
+        from mpi4py import MPI
 
-    def _start(self) -> None:
-        self._helpers = [_Helper(self.model, self._weights) for _ in range(self.workers - 1)]
-        self._asked = False  # whether answers may still lie in the pipes
+        self.comm, self.rank, self.size = comm, comm.rank, comm.size
+        self._in_place = MPI.IN_PLACE
+        self.patience, self.waited = patience, 0.0
+        self._parent = os.getppid()
 
-    def backward(self, inputs: Any, targets: Any, scale: float = 1.0) -> float:
-        """Add the gradients of `scale` times the mean cross-entropy to those of the parameters.
+    def sum(self, array: np.ndarray) -> None:
+        """Replace an array, in place, by its sum over all ranks."""
+        self._finish(self.comm.Iallreduce(self._in_place, array))
 
-        Args:
-            inputs: ids `(batch, seq)`.
-            targets: ids of the same shape.
-            scale: what the loss is multiplied by.
+    def sum_of_own_part(self, array: np.ndarray) -> np.ndarray:
+        """Of the sum over all ranks this rank's part: the array cut into as many as there are."""
+        own = np.empty(len(array) // self.size, array.dtype)
+        self._finish(self.comm.Ireduce_scatter_block(array, own))
+        return own
 
-        Returns:
-            The loss, `scale` included. If it is not finite, no gradient is added.
+    def join_parts(self, own: np.ndarray, whole: np.ndarray) -> None:
+        """Fill an array with the parts of all ranks, one after the other."""
+        self._finish(self.comm.Iallgather(own, whole))
+
+    def from_first(self, array: np.ndarray) -> None:
+        """Replace an array, in place, by that of rank 0."""
+        self._finish(self.comm.Ibcast(array, root=0))
+
+    def bytes_from_first(self, data: bytes) -> bytes:
+        """What rank 0 passed."""
+        length = np.array(len(data))
+        self.from_first(length)
+        content = np.zeros(int(length), np.uint8)
+        if self.rank == 0:
+            content[:] = np.frombuffer(data, np.uint8)
+        self.from_first(content)
+        return content.tobytes()
+
+    def check_alike(self, facts: dict[str, str]) -> None:
+        """Raise on every rank unless all have the same facts.
 
         Raises:
-            ValueError: the batch is empty.
-            RuntimeError: a helper has ended, and the next call starts new ones; or parameters have
-                another dtype or shape, or are frozen, since this object was made.
-
-        An error in any share is raised here, and leaves the gradients as they were.
+            ValueError: some rank has others than rank 0; the first such rank is named with both.
         """
-        inputs, targets = np.asarray(inputs), np.asarray(targets)
-        if inputs.size == 0:
-            raise ValueError(f"DataParallel: a batch of shape {inputs.shape} holds no tokens")
-        if _kinds_of(self.parameters) != self._kinds:
-            what = "a parameter's dtype, shape or requires_grad has changed"
-            raise RuntimeError(f"DataParallel: {what}; make a new DataParallel")
-        if self._asked:  # not all have answered: one has ended, or there was an interrupt
-            self._start()
-        helpers = self._helpers[: max(0, len(inputs) - 1)]
-        cut = (np.array_split(x, len(helpers) + 1) for x in (inputs, targets))
-        own, *others = [(x, y, scale * x.size / inputs.size) for x, y in zip(*cut, strict=True)]
-        for shared, parameter in zip(self._weights, self.parameters, strict=True):
-            shared[...] = parameter.data
-        self._asked = True
-        for helper, share in zip(helpers, others, strict=True):
-            helper.begin(share, _state_of(self.model))
-        before = [p.grad for p in self.parameters]
+        text = json.dumps(facts).encode()
+        lengths = np.zeros(self.size, np.int64)
+        self.join_parts(np.array([len(text)]), lengths)
+        rows = np.zeros((self.size, lengths.max()), np.uint8)
+        own = np.frombuffer(text.ljust(lengths.max()), np.uint8)
+        self.join_parts(own, rows)
+        first, *others = (json.loads(row.tobytes()) for row in rows)
+        for number, theirs in enumerate(others, 1):
+            names = [name for name in {**first, **theirs} if first.get(name) != theirs.get(name)]
+            if names:
+                lines = (f"\n  {n}: {first.get(n)} in rank 0, {theirs.get(n)} there" for n in names)
+                rule = "all ranks need the same versions, options and data"
+                raise ValueError(f"rank {number} differs from rank 0; {rule}:{''.join(lines)}")
+
+    def _finish(self, request: Any) -> None:
+        """Wait for a request, as long as all ranks are there."""
+        began = now = time.perf_counter()
+        while not request.Test():
+            if os.getppid() != self._parent:  # mpiexec has ended it, as it does when one fails
+                raise RankLost("another rank has ended, and said why if it could")
+            if now - began > self.patience:
+                raise RankLost(f"the other ranks have not answered for {self.patience:g} seconds")
+            time.sleep(0 if now - began < 0.1 else 0.0005)
+            now = time.perf_counter()
+        self.waited += time.perf_counter() - began
+
+
+class RankTrainer(Trainer):
+    """`Trainer`, with the rows of each batch shared among the ranks of a run.
+
+    The run is that of one process: the gradients are averaged over the ranks before they are
+    clipped, dropout is drawn for the whole batch, the validation windows are shared too, and the
+    checkpoint is the one that `Trainer` writes. So a run may go on with another number of ranks.
+    Losses differ by rounding alone. Rank 0 alone writes and shows progress.
+
+    Args:
+        ranks: the processes of the run, from `run_ranks`.
+        model: as for `Trainer`; rank 0's weights are everybody's.
+        batches: the whole batches. Every rank reads all of them and takes its rows.
+        shard_optimizer: whether each rank keeps the optimiser's state for its share of the
+            parameters alone (ZeRO stage 1; Rajbhandari et al., 2020). While a checkpoint is
+            written or read, every rank has the whole of it.
+        options: as for `Trainer`.
+
+    Raises:
+        ValueError: the batch does not divide among the ranks.
+        TypeError: the parameters are not all of one dtype.
+    """
+
+    def __init__(
+        self,
+        ranks: Ranks,
+        model: Module,
+        batches: Batches,
+        *,
+        shard_optimizer: bool = False,
+        **options: Any,
+    ) -> None:
+        rows, n = batches.batch_size, ranks.size
+        if rows % n:
+            near = f"{rows - rows % n or n} or {rows - rows % n + n}"
+            remedy = f"make the batch {near}, or use a number of ranks that divides {rows}"
+            raise ValueError(f"a batch of {rows} rows does not divide among {n} ranks; {remedy}")
+        shown = options.pop("progress", True) and ranks.rank == 0
+        super().__init__(model, batches, progress=shown, **options)
+        self.ranks = ranks
+        params = self.optimizer.params
+        if len(kinds := {str(p.dtype) for p in params}) > 1:
+            raise TypeError(f"the parameters must all be of one dtype, got {sorted(kinds)}")
+        ends = np.cumsum([p.size for p in params])
+        self._cuts = [slice(end - p.size, end) for p, end in zip(params, ends, strict=True)]
+        self._flat = np.zeros(-(-ends[-1] // n) * n, params[0].dtype)  # ends with zeros
+        self._shard = _Shard(self.optimizer, self._cuts, ranks) if shard_optimizer else None
+
+    def run(self, steps: int) -> list[dict[str, Any]]:
+        """Train for more steps, as `Trainer.run` does.
+
+        Raises:
+            RankLost: another rank has ended. What was saved last can be resumed.
+            ValueError: the ranks differ in version, settings or data.
+        """
+        shapes = {name: str(p.shape) for name, p in self.model.named_parameters()}
+        versions = {"tinytorch": tinytorch.__version__, "NumPy": np.__version__}
+        counts = {"steps": steps, "eval_every": self.eval_every, "save_every": self.save_every}
+        counts |= {"step_number": self.step_number, "sharded": self._shard is not None}
+        named = {name: str(count) for name, count in counts.items()}
+        self.ranks.check_alike({**versions, **named, **self._settings(), **shapes})
+        for p in self.model.parameters():
+            p.data = np.ascontiguousarray(p.data)
+            self.ranks.from_first(p.data)
+        return super().run(steps)
+
+    def save(self, path: StrPath) -> None:
+        """Write the checkpoint of the run: rank 0 does, and all must call."""
+        with self._shard.whole() if self._shard else nullcontext():
+            if self.ranks.rank == 0:
+                super().save(path)
+
+    def load(self, path: StrPath, strict: bool = True) -> None:
+        """Resume from a checkpoint that rank 0 can read; all must call.
+
+        Raises:
+            FileNotFoundError: there is no such file, on rank 0.
+            ValueError: as for `Trainer`.
+        """
+        content = self.ranks.bytes_from_first(
+            Path(path).read_bytes() if self.ranks.rank == 0 else b""
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            own = Path(folder) / Path(path).name
+            own.write_bytes(content)
+            with self._shard.whole() if self._shard else nullcontext():
+                super().load(own, strict)
+
+    # What ranks do in another way than one process ---------------------------------------------
+
+    def _backward(self) -> float:
+        with _drawing_whole_batches(self.model, self.ranks, self.batches.batch_size):
+            loss = super()._backward()
+        params = self.optimizer.params
+        found = np.array([loss, *(p.grad is not None for p in params)])
+        self.ranks.sum(found)
+        if math.isfinite(found[0]):
+            self._average([bool(anywhere) for anywhere in found[1:]])
+        return float(found[0]) / self.ranks.size
+
+    def _average(self, anywhere: list[bool]) -> None:
+        """Replace the gradients by their averages, of which a shard takes its part."""
+        params, flat = self.optimizer.params, self._flat
+        for p, cut in zip(params, self._cuts, strict=True):
+            if isinstance(p.grad, RowSparse):
+                remedy = "make the Embedding with sparse=False"
+                raise TypeError(f"row-sparse gradients have no place in one flat array; {remedy}")
+            flat[cut] = 0 if p.grad is None else p.grad.ravel()
+        if self._shard:
+            self._shard.take(self.ranks.sum_of_own_part(flat) / self.ranks.size, anywhere)
+            return
+        self.ranks.sum(flat)
+        flat /= self.ranks.size
+        for p, cut, some in zip(params, self._cuts, anywhere, strict=True):
+            p.grad = flat[cut].reshape(p.shape) if some else None
+
+    def _batch(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        own = self.batches.batch_size // self.ranks.size
+        rows = slice(self.ranks.rank * own, (self.ranks.rank + 1) * own)
+        inputs, targets = self.batches[number]
+        return inputs[rows], targets[rows]
+
+    def _clip(self, limit: float) -> float:
+        return self._shard.clip(limit) if self._shard else super()._clip(limit)
+
+    def _update(self) -> None:
+        if self._shard:
+            self._shard.step(self._flat)
+        else:
+            super()._update()
+
+    def _evaluate(self, inputs: Any, targets: Any) -> float:
+        own = slice(self.ranks.rank, None, self.ranks.size)  # may be none
+        share = len(targets[own])
+        mean = super()._evaluate(inputs[own], targets[own]) if share else 0.0
+        total = np.array([mean * share, share])
+        self.ranks.sum(total)
+        return float(total[0] / total[1])
+
+    def _stops(self, interrupts: list[int]) -> bool:
+        noted = np.array(len(interrupts))
+        self.ranks.sum(noted)
+        return bool(noted)
+
+
+class _Shard:
+    """A rank's part of an optimiser: that of a piece of the flat array of all parameters."""
+
+    def __init__(self, whole: Optimizer, cuts: list[slice], ranks: Ranks) -> None:
+        self.optimizer, self.cuts, self.ranks = whole, cuts, ranks
+        size = -(-cuts[-1].stop // ranks.size)
+        self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
+        self.own = copy.copy(whole)  # shares the count of steps
+        self.pieces = [  # number of a parameter, and what of it is here
+            (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
+            for i, cut in enumerate(cuts)
+            if cut.start < self.end and self.begin < cut.stop
+        ]
+        self._cut()
+
+    def take(self, gradient: np.ndarray, anywhere: list[bool]) -> None:
+        """Make the own parameters, with their gradient."""
+        self.own.params, first = [], 0
+        for i, piece in self.pieces:
+            p = Tensor(self.optimizer.params[i].data.reshape(-1)[piece], requires_grad=True)
+            p.data = p.data.copy()
+            if anywhere[i]:
+                p.grad = gradient[first : first + p.size]
+            self.own.params.append(p)
+            first += p.size
+
+    def clip(self, limit: float) -> float:
+        """Clip by the norm of the gradients of all ranks."""
+        squares = np.zeros(1)
+        for p in self.own.params:
+            if p.grad is not None:
+                squares += float(np.vdot(p.grad, p.grad))
+        self.ranks.sum(squares)
+        norm = Tensor([0.0], requires_grad=True, dtype=np.float64)
+        norm.grad = np.sqrt(squares)
+        before = clip_grad_norm([norm], limit)
+        for p in self.own.params:
+            if p.grad is not None and before > limit:
+                p.grad = p.grad * (limit / before)
+        return before
+
+    def step(self, flat: np.ndarray) -> None:
+        """Update the own part, and give and take the others; `flat` has room for all."""
+        self.own.lr = self.optimizer.lr
+        self.own.step()
+        own = np.zeros(self.end - self.begin, flat.dtype)
+        parts = [p.data for p in self.own.params]
+        own[: sum(map(len, parts))] = np.concatenate(parts) if parts else ()
+        self.ranks.join_parts(own, flat)
+        for p, cut in zip(self.optimizer.params, self.cuts, strict=True):
+            p.data[...] = flat[cut].reshape(p.shape)
+            p.mark_changed()
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """A context in which the optimiser has the state of all parameters, on every rank."""
+        for name in self._states():
+            own = np.zeros(self.end - self.begin, np.float64)
+            parts = getattr(self.own, name)
+            own[: sum(map(len, parts))] = np.concatenate(parts) if parts else ()
+            flat = np.zeros(len(own) * self.ranks.size)
+            self.ranks.join_parts(own, flat)
+            of = zip(self.optimizer.params, self.cuts, strict=True)
+            arrays = [flat[cut].reshape(p.shape).astype(p.dtype) for p, cut in of]
+            setattr(self.optimizer, name, arrays)
         try:
-            self.model.zero_grad()
-            loss = add_gradients(self.model, *own)
-            gradients = [p.grad for p in self.parameters]
+            yield
         finally:
-            for parameter, earlier in zip(self.parameters, before, strict=True):
-                parameter.grad = earlier
-            answers = [helper.end() for helper in helpers]  # no answer stays in a pipe
-            self._asked = False
-        for error, _, _ in answers:
-            if error is not None:
-                raise error
-        loss += math.fsum(part for _, part, _ in answers)
-        if math.isfinite(loss):
-            for found in [gradients, *(theirs for *_, theirs in answers)]:
-                _add(self.parameters, found)
-        return loss
+            self._cut()
+
+    def _cut(self) -> None:
+        """Keep of the state what belongs to the own part."""
+        if hasattr(self.optimizer, "decays"):
+            vars(self.own)["decays"] = [self.optimizer.decays[i] for i, _ in self.pieces]
+        for name in self._states():
+            arrays = getattr(self.optimizer, name)
+            setattr(self.own, name, [arrays[i].reshape(-1)[cut].copy() for i, cut in self.pieces])
+            setattr(self.optimizer, name, [np.zeros(0)] * len(arrays))
+
+    def _states(self) -> list[str]:
+        """The names of the optimiser's lists of arrays, one array a parameter."""
+        return [
+            name
+            for name, value in vars(self.optimizer).items()
+            if isinstance(value, list) and value and isinstance(value[0], np.ndarray)
+        ]
 
 
-class _Helper:
-    """A forked process that computes the gradients of one share."""
+class _WholeBatch(np.random.Generator):
+    """Draws for the whole batch what is as long as this rank's share, and keeps its rows.
 
-    def __init__(self, model: Module, weights: list[np.ndarray]) -> None:
-        try:
-            import multiprocessing
+    Every rank's generator so moves on as that of one process does, and all remain alike.
+    """
 
-            fork = multiprocessing.get_context("fork")
-            self.pipe, answering = fork.Pipe()
-        except (ImportError, ValueError, OSError) as error:  # Windows, a browser
-            what = f"this system cannot fork a process ({error})"
-            raise RuntimeError(f"DataParallel: {what}; use workers=1") from None
-        self.gradients = [_shared(weight) for weight in weights]
-        arguments = os.getpid(), model, weights, self.gradients, answering, self.pipe
-        process = fork.Process(target=_work, args=arguments, daemon=True)
-        process.start()
-        answering.close()
-        weakref.finalize(self, _end, os.getpid(), process)
+    def __init__(self, bits: Any, ranks: Ranks, rows: int) -> None:
+        super().__init__(bits)
+        self._rows, self._ranks = rows, ranks
 
-    def begin(self, share: tuple[Any, ...], state: tuple[Any, ...]) -> None:
-        with suppress(OSError):  # a helper that has ended: end() says so
-            self.pipe.send((share, state))
+    def _draw(self, draw: Callable[..., Any], size: Any, **options: Any) -> Any:
+        if np.ndim(size) != 1 or not len(size) or size[0] != self._rows:
+            return draw(size=size, **options)
+        whole = draw(size=(size[0] * self._ranks.size, *size[1:]), **options)
+        return whole[self._ranks.rank * self._rows :][: self._rows]
 
-    def end(self) -> Any:
-        """An error or None, the share's loss and its gradients (arrays, `RowSparse` or None)."""
-        try:
-            error, loss, others = self.pipe.recv()
-        except (EOFError, OSError):
-            ended = "DataParallel: a helper process has ended; the next call starts new ones"
-            raise RuntimeError(ended) from None
-        return error, loss, [others.get(i, dense) for i, dense in enumerate(self.gradients)]
+    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._draw(super().random, size, dtype=dtype)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        return self._draw(super().uniform, size, low=low, high=high)
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        return self._draw(super().normal, size, loc=loc, scale=scale)
+
+    def standard_normal(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+        return self._draw(super().standard_normal, size, dtype=dtype)
 
 
-def _end(owner: int, process: Any) -> None:
-    """End a helper that nobody can ask any more; its siblings hold this object too."""
-    if os.getpid() == owner:
-        process.kill()
-
-
-def _work(parent: int, model: Module, weights: Any, gradients: Any, pipe: Any, asking: Any) -> None:
-    """What a helper does until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that asks
-    asking.close()  # so that the pipe can break
-    parameters = model.parameters()
-    for parameter, shared in zip(parameters, weights, strict=True):
-        parameter.data = shared
-    with suppress(EOFError, OSError):  # nobody asks any more
-        while True:
-            while not pipe.poll(_PATIENCE):
-                if os.getppid() != parent:  # another fork of it may hold the pipe open
-                    return
-            pipe.send(_answer(model, parameters, gradients, *pipe.recv()))
-
-
-def _answer(model: Module, parameters: list[Tensor], gradients: Any, share: Any, state: Any) -> Any:
-    """An error or None, a share's loss, and by number the gradients that are no dense arrays."""
+@contextmanager
+def _drawing_whole_batches(model: Module, ranks: Ranks, batch_size: int) -> Iterator[None]:
+    """A context in which dropout is that of the whole batch."""
+    share, held = batch_size // ranks.size, generators(model).values()
+    for part, attribute, rng in held:
+        vars(part)[attribute] = _WholeBatch(rng.bit_generator, ranks, share)
     try:
-        _set_state(model, *state)
-        model.zero_grad()
-        loss, others = add_gradients(model, *share), {}
-        for i, (parameter, dense) in enumerate(zip(parameters, gradients, strict=True)):
-            if parameter.grad is None or isinstance(parameter.grad, RowSparse):
-                others[i] = parameter.grad
-            else:
-                dense[...] = parameter.grad
-        return None, loss, others
+        with drawing_from(_WholeBatch(default_rng().bit_generator, ranks, share)):
+            yield
+    finally:
+        for part, attribute, rng in held:
+            vars(part)[attribute] = rng
+
+
+# Starting and ending ---------------------------------------------------------------------------
+
+
+def run_ranks(work: Callable[[Ranks], Any], patience: float = _PATIENCE) -> None:
+    """Run the same work in every rank, and see to it that all of them end.
+
+    A script that says this is started by `mpiexec -n 4 python script.py`; without `mpiexec` it is
+    a single rank. mpiexec ends every process it has started as soon as one of them fails, without
+    a word. Therefore the work is done by a process that this one starts and waits for: when
+    its rank fails, it says why, and when another one's does, it has the time to say that.
+
+    Args:
+        work: what to do, given the ranks.
+        patience: how many seconds a rank waits for the slowest one.
+
+    Raises:
+        SystemExit: the work is done, with 0, or any rank has failed.
+
+    Example:
+        >>> def work(ranks):
+        ...     RankTrainer(ranks, model, batches).run(200)
+        >>> run_ranks(work)  # doctest: +SKIP
+    """
+    parent, told = (int(number) for number in os.environ.get(_CHILD, "0 0").split())
+    if parent != os.getppid():
+        sys.exit(_start_and_wait(patience))
+    ranks, end = None, 1
+    try:
+        ranks = _connected(patience)
+        os.write(told, b"1")
+        work(ranks)
+        end = 0
+    except KeyboardInterrupt as stopped:
+        _say(ranks, str(stopped) or "stopped")
     except Exception as error:
-        with suppress(Exception):  # an error of the reader's own may not survive pickling
-            return pickle.loads(pickle.dumps(error)), math.nan, {}
-        return RuntimeError(f"{type(error).__name__}: {error}"), math.nan, {}
+        known = isinstance(error, (RankLost, ValueError, OSError, FloatingPointError, TypeError))
+        _say(ranks, str(error) if known else f"{type(error).__name__}: {error}")
+    if end:
+        os._exit(end)  # MPI's own ending would wait for the ranks that are gone
+    sys.exit(0)
 
 
-def _add(parameters: list[Tensor], gradients: list[Any]) -> None:
-    """Add gradients to those of the parameters, as copies: helpers use their arrays again."""
-    for parameter, g in zip(parameters, gradients, strict=True):
-        if g is not None:
-            held = parameter.grad
-            parameter.grad = copy.copy(g) if held is None else total_gradient(held, g)
+def _start_and_wait(patience: float) -> int:
+    """Run this program again, in a group of its own that mpiexec does not know, and wait."""
+    heard, told = os.pipe()  # one byte when MPI has started; closed at the end
+    os.set_inheritable(told, True)
+    threads = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # the cores belong to the ranks
+    command = [sys.executable, *sys.orig_argv[1:]]
+    environment = {**threads, _CHILD: f"{os.getpid()} {told}"}
+    child = subprocess.Popen(command, env=environment, close_fds=False, process_group=0)
+    os.close(told)
+    if not os.fork():
+        _watch(child.pid, heard, patience)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: child.send_signal(number))
+    code = child.wait()
+    if code >= 0:
+        return code
+    hint = "; a machine without memory does that too" if code == -signal.SIGKILL else ""
+    _say(None, f"its process was ended by {signal.Signals(-code).name}{hint}")
+    return 128 - code
 
 
-def _state_of(model: Module) -> tuple[list[bool], dict[str, int]]:
-    """The parts' modes, and seeds for their generators and for the default one."""
-    modes = [part.training for _, part in model.named_modules()]
-    rngs = {"": default_rng(), **{name: rng for name, (_, _, rng) in generators(model).items()}}
-    return modes, {name: int(rng.integers(2**63)) for name, rng in rngs.items()}
+def _watch(child: int, heard: int, patience: float) -> NoReturn:
+    """End a rank that cannot notice by itself that the run is broken.
+
+    It may be computing when mpiexec has ended its parent, or MPI may be waiting for a rank that
+    never starts, which nothing interrupts.
+    """
+    parent, until, reason = os.getppid(), time.monotonic() + patience, ""
+    os.setpgid(0, 0)
+    while not reason:
+        if select.select([heard], [], [], 0.1)[0]:
+            if not os.read(heard, 1):
+                os._exit(0)
+            until = math.inf
+        if os.getppid() != parent and not select.select([heard], [], [], _GRACE)[0]:
+            reason = "another rank has ended while this one was busy"
+        if time.monotonic() > until:
+            reason = f"MPI has not started within {patience:g} seconds: a rank is missing"
+    _say(None, reason)
+    for number in (signal.SIGTERM, signal.SIGCONT):
+        os.kill(child, number)
+    os._exit(0)
 
 
-def _set_state(model: Module, modes: list[bool], seeds: dict[str, int]) -> None:
-    manual_seed(seeds[""])
-    for (_, part), mode in zip(model.named_modules(), modes, strict=True):
-        part.training = mode
-    for name, (part, attribute, _) in generators(model).items():
-        vars(part)[attribute] = np.random.default_rng(seeds[name])
+def _connected(patience: float) -> Ranks:
+    """All ranks of this run.
+
+    Raises:
+        OSError: there is no MPI, or not the one that has started this process.
+    """
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise OSError(f"there is no MPI for {sys.executable} ({error}); {_INSTALL}") from None
+    comm = MPI.COMM_WORLD
+    started = next((os.environ[name] for name in _TOTALS if name in os.environ), str(comm.size))
+    if int(started) != comm.size:
+        what = f"mpiexec has started {started} processes, mpi4py sees {comm.size}"
+        raise OSError(f"{what}: they are of two MPIs; use the mpiexec beside {sys.executable}")
+    return Ranks(comm, patience)
 
 
-def _kinds_of(parameters: list[Tensor]) -> list[Any]:
-    return [(p.shape, p.dtype, p.requires_grad) for p in parameters]
+def _say(ranks: Ranks | None, what: str) -> None:
+    """One line to standard error that says who says it."""
+    number = next((os.environ[name] for name in _NUMBERS if name in os.environ), "0")
+    sys.stderr.write(f"rank {number if ranks is None else ranks.rank}: {what}\n")
+    sys.stderr.flush()
 
 
-def _shared(array: np.ndarray) -> np.ndarray:
-    """An array like this one in memory that forked processes share."""
-    import mmap
+# The command -----------------------------------------------------------------------------------
 
-    memory = mmap.mmap(-1, max(1, array.nbytes))
-    return np.frombuffer(memory, array.dtype, array.size).reshape(array.shape)
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(prog="python -m tinytorch.training.distributed")
+    add = parser.add_argument
+    add("--steps", type=int, default=200, help="of the whole run, those of a checkpoint included")
+    add("--batch-size", type=int, default=8, help="rows of a batch, of all ranks together")
+    add("--accumulate", type=int, default=1, help="batches in a step")
+    add("--dropout", type=float, default=0.0)
+    add("--embed-dim", type=int, default=64, help="the model's width; its heads are 16 wide")
+    add("--layers", type=int, default=2)
+    add("--learning-rate", type=float, default=6e-3)
+    add("--num-stories", type=int, default=20_000, help="to train on")
+    add("--seed", type=int, default=0)
+    add("--checkpoint", type=Path, help="a file to resume from if it is there, and to save to")
+    add("--save-every", type=int, default=100, help="steps from one checkpoint to the next")
+    add("--eval-every", type=int, default=100, help="steps from one evaluation to the next")
+    add("--shard-optimizer", action="store_true", help="each rank keeps its part of the state")
+    add("--patience", type=float, default=_PATIENCE, help="seconds to wait for the slowest rank")
+    add("--report", type=Path, help="a file for the losses and times, as JSON")
+    add("--ranks", type=int, help="start so many with mpiexec")
+    add("--hosts", help="start them with mpiexec on these machines: first,second")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Do what the command line says."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _options(arguments)
+    if options.ranks or options.hosts:
+        _launch(options, _without_launch(arguments))
+    run_ranks(lambda ranks: _train(ranks, options), options.patience)
+
+
+def _launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
+    """Become an mpiexec that starts this command on the machines named.
+
+    Raises:
+        SystemExit: there is no mpiexec.
+    """
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    found = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
+    if found is None:
+        sys.exit(f"no mpiexec beside {sys.executable} nor on the PATH; {_INSTALL}")
+    hosts = ["-hosts", options.hosts] if options.hosts else []
+    ranks = options.ranks or len(options.hosts.split(","))
+    module = [sys.executable, "-m", "tinytorch.training.distributed"]
+    os.execv(found, [found, *hosts, "-n", str(ranks), *module, *arguments])
+
+
+def _without_launch(arguments: Sequence[str]) -> list[str]:
+    """The arguments that are for the ranks."""
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--ranks")
+    parser.add_argument("--hosts")
+    return parser.parse_known_args(arguments)[1]
+
+
+def _train(ranks: Ranks, options: argparse.Namespace) -> None:
+    """Train a story GPT, in the size and for as long as the options say."""
+    manual_seed(options.seed)
+    width, held_out = options.embed_dim, story_windows()
+    model = GPT(
+        VOCAB_SIZE, width, options.layers, max(1, width // 16), SEQ_LEN, pos_encoding="rotary",
+        init_std=0.8 / width**0.5, dropout=options.dropout, rng=options.seed,
+    )  # fmt: skip
+    trainer = RankTrainer(
+        ranks, model, story_batches(options.batch_size, num_stories=options.num_stories),
+        optimizer=AdamW(
+            model.parameters(), betas=(0.9, 0.99), weight_decay=0.01, decay=only_matrices
+        ),
+        schedule=CosineSchedule(options.learning_rate, options.steps // 10, options.steps),
+        accumulate=options.accumulate, shard_optimizer=options.shard_optimizer,
+        validation=(held_out.inputs, held_out.targets), floor=float(held_out.floor.mean()),
+        eval_every=options.eval_every, checkpoint=options.checkpoint, save_every=options.save_every,
+    )  # fmt: skip
+    begun = ranks.rank == 0 and options.checkpoint is not None and options.checkpoint.exists()
+    if ranks.bytes_from_first(b"yes" if begun else b""):
+        trainer.load(options.checkpoint)
+    began, ranks.waited = time.perf_counter(), 0.0
+    if options.steps > trainer.step_number:
+        trainer.run(options.steps - trainer.step_number)
+    seconds = time.perf_counter() - began
+    if options.report and ranks.rank == 0:
+        report = {"seconds": seconds, "waited": ranks.waited, "history": trainer.history}
+        write_atomically(options.report, json.dumps(report).encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -19,19 +19,18 @@ import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core.atomic_files import StrPath
+from tinytorch.core.functional import cross_entropy
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.state import restore
 from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
 from tinytorch.training.checkpoint import load_safetensors, save_safetensors, without_prefix
-from tinytorch.training.distributed import DataParallel, add_gradients
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.progress import Progress
 
@@ -49,7 +48,6 @@ class Trainer:
         clip: the largest norm of the gradients, or None.
         accumulate: how many batches make one step. Their gradients are averaged: the step is that
             of one large batch, in the memory of a small one.
-        workers: how many processes share the rows of a batch; see `DataParallel`.
         validation: inputs and targets that are held out, each `(n, seq)`.
         eval_every: how many steps lie between two evaluations.
         floor: the lowest loss that any model can expect on the validation windows, if it is known.
@@ -82,7 +80,6 @@ class Trainer:
         schedule: Callable[[int], float] | None = None,
         clip: float | None = 1.0,
         accumulate: int = 1,
-        workers: int = 1,
         validation: tuple[Any, Any] | None = None,
         eval_every: int = 100,
         floor: float | None = None,
@@ -90,8 +87,7 @@ class Trainer:
         save_every: int = 100,
         progress: bool = True,
     ) -> None:
-        check_sizes(accumulate=accumulate, workers=workers)
-        check_sizes(eval_every=eval_every, save_every=save_every)
+        check_sizes(accumulate=accumulate, eval_every=eval_every, save_every=save_every)
         self.model, self.batches = model, batches
         self.optimizer = optimizer or AdamW(
             model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
@@ -99,9 +95,7 @@ class Trainer:
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
-        self.progress, self.workers = progress, workers
-        self.parallel = DataParallel(model, workers) if workers > 1 else None
-        self.step_number = 0
+        self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
 
     def run(self, steps: int) -> list[dict[str, Any]]:
@@ -130,15 +124,16 @@ class Trainer:
                 began = time.perf_counter()
                 record = self._step()
                 seconds += time.perf_counter() - began
-                step, last = self.step_number, done == steps or bool(interrupts)
+                step, stopped = self.step_number, self._stops(interrupts)
+                last = stopped or done == steps
                 if self.validation is not None and (last or step % self.eval_every == 0):
-                    record["validation"] = validation = evaluate(self.model, *self.validation)
+                    record["validation"] = validation = self._evaluate(*self.validation)
                 if self.checkpoint is not None and (last or step % self.save_every == 0):
                     self.save(self.checkpoint)
                 line.update(done, record["loss"], done * tokens, seconds, validation)
                 if last:  # an interrupt since then waits for the end of the next step
                     break
-        if interrupts:
+        if stopped or interrupts:
             raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() resumes")
         return self.history
 
@@ -146,23 +141,47 @@ class Trainer:
         """One step: the gradients of `accumulate` batches, clipped, and the optimiser's update."""
         self.model.train()
         self.model.zero_grad()
-        backward = self.parallel.backward if self.parallel else partial(add_gradients, self.model)
-        loss = 0.0
-        for part in range(self.accumulate):
-            inputs, targets = self.batches[self.step_number * self.accumulate + part]
-            loss += backward(inputs, targets, 1 / self.accumulate)
-            if not math.isfinite(loss):
-                remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
-                raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
-        limit = math.inf if self.clip is None else self.clip
-        norm = clip_grad_norm(self.optimizer.params, limit)
+        loss = self._backward()
+        if not math.isfinite(loss):
+            remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
+            raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
+        norm = self._clip(math.inf if self.clip is None else self.clip)
         if self.schedule is not None:
             self.optimizer.lr = _checked_rate(self.schedule(self.step_number), self.step_number)
-        self.optimizer.step()
+        self._update()
         self.step_number += 1
         record = {"loss": loss, "lr": self.optimizer.lr, "grad_norm": norm, "validation": None}
         self.history.append(record)
         return record
+
+    # What several machines do in another way (`tinytorch.training.distributed`) ----------------
+
+    def _backward(self) -> float:
+        """The mean loss of the step's batches, whose gradients are added to the parameters'."""
+        total = 0.0
+        for part in range(self.accumulate):
+            inputs, targets = self._batch(self.step_number * self.accumulate + part)
+            loss = cross_entropy(self.model(inputs), targets) * (1 / self.accumulate)
+            total += loss.item()
+            if not math.isfinite(total):
+                break
+            loss.backward()
+        return total
+
+    def _batch(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.batches[number]
+
+    def _clip(self, limit: float) -> float:
+        return clip_grad_norm(self.optimizer.params, limit)
+
+    def _update(self) -> None:
+        self.optimizer.step()
+
+    def _evaluate(self, inputs: Any, targets: Any) -> float:
+        return evaluate(self.model, inputs, targets)
+
+    def _stops(self, interrupts: list[int]) -> bool:
+        return bool(interrupts)
 
     # Checkpoints -----------------------------------------------------------------------------
 
@@ -230,7 +249,6 @@ class Trainer:
             "optimizer": f"{type(o).__name__} {shown}",
             "schedule": repr(self.schedule).split(" at 0x")[0],
             "clip": str(self.clip),
-            "workers": str(self.workers),
             "generators": " ".join(resuming.generators(self.model)),
         }
 
