@@ -56,13 +56,13 @@ if __name__ == "__main__":
 
         if sys.argv[1] == "given back":
             optimizers.keep_freed_memory = bool
-        step = training.ours(sys.argv[2], 1)
+        step = training.ours(sys.argv[2])
         for _ in sys.stdin:
             step()
             print(flush=True)
         sys.exit()
     before = _resident()
-    step = training.ours(sys.argv[2], 1) if sys.argv[1] == "ours" else training.theirs(sys.argv[2])
+    step = training.ours(sys.argv[2]) if sys.argv[1] == "ours" else training.theirs(sys.argv[2])
     for _ in range(3):
         step()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)

@@ -21,12 +21,12 @@ from typing import Any
 import table
 
 PARTS = [  # a part and its threads
-    ("training", 1), ("training", 2), ("decoding", 1), ("prefill", 1), ("quantized", 1),
+    ("training", 1), ("ranks", 1), ("decoding", 1), ("prefill", 1), ("quantized", 1),
     ("embedding", 1), ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1),
     ("tokens", 1), ("published", 1), ("page", 1),
 ]  # fmt: skip
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-TRAINING = {1: {"S": 0.85, "M": 0.95, "L": 0.98}, 2: dict.fromkeys("SML", 1.0)}
+TRAINING = {"S": 0.85, "M": 0.95, "L": 0.98}
 
 Row = dict[str, Any]
 
@@ -51,19 +51,30 @@ def timed(case: str, ours: Any, theirs: Any, **more: Any) -> Row:
     )  # fmt: skip
 
 
-def training(threads: int) -> Iterator[Row]:
+def training(_: int) -> Iterator[Row]:
     import training as programs
 
     for size in "SML":
-        ours, theirs = programs.ours(size, 1), programs.theirs(size)
+        ours, theirs = programs.ours(size), programs.theirs(size)
         programs.check_equal_losses(ours, theirs)
-        reach = TRAINING[threads][size]
         seconds = {"S": 5.0, "M": 8.0, "L": 25.0}[size]
         name = f"training step {size}"
-        yield timed(name, programs.ours(size, threads), theirs, reach=reach, seconds=seconds)
-        if threads == 1:
-            fused = programs.theirs(size, fused=True)
-            yield timed(f"{name}, its fused AdamW", ours, fused, seconds=seconds)
+        yield timed(name, ours, theirs, reach=TRAINING[size], seconds=seconds)
+        fused = programs.theirs(size, fused=True)
+        yield timed(f"{name}, its fused AdamW", ours, fused, seconds=seconds)
+
+
+def ranks(_: int) -> Iterator[Row]:
+    """A step of several ranks beside one of one: the same batch, or the same share of one."""
+    from ranks import measured
+
+    runs = measured()
+    for run in runs:
+        alone = next(r for r in runs if r["ranks"] == 1 and r["width"] == run["width"])
+        if run["ranks"] > 1:
+            name = f"{run['scaling']} scaling, width {run['width']}, {run['ranks']} ranks"
+            times = [milliseconds(found["step"]) for found in (run, alone)]
+            yield row(name, *times, run["step"] / alone["step"], "lower")
 
 
 def decoding(_: int) -> Iterator[Row]:
@@ -225,7 +236,8 @@ def page(_: int) -> Iterator[Row]:
 
 
 CASES = {
-    "training": training, "decoding": decoding, "prefill": prefill, "quantized": quantized,
+    "training": training, "ranks": ranks, "decoding": decoding, "prefill": prefill,
+    "quantized": quantized,
     "embedding": embedding, "operations": operations, "tricks": tricks, "memory": memory,
     "import": importing, "tokens": tokens, "published": published, "page": page,
 }  # fmt: skip
@@ -252,8 +264,6 @@ def machine() -> dict[str, Any]:
 def measure(part: str, threads: int) -> Iterator[Row]:
     """The rows of one part, from a process of its own."""
     environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
-    if part == "training":  # ours shares the batch among processes
-        environment["OPENBLAS_NUM_THREADS"] = "1"
     command = [sys.executable, __file__, "--part", part, "--threads", str(threads)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None

@@ -37,7 +37,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-import tinytorch
 from tinytorch.core.atomic_files import StrPath, write_atomically
 from tinytorch.core.layers import Module
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
@@ -167,6 +166,9 @@ class RankTrainer(Trainer):
             written or read, every rank has the whole of it.
         options: as for `Trainer`.
 
+    Attributes:
+        times: for each step of this process, its seconds, and those of them spent waiting.
+
     Raises:
         ValueError: the batch does not divide among the ranks.
         TypeError: the parameters are not all of one dtype.
@@ -189,6 +191,7 @@ class RankTrainer(Trainer):
         shown = options.pop("progress", True) and ranks.rank == 0
         super().__init__(model, batches, progress=shown, **options)
         self.ranks = ranks
+        self.times: list[tuple[float, float]] = []
         params = self.optimizer.params
         if len(kinds := {str(p.dtype) for p in params}) > 1:
             raise TypeError(f"the parameters must all be of one dtype, got {sorted(kinds)}")
@@ -205,7 +208,7 @@ class RankTrainer(Trainer):
             ValueError: the ranks differ in version, settings or data.
         """
         shapes = {name: str(p.shape) for name, p in self.model.named_parameters()}
-        versions = {"tinytorch": tinytorch.__version__, "NumPy": np.__version__}
+        versions = {"tinytorch": sys.modules["tinytorch"].__version__, "NumPy": np.__version__}
         counts = {"steps": steps, "eval_every": self.eval_every, "save_every": self.save_every}
         counts |= {"step_number": self.step_number, "sharded": self._shard is not None}
         named = {name: str(count) for name, count in counts.items()}
@@ -238,6 +241,12 @@ class RankTrainer(Trainer):
                 super().load(own, strict)
 
     # What ranks do in another way than one process ---------------------------------------------
+
+    def _step(self) -> dict[str, Any]:
+        began, before = time.perf_counter(), self.ranks.waited
+        record = super()._step()
+        self.times.append((time.perf_counter() - began, self.ranks.waited - before))
+        return record
 
     def _backward(self) -> float:
         with _drawing_whole_batches(self.model, self.ranks, self.batches.batch_size):
@@ -448,6 +457,8 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = _PATIENCE) -> None
         ...     RankTrainer(ranks, model, batches).run(200)
         >>> run_ranks(work)  # doctest: +SKIP
     """
+    if not hasattr(os, "fork"):
+        sys.exit("several ranks need Linux or macOS; on Windows, a Linux of its own (WSL) will do")
     parent, told = (int(number) for number in os.environ.get(_CHILD, "0 0").split())
     if parent != os.getppid():
         sys.exit(_start_and_wait(patience))
@@ -617,12 +628,11 @@ def _train(ranks: Ranks, options: argparse.Namespace) -> None:
     begun = ranks.rank == 0 and options.checkpoint is not None and options.checkpoint.exists()
     if ranks.bytes_from_first(b"yes" if begun else b""):
         trainer.load(options.checkpoint)
-    began, ranks.waited = time.perf_counter(), 0.0
     if options.steps > trainer.step_number:
         trainer.run(options.steps - trainer.step_number)
-    seconds = time.perf_counter() - began
     if options.report and ranks.rank == 0:
-        report = {"seconds": seconds, "waited": ranks.waited, "history": trainer.history}
+        step, waiting = np.median(trainer.times or [(0, 0)], axis=0).tolist()  # seconds
+        report = {"step": step, "waiting": waiting, "history": trainer.history}
         write_atomically(options.report, json.dumps(report).encode())
 
 
