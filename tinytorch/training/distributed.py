@@ -31,7 +31,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -461,7 +461,12 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = _PATIENCE) -> None
         sys.exit("several ranks need Linux or macOS; on Windows, a Linux of its own (WSL) will do")
     parent, told = (int(number) for number in os.environ.get(_CHILD, "0 0").split())
     if parent != os.getppid():
-        sys.exit(_start_and_wait(patience))
+        code = _start_and_wait(patience)
+        if code and any(name in os.environ for name in _NUMBERS):
+            # A signal makes mpiexec end the ranks on all machines; of a code it takes no notice.
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+        sys.exit(code)
     ranks, end = None, 1
     try:
         ranks = _connected(patience)
@@ -543,8 +548,9 @@ def _connected(patience: float) -> Ranks:
 def _say(ranks: Ranks | None, what: str) -> None:
     """One line to standard error that says who says it."""
     number = next((os.environ[name] for name in _NUMBERS if name in os.environ), "0")
-    sys.stderr.write(f"rank {number if ranks is None else ranks.rank}: {what}\n")
-    sys.stderr.flush()
+    with suppress(OSError):  # mpiexec may be gone already
+        sys.stderr.write(f"rank {number if ranks is None else ranks.rank}: {what}\n")
+        sys.stderr.flush()
 
 
 # The command -----------------------------------------------------------------------------------
