@@ -16,7 +16,8 @@ answer that returns what a mistake returns is given the hint for that mistake::
 import inspect
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, wraps
 from typing import Any
@@ -33,6 +34,8 @@ _UNTOUCHED = "nothing yet: write it, then run the cell"
 _NEXT = "Fill in this one too."
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
 _FROM_REFERENCE = object()
+_MORE = 1000  # seeds that a check may use itself
+_others: ContextVar[int] = ContextVar("others", default=0)  # what `other_numbers` sets
 
 Mistakes = Sequence[tuple[Any, str]]
 Table = Mapping[str, tuple[Any, ...]]
@@ -239,6 +242,7 @@ def exercise(
             part, kept = parts.keep(report.name, answers[0])
             return replace(report, part=part, kept=kept)
 
+        check.points = points  # type: ignore[attr-defined]
         return check
 
     def completed(posed: Case) -> Case:
@@ -377,8 +381,28 @@ def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
         >>> [array.shape for array in drawn(2, (3, 4))]
         [(2,), (3, 4)]
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed + _MORE * _others.get())
     return [rng.normal(size=shape) for shape in shapes]
+
+
+@contextmanager
+def other_numbers(seed: int) -> Iterator[None]:
+    """Let the checks draw other numbers: an answer must not know those that a reader can see.
+
+    Args:
+        seed: at least 1; each has its own numbers.
+
+    Example:
+        >>> with other_numbers(1):
+        ...     [others] = drawn(2)
+        >>> others == drawn(2)[0]
+        array([False, False])
+    """
+    before = _others.set(seed)
+    try:
+        yield
+    finally:
+        _others.reset(before)
 
 
 def one_of(name: str, *names: str) -> tuple[str, Callable[[Any], Any]]:
