@@ -28,6 +28,7 @@ SETS = {
     "test": ("book", ["requirements/test.txt"]),
     "dev": ("python", ["requirements/dev.txt"]),
     "parity": ("test", ["requirements/parity.txt"]),
+    "classroom": ("test", ["requirements/classroom.txt"]),
 }
 TASKS = {}  # by name: what to do, and the set that must be installed before
 
@@ -221,12 +222,19 @@ def install_parity():
     pip_install("-r", "requirements/parity.txt")
 
 
+def install_classroom():
+    """Install nbgrader."""
+    say("==> Installing nbgrader (some seconds, silent)")
+    pip_install("--quiet", "--require-hashes", "-r", "requirements/classroom.txt")
+
+
 INSTALL = {
     "python": make_environment,
     "book": install_book,
     "test": install_test,
     "dev": install_dev,
     "parity": install_parity,
+    "classroom": install_classroom,
 }
 
 
@@ -282,6 +290,12 @@ def notebooks():
     python("book/_ext/notebooks.py")
 
 
+@task("book")
+def classroom():
+    """Write the exercises as a course for nbgrader into _build/classroom (SEED=1)."""
+    python("book/_ext/classroom.py", "--seed", os.environ.get("SEED") or "1")
+
+
 # Testing --------------------------------------------------------------------------------------
 
 
@@ -303,7 +317,7 @@ def test():
     say("\nAll tests passed. 'make parity' compares with PyTorch, 'make check' reads the style.")
 
 
-@task("test")
+@task("classroom")
 def test_unit():
     """Only the package's tests and those of the built pages."""
     python("book/_ext/pinned.py", "axe")
@@ -336,6 +350,12 @@ def parity():
     python("book/_ext/pinned.py", "gpt2")
     say("==> Comparing with the reference frameworks")
     python("-m", "pytest", "tests/parity")
+
+
+@task("classroom")
+def classroom_proof():
+    """Grade every assignment with nbgrader: solutions, stubs and wrong answers (an hour)."""
+    python("tests/classroom/proof.py")
 
 
 @task("parity")
@@ -465,6 +485,9 @@ def pins():
         file = f"requirements/{extra}.txt"
         tool("uv", *lock, "--extra", extra, *below, "--output-file", file)
         below = ["--constraint", file]
+    below = ["--constraint", "requirements/test.txt"]
+    file = "requirements/classroom.txt"
+    tool("uv", *lock, "--extra", "classroom", *below, "--output-file", file)
     binder = [
         "--python-platform",
         "linux",
