@@ -1,0 +1,74 @@
+"""Mark files of saved work: what readers have solved in the pages, run again.
+
+    python -m tinytorch.check anna.json ben.json ...
+    python -m tinytorch.check work/*.json --csv marks.csv --seconds 60 --jobs 4
+
+Nothing that a file says is believed; see `tinytorch.check.handed_in`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tinytorch.check.apart import checks
+from tinytorch.check.handed_in import Marks, as_csv, as_table, marks_of_all
+from tinytorch.core.atomic_files import write_atomically
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status: 1 if a file could not be read."""
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(
+        "python -m tinytorch.check", description=__doc__, formatter_class=raw
+    )
+    parser.add_argument("files", nargs="+", type=Path, help="saved in the pages, one a reader")
+    parser.add_argument("--csv", type=Path, help="write a table here, a row for each file")
+    parser.add_argument("--seconds", type=_positive, default=60, help="for one exercise (60)")
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1,
+                        help="files marked at the same time (one for each processor)")  # fmt: skip
+    parser.add_argument("--chapters", type=_chapters, default=[*checks()], metavar="A,B",
+                        help="count only these chapters, say tensors,gpt")  # fmt: skip
+    given = parser.parse_args(arguments)
+    options = {"seconds": given.seconds, "names": given.chapters, "jobs": given.jobs}
+    told: list[Marks] = []
+    for line in as_table(_kept(marks_of_all(given.files, **options), told), given.chapters):
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    if given.csv:
+        write_atomically(given.csv, as_csv(told, given.chapters).encode("utf-8-sig"))
+    return int(any(marks.problem for marks in told))
+
+
+def _kept(all_marks: Iterator[Marks], told: list[Marks]) -> Iterator[Marks]:
+    for marks in all_marks:
+        told.append(marks)
+        yield marks
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 99,999")
+    return int(text)
+
+
+def _chapters(text: str) -> list[str]:
+    """The checks of the chapters that are named."""
+    found: list[str] = []
+    known = {name: _chapter(value) for name, value in checks().items()}
+    for chapter in text.split(","):
+        if chapter not in known.values():
+            there = ", ".join(sorted({*known.values()}))
+            raise argparse.ArgumentTypeError(f"there is no chapter {chapter!r}; there are {there}")
+        found += [name for name, of in known.items() if of == chapter]
+    return found
+
+
+def _chapter(check: Callable[..., Any]) -> str:
+    return check.__module__.rpartition(".")[2].replace("_", "-")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
