@@ -7,6 +7,7 @@ import { panel } from "./saved_work.js";
 const changed = () => dispatchEvent(new Event("tt-progress"));
 const solved = memory("solved", changed);
 const answers = memory("answers", changed);
+const sources = memory("sources", changed); // by check: the code that it has accepted, cell by cell
 const built = memory("parts", changed); // of a GPT: what stands in my_parts.py, by name
 
 export async function exercises(data, cells, tools) {
@@ -68,6 +69,7 @@ class Exercise {
     this.ladder.advise(report?.passed ? [] : report?.checks);
     if (!report?.passed) return "";
     solved.set(this.box.id, true);
+    sources.set(report.name, report.cells);
     if (report.part) built.set(report.part.name, report.part.section);
     changed();
     this.ladder.unfold();

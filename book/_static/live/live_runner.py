@@ -8,7 +8,8 @@ and `cell_names.py` alone, so the tests run it in any Python. Everything a cell 
     {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it
     {"kind": "figure", "svg": "..."}                        made for the page by inline_svg.py
     {"kind": "report", "passed": true, "checks": [...]}     what an exercise's check says, as
-                                                            `Report.told` has it; it may say more
+                                                            `Report.told` has it, of which cells;
+                                                            it may say more
     {"kind": "error", "name": "NameError", "text": "...", "missing": "np"}
     {"kind": "limit", "text": "...", "where": ["Colab"]}    what a page cannot do, and what can
 
@@ -90,6 +91,7 @@ class Runner:
         self._figures = itertools.count(1)
         self._streams: tuple[Stream, ...] = ()
         self._small: set[str] = set()  # names that come from a smaller run
+        self._ran: list[str] = []  # the code of all cells, in the order in which they ran
 
     def install(self) -> None:
         """Become the interpreter's `__main__`, its `display` and matplotlib's backend."""
@@ -123,6 +125,7 @@ class Runner:
         self._alt, self._prefix, self._figures = alt, prefix, itertools.count(1)
         name = f"{title}, run {next(self._count)}"
         source, commands = split_magic(source)
+        self._ran.append(source)
         for line, command in commands:
             if not command.startswith("%matplotlib"):  # figures are shown without it
                 self.emit(limit_of_command(line, command))
@@ -178,7 +181,7 @@ class Runner:
         # a report knows its exercise; a reader's own class of that name does not count
         if type(value).__module__ == "tinytorch.check.report" and hasattr(value, "points"):
             for told in value.told():
-                self.emit({"kind": "report", "slot": shown, **told})
+                self.emit({"kind": "report", "slot": shown, "cells": self.needed(), **told})
             return
         if type(value).__module__.startswith("tinytorch.capstone") and hasattr(value, "file"):
             name, text = value.file
@@ -214,6 +217,11 @@ class Runner:
     def follows_smaller(self, source: str) -> bool:
         """Say whether a cell uses what a smaller run has left: then it gives other numbers too."""
         return bool(used_names(source) & self._small)
+
+    def needed(self) -> list[str]:
+        """The code of the cell that runs, after that of those that it needs."""
+        *before, source = self._ran
+        return [before[i] for i in needed_cells(before, missing_names(source))] + [source]
 
     def missing_names(self, source: str) -> list[str]:
         """Name what a cell uses and nothing has defined yet: it needs cells above it."""

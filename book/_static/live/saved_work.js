@@ -12,14 +12,15 @@ const KINDS = [
   { name: /^(solved|answers|hints)$/, fits: (value) => value === true },
   { name: /^predictions$/, fits: isObject },
   { name: /^parts$/, fits: isText },
+  { name: /^sources$/, fits: (value) => Array.isArray(value) && value.every(isText) },
   { name: /^edits:book\/[\w/-]+$/, fits: (value) => isText(value?.of) && isText(value?.text), both },
 ];
 const kindOf = (name) => KINDS.find((kind) => kind.name.test(name));
 
-// All that is kept, as the text of a file.
-export function saved() {
+// All that is kept, as the text of a file; release: that of the package.
+export function saved(release) {
   const kept = Object.fromEntries(names().filter(kindOf).map((name) => [name, memory(name).all]));
-  return JSON.stringify({ book: BOOK, version: VERSION, kept }, null, 1) + "\n";
+  return JSON.stringify({ book: BOOK, version: VERSION, release, kept }, null, 1) + "\n";
 }
 
 // Adds what a file holds to what is here; nothing is taken away. Says how many entries came, and
@@ -75,12 +76,13 @@ export function panel(data, solved, { button, announce }) {
   if (!place) return () => {};
   const points = Object.values(data.exercises).reduce((all, exercises) => ({ ...all, ...exercises }), {});
   const total = Object.values(points).reduce((sum, n) => sum + n, 0);
+  const release = /-(\d[\d.]*)-/.exec(data.wheel)?.[1];
   const text = make("p", "tt-progress__text");
   const bar = make("progress", "tt-progress__bar", "", { max: total, "aria-label": "Points" });
   const told = make("p", "tt-progress__told");
   const say = (sentence) => { told.textContent = sentence; announce(sentence); };
   const save = button("Save my work to a file", "", () => {
-    const address = URL.createObjectURL(new Blob([saved()], { type: "application/json" }));
+    const address = URL.createObjectURL(new Blob([saved(release)], { type: "application/json" }));
     const name = `tinytorch-book-${new Date().toISOString().slice(0, 10)}.json`;
     make("a", "", "", { href: address, download: name }).click();
     URL.revokeObjectURL(address);
