@@ -254,6 +254,19 @@ def test_a_report_says_whether_the_exercise_is_solved(page):
     assert told["passed"] and [check["state"] for check in told["checks"]] == ["passed", "passed"]
 
 
+def test_a_report_names_the_cells_that_its_answer_needs(page):
+    run(page, "from tinytorch import check")
+    run(page, "unrelated = 1")
+    run(page, "def half(x):\n    return x")
+    run(page, "def half(x):\n    return x / 2")
+    _, (told, *_) = run(page, "def f(x):\n    return half(x)\ncheck.token_cost(f)")
+    assert [cell.splitlines()[-1] for cell in told["cells"]] == [
+        "from tinytorch import check",
+        "    return x / 2",
+        "check.token_cost(f)",
+    ]
+
+
 def test_an_object_that_calls_itself_a_report_solves_nothing(page):
     _, sent = run(page, "class Report:\n    points = 1\n    name = 'double'\nReport()")
     assert [m["kind"] for m in sent] == ["display"]
