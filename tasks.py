@@ -29,7 +29,10 @@ SETS = {
     "dev": ("python", ["requirements/dev.txt"]),
     "parity": ("test", ["requirements/parity.txt"]),
     "classroom": ("test", ["requirements/classroom.txt"]),
+    "dist": ("dev", ["requirements/dist.txt", "requirements/book.txt"]),
 }
+WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("test", "weekly", "links", "release")]
+TIME_LIMITS = "custom.github-workflows-require-timeout"
 TASKS = {}  # by name: what to do, and the set that must be installed before
 
 
@@ -228,6 +231,12 @@ def install_classroom():
     pip_install("--quiet", "--require-hashes", "-r", "requirements/classroom.txt")
 
 
+def install_dist():
+    """Install what looks at the archives, and the build backend that makes them."""
+    install("book")
+    pip_install("--quiet", "--require-hashes", "-r", "requirements/dist.txt")
+
+
 INSTALL = {
     "python": make_environment,
     "book": install_book,
@@ -235,6 +244,7 @@ INSTALL = {
     "dev": install_dev,
     "parity": install_parity,
     "classroom": install_classroom,
+    "dist": install_dist,
 }
 
 
@@ -383,9 +393,31 @@ def check():
         ("mypy",),
         ("codespell",),
         ("oxlint", "--quiet"),
+        ("zizmor", "--offline", "--quiet", "--no-progress", "."),
+        ("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *WORKFLOWS),
+        ("check-jsonschema", "--builtin-schema", TIME_LIMITS, *WORKFLOWS),
+        ("check-jsonschema", "--builtin-schema", "vendor.dependabot", ".github/dependabot.yml"),
+        ("check-jsonschema", "--builtin-schema", "vendor.citation-file-format", "CITATION.cff"),
     ):
-        say(f"==> {' '.join([name, *arguments[:1]])}")
+        say(f"==> {' '.join([name, *arguments[:2]])}")
         tool(name, *arguments)
+
+
+@task("dist")
+def dist():
+    """Build the wheel and the source archive; try each where nothing else is (VERSIONS=3.12)."""
+    say(
+        "==> Building what is released, and trying it on each Python from 3.11 to 3.14 that is here"
+    )
+    python("tests/release/dist.py", *shlex.split(os.environ.get("VERSIONS", "")))
+
+
+@task("test")
+def launch():
+    """Run every notebook as Colab and Binder would (minutes; needs the network)."""
+    install("dev")
+    say("==> Running every notebook as Colab would, then every chapter as Binder would")
+    python("tests/release/launched.py", *shlex.split(os.environ.get("PLACES", "")))
 
 
 @task("test")
@@ -481,10 +513,10 @@ def pins():
     # Universal pins hold for Python 3.11 and newer on every platform; hashes say which files.
     lock = [*common, "pyproject.toml", "--upgrade", "--universal", "--generate-hashes"]
     below = []
-    for extra in ("book", "test", "dev"):
+    for extra in ("book", "test", "dev", "dist"):
         file = f"requirements/{extra}.txt"
         tool("uv", *lock, "--extra", extra, *below, "--output-file", file)
-        below = ["--constraint", file]
+        below += ["--constraint", file]
     below = ["--constraint", "requirements/test.txt"]
     file = "requirements/classroom.txt"
     tool("uv", *lock, "--extra", "classroom", *below, "--output-file", file)

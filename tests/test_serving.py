@@ -145,6 +145,7 @@ class TestCommand:
         rooms = [p.parent.name for p in Path(tinytorch.__file__).parent.glob("*/__init__.py")]
         assert sorted(command.ROOMS) == sorted(rooms)
         assert all(f"  tinytorch.{room} " in said for room in rooms)
+        assert said.isascii(), "a console of Windows may know no other letters"
         assert said.startswith(f"TinyTorch {tinytorch.__version__}: ") and command.SITE in said
 
     def test_what_it_says_to_type_runs(self, capsys):

@@ -143,7 +143,8 @@ def execute(notebook: NotebookNode, timeout: int) -> Any:
     # A slow machine may also take its time to start a kernel, or to hand over an output.
     os.environ["TINYTORCH_PARTS"] = ""  # what the book solves is no reader's
     patience = {"timeout": timeout, "startup_timeout": timeout, "iopub_timeout": timeout}
-    with tempfile.TemporaryDirectory() as folder:
+    # a kernel that has just ended may still hold its folder, on Windows
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         result = single_nb_execution(
             notebook, cwd=folder, allow_errors=False, record_timing=True, **patience
         )

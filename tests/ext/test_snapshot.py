@@ -36,7 +36,7 @@ def test_a_page_imports_what_is_unpacked_and_no_more_is(root):
     place = root / "place"
     place.mkdir()
     snapshot.unpack(root, place)
-    files = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
+    files = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
     ours = {path.name for path in snapshot.BESIDES}
     assert files == {"numpy/__init__.py", "own/__init__.py", *ours}
 

@@ -1,6 +1,7 @@
 """Every habit is written once, in tasks.py: what it installs and when, and who names it."""
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+with_make = pytest.mark.skipif(
+    os.name == "nt" or not shutil.which("make"), reason="there is no make, or one of another kind"
+)
 SETS = ["python", "book", "test", "dev", "parity"]
 
 
@@ -117,7 +121,7 @@ def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
     assert [path.name for path in Path("_build").iterdir()] == [".jupyter_cache-1"]
 
 
-@pytest.mark.skipif(not shutil.which("make"), reason="there is no make")
+@with_make
 def test_make_knows_every_task(tasks):
     python = f"PYTHON={sys.executable}"
     command = ["make", "--dry-run", python, *tasks.TASKS]
@@ -125,7 +129,7 @@ def test_make_knows_every_task(tasks):
     assert re.findall(r"tasks\.py (\S+)$", told, re.M) == list(tasks.TASKS)
 
 
-@pytest.mark.skipif(not shutil.which("make"), reason="there is no make")
+@with_make
 def test_make_without_a_python_says_what_is_needed():
     command = ["make", "PYTHON=no-such-python", "book"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

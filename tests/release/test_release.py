@@ -1,0 +1,96 @@
+"""What a release says of itself, and that its versions agree."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from notes import CannotRelease, main, notes
+
+import tinytorch
+
+ROOT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.fixture
+def released(tmp_path):
+    """A copy of what names the version, with a changelog that has been closed."""
+    (tmp_path / "tinytorch").mkdir()
+    shutil.copy(ROOT / "tinytorch" / "__init__.py", tmp_path / "tinytorch")
+    shutil.copy(ROOT / "CITATION.cff", tmp_path)
+    version = tinytorch.__version__
+    text = f"# Changes\n\n## {version} (2026-12-01)\n\nNew.\n\n## 0.1.0 (2026-11-21)\n\nOld.\n"
+    (tmp_path / "CHANGELOG.md").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def change(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+TAG = f"v{tinytorch.__version__}"
+
+
+def test_a_release_says_what_its_section_of_the_changelog_says(released):
+    assert notes(TAG, released) == "New.\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("tinytorch/__init__.py", f'"{TAG[1:]}"', '"9.9.9"', "tinytorch.__version__ says 9.9.9, "),
+        ("CITATION.cff", f"version: {TAG[1:]}", "version: 9.9.9", "CITATION.cff says 9.9.9, and "),
+        ("CHANGELOG.md", "2026-12-01", "not released yet", "has not released yet where the date"),
+        ("CHANGELOG.md", f"## {TAG[1:]}", "## 9.9.9", "has nothing where the date of "),
+    ],
+)
+def test_a_tag_that_does_not_agree_is_refused(released, file, old, new, told):
+    change(released / file, old, new)
+    with pytest.raises(CannotRelease, match=re.escape(told)):
+        notes(TAG, released)
+
+
+def test_the_command_refuses_what_is_not_closed(capsys, tmp_path):
+    assert main("v9.9.9", str(tmp_path / "notes.md")) == 1
+    assert capsys.readouterr().err.startswith("cannot release v9.9.9: tinytorch.__version__ says ")
+    assert not (tmp_path / "notes.md").exists()
+
+
+def test_the_version_is_everywhere_the_same():
+    """The package's metadata takes it from `tinytorch.__version__` when it is built."""
+    version = re.escape(tinytorch.__version__)
+    for name, pattern in (
+        ("CITATION.cff", rf"^version: {version}$"),
+        ("CHANGELOG.md", rf"\A# Changes\n(?:(?!^## ).*\n)*## {version} \("),
+        ("README.md", rf"note   = \{{Version {version}\}}"),
+        ("pyproject.toml", r'^dynamic = \["version"\]'),
+    ):
+        assert re.search(pattern, (ROOT / name).read_text(encoding="utf-8"), re.M), name
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_hash_and_leave_no_credentials(workflow):
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    steps = [step for job in jobs.values() for step in job["steps"] if "uses" in step]
+    for step in steps:
+        assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step["uses"])
+        if step["uses"].startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+def test_the_index_is_given_what_was_tried_and_by_no_password():
+    path = ROOT / ".github" / "workflows" / "release.yml"
+    text = path.read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    assert jobs["index"]["permissions"] == {"id-token": "write"} and "secrets." not in text
+    assert jobs["index"]["environment"]["name"] == "pypi"
+    assert [step["uses"].split("@")[0] for step in jobs["index"]["steps"]] == [
+        "actions/download-artifact",
+        "pypa/gh-action-pypi-publish",
+    ]
+    (made,) = (s["run"] for s in jobs["build"]["steps"] if ".ci/run" in s.get("run", ""))
+    assert made.split() == [".ci/run", "check", "dist", "test", "pdf", "epub", "offline"]
