@@ -64,6 +64,7 @@ LIT = {  # the part of the model that a chapter is about
     "sampling": "sampling",
     "kv-cache": "cache",
     "why-it-is-fast": "stack",
+    "scaling": "stack",
     "gpt2": "stack",
     "your-text": "text",
     "fine-tuning": "stack",

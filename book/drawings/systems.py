@@ -1,6 +1,6 @@
 """The drawings of the part Systems."""
 
-from drawings.parts import Panel, arrow, box, drawing, note, panel, text
+from drawings.parts import Panel, arrow, box, drawing, line, note, panel, text
 
 STEPS = ("× 0.5", "tanh", "+ 1", "× 2")
 
@@ -48,3 +48,77 @@ def why_it_is_fast() -> list[Panel]:
 def memory() -> str:
     """Draw the memory, under everything."""
     return box(0, 142, 340, 40, "norm", "memory")
+
+
+LOSSES = (  # what each run is, what it lacks in size, what it lacks in reading
+    (("small", "short"), 54, 42),
+    (("large", "short"), 14, 42),
+    (("small", "long"), 54, 10),
+    (("large", "long"), 14, 10),
+)
+
+
+@drawing
+def scaling() -> list[Panel]:
+    """Two pictures.
+
+    In the first, four columns stand for the loss of four runs: a small model and a large one,
+    trained shortly and for long. Each is made of three pieces. The lowest, E, is equally high in
+    all, up to a dashed line, the floor. The piece on it is what the model lacks in size, high for
+    the small models; the topmost is what it lacks in reading, high for the short runs. In the
+    second, three rectangles of equal area, the computation, have the parameters for their height
+    and the tokens for their width: one is tall and narrow, too large a model; one is low and wide,
+    too small a model; between them stands the best one.
+    """
+    return [three_terms(), three_ways()]
+
+
+def three_terms() -> Panel:
+    """Draw the losses of four runs, each in three pieces."""
+    bottom, floor = 178, 44
+    columns = []
+    for i, (names, size, reading) in enumerate(LOSSES):
+        x, tops = 70 + 66 * i, (bottom - floor, bottom - floor - size)
+        columns += [
+            box(x, tops[0], 44, floor, "muted", radius=1),
+            box(x, tops[1], 44, size, "key", radius=1),
+            box(x, tops[1] - reading, 44, reading, "value", radius=1),
+            [note(x + 22, bottom + 12 + 15 * n, name) for n, name in enumerate(names)],
+        ]
+    return panel(
+        340,
+        212,
+        columns,
+        line(f"M62 {bottom - floor}H332", "ink", "dashed"),
+        line(f"M62 {bottom}H332"),
+        text(56, 60, "reading", "value", anchor="end", size=13),
+        text(56, 108, "size", "key", anchor="end", size=13),
+        text(56, 156, "E", "ink", anchor="end", face="bold"),
+        title="1  What a loss is made of",
+    )
+
+
+def three_ways() -> Panel:
+    """Draw three rectangles of one area."""
+    bottom, area, x, pieces = 178, 5200, 36, []
+    for width, role, words in (
+        (42, "muted", "too large"),
+        (80, "query", "best"),
+        (142, "muted", "too small"),
+    ):
+        height = area / width
+        pieces += [
+            box(x, bottom - height, width, height, role, radius=2),
+            note(x + width / 2, bottom - height - 10, words, role),
+        ]
+        x += width + 12
+    return panel(
+        340,
+        212,
+        pieces,
+        arrow((20, bottom), (336, bottom)),
+        arrow((20, bottom), (20, 34)),
+        text(12, 106, "N", "key", face="bold"),
+        text(178, 196, "D, the tokens", "value", size=13),
+        title="2  The same computation, three ways",
+    )

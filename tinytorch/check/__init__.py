@@ -20,6 +20,7 @@ from tinytorch.check.positions_in_attention import *  # noqa: F403
 from tinytorch.check.report import Case, Report
 from tinytorch.check.sampling import *  # noqa: F403
 from tinytorch.check.scaled_dot_product import *  # noqa: F403
+from tinytorch.check.scaling import *  # noqa: F403
 from tinytorch.check.tensors import *  # noqa: F403
 from tinytorch.check.token_embeddings import *  # noqa: F403
 from tinytorch.check.tokenization import *  # noqa: F403

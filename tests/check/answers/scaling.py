@@ -1,0 +1,204 @@
+"""Right and wrong answers to the exercises of "Scaling"."""
+
+import numpy as np
+
+PARAMETERS, TOKENS = "parameters", "tokens of 1,000 steps"
+FLOPS, BYTES = "FLOPs of these steps, by 6 N D", "bytes of weights, gradients and AdamW's means"
+FACTOR = "A / N**0.34 after N has grown tenfold, over before"
+GPT3 = "FLOPs of GPT-3's training, by 6 N D"
+COUNTS = {
+    PARAMETERS: 81_216,
+    TOKENS: 896_000,
+    FLOPS: 6 * 81_216 * 896_000,
+    BYTES: 16 * 81_216,
+    FACTOR: 10**-0.34,
+    GPT3: 6 * 175e9 * 300e9,
+}
+
+
+# A power law above a floor --------------------------------------------------------------------
+
+
+def power(x, losses, floor):
+    above = losses > floor
+    slope, height = np.polyfit(np.log(x[above]), np.log(losses[above] - floor), 1)
+    return np.exp(height), -slope
+
+
+def power_by_lstsq(x, losses, floor):
+    kept = [(a, b - floor) for a, b in zip(x, losses, strict=True) if b > floor]
+    logs = np.log10(kept)
+    columns = np.stack([np.ones(len(logs)), -logs[:, 0]], axis=1)
+    (height, beta), *_ = np.linalg.lstsq(columns, logs[:, 1], rcond=None)
+    return [10**height, beta]
+
+
+def power_by_moments(x, losses, floor):
+    x, above = np.log(x)[losses > floor], np.log(losses[losses > floor] - floor)
+    slope = np.cov(x, above)[0, 1] / np.var(x, ddof=1)
+    return float(np.exp(above.mean() - slope * x.mean())), float(-slope)
+
+
+def keeps_all(x, losses, floor):
+    slope, height = np.polyfit(np.log(x), np.log(np.maximum(losses - floor, 1e-9)), 1)
+    return np.exp(height), -slope
+
+
+# An interval ----------------------------------------------------------------------------------
+
+
+def interval(x, y, samples, rng):
+    slopes = []
+    for _ in range(samples):
+        rows = rng.choice(len(x), len(x))
+        slopes.append(np.polyfit(x[rows], y[rows], 1)[0])
+    return np.quantile(slopes, [0.025, 0.975])
+
+
+def interval_by_moments(x, y, samples, rng):
+    rows = rng.integers(0, len(x), size=(samples, len(x)))
+    return tuple(np.percentile(slopes_of(x[rows], y[rows]), [2.5, 97.5]))
+
+
+def slopes_of(a, b):
+    a = a - a.mean(axis=1, keepdims=True)
+    return (a * b).sum(axis=1) / (a * a).sum(axis=1)
+
+
+def interval_by_counts(x, y, samples, rng):
+    counts = rng.multinomial(len(x), np.full(len(x), 1 / len(x)), size=samples)  # (samples, n)
+    mean = counts @ x / len(x)
+    slopes = np.sort((counts @ (x * y) - mean * (counts @ y))
+                     / (counts @ (x * x) - len(x) * mean**2))  # fmt: skip
+    return slopes[round(0.025 * samples)], slopes[round(0.975 * samples)]
+
+
+def drawn_apart(x, y, samples, rng):
+    size = (samples, len(x))
+    return np.quantile(slopes_of(rng.choice(x, size), rng.choice(y, size)), [0.025, 0.975])
+
+
+def without_replacement(x, y, samples, rng):
+    rows = rng.permuted(np.tile(np.arange(len(x)), (samples, 1)), axis=1)
+    return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
+
+
+def half_as_many(x, y, samples, rng):
+    rows = rng.integers(0, len(x), size=(samples, len(x) // 2))
+    return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
+
+
+def ninety_percent(x, y, samples, rng):
+    rows = rng.integers(0, len(x), size=(samples, len(x)))
+    return np.quantile(slopes_of(x[rows], y[rows]), [0.05, 0.95])
+
+
+def standard_deviations(x, y, samples, rng):
+    rows = rng.integers(0, len(x), size=(samples, len(x)))
+    slopes = slopes_of(x[rows], y[rows])
+    return np.mean(slopes) - np.std(slopes), np.mean(slopes) + np.std(slopes)
+
+
+# The frontier ---------------------------------------------------------------------------------
+
+
+def frontier_in_a_loop(losses):
+    return np.array([loss <= losses[: i + 1].min() for i, loss in enumerate(losses)])
+
+
+def bought(width, depth, steps, lr):
+    return lambda budget: {"embed_dim": width, "num_layers": depth, "steps": steps, "lr": lr}
+
+
+RIGHT = {
+    "scaling_predict": [
+        COUNTS,
+        COUNTS | {FACTOR: 1 / 10**0.34, GPT3: 3.15e23},
+        {name: np.float64(value) for name, value in COUNTS.items()},
+    ],
+    "scaling_power": [power, power_by_lstsq, power_by_moments],
+    "scaling_interval": [interval, interval_by_moments, interval_by_counts],
+    "scaling_frontier": [
+        lambda losses: losses == np.minimum.accumulate(losses),
+        lambda losses: ~(losses > np.minimum.accumulate(losses)),
+        lambda losses: (np.triu(losses[:, None] < losses).sum(axis=0)) == 0,
+    ],
+    "scaling_budget": [
+        bought(24, 1, 152, 0.133),
+        bought(16, 1, 258, 0.1),
+        lambda budget: bought(16, 1, int(budget / (6 * 11_504 * 896)), 0.2)(budget),
+    ],
+}
+WRONG = {
+    "scaling_predict": {
+        "no table": COUNTS | {PARAMETERS: 81_216 - 512 * 48},
+        "the table twice": COUNTS | {PARAMETERS: 81_216 + 512 * 48},
+        "no biases": COUNTS | {PARAMETERS: 24 * 48 * 48 + 512 * 48},
+        "one window": COUNTS | {TOKENS: 112_000},
+        "forward alone": COUNTS | {FLOPS: 2 * 81_216 * 896_000},
+        "weights alone": COUNTS | {BYTES: 4 * 81_216},
+        "one mean": COUNTS | {BYTES: 12 * 81_216},
+        "upside down": COUNTS | {FACTOR: 10**0.34},
+        "what is gone": COUNTS | {FACTOR: 1 - 10**-0.34},
+    },
+    "scaling_power": {
+        "the floor left in": lambda x, losses, floor: power(x, losses, 0.0),
+        "log B": lambda *given: (np.log(power(*given)[0]), power(*given)[1]),
+        "minus beta": lambda *given: (power(*given)[0], -power(*given)[1]),
+        "swapped": lambda *given: power(*given)[::-1],
+        "no run left out": keeps_all,
+        "B alone": lambda *given: power(*given)[0],
+    },
+    "scaling_interval": {
+        "drawn apart": drawn_apart,
+        "without replacement": without_replacement,
+        "half as many": half_as_many,
+        "ninety percent": ninety_percent,
+        "one standard deviation": standard_deviations,
+        "the slope alone": lambda x, y, samples, rng: np.polyfit(x, y, 1)[0],
+    },
+    "scaling_frontier": {
+        "the best of all": lambda losses: losses == losses.min(),
+        "better than the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
+        "strictly better": lambda losses: np.append(
+            True, losses[1:] < np.minimum.accumulate(losses)[:-1]
+        ),
+        "from the other end": lambda losses: losses == np.minimum.accumulate(losses[::-1])[::-1],
+        "their losses": lambda losses: np.minimum.accumulate(losses),
+        "in a loop": frontier_in_a_loop,
+    },
+    "scaling_budget": {
+        "too large": bought(32, 1, 102, 0.025),
+        "over the budget": bought(64, 2, 256, 0.0125),
+        "no rate": lambda budget: {"embed_dim": 16, "num_layers": 1, "steps": 258},
+        "no dictionary": lambda budget: (16, 1, 258, 0.1),
+        "a width that heads do not divide": bought(33, 1, 50, 0.02),
+    },
+}
+HINTS = {
+    "scaling_predict": {
+        "no table": "token table",
+        "the table twice": "count it once",
+        "one mean": "two means",
+        "upside down": "less than 1",
+    },
+    "scaling_power": {
+        "the floor left in": "Subtract the floor",
+        "log B": "log B",
+        "minus beta": "minus beta",
+        "swapped": "B first",
+        "no run left out": "leave that run out",
+    },
+    "scaling_interval": {
+        "drawn apart": "the same rows",
+        "without replacement": "in another order",
+        "half as many": "as large as the data",
+    },
+    "scaling_frontier": {
+        "strictly better": "it counts",
+        "the best of all": "Only cheaper runs",
+        "better than the one before": "not with the one before",
+        "from the other end": "not after",
+    },
+    "scaling_budget": {"over the budget": "lowest loss"},
+}

@@ -1,0 +1,244 @@
+"""Checks for the chapter "Scaling"."""
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+    one_of,
+    predictions,
+)
+from tinytorch.check.rules import no_loop
+from tinytorch.check.values import show
+from tinytorch.training.scaling_runs import BATCH_SIZE, scaling_model, scaling_run
+from tinytorch.training.story_gpt import SEQ_LEN
+
+__all__ = ["scaling_budget", "scaling_frontier", "scaling_interval", "scaling_power",
+           "scaling_predict"]  # fmt: skip
+
+
+# Predictions ---------------------------------------------------------------------------------
+
+
+@exercise(points=1)
+def scaling_predict(answer: Any) -> Cases:
+    """Check what a story GPT of width 48 and depth 2 costs, and GPT-3.
+
+    Example:
+        >>> right = {
+        ...     "parameters": 81216,
+        ...     "tokens of 1,000 steps": 896000,
+        ...     "FLOPs of these steps, by 6 N D": 436617216000,
+        ...     "bytes of weights, gradients and AdamW's means": 1299456,
+        ...     "A / N**0.34 after N has grown tenfold, over before": 0.457088,
+        ...     "FLOPs of GPT-3's training, by 6 N D": 3.15e23,
+        ... }
+        >>> bool(scaling_predict(right))
+        True
+        >>> bool(scaling_predict({}))
+        False
+    """
+    d, tokens = 48, 1000 * 8 * 112
+    blocks, table = 2 * (12 * d * d + 13 * d) + 2 * d, 512 * d
+    count, factor = blocks + table, 10**-0.34
+    yield from predictions(answer, {
+        "parameters": (count,
+            "12 d^2 + 13 d in each of the 2 blocks, 2 d in the last norm, 512 d in the table.",
+            (blocks, "The token table has 512 d numbers more."),
+            (count + table, "The table is the output layer too: count it once."),
+            (2 * 12 * d * d + table, "Biases and norms are parameters as well: 13 d a block, "
+                                     "and 2 d at the end.")),
+        "tokens of 1,000 steps": (tokens, "Each step reads 8 windows of 112 tokens.",
+            (1000 * 112, "A step reads 8 windows."), (8000, "A window has 112 tokens.")),
+        "FLOPs of these steps, by 6 N D": (6 * count * tokens,
+            "Six for each parameter and token.",
+            (2 * count * tokens, "Two are the forward pass; the backward pass takes four more.")),
+        "bytes of weights, gradients and AdamW's means": (16 * count,
+            "Four numbers for each parameter, 4 bytes each.",
+            (4 * count, "That is the weights alone."),
+            (12 * count, "AdamW keeps two means for each parameter.")),
+        "A / N**0.34 after N has grown tenfold, over before": (factor,
+            "A cancels: what remains is 10 to the power of -0.34.",
+            (1 / factor, "It falls: after over before is less than 1."),
+            (1 - factor, "That is by how much it falls; what is left of it?")),
+        "FLOPs of GPT-3's training, by 6 N D": (6 * 175e9 * 300e9,
+            "175 billion parameters, 300 billion tokens.",
+            (2 * 175e9 * 300e9, "Two are the forward pass; the backward pass takes four more.")),
+    })  # fmt: skip
+
+
+# What is left above a known floor ------------------------------------------------------------
+
+
+def _power(x: Any, losses: Any, floor: float) -> Any:
+    above = losses > floor
+    slope, height = np.polyfit(np.log(x[above]), np.log(losses[above] - floor), 1)
+    return np.exp(height), -slope
+
+
+def _without_floor(x: Any, losses: Any, floor: float) -> Any:
+    return _power(x, losses, 0.0)
+
+
+_WRONG_POWERS = [
+    (_without_floor, "Subtract the floor from the losses before you take logarithms."),
+    (lambda *given: (np.log(_power(*given)[0]), _power(*given)[1]),
+        "The height of the line is log B."),
+    (lambda *given: (_power(*given)[0], -_power(*given)[1]),
+        "The line falls: its slope is minus beta."),
+    (lambda *given: _power(*given)[::-1], "Return B first, then beta."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_power, mistakes=_WRONG_POWERS)
+def scaling_power(answer: Any) -> Cases:
+    """Check a power law fitted to what is left above a known floor.
+
+    Example:
+        >>> bool(scaling_power(_power))
+        True
+        >>> bool(scaling_power(lambda x, losses, floor: (1.0, 0.5)))
+        False
+    """
+    line = "log(L - E) = log B - beta log x: a straight line through the logarithms."
+    leave = "A loss at or below the floor has no logarithm left: leave that run out."
+    x = np.geomspace(1e3, 1e6, 7)
+    noise = np.exp(0.05 * drawn(7)[0])
+    exact, noisy = 0.5 + 20 / x**0.4, 0.1 + 3 * noise / x**0.25
+    below = np.array([2.0, 1.0, 0.6, 0.5, 0.45])
+    for claim, given, hint in (
+        ("exact losses", (x, exact, 0.5), line),
+        ("noisy losses", (x, noisy, 0.1), line),
+        ("a floor of 0", (x, noisy, 0.0), line),
+        ("losses at and below the floor", (np.geomspace(10, 1e5, 5), below, 0.5), leave),
+        ("in another order", (x[::-1], noisy[::-1], 0.1), line),
+    ):
+        for name in ("B", "beta"):
+            part = one_of(name, "B", "beta")
+            yield case(f"{name}, {claim}", answer, *given, part=part, hint=hint)
+
+
+# An interval ---------------------------------------------------------------------------------
+
+_SAMPLES, _SHARE = 2000, 0.06  # the ends of a right interval are known to about 0.015 widths
+
+
+def _interval(x: Any, y: Any, samples: int, rng: Any) -> Any:
+    rows = rng.integers(len(x), size=(samples, len(x)))
+    across = x[rows] - x[rows].mean(axis=1, keepdims=True)
+    return np.quantile((across * y[rows]).sum(axis=1) / (across**2).sum(axis=1), [0.025, 0.975])
+
+
+def _ends(answer: Any, x: Any, y: Any) -> Any:
+    """The two ends, in widths of the right interval."""
+    right = _interval(x, y, _SAMPLES, np.random.default_rng(1))
+    found = answer(x, y, _SAMPLES, np.random.default_rng(0))
+    if np.shape(found) != (2,):
+        raise NotYet(f"{show(found)}, which is not two ends")
+    return np.asarray(found, float) / np.ptp(right)
+
+
+@exercise(points=2, reference=_interval)
+def scaling_interval(answer: Any) -> Cases:
+    """Check a bootstrap interval of a slope, in units of its width and to a twentieth of it.
+
+    Example:
+        >>> bool(scaling_interval(_interval))
+        True
+        >>> bool(scaling_interval(lambda x, y, samples, rng: (0.0, 0.0)))
+        False
+    """
+    again = (
+        "A sample is as large as the data, drawn with replacement: some rows twice, some never. x "
+        "and y come from the same rows. The interval holds 95 % of the slopes."
+    )
+    x, noise, more = drawn(20, 20, 60)
+    wide = np.linspace(0, 3, 60)
+    yield from cases(answer, {
+        "the interval of a slope of 2": (again, x, 2 * x + noise),
+        "a slope of -1, 60 runs": (again, wide, 1 - wide + 0.3 * more),
+        "outliers": (again, wide, wide + (more > 1.5) * 5),
+    }, run=_ends, atol=_SHARE, mistakes=[
+        (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
+            "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
+
+
+# The frontier --------------------------------------------------------------------------------
+
+
+def _frontier(losses: Any) -> Any:
+    return losses == np.minimum.accumulate(losses)
+
+
+@exercise(points=1, reference=_frontier, rules=[no_loop])
+def scaling_frontier(answer: Any) -> Cases:
+    """Check which runs no cheaper one beats; they come in the order of their cost.
+
+    Example:
+        >>> bool(scaling_frontier(_frontier))
+        True
+        >>> bool(scaling_frontier(lambda losses: losses == losses.min()))
+        False
+    """
+    hint = "Compare each loss with the lowest so far, itself included."
+    mistakes = [
+        (lambda losses: losses == np.minimum.accumulate(losses[::-1])[::-1],
+            "The cheapest run comes first: look at those before, not after."),
+        (lambda losses: losses == losses.min(), "Only cheaper runs count, not all of them."),
+        (lambda losses: np.append(True, np.diff(losses) <= 0),
+            "Compare with all cheaper runs, not with the one before."),
+        (lambda losses: np.minimum.accumulate(losses),
+            "That is the frontier's loss; which runs are on it?"),
+    ]  # fmt: skip
+    yield from cases(answer, {
+        "a worse one between": (hint, np.array([1.0, 0.5, 0.7, 0.6, 0.55])),
+        "three that fall": (hint, np.array([3.0, 2.0, 1.0])),
+        "the cheapest is the best": (hint, np.array([1.0, 2.0, 3.0])),
+        "as good as a cheaper one": ("None is lower: it counts.", np.array([2.0, 1.0, 1.0])),
+        "a hundred runs": (hint, drawn(100)[0]),
+    }, mistakes=mistakes)  # fmt: skip
+
+
+# The best model for a budget -----------------------------------------------------------------
+
+BUDGET, AIM = 1.6e10, 0.255
+_ARGUMENTS = ("embed_dim", "num_layers", "steps", "lr")
+
+
+def _bought(answer: Any, budget: float) -> tuple[float, float]:
+    """The loss of the run that is asked for, and its share of the budget."""
+    wanted = answer(budget)
+    if not isinstance(wanted, dict) or set(wanted) != set(_ARGUMENTS):
+        raise NotYet(f"{show(wanted)}, which is not a dictionary of {', '.join(_ARGUMENTS)}")
+    width, depth, steps, lr = (wanted[name] for name in _ARGUMENTS)
+    parameters = scaling_model(width, depth).num_parameters()["total"]
+    share = 6 * parameters * steps * BATCH_SIZE * SEQ_LEN / budget
+    if share > 1:
+        raise NotYet(f"{share:.2f} times the budget")
+    return scaling_run(width, depth, steps, lr=lr)["loss"], share
+
+
+@exercise(points=4)
+def scaling_budget(answer: Any) -> Cases:
+    """`answer(budget)` names a run of at most so many FLOPs: its width, depth, steps and rate.
+
+    Example:
+        >>> scaling_budget(
+        ...     lambda budget: dict(embed_dim=128, num_layers=3, steps=64, lr=0.01)
+        ... ).cases[-1].got
+        '14.21 times the budget'
+    """
+    hint = (
+        "6 N D must fit the budget. Which sizes have the lowest loss at about this cost in the "
+        "table? And which rates were never tried for them?"
+    )
+    yield from measured(f"a loss of at most {AIM}, {BUDGET:g} FLOPs", answer, BUDGET, run=_bought,
+                        aim=AIM, told="a loss of {0:.4f}, {1:.0%} of the budget", hint=hint,
+                        show_expected=False)  # fmt: skip
