@@ -142,6 +142,9 @@ def bootstrap(
     How much they differ says how much depends on which models happen to have been trained (Efron,
     1979). It says nothing of what is wrong with the form of the law.
 
+    Each search begins at the law of all models, and nowhere else: where a sample has a lower end
+    far from there, it is missed, and the laws differ a little less than they should.
+
     Args:
         parameters: the sizes of the models, `(n,)`.
         tokens: how many tokens each has read, `(n,)`.
