@@ -121,6 +121,12 @@ def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
     assert [path.name for path in Path("_build").iterdir()] == [".jupyter_cache-1"]
 
 
+def test_every_task_is_listed_in_letters_that_any_console_has(tasks, capsys):
+    tasks.main([])
+    said = capsys.readouterr().out
+    assert said.isascii() and all(f"\n  {name:15} " in said for name in tasks.TASKS)
+
+
 @with_make
 def test_make_knows_every_task(tasks):
     python = f"PYTHON={sys.executable}"
