@@ -276,6 +276,13 @@ def book():
 
 
 @task()
+def slides():
+    """Build the site, and with it a deck of slides for each part."""
+    do("book")
+    say(f"The slides are in {ROOT / SITE / 'slides'}, one file a part")
+
+
+@task()
 def serve():
     """Build the site and serve it on localhost (PORT=8000)."""
     do("book")
