@@ -5,7 +5,8 @@
     :kind: debug
     ```
 
-Without the option an exercise is one to write.
+Without the option an exercise is one to write. `:aim: 2` says to which of the aims of the chapter's
+card it leads (`course.py`).
 """
 
 from typing import Any, ClassVar
@@ -32,13 +33,15 @@ class KindOfExercise(ExerciseDirective):
     option_spec: ClassVar = {
         **ExerciseDirective.option_spec,
         "kind": lambda value: directives.choice(value, tuple(KINDS)),
+        "aim": directives.positive_int,
     }
 
     def run(self) -> list[nodes.Node]:
-        """Note the kind."""
+        """Note the kind and the aim."""
         found = super().run()
         for node in found:
             node["kind"] = self.options.get("kind", "write")
+            node["aim"] = self.options.get("aim", 0)
         return found
 
 
