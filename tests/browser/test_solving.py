@@ -7,6 +7,9 @@ from chromium import PAGES
 from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite  # noqa: F401
 from visit import PHONE, READY
 
+import tinytorch
+from tinytorch.check.handed_in import marks_of
+
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 IMPORTS = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops\n"
 HALF_RIGHT = (
@@ -123,7 +126,7 @@ SOLVED = """async ([address, ids]) => {
 }"""
 
 
-def test_success_is_said_and_leads_on(opened):  # noqa: F811
+def test_success_is_said_leads_on_and_can_be_handed_in(opened, tmp_path):  # noqa: F811
     visit = opened(SHORT)
     boxes = visit.page.locator(".exercise.admonition")
     ids = boxes.evaluate_all("(boxes) => boxes.map((box) => box.id)")
@@ -144,6 +147,12 @@ def test_success_is_said_and_leads_on(opened):  # noqa: F811
     count = landing.page.locator("#the-path .tt-live__count")
     assert count.count() == 1 and count.inner_text().startswith("3/")
     assert landing.page.locator(".tt-progress__text").inner_text().startswith("3 of ")
+    work = tmp_path / "work.json"
+    work.write_text(saved_file(landing.page), encoding="utf-8")
+    assert json.loads(work.read_text(encoding="utf-8"))["release"] == tinytorch.__version__
+    marks = marks_of(work)
+    assert (marks.problem, marks.notes) == ("", {})
+    assert marks.points == {"tensors_broadcast_shape": 2, "tensors_distances": 1}
 
     visit.page.evaluate(SOLVED, [f"{visit.site}_static/live/remembered_progress.js", ids])
     reload(visit)
@@ -200,6 +209,7 @@ KEPT = {
     "hints ex-tensors-centre/0": True,
     "predictions book/foundations/tensors#p": {"choice": "two"},
     "edits:book/foundations/tensors 1": {"of": "a", "text": "b"},
+    "sources tensors_centre_rows": ["import numpy as np", "check.tensors_centre_rows(1)"],
 }
 
 
@@ -293,6 +303,10 @@ REFUSED = {
     "another kind of value": (
         '{"book": "tinytorch", "version": 1, "kept": {"solved": {"a": true, "b": "<b>"}}}',
         "“solved”",
+    ),
+    "code that is no list of cells": (
+        '{"book": "tinytorch", "version": 1, "kept": {"sources": {"a": "b"}}}',
+        "“sources”",
     ),
     "an edit without text": (
         '{"book": "tinytorch", "version": 1, "kept": {"edits:book/a": {"1": {"of": "a"}}}}',
