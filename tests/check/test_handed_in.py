@@ -2,6 +2,7 @@
 
 import csv
 import json
+import socket
 import subprocess
 import sys
 
@@ -117,25 +118,54 @@ def test_a_check_that_has_come_to_accept_anything_is_noticed(monkeypatch):
     assert told == {"verdict": "refused", "note": "after it, its check accepts anything"}
 
 
-SECRET = "import pathlib, sys; print(pathlib.Path(sys.argv[1]).read_text())"
+FRAMES = """\
+def my_cost(*given):
+    try:
+        raise ValueError
+    except ValueError as error:
+        frame = {first}
+    while "posed" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["posed"].reference(*given)
+"""
+REFERENCES = {
+    "frames": FRAMES.format(first="error.__traceback__.tb_frame"),
+    "frames by getattr": FRAMES.format(first="getattr(error, '__trace' + 'back__').tb_frame"),
+    "an import": "from tinytorch.check.token_embeddings import _costs as my_cost",
+    "an import of the room": "from tinytorch.check import token_embeddings\n"
+    "my_cost = token_embeddings._costs",
+    "the check": "import tinytorch.check.token_embeddings as t\nmy_cost = t._costs",
+}
+
+
+@pytest.mark.parametrize("way", REFERENCES)
+def test_an_answer_cannot_be_the_reference_itself(way):
+    assert verdict(f"{REFERENCES[way]}\n{CALL}")["verdict"] in ("not yet", "refused")
+
+
 REACHES = {
     "reads": "np.fromfile({path!r})",
     "reads as NumPy does": "np.genfromtxt({path!r})",
     "reads what a path climbs to": "np.fromfile({prefix!r} + '/../../../../../../..' + {path!r})",
     "writes": "np.ones(3).tofile({path!r})",
-    "asks the network": "np.lib.npyio.DataSource().open('http://127.0.0.1:9/a')",
+    "asks the network": "np.lib.npyio.DataSource(None).open('http://127.0.0.1:{port}/a.gz')",
 }
 
 
 @pytest.mark.parametrize("how", REACHES)
 def test_files_and_the_network_are_closed_to_an_answer(tmp_path, how):
-    path = tmp_path / "secret.txt"
-    path.write_text("1.0")
-    reach = REACHES[how].format(path=str(path), prefix=sys.prefix)
-    body = f"def my_cost(*given):\n    {reach}\n    return right(*given)"
-    told = verdict(f"{RIGHT.replace('my_cost', 'right')}\n{body}\n{CALL}")
-    assert told["verdict"] == "not yet", told
-    assert path.read_text() == "1.0"
+    path = tmp_path / "secret.bin"
+    path.write_bytes(b"12345678")  # a number, and a text
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.1)
+        facts = {"path": str(path), "prefix": sys.prefix, "port": server.getsockname()[1]}
+        reach = REACHES[how].format(**facts)
+        body = f"def my_cost(*given):\n    {reach}\n    return right(*given)"
+        told = verdict(f"{RIGHT.replace('my_cost', 'right')}\n{body}\n{CALL}")
+        with pytest.raises(TimeoutError):
+            server.accept()
+    assert told["verdict"] != "solved"
+    assert path.read_bytes() == b"12345678"
 
 
 def test_an_answer_that_does_not_end_or_takes_all_memory_is_ended():

@@ -39,8 +39,8 @@ _LIBRARIES = (
 _DUNDERS = (
     "abs add bool call contains copy deepcopy doc enter eq exit float floordiv ge getitem gt iadd "
     "imul init init_subclass int invert isub iter itruediv le len lt matmul mod mul name ne neg "
-    "new next or and xor post_init pos pow radd repr reversed rmatmul rmul rpow rsub rtruediv "
-    "setitem str sub truediv wrapped"
+    "new next or and xor post_init pos pow radd repr reversed rmatmul rmul rpow rsub rtruediv"
+    "setitem str sub truediv"
 ).split()
 _CLOSED = set(
     "attrgetter builtins check ctypes ctypeslib f2py f_back f_builtins f_globals f_locals "
