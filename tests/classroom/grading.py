@@ -54,8 +54,11 @@ def released(course, chapter):
     return course / "release" / chapter.name / f"{chapter.name}.ipynb"
 
 
-def nbgrader(course, *arguments):
-    """Run nbgrader in a course; what it says."""
+def nbgrader(course, *arguments, again=True):
+    """Run nbgrader in a course; what it says.
+
+    Another program may take a kernel's port between its choice and its use; then it runs again.
+    """
     variables = {
         # nbgrader calls a program that is installed with it
         "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]]),
@@ -71,6 +74,8 @@ def nbgrader(course, *arguments):
         capture_output=True,
         text=True,
     )
+    if again and ran.returncode and "Address already in use" in ran.stderr:
+        return nbgrader(course, *arguments, again=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr
 

@@ -4,4 +4,4 @@ c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "tinytorch"
 c.ClearSolutions.code_stub = {"python": ""}  # the stub stands above the solution
 c.Execute.timeout = 60  # seconds for a cell; then it is interrupted and the next one runs
-c.Execute.startup_timeout = 120
+c.Execute.startup_timeout = 60
