@@ -65,6 +65,7 @@ LIT = {  # the part of the model that a chapter is about
     "kv-cache": "cache",
     "why-it-is-fast": "stack",
     "scaling": "stack",
+    "more-than-one-machine": "stack",
     "gpt2": "stack",
     "your-text": "text",
     "fine-tuning": "stack",

@@ -1,6 +1,8 @@
 """The drawings of the part Systems."""
 
-from drawings.parts import Panel, arrow, box, drawing, line, note, panel, text
+from typing import Any
+
+from drawings.parts import Panel, arrow, box, cells, drawing, line, note, panel, text
 
 STEPS = ("× 0.5", "tanh", "+ 1", "× 2")
 
@@ -122,3 +124,54 @@ def three_ways() -> Panel:
         text(178, 196, "D, the tokens", "value", size=13),
         title="2  The same computation, three ways",
     )
+
+
+RANKS = ("query", "key", "value", "norm")
+
+
+@drawing
+def more_than_one_machine() -> list[Panel]:
+    """Data over several machines, in two pictures.
+
+    On the left a batch of eight rows in four colours, two rows of each. An arrow leads from each
+    pair of rows to a machine, rank 0 to rank 3. Each machine holds the whole model, and gives its
+    own gradient. On the right the four machines stand in a ring. Each sends one of four pieces of
+    its gradient to the next, all at the same time, until every machine has the sum of each piece.
+    """
+    return [shares(), in_a_ring()]
+
+
+def shares() -> Panel:
+    """Draw the rows of a batch, and who reads them."""
+    pieces: list[Any] = [note(42, 44, "a batch"), note(181, 44, "a model each")]
+    for rank, role in enumerate(RANKS):
+        y = 58 + 42 * rank
+        pieces += [
+            cells(0, y, [[0.4, 0.7, 0.2, 0.9, 0.5], [0.8, 0.3, 0.6, 0.4, 0.7]], role, 16),
+            arrow((88, y + 16), (132, y + 16)),
+            box(136, y, 90, 32, role, f"rank {rank}"),
+            arrow((230, y + 16), (262, y + 16), role="gradient"),
+            cells(268, y + 8, [[0.6, 0.3, 0.8, 0.5]], role, 16),
+        ]
+    return panel(340, 232, pieces, note(300, 44, "gradient", "gradient"), title="Each its rows")
+
+
+def in_a_ring() -> Panel:
+    """Draw the ring, and what each sends in the first step."""
+    corners = [(20, 56), (220, 56), (220, 172), (20, 172)]
+    pieces: list[Any] = []
+    for rank, (role, (x, y)) in enumerate(zip(RANKS, corners, strict=True)):
+        pieces.append(box(x, y, 90, 32, role, f"rank {rank}"))
+    for rank, (start, end, spot) in enumerate(
+        [
+            ((112, 72), (218, 72), (157, 50)),
+            ((265, 90), (265, 170), (275, 122)),
+            ((218, 188), (112, 188), (157, 196)),
+            ((65, 170), (65, 90), (39, 122)),
+        ]
+    ):
+        pieces += [arrow(start, end, role="gradient"), cells(*spot, [[0.6]], RANKS[rank], 16)]
+    return panel(
+        330, 232, pieces, note(165, 130, "all at once,"), note(165, 148, "a piece at a time"),
+        title="A ring for the sum",
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from tinytorch.check.fine_tuning import *  # noqa: F403
 from tinytorch.check.gpt import *  # noqa: F403
 from tinytorch.check.gpt2 import *  # noqa: F403
 from tinytorch.check.kv_cache import *  # noqa: F403
+from tinytorch.check.more_than_one_machine import *  # noqa: F403
 from tinytorch.check.multi_head import *  # noqa: F403
 from tinytorch.check.normalisation_and_mlp import *  # noqa: F403
 from tinytorch.check.optimisation import *  # noqa: F403

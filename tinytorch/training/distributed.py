@@ -50,11 +50,12 @@ from tinytorch.training.resuming import generators
 from tinytorch.training.story_gpt import SEQ_LEN, VOCAB_SIZE, story_batches, story_windows
 from tinytorch.training.trainer import Trainer
 
-__all__ = ["RankLost", "RankTrainer", "Ranks", "run_ranks"]
+__all__ = ["RankLost", "RankTrainer", "Ranks", "measured_ranks", "run_ranks"]
 
 _CHILD = "TINYTORCH_RANK_OF"  # set for the process that trains: who waits for its end
 _PATIENCE = 600.0  # seconds
 _GRACE = 2.0  # seconds for a last word
+_MEASURED = Path(__file__).with_name("data") / "ranks.json"
 _INSTALL = "pip install 'tinytorch-book[mpi]'"
 _NUMBERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")  # where launchers write a rank
 _TOTALS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
@@ -551,6 +552,21 @@ def _say(ranks: Ranks | None, what: str) -> None:
     with suppress(OSError):  # mpiexec may be gone already
         sys.stderr.write(f"rank {number if ranks is None else ranks.rank}: {what}\n")
         sys.stderr.flush()
+
+
+def measured_ranks() -> dict[str, Any]:
+    """The times of training steps on several ranks that the book shows, and their machine.
+
+    Returns:
+        `machine`, a dictionary of texts, and `runs`: one dictionary each with `scaling` (strong or
+        weak), `width`, `layers`, `ranks`, `batch`, and the seconds of a `step` and, of these, of
+        `waiting`.
+
+    Example:
+        >>> sorted({run["ranks"] for run in measured_ranks()["runs"]})
+        [1, 2, 4]
+    """
+    return json.loads(_MEASURED.read_text())
 
 
 # The command -----------------------------------------------------------------------------------
