@@ -59,8 +59,9 @@ def one_run(width: int, layers: int, ranks: int, batch: int) -> tuple[float, flo
 if __name__ == "__main__":
     with open("/proc/cpuinfo") as file:
         names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
-    about = {"date": time.strftime("%Y-%m-%d"), "cores": str(os.cpu_count())}
+    about = {"date": time.strftime("%Y-%m-%d"), "cores": f"{os.cpu_count()} cores"}
     about["processor"] = ", ".join(sorted(names)) or platform.processor()
+    about["busy"] = f"{os.getloadavg()[0]:.0f} other programs running"
     table = {"machine": about, "runs": measured(4)}
     write_atomically(TABLE, (json.dumps(table, indent=1) + "\n").encode())
     print(TABLE.read_text())
