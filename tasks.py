@@ -313,6 +313,32 @@ def classroom():
     python("book/_ext/classroom.py", "--seed", os.environ.get("SEED") or "1")
 
 
+# In print -------------------------------------------------------------------------------------
+
+
+@task("test")
+def pdf():
+    """Make the PDF of the book, with Chromium (some minutes): _build/print/tinytorch.pdf."""
+    do("book")
+    say("==> Printing the book, more than once: until its page numbers are right")
+    python("book/_ext/pdf.py")
+
+
+@task("test")
+def epub():
+    """Make the EPUB of the book, for e-readers: _build/print/tinytorch.epub."""
+    do("book")
+    python("book/_ext/epub.py")
+
+
+@task("test")
+def offline():
+    """Pack the site with the Python of its cells: _build/print/tinytorch-offline.zip."""
+    do("live")
+    do("book")
+    python("book/_ext/offline.py")
+
+
 # Testing --------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ TEMML = Path(__file__).resolve().parents[1] / "_runtime" / "temml" / "temml.min.
 RENDER = """(tex, display) => JSON.stringify(
     temml.renderToString(tex, {displayMode: display, throwOnError: true}))"""
 SCRIPTS = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}  # base first, scripts after
+COUNTED = SCRIPTS | {"mfrac", "mroot"}  # have so many parts and no more
 ACCENT = "math-depth"  # in the style that Temml gives an accent
 OVERLINE, MACRON, APPLY = "\u203e", "\u00af", "\u2061"
 TIGHT, SIGNS, BARS = ("\u2026", APPLY), ("\u2212", "+", "\u00b1"), ("\u2016", "|")
@@ -77,7 +78,7 @@ def space(element: ET.Element, in_script: bool = False) -> None:
             space_operator(child, before, in_script)
         elif child.tag == "mover" and child[1].text == OVERLINE:
             child[1].text = MACRON  # as narrow as the letter
-        if names_function(child) and before is not None and before.tag not in ("mo", "mspace"):
+        if element.tag not in COUNTED and follows_closely(child, before):
             element.insert(list(element).index(child), ET.Element("mspace", width=THIN))
     for place, child in enumerate(element):
         space(child, in_script or (element.tag in SCRIPTS and place > 0))
@@ -94,6 +95,11 @@ def space_operator(operator: ET.Element, before: ET.Element | None, in_script: b
         operator.set("rspace", "0")
     if operator.text in BARS and "stretchy" not in operator.attrib:
         operator.set("stretchy", "false")
+
+
+def follows_closely(element: ET.Element, before: ET.Element | None) -> bool:
+    """Find a function's name that TeX would keep apart from what stands before it."""
+    return names_function(element) and before is not None and before.tag not in ("mo", "mspace")
 
 
 def names_function(element: ET.Element) -> bool:
@@ -130,9 +136,11 @@ def write_display(writer: Any, node: nodes.math_block) -> None:
 
 
 def typeset(node: nodes.Element, display: bool) -> str:
-    """Give a node's formula; one that is wrong is a warning, and stays TeX."""
+    """Give a node's formula, described by its TeX; a wrong one is a warning, and stays TeX."""
+    tex = node.astext().strip()
     try:
-        return mathml(node.astext().strip(), display)
+        described = f'<math alttext="{html.escape(" ".join(tex.split()))}"'
+        return mathml(tex, display).replace("<math", described, 1)
     except WrongFormula as error:
         logger.warning("cannot typeset %r: %s", node.astext(), error, location=node)
         return html.escape(node.astext(), quote=False)

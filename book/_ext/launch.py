@@ -11,12 +11,16 @@ import os
 import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urljoin
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.util.docutils import SphinxRole
 from sphinx.util.osutil import relative_uri
 
 NOTEBOOKS = PurePosixPath("book/notebooks")
+IN_PRINT = "print"  # the folder of the published site
 
 
 def repository_url(configured: str) -> str:
@@ -140,10 +144,23 @@ def mend_button(button: dict[str, Any], links: dict[str, str]) -> bool:
     return bool(button["url"])
 
 
+class InPrint(SphinxRole):
+    """A link to a file of the book in print, which the workflow lays beside the published pages.
+
+    It lies nowhere else: a site that was built by hand links to the published one.
+    """
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Make the link."""
+        address = urljoin(self.config.html_baseurl, f"{IN_PRINT}/{self.text}")
+        return [nodes.reference(self.text, self.text, refuri=address, internal=False)], []
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_config_value("book_repository", "", "")
     app.add_config_value("book_branch", "main", "")
+    app.add_role("in-print", InPrint())
     app.connect("config-inited", name_repository)
     app.connect("env-updated", pages_with_new_notebooks)
     app.connect("html-page-context", mend_buttons, priority=900)

@@ -5,8 +5,11 @@ from functools import cache
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from built import ROOT, SITE, soup
+from launch import IN_PRINT
+from printed import ARCHIVE, EPUB, PDF
 
 URL = re.compile(r"https?://[^\s)\"'<>\]]+")
+PRINTED = {f"{IN_PRINT}/{path.name}" for path in (PDF, EPUB, ARCHIVE)}
 LAUNCHERS = ("https://colab.research.google.com/", "https://mybinder.org/")
 
 
@@ -55,6 +58,8 @@ def file_problem(path: str) -> str:
 def site_problem(path: str) -> str:
     """A page of the site must exist, and the place on it."""
     path, _, anchor = path.partition("#")
+    if path in PRINTED:  # is made after the pages, and published beside them
+        return ""
     if not (SITE / path).exists():
         return f"the site has no page {path}"
     if anchor and unquote(anchor) not in anchors(path.removesuffix(".html")):

@@ -1,6 +1,7 @@
 """Formulas: TeX to MathML, spaced as TeX spaces it."""
 
 import re
+from xml.etree import ElementTree as ET
 
 import formulas
 import pytest
@@ -38,6 +39,17 @@ def test_a_sign_after_a_bracket_has_no_space():
 def test_a_function_keeps_away_from_what_is_before_it():
     assert formulas.mathml(r"p \ln q").count("<mspace") == 2
     assert formulas.mathml(r"\ln q").count("<mspace") == 1
+
+
+def test_a_function_in_a_script_is_the_script():
+    """A space beside it would be a third part of something that has two."""
+    (script,) = ET.fromstring(formulas.mathml(r"T_{\max}")).iter("msub")
+    assert len(script) == 2
+
+
+def test_a_formula_on_a_page_is_described_by_its_tex():
+    node = nodes.math("", "a <\n b", nowrap=False)
+    assert formulas.typeset(node, display=False).startswith('<math alttext="a &lt; b">')
 
 
 def test_an_accent_keeps_its_place():

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from launch import launch_links, mend_button, repository_url, site_url
+from small_site import build
 
 OPTIONS = {
     "repository_url": "https://github.com/someone/book",
@@ -80,3 +81,10 @@ def test_a_workflow_names_its_own_repository(monkeypatch):
 )
 def test_the_site_follows_from_the_repository(repository, site):
     assert site_url(repository) == site
+
+
+def test_the_files_in_print_are_linked_to_where_the_site_is_published(tmp_path):
+    folder, warnings = build(tmp_path, index="# A\n\n{in-print}`tinytorch.pdf`")
+    assert warnings == ""
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    assert 'href="https://a.github.io/b/print/tinytorch.pdf"' in page
