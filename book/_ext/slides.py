@@ -346,7 +346,7 @@ TAKES = {
 
 def write_decks(app: Sphinx, error: Exception | None) -> None:
     """Write the decks of a built site, those whose chapters have changed."""
-    if error is not None or app.builder.format != "html":
+    if error is not None or app.builder.name != "html":
         return
     root, site = Path(app.srcdir), Path(app.outdir)
     (site / FOLDER).mkdir(exist_ok=True)

@@ -178,7 +178,7 @@ def test_check_fetches_nothing_and_names_what_is_missing(registry, served, capsy
 
 def test_every_pin_is_a_sha256_and_no_address_is_open_to_change():
     registry = pinned.pins()
-    assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "archives"}
+    assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "slides", "archives"}
     digests = [*registry.pop("archives").values()]
     for group in registry.values():
         digests += group["files"].values()
