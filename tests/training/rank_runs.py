@@ -102,6 +102,8 @@ def fails(ranks, folder, how):
     class Fails(RankTrainer):
         def _batch(self, number):
             inputs, targets = super()._batch(number)
+            if number == 3 and how == "stopped":
+                self.ranks.patience = 2.0
             if number == 3 and self.ranks.rank == 1:
                 inputs = failing(how, inputs)
             return inputs, targets
@@ -164,5 +166,5 @@ if __name__ == "__main__":
     Picky = picky_class()
     from tinytorch.training.distributed import run_ranks
 
-    patience = 2.0 if {"stopped", "impatient"} & {*arguments} else 600.0
+    patience = 2.0 if scenario == "unborn" else 600.0
     run_ranks(lambda ranks: globals().get(scenario, nan)(ranks, *arguments), patience)

@@ -131,7 +131,9 @@ def test_when_a_rank_fails_all_say_so_and_the_last_checkpoint_goes_on(
     code, _, stderr = ranks(4, "fails", tmp_path, how)
     heard = said(stderr)
     assert code != 0
-    assert all(heard[rank].startswith(of_others) for rank in (0, 2, 3)), stderr
+    first = [rank for rank in (0, 2, 3) if heard[rank].startswith(of_others)]
+    later = [rank for rank in (0, 2, 3) if heard[rank].startswith("another rank has ended")]
+    assert first and {*first, *later} == {0, 2, 3}, stderr
     assert of_rank_1 is None or heard[1].startswith(of_rank_1), stderr
     resumed, through = made(Trainer), made(Trainer)
     resumed.load(tmp_path / "run")
@@ -170,7 +172,7 @@ def test_a_loss_that_is_not_finite_is_told_by_every_rank(tmp_path):
 
 
 def test_a_rank_that_fails_before_it_has_met_the_others_ends_the_run(tmp_path):
-    code, _, stderr = ranks(3, "unborn", "impatient")
+    code, _, stderr = ranks(3, "unborn")
     others = "MPI has not started within 2 seconds: a rank is missing"
     assert code != 0 and said(stderr) == {0: others, 1: "finds no data", 2: others}
 

@@ -224,6 +224,7 @@ class RankTrainer(Trainer):
         with self._shard.whole() if self._shard else nullcontext():
             if self.ranks.rank == 0:
                 super().save(path)
+        self.ranks.sum(np.zeros(1))  # no rank goes on, or ends, before the file is there
 
     def load(self, path: StrPath, strict: bool = True) -> None:
         """Resume from a checkpoint that rank 0 can read; all must call.
