@@ -22,7 +22,7 @@ import nbformat
 from nbformat import NotebookNode
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "_static" / "live"))
-from cell_names import missing_names, needed_cells
+from cell_names import bound_names, missing_names, needed_cells
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = Path("book/notebooks")
@@ -122,9 +122,28 @@ def read_chapter(path: Path) -> Chapter:
     used = {
         name for e in exercises for code in (e.stub, e.solution) for name in missing_names(code)
     }
-    needed = needed_cells(above, {*used, "check"})
+    needed = with_what_acts(above, needed_cells(above, {*used, "check"}))
     title, address = named(cells)
     return Chapter(path.stem, title, address, tuple(above[i] for i in needed), exercises)
+
+
+def with_what_acts(above: list[str], needed: list[int]) -> list[int]:
+    """Add to the needed cells those between them that act on what they have made.
+
+    >>> with_what_acts(["f = open('a', 'w')", "f.write('a')", "g = f.name"], [0, 2])
+    [0, 1, 2]
+    """
+    made = {name for i in needed for name in bound_names(above[i], imports=False)}
+    acting = {i for i in range(max(needed, default=0)) if acts_on(above[i], made)}
+    used = {name for i in acting for name in missing_names(above[i])}
+    return sorted({*needed, *acting, *needed_cells(above, used)})
+
+
+def acts_on(source: str, names: set[str]) -> bool:
+    """Say whether a statement of a cell only calls a method of something that has such a name."""
+    calls = [s.value for s in ast.parse(source).body if isinstance(s, ast.Expr)]
+    methods = [c.func.value for c in calls if isinstance(c, ast.Call) and hasattr(c.func, "value")]
+    return any(getattr(n, "id", "") in names for m in methods for n in ast.walk(m))
 
 
 def named(cells: Sequence[NotebookNode]) -> tuple[str, str]:
