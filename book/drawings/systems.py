@@ -65,7 +65,7 @@ def scaling() -> list[Panel]:
     """Two pictures.
 
     In the first, four columns stand for the loss of four runs: a small model and a large one,
-    trained shortly and for long. Each is made of three pieces. The lowest, E, is equally high in
+    trained briefly and for long. Each is made of three pieces. The lowest, E, is equally high in
     all, up to a dashed line, the floor. The piece on it is what the model lacks in size, high for
     the small models; the topmost is what it lacks in reading, high for the short runs. In the
     second, three rectangles of equal area, the computation, have the parameters for their height
