@@ -63,6 +63,7 @@ LIT = {  # the part of the model that a chapter is about
     "optimisation": "training",
     "sampling": "sampling",
     "kv-cache": "cache",
+    "what-it-learned": "stack",
     "why-it-is-fast": "stack",
     "scaling": "stack",
     "more-than-one-machine": "stack",

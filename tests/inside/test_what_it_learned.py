@@ -3,14 +3,17 @@
 import numpy as np
 import pytest
 
+from tinytorch.inside.stream import residual_stream
 from tinytorch.inside.what_it_learned import (
     NEEDED,
+    asked,
+    held,
     learned_when,
-    needed_now,
     readable,
     story_beliefs,
     story_truth,
     study_stories,
+    study_stream,
 )
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_probs
 from tinytorch.training.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
@@ -71,15 +74,43 @@ def test_a_probe_is_tried_on_what_it_has_not_seen():
     assert readable(x, y)[0] < 0 < readable(x, x[:, :1])[0]
 
 
+def test_the_stream_is_the_same_in_batches(studied):
+    model = load_story_gpt()
+    whole = residual_stream(model, studied.ids)
+    np.testing.assert_allclose(study_stream(model, studied, 16), whole, atol=1e-4)
+
+
+def test_what_is_hidden_is_asked_for_before_its_word_one_token_earlier_and_at_the_end(studied):
+    for hidden, (kind, again) in NEEDED.items():
+        rows, at = asked(studied, hidden, "needed")
+        assert (studied.kinds[rows, at] == kind).all() and (studied.again[rows, at] == again).all()
+        np.testing.assert_array_equal(asked(studied, hidden, "before")[1], at - 1)
+    rows, at = asked(studied, "ending", "end")
+    assert rows.tolist() == list(range(40))
+    assert all(story_tokenizer().decode([i]) in '."' for i in studied.ids[rows, at])
+
+
 def test_the_stored_runs_begin_and_end_with_the_models_at_hand():
     runs = learned_when()
-    studied = study_stories()
-    posterior = story_beliefs(studied, "animal")
+    studied = study_stories(1500)
+    rows, at = asked(studied, "animal", "needed")
+    few = story_beliefs(study_stories(150), "animal")  # the belief depends on the place alone
+    places = [StoryGrammar().words(story_tokenizer().decode(ids)) for ids in studied.ids]
+    places = [next(w for w in words if w in StoryGrammar().kinds["places"]) for words in places]
+    known = {place: few[row, at[row]] for row, place in enumerate(places[:150])}
+    posterior = np.zeros((1500, studied.ids.shape[1], few.shape[-1]))
+    for back in (0, 1):
+        posterior[rows, at - back] = [known[place] for place in places]
     for model, step in ((new_story_gpt(), 0), (load_story_gpt(), 4000)):
-        (kept,) = (
-            run["r2"]
-            for run in runs
-            if (run["seed"], run["step"], run["hidden"]) == (0, step, "animal")
-        )
-        np.testing.assert_allclose(needed_now(model, studied, "animal", posterior), kept, atol=0.05)
-    assert {run["hidden"] for run in runs} == set(NEEDED)
+        stream = study_stream(model, studied)
+        for where in ("needed", "before"):
+            (kept,) = (
+                run
+                for run in runs
+                if (run["seed"], run["step"]) == (0, step)
+                and (run["hidden"], run["where"]) == ("animal", where)
+            )
+            found = held(stream, studied, posterior, "animal", where)
+            np.testing.assert_allclose([r2 for r2, _ in found], kept["r2"], atol=0.05)
+            np.testing.assert_allclose([off for _, off in found], kept["off"], atol=0.01)
+    assert {run["hidden"] for run in runs} == {*NEEDED, "ending"}

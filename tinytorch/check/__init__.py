@@ -25,6 +25,7 @@ from tinytorch.check.scaling import *  # noqa: F403
 from tinytorch.check.tensors import *  # noqa: F403
 from tinytorch.check.token_embeddings import *  # noqa: F403
 from tinytorch.check.tokenization import *  # noqa: F403
+from tinytorch.check.what_it_learned import *  # noqa: F403
 from tinytorch.check.why_it_is_fast import *  # noqa: F403
 from tinytorch.check.your_gpt import *  # noqa: F403
 from tinytorch.check.your_text import *  # noqa: F403

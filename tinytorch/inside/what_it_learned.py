@@ -1,8 +1,8 @@
 """What the story GPT holds at each token, beside what can be known there.
 
 `study_stories` are stories that no model has read, cut into tokens, with the words that are about
-to come. `readable` is one measurement: how well does a linear probe read the exact posterior over
-something hidden off the stream?
+to come. `held` is one measurement: how well does a linear probe read the exact posterior over
+something hidden off the stream, where a word needs it and elsewhere?
 
 `learned_when` gives what that comes to along whole trainings. To make them again:
 
@@ -27,16 +27,24 @@ from tinytorch.training.story_gpt import STEPS, story_tokenizer, story_trainer
 __all__ = [
     "NEEDED",
     "StudyStories",
+    "asked",
+    "held",
     "learned_when",
-    "needed_now",
     "readable",
     "story_beliefs",
     "story_truth",
     "study_stories",
+    "study_stream",
 ]
 
-#: What is hidden, and the kind of word that depends on it first.
-NEEDED = {"child": "pronouns", "animal": "animals"}
+#: What is hidden, and the word that depends on it: of which kind, and whether it is one that the
+#: story has had before. Nothing depends on the ending once it has begun to be told.
+NEEDED = {
+    "child": ("pronouns", False),
+    "hero": ("names", True),
+    "animal": ("animals", False),
+    "thing": ("things", True),
+}
 _FILE = Path(__file__).with_name("data") / "what_it_learned.json"
 _RIDGE = 0.03
 _MEASURED = 0, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, STEPS
@@ -148,32 +156,77 @@ def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float
     return r_squared(y[cut:], said), calibration_error(y[cut:], said)
 
 
-def needed_now(
-    model: Any, stories: StudyStories, hidden: str, posterior: np.ndarray
-) -> list[float]:
-    """The R² of a probe at each stage, at the last token before a word that depends on it.
+def study_stream(model: Any, stories: StudyStories, batch_size: int = 100) -> np.ndarray:
+    """The stream of a model that reads all the stories, a batch of them at a time.
 
     Args:
         model: a `GPT`.
         stories: what it reads.
-        hidden: a key of `NEEDED`.
-        posterior: `story_beliefs(stories, hidden)`.
+        batch_size: how many rows at a time.
+
+    Returns:
+        `(layers + 1, n, seq, embed_dim)`.
+
+    Example:
+        >>> from tinytorch.training.story_gpt import load_story_gpt
+        >>> study_stream(load_story_gpt(), study_stories(3), batch_size=2).shape[:2]
+        (3, 3)
     """
-    rows, at = stories.before(NEEDED[hidden])
-    stream = residual_stream(model, stories.ids[rows])[:, np.arange(len(rows)), at]
-    return [readable(x, posterior[rows, at])[0] for x in stream]
+    starts = range(0, len(stories.ids), batch_size)
+    streams = [residual_stream(model, stories.ids[i : i + batch_size]) for i in starts]
+    return np.concatenate(streams, axis=1)
+
+
+def asked(stories: StudyStories, hidden: str, where: str) -> tuple[np.ndarray, np.ndarray]:
+    """Where a probe is asked for what is hidden.
+
+    Args:
+        stories: the stories.
+        hidden: a key of `NEEDED`; at the end of the story, also any other name.
+        where: `"needed"`, at the last token before the word that depends on it; `"before"`, one
+            token earlier; `"end"`, at the last token of the story.
+
+    Returns:
+        The rows and the positions.
+
+    Example:
+        >>> stories = study_stories(2)
+        >>> asked(stories, "animal", "needed")[1] - asked(stories, "animal", "before")[1]
+        array([1, 1])
+    """
+    if where == "end":
+        return np.arange(len(stories.ids)), stories.lengths - 1
+    rows, at = stories.before(*NEEDED[hidden])
+    return rows, at - (where == "before")
+
+
+def held(
+    stream: np.ndarray, stories: StudyStories, posterior: np.ndarray, hidden: str, where: str
+) -> list[tuple[float, float]]:
+    """What a probe reads at each stage: its R² and its calibration error, as `readable` gives them.
+
+    Args:
+        stream: `study_stream(model, stories)`.
+        stories: what the model has read.
+        posterior: `story_beliefs(stories, hidden)`.
+        hidden: what is asked for, as for `asked`.
+        where: as for `asked`.
+    """
+    rows, at = asked(stories, hidden, where)
+    return [readable(stage[rows, at], posterior[rows, at]) for stage in stream]
 
 
 def learned_when() -> list[dict[str, Any]]:
     """What the probes read on the way through whole trainings.
 
     Returns:
-        One dictionary for each run, step and thing that is hidden: `seed`, `step`, `hidden`, and
-        the `r2` of a probe at each stage of the stream, right before the word is needed.
+        One dictionary for each run, step, thing that is hidden and place where it is asked for:
+        `seed`, `step`, `hidden`, `where`, and the `r2` and the calibration error, `off`, of a
+        probe at each stage of the stream, on 1,500 stories.
 
     Example:
         >>> sorted(learned_when()[0])
-        ['hidden', 'r2', 'seed', 'step']
+        ['hidden', 'off', 'r2', 'seed', 'step', 'where']
     """
     return json.loads(_FILE.read_text(encoding="utf-8"))
 
@@ -215,19 +268,24 @@ def _along(stories: StudyStories, size: int, known: Any) -> np.ndarray:
 
 def _make(seeds: tuple[int, ...] = (0, 1)) -> None:
     """Train the story GPT from each seed, and probe it on the way."""
-    stories = study_stories()
-    posteriors = {hidden: story_beliefs(stories, hidden) for hidden in NEEDED}
+    stories = study_stories(1500)
+    questions = [(hidden, where) for hidden in NEEDED for where in ("needed", "before", "end")]
+    questions.append(("ending", "end"))
+    posteriors = {hidden: story_beliefs(stories, hidden) for hidden, _ in questions}
     lines = []
     for seed in seeds:
         trainer = story_trainer(rng=seed, progress=False)
         for step in _MEASURED:
             if step:
                 trainer.run(step - trainer.step_number)
-            for hidden, posterior in posteriors.items():
-                r2 = needed_now(trainer.model, stories, hidden, posterior)
-                rounded = [round(value, 3) for value in r2]
-                run = {"seed": seed, "step": step, "hidden": hidden, "r2": rounded}
-                lines.append(json.dumps(run))
+            stream = study_stream(trainer.model, stories)
+            for hidden, where in questions:
+                stages = held(stream, stories, posteriors[hidden], hidden, where)
+                r2, off = (
+                    [round(value, 3) for value in each] for each in zip(*stages, strict=True)
+                )
+                run = {"seed": seed, "step": step, "hidden": hidden, "where": where}
+                lines.append(json.dumps({**run, "r2": r2, "off": off}))
     _FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
 
 

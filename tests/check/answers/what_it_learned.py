@@ -1,0 +1,185 @@
+"""Right and wrong answers to the exercises of "What it learned"."""
+
+import numpy as np
+
+from tinytorch import LayerNorm, Tensor, functional, no_grad
+from tinytorch.inside.heads import head_scores
+from tinytorch.inside.probes import LinearProbe, r_squared
+from tinytorch.inside.stream import logit_lens
+from tinytorch.stories import StoryGrammar, hidden_values
+from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
+
+ABLATION = {
+    "the stream changes at stage 0": False,
+    "the stream changes at stage 1": True,
+    "attention of head 0.0 changes": False,
+    "attention of head 1.0 changes": True,
+    "the forecast after the first token changes": True,
+    "the loss rises most before": "animals",
+}
+
+
+# The lens -------------------------------------------------------------------------------------
+
+
+def lens(stream, gamma, beta, table, eps=1e-5):
+    x = stream - stream.mean(-1, keepdims=True)
+    x = x / np.sqrt(x.var(-1, keepdims=True) + eps) * gamma + beta
+    logits = np.einsum("...d,vd->...v", x, table)
+    high = logits.max(-1, keepdims=True)
+    return logits - high - np.log(np.exp(logits - high).sum(-1, keepdims=True))
+
+
+def lens_by_layers(stream, gamma, beta, table):
+    norm = LayerNorm(len(gamma))
+    norm.gamma.data, norm.beta.data = gamma, beta
+    with no_grad():
+        x = norm(Tensor(stream, dtype=np.float64))
+        return functional.log_softmax(x @ Tensor(table.T, dtype=np.float64))
+
+
+def lens_without_norm(stream, gamma, beta, table):
+    logits = stream @ table.T
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def lens_that_overflows(stream, gamma, beta, table):
+    x = (stream - stream.mean(-1, keepdims=True)) / np.sqrt(stream.var(-1, keepdims=True) + 1e-5)
+    logits = (x * gamma + beta) @ table.T
+    return np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
+
+
+# The head -------------------------------------------------------------------------------------
+
+
+def head(weights, asked, sought):
+    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
+    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
+
+
+def head_by_loops(weights, asked, sought):
+    totals = np.zeros((len(weights), weights.shape[2]))
+    for row, query in zip(*np.nonzero(asked), strict=True):
+        keys = np.flatnonzero(sought[row, : query + 1])
+        totals += weights[:, row, :, query, keys].sum(axis=0)
+    return divmod(int(totals.argmax()), totals.shape[1])
+
+
+def head_by_a_sum(weights, asked, sought):
+    share = np.einsum("lbhqk,bq,bk->lh", weights, asked, sought)
+    return tuple(int(i) for i in np.argwhere(share == share.max())[0])
+
+
+# A probe that is too good ---------------------------------------------------------------------
+
+
+def r2(x, y):
+    n = 2 * len(x) // 3
+    return r_squared(y[n:], LinearProbe(x[:n], y[:n], ridge=0.03)(x[n:]))
+
+
+def r2_by_hand(x, y):
+    n = 2 * len(x) // 3
+    left = y[n:] - LinearProbe(x[:n], y[:n], 0.03)(x[n:])
+    return 1 - np.mean(left**2, axis=0).sum() / y[n:].var(axis=0).sum()
+
+
+def r2_with(seen=False, centred=True, cut=lambda n: 2 * n // 3, about_fit=False):
+    def wrong(x, y):
+        n = cut(len(x))
+        probe = LinearProbe(x, y, 0.03) if seen else LinearProbe(x[:n], y[:n], 0.03)
+        mean = y[:n].mean(axis=0) if about_fit else y[n:].mean(axis=0) * centred
+        return 1 - ((y[n:] - probe(x[n:])) ** 2).sum() / ((y[n:] - mean) ** 2).sum()
+
+    return wrong
+
+
+# A place never seen ---------------------------------------------------------------------------
+
+FIRST = [story_tokenizer().encode(f" {a}")[0] for a in hidden_values(StoryGrammar(), "animal")]
+
+
+def through_the_lens(x):
+    return functional.softmax(logit_lens(load_story_gpt(), x)[:, FIRST]).data
+
+
+def by_the_mlp(x, belief, new):
+    block, stream = load_story_gpt().blocks[1], Tensor(new)
+    with no_grad():
+        return through_the_lens((stream + block.mlp(block.ln2(stream))).data)
+
+
+def by_the_mlp_and_the_bias_of_attention(x, belief, new):
+    block = load_story_gpt().blocks[1]
+    stream = Tensor(new + block.attention.out_proj.bias.data)
+    with no_grad():
+        return through_the_lens((stream + block.mlp(block.ln2(stream))).data)
+
+
+def by_the_mlp_in_a_list(x, belief, new):
+    return by_the_mlp(x, belief, new).tolist()
+
+
+RIGHT = {
+    "inside_ablation": [ABLATION, dict(reversed(ABLATION.items())), ABLATION | {"more": 1}],
+    "inside_lens": [lens, lens_by_layers, lambda *given: lens(*given).tolist()],
+    "inside_head": [head, head_by_loops, head_by_a_sum],
+    "inside_control": [r2, r2_by_hand, lambda x, y: np.float64(r2(x, y))],
+    "inside_unseen": [by_the_mlp, by_the_mlp_and_the_bias_of_attention, by_the_mlp_in_a_list],
+}
+WRONG = {
+    "inside_ablation": {
+        "what the head reads changes": ABLATION | {"the stream changes at stage 0": True},
+        "nothing after it changes": ABLATION | {"the stream changes at stage 1": False},
+        "heads of a block in a row": ABLATION | {"attention of head 0.0 changes": True},
+        "only its own block": ABLATION | {"attention of head 1.0 changes": False},
+        "nothing to look at yet": ABLATION | {"the forecast after the first token changes": False},
+        "foods": ABLATION | {"the loss rises most before": "foods"},
+        "the hero": ABLATION | {"the loss rises most before": "names"},
+    },
+    "inside_lens": {
+        "without the norm": lens_without_norm,
+        "probabilities": lambda *given: np.exp(lens(*given)),
+        "overflows": lens_that_overflows,
+        "another epsilon": lambda *given: lens(*given, eps=1e-3),
+        "no epsilon": lambda *given: lens(*given, eps=0.0),
+        "without beta": lambda s, g, b, t: lens(s, g, 0 * b, t),
+        "gamma left out": lambda s, g, b, t: lens(s, g**0, b, t),
+    },
+    "inside_head": {
+        "head, block": lambda *given: head(*given)[::-1],
+        "queries and keys swapped": lambda w, a, s: head_by_a_sum(w, s, a),
+        "asked everywhere": lambda w, a, s: head_by_a_sum(w, a | True, s),
+        "sought everywhere": lambda w, a, s: head_by_a_sum(w, a, s | True),
+        "known by heart": lambda w, a, s: (0, 3),
+        "the block alone": lambda *given: head(*given)[0],
+        "the least": lambda w, a, s: head_by_a_sum(-w, a, s),
+    },
+    "inside_control": {
+        "fitted to all": r2_with(seen=True),
+        "about zero": r2_with(centred=False),
+        "as it was": r2_with(seen=True, centred=False),
+        "about the mean of the others": r2_with(about_fit=True),
+        "a third": r2_with(cut=lambda n: n // 3),
+        "on what it was fitted to": lambda x, y: r_squared(y, LinearProbe(x, y, 0.03)(x)),
+        "error, not R²": lambda x, y: 1 - r2(x, y),
+    },
+    "inside_unseen": {
+        "a probe": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),
+        "the lens": lambda x, belief, new: through_the_lens(new),
+        "the mean": lambda x, belief, new: belief.mean(axis=0) + 0 * new[:, :1],
+        "one row": lambda x, belief, new: belief.mean(axis=0),
+        "the nearest": lambda x, belief, new: belief[(new @ x.T).argmax(axis=1)],
+    },
+}
+HINTS = {
+    "inside_ablation": {"heads of a block in a row": "beside each other", "foods": "more before"},
+    "inside_lens": {
+        "without the norm": "last norm",
+        "probabilities": "logarithms",
+        "overflows": "largest logit",
+    },
+    "inside_head": {"head, block": "block comes first", "asked everywhere": "Ask only"},
+    "inside_control": {"fitted to all": "has seen", "about zero": "not about 0"},
+    "inside_unseen": {"a probe": "does not carry over"},
+}

@@ -1,0 +1,279 @@
+"""Checks for the chapter "What it learned"."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+    predictions,
+)
+from tinytorch.check.values import as_array, show
+from tinytorch.inside.heads import head_scores
+from tinytorch.inside.probes import LinearProbe, r_squared
+from tinytorch.inside.stream import attention_weights, residual_stream
+from tinytorch.inside.what_it_learned import readable, study_stories
+from tinytorch.stories import StoryGrammar, hidden_values, token_beliefs
+from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
+
+__all__ = ["inside_ablation", "inside_control", "inside_head", "inside_lens", "inside_unseen"]
+
+
+# Predictions ---------------------------------------------------------------------------------
+
+
+@exercise(points=1)
+def inside_ablation(answer: Any) -> Cases:
+    """Check what changes when head 0.3 of the story GPT always adds its mean.
+
+    Example:
+        >>> right = {
+        ...     "the stream changes at stage 0": False,
+        ...     "the stream changes at stage 1": True,
+        ...     "attention of head 0.0 changes": False,
+        ...     "attention of head 1.0 changes": True,
+        ...     "the forecast after the first token changes": True,
+        ...     "the loss rises most before": "animals",
+        ... }
+        >>> bool(inside_ablation(right))
+        True
+        >>> bool(inside_ablation({}))
+        False
+    """
+    yield from predictions(answer, {
+        "the stream changes at stage 0": (
+            False, "Stage 0 is what enters the first block; the head reads it."),
+        "the stream changes at stage 1": (
+            True, "Stage 1 is stage 0 and all that the first block adds, this head included."),
+        "attention of head 0.0 changes": (
+            False, "The heads of a block stand beside each other: all read the same stage."),
+        "attention of head 1.0 changes": (
+            True, "Its queries and keys are made from stage 1."),
+        "the forecast after the first token changes": (
+            True, "There the head adds the value of the first token; its mean is something else."),
+        "the loss rises most before": ("animals", "What does this head look at, and when?",
+            ("foods", "It costs much there too, but more before another kind."),
+            ("names", "That is the hero head, 1.0."),
+            ("things", "Those are fetched by 1.2 and 1.3.")),
+    })  # fmt: skip
+
+
+# The lens ------------------------------------------------------------------------------------
+
+
+def _lens(stream: Any, gamma: Any, beta: Any, table: Any) -> Any:
+    return _log_softmax(_normed(stream, 1e-5) * gamma + beta, table)
+
+
+def _normed(x: Any, eps: float) -> Any:
+    centred = x - x.mean(axis=-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + eps)
+
+
+def _log_softmax(x: Any, table: Any) -> Any:
+    logits = x @ table.T
+    logits = logits - logits.max(axis=-1, keepdims=True)
+    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+
+
+_WRONG_LENSES = [
+    (lambda s, g, b, t: _log_softmax(s, t), "The last norm stands before the output."),
+    (lambda s, g, b, t: _log_softmax(_normed(s, 1e-5), t), "Scale by gamma and add beta."),
+    (lambda s, g, b, t: np.exp(_lens(s, g, b, t)), "Return the logarithms of the probabilities."),
+    (lambda s, g, b, t: (_normed(s, 1e-5) * g + b) @ t.T, "Logits: a log-softmax follows."),
+    (lambda s, g, b, t: _log_softmax((s - s.mean(axis=-1, keepdims=True)) * g + b, t),
+        "Divide by the deviation too."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_lens, mistakes=_WRONG_LENSES)
+def inside_lens(answer: Any) -> Cases:
+    """Check a logit lens: the last norm, the token table, a log-softmax.
+
+    Example:
+        >>> bool(inside_lens(_lens))
+        True
+        >>> bool(inside_lens(lambda stream, gamma, beta, table: stream @ table.T))
+        False
+    """
+    hint = "Norm over the last axis, times gamma, plus beta, times table.T, then log-softmax."
+    large = "Subtract the largest logit of each row before np.exp."
+    small = "Add 1e-5 to the variance, under the root."
+    one, stage, seven = drawn(6, (2, 3, 6), (7, 6))
+    gamma, beta, table = drawn(6, 6, (9, 6), seed=1)
+    yield from cases(answer, {
+        "one position": (hint, one, gamma, beta, table),
+        "a stage of the stream": (hint, stage, gamma, beta, table),
+        "seven positions, shifted": (hint, seven + 5, gamma, beta, table),
+        "a stream of tiny numbers": (small, seven / 1000, gamma, beta, table),
+        "logits in the thousands": (large, seven, gamma, beta, 1000 * table),
+    })  # fmt: skip
+
+
+# The head ------------------------------------------------------------------------------------
+
+
+def _head(weights: Any, asked: Any, sought: Any, before: int = 0) -> Any:
+    seq = weights.shape[-1]
+    targets = asked[:, :, None] & sought[:, None, :] & np.tri(seq, k=before, dtype=bool)
+    return _largest(head_scores(weights, targets))
+
+
+def _largest(scores: Any) -> tuple[int, int]:
+    block, head = np.unravel_index(scores.argmax(), scores.shape)
+    return int(block), int(head)
+
+
+_WRONG_HEADS = [
+    (lambda weights, *given: _head(weights, *given)[::-1], "The block comes first, then the head."),
+    (lambda weights, asked, sought: _largest(weights.sum(axis=(1, 3, 4))),
+        "Count only the attention from what is asked to what is sought."),
+    (lambda weights, asked, sought: _head(weights, asked, np.ones_like(sought)),
+        "Where does it look? Only `sought` counts."),
+    (lambda weights, asked, sought: _head(weights, np.ones_like(asked), sought),
+        "Ask only at the queries in `asked`."),
+    (lambda weights, asked, sought: _head(weights, sought, asked),
+        "`asked` belongs to the queries, `sought` to the keys."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_head, mistakes=_WRONG_HEADS)
+def inside_head(answer: Any) -> Cases:
+    """Check a search for the head that looks from some tokens to others.
+
+    Example:
+        >>> bool(inside_head(_head))
+        True
+        >>> bool(inside_head(lambda weights, asked, sought: (0, 3)))
+        False
+    """
+    hint = "The share of attention from the queries in `asked` to the keys in `sought`."
+    toy = np.zeros((2, 1, 2, 3, 3))
+    toy[:, :, :, np.arange(3), np.arange(3)] = 1  # every head looks at itself
+    toy[1, 0, 0, 2] = [0.9, 0.1, 0]
+    toy[0, 0, 0, 1] = [1.0, 0, 0]
+    last, start = np.array([[False, False, True]]), np.array([[True, False, False]])
+    weights, stories = _attention()
+    yield case("three tokens, one query", answer, toy, last, start, hint=hint)
+    yield case("another query", answer, toy, last[:, [0, 2, 1]], start, hint=hint)
+    for ahead, sought in (("animals", "places"), ("pronouns", "names"), ("things", "things")):
+        asked, keys = stories.kinds == ahead, stories.within == sought
+        yield case(f"{sought} before {ahead}", answer, weights, asked, keys, hint=hint)
+    asked, keys = stories.kinds == "names", stories.within == "names"
+    turned = weights[::-1, :, [2, 3, 1, 0]]
+    yield case("names, in a model with other heads", answer, turned, asked, keys, hint=hint)
+
+
+@cache
+def _attention() -> tuple[np.ndarray, Any]:
+    """What the heads of the story GPT look at in a few stories."""
+    stories = study_stories(12)
+    return attention_weights(load_story_gpt(), stories.ids), stories
+
+
+# A probe that is too good --------------------------------------------------------------------
+
+
+def _r2(x: Any, y: Any) -> float:
+    return readable(x, y)[0]
+
+
+def _r2_with(seen: bool, centred: bool) -> Any:
+    """The same with one or both of the mistakes."""
+
+    def wrong(x: Any, y: Any) -> float:
+        cut = 2 * len(x) // 3
+        probe = LinearProbe(x, y, 0.03) if seen else LinearProbe(x[:cut], y[:cut], 0.03)
+        mean = y[cut:].mean(axis=0) if centred else 0.0
+        return 1 - ((y[cut:] - probe(x[cut:])) ** 2).sum() / ((y[cut:] - mean) ** 2).sum()
+
+    return wrong
+
+
+def _r2_of_all(x: Any, y: Any) -> float:
+    return r_squared(y, LinearProbe(x, y, 0.03)(x))
+
+
+_SEEN = "The probe has seen the rows that it is tried on: fit it to the first two thirds only."
+_CENTRE = "The variance is about the mean of each column, not about 0."
+_WRONG_R2 = [
+    (_r2_with(True, True), _SEEN),
+    (_r2_with(False, False), _CENTRE),
+    (_r2_with(True, False), "Which rows has the probe seen? And what is R² for the mean?"),
+    (_r2_of_all, _SEEN),
+]
+
+
+@exercise(points=2, reference=_r2, mistakes=_WRONG_R2)
+def inside_control(answer: Any) -> Cases:
+    """Check a repaired R² of a probe, on rows that it has not seen.
+
+    Example:
+        >>> bool(inside_control(_r2))
+        True
+        >>> bool(inside_control(_r2_of_all))
+        False
+    """
+    x, noise, map_ = drawn((150, 64), (150, 4), (64, 4))
+    beliefs = np.exp(noise) / np.exp(noise).sum(axis=1, keepdims=True)
+    yield from cases(answer, {
+        "beliefs that have nothing to do with x": (_SEEN, x, beliefs),
+        "what can be read": (_SEEN, x, x @ map_ + 3),
+        "what can be read in part": (_CENTRE, x, x @ map_ + 5 * noise + 3),
+        "a number of rows that three does not divide": (
+            "Two thirds of the rows: 2 * len(x) // 3.", x[:100], (x @ map_ + noise)[:100]),
+    })  # fmt: skip
+
+
+# A place never seen --------------------------------------------------------------------------
+
+AIM = 0.8
+
+
+@cache
+def _studied() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Stage 1 before the animal, the beliefs there, and the places of the stories."""
+    grammar, tokenizer, stories = StoryGrammar(), story_tokenizer(), study_stories(300)
+    places, texts = hidden_values(grammar, "place"), map(tokenizer.decode, stories.ids)
+    place = np.array([[f" {name}" in text for name in places].index(True) for text in texts])
+    told = [tokenizer.encode(f"It was a warm day, and Tom ran to the {name}.") for name in places]
+    known = np.array([token_beliefs(grammar, tokenizer, ids, "animal")[-1] for ids in told])
+    rows, at = stories.before("animals")
+    return residual_stream(load_story_gpt(), stories.ids)[1][rows, at], known[place], place
+
+
+def _unread(answer: Any) -> float:
+    """The share of the variance that is not read, each place left out once."""
+    x, belief, place = _studied()
+    found = np.zeros_like(belief)
+    for k in range(8):
+        out = place == k
+        read = answer(x[~out].copy(), belief[~out].copy(), x[out].copy())
+        if read is None or np.shape(as_array(read)) != found[out].shape:
+            raise NotYet(f"{show(read)}, where the beliefs are {found[out].shape}")
+        found[out] = as_array(read)
+    return 1 - r_squared(belief, found)
+
+
+@exercise(points=4)
+def inside_unseen(answer: Any) -> Cases:
+    """`answer(x, belief, new)` reads the belief at a place of which it has seen no story.
+
+    Example:
+        >>> inside_unseen(lambda x, belief, new: LinearProbe(x, belief)(new)).cases[-1].passed
+        False
+    """
+    hint = (
+        "What can be fitted to seven places does not carry over to the eighth. What does the model "
+        "itself still do with this position, before its forecast?"
+    )
+    claim = f"R² of at least {AIM} at places left out: at most {1 - AIM:.1f} unread"
+    told = "{0:.2f} of the variance unread"
+    yield from measured(claim, answer, run=_unread, aim=1 - AIM, told=told, hint=hint)
