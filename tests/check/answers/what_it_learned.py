@@ -179,7 +179,7 @@ HINTS = {
         "probabilities": "logarithms",
         "overflows": "largest logit",
     },
-    "inside_head": {"head, block": "block comes first", "asked everywhere": "Ask only"},
+    "inside_head": {"head, block": "block comes first"},
     "inside_control": {"fitted to all": "has seen", "about zero": "not about 0"},
     "inside_unseen": {"a probe": "does not carry over"},
 }
