@@ -33,6 +33,7 @@ SETS = {
 }
 WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("test", "weekly", "links", "release")]
 TIME_LIMITS = "custom.github-workflows-require-timeout"
+APART = ("classroom", "browser/test_print.py")  # minutes of proofs, which `make proofs` runs
 TASKS = {}  # by name: what to do, and the set that must be installed before
 
 
@@ -357,16 +358,27 @@ def test():
     write_notebooks()
     do("test-unit")
     do("test-notebooks")
-    say("\nAll tests passed. 'make parity' compares with PyTorch, 'make check' reads the style.")
+    say(
+        "\nAll tests passed. 'make parity' compares with PyTorch, 'make proofs' tries the printed "
+        "book and the course, 'make check' reads the style."
+    )
 
 
-@task("classroom")
+@task("test")
 def test_unit():
     """Only the package's tests and those of the built pages."""
     python("book/_ext/pinned.py", "axe")
     say("==> Testing the package and the built pages")
-    apart = [f"--ignore=tests/{part}" for part in ("parity", "bench")]
+    apart = [f"--ignore=tests/{part}" for part in ("parity", "bench", *APART)]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
+
+
+@task("classroom")
+def proofs():
+    """Prove the printed book, the archive and the course for nbgrader, with the built site."""
+    say("==> Making the printed book and the archive, and grading a course")
+    apart = [f"tests/{part}" for part in APART]
+    python("-m", "pytest", "-n", jobs(), "--dist", "loadfile", *apart)
 
 
 @task("test")

@@ -61,7 +61,6 @@ if __name__ == "__main__":
         names = {line.split(":")[1].strip() for line in file if line.startswith("model name")}
     about = {"date": time.strftime("%Y-%m-%d"), "cores": f"{os.cpu_count()} cores"}
     about["processor"] = ", ".join(sorted(names)) or platform.processor()
-    about["busy"] = f"{os.getloadavg()[0]:.0f} other programs running"
     table = {"machine": about, "runs": measured(4)}
     write_atomically(TABLE, (json.dumps(table, indent=1) + "\n").encode())
     print(TABLE.read_text())
