@@ -95,8 +95,9 @@ def test_the_stored_runs_begin_and_end_with_the_models_at_hand():
     studied = study_stories(1500)
     rows, at = asked(studied, "animal", "needed")
     few = story_beliefs(study_stories(150), "animal")  # the belief depends on the place alone
-    places = [StoryGrammar().words(story_tokenizer().decode(ids)) for ids in studied.ids]
-    places = [next(w for w in words if w in StoryGrammar().kinds["places"]) for words in places]
+    texts = [story_tokenizer().decode(ids) for ids in studied.ids]
+    names = hidden_values(StoryGrammar(), "place")
+    places = [next(name for name in names if f" {name}" in text) for text in texts]
     known = {place: few[row, at[row]] for row, place in enumerate(places[:150])}
     posterior = np.zeros((1500, studied.ids.shape[1], few.shape[-1]))
     for back in (0, 1):
