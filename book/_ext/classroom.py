@@ -36,8 +36,8 @@ INTRODUCTION = """\
 
 Exercises of [{title}]({address}), {points} points. Write your answers where the stubs are, and run
 the cell below each of them to see what its check says. Leave the other cells as they are: they are
-restored before the assignment is graded. Some tests are not shown; they ask the same, with other
-numbers.
+restored before the assignment is graded. Some tests are not shown; they ask the same, in many
+exercises with other numbers.
 """
 TEST = """\
 from tinytorch import check

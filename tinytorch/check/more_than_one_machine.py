@@ -157,7 +157,7 @@ _WRONG_SHARDS = [
     (lambda w, g, v, lr, beta: _sharded(w, [x * len(g) for x in g], v, lr, beta),
         "Divide by the number of ranks: the average, not the sum."),
     (lambda w, g, v, lr, beta: (_sharded(w, g, v, lr, beta)[0], v),
-        "Return the velocities of after the step."),
+        "Return the velocities after the step."),
     (lambda w, g, v, lr, beta: _sharded(w, g, [0 * x for x in v], lr, beta),
         "The old velocity counts, times beta."),
     (lambda w, g, v, lr, beta: (2 * w - _sharded(w, g, v, lr, beta)[0],
