@@ -89,7 +89,7 @@ def three_terms() -> Panel:
         ]
     return panel(
         340,
-        212,
+        220,
         columns,
         line(f"M62 {bottom - floor}H332", "ink", "dashed"),
         line(f"M62 {bottom}H332"),

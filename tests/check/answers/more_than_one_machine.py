@@ -62,6 +62,10 @@ def scatter_by_parts(gradients):
     return gradients.reshape(n, n, -1).mean(axis=0)
 
 
+def scatter_by_split(gradients):
+    return np.array(np.split(np.mean(gradients, axis=0), len(gradients)))
+
+
 def scatter_in_a_loop(gradients):
     n = len(gradients)
     total = 0 * gradients[0]
@@ -89,6 +93,12 @@ def sharded_whole(weights, gradients, velocities, lr, beta):
     return weights - lr * v, np.split(v, len(velocities))
 
 
+def sharded_as_rows(weights, gradients, velocities, lr, beta):
+    parts = np.mean(gradients, axis=0).reshape(len(velocities), -1)
+    kept = beta * np.array(velocities) + parts
+    return (weights.reshape(parts.shape) - lr * kept).ravel(), list(kept)
+
+
 def of_its_own(weights, gradients, velocities, lr, beta):
     n = len(gradients)
     own = [np.split(gradient, n)[rank] for rank, gradient in enumerate(gradients)]
@@ -103,10 +113,14 @@ def in_place(weights, gradients, velocities, lr, beta):
 
 
 RIGHT = {
-    "ranks_predict": [COUNTS, {name: float(count) for name, count in COUNTS.items()}],
+    "ranks_predict": [
+        COUNTS,
+        {name: float(count) for name, count in COUNTS.items()},
+        {name: np.int64(count) for name, count in COUNTS.items()},
+    ],
     "ranks_average": [average, average_by_numpy, average_without_nan],
-    "ranks_scatter": [scatter_by_sum, scatter_by_parts],
-    "ranks_sharded": [sharded, sharded_whole],
+    "ranks_scatter": [scatter_by_sum, scatter_by_parts, scatter_by_split],
+    "ranks_sharded": [sharded, sharded_whole, sharded_as_rows],
 }
 WRONG = {
     "ranks_predict": {
