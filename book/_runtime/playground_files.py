@@ -2,7 +2,8 @@
 
 The scripts of `book/_static/playground` are the package's model, tokenizer and grammar once more,
 for pages in which no Python runs. What they know comes from the package, as files: the weights of
-the story GPT on its way, its tokenizer and the grammar of the stories.
+the story GPT on its way, linear probes of the finished one, its tokenizer and the grammar of the
+stories.
 """
 
 import json
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tinytorch.inside.probes import LinearProbe
+from tinytorch.inside.what_it_learned import story_beliefs, study_stories, study_stream
 from tinytorch.models.transformer import GPT
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
 from tinytorch.training import checkpoint, story_gpt
@@ -18,12 +21,20 @@ from tinytorch.training import checkpoint, story_gpt
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "playground"
 VERSION = "1"  # of the weights' files; model.js refuses another
 ON_THE_WAY = 100, 500, 2000  # steps after which the weights are kept
+PROBED = 1500  # stories to which the probes are fitted
+RIDGE = 1e-3
+CERTAIN = 1e-9  # a probability that is no further from 1, or from another, is the same
 WARM_UP = 51  # steps whose learning rates are the same in a run of any length
 
 
 def main(what: list[str]) -> None:
     """Write the files: those named, or all."""
-    makers = {"weights": write_weights, "tokenizer": write_tokenizer, "grammar": write_grammar}
+    makers = {
+        "weights": write_weights,
+        "probes": write_probes,
+        "tokenizer": write_tokenizer,
+        "grammar": write_grammar,
+    }
     for name in what or makers:
         makers[name]()
     for path in sorted(
@@ -50,6 +61,29 @@ def save(step: int, model: GPT) -> None:
     metadata = {"version": VERSION, **{name: str(size) for name, size in sizes.items()}}
     path = FOLDER / "weights" / f"step-{step}.safetensors"
     checkpoint.save_safetensors(path, weights, metadata)
+
+
+def write_probes() -> None:
+    """Linear probes of the last stage of the package's story GPT, for what its stories hide."""
+    stories = study_stories(PROBED)
+    stream = study_stream(story_gpt.load_story_gpt(), stories)[-1]
+    tensors = {}
+    for name in ("animal", "child"):
+        beliefs = story_beliefs(stories, name)
+        asked = is_asked(name, beliefs)
+        probe = LinearProbe(stream[asked], beliefs[asked], ridge=RIDGE)
+        tensors[f"{name}.weight"] = probe.weight.astype(np.float32)  # (d, values)
+        tensors[f"{name}.bias"] = probe.bias.astype(np.float32)
+    checkpoint.save_safetensors(FOLDER / "probes.safetensors", tensors)
+
+
+def is_asked(name: str, beliefs: np.ndarray) -> np.ndarray:
+    """Where a probe is fitted, `(n, seq)`: of the animal from the place on, until it is known."""
+    read = ~np.isnan(beliefs[..., 0])
+    if name == "child":
+        return read
+    changed = np.abs(beliefs - beliefs[0, 0]).max(axis=-1) > CERTAIN
+    return read & changed & (beliefs.max(axis=-1) < 1 - CERTAIN)
 
 
 def write_tokenizer() -> None:

@@ -14,6 +14,7 @@ QUIET = "() => tinytorchPlay.writing === 0"
 FILES = "/_static/playground/"
 MOST_BYTES = 600 * 1024
 WINDOW, LONGEST = 112, 2000
+FOLDS = "training", "attention", "lens", "beliefs", "surprise", "broken"
 LONG = (
     "Once upon a time there was a boy named Max. One morning he walked to the meadow. In the grass"
     " sat a tiny rabbit, all alone and sad."
@@ -461,7 +462,7 @@ def test_any_text_is_answered_and_kept(play, text):
         play.press("Take back")
         play.press("Write a token")
         assert play.text == text, "what is not read is not lost"
-    for name in ("attention", "lens", "surprise", "broken"):
+    for name in FOLDS[1:]:
         play.open(name)
     play.type(f"{text}.")
     assert play.visit.problems == []
@@ -555,6 +556,58 @@ def test_the_layers_end_with_what_the_bars_show(play):
     assert " ".join(last.split()) == "Mia 16 %"
 
 
+def hidden(play, name):
+    """The probe's and the true percentage of all that can be hidden, as they are shown."""
+    rows = play.part(name).locator("tr").all()
+    return {row.locator("th").inner_text(): row.locator("td").all_inner_texts()[1:] for row in rows}
+
+
+def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(play):
+    play.open("beliefs")
+    play.press("Right before the animal")
+    play.part("believed").get_by_text("in common").wait_for()
+    due = hidden(play, "animal")
+    assert due["duck"] == due["duck"][::-1] == ["50 %", "50 %"]
+    assert due["frog"] == ["40 %", "40 %"] and due["goat"][1] == "10 %" and due["fox"][1] == "0 %"
+    play.press("A token earlier")
+    early = hidden(play, "animal")
+    assert [true for _, true in early.values()] == [true for _, true in due.values()]
+    assert float(early["duck"][0].strip(" %")) < 20
+    play.press("Right before “he”")
+    assert hidden(play, "child") == {"girl": ["0 %", "0 %"], "boy": ["100 %", "100 %"]}
+
+
+def test_the_probe_is_silent_where_it_has_nothing_to_read(play):
+    play.open("beliefs")
+    said = play.part("believed")
+    said.get_by_text("The place is not told yet").wait_for()
+    assert hidden(play, "animal")["rabbit"] == ["–", "13 %"]
+    play.type("One sunny morning Tom walked to the pond. There he met a little duck")
+    assert said.inner_text().startswith("The animal is known by now")
+    assert hidden(play, "animal")["duck"] == ["–", "100 %"]
+    play.press("The dragon said (in no story)")
+    assert said.inner_text().startswith("No story begins with these tokens")
+    assert hidden(play, "child") == {"girl": ["–", "–"], "boy": ["–", "–"]}
+    play.press("Right before the animal")
+    play.page.evaluate("tinytorchPlay.change({block: 1})")
+    play.settle()
+    assert said.inner_text().endswith("the probe was fitted to the whole model.")
+    play.open("training")
+    play.slide("step", 3)
+    play.page.wait_for_function("() => tinytorchPlay.state.step === 2000")
+    play.settle()
+    assert said.inner_text().startswith("The probe was fitted to the finished model.")
+
+
+def test_probes_that_cannot_be_had_are_missed_and_the_truth_is_shown(visit):
+    visit.page.context.route("**/probes.safetensors", lambda route: route.fulfill(status=404))
+    play = Playground(visit)
+    play.open("beliefs")
+    told = play.part("believed")
+    told.get_by_text("could not be loaded: probes.safetensors did not come (404)").wait_for()
+    assert hidden(play, "animal")["rabbit"] == ["–", "13 %"]
+
+
 def test_by_keyboard_alone(play):
     page = play.page
     play.part("field").focus()
@@ -585,7 +638,7 @@ def test_what_is_folded_keeps_the_rules_of_accessibility_too(visit, size, scheme
     visit.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     visit.page.set_viewport_size(size)
     play = Playground(visit)
-    for name in ("training", "attention", "lens", "surprise", "broken"):
+    for name in FOLDS:
         play.open(name)
     play.type(f"{LONG} Ma")
     play.slide("topK", 3)
@@ -615,7 +668,7 @@ def test_what_has_changed_is_said_once(play):
 
 def test_the_page_works_offline_once_it_has_loaded(play):
     play.page.wait_for_load_state("networkidle")
-    for name in ("attention", "lens", "surprise", "broken"):
+    for name in FOLDS[1:]:
         play.open(name)
     requests = []
     play.page.on("request", lambda request: requests.append(request.url))
@@ -766,7 +819,7 @@ def test_the_first_screen_shows_what_the_book_is(visit, size):
 def test_on_a_phone_nothing_leaves_the_page(visit):
     visit.page.set_viewport_size(PHONE)
     play = Playground(visit)
-    for name in ("training", "attention", "lens", "surprise", "broken"):
+    for name in FOLDS:
         play.open(name)
     play.write("story")
     assert play.page.evaluate(OVERFLOW) == []

@@ -16,6 +16,8 @@ from chromium import ROOT
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
+from tinytorch.inside.probes import LinearProbe
+from tinytorch.inside.stream import residual_stream
 from tinytorch.models import sampling
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.tokenization import split_like_gpt2
@@ -219,6 +221,26 @@ def test_draw_takes_the_token_that_the_package_takes(page):
     assert drawn == [sampling.choose(probs, Mock(random=lambda x=x: x)) for x in numbers]
     same = page.evaluate("() => [1, 1, 2].map((seed) => Array.from({ length: 9 }, seeded(seed)))")
     assert same[0] == same[1] != same[2] and all(0 <= x < 1 for row in same for x in row)
+
+
+def test_a_probe_reads_off_what_that_of_the_package_reads(page, tokenizer):
+    kept, _ = checkpoint.load_safetensors(FOLDER / "probes.safetensors")
+    read = """async ([name, ids]) => {
+      const { readOff } = await import("/thinking.js");
+      const { tensors } = readSafetensors(await fetched("probes.safetensors"));
+      const [weight, bias] = ["weight", "bias"].map((part) => tensors[`${name}.${part}`].data);
+      return readOff(models[4000].read(ids).stream(2, ids.length - 1), { weight, bias });
+    }"""
+    model, texts = story_gpt.load_story_gpt(), StoryGrammar().generate(12, seed=20).splitlines()
+    for name in "animal", "child":
+        weight, bias = kept[f"{name}.weight"], kept[f"{name}.bias"]
+        probe = LinearProbe(np.zeros((1, len(weight))), np.zeros((1, len(bias))))
+        probe.weight, probe.bias = weight, bias
+        for cut, text in enumerate(texts, 3):
+            ids = tokenizer.encode("\n" + text)[: 5 * cut]
+            expected = probe(residual_stream(model, [ids])[2, 0, -1])
+            found = page.evaluate(read, [name, ids])
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 
 # What was read before ------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from chromium import ROOT
 
-from tinytorch.stories import StoryGrammar, next_token_probs
+from tinytorch.stories import StoryGrammar, hidden_values, next_token_probs, token_beliefs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
 from tinytorch.training.story_gpt import story_tokenizer
 
@@ -164,6 +164,21 @@ def test_tokens_have_the_probabilities_of_the_package(page, stories, tokenizer):
     same = [asserted_same(stories, tokenizer, *pair) for pair in zip(rows, found, strict=True)]
     assert 200 < sum(same) < 500
     assert sum("token" in (result["stopped"] or ()) for result in found) > 10
+
+
+@pytest.mark.parametrize("name", ["animal", "child"])
+def test_what_is_hidden_has_the_posterior_of_the_package(page, stories, tokenizer, name):
+    """After every token of two stories, the line break and the cuts inside words among them."""
+    ids = tokenizer.encode(stories.generate(2, seed=19))
+    rows = [ids[:end] for end in range(len(ids) + 1)]
+    hidden = "([name, rows]) => rows.map((ids) => [...oracle.hidden(name, ids, tokenizer)])"
+    found = page.evaluate(hidden, [name, rows])
+    assert {tuple(value for value, _ in row) for row in found} == {hidden_values(stories, name)}
+    expected = token_beliefs(stories, tokenizer, ids, name)
+    np.testing.assert_allclose([[p for _, p in row] for row in found], expected, rtol=0, atol=CLOSE)
+    for ids in tokenizer.encode("The dragon said"), tokenizer.encode("One") * 2:
+        asked = "([name, ids]) => oracle.hidden(name, ids, tokenizer)"
+        assert page.evaluate(asked, [name, ids]) is None
 
 
 def test_a_piece_and_its_ending_are_a_word_with_which_a_story_can_go_on(page, stories, tokenizer):

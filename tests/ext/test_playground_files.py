@@ -1,16 +1,18 @@
-"""The playground's files are what the package makes: the weights of five steps, the tokenizer."""
+"""The playground's files are what the package makes: weights of five steps, probes, tokenizer."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tinytorch.inside.probes import r_squared
+from tinytorch.inside.what_it_learned import asked, story_beliefs, study_stories, study_stream
 from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.training import checkpoint, story_gpt
 from tinytorch.training.evaluation import evaluate
 
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
-FIRST = ["*.js", "*.css", "*.json", "weights/step-4000.safetensors"]  # fetched near the screen
+FIRST = ["*.js", "*.css", "*.json", "probes.*", "weights/step-4000.*"]  # fetched near the screen
 
 
 def weights(step):
@@ -38,6 +40,19 @@ def test_the_weights_on_the_way_are_as_good_as_the_run_was_there(step):
     model.load_state_dict(weights(step)[0])
     loss = evaluate(model, held_out.inputs, held_out.targets)
     assert loss == pytest.approx(story_gpt.story_gpt_run()[0]["validation"][step - 1], abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["animal", "child"])
+def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(name):
+    """In stories to which it was not fitted: what the page says of it."""
+    kept, _ = checkpoint.load_safetensors(FOLDER / "probes.safetensors")
+    stories = study_stories(80, seed=6)
+    beliefs = story_beliefs(stories, name)
+    stream = study_stream(story_gpt.load_story_gpt(), stories)[-1]
+    for where, least, most in ("needed", 0.9, 1), ("before", -0.1, 0.3):
+        at = asked(stories, name, where)
+        read = stream[at] @ kept[f"{name}.weight"] + kept[f"{name}.bias"]
+        assert least < r_squared(beliefs[at], read) < most
 
 
 def test_the_tokenizer_is_that_of_the_stories():

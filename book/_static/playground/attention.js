@@ -14,7 +14,7 @@ export function attention(play) {
   const { parts, thinking } = play;
   let from = null, last = null; // the token one looks from, null for the last
   const strip = new Strip(parts.looking, (i) => { from = i; drawLast(); }, 0);
-  parts.example.addEventListener("click", () => play.example(EXAMPLE, [BLOCKS - 1, 0]));
+  parts.example.addEventListener("click", () => play.example(EXAMPLE, { seen: [BLOCKS - 1, 0] }));
   const buttons = headButtons(parts.heads, (seen) => play.change({ seen }));
 
   function drawLast() {

@@ -6,7 +6,7 @@
 
   const MODULES = ["playground", "bars", "layout", "model", "oracle", "safetensors", "sampling", "state", "thinking", "tokenizer",
     "tokens", "../live/elements"];
-  const FOLDED = ["folds", "attention", "missing"];
+  const FOLDED = ["folds", "attention", "beliefs", "missing"];
   const LAST = 4000; // of the steps whose weights there are
   const LATE = 8000; // ms after which it is said that something is still to come
 
@@ -22,10 +22,11 @@
   const step = () => /^#play&(?:.*&)?step=(0|100|500|2000)(?:&|$)/.exec(location.hash)?.[1] ?? LAST;
 
   const open = async () => {
-    const files = ["tokenizer.json", "grammar.json", `weights/step-${step()}.safetensors`];
+    const whole = place.dataset.size !== "compact";
+    const files = ["tokenizer.json", "grammar.json", `weights/step-${step()}.safetensors`, ...whole ? ["probes.safetensors"] : []];
     const started = new Map(files.map((name) => [name, fetch(new URL(name, here))]));
     for (const one of started.values()) one.catch(() => {}); // said by who asks for it
-    if (place.dataset.size !== "compact") for (const name of FOLDED) load(name).catch(() => {});
+    if (whole) for (const name of FOLDED) load(name).catch(() => {});
     const late = setTimeout(() => tell("The playground is still loading."), LATE);
     try {
       const [{ playground }] = await Promise.all(MODULES.map(load));

@@ -2,6 +2,7 @@
 
 import { attention } from "./attention.js";
 import { Bars, FEW } from "./bars.js";
+import { beliefs } from "./beliefs.js";
 import { missing } from "./missing.js";
 import { likeliestFirst } from "./sampling.js";
 import { STEPS, moment } from "./state.js";
@@ -26,9 +27,11 @@ export function folds(play) {
   };
   const all = {
     training: training(play), attention: attention(play), lens: lens(play),
-    surprise: surprise(play), broken: missing(play),
+    beliefs: beliefs(play), surprise: surprise(play), broken: missing(play),
   };
-  const inside = { training: "step", attention: "looking", lens: "lens", surprise: "surprised", broken: "parts" };
+  const inside = {
+    training: "step", attention: "looking", lens: "lens", beliefs: "animal", surprise: "surprised", broken: "parts",
+  };
   for (const [name, fold] of Object.entries(all)) fold.isOpen = opened(inside[name]);
   return all;
 }

@@ -84,11 +84,16 @@ class Reading {
 
   // The logit lens: the scores if the model ended after so many blocks; 0 for the embeddings alone.
   lens(layer, position) {
-    const stream = this.#streams[layer], d = this.model.embedDim;
-    if (!stream || !(position in this.ids)) throw new RangeError(`no position ${position} after ${layer} blocks`);
-    const x = stream.subarray(position * d, (position + 1) * d);
+    const x = this.stream(layer, position);
     this.#logits[layer][position] ??= linear(this.broken.norm ? x : norm(x, this.model.lnF), this.model.head);
     return this.#logits[layer][position];
+  }
+
+  // The residual stream (d) at a position after so many blocks.
+  stream(layer, position) {
+    const stream = this.#streams[layer], d = this.model.embedDim;
+    if (!stream || !(position in this.ids)) throw new RangeError(`no position ${position} after ${layer} blocks`);
+    return stream.subarray(position * d, (position + 1) * d);
   }
 
   // How much each token (row) takes from each (column), (T, T); zeros in a block that is passed over.

@@ -67,6 +67,20 @@ export class Oracle {
     return { probs: new Map(inOrder.map(([id, weight]) => [id, weight / total])), stopped: null };
   }
 
+  // What can be known of one of the cast after these tokens: the probability of every value it can have. Null if no story
+  // is cut like this. As `tinytorch.stories.token_beliefs`.
+  hidden(name, ids, tokenizer) {
+    const { rows } = this.members.get(name);
+    const belief = new Map([...rows.values()].flat().map(([value]) => [value, 0]));
+    for (const { prob, after } of this.#begun(ids, tokenizer).words) {
+      for (const one of after) {
+        for (const [value, p] of this.#values(name, one.cast)) belief.set(value, belief.get(value) + prob * one.prob * p);
+      }
+    }
+    const total = sum([...belief.values()]);
+    return total ? new Map([...belief].map(([value, p]) => [value, p / total])) : null;
+  }
+
   // The tokens of a beginning that may end inside a word: those that every word which can still come of it has, and
   // the rest, which is the beginning of the next token.
   heal(text, tokenizer) {
@@ -131,16 +145,21 @@ export class Oracle {
     return weights;
   }
 
+  // The tokens of the last word, which may have only begun, and the words that are cut so; none if no story is.
+  #begun(ids, tokenizer) {
+    const text = tokenizer.decode(ids), start = lastWord(text), none = { last: [], words: [] };
+    if (this.#walk(text.slice(0, start)) < start) return none;
+    const before = this.#cut(text.slice(0, start), tokenizer); // complete words, which have one cut
+    if (agreement(before, ids) < before.length) return none;
+    const last = ids.slice(before.length);
+    const words = this.#wordsAfter(this.beliefs[start]).map((word) => ({ ...word, cut: this.#cut(word.word, tokenizer) }));
+    return { last, words: words.filter(({ cut }) => agreement(cut, last) === last.length) };
+  }
+
   // Every way on: the next token, the word that it is of, and the tokens that are left of that.
   *#ways(ids, tokenizer) {
-    const text = tokenizer.decode(ids), start = lastWord(text);
-    if (this.#walk(text.slice(0, start)) < start) return;
-    const before = this.#cut(text.slice(0, start), tokenizer); // complete words, which have one cut
-    if (agreement(before, ids) < before.length) return;
-    const last = ids.slice(before.length);
-    for (const { prob, word, after } of this.#wordsAfter(this.beliefs[start])) {
-      const cut = this.#cut(word, tokenizer);
-      if (agreement(cut, last) < last.length) continue;
+    const { last, words } = this.#begun(ids, tokenizer);
+    for (const { prob, word, after, cut } of words) {
       if (cut.length > last.length) yield { prob, word, id: cut[last.length], left: cut.slice(last.length + 1) };
       else {
         for (const next of this.#wordsAfter(after)) {

@@ -188,9 +188,9 @@ class Playground {
     return text + this.thinking.tokenizer.decode(drawn);
   }
 
-  // A beginning at which a head is seen to do what it does.
-  example(text, head) {
-    this.#deed({ text, drawn: [], at: null, seen: head });
+  // A beginning at which something is seen, with what else has to be chosen for that.
+  example(text, changes = {}) {
+    this.#deed({ text, drawn: [], at: null, ...changes });
   }
 
   // Another text in the place of this one.

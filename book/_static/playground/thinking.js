@@ -30,7 +30,7 @@ export const painted = () => new Promise((done) => { requestAnimationFrame(() =>
 export async function load(step, started) {
   const files = [["tokenizer.json", "json"], ["grammar.json", "json"], [weightsOf(step), "arrayBuffer"]];
   const [tokenizer, grammar, buffer] = await Promise.all(files.map((file) => fetched(...file, started)));
-  const thinking = new Thinking(new Tokenizer(tokenizer), new Oracle(grammar));
+  const thinking = new Thinking(new Tokenizer(tokenizer), new Oracle(grammar), started);
   await breath();
   thinking.add(step, buffer);
   await breath();
@@ -41,8 +41,8 @@ export class Thinking {
   #models = new Map(); // of each step: its weights, and one model that is whole and one that has lost something
   #truths = new Map();
 
-  constructor(tokenizer, oracle) {
-    Object.assign(this, { tokenizer, oracle });
+  constructor(tokenizer, oracle, started) {
+    Object.assign(this, { tokenizer, oracle, started });
     this.newline = tokenizer.encode("\n")[0];
     this.texts = Array.from({ length: tokenizer.vocabSize }, (_, id) => tokenizer.text(id));
     this.read = 0; // tokens that the models were given: a test counts them
@@ -60,6 +60,13 @@ export class Thinking {
   // Fetches the weights of a step, unless they are here.
   async fetch(step) {
     if (!this.has(step)) this.add(step, await fetched(weightsOf(step), "arrayBuffer"));
+  }
+
+  // The linear probes of the finished model, by the name of what they read: {weight (d, values), bias (values)}.
+  async probes() {
+    const { tensors } = readSafetensors(await fetched("probes.safetensors", "arrayBuffer", this.started));
+    const of = (name) => ({ weight: tensors[`${name}.weight`].data, bias: tensors[`${name}.bias`].data });
+    return { animal: of("animal"), child: of("child") };
   }
 
   // The tokens of a text: `ids`, the `rest` of an unfinished word, which is not read yet, and whether
@@ -165,6 +172,11 @@ export class Thinking {
       return { model: -Math.log(p), least: possible ? -Math.log(truth) : null };
     });
   }
+}
+
+// What a probe reads off the stream: one number for each value, as `tinytorch.inside.probes.LinearProbe`.
+export function readOff(stream, { weight, bias }) {
+  return [...bias].map((start, value) => stream.reduce((sum, x, i) => sum + x * weight[i * bias.length + value], start));
 }
 
 // The probabilities of some tokens, which then sum to one; null if there is nothing left.
