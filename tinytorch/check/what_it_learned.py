@@ -135,6 +135,9 @@ _WRONG_HEADS = [
     (lambda weights, *given: _head(weights, *given)[::-1], "The block comes first, then the head."),
     (lambda weights, asked, sought: _largest(weights.sum(axis=(1, 3, 4))),
         "Count only the attention from what is asked to what is sought."),
+    (lambda weights, asked, sought: _largest(
+        (weights * (asked[:, :, None] & sought[:, None])[:, None]).max(axis=(1, 3, 4))),
+        "Add the attention to all that is sought; its largest weight says less."),
     (lambda weights, asked, sought: _head(weights, asked, np.ones_like(sought)),
         "Where does it look? Only `sought` counts."),
     (lambda weights, asked, sought: _head(weights, np.ones_like(asked), sought),
@@ -160,9 +163,13 @@ def inside_head(answer: Any) -> Cases:
     toy[1, 0, 0, 2] = [0.9, 0.1, 0]
     toy[0, 0, 0, 1] = [1.0, 0, 0]
     last, start = np.array([[False, False, True]]), np.array([[True, False, False]])
+    shared = toy.copy()
+    shared[:, 0, :, 2] = [0, 0, 1]
+    shared[0, 0, :, 2] = [[0.6, 0, 0.4], [0.45, 0.5, 0.05]]  # all on one key; more, on two
     weights, stories = _attention()
     yield case("three tokens, one query", answer, toy, last, start, hint=hint)
     yield case("another query", answer, toy, last[:, [0, 2, 1]], start, hint=hint)
+    yield case("two keys sought", answer, shared, last, ~last, hint=hint)
     for ahead, sought in (("animals", "places"), ("pronouns", "names"), ("things", "things")):
         asked, keys = stories.kinds == ahead, stories.within == sought
         yield case(f"{sought} before {ahead}", answer, weights, asked, keys, hint=hint)

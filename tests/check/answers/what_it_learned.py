@@ -70,6 +70,12 @@ def head_by_a_sum(weights, asked, sought):
     return tuple(int(i) for i in np.argwhere(share == share.max())[0])
 
 
+def head_by_its_peak(weights, asked, sought):
+    seen = np.where(asked[:, None, :, None] & sought[:, None, None], weights, 0)
+    peak = seen.max(axis=(1, 3, 4))
+    return tuple(int(i) for i in np.argwhere(peak == peak.max())[0])
+
+
 # A probe that is too good ---------------------------------------------------------------------
 
 
@@ -154,6 +160,7 @@ WRONG = {
         "known by heart": lambda w, a, s: (0, 3),
         "the block alone": lambda *given: head(*given)[0],
         "the least": lambda w, a, s: head_by_a_sum(-w, a, s),
+        "the largest single weight": head_by_its_peak,
     },
     "inside_control": {
         "fitted to all": r2_with(seen=True),
