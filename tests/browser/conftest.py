@@ -14,6 +14,16 @@ def missing(reason: str) -> None:
     pytest.skip(reason)
 
 
+def pytest_collection_modifyitems(items):
+    """Let a test in a browser that fails run once more: the summary names it (RERUN).
+
+    What a browser does in time depends on what else the machine does; a fault fails twice.
+    """
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
 @pytest.fixture(scope="session")
 def site():
     """The address of the built pages."""

@@ -20,9 +20,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 class Place:
     """The place of the weights on a page, which fetches them from this machine."""
 
-    def __init__(self, context, site, hub):
+    def __init__(self, context, site, hub, size=LAPTOP, scheme="light"):
         self.hub, self.visit = hub, Visit(context, site)
         self.page = self.visit.page
+        self.page.set_viewport_size(size)
+        self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         context.route(f"{hub.address}**", lambda route: route.continue_())
         context.add_init_script(f"""new MutationObserver(() => {{
             const place = document.querySelector('.tt-published');
@@ -174,10 +176,8 @@ def test_each_state_keeps_the_rules_of_accessibility_and_stays_on_the_page(
 ):
     if pinned.missing("axe"):
         missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
-    place = Place(context, site, hub)
-    place.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    place = Place(context, site, hub, size, scheme)
     place.page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
-    place.page.set_viewport_size(size)
     place.page.evaluate(SETTLED)
     place.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
