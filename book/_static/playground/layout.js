@@ -94,10 +94,10 @@ const folds = (root) => [
       <tbody data-part="lens"></tbody></table>`),
   fold("beliefs", "Does it know which animal will come?", `
     <p>The place of a story says which animals can come, long before one is named. A <em>probe</em> looks for that in the model: for
-      each animal a weighted sum of the 64 numbers that the model ends with at the last token. Right before the animal the probe comes
+      each animal, a weighted sum of the 64 numbers that the model ends with at the last token. Right before the animal the probe comes
       close to the truth; a token earlier it reads hardly anything. As far as such sums can tell, the model does not carry the belief
-      along: it makes it when it is due. So it is with the hero, a girl or a boy: right before <em>he</em> or <em>she</em> the probe
-      reads it, elsewhere it guesses.
+      along: it forms it when it is due. The hero, a girl or a boy, is much the same: right before <em>he</em> or <em>she</em> the
+      probe reads it well, elsewhere badly.
       <a href="${root}inside/what-it-learned.html">How the book found this</a></p>
     <div class="tt-play__links" role="group" aria-label="Places in a story">
       <button type="button" data-part="due">Right before the animal</button>
