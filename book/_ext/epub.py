@@ -23,7 +23,7 @@ from printed import EPUB, ROOT, RUNTIME, SITE, Chapter, chapters, home_of
 
 FONTS = ROOT / "book" / "_static" / "fonts"
 EMBEDDED = ["math.woff2", "mono.woff2"]  # the text takes what the reader has chosen
-FIRST, NAV = "title.xhtml", "nav.xhtml"
+FIRST, NAV, COVER = "title.xhtml", "nav.xhtml", "cover.png"
 XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 CONTAINER = f"""{XML}<container version="1.0"
   xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
@@ -34,7 +34,12 @@ PAGE = """{xml}<!DOCTYPE html>
   lang="en" xml:lang="en">
 <head><meta charset="utf-8"/><title>{title}</title><link rel="stylesheet" href="epub.css"/></head>
 <body>{body}</body></html>"""
-TYPES = {".xhtml": "application/xhtml+xml", ".css": "text/css", ".woff2": "font/woff2"}
+TYPES = {
+    ".xhtml": "application/xhtml+xml",
+    ".css": "text/css",
+    ".woff2": "font/woff2",
+    ".png": "image/png",
+}
 
 
 # Chapters -----------------------------------------------------------------------------------------
@@ -57,6 +62,19 @@ def articles(book: list[Chapter], site: Path, source: Path) -> dict[str, str]:
         xml = page.evaluate("articlesAsXml()")
     source.unlink()
     return xml
+
+
+def cover(site: Path, source: Path) -> bytes:
+    """Draw what a shelf shows of the book."""
+    text = (RUNTIME / "cover.html").read_text(encoding="utf-8")
+    static = Path("..", site.name, "_static")
+    source.write_text(text.format(static=static, title=title_page("")), encoding="utf-8")
+    with opened(source) as page:
+        page.set_viewport_size({"width": 800, "height": 1280})
+        page.evaluate("document.fonts.ready.then(() => true)")
+        picture = page.screenshot()
+    source.unlink()
+    return picture
 
 
 def in_files(place: str, here: str) -> str:
@@ -115,7 +133,12 @@ def package(files: dict[str, bytes], order: list[str], home: str) -> str:
 
 def listed(name: str, content: bytes) -> str:
     """List a file, with what a program must know to show it."""
-    holds = {"nav": name == NAV, "mathml": b"<math" in content, "svg": b"<svg" in content}
+    holds = {
+        "nav": name == NAV,
+        "cover-image": name == COVER,
+        "mathml": b"<math" in content,
+        "svg": b"<svg" in content,
+    }
     says = " ".join(each for each, holds_it in holds.items() if holds_it)
     properties = f' properties="{says}"' if says else ""
     kind = TYPES[Path(name).suffix]
@@ -127,14 +150,16 @@ def identifier(name: str) -> str:
     return re.sub(r"[^\w-]", "-", f"file-{name}")
 
 
-def files_of(book: list[Chapter], xml: dict[str, str], home: str) -> dict[str, bytes]:
+def files_of(book: list[Chapter], site: Path, source: Path) -> dict[str, bytes]:
     """Give the files of the book: its chapters, what stands before them, style and fonts."""
+    xml = articles(book, site, source)
 
     def page(title: str, body: str) -> bytes:
         return PAGE.format(xml=XML, title=escape(title), body=body).encode()
 
     files = {
-        FIRST: page(TITLE, title_page(home)),
+        COVER: cover(site, source),
+        FIRST: page(TITLE, title_page(home_of(site))),
         NAV: page("Contents", navigation(book)),
     }
     for chapter in book:
@@ -157,7 +182,7 @@ def make(site: Path = SITE, target: Path = EPUB) -> None:
     """Write the EPUB of a built site."""
     target.parent.mkdir(parents=True, exist_ok=True)
     book = chapters(site)
-    files = files_of(book, articles(book, site, target.with_suffix(".epub.html")), home_of(site))
+    files = files_of(book, site, target.with_suffix(".epub.html"))
     order = [FIRST, NAV, *(f"{chapter.name}.xhtml" for chapter in book)]
     write(files, package(files, order, home_of(site)), target)
     size = target.stat().st_size / 1e6

