@@ -11,15 +11,17 @@ import numpy as np
 import pytest
 import rank_runs
 from rank_runs import CASES, STEPS, made, summary
+from training_runs import clock
 
 import tinytorch
-from tinytorch import Trainer
+from tinytorch import Batches, Embedding, Linear, Trainer
+from tinytorch.training.distributed import RankTrainer
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed", exc_type=ImportError)
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 PROGRAM = str(Path(rank_runs.__file__))
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT = 60  # seconds: only a test that fails waits as long
+LIMIT = 300  # seconds: only a test that fails waits as long
 
 
 def run(*command, environment=(), **options):
@@ -175,6 +177,31 @@ def test_a_rank_that_fails_before_it_has_met_the_others_ends_the_run(tmp_path):
     code, _, stderr = ranks(3, "unborn")
     others = "MPI has not started within 2 seconds: a rank is missing"
     assert code != 0 and said(stderr) == {0: others, 1: "finds no data", 2: others}
+
+
+class OneRank:
+    """A run of a single rank, without MPI."""
+
+    rank, size, waited = 0, 1, 0.0
+
+    def sum(self, array):
+        """The sum over one rank is what it has."""
+
+    from_first = check_alike = sum
+
+
+def test_parameters_of_two_dtypes_are_refused():
+    model = Linear(3, 2)
+    model.bias.data = model.bias.data.astype(np.float64)
+    with pytest.raises(TypeError, match=r"one dtype, got \['float32', 'float64'\]"):
+        RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8))
+
+
+def test_gradients_of_single_rows_are_refused_with_a_remedy():
+    model = Embedding(11, 11, sparse=True, rng=0)  # its rows are the logits
+    trainer = RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8), progress=False)
+    with pytest.raises(TypeError, match="make the Embedding with sparse=False"):
+        trainer.run(1)
 
 
 # The command -------------------------------------------------------------------------------------
