@@ -445,8 +445,8 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = _PATIENCE) -> None
     A script that says this is started by `mpiexec -n 4 python script.py`; without `mpiexec` it is
     a single rank. mpiexec ends every process it has started as soon as one of them fails, without
     a word. Therefore the work is done by a process that this one starts and waits for: when
-    its rank fails, it says why, and when another one's does, it has the time to say that. Over several
-    machines, when a rank is killed, its own machine says so; what the others say may be lost.
+    its rank fails, it says why, and when another one's does, it has the time to say that. Over
+    several machines, a killed rank's own machine says so; what the others say may be lost.
 
     Args:
         work: what to do, given the ranks.
