@@ -40,7 +40,8 @@ TASKS = {}  # by name: what to do, and the set that must be installed before
 def main(arguments):
     """Do the named tasks, one after the other; NAME=value among them sets a variable."""
     os.chdir(ROOT)
-    names = [name for name in arguments if "=" not in name] or ["help"]
+    asked = ["help" if name in ("-h", "--help") else name for name in arguments]
+    names = [name for name in asked if "=" not in name] or ["help"]
     unknown = [name for name in names if name not in TASKS and name != "--names"]
     if unknown:
         known = ", ".join(TASKS)

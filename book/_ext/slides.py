@@ -115,6 +115,8 @@ def first_slide(folder: str, caption: str, chapters: dict[str, list[Slide]], boo
     )
     drawn = inline("map-of-the-book", "", lambda name: f"../{name}.html")
     dimmed = re.sub(rf'<a (?=[^>]*href="(?!\.\./book/{folder}/))', '<a opacity="0.3" ', drawn)
+    if f'href="../book/{folder}/' not in drawn:  # no place of the map is this part's
+        dimmed = drawn
     beside = f'<figure class="tt-drawing">{dimmed}</figure>'
     body = f'<div><p class="tt-slide__book">{html.escape(book)}</p><ul>{items}</ul></div>{beside}'
     return Slide("title", html.escape(caption), body).written("", folder)

@@ -5,7 +5,9 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 
+import numpy as np
 import pytest
 from classroom import chapters
 
@@ -62,6 +64,21 @@ def test_right_wrong_and_empty_answers_get_what_they_are_worth():
 def test_what_fails_beside_an_answer_costs_nothing():
     beside = "import matplotlib.pyplot as plt\nplt.plot([1])\nprint(1 / 0)"
     assert verdict(f"{beside}\n{RIGHT}\n{CALL}\nprint('done')")["verdict"] == "solved"
+
+
+def test_a_module_that_cannot_be_imported_is_named():
+    body = RIGHT.replace("    tables", "    sys.maxsize\n    tables", 1)
+    told = verdict(f"import sys\n{body}\n{CALL}")
+    assert told["verdict"] != "solved" and "sys" in told["note"]
+    told = verdict(f"from decimal import Decimal\n{WRONG}\n{CALL}")
+    assert told["verdict"] == "not yet" and told["note"].startswith("the bytes of")
+    assert told["note"].endswith("; an answer cannot import decimal")
+
+
+def test_the_special_methods_that_an_answer_may_write_are_python_s():
+    kinds = (int, str, list, dict, np.ndarray, type, type(iter(())), tempfile.TemporaryDirectory)
+    known = {name for kind in kinds for name in dir(kind)} | {"__post_init__"}
+    assert {f"__{name}__" for name in apart._DUNDERS} <= known
 
 
 # Cheats --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import pytest
 from size import SPINE, code_lines, sizes, totals
 
 # Ceilings: what there is today. The aims of the first chapters were 2,400, 3,600 and 1,900.
-LIMITS = {"check": 4853, "core + text + models + training": 6062, "the spine": 2033}
+LIMITS = {"check": 4860, "core + text + models + training": 6062, "the spine": 2033}
 
 
 @pytest.mark.parametrize("part", LIMITS)

@@ -39,7 +39,7 @@ _LIBRARIES = (
 _DUNDERS = (
     "abs add bool call contains copy deepcopy doc enter eq exit float floordiv ge getitem gt iadd "
     "imul init init_subclass int invert isub iter itruediv le len lt matmul mod mul name ne neg "
-    "new next or and xor post_init pos pow radd repr reversed rmatmul rmul rpow rsub rtruediv"
+    "new next or and xor post_init pos pow radd repr reversed rmatmul rmul rpow rsub rtruediv "
     "setitem str sub truediv"
 ).split()
 _CLOSED = set(
@@ -109,17 +109,24 @@ def _verdict(name: str, trees: Sequence[ast.Module]) -> dict[str, str]:
     calls = [i for i, statement in enumerate(statements) if _asks(statement, name)]
     if not calls:
         return {"verdict": "not yet", "note": f"it does not call check.{name}"}
+    missed = []
     for statement in statements[: calls[-1]]:
-        with suppress(Exception):  # what the answer needs of it, it will miss
+        try:
             _run(statement, names)
+        except ImportError as error:
+            missed.append(str(error))
+        except Exception:  # what the answer needs of it, it will miss
+            continue
     call: Any = statements[calls[-1]]
     given = [eval(_compiled(ast.Expression(each)), names) for each in call.value.args]
     report = asked(*given)
-    failed = next((case.claim for case in report.cases if not case.passed), "")
     if report:
         _find_tampering(asked, len(given), before)
         return {"verdict": "solved", "note": ""}
-    return {"verdict": "not yet", "note": "nothing written yet" if report.untouched else failed}
+    if report.untouched:
+        return {"verdict": "not yet", "note": "nothing written yet"}
+    failed = [case.claim for case in report.cases if not case.passed][:1]
+    return {"verdict": "not yet", "note": "; ".join([*failed, *missed])}
 
 
 def _pieces(tree: ast.Module) -> Iterator[ast.stmt]:

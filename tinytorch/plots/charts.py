@@ -220,9 +220,12 @@ def lines(
         if scale:
             getattr(ax, f"set_{axis.axis_name}scale")("log")
             axis.set_major_formatter(_power)
+    many = len(curves) > 4  # a legend names them then, and colour alone must not tell them apart
     for i, (name, values) in enumerate(curves.items()):
-        style = {"color": SERIES[i % 4], "linestyle": _DASHES[i // 4 % 4]}
-        ax.plot(points, values, label=name, marker="o" if markers else None, **style)
+        dash = i + i // 4 if many and not markers else i // 4
+        marker = _MARKERS[i % len(_MARKERS) if many else 0] if markers else None
+        style: dict[str, Any] = {"color": SERIES[i % 4], "linestyle": _DASHES[dash % 4]}
+        ax.plot(points, values, label=name, marker=marker, **style)
     for name, level in (reference or {}).items():
         ax.axhline(level, color=MUTED, linestyle=(0, (4, 3)), linewidth=1.5, label=name)
     if len(ax.lines) <= 4 + len(reference or {}):
