@@ -96,6 +96,14 @@ def test_an_unknown_task_is_named_beside_the_known_ones(tasks):
     assert tasks.asked == []
 
 
+@pytest.mark.parametrize("way", ["-h", "--help"])
+def test_help_is_there_by_its_usual_names_too(tasks, capsys, way):
+    tasks.main([])
+    usual = capsys.readouterr().out
+    assert tasks.main([way]) is None
+    assert capsys.readouterr().out == usual and "where TASK is one of" in usual
+
+
 def test_what_a_shell_holds_does_not_reach_the_book(tasks, monkeypatch):
     seen = {}
     monkeypatch.setitem(tasks.TASKS, "look", (lambda: seen.update(tasks.os.environ), ""))
