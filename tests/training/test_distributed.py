@@ -226,7 +226,7 @@ def test_without_mpi_the_package_works_and_the_command_says_what_is_missing(tmp_
     (tmp_path / "mpi4py.py").write_text("raise ImportError('No module named mpi4py')")
     paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     code, _, stderr = run(*COMMAND, environment=paths)
-    assert code == 1 and said(stderr)[0].endswith("pip install 'tinytorch-book[mpi]'")
+    assert code == 1 and said(stderr)[0].endswith("pip install mpi4py mpich")
     code, _, stderr = run(sys.executable, "-c", "import tinytorch.training.distributed, sys; "
                           "assert 'mpi4py' not in sys.modules", environment=paths)  # fmt: skip
     assert code == 0, stderr

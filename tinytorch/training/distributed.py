@@ -8,8 +8,8 @@ trains the story GPT in four processes, the *ranks*; over two machines:
 
 which starts `mpiexec -hosts first,second -n 4` by ssh: each machine needs the package and the same
 Python at the same path, and rank 0, on the first of them, keeps the checkpoint. The same command
-resumes from it, with any number of ranks. The extra `mpi` brings all that is needed:
-`pip install 'tinytorch-book[mpi]'`. `--help` lists the options.
+resumes from it, with any number of ranks. The extra `mpi` brings all that is needed,
+as does `pip install mpi4py mpich`. `--help` lists the options.
 
 A script of one's own needs two names. Every rank runs all of it, and sees the whole batches:
 
@@ -56,7 +56,7 @@ _CHILD = "TINYTORCH_RANK_OF"  # set for the process that trains: who waits for i
 _PATIENCE = 600.0  # seconds
 _GRACE = 2.0  # seconds for a last word
 _MEASURED = Path(__file__).with_name("data") / "ranks.json"
-_INSTALL = "pip install 'tinytorch-book[mpi]'"
+_INSTALL = "pip install mpi4py mpich"
 _NUMBERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")  # where launchers write a rank
 _TOTALS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
 

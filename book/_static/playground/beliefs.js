@@ -75,10 +75,11 @@ export function beliefs(play) {
 }
 
 function agreement(text, truth, read, state) {
-  const common = truth.reduce((sum, p, i) => sum + Math.min(p, read[i]), 0);
+  const whole = Math.max(read.reduce((sum, p) => sum + p, 0), 1); // what is cut off at 0 leaves more than 100 %
+  const common = truth.reduce((sum, p, i) => sum + Math.min(p, read[i] / whole), 0);
   const share = percent(common).replaceAll(" ", "\u00a0");
   const missing = isWhole(state) ? "" : " Parts are missing; the probe was fitted to the whole model.";
-  return `After ${quoted(text)} the probe and the truth have ${share} of the chance in common.${missing}`;
+  return `After ${quoted(text)} the probe and the truth have ${share} of the animal’s chances in common.${missing}`;
 }
 
 // A value: the probe's bar above that of the truth.

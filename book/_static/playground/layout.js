@@ -93,24 +93,26 @@ const folds = (root) => [
       <thead><tr><th scope="col">if it answered</th><th scope="col" colspan="3">it would expect</th></tr></thead>
       <tbody data-part="lens"></tbody></table>`),
   fold("beliefs", "Does it know which animal will come?", `
-    <p>The place of a story says which animals can come, long before one is named. A <em>probe</em> looks for that in the model: for
-      each animal, a weighted sum of the 64 numbers that the model ends with at the last token. Right before the animal the probe comes
-      close to the truth; a token earlier it reads hardly anything. As far as such sums can tell, the model does not carry the belief
-      along: it forms it when it is due. The hero, a girl or a boy, is much the same: right before <em>he</em> or <em>she</em> the
-      probe reads it well, elsewhere badly.
+    <p>The place of a story says which animals can come, long before one is named. A <em>probe</em> looks for that in the model. At
+      every token the model ends with 64 numbers, from which it makes its guess; for each animal the probe adds up those of the last
+      token, each times a weight of its own. Right before the animal the probe comes close to the truth; a token earlier it says
+      hardly more than how often each animal comes in all stories. As far as such sums can tell, the model does not carry this
+      along: it works it out when it is due. Whether the child is a girl or a boy is much the same: right before <em>he</em> or
+      <em>she</em> the probe reads that well, elsewhere mostly badly.
       <a href="${root}inside/what-it-learned.html">How the book found this</a></p>
     <div class="tt-play__links" role="group" aria-label="Places in a story">
       <button type="button" data-part="due">Right before the animal</button>
       <button type="button" data-part="early">A token earlier</button>
       <button type="button" data-part="beforeHe">Right before “he”</button></div>
     <p data-part="believed"></p>
-    <table class="tt-play__bars" aria-label="What the story hides">
-      <thead><tr><th scope="col">hidden</th><td aria-hidden="true">to 100 %</td>
+    <table class="tt-play__bars" aria-label="The animal, and girl or boy">
+      <thead><tr><th scope="col">in the story</th><td aria-hidden="true">to 100 %</td>
         <th scope="col" class="tt-play__model">the probe</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="animal"></tbody><tbody data-part="child"></tbody></table>
     <p class="tt-play__note">The weights are those with which the sums come nearest to the truth in 1,500 stories: for the animal, at all
-      tokens from the place on, up to where it is known; for the hero, a girl or a boy, at all tokens. A sum can fall below 0 or rise
-      above 100 %; it is cut off there.</p>`),
+      tokens from the place on, up to where it is known; for girl or boy, at all tokens. A sum can fall below 0 or rise
+      above 100 %; it is cut off there, and the rest can come to more than 100 % together. For what is in common it is
+      scaled down to 100 %.</p>`),
   fold("surprise", "How surprised was it so far?", `
     <p>The less likely a token was, the more it surprises. The unit is the nat: 0 for what was certain, 0.7 for a coin that falls
       heads, 2.3 for one chance in ten. Over all stories nothing is less surprised on average than the
