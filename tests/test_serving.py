@@ -175,6 +175,8 @@ class TestCommand:
         served = subprocess.Popen(
             [sys.executable, "-m", "tinytorch", "book", str(archive), "--port", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            # what a shell starts in the background ignores Ctrl-C, and so does all that it starts
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
             assert "at http://127.0.0.1:" in served.stdout.readline()
