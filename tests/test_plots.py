@@ -285,6 +285,14 @@ def test_labels_that_would_overlap_are_pushed_apart():
     assert b - a >= 0.04
 
 
+@pytest.mark.parametrize("markers", [False, True])
+def test_of_more_than_four_lines_none_of_the_first_four_differ_by_colour_alone(markers):
+    ax = plots.lines([0, 1], {f"line {i}": [i, i + 1] for i in range(8)}, markers=markers)
+    drawn = [(line.get_marker(), str(line._dash_pattern)) for line in ax.lines]
+    assert len(set(drawn[:4])) == 4
+    assert len({(line.get_color(), *form) for line, form in zip(ax.lines, drawn, strict=True)}) == 8
+
+
 def test_more_than_four_lines_get_a_legend_and_dashes():
     ax = plots.lines([0, 1], {name: [0, 1] for name in "abcde"})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list("abcde")

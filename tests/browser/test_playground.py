@@ -565,7 +565,9 @@ def hidden(play, name):
 def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(play):
     play.open("beliefs")
     play.press("Right before the animal")
-    play.part("believed").get_by_text("in common").wait_for()
+    said = play.part("believed")
+    said.get_by_text("in common").wait_for()
+    assert " 93 % of the animal’s" in " ".join(said.inner_text().split())
     due = hidden(play, "animal")
     assert due["duck"] == due["duck"][::-1] == ["50 %", "50 %"]
     assert due["frog"] == ["40 %", "40 %"] and due["goat"][1] == "10 %" and due["fox"][1] == "0 %"
