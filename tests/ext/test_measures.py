@@ -62,3 +62,14 @@ def test_the_card_says_how_long_the_page_takes_and_what_is_folded_apart(tmp_path
     words = "word " * 1000
     page = article(tmp_path, f"{CARD}\n{words}\n\n## Deeper: Why?\n\n{words}\n")
     assert page.select_one(".tt-card__reading").text == "about 5 min, 10 with what is folded"
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("line", "minutes"),
+    [("total = total + price", 10), ("y[b, t] += x[b, t, k] * W[k, j] / d", 48)],
+)
+def test_a_dense_line_of_code_takes_longer_than_a_plain_one(tmp_path, line, minutes):
+    code = "```python\n" + f"{line}\n" * 117 + "```"
+    page = article(tmp_path, f"{CARD}\n{code}\n")
+    assert page.select_one(".tt-card__reading").text == f"about {minutes} min"
