@@ -103,7 +103,7 @@ const shareOf = (agree) => percent(agree).replaceAll(" ", "\u00a0");
 // How far from the truth, in plain words: [the verdict, its reason]. The sliders change what is shown, not the model.
 export function verdict({ agree }, plain) {
   if (!plain) return [`The model itself: ${closeness(agree).toLowerCase()}.`, ""];
-  return [`${closeness(agree)}.`, `Model and truth have ${shareOf(agree)} of the chance in common.`];
+  return [`${closeness(agree)}.`, `Model and truth have ${shareOf(agree)} of their probability in common.`];
 }
 
 export const changedBySliders = ({ agree, shown }) => (
