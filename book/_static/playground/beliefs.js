@@ -79,7 +79,7 @@ function agreement(text, truth, read, state) {
   const common = truth.reduce((sum, p, i) => sum + Math.min(p, read[i] / whole), 0);
   const share = percent(common).replaceAll(" ", "\u00a0");
   const missing = isWhole(state) ? "" : " Parts are missing; the probe was fitted to the whole model.";
-  return `After ${quoted(text)} the probe and the truth have ${share} of their probability for the animal in common.${missing}`;
+  return `After ${quoted(text)} the probe and the truth have ${share} of the animal’s probability in common.${missing}`;
 }
 
 // A value: the probe's bar above that of the truth.
