@@ -7,11 +7,8 @@ colours that Chromium computes for them; and it wants XML, which Chromium writes
 MathML, with their TeX as alternative text; text takes the reader's own font and size.
 """
 
-import os
 import re
 import sys
-import time
-from datetime import UTC, datetime
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +16,7 @@ from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from pdf import AUTHOR, TITLE, opened, title_page
-from printed import EPUB, ROOT, RUNTIME, SITE, Chapter, chapters, home_of
+from printed import EPUB, ROOT, RUNTIME, SITE, Chapter, chapters, home_of, made_at
 
 FONTS = ROOT / "book" / "_static" / "fonts"
 EMBEDDED = ["math.woff2", "mono.woff2"]  # the text takes what the reader has chosen
@@ -115,7 +112,6 @@ def entry(chapter: Chapter) -> str:
 
 def package(files: dict[str, bytes], order: list[str], home: str) -> str:
     """Write the list of all that is in the book, and what is to be known of it."""
-    at = datetime.fromtimestamp(float(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
     return (
         (RUNTIME / "package.opf")
         .read_text(encoding="utf-8")
@@ -124,7 +120,7 @@ def package(files: dict[str, bytes], order: list[str], home: str) -> str:
             title=TITLE,
             author=AUTHOR,
             home=home,
-            modified=f"{at:%Y-%m-%dT%H:%M:%SZ}",
+            modified=f"{made_at():%Y-%m-%dT%H:%M:%SZ}",
             manifest="".join(listed(name, content) for name, content in files.items()),
             spine="".join(f'<itemref idref="{identifier(name)}"/>' for name in order),
         )

