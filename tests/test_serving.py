@@ -6,13 +6,16 @@ import subprocess
 import sys
 import threading
 import zipfile
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 import tinytorch
 from tinytorch import __main__ as command
-from tinytorch.serving import ARCHIVE, book_server, content_type, find_book
+from tinytorch import serving
+from tinytorch.serving import address_of, archive_address, book_server, content_type, find_book
 
 FILES = {
     "index.html": "the first page",
@@ -125,7 +128,7 @@ class TestFinding:
         with pytest.raises(FileNotFoundError) as error:
             find_book()
         assert str(error.value) == (
-            f"there is no book in {str(tmp_path)!r}; download {ARCHIVE} and say: "
+            f"there is no book in {str(tmp_path)!r}; download {archive_address()} and run: "
             "python -m tinytorch book tinytorch-offline.zip"
         )
 
@@ -146,7 +149,9 @@ class TestCommand:
         assert sorted(command.ROOMS) == sorted(rooms)
         assert all(f"  tinytorch.{room} " in said for room in rooms)
         assert said.isascii(), "a console of Windows may know no other letters"
-        assert said.startswith(f"TinyTorch {tinytorch.__version__}: ") and command.SITE in said
+        assert (
+            said.startswith(f"TinyTorch {tinytorch.__version__}: ") and address_of("Book") in said
+        )
 
     def test_what_it_says_to_type_runs(self, capsys):
         exec(command.NEXT.partition("\n\n")[2], {})
@@ -158,8 +163,12 @@ class TestCommand:
 
         root = Path(__file__).resolve().parents[1]
         url = safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
-        assert command.SITE == site_url(url)
-        assert ARCHIVE.startswith(f"{url}/releases/")
+        assert address_of("Book") == site_url(url)
+        assert archive_address().startswith(f"{url}/releases/")
+
+    def test_without_metadata_it_names_the_project_instead_of_an_address(self, monkeypatch):
+        monkeypatch.setattr(serving, "metadata", Mock(side_effect=PackageNotFoundError))
+        assert address_of("Book") == "the address of the project (Book)"
 
     def test_a_taken_port_is_named_with_a_remedy(self, unpacked, capsys):
         with book_server(find_book(str(unpacked)), port=0) as server:

@@ -7,9 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from tinytorch import __version__
-from tinytorch.serving import ARCHIVE, book_server, find_book
+from tinytorch.serving import address_of, archive_address, book_server, find_book
 
-SITE = "https://tinytorch-book.github.io/tinytorch-book/"
 ROOMS = ("core", "text", "models", "training", "inside", "capstone", "check", "stories", "plots")
 NEXT = """\
 Its model writes a story in Python:
@@ -50,9 +49,9 @@ def overview() -> str:
     return (
         f"TinyTorch {__version__}: the package of the book TinyTorch: embeddings to GPT.\n\n"
         f"{rooms}\n"
-        f"The book is at {SITE}\n"
-        f"Without a network: download {ARCHIVE}\n"
-        f"and say: python -m tinytorch book tinytorch-offline.zip\n\n{NEXT}"
+        f"The book is at {address_of('Book')}\n"
+        f"Without a network: download {archive_address()}\n"
+        f"and run: python -m tinytorch book tinytorch-offline.zip\n\n{NEXT}"
     )
 
 

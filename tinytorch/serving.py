@@ -9,16 +9,17 @@ right types and, for memory that a page shares with its Python, two headers: hen
 
 import sys
 import zipfile
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["book_server", "content_type", "find_book"]
+__all__ = ["address_of", "archive_address", "book_server", "content_type", "find_book"]
 
 Place = Path | zipfile.Path
 
-ARCHIVE = "https://github.com/tinytorch-book/tinytorch-book/releases/latest/download/tinytorch-offline.zip"
 _HERE = (".", "tinytorch-offline", "_build/html")  # where the book may have been unpacked or built
 # Written out: on Windows the registry may say that a script is plain text.
 _TYPES = {
@@ -74,8 +75,31 @@ def _site(path: Path) -> Place:
     raise ValueError(f"{str(path)!r} does not hold the book's pages; {_remedy()}")
 
 
+def address_of(name: str) -> str:
+    """An address that the package's metadata gives, `Book` or `Source`; where it is, if none does.
+
+    >>> address_of("Book").startswith("https://")
+    True
+    """
+    with suppress(PackageNotFoundError):
+        for line in metadata("tinytorch-book").get_all("Project-URL") or ():
+            label, _, address = line.partition(", ")
+            if label == name:
+                return address
+    return f"the address of the project ({name})"
+
+
+def archive_address() -> str:
+    """Where the book is downloaded as one archive: the newest release.
+
+    >>> archive_address().endswith("/releases/latest/download/tinytorch-offline.zip")
+    True
+    """
+    return f"{address_of('Source')}/releases/latest/download/tinytorch-offline.zip"
+
+
 def _remedy() -> str:
-    return f"download {ARCHIVE} and say: python -m tinytorch book tinytorch-offline.zip"
+    return f"download {archive_address()} and run: python -m tinytorch book tinytorch-offline.zip"
 
 
 def content_type(name: str) -> str:

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,9 @@ from notes import CannotRelease, main, notes
 
 import tinytorch
 
+ADDRESS = re.compile(
+    r"github\.com/tinytorch-book|tinytorch-book\.github\.io|pypi\.org/project/tiny"
+)
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
@@ -94,3 +99,36 @@ def test_the_index_is_given_what_was_tried_and_by_no_password():
     ]
     (made,) = (s["run"] for s in jobs["build"]["steps"] if ".ci/run" in s.get("run", ""))
     assert made.split() == [".ci/run", "check", "dist", "test", "pdf", "epub", "offline"]
+
+
+def test_the_page_on_forks_names_every_file_with_a_fixed_address():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    apart = ("book/notebooks/", "tests/")  # generated; what a fork need not change
+    files = [name for name in listed.stdout.split() if not name.startswith(apart)]
+    texts = {name: (ROOT / name).read_bytes().decode(errors="replace") for name in files}
+    found = {name for name, text in texts.items() if ADDRESS.search(text)}
+    page = (ROOT / ".github" / "SETUP.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert found == {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
+
+
+def test_every_part_made_by_others_is_listed_with_the_text_of_its_licence():
+    listed = (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8")
+    pinned = tomllib.loads((ROOT / "book/_runtime/pinned.toml").read_text(encoding="utf-8"))
+    wheels = [*pinned["pyodide"]["files"], *pinned["kernel"]["files"]]
+    names = {name.partition("-")[0].replace("_", "-") for name in wheels if name.endswith(".whl")}
+    assert [name for name in sorted(names) if f"| {name} |" not in listed] == []
+    for folder in ("book/_runtime/temml", "book/_static/fonts", "book/_static/slides/reveal",
+                   "book/_static/live/editor.js", "_static/live/pyodide"):  # fmt: skip
+        assert f"`{folder}`" in listed
+    named = set(re.findall(r"\| ([A-Z][A-Z-]*-\d[\d.]*|MIT) \|", listed))
+    assert named and [name for name in named if f"\n## {name}\n" not in listed] == []
+
+
+def test_the_package_and_the_archive_carry_their_licences():
+    """`make dist` opens the wheel, `make proofs` the archive."""
+    from offline import LICENCES
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert tuple(project["project"]["license-files"]) == LICENCES
+    assert {*LICENCES} < {*project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
