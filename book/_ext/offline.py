@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from printed import ARCHIVE, SITE
+from printed import ARCHIVE, ROOT, SITE
 
 FOLDER = "tinytorch-offline"
 MOST = 80_000_000  # bytes
 LEFT_OUT = ("*.map", "robots.txt", "sitemap.xml", "404.html", "print/*")
+LICENCES = ("LICENSE", "LICENSE-prose", "THIRD-PARTY.md")
 PYTHON = "_static/live/pyodide/pyodide-lock.json"
 README = """TinyTorch: embeddings to GPT, to be read and run without a network
 
@@ -31,6 +32,9 @@ Then open http://localhost:8000 in a browser. Where the package is installed, `p
 book` does both, with this folder or its archive. Pages that are opened as files cannot run cells
 or the playground: browsers do not let them start what runs there. Colab and Binder need the
 network.
+
+Code: LICENSE (MIT). Prose and figures: LICENSE-prose (CC BY 4.0). Parts made by others, among them
+Pyodide (MPL 2.0): THIRD-PARTY.md.
 """
 
 
@@ -55,6 +59,9 @@ def make(site: Path = SITE, target: Path = ARCHIVE) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with ZipFile(target, "w", ZIP_DEFLATED) as archive:
         archive.writestr(ZipInfo(f"{FOLDER}/README.txt"), README, ZIP_DEFLATED)
+        for name in LICENCES:
+            text = (ROOT / name).read_bytes()
+            archive.writestr(ZipInfo(f"{FOLDER}/{name}"), text, ZIP_DEFLATED)
         for path in files(site):
             entry = ZipInfo(f"{FOLDER}/{path.relative_to(site).as_posix()}")
             entry.external_attr = 0o644 << 16

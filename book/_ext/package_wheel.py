@@ -30,7 +30,8 @@ def wheel_name(root: Path) -> str:
 
 def state(root: Path) -> str:
     """Hash what the wheel is made of."""
-    project = (root / "pyproject.toml").read_bytes() + (root / "README.md").read_bytes()
+    files = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-prose", "THIRD-PARTY.md")
+    project = b"".join((root / name).read_bytes() for name in files)
     return f"{fingerprint(root)}-{hashlib.sha256(project).hexdigest()[:16]}"
 
 

