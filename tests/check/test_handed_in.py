@@ -45,7 +45,7 @@ def test_the_solutions_of_the_book_are_all_solved(tmp_path):
         for chapter in chapters()
         for e in chapter.exercises
     }
-    marks = marks_of(saved(tmp_path / "all.json", sources))
+    marks = marks_of("anna", [saved(tmp_path / "all.json", sources)])
     assert (marks.problem, marks.notes) == ("", {})
     worth = {name: check.points for name, check in apart.checks().items()}
     assert marks.points == worth and len(worth) > 120
@@ -196,7 +196,7 @@ def test_an_answer_that_does_not_end_or_takes_all_memory_is_ended():
 def test_a_file_that_uses_up_its_patience_is_not_run_to_its_end(tmp_path, monkeypatch):
     names = [*apart.checks()][:6]
     monkeypatch.setattr(handed_in, "_told", lambda *given: {"verdict": "too long", "note": "why"})
-    marks = marks_of(saved(tmp_path / "a.json", {name: ["pass"] for name in names}))
+    marks = marks_of("a", [saved(tmp_path / "a.json", {name: ["pass"] for name in names})])
     assert [*marks.notes.values()] == ["too long: why"] * 3 + ["not run"] * 3
 
 
@@ -211,7 +211,7 @@ def test_nonsense_from_a_process_is_no_verdict():
 BROKEN = {
     "nothing": (b"", "not JSON"),
     "no JSON": (b"PK\3\4", "not JSON"),
-    "another encoding": ("{}".encode("utf-16"), "utf-8"),
+    "another encoding": ("{}".encode("utf-16"), "it is no text"),
     "nested": (b"[" * 200_000, "nested too deeply"),
     "named twice": (b'{"book": "a", "book": "tinytorch"}', "twice"),
     "a list": (b"[]", "not saved by this book"),
@@ -237,12 +237,8 @@ def test_a_file_that_is_none_is_named_and_nothing_of_it_is_run(tmp_path, what):
     content, words = BROKEN[what]
     path = tmp_path / "a.json"
     path.write_bytes(content)
-    marks = marks_of(path)
+    marks = marks_of("a", [path])
     assert words in marks.problem and not marks.points
-
-
-def test_a_folder_is_no_file(tmp_path):
-    assert marks_of(tmp_path).problem == "there is no such file"
 
 
 def test_the_command_prints_a_table_and_writes_one(tmp_path):
@@ -256,20 +252,47 @@ def test_the_command_prints_a_table_and_writes_one(tmp_path):
     ran = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (1, "")
     first, second, why, third = ran.stdout.splitlines()
-    assert first == "'=anna.json: 2 of 11 points, 1 of 6 exercises"
-    assert second == "ben.json: 0 of 11 points, 0 of 6 exercises"
+    assert first == "'=anna: 2 of 11 points, 1 of 6 exercises"
+    assert second == "ben: 0 of 11 points, 0 of 6 exercises"
     assert why.startswith("  token_cost: not yet: the bytes of")
-    assert third == "no.json: it was not saved by this book"
+    assert third == "no: no.json: it was not saved by this book"
     with (tmp_path / "marks.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = [*csv.DictReader(file)]
-    assert [row["file"] for row in rows] == ["'=anna.json", "ben.json", "no.json"]
-    assert [row["token_cost"] for row in rows] == ["2", "0", ""]
+    assert [row["student"] for row in rows] == ["'=anna", "ben", "no"]
+    assert [row["token-embeddings"] for row in rows] == ["2", "0", ""]
     assert [row["points"] for row in rows] == ["2", "0", "0"]
 
 
+def test_a_class_has_a_row_for_each_and_several_files_of_one_count_together(tmp_path, capsys):
+    (tmp_path / "4711").mkdir()
+    answer = "from tinytorch import check\n{}\n" + CALL
+    saved(tmp_path / "4711" / "first.json", {"token_cost": [answer.format(WRONG)]})
+    saved(tmp_path / "4711" / "second.json", {"token_cost": [answer.format(RIGHT)]})
+    saved(tmp_path / "guest.json", {})
+    (tmp_path / "class.csv").write_text("student,name\n4711,Anna B.\n4712,Ben C.\n")
+    table = tmp_path / "marks.csv"
+    files = [str(tmp_path / name) for name in ("4711", "guest.json")]
+    options = ["--class", str(tmp_path / "class.csv"), "--csv", str(table), "--exercises"]
+    assert main([*files, *options, "--chapters", "token-embeddings"]) == 1
+    assert "4712: nothing was handed in" in capsys.readouterr().out
+    with table.open(encoding="utf-8-sig", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    told = [(row["student"], row["name"], row["points"], row["token_cost"]) for row in rows]
+    assert told == [("4711", "Anna B.", "2", "2"), ("4712", "Ben C.", "0", ""),
+                    ("guest", "not in the class", "0", "")]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "name\nAnna\n", "student\n1\n1\n"])
+def test_a_class_that_cannot_be_read_is_named(tmp_path, text, capsys):
+    (tmp_path / "class.csv").write_text(text)
+    with pytest.raises(SystemExit):
+        main(["a.json", "--class", str(tmp_path / "class.csv")])
+    assert "class.csv' n" in capsys.readouterr().err
+
+
 def test_a_table_has_nothing_that_a_spreadsheet_takes_for_a_formula():
-    marks = Marks("+1.json", {}, {}, "@SUM(1)\n\0")
-    assert as_csv([marks], []).splitlines()[1] == "'+1.json,0,0,'@SUM(1)��"
+    marks = Marks("+1", {}, {}, "@SUM(1)\n\0")
+    assert as_csv([marks], []).splitlines()[1] == "'+1,0,0,'@SUM(1)��"
 
 
 @pytest.mark.parametrize(

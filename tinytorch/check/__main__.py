@@ -1,20 +1,29 @@
 """Mark files of saved work: what readers have solved in the pages, run again.
 
     python -m tinytorch.check anna.json ben.json ...
-    python -m tinytorch.check work/*.json --csv marks.csv --seconds 60 --jobs 4
+    python -m tinytorch.check work/* --class class.csv --csv marks.csv --seconds 60 --jobs 4
 
-Nothing that a file says is believed; see `tinytorch.check.handed_in`.
+A file belongs to the student by whose name or number it is called. Who hands in several has a
+folder of that name, and the best answer to an exercise counts. Nothing that a file says is
+believed; see `tinytorch.check.handed_in`.
 """
 
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from tinytorch.check.apart import checks
-from tinytorch.check.handed_in import Marks, as_csv, as_table, marks_of_all
+from tinytorch.check.handed_in import (
+    Marks,
+    as_csv,
+    as_table,
+    chapter_of,
+    class_list,
+    files_of_students,
+    marks_of_all,
+)
 from tinytorch.core.atomic_files import write_atomically
 
 
@@ -24,8 +33,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         "python -m tinytorch.check", description=__doc__, formatter_class=raw
     )
-    parser.add_argument("files", nargs="+", type=Path, help="saved in the pages, one a reader")
-    parser.add_argument("--csv", type=Path, help="write a table here, a row for each file")
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        help="saved in the pages: files, or a folder for each student",
+    )
+    parser.add_argument("--class", type=_class, dest="students", metavar="FILE",
+                        help="a CSV table with the columns student and name: a row for each, "
+                             "whether something was handed in or not")  # fmt: skip
+    parser.add_argument("--csv", type=Path, help="write a table here, a row for each student")
+    parser.add_argument("--exercises", action="store_true",
+                        help="in the table, a column for each exercise too")  # fmt: skip
     parser.add_argument("--seconds", type=_positive, default=60, help="for one exercise (60)")
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1,
                         help="files marked at the same time (one for each processor)")  # fmt: skip
@@ -34,11 +53,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     options = {"seconds": given.seconds, "names": given.chapters, "jobs": given.jobs}
     told: list[Marks] = []
-    for line in as_table(_kept(marks_of_all(given.files, **options), told), given.chapters):
+    students = dict.fromkeys(given.students or (), ()) | files_of_students(given.files)
+    for line in as_table(_kept(marks_of_all(students, **options), told), given.chapters):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
     if given.csv:
-        write_atomically(given.csv, as_csv(told, given.chapters).encode("utf-8-sig"))
+        table = as_csv(told, given.chapters, given.students, given.exercises)
+        write_atomically(given.csv, table.encode("utf-8-sig"))
     return int(any(marks.problem for marks in told))
 
 
@@ -57,7 +78,7 @@ def _positive(text: str) -> int:
 def _chapters(text: str) -> list[str]:
     """The checks of the chapters that are named."""
     found: list[str] = []
-    known = {name: _chapter(value) for name, value in checks().items()}
+    known = {name: chapter_of(name) for name in checks()}
     for chapter in text.split(","):
         if chapter not in known.values():
             there = ", ".join(sorted({*known.values()}))
@@ -66,8 +87,11 @@ def _chapters(text: str) -> list[str]:
     return found
 
 
-def _chapter(check: Callable[..., Any]) -> str:
-    return check.__module__.rpartition(".")[2].replace("_", "-")
+def _class(text: str) -> dict[str, str]:
+    try:
+        return class_list(Path(text))
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 if __name__ == "__main__":

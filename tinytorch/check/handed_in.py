@@ -8,7 +8,7 @@ limit on its time; a file that needs more than a few of these limits is not run 
 import csv
 import io
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,17 @@ from typing import Any
 from tinytorch.check.apart import checks, judge_apart
 from tinytorch.core.strict_json import parse_json
 
-__all__ = ["Marks", "as_csv", "as_table", "handed_in", "marks_of", "marks_of_all"]
+__all__ = [
+    "Marks",
+    "as_csv",
+    "as_table",
+    "chapter_of",
+    "class_list",
+    "files_of_students",
+    "handed_in",
+    "marks_of",
+    "marks_of_all",
+]
 
 LARGEST = 4_000_000  # bytes of a file
 MOST_CELLS, LONGEST = 50, 200_000  # of the code of one exercise: cells, and letters of them all
@@ -30,13 +40,13 @@ _SETTINGS = ("forkserver", "spawn")  # ways to begin a clean process, the quicke
 
 @dataclass(frozen=True)
 class Marks:
-    """What a file has come to.
+    """What a student's files have come to.
 
     Attributes:
-        name: of the file.
-        points: for each exercise that the file has code for, what it earned.
+        name: the student's name or number.
+        points: for each exercise that the files have code for, what it earned.
         notes: for each that earned nothing, why.
-        problem: why the file could not be read, "" if it could.
+        problem: why a file could not be read, "" if all could.
     """
 
     name: str
@@ -69,7 +79,10 @@ def handed_in(path: Path) -> dict[str, list[str]]:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST:,} bytes")
-    saved = parse_json(content)
+    try:
+        saved = parse_json(content)
+    except UnicodeDecodeError:
+        raise ValueError("it is no text: a file that the book has saved is JSON") from None
     if not isinstance(saved, dict) or saved.get("book") != "tinytorch":
         raise ValueError("it was not saved by this book")
     if saved.get("version") != 1:
@@ -88,42 +101,85 @@ def _is_code(cells: Any) -> bool:
     return texts and all(isinstance(c, str) for c in cells) and sum(map(len, cells)) <= LONGEST
 
 
-def marks_of(path: Path, seconds: int = 60, names: Iterable[str] = ()) -> Marks:
-    """Run the checks again on what a file holds.
+def files_of_students(paths: Iterable[Path]) -> dict[str, list[Path]]:
+    """Say whose files these are: a file is its name's, a folder's files are the folder's name's.
+
+    Example:
+        >>> found = files_of_students([Path("work/4711.json"), Path("ben.json")])
+        >>> {student: [path.name for path in paths] for student, paths in found.items()}
+        {'4711': ['4711.json'], 'ben': ['ben.json']}
+    """
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        found.setdefault(path.name if path.is_dir() else path.stem, []).extend(files)
+    return found
+
+
+def class_list(path: Path) -> dict[str, str]:
+    """Read a class: a CSV table whose columns `student` and, if there is one, `name` are used.
+
+    Raises:
+        ValueError: it has no such column, or names a student twice.
+    """
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    if not rows or "student" not in rows[0]:
+        raise ValueError(f"{str(path)!r} needs a first line with a column named student")
+    names = {row["student"].strip(): (row.get("name") or "").strip() for row in rows}
+    if len(names) < len(rows):
+        raise ValueError(f"{str(path)!r} names a student twice")
+    return names
+
+
+def marks_of(name: str, paths: Sequence[Path], seconds: int = 60,
+             names: Iterable[str] = ()) -> Marks:  # fmt: skip
+    """Run the checks again on what a student's files hold; of several answers the best counts.
 
     Args:
-        path: a file that a page has saved.
+        name: the student's name or number.
+        paths: files that pages have saved; without any, nothing was handed in.
         seconds: how long one exercise may take.
         names: of the checks that count; all, if there are none.
 
     Example:
-        >>> marks_of(Path("nowhere.json")).problem
-        'there is no such file'
+        >>> marks_of("anna", [Path("nowhere.json")]).problem
+        'nowhere.json: there is no such file'
     """
-    try:
-        sources = handed_in(path)
-    except (ValueError, OSError) as error:
-        return Marks(path.name, problem=str(error))
-    marks, patience = Marks(path.name), PATIENCE
-    for name in (n for n in names or checks() if n in sources):
-        told = _told(name, sources[name], seconds) if patience else {"verdict": "not run"}
-        patience -= told["verdict"] == "too long"
-        solved = told["verdict"] == "solved"
-        marks.points[name] = checks()[name].points if solved else 0  # type: ignore[attr-defined]
-        if not solved:
-            marks.notes[name] = ": ".join(filter(None, (told["verdict"], told.get("note"))))
+    answers: dict[str, list[list[str]]] = {}
+    problems = [] if paths else ["nothing was handed in"]
+    for path in paths:
+        try:
+            for check, cells in handed_in(path).items():
+                answers.setdefault(check, []).append(cells)
+        except (ValueError, OSError) as error:
+            problems.append(f"{path.name}: {error}")
+    marks, patience = Marks(name, problem="; ".join(problems)), PATIENCE
+    for check in (check for check in names or checks() if check in answers):
+        marks.points[check] = 0
+        for cells in answers[check]:
+            told = _told(check, cells, seconds) if patience else {"verdict": "not run"}
+            patience -= told["verdict"] == "too long"
+            if told["verdict"] == "solved":
+                marks.points[check] = checks()[check].points  # type: ignore[attr-defined]
+                marks.notes.pop(check, None)
+                break
+            marks.notes[check] = ": ".join(filter(None, (told["verdict"], told.get("note"))))
     return marks
 
 
-def marks_of_all(paths: Sequence[Path], jobs: int = 1, **options: Any) -> Iterator[Marks]:
-    """The marks of many files, in their order, `jobs` of them at the same time.
+def marks_of_all(
+    students: Mapping[str, Sequence[Path]], jobs: int = 1, **options: Any
+) -> Iterator[Marks]:
+    """The marks of many students, in their order, `jobs` of them at the same time.
 
     Example:
-        >>> [marks.name for marks in marks_of_all([Path("a.json"), Path("b.json")], jobs=2)]
-        ['a.json', 'b.json']
+        >>> students = {"anna": [Path("a.json")], "ben": []}
+        >>> [marks.name for marks in marks_of_all(students, jobs=2)]
+        ['anna', 'ben']
     """
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(marks_of, **options), paths)
+        yield from pool.map(partial(marks_of, **options), students, students.values())
 
 
 def _told(name: str, cells: list[str], seconds: int) -> dict[str, str]:
@@ -165,40 +221,76 @@ def _read(answer: bytes) -> dict[str, str]:
 
 
 def as_table(all_marks: Iterable[Marks], names: Sequence[str]) -> Iterator[str]:
-    r"""Lines to print: the points of each file, and what earned none.
+    r"""Lines to print: the points of each student, and what earned none.
 
     Example:
-        >>> told = Marks("anna.json", {"token_lookup": 1, "token_cost": 0}, {"token_cost": "why"})
+        >>> told = Marks("anna", {"token_lookup": 1, "token_cost": 0}, {"token_cost": "why"})
         >>> print(*as_table([told], ["token_lookup", "token_cost"]), sep="\n")
-        anna.json: 1 of 3 points, 1 of 2 exercises
+        anna: 1 of 3 points, 1 of 2 exercises
           token_cost: why
     """
     for marks in all_marks:
         solved = sum(map(bool, marks.points.values()))
         total = f"{sum(marks.points.values())} of {_worth(names)} points"
-        told = marks.problem or f"{total}, {solved} of {len(names)} exercises"
-        yield f"{_plain(marks.name)}: {told}"
+        told = [f"{total}, {solved} of {len(names)} exercises"] if marks.points else []
+        told += [marks.problem] if marks.problem or not told else []
+        yield f"{_plain(marks.name)}: {'; '.join(told) or 'no exercise that counts'}"
         yield from (f"  {name}: {note}" for name, note in marks.notes.items())
 
 
-def as_csv(all_marks: Iterable[Marks], names: Sequence[str]) -> str:
-    """A table with a row for each file and a column for each exercise.
+def as_csv(
+    all_marks: Iterable[Marks],
+    names: Sequence[str],
+    students: Mapping[str, str] | None = None,
+    exercises: bool = False,
+) -> str:
+    """A table with a row for each student and a column for each chapter.
+
+    Args:
+        all_marks: those of each student.
+        names: of the checks that count.
+        students: names by number, for a column of its own.
+        exercises: whether each exercise has a column too.
 
     Example:
-        >>> told = Marks("=anna.json", {"token_lookup": 1, "token_cost": 0}, {"token_cost": "why"})
+        >>> told = Marks("=anna", {"token_lookup": 1, "token_cost": 0}, {"token_cost": "why"})
         >>> print(as_csv([told], ["token_lookup", "token_cost"]), end="")
-        file,points,of,notes,token_lookup,token_cost
-        '=anna.json,1,3,token_cost: why,1,0
+        student,points,of,notes,token-embeddings
+        '=anna,1,3,token_cost: why,1
     """
     table = io.StringIO()
     rows = csv.writer(table, lineterminator="\n")
-    rows.writerow(["file", "points", "of", "notes", *names])
+    chapters: dict[str, list[str]] = {}
+    for name in names:
+        chapters.setdefault(chapter_of(name), []).append(name)
+    named = [] if students is None else ["name"]
+    detail = names if exercises else ()
+    rows.writerow(["student", *named, "points", "of", "notes", *chapters, *detail])
     for marks in all_marks:
-        notes = marks.problem or "; ".join(f"{n}: {note}" for n, note in marks.notes.items())
-        points = ["" if n not in marks.points else marks.points[n] for n in names]
+        told = [marks.problem, *(f"{n}: {note}" for n, note in marks.notes.items())]
+        groups = [*chapters.values(), *([name] for name in detail)]
+        points = [_earned(marks, group) for group in groups]
+        name = [_plain((students or {}).get(marks.name, "not in the class")) for _ in named]
+        notes = _plain("; ".join(filter(None, told)))
         total = sum(marks.points.values())
-        rows.writerow([_plain(marks.name), total, _worth(names), _plain(notes), *points])
+        rows.writerow([_plain(marks.name), *name, total, _worth(names), notes, *points])
     return table.getvalue()
+
+
+def chapter_of(check: str) -> str:
+    """The chapter of a check, named as at the end of its address.
+
+    Example:
+        >>> chapter_of("token_lookup")
+        'token-embeddings'
+    """
+    return checks()[check].__module__.rpartition(".")[2].replace("_", "-")
+
+
+def _earned(marks: Marks, names: Sequence[str]) -> int | str:
+    """The points for these exercises; "" where none of them was handed in."""
+    points = [marks.points[name] for name in names if name in marks.points]
+    return sum(points) if points else ""
 
 
 def _worth(names: Iterable[str]) -> int:
