@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import yaml
+from launch import package_requirement
 from nbformat import NotebookNode
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "_static" / "live"))
@@ -27,7 +29,7 @@ from cell_names import bound_names, missing_names, needed_cells
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = Path("book/notebooks")
 COURSE = Path("_build/classroom")
-FILES = Path(__file__).resolve().parents[1] / "_runtime" / "classroom"  # copied as they are
+FILES = Path(__file__).resolve().parents[1] / "_runtime" / "classroom"
 STUB, SOLUTION = "exercise-stub", "exercise-solution"
 HEADING = re.compile(r"^### Exercise .*$", re.MULTILINE)
 ON_THE_SITE = re.compile(r"\*\*On the site\*\* \| \[(.+?)\]\((.+?)\)")
@@ -198,8 +200,11 @@ def write_course(course: Path, seed: int, root: Path = ROOT) -> list[Chapter]:
         folder.mkdir(parents=True)
         text = nbformat.writes(assignment(chapter, seed)).rstrip("\n") + "\n"
         (folder / f"{chapter.name}.ipynb").write_text(text, encoding="utf-8")
+    repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
+    requirement = package_requirement(repository["url"], root)
     for path in FILES.iterdir():
-        shutil.copyfile(path, course / path.name)
+        text = path.read_text(encoding="utf-8").replace("{requirement}", requirement)
+        (course / path.name).write_text(text, encoding="utf-8")
     return written
 
 

@@ -8,6 +8,7 @@ the chapter cards use it.
 """
 
 import os
+import re
 import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -36,6 +37,20 @@ def site_url(repository: str) -> str:
     owner, name = repository.rsplit("/", 2)[-2:]
     host = f"https://{owner.lower()}.github.io/"
     return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
+
+
+def released_tag(root: Path) -> str:
+    """Give the tag of the release that this tree is, by the changelog's first date; else ""."""
+    changes = root / "CHANGELOG.md"
+    text = changes.read_text(encoding="utf-8") if changes.exists() else ""
+    found = re.search(r"^## (\S+)(?: \((.*)\))?$", text, re.M)
+    return f"v{found[1]}" if found and re.fullmatch(r"\d{4}-\d\d-\d\d", found[2] or "") else ""
+
+
+def package_requirement(repository: str, root: Path) -> str:
+    """Give what pip installs the package from: a release's tag, else the newest state."""
+    tag = released_tag(root)
+    return f"tinytorch-book @ git+{repository}{f'@{tag}' if tag else ''}"
 
 
 def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
@@ -108,7 +123,9 @@ def name_repository(app: Sphinx, config: Config) -> None:
     """
     options = config.html_theme_options
     config.book_repository = options["repository_url"].rstrip("/")
-    config.book_branch = options.get("repository_branch", "main")
+    # a release stays at its address, and so do the notebooks and files that it leads to
+    branch = released_tag(Path(app.srcdir)) or options.get("repository_branch", "main")
+    config.book_branch = options["repository_branch"] = branch
     options["repository_url"] = repository_url(options["repository_url"])
     config.html_baseurl = config.html_baseurl or site_url(options["repository_url"])
 

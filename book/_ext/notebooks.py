@@ -25,7 +25,7 @@ from typing import Any
 
 import nbformat
 from execution import executed
-from launch import NOTEBOOKS, site_url
+from launch import NOTEBOOKS, package_requirement, site_url
 from nbformat import NotebookNode
 from plain_markdown import CannotShow, PlainMarkdown, place_of, prose
 from sphinx.application import Sphinx
@@ -54,11 +54,11 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-COLAB = """\
-import sys
-
-if "google.colab" in sys.modules:  # Colab lacks the package; everywhere else it is installed
-    get_ipython().run_line_magic("pip", "install -q 'tinytorch-book @ git+{repository}'")
+INSTALL = """\
+try:
+    import tinytorch
+except ModuleNotFoundError:  # as on Colab: install the book's package
+    get_ipython().run_line_magic("pip", "install -q '{requirement}'")
 """
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}", re.IGNORECASE)
 
@@ -102,7 +102,8 @@ class NotebookBuilder(Builder):
     def notebook(self, docname: str, doctree: Any) -> NotebookNode:
         """Make the notebook of one page."""
         cells = list(self.cells(docname, doctree))
-        needed = code_cell(COLAB.format(repository=self.config.book_repository), ["remove-cell"])
+        requirement = package_requirement(self.config.book_repository, Path(self.app.srcdir))
+        needed = code_cell(INSTALL.format(requirement=requirement), ["remove-cell"])
         cells.insert(cells[0].cell_type == "markdown", needed)  # below the title
         name = docname.rsplit("/", 1)[-1]
         for number, cell in enumerate(cells):

@@ -24,9 +24,9 @@ def test_shows_no_raw_myst(name):
     assert [what for cell in cells(name, "markdown") for what in raw_myst(cell["source"])] == []
 
 
-def test_is_plain_python_but_for_the_colab_cell(name):
+def test_is_plain_python_but_for_the_cell_that_installs_the_package(name):
     first, *rest = cells(name)
-    assert "google.colab" in first["source"]
+    assert "pip" in first["source"]
     assert tags(first) == {"remove-cell"}
     for cell in (first, *rest):
         ast.parse(cell["source"], filename=cell["id"])

@@ -3,7 +3,15 @@
 from types import SimpleNamespace
 
 import pytest
-from launch import launch_links, mend_button, repository_url, site_url
+from launch import (
+    launch_links,
+    mend_button,
+    name_repository,
+    package_requirement,
+    released_tag,
+    repository_url,
+    site_url,
+)
 from small_site import build
 
 OPTIONS = {
@@ -88,3 +96,29 @@ def test_the_files_in_print_are_linked_to_where_the_site_is_published(tmp_path):
     assert warnings == ""
     page = (folder / "index.html").read_text(encoding="utf-8")
     assert 'href="https://a.github.io/b/print/tinytorch.pdf"' in page
+
+
+@pytest.mark.parametrize(
+    ("heading", "tag"),
+    [("1.2.3 (2026-12-01)", "v1.2.3"), ("1.2.3 (not released yet)", ""), ("1.2.3", "")],
+)
+def test_a_release_is_told_by_the_date_in_its_changelog(tmp_path, heading, tag):
+    text = f"# Changes\n\nWords.\n\n## {heading}\n\nNew.\n\n## 1.1.0 (2026-10-01)\n"
+    (tmp_path / "CHANGELOG.md").write_text(text, encoding="utf-8")
+    assert released_tag(tmp_path) == tag
+    wanted = "tinytorch-book @ git+https://x.example/a/b" + f"@{tag}" * bool(tag)
+    assert package_requirement("https://x.example/a/b", tmp_path) == wanted
+
+
+def test_the_pages_of_a_release_launch_its_notebooks_and_show_its_files(tmp_path):
+    (tmp_path / "CHANGELOG.md").write_text("## 1.2.3 (2026-12-01)\n", encoding="utf-8")
+    (tmp_path / "book" / "notebooks").mkdir(parents=True)
+    (tmp_path / "book" / "notebooks" / "tensors.ipynb").touch()
+    app = application(tmp_path)
+    app.config = SimpleNamespace(html_theme_options=dict(OPTIONS), html_baseurl="")
+    name_repository(app, app.config)
+    links = launch_links(app, PAGE)
+    assert app.config.book_branch == "v1.2.3"
+    assert "/someone/book/blob/v1.2.3/book/notebooks/" in links["Colab"]
+    assert "/gh/someone/book/v1.2.3?" in links["Binder"]
+    assert "/blob/v1.2.3/" in links["Source"]

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from types import SimpleNamespace
 
 import execution
@@ -213,10 +214,16 @@ def test_the_first_cell_has_the_title(cells):
     assert "# The first\n" in "".join(cells[0]["source"])
 
 
-def test_the_cell_below_the_title_installs_the_package_on_colab_alone(cells):
+def test_the_cell_below_the_title_installs_the_package_where_it_is_missing(cells, monkeypatch):
     source = "".join(cells[1]["source"])
-    assert 'if "google.colab" in sys.modules' in source
-    assert "git+https://github.com/someone/a-book" in source
+    asked = []
+    shell = SimpleNamespace(run_line_magic=lambda *words: asked.append(words))
+    exec(source, {"get_ipython": lambda: shell})
+    assert asked == [], "it is here"
+    monkeypatch.setitem(sys.modules, "tinytorch", None)  # as where nothing is installed
+    exec(source, {"get_ipython": lambda: shell})
+    repository = "git+https://github.com/someone/a-book"
+    assert asked == [("pip", f"install -q 'tinytorch-book @ {repository}'")]
     assert cells[1]["metadata"]["tags"] == ["remove-cell"]
 
 

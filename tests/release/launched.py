@@ -30,7 +30,6 @@ ROOT = Path(__file__).resolve().parents[2]
 WORK = ROOT / "_build" / "launched"
 UV = str(Path(sys.executable).with_name("uv"))
 COLAB = Path(__file__).with_name("colab.txt")
-PRETEND = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
 OPEN = """
 import json, sys
 from jupytext import TextFileContentsManager
@@ -67,12 +66,9 @@ def in_colab(names: list[str]) -> int:
     version = re.search(r"Python (\d+\.\d+)", COLAB.read_text(encoding="utf-8"))[1]
     python = make_environment(place / "env", version)
     run([python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", str(COLAB)])
-    startup = place / "ipython" / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    (startup / "pretend.py").write_text(PRETEND, encoding="utf-8")
     address = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["repository"]["url"]
     variables = {
-        "IPYTHONDIR": str(startup.parents[1]),
+        "IPYTHONDIR": str(place / "ipython"),
         "GIT_CONFIG_COUNT": "1",
         "GIT_CONFIG_KEY_0": f"url.{clone(place)}.insteadOf",
         "GIT_CONFIG_VALUE_0": address,

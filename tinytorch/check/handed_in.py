@@ -270,10 +270,10 @@ def as_csv(
         told = [marks.problem, *(f"{n}: {note}" for n, note in marks.notes.items())]
         groups = [*chapters.values(), *([name] for name in detail)]
         points = [_earned(marks, group) for group in groups]
-        name = [_plain((students or {}).get(marks.name, "not in the class")) for _ in named]
+        of_class = [_plain((students or {}).get(marks.name, "not in the class")) for _ in named]
         notes = _plain("; ".join(filter(None, told)))
         total = sum(marks.points.values())
-        rows.writerow([_plain(marks.name), *name, total, _worth(names), notes, *points])
+        rows.writerow([_plain(marks.name), *of_class, total, _worth(names), notes, *points])
     return table.getvalue()
 
 
