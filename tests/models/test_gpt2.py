@@ -18,7 +18,7 @@ from tinytorch.core import downloads
 from tinytorch.core.quantization import quantize
 from tinytorch.core.safetensors import save_safetensors
 from tinytorch.models import gpt2
-from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, published_tensors, stream_text
+from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, published_tensors, stream_text, verify
 from tinytorch.training.checkpoint import save_weights
 
 IDS = np.random.default_rng(1).integers(0, 259, (2, 20))
@@ -404,6 +404,43 @@ def test_an_empty_prompt_begins_a_document(folder):
         stream_text(model, BPETokenizer(tokenizer.ranks), "")
 
 
+# What the published weights are known to write ----------------------------------------------------
+
+# tests/models/gpt2/test_modeling_gpt2.py of huggingface/transformers, test_lm_generate_gpt2
+KNOWN = [464, 3290, 373, 1043, 287, 257, 2214, 1474, 262, 16246, 286,
+         2688, 290, 2688, 27262, 13, 198, 198, 464, 3290]  # fmt: skip
+
+
+class Small(Reciting):
+    """A stand-in for GPT-2 small, in all its sizes."""
+
+    embed_dim, num_layers, num_heads, max_seq_len = 768, 12, 12, 1024
+
+    def __init__(self, ids=KNOWN):
+        super().__init__(ids, 50257)
+
+
+def test_a_model_that_writes_the_known_text_is_verified():
+    assert verify(Small()) == KNOWN
+
+
+@pytest.mark.parametrize("position", range(2, 20))
+def test_one_wrong_token_is_named(position):
+    ids = [*KNOWN]
+    ids[position] = 7
+    match = f"writes token {KNOWN[position]} at position {position}, and this model 7"
+    with pytest.raises(ValueError, match=match):
+        verify(Small(ids))
+
+
+@pytest.mark.parametrize("size", ["embed_dim", "num_layers", "num_heads", "max_seq_len"])
+def test_a_model_of_another_shape_is_not_verified(size):
+    model = Small()
+    setattr(model, size, 5)
+    with pytest.raises(ValueError, match=f"of GPT-2 small alone, whose {size} is .* model's is 5"):
+        verify(model)
+
+
 # The command line --------------------------------------------------------------------------------
 
 
@@ -429,6 +466,27 @@ def test_without_a_seed_the_text_is_another_every_time(folder, capsys):
     assert len(texts) == 2
 
 
+def test_the_command_verifies_and_shows_the_text(monkeypatch, capsys):
+    letters = {bytes([byte]): byte for byte in range(256)}
+    words = {f" {i}".encode(): i for i in KNOWN if i > 255}
+    tokenizer = BPETokenizer({**letters, **words})
+    monkeypatch.setattr(gpt2, "load_gpt2", lambda source, **_: (Small(), tokenizer))
+    assert gpt2.main(["--verify"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(" 464 3290 373 1043 287") and err == ""
+    assert out.endswith("\nVerified: these are the tokens that transformers' own test states for "
+                        "GPT-2 small.\n")  # fmt: skip
+    monkeypatch.setattr(gpt2, "load_gpt2", lambda source, **_: (Small(KNOWN[::-1]), tokenizer))
+    assert gpt2.main(["--verify"]) == 1
+    out, err = capsys.readouterr()
+    assert out == "" and "at position 2" in err
+
+
+def test_the_command_verifies_a_folder(folder, capsys):
+    assert gpt2.main(["--verify", f"--source={folder}"]) == 1
+    assert "of GPT-2 small alone, whose vocab_size is 50257" in capsys.readouterr().err
+
+
 def test_the_command_runs_as_a_module(folder):
     done = run("Once", "--tokens=3", "--source", folder)
     assert done.returncode == 0 and done.stdout.startswith("Once") and done.stderr == ""
@@ -447,6 +505,7 @@ def test_help_names_every_option_and_model(capsys):
         "--seed",
         "--source",
         "--dtype",
+        "--verify",
     ):
         assert word in text
     assert "gpt2-xl" in text and "int8" in text and "tinytorch" in text
@@ -464,11 +523,25 @@ def test_help_names_every_option_and_model(capsys):
         (["--seed=-1"], "argument --seed: '-1' is not an integer of at least 0"),
         (["--dtype=int4"], "choose from"),
         (["more"], "unrecognized arguments: more"),
+        (["--verify"], "argument --verify: not allowed with argument PROMPT"),
     ],
 )
 def test_a_bad_option_says_what_is_allowed(capsys, options, match):
     with pytest.raises(SystemExit) as end:
         gpt2.main(["Once", *options])
+    assert end.value.code == 2 and match in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ([], "arguments are required: PROMPT, or --verify without one"),
+        (["--verify", "--source=gpt2-xl"], "it is for gpt2, the small model, not gpt2-xl"),
+    ],
+)
+def test_what_to_do_must_be_said(capsys, arguments, match):
+    with pytest.raises(SystemExit) as end:
+        gpt2.main(arguments)
     assert end.value.code == 2 and match in capsys.readouterr().err
 
 

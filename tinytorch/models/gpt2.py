@@ -5,6 +5,8 @@ file of the hub holds them under other names, and the three projections of an at
 side; its matrices lie as ours do, (in, out). From a terminal it writes on from a text:
 
     python -m tinytorch.models.gpt2 "Once upon a time" --tokens 50 --temperature 0.8 --seed 0
+
+and `--verify` compares what the weights write with what GPT-2 small is known to write.
 """
 
 from __future__ import annotations
@@ -31,11 +33,11 @@ from tinytorch.core.quantization import QuantizedEmbedding, quantize
 from tinytorch.core.safetensors import load_safetensors
 from tinytorch.core.seeding import drawing_from
 from tinytorch.core.strict_json import parse_json
-from tinytorch.models.generation import stream
+from tinytorch.models.generation import generate, stream
 from tinytorch.models.transformer import GPT, GPT2_SHAPES, MLP
 from tinytorch.text.tokenization import BPETokenizer
 
-__all__ = ["ADDRESS", "PUBLISHED", "load_gpt2", "published_tensors", "stream_text"]
+__all__ = ["ADDRESS", "PUBLISHED", "load_gpt2", "published_tensors", "stream_text", "verify"]
 
 Places = dict[str, tuple[tuple[int, ...], list[str]]]
 DTYPES = ("float32", "float16", "int8")
@@ -57,6 +59,12 @@ PUBLISHED: dict[str, tuple[str, dict[str, tuple[int | None, str]]]] = {
     "gpt2-large": ("32b71b12589c2f8d625668d2335a01cac3249519", {}),
     "gpt2-xl": ("15ea56dee5df4983c59b2538573817e1667135e2", {_WEIGHTS: _XL, **_TOKENIZER}),
 }
+
+# "The dog" and what GPT-2 small makes of it, always taking the likeliest token. The source is
+# test_lm_generate_gpt2 in tests/models/gpt2/test_modeling_gpt2.py of huggingface/transformers.
+_THE_DOG = (464, 3290)
+_GOES_ON = (373, 1043, 287, 257, 2214, 1474, 262, 16246, 286,
+            2688, 290, 2688, 27262, 13, 198, 198, 464, 3290)  # fmt: skip
 
 
 def load_gpt2(
@@ -158,6 +166,43 @@ def stream_text(
     stops = [] if end is None else [end]
     new = stream(model, ids, max_new_tokens, **{"stop_tokens": stops, **options})
     return _decoded(new, tokenizer, end)
+
+
+def verify(model: Any) -> list[int]:
+    """Check that a model writes what the published GPT-2 small writes.
+
+    The test suite of transformers states it: after "The dog" (`[464, 3290]`) the likeliest tokens
+    are those of " was found in a field near the intersection of West and West Streets."
+    (`test_lm_generate_gpt2` in tests/models/gpt2/test_modeling_gpt2.py). So the weights, their
+    places and the whole forward pass are compared with something outside this package.
+
+    Args:
+        model: a GPT-2 small with its published weights, from `load_gpt2("gpt2")`.
+
+    Returns:
+        The 20 ids, the prompt included.
+
+    Raises:
+        ValueError: the model has another shape, or writes another token; the message says which.
+
+    Example:
+        >>> verify(GPT(260, 8, 1, 2))
+        Traceback (most recent call last):
+        ...
+        ValueError: verify: the known text is that of GPT-2 small alone, whose vocab_size is 50257,
+        and this model's is 260
+    """
+    shape = {"vocab_size": 50257, **GPT2_SHAPES["gpt2-small"], "max_seq_len": 1024}
+    for name, size in shape.items():
+        if (found := getattr(model, name, None)) != size:
+            known = f"the known text is that of GPT-2 small alone, whose {name} is {size}"
+            raise ValueError(f"verify: {known}, and this model's is {found}")
+    ids: list[int] = generate(model, _THE_DOG, len(_GOES_ON), temperature=0).data.tolist()
+    for i, expected in enumerate(_GOES_ON, len(_THE_DOG)):
+        if ids[i] != expected:
+            what = f"GPT-2 small writes token {expected} at position {i}, and this model {ids[i]}"
+            raise ValueError(f"verify: {what}; its weights are not those published, in float32")
+    return ids
 
 
 def published_tensors(name: str = "gpt2") -> Places:
@@ -427,15 +472,19 @@ def _filled_in_8_bits(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    options = vars(_parser().parse_args(arguments))
+    options = _options(arguments)
     for output in (sys.stdout, sys.stderr):
         if hasattr(output, "reconfigure"):
             output.reconfigure(errors="replace")  # a terminal may lack a character
-    source, prompt, tokens = (options.pop(name) for name in ("source", "prompt", "tokens"))
+    names = "source", "prompt", "tokens", "verify"
+    source, prompt, tokens, verifying = (options.pop(name) for name in names)
     loading = {name: options.pop(name) for name in ("revision", "dtype", "cache_dir")}
     options["rng"] = np.random.default_rng(options.pop("seed"))  # without a seed, another each time
     try:
         model, tokenizer = load_gpt2(source, **loading)
+        if verifying:
+            sys.stdout.write(f"{tokenizer.decode(verify(model))}\n\n{_VERIFIED}\n")
+            return 0
         pieces = stream_text(model, tokenizer, prompt, tokens, **options)
         for piece in chain([prompt], pieces, ["\n"]):
             sys.stdout.write(piece)
@@ -451,6 +500,22 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+_VERIFIED = "Verified: these are the tokens that transformers' own test states for GPT-2 small."
+
+
+def _options(arguments: list[str] | None) -> dict[str, Any]:
+    """What the command line says, by name."""
+    parser = _parser()
+    options = vars(parser.parse_args(arguments))
+    if options["verify"] and options["prompt"] is not None:
+        parser.error("argument --verify: not allowed with argument PROMPT")
+    if options["verify"] and options["source"] in [*PUBLISHED][1:]:
+        parser.error(f"argument --verify: it is for gpt2, the small model, not {options['source']}")
+    if not options["verify"] and options["prompt"] is None:
+        parser.error("the following arguments are required: PROMPT, or --verify without one")
+    return options
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tinytorch.models.gpt2",
@@ -458,7 +523,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     names, cache = ", ".join(PUBLISHED), str(cache_folder()).replace("%", "%%")
     add = partial(parser.add_argument, metavar="N")
-    add("prompt", metavar="PROMPT", help="the beginning of the text")
+    add("prompt", metavar="PROMPT", nargs="?", help="the beginning of the text")
+    known = "compare what GPT-2 small writes with what it is known to write"
+    parser.add_argument("--verify", action="store_true", help=known)
     add("--tokens", type=_whole(1), default=50, help="write at most N tokens (50)")
     add("--temperature", type=_number(0, np.inf), default=1.0, metavar="T",
         help="below 1 surer, above 1 more even, 0 the likeliest token every time (1)")  # fmt: skip
