@@ -15,7 +15,8 @@ from training_runs import clock
 
 import tinytorch
 from tinytorch import Batches, Embedding, Linear, Trainer
-from tinytorch.training.distributed import RankTrainer
+from tinytorch.training import distributed
+from tinytorch.training.distributed import Ranks, RankTrainer, _OnlyRank
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed", exc_type=ImportError)
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -124,7 +125,6 @@ def test_rank_0_has_the_weights_that_count(found):
         ("killed", "its process was ended by SIGKILL", "another rank has ended"),
         ("memory", "MemoryError: no room for (8, 8)", "another rank has ended"),
         ("stopped", None, "the other ranks have not answered for 2 seconds"),
-        ("interrupted", "stopped after step 4", "stopped after step 4"),
     ],
 )
 def test_when_a_rank_fails_all_say_so_and_the_last_checkpoint_goes_on(
@@ -137,40 +137,49 @@ def test_when_a_rank_fails_all_say_so_and_the_last_checkpoint_goes_on(
     later = [rank for rank in (0, 2, 3) if heard[rank].startswith("another rank has ended")]
     assert first and {*first, *later} == {0, 2, 3}, stderr
     assert of_rank_1 is None or heard[1].startswith(of_rank_1), stderr
+    assert_goes_on_from(tmp_path / "run", 3)
+
+
+def assert_goes_on_from(checkpoint, step):
     resumed, through = made(Trainer), made(Trainer)
-    resumed.load(tmp_path / "run")
-    assert resumed.step_number == (4 if how == "interrupted" else 3)
+    resumed.load(checkpoint)
+    assert resumed.step_number == step
     resumed.run(2), through.run(resumed.step_number)
     assert resumed.history[-1]["loss"] == pytest.approx(through.history[-1]["loss"], rel=1e-6)
 
 
-def test_ranks_that_differ_all_say_in_what(tmp_path):
+def test_an_interrupted_run_is_saved_and_says_so_once(tmp_path):
+    code, _, stderr = ranks(4, "fails", tmp_path, "interrupted")
+    assert (code, stderr) == (130, "rank 0: stopped after step 4; run() resumes\n")
+    assert_goes_on_from(tmp_path / "run", 4)
+
+
+def test_ranks_that_differ_say_in_what(tmp_path):
     code, _, stderr = ranks(2, "differs", tmp_path)
-    heard = said(stderr)
-    assert code != 0 and {*heard} == {0, 1}
-    assert all(text.startswith("rank 1 differs from rank 0; all ranks") for text in heard.values())
+    (told,) = said(stderr).values()
+    assert code == 1 and told.startswith("rank 1 differs from rank 0; all ranks")
     version = tinytorch.__version__
     for line in (
         f"tinytorch: {version} in rank 0, {version}.other there",
         "steps: 6 in rank 0, 7 there",
         "clip: 0.5 in rank 0, 0.7 there",
     ):
-        assert stderr.count(f"  {line}\n") == 2, stderr
+        assert stderr.count(f"  {line}\n") == 1, stderr
 
 
-def test_a_batch_that_does_not_divide_is_refused_by_every_rank(tmp_path):
+def test_what_every_rank_would_say_is_said_once_and_not_drowned(tmp_path):
     code, _, stderr = ranks(3, "nan", tmp_path)
     remedy = "make the batch 3 or 6, or use a number of ranks that divides 4"
     refused = f"a batch of 4 rows does not divide among 3 ranks; {remedy}"
-    assert code != 0 and said(stderr) == dict.fromkeys(range(3), refused)
-
-
-def test_a_loss_that_is_not_finite_is_told_by_every_rank(tmp_path):
+    assert (code, stderr) == (1, f"rank 0: {refused}\n")  # no banner of mpiexec's
     code, _, stderr = ranks(2, "nan", tmp_path)
-    assert code != 0 and {*said(stderr)} == {0, 1}
-    assert all(
-        text.startswith("the loss is nan at step 0: lower") for text in said(stderr).values()
-    )
+    assert code == 1 and stderr.startswith("rank 0: the loss is nan at step 0: lower")
+    assert stderr.count("\n") == 1
+
+
+def test_what_one_rank_alone_has_to_say_is_said_by_it(tmp_path):
+    code, _, stderr = ranks(2, "fails", tmp_path, "bad id")
+    assert code != 0 and said(stderr)[1].startswith("IndexError: token id")
 
 
 def test_a_rank_that_fails_before_it_has_met_the_others_ends_the_run(tmp_path):
@@ -218,15 +227,22 @@ def test_the_command_trains_saves_and_reads_what_it_has_saved(tmp_path):
     assert stdout.count("step 3/3") == 1  # rank 0 alone writes
     history = json.loads(report.read_text())["history"]
     assert len(history) == 3 and history[-1]["loss"] < history[0]["loss"]
-    code, _, stderr = run(*COMMAND, *small, "--ranks", "2", "--steps", "4")
-    assert code != 0 and stderr.count("this belongs to another run") == 2  # another schedule
+    code, stdout, stderr = run(*COMMAND, *small, "--ranks", "2", "--steps", "3")
+    assert (code, stdout, stderr) == (0, f"{saved}: all 3 steps are done already\n", "")
+    remedy = "repeat the options of that run, or name another --checkpoint"
+    code, _, stderr = run(*COMMAND, *small, "--ranks", "2", "--steps", "4", "--seed", "1")
+    differs = "its run has --steps 3, not 4, and --seed 0, not 1"
+    assert (code, stderr) == (1, f"rank 0: {saved}: {differs}; {remedy}\n")
 
 
-def test_without_mpi_the_package_works_and_the_command_says_what_is_missing(tmp_path):
+def test_without_mpi_one_rank_works_and_several_say_what_is_missing(tmp_path):
     (tmp_path / "mpi4py.py").write_text("raise ImportError('No module named mpi4py')")
     paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    code, _, stderr = run(*COMMAND, environment=paths)
-    assert code == 1 and said(stderr)[0].endswith("pip install mpi4py mpich")
+    small = ["--embed-dim=16", "--layers=1", "--batch-size=4", "--steps=2", "--shard-optimizer"]
+    code, stdout, stderr = run(*COMMAND, *small, environment=paths)
+    assert (code, stderr) == (0, "") and "step 2/2" in stdout
+    code, _, stderr = run(*COMMAND, environment={**paths, "PMI_SIZE": "2", "PMI_RANK": "0"})
+    assert code != 0 and said(stderr)[0].endswith("pip install mpi4py mpich")
     code, _, stderr = run(sys.executable, "-c", "import tinytorch.training.distributed, sys; "
                           "assert 'mpi4py' not in sys.modules", environment=paths)  # fmt: skip
     assert code == 0, stderr
@@ -235,3 +251,19 @@ def test_without_mpi_the_package_works_and_the_command_says_what_is_missing(tmp_
 def test_two_mpis_that_do_not_know_each_other_are_told_apart():
     code, _, stderr = run(*COMMAND, environment={"OMPI_COMM_WORLD_SIZE": "4"})
     assert code == 1 and "mpiexec has started 4 processes, mpi4py sees 1" in said(stderr)[0]
+
+
+def test_a_checkpoint_of_an_earlier_version_has_no_options_and_is_resumed(
+    monkeypatch, tmp_path, capsys
+):
+    saved = tmp_path / "run"
+    small = ["--embed-dim=16", "--layers=1", "--batch-size=2", "--steps=2", "--num-stories=60"]
+    options = distributed._parser().parse_args([*small, f"--checkpoint={saved}"])
+    with monkeypatch.context() as earlier:
+        earlier.setattr(distributed, "_OF_THE_RUN", ())
+        distributed._train(Ranks(_OnlyRank()), options)
+    distributed._train(Ranks(_OnlyRank()), options)
+    assert capsys.readouterr().out.endswith(f"{saved}: all 2 steps are done already\n")
+    options.accumulate = 2
+    with pytest.raises(ValueError, match=r"another run; repeat .*--checkpoint:\n  accu"):
+        distributed._train(Ranks(_OnlyRank()), options)

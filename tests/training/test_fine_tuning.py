@@ -1,5 +1,8 @@
 """Fine-tuning: what it measures, what a run changes, and the results that are kept."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -97,8 +100,12 @@ def test_the_recipe_writes_what_is_read(monkeypatch, tmp_path):
         return {**kept, "old_rows": old_rows, "new": new, "old": 0.0}
 
     monkeypatch.setattr(fine_tuning, "_run", run)
-    monkeypatch.setattr(fine_tuning, "_FILE", tmp_path / "results.json")
-    fine_tuning._make()
+    stored = fine_tuning_results()
+    monkeypatch.chdir(tmp_path)
+    assert fine_tuning.main([]) == 0 and fine_tuning_results() == stored
+    monkeypatch.setattr(fine_tuning, "_FILE", tmp_path / "package" / "results.json")
+    assert fine_tuning.main(["--in-package"]) == 0
     results = fine_tuning_results()
+    assert json.loads(Path("fine_tuning.json").read_text()) == results != stored
     assert {run["lr"] for run in results["ranks"]} == {0.003}
     assert len(results["mixed"]) == 2 * 2 * 2

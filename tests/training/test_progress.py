@@ -258,6 +258,21 @@ def test_trainer_shows_its_numbers(capsys):
     assert last.startswith(f"step 2/2 | loss {loss:.3f}, floor 0.693 | ")
 
 
+def test_a_run_that_goes_on_counts_the_steps_before(capsys):
+    trainer = new_trainer(progress=True)
+    trainer.run(2)
+    trainer.run(3)
+    counts = [line.partition(" |")[0] for line in capsys.readouterr().out.splitlines()]
+    assert counts == ["step 1/2", "step 2/2", "step 3/5", "step 4/5", "step 5/5"]
+
+
+def test_the_time_left_is_that_of_the_steps_to_come():
+    stream = Stream(terminal=False)
+    progress = Progress(total=30, stream=stream, begun=10)
+    progress.update(20, 1.0, 64, seconds=5.0)  # ten steps took it, ten are to come
+    assert stream.getvalue().endswith(" | 5 s left\n")
+
+
 def test_trainer_is_quiet_if_asked(capsys):
     new_trainer(progress=False).run(2)
     assert capsys.readouterr().out == ""

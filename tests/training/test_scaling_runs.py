@@ -1,6 +1,7 @@
 """The runs behind the scaling law: fresh stories, known sizes, and a table that can be checked."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,11 +133,19 @@ def test_a_stopped_recipe_goes_on_where_it_was(monkeypatch, tmp_path):
         return {**given, "loss": 1.0}
 
     monkeypatch.setattr(scaling_runs, "_wanted", lambda: wanted)
-    monkeypatch.setattr(scaling_runs, "_FILE", tmp_path / "scaling.json")
     monkeypatch.setattr(scaling_runs, "scaling_run", run)
-    with pytest.raises(OSError, match="stopped"):
-        scaling_runs._make()
-    assert [kept["steps"] for kept in all_runs()] == [1, 2]
+    monkeypatch.chdir(tmp_path)
+    stored = scaling_runs._FILE.read_bytes()
+    assert scaling_runs.main([]) == 1
+    assert [kept["steps"] for kept in kept_runs()] == [1, 2]
     made.clear()
-    scaling_runs._make()
-    assert made == [3] and len(json.loads((tmp_path / "scaling.json").read_text())["runs"]) == 3
+    assert scaling_runs.main([]) == 0
+    assert made == [3] and len(kept_runs()) == 3
+    assert scaling_runs._FILE.read_bytes() == stored
+    monkeypatch.setattr(scaling_runs, "_FILE", tmp_path / "package" / "scaling.json")
+    made.clear()
+    assert scaling_runs.main(["--in-package"]) == 1 and len(all_runs()) == 2
+
+
+def kept_runs():
+    return json.loads(Path("scaling.json").read_text())["runs"]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from tiny_models import tiny_gpt
 
-from tinytorch import CharTokenizer, CosineSchedule, Tensor, Trainer
+from tinytorch import Batches, CharTokenizer, CosineSchedule, Tensor, Trainer
 from tinytorch.stories import StoryGrammar
+from tinytorch.training.checkpoint import load_weights
 from tinytorch.training.evaluation import character_surprise, evaluate, surprise
 from tinytorch.training.story_gpt import (
     STEPS,
@@ -37,6 +38,29 @@ def tokenizer():
 @pytest.fixture(scope="module")
 def held_out():
     return story_windows()
+
+
+def test_the_command_writes_a_file_of_its_own(monkeypatch, tmp_path):
+    from tinytorch.training import story_gpt
+
+    def trained(steps):
+        model = new_story_gpt(rng=steps)
+        given = {"floor": 0.5, "progress": False}
+        return Trainer(model, Batches(np.arange(300) % 512, 1, 8), **given)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(story_gpt, "train_story_gpt", trained)
+    stored = story_gpt._FILE.read_bytes()
+    assert story_gpt.main(["--steps", "60"]) == 0 and story_gpt.main(["--output=other"]) == 0
+    assert story_gpt._FILE.read_bytes() == stored
+    monkeypatch.setattr(story_gpt, "_FILE", tmp_path / "package" / "stored")
+    assert story_gpt.main(["--steps", "70", "--in-package"]) == 0
+    begun = {"story_gpt.safetensors": 60, "other": STEPS, "package/stored": 70}
+    for name, seed in begun.items():
+        other = new_story_gpt()
+        assert load_weights(name, other, prefix="model.")["floor"] == "0.500000"
+        (first, *_), (expected, *_) = other.parameters(), new_story_gpt(rng=seed).parameters()
+        np.testing.assert_allclose(first.data, expected.data, atol=1e-3)
 
 
 # Windows of stories ------------------------------------------------------------------------------

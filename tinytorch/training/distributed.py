@@ -9,7 +9,7 @@ trains the story GPT in four processes, the *ranks*; over two machines:
 which starts `mpiexec -hosts first,second -n 4` by ssh: each machine needs the package and the same
 Python at the same path, and rank 0, on the first of them, keeps the checkpoint. The same command
 resumes from it, with any number of ranks. The extra `mpi` brings all that is needed,
-as does `pip install mpi4py mpich`. `--help` lists the options.
+as does `pip install mpi4py mpich`; one rank alone needs neither. `--help` lists the options.
 
 A script of one's own needs two names. Every rank runs all of it, and sees the whole batches:
 
@@ -23,6 +23,7 @@ import copy
 import json
 import math
 import os
+import re
 import select
 import shutil
 import signal
@@ -30,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -38,6 +40,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinytorch.core.atomic_files import StrPath, write_atomically
+from tinytorch.core.command_line import file_name, real, run_command, whole
 from tinytorch.core.layers import Module
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.schedules import CosineSchedule
@@ -55,6 +58,7 @@ __all__ = ["RankLost", "RankTrainer", "Ranks", "measured_ranks", "run_ranks"]
 _CHILD = "TINYTORCH_RANK_OF"  # set for the process that trains: who waits for its end
 _PATIENCE = 600.0  # seconds
 _GRACE = 2.0  # seconds for a last word
+_TOGETHER = 10.0  # seconds from the first rank that ends with some words to the last
 _MEASURED = Path(__file__).with_name("data") / "ranks.json"
 _INSTALL = "pip install mpi4py mpich"
 _NUMBERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")  # where launchers write a rank
@@ -82,10 +86,9 @@ class Ranks:
     """
 
     def __init__(self, comm: Any, patience: float = _PATIENCE) -> None:
-        from mpi4py import MPI
-
         self.comm, self.rank, self.size = comm, comm.rank, comm.size
-        self._in_place = MPI.IN_PLACE
+        self._apart = comm.Dup()  # where nothing of the work is under way
+        self._in_place = None if isinstance(comm, _OnlyRank) else _mpi().IN_PLACE
         self.patience, self.waited = patience, 0.0
         self._parent = os.getppid()
 
@@ -137,6 +140,18 @@ class Ranks:
                 rule = "all ranks need the same versions, options and data"
                 raise ValueError(f"rank {number} differs from rank 0; {rule}:{''.join(lines)}")
 
+    def all_end_with(self, words: str) -> bool:
+        """Whether all ranks end now, and with the same words; one that goes on says nothing."""
+        own = np.array([zlib.crc32(words.encode())])
+        found = np.zeros(self.size, own.dtype)
+        request = self._apart.Iallgather(own, found)
+        until = time.monotonic() + min(_TOGETHER, self.patience)
+        while not request.Test():
+            if time.monotonic() > until or os.getppid() != self._parent:
+                return False
+            time.sleep(0.0005)
+        return bool((found == own).all())
+
     def _finish(self, request: Any) -> None:
         """Wait for a request, as long as all ranks are there."""
         began = now = time.perf_counter()
@@ -148,6 +163,28 @@ class Ranks:
             time.sleep(0 if now - began < 0.1 else 0.0005)
             now = time.perf_counter()
         self.waited += time.perf_counter() - began
+
+
+class _OnlyRank:
+    """What a communicator does for a single rank, without MPI; it is its own finished request."""
+
+    rank, size = 0, 1
+
+    def Iallreduce(self, own: np.ndarray | None, whole: np.ndarray) -> "_OnlyRank":
+        if own is not None:  # it is in place
+            whole[...] = own
+        return self
+
+    Iallgather = Ireduce_scatter_block = Iallreduce
+
+    def Ibcast(self, array: np.ndarray, root: int) -> "_OnlyRank":
+        return self
+
+    def Dup(self) -> "_OnlyRank":
+        return self
+
+    def Test(self) -> bool:
+        return True
 
 
 class RankTrainer(Trainer):
@@ -237,10 +274,13 @@ class RankTrainer(Trainer):
             Path(path).read_bytes() if self.ranks.rank == 0 else b""
         )
         with tempfile.TemporaryDirectory() as folder:
-            own = Path(folder) / Path(path).name
+            own = Path(folder) / "checkpoint"
             own.write_bytes(content)
-            with self._shard.whole() if self._shard else nullcontext():
-                super().load(own, strict)
+            try:
+                with self._shard.whole() if self._shard else nullcontext():
+                    super().load(own, strict)
+            except ValueError as error:
+                raise ValueError(str(error).replace(str(own), os.fspath(path))) from None
 
     # What ranks do in another way than one process ---------------------------------------------
 
@@ -461,33 +501,64 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = _PATIENCE) -> None
         >>> run_ranks(work)  # doctest: +SKIP
     """
     if not hasattr(os, "fork"):
-        sys.exit("several ranks need Linux or macOS; on Windows, a Linux of its own (WSL) will do")
+        if _started() != 1:
+            remedy = "on Windows, a Linux of its own (WSL) will do"
+            sys.exit(f"several ranks need Linux or macOS; {remedy}")
+        sys.exit(_work(work, lambda: Ranks(_OnlyRank())))
     parent, told = (int(number) for number in os.environ.get(_CHILD, "0 0").split())
     if parent != os.getppid():
         code = _start_and_wait(patience)
+        if code < 0:  # all ranks have ended in the same way, and said so
+            sys.exit(-code)
         if code and any(name in os.environ for name in _NUMBERS):
             # A signal makes mpiexec end the ranks on all machines; of a code it takes no notice.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGTERM)
         sys.exit(code)
-    ranks, end = None, 1
-    try:
+
+    def connected() -> Ranks:
         ranks = _connected(patience)
         os.write(told, b"1")
-        work(ranks)
-        end = 0
-    except KeyboardInterrupt as stopped:
-        _say(ranks, str(stopped) or "stopped")
-    except Exception as error:
-        known = isinstance(error, (RankLost, ValueError, OSError, FloatingPointError, TypeError))
-        _say(ranks, str(error) if known else f"{type(error).__name__}: {error}")
-    if end:
+        return ranks
+
+    end = _work(work, connected)
+    if end > 0:
         os._exit(end)  # MPI's own ending would wait for the ranks that are gone
-    sys.exit(0)
+    sys.exit(100 - end if end else 0)
+
+
+def _work(work: Callable[[Ranks], Any], connect: Callable[[], Ranks]) -> int:
+    """Do a rank's work: 0, or how it ended; as a negative number if all have ended so.
+
+    What all ranks would say is said by rank 0 alone.
+    """
+    ranks = None
+    try:
+        ranks = connect()
+        work(ranks)
+        return 0
+    except KeyboardInterrupt as stopped:
+        code, words, common = 130, str(stopped) or "stopped", True
+    except Exception as error:
+        common = isinstance(error, (ValueError, OSError, FloatingPointError, TypeError))
+        known = common or isinstance(error, RankLost)
+        code, words = 1, str(error) if known else f"{type(error).__name__}: {error}"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    first = ranks is None or ranks.rank == 0
+    if first:
+        _say(ranks, words)
+    alike = common and ranks is not None and ranks.all_end_with(words)
+    if not (first or alike):
+        _say(ranks, words)
+    return -code if alike else code
 
 
 def _start_and_wait(patience: float) -> int:
-    """Run this program again, in a group of its own that mpiexec does not know, and wait."""
+    """Run this program again, in a group of its own that mpiexec does not know, and wait.
+
+    Returns:
+        Its exit status; that of a failure of all ranks in the same way as a negative number.
+    """
     heard, told = os.pipe()  # one byte when MPI has started; closed at the end
     os.set_inheritable(told, True)
     threads = {"OPENBLAS_NUM_THREADS": "1", **os.environ}  # the cores belong to the ranks
@@ -500,6 +571,8 @@ def _start_and_wait(patience: float) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: child.send_signal(number))
     code = child.wait()
+    if code in (101, 230):
+        return 100 - code
     if code >= 0:
         return code
     hint = "; a machine without memory does that too" if code == -signal.SIGKILL else ""
@@ -536,23 +609,37 @@ def _connected(patience: float) -> Ranks:
     Raises:
         OSError: there is no MPI, or not the one that has started this process.
     """
+    started = _started()
     try:
-        from mpi4py import MPI
+        comm = _mpi().COMM_WORLD
     except (ImportError, RuntimeError) as error:
+        if started == 1:
+            return Ranks(_OnlyRank(), patience)
         raise OSError(f"there is no MPI for {sys.executable} ({error}); {_INSTALL}") from None
-    comm = MPI.COMM_WORLD
-    started = next((os.environ[name] for name in _TOTALS if name in os.environ), str(comm.size))
-    if int(started) != comm.size:
+    if started not in (None, comm.size):
         what = f"mpiexec has started {started} processes, mpi4py sees {comm.size}"
         raise OSError(f"{what}: they are of two MPIs; use the mpiexec beside {sys.executable}")
     return Ranks(comm, patience)
 
 
+def _mpi() -> Any:
+    from mpi4py import MPI
+
+    return MPI
+
+
+def _started() -> int | None:
+    """How many processes a launcher has started; 1 without one, None if it does not say."""
+    totals = [int(os.environ[name]) for name in _TOTALS if name in os.environ]
+    return totals[0] if totals else None if any(n in os.environ for n in _NUMBERS) else 1
+
+
 def _say(ranks: Ranks | None, what: str) -> None:
-    """One line to standard error that says who says it."""
+    """One line to standard error that says who says it, if there are several."""
     number = next((os.environ[name] for name in _NUMBERS if name in os.environ), "0")
+    who = f"rank {number if ranks is None else ranks.rank}: "
     with suppress(OSError):  # mpiexec may be gone already
-        sys.stderr.write(f"rank {number if ranks is None else ranks.rank}: {what}\n")
+        sys.stderr.write(f"{'' if ranks and ranks.size == 1 else who}{what}\n")
         sys.stderr.flush()
 
 
@@ -574,35 +661,61 @@ def measured_ranks() -> dict[str, Any]:
 # The command -----------------------------------------------------------------------------------
 
 
-def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """What the command line says."""
-    parser = argparse.ArgumentParser(prog="python -m tinytorch.training.distributed")
-    add = parser.add_argument
-    add("--steps", type=int, default=200, help="of the whole run, those of a checkpoint included")
-    add("--batch-size", type=int, default=8, help="rows of a batch, of all ranks together")
-    add("--accumulate", type=int, default=1, help="batches in a step")
-    add("--dropout", type=float, default=0.0)
-    add("--embed-dim", type=int, default=64, help="the model's width; its heads are 16 wide")
-    add("--layers", type=int, default=2)
-    add("--learning-rate", type=float, default=6e-3)
-    add("--num-stories", type=int, default=20_000, help="to train on")
-    add("--seed", type=int, default=0)
-    add("--checkpoint", type=Path, help="a file to resume from if it is there, and to save to")
-    add("--save-every", type=int, default=100, help="steps from one checkpoint to the next")
-    add("--eval-every", type=int, default=100, help="steps from one evaluation to the next")
-    add("--shard-optimizer", action="store_true", help="each rank keeps its part of the state")
-    add("--patience", type=float, default=_PATIENCE, help="seconds to wait for the slowest rank")
-    add("--report", type=Path, help="a file for the losses and times, as JSON")
-    add("--ranks", type=int, help="start so many with mpiexec")
-    add("--hosts", help="start them with mpiexec on these machines: first,second")
-    return parser.parse_args(arguments)
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.training.distributed",
+        description="Train the story GPT, in one process or in several ranks.",
+    )
+
+    def add(name: str, read: Any, default: Any, text: str, kind: str = "N") -> None:
+        shown = "" if default is None else f" ({default})"
+        parser.add_argument(name, type=read, default=default, metavar=kind, help=text + shown)
+
+    add("--steps", whole(1), 200, "of the whole run, those of a checkpoint included")
+    add("--batch-size", whole(1), 8, "rows of a batch, of all ranks together")
+    add("--accumulate", whole(1), 1, "batches in a step")
+    add("--dropout", real(0, 1, without=1), 0.0, "share that training drops", "X")
+    add("--embed-dim", _width, 64, "the model's width; its heads are 16 wide")
+    add("--layers", whole(1), 2, "blocks of the model")
+    add("--learning-rate", real(0), 6e-3, "the highest rate, after a tenth of the steps", "X")
+    add("--num-stories", whole(1), 20_000, "to train on")
+    add("--seed", whole(0), 0, "of the first weights")
+    add("--checkpoint", file_name, None, "resume from it if it is there, and save to it", "FILE")
+    add("--save-every", whole(1), 100, "steps from one checkpoint to the next")
+    add("--eval-every", whole(1), 100, "steps from one evaluation to the next")
+    parser.add_argument("--shard-optimizer", action="store_true",
+                        help="each rank keeps its part of the state")  # fmt: skip
+    add("--patience", real(0, without=0), _PATIENCE, "seconds to wait for the slowest rank", "X")
+    add("--report", file_name, None, "write the losses and times to it, as JSON", "FILE")
+    add("--ranks", whole(1), None, "start so many with mpiexec")
+    add("--hosts", _hosts, None, "on these machines", "A,B")
+    return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Do what the command line says."""
+def _width(text: str) -> int:
+    width = whole(1)(text)
+    heads = max(1, width // 16)
+    if width % (2 * heads):
+        what = f"{width} does not divide into {heads} heads of an even width"
+        raise argparse.ArgumentTypeError(f"{what}; take a multiple of 16")
+    return width
+
+
+def _hosts(text: str) -> str:
+    if not all(re.fullmatch(r"\w[\w.:-]*", host) for host in text.split(",")):
+        raise argparse.ArgumentTypeError(f"{text!r} are not the names of machines: first,second")
+    return text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status, or becomes mpiexec."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    options = _options(arguments)
-    if options.ranks or options.hosts:
+    options = _parser().parse_args(arguments)
+    return run_command(lambda: _begin(options, arguments))
+
+
+def _begin(options: argparse.Namespace, arguments: Sequence[str]) -> None:
+    if options.hosts or (options.ranks or 1) > 1:
         _launch(options, _without_launch(arguments))
     run_ranks(lambda ranks: _train(ranks, options), options.patience)
 
@@ -611,12 +724,12 @@ def _launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
     """Become an mpiexec that starts this command on the machines named.
 
     Raises:
-        SystemExit: there is no mpiexec.
+        OSError: there is no mpiexec.
     """
     mpiexec = Path(sys.executable).with_name("mpiexec")
     found = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
     if found is None:
-        sys.exit(f"no mpiexec beside {sys.executable} nor on the PATH; {_INSTALL}")
+        raise OSError(f"no mpiexec beside {sys.executable} nor on the PATH; {_INSTALL}")
     hosts = ["-hosts", options.hosts] if options.hosts else []
     ranks = options.ranks or len(options.hosts.split(","))
     module = [sys.executable, "-m", "tinytorch.training.distributed"]
@@ -631,6 +744,35 @@ def _without_launch(arguments: Sequence[str]) -> list[str]:
     return parser.parse_known_args(arguments)[1]
 
 
+class _CommandTrainer(RankTrainer):
+    """A trainer that keeps the command's options in its checkpoints, and names what differs."""
+
+    remedy = "repeat the options of that run, or name another --checkpoint"
+
+    def __init__(self, ranks: Ranks, options: argparse.Namespace, *given: Any, **more: Any) -> None:
+        self.options = {
+            f"--{name.replace('_', '-')}": str(vars(options)[name]) for name in _OF_THE_RUN
+        }
+        super().__init__(ranks, *given, **more)
+
+    def _settings(self) -> dict[str, str]:
+        return {**super()._settings(), **self.options}
+
+    def _check_settings(self, saved: dict[str, str]) -> None:
+        there = {name: saved.get(name, own) for name, own in self.options.items()}  # or of old
+        wrong = [f"{n} {there[n]}, not {own}" for n, own in self.options.items() if there[n] != own]
+        if wrong:
+            raise ValueError(f"its run has {', and '.join(wrong)}; {self.remedy}")
+        super()._check_settings({**self.options, **saved})
+
+
+# What a run must keep from its beginning to its end.
+_OF_THE_RUN = (
+    "steps", "batch_size", "accumulate", "dropout", "embed_dim", "layers", "learning_rate",
+    "num_stories", "seed",
+)  # fmt: skip
+
+
 def _train(ranks: Ranks, options: argparse.Namespace) -> None:
     """Train a story GPT, in the size and for as long as the options say."""
     manual_seed(options.seed)
@@ -639,8 +781,8 @@ def _train(ranks: Ranks, options: argparse.Namespace) -> None:
         VOCAB_SIZE, width, options.layers, max(1, width // 16), SEQ_LEN, pos_encoding="rotary",
         init_std=0.8 / width**0.5, dropout=options.dropout, rng=options.seed,
     )  # fmt: skip
-    trainer = RankTrainer(
-        ranks, model, story_batches(options.batch_size, num_stories=options.num_stories),
+    trainer = _CommandTrainer(
+        ranks, options, model, story_batches(options.batch_size, num_stories=options.num_stories),
         optimizer=AdamW(
             model.parameters(), betas=(0.9, 0.99), weight_decay=0.01, decay=only_matrices
         ),
@@ -652,13 +794,26 @@ def _train(ranks: Ranks, options: argparse.Namespace) -> None:
     begun = ranks.rank == 0 and options.checkpoint is not None and options.checkpoint.exists()
     if ranks.bytes_from_first(b"yes" if begun else b""):
         trainer.load(options.checkpoint)
-    if options.steps > trainer.step_number:
-        trainer.run(options.steps - trainer.step_number)
+    _go_on(trainer, options)
     if options.report and ranks.rank == 0:
         step, waiting = np.median(trainer.times or [(0, 0)], axis=0).tolist()  # seconds
         report = {"step": step, "waiting": waiting, "history": trainer.history}
         write_atomically(options.report, json.dumps(report).encode())
 
 
+def _go_on(trainer: RankTrainer, options: argparse.Namespace) -> None:
+    """Take the steps that are still to be taken."""
+    left = options.steps - trainer.step_number
+    if left <= 0 and trainer.ranks.rank == 0:
+        sys.stdout.write(f"{options.checkpoint}: all {options.steps} steps are done already\n")
+    try:
+        if left > 0:
+            trainer.run(left)
+    except KeyboardInterrupt:
+        kept = "the same command goes on from there" if options.checkpoint else "nothing is kept"
+        step = f"stopped after step {trainer.step_number} of {options.steps}"
+        raise KeyboardInterrupt(f"{step}; {kept}") from None
+
+
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -18,6 +18,7 @@ class Progress:
         total: how many steps there are.
         floor: the lowest loss possible, shown beside the loss; None if unknown.
         stream: where to write; by default the notebook, or standard output.
+        begun: how many of the steps an earlier run has done.
 
     Example:
         >>> progress = Progress(total=2, floor=0.5, stream=sys.stdout)
@@ -25,10 +26,18 @@ class Progress:
         step 1/2 | loss 0.750, floor 0.500 | 320 tokens/s | 2 s left
     """
 
-    def __init__(self, total: int, floor: float | None = None, stream: TextIO | None = None):
-        self.total, self.floor = total, floor
+    def __init__(
+        self,
+        total: int,
+        floor: float | None = None,
+        stream: TextIO | None = None,
+        begun: int = 0,
+    ) -> None:
+        self.total, self.floor, self.begun = total, floor, begun
         self.stream = sys.stdout if stream is None else stream
-        self._notebook = _notebook_display(f"0 of {total:,} steps") if stream is None else None
+        self._notebook = (
+            _notebook_display(f"{begun:,} of {total:,} steps") if stream is None else None
+        )
         self._terminal = self._notebook is None and self.stream.isatty()
         self._drawn, self._tenth, self._width = float("-inf"), 0, 0
 
@@ -40,7 +49,7 @@ class Progress:
         Args:
             step: how many steps are done.
             loss: the loss to show, in nats a token.
-            tokens: how many tokens the run has read.
+            tokens: how many tokens this run has read.
             seconds: the time it took.
             validation: the last loss on held-out text.
         """
@@ -52,7 +61,7 @@ class Progress:
         named = {"loss": loss, "validation": validation, "floor": self.floor}
         losses = ", ".join(f"{name} {x:.3f}" for name, x in named.items() if x is not None)
         speed = f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"
-        left = duration(seconds * (self.total - step) / max(step, 1))
+        left = duration(seconds * (self.total - step) / max(step - self.begun, 1))
         self._draw(step, losses, speed, f"took {duration(seconds)}" if last else f"{left} left")
 
     def close(self) -> None:

@@ -71,6 +71,8 @@ class Trainer:
         (30, True)
     """
 
+    remedy = "pass strict=False to resume with the settings of this trainer"
+
     def __init__(
         self,
         model: Module,
@@ -117,23 +119,23 @@ class Trainer:
         """
         check_sizes(steps=steps)
         stream = None if self.progress else io.StringIO()  # which nobody reads
-        seconds, validation = 0.0, None
+        seconds, validation, begun = 0.0, None, self.step_number
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
-        with closing(Progress(steps, self.floor, stream)) as line, _noted() as interrupts:
+        with closing(Progress(begun + steps, self.floor, stream, begun)) as line, _noted() as noted:
             for done in range(1, steps + 1):
                 began = time.perf_counter()
                 record = self._step()
                 seconds += time.perf_counter() - began
-                step, stopped = self.step_number, self._stops(interrupts)
+                step, stopped = self.step_number, self._stops(noted)
                 last = stopped or done == steps
                 if self.validation is not None and (last or step % self.eval_every == 0):
                     record["validation"] = validation = self._evaluate(*self.validation)
                 if self.checkpoint is not None and (last or step % self.save_every == 0):
                     self.save(self.checkpoint)
-                line.update(done, record["loss"], done * tokens, seconds, validation)
+                line.update(step, record["loss"], done * tokens, seconds, validation)
                 if last:  # an interrupt since then waits for the end of the next step
                     break
-        if stopped or interrupts:
+        if stopped or noted:
             raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() resumes")
         return self.history
 
@@ -253,11 +255,10 @@ class Trainer:
         }
 
     def _check_settings(self, saved: dict[str, str]) -> None:
-        remedy = "pass strict=False to resume with the settings of this trainer:"
         own = self._settings().items()
         wrong = [f"\n  {n}: saved {saved.get(n)}, here {x}" for n, x in own if saved.get(n) != x]
         if wrong:
-            raise ValueError(f"this belongs to another run; {remedy}{''.join(wrong)}")
+            raise ValueError(f"this belongs to another run; {self.remedy}:{''.join(wrong)}")
 
 
 # Helpers -------------------------------------------------------------------------------------

@@ -1,0 +1,159 @@
+"""What the commands of the package share: how options are read, and how a command ends.
+
+A command is a module with `main(arguments)`, which `python -m` runs. Its parser reads every option
+with one of the functions here, so that a wrong value is refused by name before any work begins;
+its work is done by `run_command`. `tests/test_commands.py` holds every command to this.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
+    """What reads an integer of at least `least` and at most `most` from a command line.
+
+    Example:
+        >>> whole(1)("50")
+        50
+        >>> whole(1)("0")
+        Traceback (most recent call last):
+        ...
+        argparse.ArgumentTypeError: '0' is not an integer of at least 1
+    """
+
+    def read(text: str) -> int:
+        digits = text.isascii() and text.isdecimal() and len(text) < 19  # fits into 64 bits
+        if not digits or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(f"{text!r:.40} is not an integer {_from(least, most)}")
+        return int(text)
+
+    return read
+
+
+def real(least: float, most: float = math.inf, without: float = math.inf) -> Any:
+    """What reads a finite number from a command line; `without` is an end that is not allowed.
+
+    Example:
+        >>> real(0, 1, without=1)("0.5")
+        0.5
+        >>> real(0, 1, without=1)("1")
+        Traceback (most recent call last):
+        ...
+        argparse.ArgumentTypeError: '1' is not a number from 0 to 1, without 1 itself
+    """
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most or value in (without, math.inf):
+            end = "" if without == math.inf else f", without {without} itself"
+            what = f"{text!r:.40} is not a number {_from(least, most)}{end}"
+            raise argparse.ArgumentTypeError(what)
+        return value
+
+    return read
+
+
+def _from(least: float, most: float) -> str:
+    return f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+
+
+def word(text: str) -> str:
+    """What reads a text that must not be empty from a command line."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def file_name(text: str) -> Path:
+    """What reads the name of a file from a command line; the file need not be there."""
+    path = Path(text)
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{text!r} is a folder; add the name of a file")
+    if file := next((str(place) for place in path.parents if place.is_file()), None):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be, for {file!r} is a file")
+    return path
+
+
+def file_to_write(text: str) -> Path:
+    """What reads the name of a file that can be written: to learn that after the work is too late.
+
+    Example:
+        >>> file_to_write("results.json").name
+        'results.json'
+    """
+    path = file_name(text)
+    there = next(place for place in [path, *path.absolute().parents] if place.exists())
+    if not os.access(there, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be written; choose another place")
+    return path
+
+
+def folder_name(text: str) -> Path:
+    """What reads the name of a folder from a command line; it need not be there."""
+    if not text or (os.path.exists(text) and not os.path.isdir(text)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
+    return Path(text)
+
+
+def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | None = None) -> None:
+    """Add where the results go: `--output`, by default a file of that name in this folder.
+
+    Args:
+        parser: of the command.
+        default: the name.
+        stored: the file with these results that comes with the package. Then there is a second
+            option, `--in-package`, and it alone replaces that file.
+
+    Example:
+        >>> parser = argparse.ArgumentParser()
+        >>> add_output(parser, "runs.json", Path("tinytorch/training/data/runs.json"))
+        >>> parser.parse_args(["--in-package"]).output.parent.name
+        'data'
+    """
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--output", type=file_to_write, default=default, metavar="FILE",
+                       help=f"write to FILE, replacing it ({default})")  # fmt: skip
+    if stored is not None:
+        group.add_argument("--in-package", dest="output", action="store_const", const=stored,
+                           help="replace the results that come with the package")  # fmt: skip
+
+
+def run_command(
+    work: Callable[[], int | None], output: Path | None = None, stopped: str = ""
+) -> int:
+    """Do the work of a command; what ends it before its time is told in a sentence.
+
+    Args:
+        work: what to do; what it returns is the exit status, None for 0.
+        output: where the results go, if they do; it is named at the end.
+        stopped: what to say after Ctrl-C; by default that nothing was written.
+
+    Returns:
+        The exit status: 1 after an error that the sentence explains, 130 after Ctrl-C.
+
+    Example:
+        >>> run_command(lambda: None)
+        0
+    """
+    try:
+        status = work() or 0
+        if output is not None:
+            sys.stdout.write(f"written to {output}\n")
+        return status
+    except KeyboardInterrupt:
+        status = 130  # 128 + SIGINT
+        sentence = stopped or ("stopped" if output is None else "stopped; nothing was written")
+    except (OSError, ValueError) as error:
+        status, sentence = 1, str(error)
+    sys.stderr.write(f"{sentence}\n")
+    return status
