@@ -492,7 +492,7 @@ def format():
 def story_gpt():
     """Train the model that comes with the package anew (minutes; replaces the stored one)."""
     say("==> Training the story GPT")
-    python("-m", "tinytorch.training.story_gpt")
+    python("-m", "tinytorch.training.story_gpt", "--in-package")
     say("The notebooks print what it writes: say 'make notebooks' next.")
 
 
@@ -500,7 +500,7 @@ def story_gpt():
 def scaling():
     """Train the models of the scaling law that its table lacks (an hour; can be stopped)."""
     say("==> Training the models of the scaling law")
-    python("-m", "tinytorch.training.scaling_runs")
+    python("-m", "tinytorch.training.scaling_runs", "--in-package")
 
 
 @task("book")

@@ -180,7 +180,7 @@ class TestCommand:
         assert said.endswith("; choose another: python -m tinytorch book --port 8001\n")
 
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to the whole console")
-    def test_ctrl_c_ends_it_quietly(self, archive):
+    def test_ctrl_c_ends_it_with_a_word(self, archive):
         served = subprocess.Popen(
             [sys.executable, "-m", "tinytorch", "book", str(archive), "--port", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -193,4 +193,4 @@ class TestCommand:
             out, err = served.communicate(timeout=60)
         finally:
             served.kill()
-        assert (served.returncode, out, err) == (0, "", "")
+        assert (served.returncode, out, err) == (130, "", "stopped\n")

@@ -3,10 +3,10 @@
 import argparse
 import ast
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from tinytorch import __version__
+from tinytorch.core.command_line import run_command, whole
 from tinytorch.serving import address_of, archive_address, book_server, find_book
 
 ROOMS = ("core", "text", "models", "training", "inside", "capstone", "check", "stories", "plots")
@@ -30,17 +30,18 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command")
     book = commands.add_parser("book", help="serve the book that was downloaded, to this machine")
     book.add_argument("path", nargs="?", help="the archive, or a folder where it was unpacked")
-    book.add_argument("--port", type=int, default=8000, help="where to listen (8000)")
+    book.add_argument(
+        "--port", type=whole(0, 65535), default=8000, metavar="N", help="where to listen (8000)"
+    )
     options = parser.parse_args(arguments)
-    if options.command is None:
-        sys.stdout.write(overview())
-        return 0
-    try:
-        serve(options.path, options.port)
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
-    return 0
+
+    def work() -> None:
+        if options.command is None:
+            sys.stdout.write(overview())
+        else:
+            serve(options.path, options.port)
+
+    return run_command(work)
 
 
 def overview() -> str:
@@ -63,7 +64,7 @@ def purpose(room: str) -> str:
 
 def serve(path: str | None, port: int) -> None:
     """Serve the book until Ctrl-C."""
-    with suppress(KeyboardInterrupt), book_server(find_book(path), port) as server:
+    with book_server(find_book(path), port) as server:
         address = f"http://127.0.0.1:{server.server_address[1]}/"
         sys.stdout.write(f"Serving the book at {address} (stop with Ctrl-C)\n")
         sys.stdout.flush()

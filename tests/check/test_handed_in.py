@@ -2,10 +2,14 @@
 
 import csv
 import json
+import multiprocessing
+import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 import pytest
@@ -13,7 +17,7 @@ from classroom import chapters
 
 from tinytorch.check import apart, handed_in
 from tinytorch.check.__main__ import main
-from tinytorch.check.handed_in import LARGEST, Marks, as_csv, marks_of
+from tinytorch.check.handed_in import LARGEST, Marks, as_csv, marks_of, marks_of_all
 
 RIGHT = """\
 def my_cost(vocab_size, embed_dim, rest, tied):
@@ -290,6 +294,29 @@ def test_a_class_that_cannot_be_read_is_named(tmp_path, text, capsys):
     assert "class.csv' n" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to the whole console")
+def test_ctrl_c_ends_what_is_under_way_and_begins_no_more(tmp_path, monkeypatch):
+    saved(tmp_path / "a.json", {"token_cost": [CALL], "token_lookup": [CALL]})
+    ended = []
+
+    def told(*_):
+        process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+        process.start()
+        os.kill(os.getpid(), signal.SIGINT)
+        process.join()
+        ended.append(process.exitcode)
+        return {"verdict": "too long"}
+
+    monkeypatch.setattr(handed_in, "_told", told)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            list(marks_of_all({"a": [tmp_path / "a.json"]}))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert ended == [-signal.SIGKILL]
+
+
 def test_a_table_has_nothing_that_a_spreadsheet_takes_for_a_formula():
     marks = Marks("+1", {}, {}, "@SUM(1)\n\0")
     assert as_csv([marks], []).splitlines()[1] == "'+1,0,0,'@SUM(1)��"
@@ -298,7 +325,7 @@ def test_a_table_has_nothing_that_a_spreadsheet_takes_for_a_formula():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["a.json", "--seconds", "0"], "'0' is not a number from 1 to 99,999"),
+        (["a.json", "--seconds", "0"], "argument --seconds: '0' is not an integer from 1 to 99999"),
         (["a.json", "--chapters", "none"], "there is no chapter 'none'; there are autograd"),
     ],
 )

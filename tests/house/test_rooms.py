@@ -23,7 +23,10 @@ BELOW = {
     "check": {"core", "text", "models", "training", "stories", "capstone", "inside"},
     "plots": {"core"},
 }
-COMMANDS = {"serving": set(), "__main__": {"the whole package", "serving"}}  # beside the rooms
+COMMANDS = {
+    "serving": set(),
+    "__main__": {"the whole package", "core", "serving"},
+}  # beside the rooms
 
 
 def read(package):

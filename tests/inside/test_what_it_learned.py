@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tinytorch.inside import what_it_learned
 from tinytorch.inside.stream import residual_stream
 from tinytorch.inside.what_it_learned import (
     NEEDED,
@@ -88,6 +89,17 @@ def test_what_is_hidden_is_asked_for_before_its_word_one_token_earlier_and_at_th
     rows, at = asked(studied, "ending", "end")
     assert rows.tolist() == list(range(40))
     assert all(story_tokenizer().decode([i])[-1] in '."' for i in studied.ids[rows, at])
+
+
+def test_the_command_writes_a_file_of_its_own(monkeypatch, tmp_path):
+    written = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(what_it_learned, "_make", written.append)
+    monkeypatch.setattr(what_it_learned, "_FILE", tmp_path / "package" / "what_it_learned.json")
+    assert what_it_learned.main([]) == what_it_learned.main(["--output=other"]) == 0
+    assert what_it_learned.main(["--in-package"]) == 0
+    assert [str(path) for path in written[:2]] == ["what_it_learned.json", "other"]
+    assert written[2] == what_it_learned._FILE
 
 
 def test_the_stored_runs_begin_and_end_with_the_models_at_hand():

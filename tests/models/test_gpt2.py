@@ -135,7 +135,7 @@ def test_weights_in_8_bits_are_read_as_they_were_written(tmp_path, folder):
         == first.generate(IDS[0], 5, rng=0).data.tolist()
     )
     for dtype in ("float32", "float16"):
-        with pytest.raises(ValueError, match="kept in 8 bits; read them with dtype='int8'"):
+        with pytest.raises(ValueError, match="kept in 8 bits; ask for the dtype int8"):
             load_gpt2(kept, dtype=dtype)
 
 
@@ -519,10 +519,11 @@ def test_help_names_every_option_and_model(capsys):
         (["--temperature=-1"], "'-1' is not a number of at least 0"),
         (["--temperature=hot"], "'hot' is not a number of at least 0"),
         (["--top-k=0"], "argument --top-k: '0' is not an integer of at least 1"),
-        (["--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1"),
+        (["--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1, without 0 itself"),
         (["--seed=-1"], "argument --seed: '-1' is not an integer of at least 0"),
         (["--dtype=int4"], "choose from"),
         (["more"], "unrecognized arguments: more"),
+        (["--revision=main", "--source=."], "argument --revision: it goes with a published name"),
         (["--verify"], "argument --verify: not allowed with argument PROMPT"),
     ],
 )

@@ -5,15 +5,18 @@ between two comments; a reader's takes its place, as it was written, and is trie
 model must compute, learn and write as before. What fails is left out, and the reason is told.
 
     your_gpt().save()  # writes your_gpt.py, made of the parts in my_parts.py
+
+`python -m tinytorch.capstone.your_gpt` does the same, from the folder with `my_parts.py`.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.capstone.parts import PARTS, Part, kept_parts
+from tinytorch.core.command_line import add_output, run_command
 
 __all__ = ["MOST_LINES", "YourGPT", "your_gpt"]
 
@@ -343,5 +347,23 @@ def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
     return ""
 
 
+# The command ---------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.capstone.your_gpt",
+        description="Write a GPT in one file, made of the parts that you have kept and of ours.",
+    )
+    add_output(parser, "your_gpt.py")
+    options = parser.parse_args(arguments)
+    return run_command(lambda: _write(options.output), options.output)
+
+
+def _write(path: Path) -> None:
+    sys.stdout.write(f"{your_gpt().save(str(path))}\n")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(f"{your_gpt().save()}\n")
+    sys.exit(main())

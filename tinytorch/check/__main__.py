@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from tinytorch.check.apart import checks
 from tinytorch.check.handed_in import (
@@ -25,6 +26,7 @@ from tinytorch.check.handed_in import (
     marks_of_all,
 )
 from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.command_line import file_to_write, run_command, whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,18 +41,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         type=Path,
         help="saved in the pages: files, or a folder for each student",
     )
-    parser.add_argument("--class", type=_class, dest="students", metavar="FILE",
-                        help="a CSV table with the columns student and name: a row for each, "
-                             "whether something was handed in or not")  # fmt: skip
-    parser.add_argument("--csv", type=Path, help="write a table here, a row for each student")
-    parser.add_argument("--exercises", action="store_true",
-                        help="in the table, a column for each exercise too")  # fmt: skip
-    parser.add_argument("--seconds", type=_positive, default=60, help="for one exercise (60)")
-    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1,
-                        help="files marked at the same time (one for each processor)")  # fmt: skip
+    few = {"type": whole(1, 99_999), "metavar": "N"}
+    add: Any = parser.add_argument
+    add("--class", type=_class, dest="students", metavar="FILE",
+        help="a CSV table with the columns student and name: a row for each, "
+             "whether something was handed in or not")  # fmt: skip
+    add("--csv", type=file_to_write, metavar="FILE", help="write a table, a row for each student")
+    add("--exercises", action="store_true", help="in the table, a column for each exercise too")
+    add("--seconds", **few, default=60, help="for one exercise (60)")
+    add("--jobs", **few, default=os.cpu_count() or 1,
+        help="students marked at the same time (one for each processor)")  # fmt: skip
     parser.add_argument("--chapters", type=_chapters, default=[*checks()], metavar="A,B",
                         help="count only these chapters, say tensors,gpt")  # fmt: skip
     given = parser.parse_args(arguments)
+    return run_command(lambda: _mark(given))
+
+
+def _mark(given: argparse.Namespace) -> int:
+    """Mark the files and print the table; returns the exit status."""
     options = {"seconds": given.seconds, "names": given.chapters, "jobs": given.jobs}
     told: list[Marks] = []
     students = dict.fromkeys(given.students or (), ()) | files_of_students(given.files)
@@ -67,12 +75,6 @@ def _kept(all_marks: Iterator[Marks], told: list[Marks]) -> Iterator[Marks]:
     for marks in all_marks:
         told.append(marks)
         yield marks
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 100_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 99,999")
-    return int(text)
 
 
 def _chapters(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from json import loads
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer
 from typing import Any
 
 from tinytorch.check.apart import checks, judge_apart
@@ -132,8 +132,13 @@ def class_list(path: Path) -> dict[str, str]:
     return names
 
 
-def marks_of(name: str, paths: Sequence[Path], seconds: int = 60,
-             names: Iterable[str] = ()) -> Marks:  # fmt: skip
+def marks_of(
+    name: str,
+    paths: Sequence[Path],
+    seconds: int = 60,
+    names: Iterable[str] = (),
+    stop: Event | None = None,
+) -> Marks:
     """Run the checks again on what a student's files hold; of several answers the best counts.
 
     Args:
@@ -141,6 +146,7 @@ def marks_of(name: str, paths: Sequence[Path], seconds: int = 60,
         paths: files that pages have saved; without any, nothing was handed in.
         seconds: how long one exercise may take.
         names: of the checks that count; all, if there are none.
+        stop: once it is set, no further exercise is run.
 
     Example:
         >>> marks_of("anna", [Path("nowhere.json")]).problem
@@ -158,7 +164,8 @@ def marks_of(name: str, paths: Sequence[Path], seconds: int = 60,
     for check in (check for check in names or checks() if check in answers):
         marks.points[check] = 0
         for cells in answers[check]:
-            told = _told(check, cells, seconds) if patience else {"verdict": "not run"}
+            run = patience and not (stop and stop.is_set())
+            told = _told(check, cells, seconds) if run else {"verdict": "not run"}
             patience -= told["verdict"] == "too long"
             if told["verdict"] == "solved":
                 marks.points[check] = checks()[check].points  # type: ignore[attr-defined]
@@ -178,8 +185,17 @@ def marks_of_all(
         >>> [marks.name for marks in marks_of_all(students, jobs=2)]
         ['anna', 'ben']
     """
+    stop = Event()
     with ThreadPoolExecutor(jobs) as pool:
-        yield from pool.map(partial(marks_of, **options), students, students.values())
+        try:
+            yield from pool.map(
+                partial(marks_of, stop=stop, **options), students, students.values()
+            )
+        except KeyboardInterrupt:  # nobody waits for what is under way
+            stop.set()
+            for process in multiprocessing.active_children():
+                process.kill()
+            raise
 
 
 def _told(name: str, cells: list[str], seconds: int) -> dict[str, str]:

@@ -7,17 +7,24 @@ something hidden off the stream, where a word needs it and elsewhere?
 `learned_when` gives what that comes to along whole trainings. To make them again:
 
     python -m tinytorch.inside.what_it_learned
+
+writes it to `what_it_learned.json`; with `--in-package` it replaces that of the package.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.command_line import add_output, run_command
 from tinytorch.inside.probes import LinearProbe, calibration_error, r_squared
 from tinytorch.inside.stream import residual_stream
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
@@ -266,7 +273,7 @@ def _along(stories: StudyStories, size: int, known: Any) -> np.ndarray:
     return result
 
 
-def _make(seeds: tuple[int, ...] = (0, 1)) -> None:
+def _make(path: Path, seeds: tuple[int, ...] = (0, 1)) -> None:
     """Train the story GPT from each seed, and probe it on the way."""
     stories = study_stories(1500)
     questions = [(hidden, where) for hidden in NEEDED for where in ("needed", "before", "end")]
@@ -286,8 +293,19 @@ def _make(seeds: tuple[int, ...] = (0, 1)) -> None:
                 )
                 run = {"seed": seed, "step": step, "hidden": hidden, "where": where}
                 lines.append(json.dumps({**run, "r2": r2, "off": off}))
-    _FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
+    write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.inside.what_it_learned",
+        description="Train the story GPT twice and probe it on the way (a quarter of an hour).",
+    )
+    add_output(parser, _FILE.name, _FILE)
+    options = parser.parse_args(arguments)
+    return run_command(lambda: _make(options.output), options.output)
 
 
 if __name__ == "__main__":
-    _make()
+    sys.exit(main())

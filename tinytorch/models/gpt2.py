@@ -27,6 +27,7 @@ import numpy as np
 
 from tinytorch.core.arguments import check_choice
 from tinytorch.core.atomic_files import StrPath, readable_file
+from tinytorch.core.command_line import folder_name, real, run_command, whole, word
 from tinytorch.core.downloads import DownloadError, Progress, cache_folder, download, show_progress
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.quantization import QuantizedEmbedding, quantize
@@ -127,7 +128,7 @@ def load_gpt2(
     model = _filled(_empty_model(config), config, _weight_files(find))
     in_8_bits = isinstance(model.token_embedding, QuantizedEmbedding)
     if in_8_bits and dtype != "int8":
-        raise ValueError(f"{source}: the weights are kept in 8 bits; read them with dtype='int8'")
+        raise ValueError(f"{source}: the weights are kept in 8 bits; ask for the dtype int8")
     return (model if in_8_bits or dtype == "float32" else quantize(model, dtype)), tokenizer
 
 
@@ -473,6 +474,11 @@ def _filled_in_8_bits(
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     options = _options(arguments)
+    return run_command(lambda: _write(options))
+
+
+def _write(options: dict[str, Any]) -> None:
+    """Write on from a text, or verify the model."""
     for output in (sys.stdout, sys.stderr):
         if hasattr(output, "reconfigure"):
             output.reconfigure(errors="replace")  # a terminal may lack a character
@@ -480,24 +486,20 @@ def main(arguments: list[str] | None = None) -> int:
     source, prompt, tokens, verifying = (options.pop(name) for name in names)
     loading = {name: options.pop(name) for name in ("revision", "dtype", "cache_dir")}
     options["rng"] = np.random.default_rng(options.pop("seed"))  # without a seed, another each time
+    model, tokenizer = load_gpt2(source, **loading)
+    if verifying:
+        sys.stdout.write(f"{tokenizer.decode(verify(model))}\n\n{_VERIFIED}\n")
+        return
+    pieces = stream_text(model, tokenizer, prompt, tokens, **options)
     try:
-        model, tokenizer = load_gpt2(source, **loading)
-        if verifying:
-            sys.stdout.write(f"{tokenizer.decode(verify(model))}\n\n{_VERIFIED}\n")
-            return 0
-        pieces = stream_text(model, tokenizer, prompt, tokens, **options)
         for piece in chain([prompt], pieces, ["\n"]):
             sys.stdout.write(piece)
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads this has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        return 1
     except KeyboardInterrupt:
         sys.stdout.write("\n")
-        return 130
-    return 0
+        raise
+    except BrokenPipeError:  # whoever reads this has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _VERIFIED = "Verified: these are the tokens that transformers' own test states for GPT-2 small."
@@ -507,6 +509,8 @@ def _options(arguments: list[str] | None) -> dict[str, Any]:
     """What the command line says, by name."""
     parser = _parser()
     options = vars(parser.parse_args(arguments))
+    if options["revision"] is not None and options["source"] not in PUBLISHED:
+        parser.error("argument --revision: it goes with a published name, not with this --source")
     if options["verify"] and options["prompt"] is not None:
         parser.error("argument --verify: not allowed with argument PROMPT")
     if options["verify"] and options["source"] in [*PUBLISHED][1:]:
@@ -526,42 +530,22 @@ def _parser() -> argparse.ArgumentParser:
     add("prompt", metavar="PROMPT", nargs="?", help="the beginning of the text")
     known = "compare what GPT-2 small writes with what it is known to write"
     parser.add_argument("--verify", action="store_true", help=known)
-    add("--tokens", type=_whole(1), default=50, help="write at most N tokens (50)")
-    add("--temperature", type=_number(0, np.inf), default=1.0, metavar="T",
+    add("--tokens", type=whole(1), default=50, help="write at most N tokens (50)")
+    add("--temperature", type=real(0), default=1.0, metavar="X",
         help="below 1 surer, above 1 more even, 0 the likeliest token every time (1)")  # fmt: skip
-    add("--top-k", type=_whole(1), help="draw from the N likeliest tokens alone")
-    add("--top-p", type=_number(0, 1), metavar="P",
-        help="draw from the likeliest tokens that share the probability P")  # fmt: skip
-    add("--seed", type=_whole(0), help="draw the same tokens every time")
-    add("--source", default="gpt2", metavar="S", help=f"{names}, a folder, or an address (gpt2)")
-    add("--revision", metavar="R", help="another commit, branch or tag of a published model")
-    add("--dtype", choices=DTYPES, default="float32", metavar="D",
-        help=f"how the matrices are kept: {', '.join(DTYPES)} (float32)")  # fmt: skip
-    add("--cache-dir", metavar="FOLDER", help=f"where downloads are kept ({cache})")
+    add("--top-k", type=whole(1), help="draw from the N likeliest tokens alone")
+    add("--top-p", type=real(0, 1, without=0), metavar="X",
+        help="draw from the likeliest tokens that share the probability X")  # fmt: skip
+    add("--seed", type=whole(0), help="draw the same tokens every time")
+    add("--source", type=word, default="gpt2", metavar="NAME",
+        help=f"{names}, a folder, or an address (gpt2)")  # fmt: skip
+    add("--revision", type=word, metavar="NAME",
+        help="another commit, branch or tag of a published model")  # fmt: skip
+    add("--dtype", choices=DTYPES, default="float32", metavar=None,
+        help="how the matrices are kept (float32)")  # fmt: skip
+    add("--cache-dir", type=folder_name, metavar="FOLDER",
+        help=f"where downloads are kept ({cache})")  # fmt: skip
     return parser
-
-
-def _whole(least: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not an integer of at least {least}")
-        return int(text)
-
-    return read
-
-
-def _number(least: float, most: float) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = np.nan
-        if not least <= number <= most or number == np.inf:
-            allowed = f"of at least {least}" if most == np.inf else f"from {least} to {most}"
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number {allowed}")
-        return number
-
-    return read
 
 
 if __name__ == "__main__":

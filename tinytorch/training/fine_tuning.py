@@ -8,15 +8,22 @@ be learned, asked about the first grammar what was forgotten.
 `fine_tuning_results` gives what many such runs have come to. To make them again:
 
     python -m tinytorch.training.fine_tuning
+
+writes them to `fine_tuning.json`; with `--in-package` they replace those of the package.
 """
 
+import argparse
 import json
+import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.command_line import add_output, run_command
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import AdamW
 from tinytorch.core.schedules import CosineSchedule
@@ -181,7 +188,7 @@ def _dialect(name: str) -> StoryGrammar:
     return story_dialect(*_DIALECTS[name])
 
 
-def _make() -> None:
+def _make(path: Path) -> None:
     """All runs; the rates are chosen on other stories than those that are reported."""
     rates = [_run(rank, lr, "all", 10, test=3) for rank, tried in _RATES.items() for lr in tried]
     best = {}
@@ -205,8 +212,19 @@ def _make() -> None:
         f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]"
         for name, runs in groups.items()
     ]
-    _FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.training.fine_tuning",
+        description="Fine-tune the story GPT to dialects in many ways (an hour or so).",
+    )
+    add_output(parser, _FILE.name, _FILE)
+    options = parser.parse_args(arguments)
+    return run_command(lambda: _make(options.output), options.output)
 
 
 if __name__ == "__main__":
-    _make()
+    sys.exit(main())

@@ -5,17 +5,20 @@ not read. No token is read twice, and the rate falls to 0 at the end of every ru
 is (Hoffmann et al., 2022, section 3): a run that is broken off in the middle of a longer schedule
 would look worse than what its tokens can buy.
 
-`scaling_runs` gives what the trainings have come to. To make those that are missing:
+`scaling_runs` gives what the trainings have come to. To make them again:
 
     python -m tinytorch.training.scaling_runs
 
-Every run is kept as soon as it is done, so that this can be stopped, and said again.
+writes them to `scaling.json`; `--in-package` adds to those of the package what is missing there.
+Every run is kept as soon as it is done, so that this can be stopped and started again.
 """
 
+import argparse
 import json
 import platform
 import sys
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ import numpy as np
 
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.atomic_files import write_atomically
+from tinytorch.core.command_line import add_output, run_command
 from tinytorch.core.optimizers import AdamW, only_matrices
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.models.transformer import GPT
@@ -188,7 +192,7 @@ def scaling_runs() -> list[dict[str, Any]]:
         >>> len(scaling_runs()) >= 80
         True
     """
-    return _read()["runs"]
+    return _read(_FILE)["runs"]
 
 
 def scaling_rates() -> list[dict[str, Any]]:
@@ -198,7 +202,7 @@ def scaling_rates() -> list[dict[str, Any]]:
         >>> sorted({run["embed_dim"] for run in scaling_rates()})
         [8, 32, 128]
     """
-    return _read()["rates"]
+    return _read(_FILE)["rates"]
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -207,19 +211,19 @@ def scaling_rates() -> list[dict[str, Any]]:
 _entropy = cache(lambda: StoryGrammar().entropy)  # what is read and summed takes a moment
 
 
-def _read() -> dict[str, list[dict[str, Any]]]:
-    if not _FILE.exists():
+def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
+    if not path.exists():
         return {"rates": [], "runs": []}
-    return json.loads(_FILE.read_text(encoding="utf-8"))
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _write(groups: dict[str, list[dict[str, Any]]]) -> None:
+def _write(path: Path, groups: dict[str, list[dict[str, Any]]]) -> None:
     """Keep all runs, one a line."""
     lines = [
         f'"{name}": [\n' + ",\n".join(map(json.dumps, sorted(runs, key=_cost))) + "\n]"
         for name, runs in groups.items()
     ]
-    write_atomically(_FILE, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 def _cost(run: dict[str, Any]) -> int:
@@ -240,11 +244,11 @@ def _wanted() -> dict[str, list[dict[str, Any]]]:
     return dict(zip(("rates", "runs"), kept, strict=True))
 
 
-def _make() -> None:
-    """All runs that are not there yet, the cheapest first."""
+def _make(path: Path) -> None:
+    """All runs that are not in a file yet, the cheapest first."""
     for name, wanted in _wanted().items():
         for run in wanted:
-            groups = _read()
+            groups = _read(path)
             if any(run.items() <= done.items() for done in groups[name]):
                 continue
             began = time.process_time()
@@ -253,9 +257,21 @@ def _make() -> None:
             done["machine"] = f"{platform.machine()}, NumPy {np.__version__}"
             done["date"] = time.strftime("%Y-%m-%d")
             groups[name].append(done)
-            _write(groups)
+            _write(path, groups)
             sys.stdout.write(f"{json.dumps(done)}\n")
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.training.scaling_runs",
+        description="Train the models of the scaling law that a file of results lacks (an hour).",
+    )
+    add_output(parser, _FILE.name, _FILE)
+    options = parser.parse_args(arguments)
+    stopped = "stopped; what is done is kept, and the same command goes on from there"
+    return run_command(lambda: _make(options.output), options.output, stopped)
+
+
 if __name__ == "__main__":
-    _make()
+    sys.exit(main())

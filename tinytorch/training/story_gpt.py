@@ -1,20 +1,26 @@
 """The model of this book: a small GPT that has read stories for a minute or two.
 
 `train_story_gpt` is the whole recipe. The result of one run is kept in the package:
-`load_story_gpt` gives the model, `story_gpt_run` its record. To train it again, and replace both:
+`load_story_gpt` gives the model, `story_gpt_run` its record. To train it again:
 
     python -m tinytorch.training.story_gpt
+
+writes both to `story_gpt.safetensors`; with `--in-package` they replace those of the package.
 """
 
+import argparse
 import os
 import platform
+import sys
 import time
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinytorch.core.command_line import add_output, run_command, whole
 from tinytorch.core.optimizers import AdamW, CosineSchedule, only_matrices
 from tinytorch.models.transformer import GPT
 from tinytorch.stories import StoryGrammar
@@ -208,8 +214,8 @@ def _newlines(ids: np.ndarray) -> np.ndarray:
     return np.flatnonzero(ids == story_tokenizer().encode("\n")[0])[:-1]
 
 
-def _store(trainer: Trainer, seconds: float) -> None:
-    """Keep a run in the package: the weights in half precision, and its record."""
+def _store(trainer: Trainer, seconds: float, path: Path) -> None:
+    """Write a run to a file: the weights in half precision, and its record."""
     weights, columns = trainer.model.state_dict(), history_columns(trainer.history)
     tensors = {f"model.{name}": array.astype(np.float16) for name, array in weights.items()}
     tensors |= {f"history.{name}": column.astype(np.float32) for name, column in columns.items()}
@@ -221,10 +227,27 @@ def _store(trainer: Trainer, seconds: float) -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}",
         "date": time.strftime("%Y-%m-%d"),
     }
-    checkpoint.save_safetensors(_FILE, tensors, metadata)
+    checkpoint.save_safetensors(path, tensors, metadata)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.training.story_gpt",
+        description="Train the model of the book (some minutes), and write it with its record.",
+    )
+    steps = f"train for N steps, the first 50 of which warm up ({STEPS})"
+    parser.add_argument("--steps", type=whole(51), default=STEPS, metavar="N", help=steps)
+    add_output(parser, _FILE.name, _FILE)
+    options = parser.parse_args(arguments)
+
+    def work() -> None:
+        began = time.perf_counter()
+        done = train_story_gpt(options.steps)
+        _store(done, time.perf_counter() - began, options.output)
+
+    return run_command(work, options.output)
 
 
 if __name__ == "__main__":
-    began = time.perf_counter()
-    done = train_story_gpt()
-    _store(done, time.perf_counter() - began)
+    sys.exit(main())
