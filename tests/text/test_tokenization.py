@@ -649,6 +649,9 @@ def test_a_file_that_was_cut_off_anywhere_is_refused(bpe, tmp_path):
         ("1 of the 256 single bytes have no id, the first is b'b'", '"b": 98', '"bb": 98'),
         ("its version is 2; this package reads version 1", '"version": 1', '"version": 2'),
         ("its format is 'tinytorch bytes'.*`save` did not", "byte-pair encoding", "bytes"),
+        ("one of its tokens is empty", '"b": 98', '"": 98'),
+        ("one of its special tokens is empty", '"<s>"', '""'),
+        ("its checksum is wrong; use another copy", '"ab": 256', '"ac": 256'),
         ("its tokens are NoneType, not names with their ids", '"tokens"', '"words"'),
         (
             "special tokens are list",
@@ -666,6 +669,51 @@ def test_a_damaged_file_is_refused_and_says_why(match, old, new, tmp_path):
     path.write_bytes(text.replace(old, new, 1).encode("utf-8", "surrogateescape"))
     with pytest.raises(ValueError, match=rf"^cannot read .*bpe\.json' as a tokenizer: .*({match})"):
         BPETokenizer.load(path)
+
+
+MUTATIONS = {
+    "a letter": lambda byte: bytes([byte ^ 1]),
+    "another case": lambda byte: bytes([byte ^ 0x20]),
+    "lost": lambda byte: b"",
+}
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+@pytest.mark.parametrize("kind", [BPETokenizer, CharTokenizer])
+def test_a_file_with_one_wrong_byte_is_refused_by_name_or_says_the_same(tmp_path, kind, mutation):
+    path = tmp_path / "saved.json"
+    (with_tokens(b"ab") if kind is BPETokenizer else CharTokenizer("a\n é🦆")).save(path)
+    whole, expected = path.read_bytes(), vocabulary_of(kind.load(path))
+    for place, byte in enumerate(whole):
+        path.write_bytes(whole[:place] + MUTATIONS[mutation](byte) + whole[place + 1 :])
+        try:
+            assert vocabulary_of(kind.load(path)) == expected, place
+        except ValueError as error:
+            assert str(error).startswith(f"cannot read {str(path)!r} as a tokenizer: "), place
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS)
+@pytest.mark.parametrize("kind", [BPETokenizer, CharTokenizer])
+def test_a_file_without_a_checksum_loads_or_is_refused_by_name(tmp_path, kind, mutation):
+    """As the first editions have written them."""
+    path = tmp_path / "saved.json"
+    (with_tokens(b"ab") if kind is BPETokenizer else CharTokenizer("a\n é🦆")).save(path)
+    expected, content = vocabulary_of(kind.load(path)), json.loads(path.read_bytes())
+    del content["checksum"]
+    whole = json.dumps(content, ensure_ascii=False).encode()
+    path.write_bytes(whole)
+    assert vocabulary_of(kind.load(path)) == expected
+    for place, byte in enumerate(whole):
+        path.write_bytes(whole[:place] + MUTATIONS[mutation](byte) + whole[place + 1 :])
+        try:
+            kind.load(path)
+        except ValueError as error:
+            assert str(error).startswith(f"cannot read {str(path)!r} as a tokenizer: "), place
+
+
+def vocabulary_of(tokenizer):
+    names = ("ranks", "special_tokens", "alphabet")
+    return {name: getattr(tokenizer, name, None) for name in names}
 
 
 @pytest.mark.parametrize(

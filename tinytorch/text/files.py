@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -20,7 +21,7 @@ from tinytorch.core.strict_json import parse_json
 
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
 
-CHARACTERS, _BPE = "tinytorch characters", "tinytorch byte-pair encoding"
+CHARACTERS, BPE = "tinytorch characters", "tinytorch byte-pair encoding"
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
 _OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
 _LETTERS = {b: chr(b) for b in _VISIBLE} | {b: chr(0x100 + i) for i, b in enumerate(_OTHERS)}
@@ -58,14 +59,34 @@ def letters_to_bytes(letters: str) -> bytes:
 
 
 def write(path: StrPath, kind: str, **content: Any) -> None:
-    """Write a tokenizer of one kind as JSON."""
+    """Write a tokenizer of one kind as JSON, with a checksum."""
     content = {"format": kind, "version": 1, **content}
+    content["checksum"] = _checksum(content)
     write_atomically(path, f"{json.dumps(content, ensure_ascii=False, indent=1)}\n".encode())
 
 
-def read_characters(path: StrPath) -> str:
+@contextmanager
+def own(path: StrPath, kind: str) -> Iterator[dict[str, Any]]:
+    """The content of a file that `write` has written; whatever is wrong in it names the file.
+
+    The checksum comes last, when nothing else has said what is wrong. Older files have none.
+    """
+    with damaged(path):
+        content = _read(path, kind)
+        checksum = content.pop("checksum", None)
+        yield content
+        if checksum not in (None, _checksum(content)):
+            raise ValueError("it is damaged: its checksum is wrong; use another copy")
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """The CRC-32 of what a file says, in whichever way it is laid out."""
+    return f"{zlib.crc32(json.dumps(content, sort_keys=True).encode()):08x}"
+
+
+def characters(content: dict[str, Any]) -> str:
     """The alphabet in a file of a `CharTokenizer`."""
-    alphabet = _read(path, CHARACTERS).get("alphabet")
+    alphabet = content.get("alphabet")
     if not isinstance(alphabet, str) or alphabet != "".join(sorted(set(alphabet))):
         raise ValueError(f"its alphabet is {alphabet!r:.60}, not a string of sorted characters")
     return alphabet
@@ -75,12 +96,11 @@ def write_bpe(path: StrPath, ranks: Mapping[bytes, int], special_tokens: Mapping
     """Write a `BPETokenizer`."""
     tokens = {bytes_to_letters(token): i for token, i in ranks.items()}
     size = len(tokens) + len(special_tokens)
-    write(path, _BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
+    write(path, BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
 
 
-def read_bpe(path: StrPath) -> Vocabulary:
+def vocabulary(content: dict[str, Any]) -> Vocabulary:
     """The tokens and the special tokens in a file of a `BPETokenizer`."""
-    content = _read(path, _BPE)
     tokens = _ids(content.get("tokens"), "tokens")
     specials = _ids(content.get("special_tokens"), "special tokens")
     if len(tokens) + len(specials) != content.get("size"):
@@ -94,7 +114,7 @@ def _read(path: StrPath, kind: str) -> dict[str, Any]:
     content = parse_json(readable_file(path).read_bytes())
     found = content.get("format") if isinstance(content, dict) else None
     if found != kind:
-        other = {CHARACTERS: "CharTokenizer", _BPE: "BPETokenizer"}.get(str(found))
+        other = {CHARACTERS: "CharTokenizer", BPE: "BPETokenizer"}.get(str(found))
         remedy = f"read it with {other}.load" if other else "`save` did not write it"
         raise ValueError(f"its format is {found!r}, not {kind!r}; {remedy}")
     if content.get("version") != 1:
@@ -159,6 +179,8 @@ def _ids(content: Any, what: str) -> dict[str, int]:
     if not isinstance(content, dict):
         raise ValueError(f"its {what} are {type(content).__name__}, not names with their ids")
     for name, i in content.items():
+        if not name:
+            raise ValueError(f"one of its {what} is empty")
         if not isinstance(i, int) or isinstance(i, bool):
             raise ValueError(f"the id of {name!r} is {i!r}, not an integer")
     return content

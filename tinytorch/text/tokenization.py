@@ -188,8 +188,8 @@ class CharTokenizer:
             >>> CharTokenizer.load(path).alphabet
             'ehlo'
         """
-        with files.damaged(path):
-            return cls(files.read_characters(path))
+        with files.own(path, files.CHARACTERS) as content:
+            return cls(files.characters(content))
 
 
 # -------------------------------------------------------------- byte-pair encoding, of any text
@@ -474,8 +474,8 @@ class BPETokenizer:
             >>> BPETokenizer.load(path).encode("low")
             [257]
         """
-        with files.damaged(path):
-            return cls(*files.read_bpe(path))
+        with files.own(path, files.BPE) as content:
+            return cls(*files.vocabulary(content))
 
     @classmethod
     def from_gpt2_files(cls, encoder_json: StrPath, vocab_bpe: StrPath) -> BPETokenizer:
