@@ -212,8 +212,8 @@ def dumps(notebook: NotebookNode) -> str:
 def expected(root: Path) -> dict[Path, str]:
     """Give the files that should be committed, and their text.
 
-    They are those that the builder wrote. But what two runs may print differently, a time, stays
-    as it is committed: running again must not change committed files.
+    They are those that the builder wrote. But where two runs of a notebook differ only in what may
+    differ, in times, the committed one stays: running again must not change committed files.
     """
     files = {PROSE: (root / FRESH / PROSE.name).read_text(encoding="utf-8")}
     rules = varying(root)
@@ -226,24 +226,35 @@ def expected(root: Path) -> dict[Path, str]:
 
 
 def with_kept_times(new: NotebookNode, old: NotebookNode | None, rules: Any) -> NotebookNode:
-    """Keep the outputs of `old` where those of `new` differ only in what may differ."""
-    known = {cell["id"]: cell for cell in (old.cells if old else [])}
-    for cell in (c for c in new.cells if c.cell_type == "code"):
-        before = known.get(cell["id"], {})
-        if before.get("source") != cell.source or "outputs" not in before:
-            continue
-        ignored = "nbval-ignore-output" in cell.metadata.get("tags", [])
-        if ignored or same_but_for(rules, cell.outputs, before["outputs"]):
-            cell.outputs = before["outputs"]
+    """Keep all outputs of `old` where it has the same code and differs only in times, else none.
+
+    So all outputs of a notebook come from the same run, also those that are not compared.
+    """
+    if old is None or compared(new, rules) != compared(old, rules):
+        return new
+    for cell, before in zip(code_of(new), code_of(old), strict=True):
+        cell.outputs = before.outputs
     return new
 
 
-def same_but_for(rules: list[tuple[str, str]], one: Any, other: Any) -> bool:
-    """Compare two cells' outputs as nbval does."""
-    texts = [json.dumps(outputs, sort_keys=True) for outputs in (one, other)]
+def compared(notebook: NotebookNode, rules: Any) -> list[tuple[str, str]]:
+    """Give the source of each code cell, and of its outputs what two runs have in common."""
+    return [(cell.source, without_times(cell, rules)) for cell in code_of(notebook)]
+
+
+def code_of(notebook: NotebookNode) -> list[NotebookNode]:
+    """Give the code cells."""
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def without_times(cell: NotebookNode, rules: list[tuple[str, str]]) -> str:
+    """Give a cell's outputs as nbval compares them, as one text."""
+    if "nbval-ignore-output" in cell.metadata.get("tags", []):
+        return ""
+    text = json.dumps(cell.outputs, sort_keys=True)
     for pattern, replacement in rules:
-        texts = [re.sub(pattern, replacement, text) for text in texts]
-    return texts[0] == texts[1]
+        text = re.sub(pattern, replacement, text)
+    return text
 
 
 def varying(root: Path) -> list[tuple[str, str]]:

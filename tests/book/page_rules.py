@@ -84,15 +84,30 @@ def clocked(sources: list[str]) -> set[str]:
     """
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
-    functions = [node for node in nodes if isinstance(node, ast.FunctionDef)]
     clocks, before = set(CLOCKS), set()
     for node in imports:
         clocks |= {a.asname or a.name for a in node.names if node.module in ("time", "timeit")}
-    while clocks != before:  # what calls a function that reads a clock reads it too
+    while clocks != before:  # what reads a time has one
         before = set(clocks)
-        clocks |= {function.name for function in functions if called(function) & clocks}
-    told = [n for n in nodes if isinstance(n, ast.Assign) and called(n.value) & clocks]
-    return clocks | {name for node in told for target in node.targets for name in used(target)}
+        for names, value in (pair for node in nodes for pair in given(node)):
+            clocks |= names if (used(value) | called(value)) & clocks else set()
+    return clocks
+
+
+def given(node: ast.AST) -> list[tuple[set[str], ast.AST]]:
+    """The names to which a piece of code gives a meaning, and what it is made of."""
+    if isinstance(node, ast.FunctionDef):
+        return [({node.name}, node)]
+    if isinstance(node, ast.Assign):
+        return [(used(target), node.value) for target in node.targets]
+    if isinstance(node, (ast.AugAssign, ast.NamedExpr)):
+        return [(used(node.target), node.value)]
+    if isinstance(node, (ast.For, ast.comprehension)):
+        return [(used(node.target), node.iter)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        changed = used(node.func) if node.func.attr in ("append", "extend") else set()
+        return [(changed, argument) for argument in node.args]
+    return []
 
 
 def called(node: ast.AST) -> set[str]:
@@ -144,16 +159,37 @@ def times_in_the_text(chapter: str) -> list[str]:
 
 
 def outputs_not_compared(chapter: str) -> list[str]:
-    """Only of a cell that reads a clock is the output not compared."""
+    """Only times are not compared: such a cell prints nothing else, but for what labels them."""
     text = (ROOT / f"{chapter}.md").read_text(encoding="utf-8")
     code = [cell for cell in read_notebook(text).cells if cell.cell_type == "code"]
-    names = clocked([cell.source for cell in code])
-    return [
-        f"no time is printed by {cell.source.strip().splitlines()[0]!r}"
-        for cell in code
-        if "nbval-ignore-output" in tags(cell)
-        and not (used(ast.parse(cell.source)) | called(ast.parse(cell.source))) & names
+    names, problems = clocked([cell.source for cell in code]), []
+    for cell in (cell for cell in code if "nbval-ignore-output" in tags(cell)):
+        tree = ast.parse(cell.source)
+        if not (used(tree) | called(tree)) & names:
+            problems.append(f"no time is printed by {cell.source.strip().splitlines()[0]!r}")
+        problems += [
+            f"{ast.unparse(v)!r} is no time, and not compared" for v in untimed(tree, names)
+        ]
+    return problems
+
+
+def untimed(tree: ast.AST, clocks: set[str]) -> list[ast.AST]:
+    """What a cell prints that is neither made of a time nor the name of a loop or an error.
+
+    >>> cell = ast.parse("for n in 1, 2: print(f'{n} of {len(x)}: {took(n)} s', size)")
+    >>> [ast.unparse(value) for value in untimed(cell, {"took"})]
+    ['size', 'len(x)']
+    """
+    nodes = list(ast.walk(tree))
+    loops = [used(node.target) for node in nodes if isinstance(node, (ast.For, ast.comprehension))]
+    errors = {node.name for node in nodes if isinstance(node, ast.ExceptHandler) and node.name}
+    prints = [n for n in nodes if isinstance(n, ast.Call) and used(n.func) == {"print"}]
+    shown = [
+        value for call in prints for value in call.args if not isinstance(value, ast.JoinedStr)
     ]
+    shown += [node.value for node in nodes if isinstance(node, ast.FormattedValue)]
+    labels = errors.union(*loops)
+    return [v for v in shown if not used(v) <= labels and not (used(v) | called(v)) & clocks]
 
 
 def kinds_missing(chapter: str) -> list[str]:

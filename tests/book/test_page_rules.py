@@ -69,6 +69,11 @@ def test_a_page_at_its_limits_keeps_every_rule(page):
         ("source", {"folded-source": 11}, "41 of source, at most 40"),
         ("times", {"more": "It took 3 s here."}, "'3 s' in 'It took 3 s here.'"),
         ("outputs", {"code": "print(1)"}, "no time is printed by 'print(1)'"),
+        (
+            "outputs",
+            {"code": "import time\nx = [1]\nprint(f'{len(x)} in {time.perf_counter()}')"},
+            "'len(x)' is no time, and not compared",
+        ),
         ("kinds", {"kinds": "write predict"}, "no exercise to debug"),
         ("prediction", {"answer": ""}, "no prediction"),
         ("drawing", {"figure": ""}, "no drawing"),
@@ -103,6 +108,7 @@ def test_what_only_looks_like_a_time_is_not(text):
 
 def test_what_is_computed_from_a_clock_is_known():
     cells = ["from time import perf_counter as now", "def took(f):\n    return now() - f()",
-             "seconds = took(len)", "print(seconds, other)"]  # fmt: skip
-    assert {"now", "took", "seconds"} <= clocked(cells)
+             "seconds = took(len)", "print(seconds, other)", "found.append(seconds)",
+             "for one in found:\n    share = one / 2"]  # fmt: skip
+    assert {"now", "took", "seconds", "found", "one", "share"} <= clocked(cells)
     assert "other" not in clocked(cells)

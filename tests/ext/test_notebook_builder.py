@@ -420,12 +420,20 @@ def test_formulas_in_prose_are_typed():
 
 def stored(root, folder, source, output, *, tags=(), name="one"):
     """Write a notebook of one cell."""
-    outputs = [nbformat.v4.new_output("stream", text=output)]
-    cell = nbformat.v4.new_code_cell(source, outputs=outputs, metadata={"tags": list(tags)})
-    cell.id, cell.execution_count = f"{name}-000", 1
+    return store(root, folder, (source, output, tags), name=name)
+
+
+def store(root, folder, *cells, name="one"):
+    """Write a notebook of cells: source, what is printed, tags."""
+    made = []
+    for number, (source, output, tags) in enumerate(cells):
+        outputs = [nbformat.v4.new_output("stream", text=output)]
+        cell = nbformat.v4.new_code_cell(source, outputs=outputs, metadata={"tags": list(tags)})
+        cell.id, cell.execution_count = f"{name}-{number:03d}", number + 1
+        made.append(cell)
     path = root / folder / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(notebooks.dumps(nbformat.v4.new_notebook(cells=[cell])), encoding="utf-8")
+    path.write_text(notebooks.dumps(nbformat.v4.new_notebook(cells=made)), encoding="utf-8")
     return path
 
 
@@ -479,6 +487,22 @@ def test_what_two_runs_may_print_differently_stays_as_it_is_committed(tree, was,
     stored(tree, notebooks.FRESH, "g()", now, tags=tags)
     notebooks.write(tree)
     assert now.strip() in committed.read_text(encoding="utf-8"), "other code, other output"
+
+
+@pytest.mark.parametrize(
+    ("code", "output"), [("f()", "2\n"), ("g()", "1\n")], ids=["another number", "other code"]
+)
+def test_all_outputs_of_a_notebook_are_of_the_same_run(tree, code, output):
+    """Also those that are not compared, and times."""
+    times = ("clock()", "0.2\n", ["nbval-ignore-output"]), ("f()", "took 0.2 s\n", [])
+    later = ("clock()", "0.3\n", ["nbval-ignore-output"]), ("f()", "took 3 s\n", [])
+    committed = store(tree, notebooks.NOTEBOOKS, ("f()", "1\n", []), *times)
+    store(tree, notebooks.FRESH, ("f()", "1\n", []), *later)
+    assert notebooks.check(tree) == []
+    fresh = store(tree, notebooks.FRESH, (code, output, []), *later)
+    assert "(first: one-000)" in notebooks.check(tree)[0]
+    notebooks.write(tree)
+    assert committed.read_bytes() == fresh.read_bytes()
 
 
 def test_prose_that_has_changed_is_written_and_said(tree, capsys):
