@@ -1,17 +1,19 @@
 """The playground's files are what the package makes: weights of five steps, probes, tokenizer."""
 
+import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tinytorch.inside.probes import r_squared
+from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.what_it_learned import asked, story_beliefs, study_stories, study_stream
 from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.training import checkpoint, story_gpt
 from tinytorch.training.evaluation import evaluate
 
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
+MAKER = FOLDER.parents[1] / "_runtime" / "playground_files.py"
 FIRST = ["*.js", "*.css", "*.json", "probes.*", "weights/step-4000.*"]  # fetched near the screen
 
 
@@ -53,6 +55,27 @@ def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(
         at = asked(stories, name, where)
         read = stream[at] @ kept[f"{name}.weight"] + kept[f"{name}.bias"]
         assert least < r_squared(beliefs[at], read) < most
+
+
+def test_a_probe_of_any_numbers_for_the_places_does_nearly_as_well():
+    """So the probe reads the place, as the page says."""
+    model, rng = story_gpt.load_story_gpt(), np.random.default_rng(0)
+    fitted, tried = study_stories(200), study_stories(80, seed=6)
+    beliefs, stream = story_beliefs(fitted, "animal"), study_stream(model, fitted)[-1]
+    maker = runpy.run_path(str(MAKER))
+    at = maker["is_asked"]("animal", beliefs)
+    posteriors, places = np.unique(beliefs[at].round(9), axis=0, return_inverse=True)
+    due = asked(tried, "animal", "needed")
+    place = [
+        np.abs(posteriors - row).sum(axis=1).argmin() for row in story_beliefs(tried, "animal")[due]
+    ]
+    real, *controls = (
+        r_squared(target[place], probe(study_stream(model, tried)[-1][due]))
+        for target in (posteriors, *rng.dirichlet(np.ones(12), size=(5, len(posteriors))))
+        for probe in [LinearProbe(stream[at], target[places.ravel()], maker["RIDGE"])]
+    )
+    assert len(posteriors) == 8 and real > 0.9
+    assert min(controls) > 0.75 and max(controls) > real - 0.1
 
 
 def test_the_tokenizer_is_that_of_the_stories():

@@ -96,9 +96,10 @@ const folds = (root) => [
     <p>The place of a story says which animals can come, long before one is named. A <em>probe</em> looks for that in the model. At
       every token the model ends with 64 numbers, from which it makes its guess; for each animal the probe adds up those of the last
       token, each times a weight of its own. Right before the animal the probe comes close to the truth; a token earlier it says
-      hardly more than how often each animal comes in all stories. As far as such sums can tell, the model does not carry this
-      along: it works it out when it is due. Whether the child is a girl or a boy is much the same: right before <em>he</em> or
-      <em>she</em> the probe reads that well, elsewhere mostly badly.
+      hardly more than how often each animal comes in all stories. That does not show that the model holds these chances. A probe that
+      learned any other numbers for the eight places would do nearly as well: it reads the <em>place</em>, and only when it is due.
+      The bars at the top show what the model makes of it. Whether the child is a girl or a boy is read well right before <em>he</em>
+      or <em>she</em>, elsewhere mostly badly.
       <a href="${root}inside/what-it-learned.html">How the book found this</a></p>
     <div class="tt-play__links" role="group" aria-label="Places in a story">
       <button type="button" data-part="due">Right before the animal</button>
