@@ -13,7 +13,7 @@ from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import primitive
+from tinytorch.core.tracing import floats, primitive
 
 # Operations ----------------------------------------------------------------------------------
 
@@ -37,6 +37,7 @@ def sigmoid(x: Any) -> Result:
         >>> sigmoid([0.0, -1000.0])
         Tensor([0.5, 0. ])
     """
+    x = floats(x)
     e = np.exp(-np.abs(x))  # at most 1
     y = np.where(np.greater_equal(x, 0), 1, e) / (1 + e)
     return y, lambda g: g * e / ((1 + e) * (1 + e))
@@ -65,7 +66,7 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     """
     check_choice(approximate, "gelu: approximate", ("tanh", "none"))
     phi_of, slope_of = _FORMS[approximate]
-    x = np.asarray(x, dtype=np.result_type(x, np.float32))
+    x = floats(x)
     flat, shape = x.reshape(-1), x.shape
     value, slope = np.empty_like(flat), np.empty_like(flat if is_recording() else flat[:0])
     for at in chunks(x.size):  # bench: gelu
@@ -91,7 +92,7 @@ def softmax(x: Any, *, axis: int = -1) -> Result:
         >>> softmax([0.5, 1.0, 1.5])
         Tensor([0.1863, 0.3072, 0.5065])
     """
-    y = softmax_array(np.asarray(x), axis)
+    y = softmax_array(x, axis)
     return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
 
 
@@ -106,7 +107,7 @@ def log_softmax(x: Any, *, axis: int = -1) -> Result:
         >>> log_softmax([0.0, 0.0])
         Tensor([-0.6931, -0.6931])
     """
-    y = log_softmax_array(np.asarray(x), axis)
+    y = log_softmax_array(x, axis)
     return y, lambda g: g - products.exp(y) * g.sum(axis=axis, keepdims=True)
 
 
@@ -201,6 +202,7 @@ def gelu_array(x: np.ndarray) -> np.ndarray:
         >>> gelu_array(np.array([1.0])).round(4)
         array([0.8412])
     """
+    x = floats(x)
     return x * _tanh_phi(x)
 
 
@@ -211,9 +213,10 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
         >>> softmax_array(np.zeros(4), axis=-1)
         array([0.25, 0.25, 0.25, 0.25])
     """
+    x = floats(x)
     _check_axis(x, axis, "softmax")
     largest = np.maximum.reduce(x, axis, keepdims=True, initial=_lowest(x.dtype))
-    e = np.subtract(x, largest, out=out)
+    e = np.subtract(x, largest, out=np.empty_like(x) if out is None else out)
     e = products.exp(e, e)
     e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # has exp(0), unless all is -inf
     return e
@@ -222,7 +225,7 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
 @lru_cache
 def _lowest(dtype: np.dtype[Any]) -> Any:
     """The smallest float: what is subtracted where all is -inf, so that exp gives zeros."""
-    return np.finfo(np.result_type(dtype, np.float32)).min
+    return np.finfo(dtype).min
 
 
 def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
@@ -232,6 +235,7 @@ def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
         >>> log_softmax_array(np.zeros(4), axis=-1).round(4)
         array([-1.3863, -1.3863, -1.3863, -1.3863])
     """
+    x = floats(x)
     _check_axis(x, axis, "log_softmax")
     largest = x.max(axis=axis, keepdims=True)
     if (largest == -np.inf).any():

@@ -133,11 +133,12 @@ def check_equal_lengths(ids: Any, name: str) -> tuple[int, ...]:
         raise ValueError(f"{name}: the texts of a batch must be equally long; {remedy}") from None
 
 
-def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
-    """Raise unless every id is an integer in `0..count - 1`.
+def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray:
+    """The ids in int64; raise unless every one is an integer in `0..count - 1`.
 
     Args:
-        ids: integers of any shape.
+        ids: integers of any shape; none at all may be of any dtype, as NumPy makes an empty list
+            one of floats.
         count: how many there are to choose from.
         what: what an id stands for, in the singular.
         remedy: what to ask or do if one is outside.
@@ -152,10 +153,11 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> None:
         ...
         IndexError: token id 65 at (0, 1) is outside 0..64; was another tokenizer used?
     """
-    if ids.dtype.kind not in "iu":
+    if ids.dtype.kind not in "iu" and ids.size:
         remedy = "convert with ids.astype(numpy.int64)"
         raise TypeError(f"{what}s must be integers, got {ids.dtype}; {remedy}")
     if ids.size and ids.astype(np.uint64).max() >= count:  # a negative one counts as a large one
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
         where = f" at {at}" if at else ""
         raise IndexError(f"{what} {ids[at]}{where} is outside 0..{count - 1}; {remedy}")
+    return ids.astype(np.int64, copy=False)

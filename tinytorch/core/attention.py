@@ -55,7 +55,7 @@ def scaled_dot_product_attention(
         Tensor([[1.    , 0.    ],
                 [0.3302, 0.6698]])
     """
-    Q, K, V = (x if isinstance(x, Tensor) else Tensor(x) for x in (Q, K, V))
+    Q, K, V = (_of_floats(x if isinstance(x, Tensor) else Tensor(x)) for x in (Q, K, V))
     functional.check_attention(Q.shape, K.shape, V.shape, mask, bias)
     scores = Q @ K.transpose() * (1 / math.sqrt(Q.shape[-1]))  # (..., queries, keys)
     for shift in (mask, bias):
@@ -63,6 +63,11 @@ def scaled_dot_product_attention(
             scores = scores + shift
     weights = functional.softmax(scores)
     return weights @ V, weights
+
+
+def _of_floats(x: Tensor) -> Tensor:
+    """The tensor, whose products would wrap or overflow if it were of integers or float16."""
+    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
 
 
 class MultiHeadAttention(Module):

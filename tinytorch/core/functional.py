@@ -30,7 +30,7 @@ from tinytorch.core.ops import Result
 from tinytorch.core.products import dot, matmul
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import primitive
+from tinytorch.core.tracing import floats, primitive
 
 __all__ = [
     "attention",
@@ -65,13 +65,15 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         `(..., out_features)`.
 
     Raises:
-        ValueError: the last axis of `x` is not `in_features` long.
+        ValueError: the last axis of `x` is not `in_features` long, or `weight` has not two axes.
 
     Example:
         >>> linear([[1.0, 2.0]], [[1.0, 0.0], [0.0, 10.0]], [0.5, 0.5])
         Tensor([[ 1.5, 20.5]])
     """
-    x, weight = np.asarray(x), np.asarray(weight)
+    x, weight = floats(x), floats(weight)
+    if weight.ndim != 2:
+        raise ValueError(f"linear: weight {weight.shape} must be (in_features, out_features)")
     if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
         wanted = f"the last axis must have length {weight.shape[0]}"
         raise ValueError(f"linear: input {x.shape} does not fit weight {weight.shape}; {wanted}")
@@ -108,6 +110,7 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
 
     Raises:
         TypeError: the ids are not integers.
+        ValueError: `weight` has another number of axes.
         IndexError: an id is negative or too large; names it and where it stands.
 
     Example:
@@ -116,10 +119,10 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
                 [1., 1.],
                 [2., 2.]])
     """
-    weight, ids = np.asarray(weight), np.asarray(ids)
-    if ids.size == 0:
-        ids = ids.astype(np.int64)  # an empty list holds no floats, though NumPy says so
-    check_ids(ids, len(weight), "token id", "was another tokenizer used?")
+    weight = np.asarray(weight)
+    if weight.ndim != 2:
+        raise ValueError(f"embedding: weight {weight.shape} must be (vocab_size, embed_dim)")
+    ids = check_ids(np.asarray(ids), len(weight), "token id", "was another tokenizer used?")
 
     def pullback(g: np.ndarray) -> tuple[Any, None]:
         rows = RowSparse(ids.reshape(-1), g.reshape(-1, weight.shape[1]), weight.shape)
@@ -148,14 +151,14 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
         >>> layer_norm([[1.0, 2.0, 3.0]], np.ones(3), np.zeros(3), eps=0.0)
         Tensor([[-1.2247,  0.    ,  1.2247]])
     """
-    x, gamma, beta = np.asarray(x), np.asarray(gamma), np.asarray(beta)
+    x, gamma, beta = floats(x), floats(gamma), floats(beta)
     if x.ndim == 0 or x.shape[-1:] != gamma.shape or gamma.size == 0:
         wanted = f"the last axis must have length {max(gamma.size, 1)}"
         raise ValueError(f"layer_norm: input {x.shape} does not fit gamma {gamma.shape}; {wanted}")
     d = x.shape[-1]
     rows = x.reshape(-1, d)  # (N, d)
-    if rows.dtype.kind != "f" or not rows.dtype == gamma.dtype == beta.dtype:
-        rows = rows.astype(np.result_type(x, gamma, beta, np.float32))
+    if not rows.dtype == gamma.dtype == beta.dtype:
+        rows = rows.astype(np.result_type(x, gamma, beta))
     value, mean, inverse_std = standardised(rows, eps)
     value *= gamma
     value += beta
@@ -231,7 +234,7 @@ def attention(
         >>> attention([[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0], [0.0]])
         Tensor([[0.6698]])
     """
-    q, k, v = np.asarray(q), np.asarray(k), np.asarray(v)
+    q, k, v = floats(q), floats(k), floats(v)
     mask = check_attention(q.shape, k.shape, v.shape, mask, bias)
     bias = None if bias is None else without_gradient("bias", bias)
     check_probability(dropout, "attention: dropout")
@@ -240,7 +243,7 @@ def attention(
     lead = _common_shape(tables, v.shape[:-2])
     shifts = [_table(shift, queries, keys) for shift in (mask, bias) if shift is not None]
     drop = _dropout_scale((*tables, queries, keys), dropout, rng) if dropout else None
-    scale, dtype = 1 / math.sqrt(d), np.result_type(q, k, v, np.float32)
+    scale, dtype = 1 / math.sqrt(d), np.result_type(q, k, v)
     value = _empty_heads((*lead, queries, v.shape[-1]), dtype)
     blocks = []
     for rows, seen in _blocks(mask, queries, keys):  # bench: attention
@@ -291,6 +294,8 @@ def split_heads(x: Any, *, num_heads: int) -> Result:
         [[[[1.0, 2.0]], [[3.0, 4.0]]]]
     """
     x = np.asarray(x)
+    if x.ndim != 3:
+        raise ValueError(f"split_heads: expected (batch, seq, d), got shape {x.shape}")
     batch, seq, d = x.shape
     heads = x.reshape(batch, seq, num_heads, d // num_heads)  # (batch, seq, h, d / h)
     return heads.swapaxes(1, 2), lambda g: g.swapaxes(1, 2).reshape(batch, seq, d)
@@ -314,6 +319,8 @@ def merge_heads(x: Any) -> Result:
         Tensor([[[1., 2., 3., 4.]]])
     """
     x = np.asarray(x)
+    if x.ndim != 4:
+        raise ValueError(f"merge_heads: expected (batch, heads, seq, d / h), got shape {x.shape}")
     batch, heads, seq, head_dim = x.shape
     merged = x.swapaxes(1, 2).reshape(batch, seq, heads * head_dim)
     return merged, lambda g: g.reshape(batch, seq, heads, head_dim).swapaxes(1, 2)

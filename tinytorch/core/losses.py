@@ -11,7 +11,7 @@ from tinytorch.core.arguments import check_choice, check_ids
 from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import primitive
+from tinytorch.core.tracing import floats, primitive
 
 _REDUCTIONS = ("mean", "sum", "none")
 
@@ -53,7 +53,7 @@ def cross_entropy(
         >>> cross_entropy([[0.0, 0.0], [5.0, 0.0]], [1, -100], ignore_index=-100)
         Tensor(0.6931)
     """
-    logits, targets = np.asarray(logits), np.asarray(targets)
+    logits, targets = floats(logits), np.asarray(targets)
     shape = logits.shape
     if not shape or targets.shape != shape[:-1]:
         wanted = f"logits {shape} need targets of shape {shape[:-1]}"
@@ -89,7 +89,7 @@ def mse(prediction: Any, target: Any) -> Result:
         >>> mse([1.0, 2.0], [1.0, 4.0])
         Tensor(2.)
     """
-    prediction, target = np.asarray(prediction), np.asarray(target)
+    prediction, target = floats(prediction), floats(target)
     if prediction.shape != target.shape:
         shapes = f"prediction {prediction.shape} and target {target.shape}"
         raise ValueError(f"mse: {shapes} must have the same shape")
@@ -151,7 +151,7 @@ def _labels_and_counts(
         ignored = targets == operator.index(ignore_index)
     labels = targets * ~ignored if ignored.any() else targets
     remedy = f"there are {num_classes} classes; ignore_index= names a target that stands for none"
-    check_ids(labels, num_classes, "target", remedy)
+    labels = check_ids(labels, num_classes, "target", remedy)
     weights = np.ones(num_classes) if weight is None else np.asarray(weight)
     if weights.shape != (num_classes,):
         wanted = f"one number for each of the {num_classes} classes"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 from tinytorch.core import products
-from tinytorch.core.tracing import Pullback, primitive
+from tinytorch.core.tracing import Pullback, floats, primitive
 
 Result = tuple[Any, Pullback]
 
@@ -142,7 +142,7 @@ def exp(x: Any) -> Result:
         >>> exp([0.0, 1.0])
         Tensor([1.    , 2.7183])
     """
-    y = np.exp(x)
+    y = np.exp(floats(x))
     return y, lambda g: g * y
 
 
@@ -154,6 +154,7 @@ def log(x: Any) -> Result:
         >>> log([1.0, 10.0])
         Tensor([0.    , 2.3026])
     """
+    x = floats(x)
     return np.log(x), lambda g: g / x
 
 
@@ -165,7 +166,7 @@ def sqrt(x: Any) -> Result:
         >>> sqrt([4.0, 9.0])
         Tensor([2., 3.])
     """
-    y = np.sqrt(x)
+    y = np.sqrt(floats(x))
     return y, lambda g: g / (2 * y)
 
 
@@ -177,7 +178,7 @@ def tanh(x: Any) -> Result:
         >>> tanh([0.0, 1.0])
         Tensor([0.    , 0.7616])
     """
-    y = np.tanh(x)
+    y = np.tanh(floats(x))
     return y, lambda g: g * (1 - y * y)
 
 
@@ -189,6 +190,7 @@ def sin(x: Any) -> Result:
         >>> sin([0.0, 1.0])
         Tensor([0.    , 0.8415])
     """
+    x = floats(x)
     return np.sin(x), lambda g: g * np.cos(x)
 
 
@@ -200,6 +202,7 @@ def cos(x: Any) -> Result:
         >>> cos([0.0, 1.0])
         Tensor([1.    , 0.5403])
     """
+    x = floats(x)
     return np.cos(x), lambda g: -g * np.sin(x)
 
 
@@ -312,7 +315,7 @@ def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
         >>> var([1.0, 3.0])
         Tensor(1.)
     """
-    x = np.asarray(x)
+    x = floats(x)
     count = _count(x, axis, "var")
     centred = x - x.mean(axis=axis, keepdims=True)
     value = (centred * centred).mean(axis=axis, keepdims=keepdims)
@@ -329,7 +332,7 @@ def std(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
         >>> std([1.0, 3.0])
         Tensor(1.)
     """
-    x = np.asarray(x)
+    x = floats(x)
     count = _count(x, axis, "std")
     centred = x - x.mean(axis=axis, keepdims=True)
     root = np.sqrt((centred * centred).mean(axis=axis, keepdims=True))
@@ -487,7 +490,7 @@ def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Any) -> np.ndarra
 
 def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
     value = reduce(x, axis=axis, keepdims=True)
-    tied = (x == value).astype(x.dtype if x.dtype.kind == "f" else np.float32)
+    tied = (x == value).astype(np.result_type(x, np.float32))
     share = tied / tied.sum(axis=axis, keepdims=True)
     value = reduce(x, axis=axis, keepdims=keepdims)
     return value, lambda g: _restore_axes(g, share.shape, axis) * share

@@ -265,6 +265,25 @@ def _settled(value: Any, name: str, operands: tuple[Any, ...]) -> np.ndarray:
     return array.astype(np.result_type(_FLOAT32, *floats), copy=False)
 
 
+def floats(x: Any) -> np.ndarray:
+    """`x` as an array of floats in which a formula neither wraps nor loses digits.
+
+    Integers, Booleans and half precision are widened: to float32, or to float64 if float32 cannot
+    hold them. An array of floats is handed back as it is.
+
+    Example:
+        >>> floats(np.uint8([200])) * 2
+        array([400.], dtype=float32)
+    """
+    array = np.asarray(x)
+    if array.dtype.char not in _NARROW:
+        return array
+    return array.astype(np.result_type(array, np.float32))
+
+
+_NARROW = "?bBhHiIlLqQe"  # how NumPy abbreviates Booleans, integers and float16
+
+
 def native(array: np.ndarray) -> np.ndarray:
     """The same numbers, their bytes in the order of this machine."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
