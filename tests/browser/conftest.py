@@ -6,6 +6,8 @@ import pytest
 from chromium import ARGUMENTS, ROOT, SITE, find_chromium, serve
 from visit import LAPTOP, Visit
 
+SLOWED = float(os.environ.get("SLOWED", 1))  # `SLOWED=4 pytest ...`: a processor slowed four times
+
 
 def missing(reason: str) -> None:
     """Skip on a reader's machine; fail where CI=true promises a browser."""
@@ -17,10 +19,11 @@ def missing(reason: str) -> None:
 def pytest_collection_modifyitems(items):
     """Let a test in a browser that fails run once more: the summary names it (RERUN).
 
-    What a browser does in time depends on what else the machine does; a fault fails twice.
+    What a browser does in time depends on what else the machine does; a fault fails twice. On a
+    processor that is slowed to find such tests none runs again.
     """
     for item in items:
-        if item.get_closest_marker("browser"):
+        if SLOWED == 1 and item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -54,8 +57,27 @@ def browser():
         missing("the Python package playwright is not installed")
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        if SLOWED > 1:
+            slow_down(running)
         yield running
         running.close()
+
+
+def slow_down(browser):
+    """Slow the pages of every context of a browser, as a slow processor does."""
+    new_context = browser.new_context
+
+    def slowed(**options):
+        context = new_context(**options)
+
+        def slow(page):
+            session = context.new_cdp_session(page)
+            session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+
+        context.on("page", slow)
+        return context
+
+    browser.new_context = slowed
 
 
 @pytest.fixture(scope="module")

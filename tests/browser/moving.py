@@ -1,7 +1,7 @@
 """A figure that moves, on its page: its handles, and the numbers that it shows."""
 
 from drawn import faults
-from visit import OVERFLOW, PHONE
+from visit import OVERFLOW, PHONE, SETTLED
 
 SCROLL = "figure => figure.scrollIntoView({block: 'center'})"
 BEGUN = "figure => figure.moving !== undefined"
@@ -47,6 +47,7 @@ class Moving:
 
     def faults(self):
         """What is wrong with how it is drawn now, and the handles that a finger misses."""
+        self.page.evaluate(SETTLED)
         drawn = faults(self.figure.locator(".tt-moving"))
         return [*drawn, *self.figure.evaluate(SMALL_HANDLES)]
 

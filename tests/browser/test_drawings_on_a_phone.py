@@ -5,7 +5,7 @@ import pytest
 from chromium import ROOT
 from drawings import DRAWINGS, model
 from drawn import COVERED, OUTSIDE, SMALLEST, TOO_SMALL
-from visit import PHONE
+from visit import PHONE, SETTLED
 
 STATIC = ROOT / "book" / "_static"
 # A press on the words of a link must not meet another part, such as a frame around it.
@@ -39,7 +39,7 @@ def phone(browser, tmp_path_factory):
     )
     page = browser.new_page(viewport=PHONE)
     page.goto(path.as_uri())
-    page.evaluate("document.fonts.ready")
+    page.evaluate(SETTLED)
     yield page.locator("body")
     page.close()
 

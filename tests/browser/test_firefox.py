@@ -70,14 +70,15 @@ def test_a_chapter_in_firefox(firefox, site):
     drawn = "return document.querySelectorAll('.tt-live__own svg.tt-figure path').length > 10"
     assert firefox.run(drawn)
 
+    firefox.run("await navigator.serviceWorker.ready;")
     firefox.open(f"{site}{SHORT}.html")  # again: now the page shares memory with its Python
     assert firefox.run("return crossOriginIsolated")
     run(firefox, 1, "print('before')\nwhile True:\n    pass")
     firefox.until("tinytorchLive.cells[0].output.text.includes('before')")
     firefox.run("tinytorchLive.cells[0].runButton.click();")
     assert ended(firefox, 1) == ["error", "before\nStopped."]
-    kept = "return (await (await caches.open('tinytorch-book')).keys()).map(({url}) => url).join()"
-    assert "python.bin" in firefox.run(kept)
+    kept = "(await (await caches.open('tinytorch-book')).keys()).map(({url}) => url).join()"
+    firefox.until(f"({kept}).includes('python.bin')")
 
     stub, solution = firefox.run(
         "const {cells} = tinytorchLive; return [cells.find((cell) => cell.isStub).number,"

@@ -353,6 +353,8 @@ def test_a_tab_that_hears_nothing_of_another_erases_nothing_of_it(context, opene
 def test_an_answer_to_a_question_is_remembered(opened):
     visit = opened(SHORT)
     visit.page.locator("details.tt-reflect__choice summary").first.click()
+    kept = "() => Object.keys(localStorage).some((key) => key.includes('answers'))"
+    visit.page.wait_for_function(kept)  # a fold tells that it is open some time after it is
     reload(visit)
     assert visit.page.locator("details.tt-reflect__choice[open]").count() == 1
 
@@ -447,6 +449,7 @@ def test_a_cell_does_not_jump_when_its_editor_opens(live):
     below = """async (i) => { const {bar} = tinytorchLive.cells[i];
         bar.scrollIntoView({block: 'center'});
         for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+        await document.fonts.ready;
         return [bar, bar.parentElement.closest('div.cell').nextElementSibling]
             .map(e => e.getBoundingClientRect().top + scrollY); }"""
     for i in range(4):

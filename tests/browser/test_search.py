@@ -15,6 +15,13 @@ def search(visit, query):
     return visit.page.locator(f"{RESULTS} > a").evaluate_all("all => all.map(a => a.pathname)")
 
 
+def quotes(visit):
+    """What is quoted below the results, once every page that is quoted has come."""
+    unquoted = visit.page.locator(f"{RESULTS}:not(:has(> p.context, > span))")
+    unquoted.first.wait_for(state="detached")
+    return visit.page.locator(f"{RESULTS} p.context").all_text_contents()
+
+
 @pytest.mark.parametrize(
     ("query", "first"),
     [
@@ -31,9 +38,7 @@ def test_the_chapter_that_explains_a_word_comes_first(visit, query, first):
 
 def test_a_compound_that_is_not_broken_is_quoted_and_copied_as_one_types_it(visit):
     assert "/book/generation/sampling.html" in search(visit, "top-p")
-    quotes = visit.page.locator(f"{RESULTS} p.context")
-    quotes.first.wait_for()
-    assert "top-p" in " ".join(quotes.all_text_contents())
+    assert "top-p" in " ".join(quotes(visit))
     page = visit.open("book/generation/sampling")
     whole = page.locator("article p .tt-whole", has_text="top-p").first
     copied = (
@@ -72,9 +77,7 @@ def test_nothing_found_is_said(visit):
 
 def test_what_is_quoted_is_text_and_not_the_source_of_formulas(visit):
     search(visit, "softmax")
-    quotes = visit.page.locator(f"{RESULTS} p.context")
-    quotes.first.wait_for()
-    for text in quotes.all_text_contents():
+    for text in quotes(visit):
         assert "\\" not in text.replace("\\n", "") and "mathrm" not in text
 
 
