@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, measured
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    alone,
+    as_new,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+)
 from tinytorch.check.rules import in_numpy
 from tinytorch.check.values import show
 from tinytorch.models.transformer import GPT
@@ -17,6 +27,9 @@ from tinytorch.training.trainer import Trainer
 __all__ = ["optim_adamw", "optim_budget", "optim_bytes", "optim_clip", "optim_schedule"]
 
 _BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
+
+
+_COPIES = "As new arrays, even if no number changes: whoever called may write into its own."
 
 
 # One step of AdamW ---------------------------------------------------------------------------
@@ -75,7 +88,12 @@ def optim_adamw(answer: Any) -> Cases:
             (small, np.ones(2), np.array([0.0, 1e-8]), *np.zeros((2, 2)), 1, 0.1, 0.0),
         "a matrix": (hint, W, G, M, M * M + 1, 7, 0.02, 0.1),
         "gradients of every size": (hint, W[0], wide, 0 * wide, 0 * wide, 1, 0.3, 0.2),
+        "nothing to do": (_COPIES, W[0], *np.zeros((3, 3)), 1, 0.1, 0.0, alone(run=as_new)),
     })  # fmt: skip
+    correct = "The corrections divide by 1 - beta**t at every t; they never end."
+    for t in (2, 3, 10, 60, 900, 20_000):
+        w, g, m, v = drawn((2, 3), (2, 3), (2, 3), (2, 3), seed=t)
+        yield case(f"step {t:,}", answer, w, g, m, v * v, t, 0.03, 0.2, hint=correct)
 
 
 # Rise, stay, fall ----------------------------------------------------------------------------
@@ -175,7 +193,10 @@ def optim_clip(answer: Any) -> Cases:
         "one of three is large": (_ALONE, three, 1.0),
         **{f"matrices, limit {limit:g}": (common, many, limit) for limit in (0.5, 2.0, 50.0)},
         "a million times as large": (common, [1e6 * g for g in many], 1e-3, alone(atol=0)),
+        "a billionth as large": (_UP, [1e-9 * g for g in many], 1.0, alone(atol=0)),
+        "ten of them": (common, drawn(*range(1, 11), seed=1), 1.0),
         "zeros stay zeros": (zero, [np.zeros(2)] * 2, 1.0),
+        "new arrays below the limit as well": (_COPIES, many, 1e3, alone(run=as_new)),
     })  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, drawn, exercise, predictions
+from tinytorch.check.report import Cases, case, drawn, exercise, generator, predictions
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import as_array
 
@@ -48,7 +48,8 @@ def positions_sinusoids(answer: Any) -> Cases:
     row = ("row 1", lambda table: np.round(as_array(table)[1], 2))
     yield case("position 0 has sines 0 and cosines 1", answer, 1, 4, hint=columns)
     yield case("position 1 of eight columns, as printed", answer, 2, 8, part=row, hint=pairs)
-    for T, d in ((50, 6), (300, 32), (7, 2), (40, 130)):
+    rows, half = generator().integers(60, 90, size=2).tolist()
+    for T, d in ((50, 6), (300, 32), (7, 2), (40, 130), (rows, 2 * half)):
         yield case(f"the whole table for {T} positions and {d} columns", answer, T, d, hint=angle)
 
 
@@ -106,7 +107,7 @@ def positions_add(answer: Any) -> Cases:
     first = "Every sequence of the batch starts at position 0."
     x, table = np.zeros((1, 2, 1)), np.array([[1.0], [2.0], [3.0]])
     yield case("a sequence of two tokens gets the first two rows", answer, x, table, hint=middle)
-    for shape in ((3, 3, 5), (4, 2, 5), (2, 6, 5), (5, 1, 3), (1, 4, 6), (6, 6, 6)):
+    for shape in ((3, 3, 5), (4, 2, 5), (2, 6, 5), (5, 1, 3), (1, 4, 6), (6, 6, 6), (2, 0, 3)):
         claim = "{} sequences of {} tokens, each from the first row on".format(*shape)
         yield case(claim, answer, *drawn(shape, (6, shape[2])), hint=first)
 
@@ -120,5 +121,5 @@ def positions_apart(answer: Any) -> Cases:
         True
     """
     column = "Entry (i, j) is i - j: i runs down, j to the right."
-    for n in (3, 1, 2, 8, 0):
+    for n in (3, 1, 2, 8, 0, 300, int(generator().integers(20, 100))):
         yield case(f"is right for {n} positions", answer, n, hint=column)

@@ -5,7 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, case, cases, drawn, exercise, measured
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    alone,
+    as_new,
+    case,
+    cases,
+    drawn,
+    exercise,
+    generator,
+    measured,
+)
 from tinytorch.check.rules import no_loop, without
 from tinytorch.check.training import train
 from tinytorch.check.values import as_array, show
@@ -103,8 +114,12 @@ def positions_alibi(answer: Any) -> Cases:
     yield from cases(answer, two, mistakes, part=back)
     past = "the past costs by its distance, the future is minus infinity"
     yield case(past, answer, 4, 3, part=head, hint=future)
-    for heads, length in ((8, 6), (16, 40), (1, 5)):
+    for heads, length in ((8, 6), (16, 40), (1, 5), (2, 300), (64, 1)):
         yield case(f"heads: {heads}, tokens: {length}", answer, heads, length, hint=product)
+
+
+def _kind(result: Any) -> str:
+    return as_array(result).dtype.kind
 
 
 @exercise(points=3, reference=_rotated)
@@ -148,10 +163,14 @@ def positions_rotate(answer: Any) -> Cases:
             (given, np.tile(one, (3, 1)), np.array([7, 7, 2])),
         "a negative position rotates clockwise": (any_integer, one, np.array([-1])),
         "rotates whole numbers": (floats, np.array([[1, 0]]), np.array([1])),
+        "whole numbers become floats where nothing is rotated": (
+            floats, np.array([[3, 4]]), np.array([0]), alone(part=("dtype", _kind))),
+        "a new array where nothing is rotated": (
+            "Return a new array, not x.", four, np.array([0]), alone(run=as_new)),
     }, [(lambda x, positions: x, not_rotated)])  # fmt: skip
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
         claim = f"rows at random positions: {rows}, numbers each: {dim}"
-        positions = np.random.default_rng(12).integers(-500, 2000, size=rows)
+        positions = generator(12).integers(-500, 2000, size=rows)
         yield case(claim, answer, *drawn((rows, dim)), positions, hint=keep)
 
 
@@ -211,7 +230,7 @@ def positions_scores(answer: Any) -> Cases:
         "at position 0 nothing is rotated, and the score is q . k": (zero, one, one + 2),
         same: (diagonal, ones, np.tile([[1.0, -1.0]], (4, 1))),
     })  # fmt: skip
-    for rows, dim in ((3, 4), (7, 6), (40, 16)):
+    for rows, dim in ((3, 4), (7, 6), (40, 16), (150, 2)):
         yield case(f"{rows} tokens, {dim} numbers each", answer, *drawn((rows, dim), (rows, dim)),
             hint=whole)  # fmt: skip
 
@@ -231,7 +250,7 @@ def inside_by_distance(answer: Any) -> Cases:
         True
     """
     index = "Take b at |i - j|: a column of positions minus a row of positions, without sign."
-    for n in (3, 1, 2, 6, 9):
+    for n in (3, 1, 2, 6, 9, 300):
         yield case(f"is right for a length of {n}", answer, drawn(n)[0], hint=index)
 
 

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial, wraps
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from tinytorch.capstone import parts
 from tinytorch.check import values
 from tinytorch.check.rules import Rule, breach_of, is_empty, watched
+from tinytorch.core.tensor import Tensor
 
 _ELLIPSIS = "nothing yet: replace the ..."
 _NONE = "None: write the body and return the result"
@@ -381,8 +383,18 @@ def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
         >>> [array.shape for array in drawn(2, (3, 4))]
         [(2,), (3, 4)]
     """
-    rng = np.random.default_rng(seed + _MORE * _others.get())
+    rng = generator(seed)
     return [rng.normal(size=shape) for shape in shapes]
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    """For what `drawn` does not draw: whole numbers, an order, shares that sum to one.
+
+    Example:
+        >>> generator(1).integers(10) == generator(1).integers(10)
+        np.True_
+    """
+    return np.random.default_rng(seed + _MORE * _others.get())
 
 
 @contextmanager
@@ -424,6 +436,25 @@ def one_of(name: str, *names: str) -> tuple[str, Callable[[Any], Any]]:
         return result[names.index(name)]
 
     return name, take
+
+
+def as_new(answer: Any, *given: Any) -> Any:
+    """For `run`: what an answer returns, if none of it is in the memory of what it was given.
+
+    Example:
+        >>> x = np.zeros(2)
+        >>> as_new(np.copy, x)
+        array([0., 0.])
+        >>> as_new(np.ravel, x)
+        Traceback (most recent call last):
+        ...
+        tinytorch.check.report.NotYet: numbers in an array that it was given, and not in a new one
+    """
+    result = answer(*given)
+    for made, had in product(_arrays_in(result), _arrays_in(given)):
+        if np.may_share_memory(made, had):
+            raise NotYet("numbers in an array that it was given, and not in a new one")
+    return result
 
 
 def judge(posed: Case) -> Finding:
@@ -487,6 +518,14 @@ def _called(posed: Case) -> tuple[Any, tuple[str, str]]:
     except Exception as error:
         told = f"{values.show(value)}, which has no {posed.part[0] if posed.part else 'such part'}"
         raise error if isinstance(error, NotYet) else NotYet(told) from None
+
+
+def _arrays_in(value: Any) -> Iterator[np.ndarray]:
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _arrays_in(item)
+    elif isinstance(value, (np.ndarray, Tensor)):
+        yield values.as_array(value)
 
 
 def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:

@@ -5,7 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, alone, case, cases, drawn, exercise, predictions
+from tinytorch.check.report import (
+    Cases,
+    alone,
+    case,
+    cases,
+    drawn,
+    exercise,
+    generator,
+    predictions,
+)
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.models.sampling import keep_top_p, next_token_probs
 
@@ -57,7 +66,7 @@ def sampling_draw(answer: Any) -> Cases:
         >>> bool(sampling_draw(lambda probs, u: probs.argmax(axis=1)))
         False
     """
-    halves, rng = (1 + np.eye(3)) / 4, np.random.default_rng(0)
+    halves, rng = (1 + np.eye(3)) / 4, generator()
     tenths, largest = np.full((1, 10), 0.1), np.array([1 - 2.0**-53])
     sums = "Of the sums 0.5, 0.75, 1.0 the first above 0.6 is that of token 1."
     never = "A token of probability 0 is never drawn, not even by u = 0: look for a sum above u."
@@ -71,6 +80,11 @@ def sampling_draw(answer: Any) -> Cases:
         "u = 1 - 2**-53, the largest number below 1": (short, tenths, largest),
         "the same, before a token of probability 0": (last, np.append(tenths, [[0.0]], 1), largest),
         "fifty rows": ("Row i is decided by u[i].", rng.dirichlet(np.ones(7), 50), rng.random(50)),
+        "two thousand tokens, most of them hardly likely":
+            (owns, rng.dirichlet(np.full(2000, 0.02), 30), rng.random(30)),
+        "tokens of one in a billion":
+            (owns, np.array([[1e-9, 1e-9, 1 - 2e-9]] * 3), np.array([5e-10, 1.5e-9, 2.5e-9])),
+        "no rows": ("Without rows there are no tokens.", np.zeros((0, 3)), np.zeros(0)),
         "a gap between two tokens": (owns, np.array([[0.5, 0.0, 0.0, 0.5]]), np.array([0.5])),
         "one token to choose from": (owns, np.ones((2, 1)), np.array([0.0, 0.7])),
     })  # fmt: skip
@@ -113,6 +127,9 @@ def sampling_temperature(answer: Any) -> Cases:
         "a batch at 0": (zero, batch, 0.0),
         "a token that is forbidden": (divided, np.array([[0.0, -np.inf, 1.0, 2.0]]), 0.7),
         "logits far apart at a tiny temperature": (largest, 1e4 * batch, 1e-4),
+        "small probabilities": (divided, batch, 0.8, alone(rtol=1e-3, atol=0)),
+        "a vocabulary of a thousand": (last, *drawn((2, 1000)), 1.5, alone(rtol=1e-3, atol=0)),
+        "a single token": (zero, np.array([[2.0], [-3.0]]), 0.0),
     })  # fmt: skip
 
 
@@ -137,7 +154,7 @@ def sampling_top_p(answer: Any) -> Cases:
         False
     """
     own = "Each row has an order of its own, and keeps a number of its own."
-    rows = np.random.default_rng(0).dirichlet(np.full(9, 0.5), size=6)
+    rows, many = (generator().dirichlet(np.full(n, 0.3), size=6) for n in (9, 400))
     three = "The two largest hold 0.8, the three largest 0.95: three are kept."
     order = "The most likely come first in the sum, but each must stay in its own column."
     single = "One token holds more than p by itself. It is kept, and it alone."
@@ -152,6 +169,8 @@ def sampling_top_p(answer: Any) -> Cases:
         "exactly p": ("Exactly p is enough.", np.array([[0.5, 0.25, 0.25]]), 0.5),
         "one of three equals": (equals, four, 0.5, alone(part=number)),
         "rows of a batch": (own, rows, 0.8),
+        "four hundred tokens": (own, many, 0.9999, alone(atol=0)),
+        "one token": (single, np.ones((3, 1)), 0.5),
         "a tiny share": (own, rows[:, :5] / rows[:, :5].sum(axis=1, keepdims=True), 1e-6),
         "all of it": ("Ten tenths add up to less than 1: keep all.", np.full((1, 10), 0.1), 1.0),
     })  # fmt: skip
@@ -213,7 +232,14 @@ def sampling_write(answer: Any) -> Cases:
         "reads everything so far": (all_ids, sure_of_the_sum, [1, 2], 3, 9, u),
         "nothing new": ("With max_new = 0 the prompt comes back.", next_one, [4], 0, 9, u),
         "numbers that equal a sum": (passed, always_50_25_25, [1, 1, 1], 3, 9, edges),
+        "no prompt": ("The first token may follow nothing.", sure_of_the_sum, [], 2, 9, u),
+        "the last one that is allowed stops as well": (longer, next_one, [1], 3, 4, u),
     })  # fmt: skip
+    rng = generator()
+    for new in (3, 20, 60):
+        prompt = rng.integers(200, size=4).tolist()
+        given = depends_on_the_order, prompt, new, 200, rng.random(new + 5)
+        yield case(f"{new} tokens of 200", answer, *given, hint=all_ids)
 
 
 def sure_of_last_plus_1(ids: Any) -> np.ndarray:
@@ -229,6 +255,12 @@ def always_50_25_25(ids: Any) -> np.ndarray:
 def sure_of_the_sum(ids: Any) -> np.ndarray:
     """A model that is sure of the sum of what it has read, modulo 10."""
     return np.eye(10)[sum(int(i) for i in ids) % 10]
+
+
+def depends_on_the_order(ids: Any) -> np.ndarray:
+    """A model of 200 tokens, most of them hardly likely, that hears each id where it stands."""
+    heard = sum((place + 1) * int(token) for place, token in enumerate(ids))
+    return np.random.default_rng(heard).dirichlet(np.full(200, 0.1))
 
 
 @exercise(
@@ -253,3 +285,6 @@ def sampling_top_k(answer: Any) -> Cases:
     for shape, k in (((5,), 2), ((3, 6), 1), ((2, 2, 4), 3), ((4, 4), 4), ((1, 9), 5)):
         yield case(f"keeps {k} of shape {shape}", answer, drawn(shape)[0], k, hint=rest)
     yield case("keeps negative ones", answer, np.array([-5.0, -1.0, -3.0]), 2, hint=rest)
+    (wide,) = drawn((3, 2000))
+    for scale in (1e-30, 1e30):
+        yield case(f"logits of {scale:g}", answer, scale * wide, 50, hint=rest, atol=0)

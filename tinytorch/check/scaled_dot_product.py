@@ -4,7 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, predictions
+from tinytorch.check.report import (
+    Cases,
+    alone,
+    case,
+    cases,
+    drawn,
+    exercise,
+    predictions,
+)
 from tinytorch.check.rules import in_numpy, no_loop
 
 __all__ = ["attend_causal_mask", "attend_masked_weights", "attend_memory", "attend_numpy",
@@ -66,7 +74,7 @@ def attend_causal_mask(answer: Any) -> Cases:
     single = "A single query is the last of the keys, so none of them comes after it."
     yield case("three queries, three keys", answer, 3, 3, hint=after)
     yield case("one query, four keys", answer, 1, 4, hint=single)
-    for queries, keys in ((2, 4), (3, 7), (1, 1), (5, 6), (2, 40), (9, 9)):
+    for queries, keys in ((2, 4), (3, 7), (1, 1), (5, 6), (2, 40), (9, 9), (70, 300)):
         hint = f"Here query 0 stands at position {keys - queries}."
         yield case(f"queries: {queries}, keys: {keys}", answer, queries, keys, hint=hint)
 
@@ -130,12 +138,16 @@ def attend_numpy(answer: Any) -> Cases:
         ("batch and heads, more keys than queries", (2, 3), 4, 6, 5, 7),
         ("a batch, one query", (3,), 1, 5, 8, 2),
         ("as many queries as keys as numbers", (2, 2), 3, 3, 3, 3),
+        ("three hundred keys", (), 40, 300, 64, 2),
     ):
         q, k, v = drawn((*front, queries, d), (*front, keys, d), (*front, keys, width))
         mask, each = drawn((queries, keys), (*front, queries, keys), seed=1)
         mask, each = np.where(mask < -0.5, _BLOCK, 0.0), np.where(each < 0, _BLOCK, 0.0)
         yield case(claim, answer, q, k, v, mask, hint=swap)
         yield case(f"{claim}, each masked differently", answer, q, k, v, each, hint=swap)
+        every = each[..., :1, :]  # of each text, the keys that no query sees
+        yield case(f"{claim}, one row of the mask", answer, q, k, v, every, hint=swap)
+        yield case(f"{claim}, tiny values", answer, q, k, 1e-30 * v, each, hint=swap, atol=0)
 
 
 @exercise(points=2, reference=_weights)
@@ -163,6 +175,10 @@ def attend_masked_weights(answer: Any) -> Cases:
         "kept scores of minus five thousand": (small, low, mask),
         "a batch": (front, *drawn((2, 5, 5)), _mask(5, 5)),
         "batch and heads": (front, *drawn((2, 3, 4, 6)), _mask(4, 6)),
+        "a hundred keys, weights near 0":
+            (late, *(9 * drawn((2, 5, 100))[0][None]), _mask(5, 100), alone(rtol=1e-3, atol=0)),
+        "a mask of each text": (front, *drawn((2, 3, 4, 6)),
+            np.where(drawn((2, 1, 1, 6), seed=1)[0] < 0, _BLOCK, 0)),
     }, [(np.array([[0.5, 0.0], [0.5, 0.5]]), half)])  # fmt: skip
 
 
@@ -215,6 +231,10 @@ def attend_score_gradient(answer: Any) -> Cases:
         scores, v, g = drawn(*((*front, length, n) for n in (length, width, width)), seed=4)
         yield case(claim, answer, _weights(scores, _mask(length, length)), v, g, hint=kept,
             mistakes=[(ValueError, "Swap the last two axes of v and no others.")])  # fmt: skip
+    scores, v, g = drawn((40, 40), (40, 3), (40, 3), seed=5)
+    for size in (1e-30, 1.0, 1e30):
+        given = _weights(scores, 0.0), v, size * g
+        yield case(f"forty keys, gradients of {size:g}", answer, *given, hint=kept, atol=0)
 
 
 @exercise(points=1)
@@ -252,4 +272,6 @@ def attend_seen(answer: Any) -> Cases:
         "counts rows, not columns": (rows, np.array([[0.0, 0.0], [0.0, -np.inf]])),
         "counts a row that sees nothing": (rows, np.full((2, 3), -np.inf)),
         "counts in a batch": (rows, np.stack([causal, causal.T, np.zeros((4, 4))])),
+        "counts in batch and heads": (rows, np.where(drawn((2, 3, 9, 9))[0] < 0, _BLOCK, 0)),
+        "counts up to three hundred": (rows, _mask(300, 300)),
     })  # fmt: skip

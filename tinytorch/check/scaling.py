@@ -7,10 +7,12 @@ import numpy as np
 from tinytorch.check.report import (
     Cases,
     NotYet,
+    alone,
     case,
     cases,
     drawn,
     exercise,
+    generator,
     measured,
     one_of,
     predictions,
@@ -108,26 +110,31 @@ def scaling_power(answer: Any) -> Cases:
         False
     """
     line = "log(L - E) = log B - beta log x: a straight line through the logarithms."
+    just = "A loss above the floor counts, however near it comes: leave out those at or below it."
     leave = "A loss at or below the floor has no logarithm left: leave that run out."
     x = np.geomspace(1e3, 1e6, 7)
     noise = np.exp(0.05 * drawn(7)[0])
     exact, noisy = 0.5 + 20 / x**0.4, 0.1 + 3 * noise / x**0.25
     below = np.array([2.0, 1.0, 0.6, 0.5, 0.45])
+    order, near = generator().permutation(7), 0.3 * noise / x**0.25
     for claim, given, hint in (
         ("exact losses", (x, exact, 0.5), line),
         ("noisy losses", (x, noisy, 0.1), line),
         ("a floor of 0", (x, noisy, 0.0), line),
         ("losses at and below the floor", (np.geomspace(10, 1e5, 5), below, 0.5), leave),
-        ("in another order", (x[::-1], noisy[::-1], 0.1), line),
+        ("in another order", (x[order], noisy[order], 0.1), line),
+        ("runs that come very near the floor", (x, 2 + 1e-7 * near, 2.0), just),
+        ("two runs", (x[:2], noisy[:2], 0.1), line),
     ):
         for name in ("B", "beta"):
             part = one_of(name, "B", "beta")
-            yield case(f"{name}, {claim}", answer, *given, part=part, hint=hint)
+            yield case(f"{name}, {claim}", answer, *given, part=part, hint=hint, atol=0)
 
 
 # An interval ---------------------------------------------------------------------------------
 
-_SAMPLES, _SHARE = 2000, 0.06  # the ends of a right interval are known to about 0.015 widths
+# The ends of a right interval from n samples are known to about 0.68 / sqrt(n) widths.
+_FEW, _NEAR, _MANY, _NEARER = 500, 0.13, 20_000, 0.022
 
 
 def _interval(x: Any, y: Any, samples: int, rng: Any) -> Any:
@@ -136,18 +143,19 @@ def _interval(x: Any, y: Any, samples: int, rng: Any) -> Any:
     return np.quantile((across * y[rows]).sum(axis=1) / (across**2).sum(axis=1), [0.025, 0.975])
 
 
-def _ends(answer: Any, x: Any, y: Any) -> Any:
-    """The two ends, in widths of the right interval."""
-    right = _interval(x, y, _SAMPLES, np.random.default_rng(1))
-    found = answer(x, y, _SAMPLES, np.random.default_rng(0))
+def _ends(answer: Any, x: Any, y: Any, samples: int) -> Any:
+    """The two ends, in widths of the right interval, and four fifths of the width between them."""
+    right = [_interval(x, y, _MANY, np.random.default_rng(seed)) for seed in range(1, 6)]
+    low, high = np.mean(right, axis=0)
+    found = (low, high) if answer is _interval else answer(x, y, samples, generator(10))
     if np.shape(found) != (2,):
         raise NotYet(f"{show(found)}, which is not two ends")
-    return np.asarray(found, float) / np.ptp(right)
+    return np.append(found, 0.8 * (found[1] - found[0])) / (high - low)
 
 
 @exercise(points=2, reference=_interval)
 def scaling_interval(answer: Any) -> Cases:
-    """Check a bootstrap interval of a slope, in units of its width and to a twentieth of it.
+    """Check a bootstrap interval of a slope, in units of its width and to a fiftieth of it.
 
     Example:
         >>> bool(scaling_interval(_interval))
@@ -159,13 +167,15 @@ def scaling_interval(answer: Any) -> Cases:
         "A sample is as large as the data, drawn with replacement: some rows twice, some never. x "
         "and y come from the same rows. The interval holds 95 % of the slopes."
     )
+    ends = "Of the slopes of all these samples 2.5 % lie below the interval and 2.5 % above it."
     x, noise, more = drawn(20, 20, 60)
     wide = np.linspace(0, 3, 60)
     yield from cases(answer, {
-        "the interval of a slope of 2": (again, x, 2 * x + noise),
-        "a slope of -1, 60 runs": (again, wide, 1 - wide + 0.3 * more),
-        "outliers": (again, wide, wide + (more > 1.5) * 5),
-    }, run=_ends, atol=_SHARE, mistakes=[
+        "the interval of a slope of 2": (again, x, 2 * x + noise, _FEW),
+        "a slope of -1, 60 runs": (again, wide, 1 - wide + 0.3 * more, _FEW),
+        "outliers": (again, wide, wide + (np.arange(60) % 9 == 4) * 5, _FEW),
+        f"{_MANY:,} samples": (ends, x, 2 * x + noise, _MANY, alone(atol=_NEARER)),
+    }, run=_ends, atol=_NEAR, mistakes=[
         (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
             "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
 
@@ -203,6 +213,8 @@ def scaling_frontier(answer: Any) -> Cases:
         "the cheapest is the best": (hint, np.array([1.0, 2.0, 3.0])),
         "as good as a cheaper one": ("None is lower: it counts.", np.array([2.0, 1.0, 1.0])),
         "a hundred runs": (hint, drawn(100)[0]),
+        "a hundred that rise a little between": (hint, 1e-9 * drawn(100)[0] - np.arange(100) // 9),
+        "a single run": ("Nothing is cheaper than the first.", np.array([4.0])),
     }, mistakes=mistakes)  # fmt: skip
 
 

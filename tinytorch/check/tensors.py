@@ -4,7 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, predictions, raises
+from tinytorch.check.report import (
+    Cases,
+    alone,
+    as_new,
+    case,
+    cases,
+    drawn,
+    exercise,
+    generator,
+    predictions,
+    raises,
+)
 from tinytorch.check.rules import no_loop, no_numpy
 
 __all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_distances",
@@ -42,7 +53,12 @@ def tensors_broadcast_shape(answer: Any) -> Cases:
     refused = {(3,): (2,), (2, 3): (2,), (4, 2, 3): (4, 3, 3), (6,): (3,), (4, 3): (3, 3)}
     for a, b in (refused | {(0,): (2,), (2,): (0,)}).items():
         yield raises(f"refuses {a} with {b}", answer, a, b, error=ValueError, hint=error)
-    for a, b in {(1, 3): (0, 3), (2, 0): (2, 1)}.items():
+    rng = generator()
+    for ends in (3, 6):
+        long = rng.integers(2, 1000, size=6)
+        a, b = (tuple(np.where(rng.random(6) < 0.5, 1, long).tolist()) for _ in range(2))
+        yield case(f"combines {6} axes with {ends}", answer, a, b[-ends:], hint=right)
+    for a, b in {(1, 3): (0, 3), (2, 0): (2, 1), (0,): (0,), (0, 5): (0, 1)}.items():
         yield case(f"lets the one become a zero in {a} with {b}", answer, a, b, hint=zero)
 
 
@@ -92,6 +108,8 @@ def tensors_centre_rows(answer: Any) -> Cases:
     for scale in (1e-30, 1e30):
         x = scale * drawn((2, 5))[0]
         yield case(f"centres numbers around {scale:g}", answer, x, hint=size, atol=0.0)
+    new = "Return a new array, even if no number changes."
+    yield case("returns a new array", answer, np.zeros((2, 3)), hint=new, run=as_new)
 
 
 @exercise(points=2, reference=lambda predicted, targets: np.mean((predicted[:, 0] - targets) ** 2))
@@ -113,6 +131,8 @@ def tensors_error(answer: Any) -> Cases:
         "is the square of a single difference": (pairs, np.array([[3.0]]), np.array([1.0])),
         "is the mean over four": (pairs, *drawn((4, 1), 4)),
         "is the mean over fifty": (pairs, *drawn((50, 1), 50)),
+        "is tiny for tiny numbers": (pairs, 1e-9 * drawn((9, 1))[0], np.zeros(9), alone(atol=0)),
+        "is large for large numbers": (pairs, 1e9 * drawn((9, 1))[0], np.zeros(9)),
     }, [(lambda x, y: np.mean((x - y) ** 2), crossed)])  # fmt: skip
 
 
@@ -143,6 +163,7 @@ def tensors_heads(split: Any, merge: Any) -> Cases:
     tokens = np.repeat(np.arange(3), 4).reshape(1, 3, 4)
     yield case("keeps each token in its row", split, tokens, 2, reference=_split, hint=rows)
     drawn_for = {4: (2, 3, 12), 2: (3, 1, 6), 1: (1, 5, 7), 5: (2, 2, 10), 3: (2, 4, 3)}
+    drawn_for |= {12: (1, 3, 36)}
     given = [(np.arange(8).reshape(1, 2, 4), 2), *((drawn(drawn_for[h])[0], h) for h in drawn_for)]
     for x, h in given:
         claim = f"gives head i of {h} the i-th part of each vector"
@@ -169,4 +190,8 @@ def tensors_distances(answer: Any) -> Cases:
     for n, m, d in ((2, 3, 2), (4, 4, 3), (1, 5, 1), (3, 1, 4), (6, 2, 7)):
         x, y = drawn((n, d), (m, d))
         yield case(f"compares {n} rows with {m}", answer, x, y, hint=axis, mistakes=mistakes)
+    for scale in (1e-30, 1e30):
+        x, y = drawn((3, 4), (5, 4))
+        yield case(f"compares numbers around {scale:g}", answer, scale * x, scale * y,
+                   hint="The size of the numbers does not matter.", atol=0)  # fmt: skip
     yield case("finds 0 on the diagonal", answer, np.eye(3), np.eye(3), hint=axis)

@@ -4,7 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of, raises
+from tinytorch.check.report import (
+    Cases,
+    as_new,
+    case,
+    cases,
+    drawn,
+    exercise,
+    generator,
+    one_of,
+    raises,
+)
 from tinytorch.check.rules import no_loop, without
 
 __all__ = ["token_cost", "token_counts", "token_lookup", "token_neighbours", "token_row_step",
@@ -39,7 +49,7 @@ def token_lookup(lookup: Any) -> Cases:
         "takes no ids": ("Without ids there is no ids.min().", small, np.zeros((2, 0), int)),
     })  # fmt: skip
     for shape, width in {(2, 3): 3, (2, 1, 4): 5, (1,): 1, (): 4, (3, 3): 3}.items():
-        ids = np.asarray(np.random.default_rng(3).integers(0, 7, size=shape))
+        ids = np.asarray(generator(3).integers(0, 7, size=shape))
         claim = f"keeps ids of shape {shape} in place"
         yield case(claim, lookup, *drawn((7, width)), ids, hint=axis)
     for bad in map(np.array, ([1, -1], [3], [-4], [[0, 1], [-3, 2]], [[0, 1], [2, 7]])):
@@ -83,8 +93,10 @@ def token_scatter_add(gradient: Any) -> Cases:
         "sums the gradients of a repeated id": (once, np.array([2, 0, 2]), g, 4),
         "handles a batch of two sentences": (flatten, square, np.ones((2, 2, 1)), 3),
     })  # fmt: skip
-    for *shape, rows, width in ((2, 3, 5, 3), (40, 6, 3), (3, 2, 4, 9, 2), (1, 2, 1)):
-        ids, (g,) = np.random.default_rng(0).integers(0, rows, size=shape), drawn((*shape, width))
+    for *shape, rows, width in (
+        (2, 3, 5, 3), (40, 6, 3), (3, 2, 4, 9, 2), (1, 2, 1), (20, 30, 400, 2), (0, 3, 2),
+    ):  # fmt: skip
+        ids, (g,) = generator().integers(0, rows, size=shape), drawn((*shape, width))
         yield case(f"handles ids of shape {tuple(shape)}", gradient, ids, g, rows, hint=flatten)
     few, tiny = np.array([3, 3, 1]), 1e-30 * drawn((3, 4))[0]
     claim = "keeps tiny gradients, and rows that were never used"
@@ -123,10 +135,17 @@ def token_row_step(step: Any) -> Cases:
         "moves a row that occurs twice by the sum of both gradients":
             (once, table, np.array([1, 2, 1]), g, 0.5),
     })  # fmt: skip
-    for rows, width, tokens, lr in ((6, 3, 30, 0.1), (9, 5, 4, 2.0), (2, 1, 8, 1e-3)):
-        ids = np.random.default_rng(1).integers(0, rows, size=tokens)
+    for rows, width, tokens, lr in (
+        (6, 3, 30, 0.1), (9, 5, 4, 2.0), (2, 1, 8, 1e-3), (300, 2, 900, 0.5),
+    ):  # fmt: skip
+        ids = generator(1).integers(0, rows, size=tokens)
         table, g = drawn((rows, width), (tokens, width))
         yield case(f"holds for {tokens} ids and lr = {lr:g}", step, table, ids, g, lr, hint=every)
+    none = np.ones((3, 2)), np.zeros(0, dtype=int), np.zeros((0, 2)), 0.5
+    new = "Return a new table, even if no row moves."
+    yield case("returns a new table for no ids", step, *none, hint=new, run=as_new)
+    tiny = 1e-30 * np.ones((3, 2)), np.array([0, 2, 0]), 1e-30 * drawn((3, 2))[0], 0.5
+    yield case("moves tiny numbers", step, *tiny, hint=every, atol=0)
 
 
 def _all_by_cosine(table: np.ndarray, i: int) -> np.ndarray:
@@ -238,4 +257,6 @@ def token_counts(answer: Any) -> Cases:
         "counts three axes": (rows, np.arange(12).reshape(2, 3, 2) % 5, 5),
         "counts a single id": (rows, np.array(2), 4),
         "counts no ids": (rows, np.zeros((0, 3), dtype=int), 3),
+        "counts thousands": (rows, generator().integers(0, 7, size=(50, 60)), 9),
+        "counts many rows": (rows, generator().integers(0, 500, size=90), 600),
     })  # fmt: skip

@@ -12,13 +12,15 @@ from tinytorch.check.report import (
     cases,
     drawn,
     exercise,
+    generator,
     measured,
     predictions,
 )
+from tinytorch.check.rules import Rule, functions_of, without
 from tinytorch.check.values import as_array, show
 from tinytorch.inside.heads import head_scores
 from tinytorch.inside.probes import LinearProbe, r_squared
-from tinytorch.inside.stream import attention_weights, residual_stream
+from tinytorch.inside.stream import residual_stream
 from tinytorch.inside.what_it_learned import readable, study_stories
 from tinytorch.stories import StoryGrammar, hidden_values, token_beliefs
 from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
@@ -114,6 +116,10 @@ def inside_lens(answer: Any) -> Cases:
         "seven positions, shifted": (hint, seven + 5, gamma, beta, table),
         "a stream of tiny numbers": (small, seven / 1000, gamma, beta, table),
         "logits in the thousands": (large, seven, gamma, beta, 1000 * table),
+        "a stream in the thousands": (hint, 1000 * seven, gamma, beta, table),
+        "a stream of equal numbers": (small, np.full((2, 6), 3.0), gamma, beta, table),
+        "a width of 64, three hundred tokens":
+            (hint, *drawn((3, 2, 5, 64), 64, 64, (300, 64), seed=2)),
     })  # fmt: skip
 
 
@@ -166,23 +172,22 @@ def inside_head(answer: Any) -> Cases:
     shared = toy.copy()
     shared[:, 0, :, 2] = [0, 0, 1]
     shared[0, 0, :, 2] = [[0.6, 0, 0.4], [0.45, 0.5, 0.05]]  # all on one key; more, on two
-    weights, stories = _attention()
+    itself = np.zeros((1, 1, 2, 3, 3))
+    itself[0, 0, :, 2] = [[0.7, 0.1, 0.2], [0.1, 0, 0.9]]
     yield case("three tokens, one query", answer, toy, last, start, hint=hint)
     yield case("another query", answer, toy, last[:, [0, 2, 1]], start, hint=hint)
     yield case("two keys sought", answer, shared, last, ~last, hint=hint)
-    for ahead, sought in (("animals", "places"), ("pronouns", "names"), ("things", "things")):
-        asked, keys = stories.kinds == ahead, stories.within == sought
-        yield case(f"{sought} before {ahead}", answer, weights, asked, keys, hint=hint)
-    asked, keys = stories.kinds == "names", stories.within == "names"
-    turned = weights[::-1, :, [2, 3, 1, 0]]
-    yield case("names, in a model with other heads", answer, turned, asked, keys, hint=hint)
-
-
-@cache
-def _attention() -> tuple[np.ndarray, Any]:
-    """What the heads of the story GPT look at in a few stories."""
-    stories = study_stories(12)
-    return attention_weights(load_story_gpt(), stories.ids), stories
+    own = "A query may look at its own token as well: np.tri has ones on its diagonal."
+    yield case("the query's own token sought", answer, itself, last, last | start, hint=own)
+    rng = generator()
+    for blocks, batch, heads, seq in ((2, 3, 4, 9), (3, 1, 2, 30), (1, 5, 12, 6), (12, 2, 3, 5)):
+        scores = 3 * rng.normal(size=(blocks, batch, heads, seq, seq))
+        weights = np.exp(scores) * np.tri(seq)
+        weights /= weights.sum(axis=-1, keepdims=True)
+        asked, sought = rng.random((2, batch, seq)) < 0.5
+        asked[:, -1] = sought[:, 0] = True
+        claim = f"heads: {heads}, blocks: {blocks}, texts: {batch}"
+        yield case(claim, answer, weights, asked, sought, hint=hint)
 
 
 # A probe that is too good --------------------------------------------------------------------
@@ -192,13 +197,13 @@ def _r2(x: Any, y: Any) -> float:
     return readable(x, y)[0]
 
 
-def _r2_with(seen: bool, centred: bool) -> Any:
+def _r2_with(seen: bool, centred: bool, axis: int | None = 0) -> Any:
     """The same with one or both of the mistakes."""
 
     def wrong(x: Any, y: Any) -> float:
         cut = 2 * len(x) // 3
         probe = LinearProbe(x, y, 0.03) if seen else LinearProbe(x[:cut], y[:cut], 0.03)
-        mean = y[cut:].mean(axis=0) if centred else 0.0
+        mean = y[cut:].mean(axis=axis) if centred else 0.0
         return 1 - ((y[cut:] - probe(x[cut:])) ** 2).sum() / ((y[cut:] - mean) ** 2).sum()
 
     return wrong
@@ -213,6 +218,7 @@ _CENTRE = "The variance is about the mean of each column, not about 0."
 _WRONG_R2 = [
     (_r2_with(True, True), _SEEN),
     (_r2_with(False, False), _CENTRE),
+    (_r2_with(False, True, axis=None), "Each column has a mean of its own: axis=0."),
     (_r2_with(True, False), "Which rows has the probe seen? And what is R² for the mean?"),
     (_r2_of_all, _SEEN),
 ]
@@ -234,6 +240,9 @@ def inside_control(answer: Any) -> Cases:
         "beliefs that have nothing to do with x": (_SEEN, x, beliefs),
         "what can be read": (_SEEN, x, x @ map_ + 3),
         "what can be read in part": (_CENTRE, x, x @ map_ + 5 * noise + 3),
+        "columns with means of their own": (_CENTRE, x, x @ map_ + 5 * noise + [0, 10, 20, 90]),
+        "columns of every size": (_CENTRE, x, (x @ map_ + 5 * noise) * [1e-3, 1, 10, 300]),
+        "a single column": (_CENTRE, x[:80, :9], (noise + x[:, :4])[:80, :1] + 7),
         "a number of rows that three does not divide": (
             "Two thirds of the rows: 2 * len(x) // 3.", x[:100], (x @ map_ + noise)[:100]),
     })  # fmt: skip
@@ -245,9 +254,9 @@ AIM = 0.8
 
 
 @cache
-def _studied() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _studied(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Stage 1 before the animal, the beliefs there, and the places of the stories."""
-    grammar, tokenizer, stories = StoryGrammar(), story_tokenizer(), study_stories(300)
+    grammar, tokenizer, stories = StoryGrammar(), story_tokenizer(), study_stories(300, seed)
     places, texts = hidden_values(grammar, "place"), map(tokenizer.decode, stories.ids)
     place = np.array([[f" {name}" in text for name in places].index(True) for text in texts])
     told = [tokenizer.encode(f"It was a warm day, and Tom ran to the {name}.") for name in places]
@@ -258,7 +267,7 @@ def _studied() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _unread(answer: Any) -> float:
     """The share of the variance that is not read, each place left out once."""
-    x, belief, place = _studied()
+    x, belief, place = _studied(int(generator().integers(10, 10_000)))
     found = np.zeros_like(belief)
     for k in range(8):
         out = place == k
@@ -269,7 +278,26 @@ def _unread(answer: Any) -> float:
     return 1 - r_squared(belief, found)
 
 
-@exercise(points=4)
+def _fitted_elsewhere(answer: Any) -> str:
+    """A probe, or numbers, that an answer has from elsewhere: what it is given is to be enough."""
+    for function in functions_of(answer):
+        held = [cell.cell_contents for cell in function.__closure__ or ()]
+        held += [function.__globals__.get(name) for name in function.__code__.co_names]
+        for value in [*held, *(function.__defaults__ or ())]:
+            numbers = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f"
+            if numbers or isinstance(value, LinearProbe):
+                return f"`{function.__name__}` uses a {type(value).__name__} made outside of it"
+    return ""
+
+
+_FIT_HERE = "Fit to nothing but x and belief: there the place that is left out does not occur."
+_NOTHING_ELSE = [
+    Rule(_FIT_HERE, _fitted_elsewhere),
+    without(_FIT_HERE, study_stories, residual_stream, token_beliefs),
+]
+
+
+@exercise(points=4, rules=_NOTHING_ELSE)
 def inside_unseen(answer: Any) -> Cases:
     """`answer(x, belief, new)` reads the belief at a place of which it has seen no story.
 

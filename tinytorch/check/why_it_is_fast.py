@@ -12,6 +12,7 @@ from tinytorch.check.report import (
     case,
     drawn,
     exercise,
+    generator,
     measured,
     one_of,
     predictions,
@@ -140,8 +141,12 @@ def fast_pieces(answer: Any) -> Cases:
         ("one piece, if all of x fits into it", five, 100, _sizes_given, starts),
         ("a single number, without an axis", np.array(3.0), 2, _value, row),
         ("the roots of whole numbers", np.arange(7), 3, root, kept),
+        ("signs, as booleans", table, 7, partial(_value, f=np.signbit), kept),
+        ("a thousand numbers", drawn((10, 100))[0], 33, _value, first),
+        ("the sizes of their pieces", drawn((10, 100))[0], 33, _sizes_given, starts),
+        ("tiny numbers", 1e-30 * table, 4, partial(_value, f=np.abs), kept),
     ):
-        yield case(claim, answer, x, size, run=run, hint=hint)
+        yield case(claim, answer, x, size, run=run, hint=hint, atol=0)
     ones, part = np.ones(3, dtype=np.float32), ("dtype", lambda value: str(value.dtype))
     yield case("float32 stays float32", answer, ones, 2, expected="float32", part=part, hint=kept)
 
@@ -185,7 +190,7 @@ def fast_step(answer: Any) -> Cases:
         >>> bool(fast_step(lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: w))
         False
     """
-    one, (many, tables) = np.array([[2.0, -1.0, 0.5]]), drawn((6, 3), (4, 2, 5))
+    one, (many, tables, long) = np.array([[2.0, -1.0, 0.5]]), drawn((6, 3), (4, 2, 5), (60, 4))
     step = "w - lr * m_hat / (sqrt(v_hat) + eps), into w."
     mean = "beta1 * m + (1 - beta1) * g, with g as it was given; m must still hold it at the end."
     root = "What will the next step find in v?"
@@ -202,9 +207,12 @@ def fast_step(answer: Any) -> Cases:
         ("w itself is returned", "w returned", one, (), "Return w, the array that you were given."),
         ("a rate, decays and an epsilon of their own", "w", many, (0.03, 0.8, 0.95, 0.5), named),
         ("tables of numbers", "m", tables, (0.5, 0.6, 0.7, 1e-3), named),
+        ("w after sixty steps", "w", long, (), carried),
+        ("v after sixty steps", "v", long, (), root),
+        ("v of tiny gradients", "v", 1e-9 * long, (), root),
     ):
         run = partial(_steps, what=name)
-        yield case(claim, answer, gradients, *options, run=run, hint=hint)
+        yield case(claim, answer, gradients, *options, run=run, hint=hint, atol=0)
 
 
 _WRONG_STRIDES = [
@@ -228,7 +236,8 @@ def fast_strides(answer: Any) -> Cases:
         True
     """
     inner = "A step along an axis passes over all that the axes behind it hold, 4 bytes a number."
-    for shape in ((2, 3), (5,), (4, 4, 4), (3, 1, 2), (2, 3, 4, 5)):
+    long = tuple(generator().integers(2, 12, size=5).tolist())
+    for shape in ((2, 3), (5,), (4, 4, 4), (3, 1, 2), (2, 3, 4, 5), (1,), (300, 700), long):
         yield case(f"is right for {shape}", answer, shape, hint=inner)
 
 
@@ -241,8 +250,10 @@ def fast_row_products(answer: Any) -> Cases:
         True
     """
     rows = "Multiply number by number, and add up along each row."
-    for shape in ((3, 2), (4, 4), (1, 5), (6, 1), (2, 30)):
+    for shape in ((3, 2), (4, 4), (1, 5), (6, 1), (2, 30), (300, 90)):
         yield case(f"multiplies rows of shape {shape}", answer, *drawn(shape, shape), hint=rows)
+    tiny = [1e-9 * x for x in drawn((4, 3), (4, 3))]
+    yield case("multiplies tiny numbers", answer, *tiny, hint=rows, atol=0)
     pairs = "1,000 * 1,000 products were made: each row needs that with its own partner alone."
     given, run = drawn((1000, 3), (1000, 3)), partial(_frugal, most=1e6)
     yield case("in little memory", answer, *given, run=run, hint=pairs)
@@ -275,6 +286,7 @@ def fast_pooled(answer: Any) -> Cases:
     rows = "A reshape puts neighbours into one row; the mean goes along the rows."
     for n, size in ((6, 2), (12, 4), (9, 3), (5, 1), (7, 7)):
         yield case(f"means of {size} out of {n}", answer, drawn(n)[0], size, hint=rows)
+    yield case("means of tiny numbers", answer, 1e-9 * drawn(600)[0], 20, hint=rows, atol=0)
     copied, run = "The numbers were copied; a reshape copies none.", partial(_frugal, most=4e5)
     yield case("without a copy", answer, *drawn(100_000), 100, run=run, hint=copied)
 
@@ -293,7 +305,7 @@ def _vocabulary(h: Any, W: Any, targets: Any) -> Any:
 
 def _problem(n: int, V: int, scale: float = 1.0) -> Any:
     h, W = drawn((n, 16), (16, V))
-    targets = np.random.default_rng(1).integers(V, size=n)
+    targets = generator(1).integers(V, size=n)
     return (scale * h).astype(np.float32), W.astype(np.float32), targets
 
 

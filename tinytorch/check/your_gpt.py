@@ -11,6 +11,7 @@ from tinytorch.check.report import (
     cases,
     drawn,
     exercise,
+    generator,
     measured,
     predictions,
 )
@@ -109,9 +110,12 @@ def capstone_differences(answer: Any) -> Cases:
     large, small = drawn((30, 10), 4)
     ours = {"weight": large, "bias": small}
     nearly = {name: g * (1 + 1e-5) for name, g in ours.items()}
+    square, (many,) = drawn((8, 8), seed=1)[0], drawn((12, 5), seed=2)
+    away = np.array([1.0, -1.0, 0.0, 0.0])
     one, nan, slow = large.copy(), large.copy(), 1e-3 * small
     one[7, 3] += 0.1
     nan[0, 0] = np.nan
+    places = "Compare every number with the one in its place, not sums or sorted numbers."
     hint = "Two gradients agree if no entry of one is far from that of the other."
     yield from cases(answer, {
         "rounding is no difference": (hint, nearly, ours),
@@ -126,7 +130,18 @@ def capstone_differences(answer: Any) -> Cases:
         "a parameter that only the own one has": (
             "Look at the names of both.", {**ours, "beta": small}, ours),
         "both": (hint, {"weight": one, "bias": -small}, ours),
+        "the same numbers, transposed": (places, {"weight": square.T}, {"weight": square}),
+        "the same numbers, in another order": (places, {"bias": small[::-1]}, {"bias": small}),
+        "two entries that cancel": (places, {"bias": small + away}, {"bias": small}),
+        "off by 0.9 in a thousand": ("rtol is 1e-3.", {"bias": 1.0009 * large}, {"bias": large}),
+        "off by 1.5 in a thousand": ("rtol is 1e-3.", {"bias": 1.0015 * large}, {"bias": large}),
+        "off by 0.000009": ("atol is 1e-5.", {"bias": np.full(3, 9e-6)}, {"bias": np.zeros(3)}),
+        "off by 0.00002": ("atol is 1e-5.", {"bias": np.full(3, 2e-5)}, {"bias": np.zeros(3)}),
     })  # fmt: skip
+    names = [f"blocks.{i}.weight" for i in generator().permutation(12)]
+    own = {name: g + (i % 5 == 0) for i, (name, g) in enumerate(zip(names, many, strict=True))}
+    given = own, dict(zip(names[::-1], many[::-1], strict=True))
+    yield case("three of twelve blocks, in another order", answer, *given, hint=hint)
 
 
 # The part at fault ---------------------------------------------------------------------------
@@ -140,8 +155,8 @@ def _left_out(parts: dict[str, Any], agrees: Any) -> list[str]:
     return [n for n in parts if agrees({k: v for k, v in parts.items() if k != n})]
 
 
-def _run_faults(answer: Any, good: tuple[str, ...], bad: tuple[str, ...]) -> Any:
-    parts = {name: object() for name in sorted((*good, *bad))}
+def _run_faults(answer: Any, names: tuple[str, ...], bad: tuple[str, ...]) -> Any:
+    parts = {name: object() for name in names}
 
     def agrees(chosen: Any) -> bool:
         if not isinstance(chosen, dict):
@@ -176,14 +191,19 @@ def capstone_faults(answer: Any) -> Cases:
     """
     hint = "Make a GPT with one of the parts and all others ours; do so for each."
     yield from cases(answer, {
-        "one of three": (hint, ("heads", "norm"), ("block",)),
+        "one of three": (hint, ("norm", "block", "heads"), ("block",)),
         "none of two": (
             "The list is empty. Leaving one out would agree each time: put them in one by one.",
-            ("heads", "norm"), ()),
-        "two of four": (hint, ("loss", "mlp"), ("heads", "norm")),
-        "all of three": (hint, (), ("block", "heads", "norm")),
-        "the only one": (hint, (), ("norm",)),
+            ("norm", "heads"), ()),
+        "two of four": (hint, ("heads", "mlp", "loss", "norm"), ("heads", "norm")),
+        "all of three": ("In the order of `parts`.", *[("norm", "block", "heads")] * 2),
+        "the only one": (hint, ("norm",), ("norm",)),
+        "no parts": ("No parts, no faults.", (), ()),
     })  # fmt: skip
+    order = generator().permutation(12).tolist()
+    names, bad = ([f"part {i}" for i in chosen] for chosen in (order, sorted(order[::3])))
+    claim = "four of twelve, in the order of `parts`"
+    yield case(claim, answer, tuple(names), tuple(bad), hint="In the order of `parts`.")
 
 
 # How near to the floor -----------------------------------------------------------------------
@@ -213,8 +233,12 @@ def capstone_share(answer: Any) -> Cases:
         True
     """
     hint = "What has been gained since the first loss, divided by all that could be gained."
-    for losses, floor in (([4.0, 3.0, 2.0], 2.0), ([6.4, 0.9, 0.5, 0.6], 0.119), ([2.0, 5.0], 1.0)):
-        claim = f"{len(losses)} losses above a floor of {floor:g}"
+    many = np.exp(drawn(50)[0]).tolist()
+    for losses, floor in (
+        ([4.0, 3.0, 2.0], 2.0), ([6.4, 0.9, 0.5, 0.6], 0.119), ([2.0, 5.0], 1.0), ([3.0], 0.5),
+        (many, 0.01), ([1e-9 * n for n in many], 1e-11), ([n + 1e3 for n in many], 1e3),
+    ):  # fmt: skip
+        claim = f"losses above a floor of {floor:g}: {len(losses)}"
         yield case(claim, answer, np.array(losses), floor, hint=hint)
 
 
@@ -230,10 +254,12 @@ def _loss_with(mlp: Any) -> tuple[float, int]:
         raise NotYet(f"{number:,} parameters")
     train_on_stories(model, _STEPS)
     model.eval()
-    ids = np.arange(24).reshape(2, 12)
-    other = np.where(np.arange(12) < 11, ids, 99)
-    if not np.allclose(model(ids).data[:, :11], model(other).data[:, :11], atol=1e-4):
-        raise NotYet("logits that change when a later token does")
+    for seq in (12, SEQ_LEN):
+        ids, other = generator(seq).integers(VOCAB_SIZE, size=(2, 2, seq))
+        other[:, : seq // 2] = ids[:, : seq // 2]
+        logits, same = (model(each).data[:, : seq // 2] for each in (ids, other))
+        if not np.allclose(logits, same, atol=1e-4):
+            raise NotYet("logits that change when a later token does")
     return round(nats_per_letter(model), 3), number
 
 

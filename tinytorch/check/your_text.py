@@ -4,7 +4,16 @@ import math
 from functools import partial
 from typing import Any
 
-from tinytorch.check.report import Cases, alone, case, cases, exercise, one_of, predictions
+from tinytorch.check.report import (
+    Cases,
+    alone,
+    case,
+    cases,
+    exercise,
+    generator,
+    one_of,
+    predictions,
+)
 
 __all__ = ["text_bits", "text_decode", "text_limits", "text_new", "text_repeated"]
 
@@ -71,6 +80,8 @@ def text_bits(answer: Any) -> Cases:
         "characters of several bytes": (hint, 2.5, 4, "é 🦊 €".encode()),
         "a longer text": (hint, 3.25, 8000, b"ever and " * 2000, alone(show_expected=False)),
         "a model that is never surprised": (hint, 0.0, 3, b"abc"),
+        "a model that is hardly ever surprised":
+            (hint, 3e-7, 40, generator().bytes(90), alone(atol=0)),
     })  # fmt: skip
 
 
@@ -130,6 +141,18 @@ def text_decode(answer: Any) -> Cases:
         "line ends of Windows in UTF-16": (_ENDS, b"\xff\xfea\0\r\0\n\0"),
         "an empty text": (plain, b""),
     })  # fmt: skip
+    kept = "All else stays as it is: blank lines, blanks, tabs, and every other end of a line."
+    text = "\n\n  Ein Bär\t\n\n\n von 5 €: \n a\rb\x0bc\x0cd \n\n"
+    for name in ("utf-8", "utf-8-sig", "cp1252", "utf-16"):
+        yield case(f"blank lines and blanks in {name}", answer, text.encode(name), hint=kept)
+        windows = text.replace("\n", "\r\n").encode(name)
+        yield case(f"the same with line ends of Windows, {name}", answer, windows, hint=_ENDS)
+    for number in (0x1F98A, *generator().integers(0x3000, 0xD000, size=2).tolist()):
+        for mark, name in (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"), (b"", "utf-8"):
+            content = mark + f"a {chr(number)} b".encode(name)
+            yield case(f"the character U+{number:X} in {name}", answer, content, hint=_MARKED)
+    yield case("a mark alone", answer, b"\xfe\xff", hint=_MARKED)
+    yield case("a byte that UTF-8 never has, at the end", answer, b"caf\xe9", hint=other)
 
 
 # What is new in the held-out part ------------------------------------------------------------
@@ -180,7 +203,8 @@ def text_new(answer: Any) -> Cases:
     cut = "The last round(len(paragraphs) * share) paragraphs are held out."
     equal = "A paragraph is known if it is equal to one in training, not if it is a part of one."
     once = "Keep of the held-out ones those that do not stand in training, in order."
-    letters = ["a", "b", "c", "d", "e", "f", "g", "h"]
+    letters = ["c", "a", "h", "b", "G", "d", "F", "e"]
+    lines = [f"Line {n}" for n in generator().integers(60, size=90)]
     for claim, hint, paragraphs, share in (
         ("all are new", cut, letters, 0.25),
         ("a footer that comes again", once, ["a", "Page", "b", "Page", "c", "Page"], 0.5),
@@ -191,6 +215,12 @@ def text_new(answer: Any) -> Cases:
         ("rounded", cut, letters[:4], 0.3),
         ("too few to hold one out", cut, letters[:2], 0.1),
         ("a word of a known paragraph", equal, ["Mia sat.", "b", "sat", "d"], 0.5),
+        ("what is new keeps its capitals", once, ["Tim", "TOM", "To Mia", "tom", "MIA"], 0.6),
+        ("blanks and blank lines", equal, ["a", " ", "b ", " a", "", "a ", "b"], 0.6),
+        ("half of five, rounded", cut, letters[:5], 0.5),
+        ("all held out", cut, letters, 1.0),
+        ("no paragraphs", cut, [], 0.5),
+        ("ninety", once, lines, 0.3),
     ):
         for name in ("training", "held out"):
             part = one_of(name, "training", "held out")
@@ -238,6 +268,10 @@ def text_repeated(answer: Any) -> Cases:
         ("12345", 0.4, 1),
         ("abc", 0.1, 2),
         ("12 12 12 12 12", 0.2, 2),
+        ("\n A hat. \n", 0.3, 2),
+        ("abcde", 0.5, 3),
+        ("abc", 1.0, 2),
+        (generator().bytes(400).hex(), 0.11, 12),
     ):
         for name in ("training", "held out"):
             part = one_of(name, "training", "held out")
