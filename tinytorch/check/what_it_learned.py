@@ -254,9 +254,9 @@ AIM = 0.8
 
 
 @cache
-def _studied(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _studied() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Stage 1 before the animal, the beliefs there, and the places of the stories."""
-    grammar, tokenizer, stories = StoryGrammar(), story_tokenizer(), study_stories(300, seed)
+    grammar, tokenizer, stories = StoryGrammar(), story_tokenizer(), study_stories(300)
     places, texts = hidden_values(grammar, "place"), map(tokenizer.decode, stories.ids)
     place = np.array([[f" {name}" in text for name in places].index(True) for text in texts])
     told = [tokenizer.encode(f"It was a warm day, and Tom ran to the {name}.") for name in places]
@@ -267,7 +267,7 @@ def _studied(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def _unread(answer: Any) -> float:
     """The share of the variance that is not read, each place left out once."""
-    x, belief, place = _studied(int(generator().integers(10, 10_000)))
+    x, belief, place = _studied()
     found = np.zeros_like(belief)
     for k in range(8):
         out = place == k

@@ -255,7 +255,7 @@ def _loss_with(mlp: Any) -> tuple[float, int]:
     train_on_stories(model, _STEPS)
     model.eval()
     for seq in (12, SEQ_LEN):
-        ids, other = generator(seq).integers(VOCAB_SIZE, size=(2, 2, seq))
+        ids, other = np.random.default_rng(seq).integers(VOCAB_SIZE, size=(2, 2, seq))
         other[:, : seq // 2] = ids[:, : seq // 2]
         logits, same = (model(each).data[:, : seq // 2] for each in (ids, other))
         if not np.allclose(logits, same, atol=1e-4):

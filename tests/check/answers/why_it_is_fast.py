@@ -1,11 +1,8 @@
 """Right and wrong answers to the exercises of "Why it is fast"."""
 
 import math
-from itertools import pairwise
 
 import numpy as np
-
-from tinytorch import Tensor, functional
 
 N = 12 * 3 * 64**2 + 1000 * 64
 WEIGHTS, FORWARD, TRAINING = (
@@ -46,73 +43,14 @@ def pieces_while(f, x, size):
     return np.array(done).reshape(x.shape)
 
 
-def pieces_in_the_type_of_f(f, x, size):
-    flat = x.reshape(-1)
-    first = f(flat[:size])
-    value = np.empty(flat.size, dtype=first.dtype)
-    value[:size] = first
-    for start in range(size, flat.size, size):
-        value[start : start + size] = f(flat[start : start + size])
-    return value.reshape(x.shape)
-
-
-def pieces_in_the_type_of_x(f, x, size):
-    flat = x.reshape(-1)
-    value = np.empty_like(flat)
-    for start in range(0, flat.size, size):
-        value[start : start + size] = f(flat[start : start + size])
-    return value.reshape(x.shape)
-
-
-def pieces_in_float64(f, x, size):
-    flat = x.reshape(-1)
-    value = np.empty(flat.size)
-    for start in range(0, flat.size, size):
-        value[start : start + size] = f(flat[start : start + size])
-    return value.reshape(x.shape)
-
-
-def pieces_without_the_last(f, x, size):
-    flat = x.reshape(-1)
-    value = np.asarray(flat, dtype=float).copy()
-    for start in range(0, flat.size - size + 1, size):
-        value[start : start + size] = f(flat[start : start + size])
-    return value.reshape(x.shape)
-
-
 def pieces_and_an_empty_one(f, x, size):
     flat = x.reshape(-1)
     parts = [f(flat[start : start + size]) for start in range(0, flat.size + 1, size)]
     return np.concatenate(parts).reshape(x.shape)
 
 
-def pieces_of_rows(f, x, size):
-    if x.ndim == 0:
-        return pieces(f, x, size)
-    return np.concatenate([f(x[start : start + size]) for start in range(0, len(x), size)])
-
-
 def pieces_by_memory(f, x, size):
     return pieces(f, np.ravel(x, order="K"), size).reshape(x.shape)
-
-
-def pieces_of_equal_length(f, x, size):
-    flat = x.reshape(-1)
-    return np.concatenate([f(part) for part in np.array_split(flat, -(-flat.size // size))]
-                          ).reshape(x.shape)  # fmt: skip
-
-
-def as_many_pieces(f, x, size):
-    flat = x.reshape(-1)
-    parts = [f(part) for part in np.array_split(flat, min(size, flat.size))]
-    return np.concatenate(parts).reshape(x.shape)
-
-
-def short_piece_first(f, x, size):
-    flat = x.reshape(-1)
-    edges = [0, *range(flat.size % size or size, flat.size + 1, size)]
-    parts = [f(flat[a:b]) for a, b in pairwise(edges)]
-    return np.concatenate(parts).reshape(x.shape)
 
 
 def pieces_in_place(f, x, size):
@@ -122,28 +60,7 @@ def pieces_in_place(f, x, size):
     return flat.reshape(x.shape).copy()
 
 
-def pieces_then_whole(f, x, size):
-    pieces(f, x, size)
-    return f(x)
-
-
 # A step in place ------------------------------------------------------------------------------
-
-
-def step(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m *= beta1
-    m += (1 - beta1) * g
-    size = g * g
-    size *= 1 - beta2
-    v *= beta2
-    v += size
-    np.sqrt(v, out=size)
-    size /= math.sqrt(1 - beta2**t)
-    size += eps
-    np.divide(m, size, out=size)
-    size *= lr / (1 - beta1**t)
-    w -= size
-    return w
 
 
 def step_in_three_lines(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
@@ -188,45 +105,6 @@ def lost_means(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
 def mean_of_squares_lost(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     m += (1 - beta1) * (g - m)
     v = v + (1 - beta2) * (g * g - v)
-    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
-    return w
-
-
-def squares_first(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    square = g * g
-    m += (1 - beta1) * (square - m)
-    v += (1 - beta2) * (square - v)
-    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
-    return w
-
-
-def corrected_in_place(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m += (1 - beta1) * (g - m)
-    v += (1 - beta2) * (g * g - v)
-    m /= 1 - beta1**t
-    v /= 1 - beta2**t
-    w -= lr * m / (np.sqrt(v) + eps)
-    return w
-
-
-def eps_under_the_root(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m += (1 - beta1) * (g - m)
-    v += (1 - beta2) * (g * g - v)
-    w -= lr * m / (1 - beta1**t) / np.sqrt(v / (1 - beta2**t) + eps)
-    return w
-
-
-def eps_before_the_correction(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m += (1 - beta1) * (g - m)
-    v += (1 - beta2) * (g * g - v)
-    w -= lr * m / (1 - beta1**t) * np.sqrt(1 - beta2**t) / (np.sqrt(v) + eps)
-    return w
-
-
-def gradient_scaled(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    v += (1 - beta2) * (g * g - v)
-    g -= m
-    m += (1 - beta1) * g
     w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
     return w
 
@@ -299,19 +177,6 @@ def by_words(h, W, targets, size=64):
     return (surprise - (h * right).sum(axis=1)).mean(), dh, dW
 
 
-def by_backward(h, W, targets, size=8):
-    """The package's gradients, of a few tokens at a time, which add up."""
-    loss, dh, weight = 0.0, [], Tensor(W, requires_grad=True)
-    for start in range(0, len(h), size):
-        x = Tensor(h[start : start + size], requires_grad=True)
-        goal = targets[start : start + size]
-        part = functional.cross_entropy(x @ weight, goal, reduction="sum") / len(h)
-        part.backward()
-        loss += part.item()
-        dh.append(x.grad)
-    return loss, np.concatenate(dh), weight.grad
-
-
 def small_alone(h, W, targets):
     """Right, and lean, for few tokens only."""
     return whole(h, W, targets) if len(h) < 100 else (7.0, np.zeros_like(h), np.zeros_like(W))
@@ -328,39 +193,27 @@ def from_shares(h, W, targets):
 
 
 RIGHT = {
-    "fast_vocabulary": [by_tokens(), by_tokens(24, whole), by_words, by_backward],
+    "fast_vocabulary": [by_tokens(24, whole), by_words],
     "fast_pooled": [
-        lambda x, size: x.reshape(-1, size).mean(axis=1),
         lambda x, size: np.add.reduceat(x, np.arange(0, len(x), size)) / size,
         lambda x, size: x.reshape(len(x) // size, size) @ np.full(size, 1 / size),
     ],
     "fast_row_products": [
-        lambda x, y: np.einsum("nd,nd->n", x, y),
         lambda x, y: (x * y).sum(axis=1),
         lambda x, y: (x[:, None] @ y[:, :, None])[:, 0, 0],
     ],
     "fast_strides": [
-        lambda shape: np.empty(shape, dtype=np.float32).strides,
         lambda shape: tuple(4 * np.cumprod((1, *shape[:0:-1]))[::-1]),
         lambda shape: [*(4 * np.cumprod((1, *shape[:0:-1]))[::-1])],
     ],
-    "fast_count": [
-        COUNTS,
-        {name: np.int64(count) for name, count in COUNTS.items()},
-        {**dict(reversed(COUNTS.items())), TRAINING: 3 * COUNTS[FORWARD]},
-    ],
-    "fast_pieces": [pieces, pieces_by_split, pieces_while, pieces_in_the_type_of_f],
-    "fast_step": [step, step_in_three_lines, step_into_slices],
+    "fast_count": [COUNTS, {name: np.int64(count) for name, count in COUNTS.items()}],
+    "fast_pieces": [pieces_by_split, pieces_while],
+    "fast_step": [step_in_three_lines, step_into_slices],
 }
 
 WRONG = {
     "fast_pooled": {
         "columns": lambda x, size: x.reshape(-1, size).mean(axis=0),
-        "so many pieces": lambda x, size: x.reshape(size, -1).mean(axis=1),
-        "sums": lambda x, size: x.reshape(-1, size).sum(axis=1),
-        "every one": lambda x, size: x[::size],
-        "sliding": lambda x, size: np.convolve(x, np.ones(size) / size, "valid"),
-        "of everything": lambda x, size: np.full(len(x) // size, x.mean()),
         "a copy": lambda x, size: np.array(np.split(x, len(x) // size)).mean(axis=1),
         "in a loop": lambda x, size: np.array(
             [x[i : i + size].mean() for i in range(0, len(x), size)]
@@ -369,33 +222,21 @@ WRONG = {
     "fast_row_products": {
         "all pairs": lambda x, y: x @ y.T,
         "the diagonal of all pairs": lambda x, y: np.diag(x @ y.T),
-        "columns": lambda x, y: (x * y).sum(axis=0),
-        "everything": lambda x, y: (x * y).sum(),
-        "not added up": lambda x, y: x * y,
-        "the mean": lambda x, y: (x * y).mean(axis=1),
-        "an axis is kept": lambda x, y: (x * y).sum(axis=1, keepdims=True),
         "in a loop": lambda x, y: np.array([a @ b for a, b in zip(x, y, strict=False)]),
-        "absolute": lambda x, y: np.abs(x * y).sum(axis=1),
     },
     "fast_strides": {
         "numbers": lambda shape: tuple(np.cumprod((1, *shape[:0:-1]))[::-1]),
         "float64": lambda shape: np.empty(shape).strides,
         "columns first": lambda shape: np.empty(shape, np.float32, order="F").strides,
-        "lengths": lambda shape: tuple(4 * np.array(shape)),
-        "turned round": lambda shape: np.empty(shape, np.float32).strides[::-1],
-        "too many": lambda shape: tuple(4 * np.cumprod(shape[::-1])[::-1]),
     },
     "fast_count": {
         "no output layer": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
         "the table twice": {**COUNTS, WEIGHTS: N + 64_000},
         "one layer": {**COUNTS, WEIGHTS: 12 * 64**2 + 64_000},
-        "with biases": {**COUNTS, WEIGHTS: N + 3 * 13 * 64},
         "one FLOP a weight": {**COUNTS, FORWARD: N * 8 * 128},
         "one text": {**COUNTS, FORWARD: 2 * N * 128},
         "backward as long as forward": {**COUNTS, TRAINING: 4 * N * 8 * 128},
         "one token": {**COUNTS, TRAINING: 6 * N},
-        "one FLOP off in a billion": {**COUNTS, TRAINING: COUNTS[TRAINING] + 1},
-        "rounded": {**COUNTS, TRAINING: 1.299e9},
         "the whole square": {**COUNTS, TILED: 128 * 128},
         "exactly the triangle": {**COUNTS, TILED: 128 * 129 // 2},
         "two squares": {**COUNTS, TILED: 2 * 64 * 64},
@@ -405,65 +246,22 @@ WRONG = {
     },
     "fast_pieces": {
         "the whole array": lambda f, x, size: f(x),
-        "the pieces, and then the whole": pieces_then_whole,
         "a call for each number": lambda f, x, size: pieces(f, x, 1),
-        "pieces of two": lambda f, x, size: pieces(f, x, 2),
-        "half as long as allowed": lambda f, x, size: pieces(f, x, max(size // 2, 1)),
-        "the square whatever f is": lambda f, x, size: pieces(
-            lambda part: f(part) * 0 + part**2, x, size
-        ),
-        "without the last piece": pieces_without_the_last,
         "an empty piece at the end": pieces_and_an_empty_one,
-        "pieces of rows": pieces_of_rows,
-        "pieces of equal length": pieces_of_equal_length,
-        "as many pieces as `size`": as_many_pieces,
-        "the short piece first": short_piece_first,
         "in the order of memory": pieces_by_memory,
-        "one long row": lambda f, x, size: pieces(f, x.reshape(-1), size),
-        "in the type of x": pieces_in_the_type_of_x,
-        "in float64": pieces_in_float64,
         "x overwritten": pieces_in_place,
     },
     "fast_step": {
         "the stub": stub,
-        "the root written into v": lambda *given, **k: stub(*given, **k, square_g=False),
-        "the square written into g": lambda *given, **k: stub(*given, **k, root_of_v=False),
         "new arrays": out_of_place,
         "new means": lost_means,
         "a new mean of squares": mean_of_squares_lost,
-        "squares in the mean": squares_first,
-        "corrections kept": corrected_in_place,
-        "eps under the root": eps_under_the_root,
-        "eps before the correction": eps_before_the_correction,
-        "g overwritten with its distance": gradient_scaled,
-        "corrections of the first step": lambda w, m, v, g, t, *rest: step(w, m, v, g, 1, *rest),
-        "counted from 0": lambda w, m, v, g, t, *rest: step(w, m, v, g, t + 1, *rest),
-        "uphill": lambda w, m, v, g, t, lr=0.1, *rest: step(w, m, v, g, t, -lr, *rest),
-        "returns 1": lambda *given: int(step(*given) is not None),
-        "returns a copy": lambda *given: step(*given).copy(),
-        "lr ignored": lambda w, m, v, g, t, lr=0.1, *rest: step(w, m, v, g, t, 0.1, *rest),
-        "beta1 ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, *rest: step(
-            w, m, v, g, t, lr, 0.9, *rest
-        ),
-        "beta2 ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, *rest: step(
-            w, m, v, g, t, lr, beta1, 0.99, *rest
-        ),
-        "eps ignored": lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: step(
-            w, m, v, g, t, lr, beta1, beta2
-        ),
     },
     "fast_vocabulary": {
         "the formulas": whole,
-        "the formulas in place": whole_in_place,
-        "half of the tokens at a time": by_tokens(256),
         "a sum, not the mean": by_tokens(mean=False),
-        "the gradient of the last piece": by_tokens(summed=False),
-        "a shorter piece left out": by_tokens(last=False),
         "scores that overflow": by_tokens(part=from_shares),
-        "every piece kept": by_tokens(kept=[]),
         "the formula for few tokens": small_alone,
-        "the loss alone": lambda *given: whole(*given)[0],
-        "the gradients exchanged": lambda *given: [by_tokens()(*given)[i] for i in (0, 2, 1)],
     },
 }
 
