@@ -218,6 +218,7 @@ def text_new(answer: Any) -> Cases:
         ("what is new keeps its capitals", once, ["Tim", "TOM", "To Mia", "tom", "MIA"], 0.6),
         ("blanks and blank lines", equal, ["a", " ", "b ", " a", "", "a ", "b"], 0.6),
         ("half of five, rounded", cut, letters[:5], 0.5),
+        ("rounded up", cut, letters, 0.35),
         ("all held out", cut, letters, 1.0),
         ("no paragraphs", cut, [], 0.5),
         ("ninety", once, lines, 0.3),
