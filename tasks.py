@@ -374,6 +374,12 @@ def test_unit():
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
 
 
+@task("test")
+def mutants():
+    """Try every small change of every exercise's solution on its check (some minutes)."""
+    python("tests/check/mutants.py", "--jobs", jobs())
+
+
 @task("classroom")
 def proofs():
     """Prove the printed book, the archive and the course for nbgrader, with the built site."""
