@@ -34,7 +34,8 @@ TIMED = "Times of the machine that made this book; yours will differ."
 # what works on a screen only, and what repeats in words what a screen reader is told elsewhere
 SCREEN_ONLY = (
     "script, noscript, button, [hidden], a.headerlink, .tt-live-plain, .tt-live-intro, "
-    ".tt-card__launch, .tt-live__first, .tt-card__more > summary, .tt-answer > summary"
+    ".tt-card__launch, .tt-live__first, .tt-card__more > summary, .tt-answer > summary, "
+    ".tt-published"
 )
 CANONICAL = re.compile(r'<link\b[^>]*rel="canonical"[^>]*\bhref="([^"]*)"')
 RUN_TIME = "Run time"
