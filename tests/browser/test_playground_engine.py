@@ -204,7 +204,7 @@ def test_chosen_gives_the_probabilities_of_the_package(page, tokenizer, temperat
     ids = tokenizer.encode("\nOnce upon a time there was a")
     real = model_at(4000)(ids).data[-1].astype(float).tolist()
     ties = [0.0, 2.0, 1.0, 2.0, 1.0, 1.0, -3.0, 2.0]
-    kept = itertools.product([None, 1, 2, 4, 1000], [None, 1e-9, 0.3, 0.5, 0.6, 0.9, 1])
+    kept = itertools.product([None, 1, 2, 4, 1000], [None, 1e-13, 1e-9, 0.3, 0.5, 0.6, 0.9, 1])
     how = [{"temperature": temperature, "topK": k, "topP": p} for k, p in kept]
     forbidden = [-math.inf, 1.0, 0.0, -math.inf, 1.0]
     for logits in real, ties, forbidden, [0.0] * 10:
@@ -216,7 +216,7 @@ def test_chosen_gives_the_probabilities_of_the_package(page, tokenizer, temperat
 
 def test_draw_takes_the_token_that_the_package_takes(page):
     probs = [0.0, 0.25, 0.0, 0.5, 0.25, 0.0]
-    numbers = [0, 0.1, 0.2499, 0.25, 0.5, 0.74, 0.75, 0.9999]
+    numbers = [0, 0.1, 0.2499, 0.25, 0.5, 0.74, 0.75, 0.9999, 1 - 2**-53, 1]
     drawn = page.evaluate("([p, all]) => all.map((x) => draw(p, () => x))", [probs, numbers])
     assert drawn == [sampling.choose(probs, Mock(random=lambda x=x: x)) for x in numbers]
     same = page.evaluate("() => [1, 1, 2].map((seed) => Array.from({ length: 9 }, seeded(seed)))")

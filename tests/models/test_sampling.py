@@ -2,7 +2,9 @@
 
 import math
 import warnings
+from fractions import Fraction
 from itertools import combinations
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -10,8 +12,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from tiny_models import message
 
-from tinytorch import Tensor
-from tinytorch.models.sampling import choose, keep_top_k, keep_top_p, next_token_probs
+from tinytorch import GPT, Tensor
+from tinytorch.models.generation import generate
+from tinytorch.models.sampling import (
+    choose,
+    keep_top_k,
+    keep_top_p,
+    next_token_probs,
+    next_tokens,
+)
 
 INF = np.inf
 
@@ -247,6 +256,92 @@ def test_ends_of_the_range_choose_tokens_that_are_allowed(drawn, expected):
     assert choose([0, 0.1, 0, 0.1, 0], Fixed()) == expected  # shares, whatever their sum
 
 
+@st.composite
+def unlikely(draw):
+    """Probabilities with exact zeros, and numbers beside which others vanish, in either precision.
+
+    The smallest of them, times a number next to 1, is rounded to itself.
+    """
+    dtype = draw(st.sampled_from([np.float32, np.float64]))
+    smallest, tiny = np.finfo(dtype).smallest_subnormal, np.finfo(dtype).tiny
+    parts = st.sampled_from([0.0, smallest, tiny, 1e-20, 1e-7, 0.1, 0.3, 1.0])
+    row = np.array(draw(st.lists(parts, min_size=1, max_size=8).filter(any)), dtype)
+    return row if draw(st.booleans()) else (row / row.sum()).astype(dtype)
+
+
+RANDOM = st.sampled_from([0.0, 1e-300, 0.5, 1 - 2**-53, 1.0]) | st.floats(0, 1, exclude_max=True)
+SHARES = st.sampled_from([5e-324, 1e-300, 1e-13, 1e-12, 1 - 2**-53, 1]) | st.floats(5e-324, 1)
+COUNTS = st.integers(1, 9) | st.sampled_from([10**9, 2**63, 10**30])
+TEMPERATURES = (
+    st.sampled_from([0, 5e-324, 1e-300, 1e308, 10**300, Fraction(1, 3), Fraction(1, 10**400)])
+    | st.floats(0, 1e308)
+    | st.sampled_from([np.float16(6e-8), np.float32(1e-45)])
+)
+
+
+@given(row=unlikely(), k=COUNTS, p=SHARES, number=RANDOM)
+def test_what_is_drawn_has_a_probability_above_zero(row, k, p, number):
+    rng = Mock(random=lambda: number)
+    for probs in (row, keep_top_k(row, k), keep_top_p(row, p), keep_top_p(keep_top_k(row, k), p)):
+        assert row[choose(probs, rng)] > 0
+        assert probs[choose(probs, rng)] > 0
+        assert (probs is row) or probs.sum() == pytest.approx(1, rel=1e-12)
+
+
+@given(
+    logits=st.lists(st.sampled_from([-INF, -3e38, -1.0, 0.0, 1e-30, 2.0, 3e38]), min_size=1),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    temperature=TEMPERATURES,
+    k=st.none() | COUNTS,
+    p=st.none() | SHARES,
+    number=RANDOM,
+)
+def test_what_is_written_was_allowed_at_every_limit(logits, dtype, temperature, k, p, number):
+    assume(max(logits) > -INF)
+    logits = np.array([logits], dtype)
+    probs = next_token_probs(logits, temperature, k, p)
+    rngs = [Mock(random=lambda: number)]
+    (token,) = next_tokens(logits, rngs, temperature, k, p)
+    assert probs[0, token] > 0 and logits[0, token] > -INF
+
+
+@given(table=unlikely(), k=st.none() | COUNTS, p=st.none() | SHARES, temperature=TEMPERATURES)
+def test_generate_writes_tokens_that_exist_and_are_allowed(table, k, p, temperature):
+    with np.errstate(divide="ignore"):
+        logits = np.log(table.astype(np.float64))
+
+    class Model:
+        max_seq_len = 4
+
+        def __call__(self, ids):
+            return Tensor(np.broadcast_to(logits, (*np.shape(ids), len(logits))), dtype=np.float64)
+
+    options = {"temperature": temperature, "top_k": k, "top_p": p}
+    written = generate(Model(), [[0], [0]], 3, rng=0, **options).data[:, 1:]
+    assert (table[written] > 0).all()
+
+
+def test_gpt_writes_tokens_of_its_vocabulary_at_the_smallest_share():
+    model = GPT(20, 16, 1, 2, 8, rng=0)
+    written = model.generate([1, 2], 5, top_p=1e-13, rng=0).data.tolist()
+    assert written == model.generate([1, 2], 5, temperature=0).data.tolist()
+
+
+@pytest.mark.parametrize("row", [[0.0], [0.5, -0.5], [-0.5, 1.5], [np.nan, 1.0], [1.0, INF]])
+def test_choice_of_what_is_no_probability_is_refused(row):
+    assert message(ValueError, lambda: choose(row, np.random.default_rng(0))) == (
+        "choose: probabilities must be >= 0, finite and not all 0; pass logits through "
+        "next_token_probs first"
+    )
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (1, 3)])
+def test_choice_from_anything_but_one_row_is_refused(shape):
+    assert message(ValueError, lambda: choose(np.ones(shape), np.random.default_rng(0))) == (
+        f"choose: probabilities must be (vocab,), got shape {shape}"
+    )
+
+
 def test_choice_is_a_plain_integer():
     assert type(choose([0.0, 1.0], np.random.default_rng(0))) is int
 
@@ -261,8 +356,9 @@ def test_bad_temperature_is_refused(temperature):
     )
 
 
-def test_infinite_temperature_is_refused_with_a_remedy():
-    assert message(ValueError, lambda: next_token_probs([0.0], INF)) == (
+@pytest.mark.parametrize("temperature", [INF, 10**400], ids=["inf", "beyond floats"])
+def test_infinite_temperature_is_refused_with_a_remedy(temperature):
+    assert message(ValueError, lambda: next_token_probs([0.0], temperature)) == (
         "temperature must be finite, got inf; for even chances set all logits to 0"
     )
 

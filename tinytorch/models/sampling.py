@@ -7,6 +7,7 @@ what is left is made to sum to one. All of it is in float64.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,9 @@ def keep_top_p(probs: Any, p: float) -> np.ndarray:
     order = _likeliest_first(probs)
     falling = np.take_along_axis(probs, order, axis=-1)
     before = falling.cumsum(axis=-1) - falling  # what the more likely ones hold
-    return _kept(probs, order, before < p - 1e-12)
+    keep = before < p - 1e-12
+    keep[..., 0] = True  # also if p is smaller than rounding
+    return _kept(probs, order, keep)
 
 
 def choose(probs: Any, rng: np.random.Generator) -> int:
@@ -149,12 +152,22 @@ def choose(probs: Any, rng: np.random.Generator) -> int:
         probs: probabilities `(vocab,)`.
         rng: one number of it decides.
 
+    Raises:
+        ValueError: they are not `(vocab,)`, not finite, one is negative, or all are 0.
+
     Example:
         >>> choose([0.0, 1.0, 0.0], np.random.default_rng(0))
         1
     """
-    cumulative = np.cumsum(probs)
-    return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    probs = np.asarray(probs, dtype=np.float64)
+    if probs.ndim != 1 or probs.size == 0:
+        raise ValueError(f"choose: probabilities must be (vocab,), got shape {probs.shape}")
+    cumulative = probs.cumsum()
+    total = cumulative[-1]
+    if not (probs.min() >= 0 and 0 < total < np.inf):
+        raise ValueError(f"choose: {_NO_PROBABILITIES}")
+    target = min(rng.random() * total, np.nextafter(total, 0))  # the product may round to the total
+    return int(np.searchsorted(cumulative, target, side="right"))
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -176,7 +189,7 @@ def check_sampling(
         ValueError: top_p must be in 0 < top_p <= 1, got 1.5
     """
     check_not_negative(temperature=temperature)
-    if temperature == np.inf:
+    if temperature == np.inf or (isinstance(temperature, int) and temperature > sys.float_info.max):
         remedy = "for even chances set all logits to 0"
         raise ValueError(f"temperature must be finite, got inf; {remedy}")
     if top_k is not None:
@@ -189,7 +202,7 @@ def check_sampling(
 
 def _tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
     """`softmax(logits / temperature)`, or its limit at 0."""
-    largest = logits.max(axis=-1, keepdims=True)
+    largest, temperature = logits.max(axis=-1, keepdims=True), float(temperature)
     if temperature == 0:
         return np.equal(np.arange(logits.shape[-1]), logits.argmax(-1, keepdims=True)).astype(float)
     with np.errstate(over="ignore"):  # a tiny temperature: -inf, which exp makes 0
@@ -232,6 +245,10 @@ def _checked_probs(probs: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name}: probabilities must be (..., vocab), got shape {probs.shape}")
     total = probs.sum(axis=-1)
     if not ((probs >= 0).all() and (total > 0).all() and (total < np.inf).all()):
-        remedy = "pass logits through next_token_probs first"
-        raise ValueError(f"{name}: probabilities must be >= 0, finite and not all 0; {remedy}")
+        raise ValueError(f"{name}: {_NO_PROBABILITIES}")
     return probs
+
+
+_NO_PROBABILITIES = (
+    "probabilities must be >= 0, finite and not all 0; pass logits through next_token_probs first"
+)

@@ -15,9 +15,10 @@ export function chosen(logits, { temperature = 1, topK = null, topP = null } = {
 
 // One token; `random` gives a number from 0 to below 1. What has probability 0 is never drawn.
 export function draw(probs, random) {
-  const target = random() * probs.reduce((sum, p) => sum + p, 0);
+  const total = probs.reduce((sum, p) => sum + p, 0);
+  const target = random() * total; // which may be rounded up to the total
   let sum = 0;
-  return probs.findIndex((p) => (sum += p) > target);
+  return probs.findIndex((p) => (sum += p) > target || sum === total);
 }
 
 // Random numbers from 0 to below 1, the same for the same seed: mulberry32 (Tommy Ettinger, public domain).
@@ -50,14 +51,14 @@ function keepTopK(probs, k) {
   return kept(probs, likeliestFirst(probs).slice(0, k));
 }
 
-// The fewest that hold `p`; a sum that misses it by rounding alone has reached it.
+// The fewest that hold `p`, one at least; a sum that misses it by rounding alone has reached it.
 function keepTopP(probs, p) {
   if (!(p > 0 && p <= 1)) throw new RangeError(`top-p must be above 0 and at most 1, got ${p}`);
   if (p === 1) return probs;
   const order = likeliestFirst(probs);
   let before = 0; // what the more likely ones hold
   const first = order.findIndex((id) => {
-    const enough = before >= p - 1e-12;
+    const enough = before > 0 && before >= p - 1e-12;
     before += probs[id];
     return enough;
   });
