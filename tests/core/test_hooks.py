@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 
 from tinytorch import GPT, Linear, Sequential, Tensor, causal_mask
 from tinytorch.core.hooks import are_open, hooks
@@ -47,6 +48,33 @@ def test_what_a_hook_returns_takes_the_place_of_the_value():
 def test_an_array_takes_the_dtype_of_what_it_replaces(model):
     with hooks(model, after={"blocks.0": lambda x: np.zeros(x.shape)}):  # float64
         assert model(IDS).dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", [np.array, lambda x: Tensor(x, dtype=np.float64)])
+def test_what_takes_a_place_keeps_its_shape_and_its_dtype(model, kind):
+    with hooks(model, after={"blocks.0": lambda x: kind(x.data.astype(np.float64))}):
+        assert model(IDS).dtype == np.float32
+    for shape in ((8,), (1, 1, 8), (2, 4, 8), ()):  # each would broadcast
+        with hooks(model, after={"blocks.0": lambda x, shape=shape: kind(np.zeros(shape))}):
+            assert message(ValueError, lambda: model(IDS)) == (
+                f"hooks: what replaces shape (1, 4, 8) must have it, got {shape}"
+            )
+    swapped = {"token_embedding": lambda ids: [[4, 3, 2, 1]]}
+    with hooks(model, before=swapped):
+        np.testing.assert_array_equal(model(IDS).data, model([[4, 3, 2, 1]]).data)
+    with hooks(model, before={"token_embedding": lambda ids: kind(np.ones((1, 4)))}):
+        assert message(TypeError, lambda: model(IDS)) == (
+            "hooks: what replaces int64 must be so too, got float64"
+        )
+
+
+def test_gradient_of_another_dtype_flows_through_what_a_hook_returns(model):
+    with hooks(model, after={"blocks.0": lambda x: x.astype(np.float64)}):
+        (model(IDS) ** 2).sum().backward()
+    through = model.token_embedding.weight.grad.copy()
+    model.zero_grad()
+    (model(IDS) ** 2).sum().backward()
+    np.testing.assert_allclose(through, model.token_embedding.weight.grad, rtol=1e-5)
 
 
 def test_gradients_flow_through_what_a_hook_returns(model):

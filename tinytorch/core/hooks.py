@@ -44,11 +44,13 @@ def hooks(
         model: a `Module`, whose parts are named as in `model.named_modules()`: `"blocks.0.mlp"`.
         after: for names of parts, a function of what the part returns.
         before: for names of parts, a function of the part's first argument. Each returns what takes
-            its place, a tensor or an array, or None to leave it as it is.
+            its place, a tensor or an array of the same shape, which is converted to the same
+            dtype, or None to leave it as it is.
 
     Raises:
-        ValueError: the model has no part of this name.
-        TypeError: a hook cannot be called.
+        ValueError: the model has no part of this name; or, when it runs, a hook has returned
+            another shape.
+        TypeError: a hook cannot be called, or has returned floats in the place of ids.
 
     Example:
         >>> from tinytorch import GPT
@@ -97,7 +99,16 @@ def called(part: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _replaced(hook: Hook, value: Any) -> Any:
+    """What a hook returns, if it fits in the place of `value`, or `value`."""
     new = hook(value)
-    if new is None:
-        return value
-    return wrap(new.astype(value.dtype, copy=False)) if isinstance(new, np.ndarray) else new
+    if new is None or isinstance(value, tuple):  # of several tensors nothing is known
+        return value if new is None else new
+    like = value if hasattr(value, "dtype") else np.asarray(value)  # ids may be a list
+    new = new if hasattr(new, "dtype") else np.asarray(new)
+    if new.shape != like.shape:
+        raise ValueError(f"hooks: what replaces shape {like.shape} must have it, got {new.shape}")
+    if not np.can_cast(new.dtype, like.dtype, "same_kind"):
+        raise TypeError(f"hooks: what replaces {like.dtype} must be so too, got {new.dtype}")
+    if isinstance(new, (np.ndarray, np.generic)):
+        return wrap(np.asarray(new, like.dtype))
+    return new if new.dtype == like.dtype else new.astype(like.dtype)
