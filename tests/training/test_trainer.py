@@ -284,6 +284,19 @@ def test_counts_are_positive(name):
     assert told == f"{name} must be at least 1, got 0"
 
 
+def test_what_is_no_part_of_a_run_is_refused_before_it_begins():
+    for wrong, wanted in (
+        ({"batches": 5}, "batches must be a Batches, got 5"),
+        ({"batches": [1, 2]}, "batches must be a Batches, got [1, 2]"),
+        ({"optimizer": 0.1}, "optimizer must be an Optimizer, got 0.1"),
+        ({"schedule": 0.1}, "schedule must be a function of the step, got 0.1"),
+        ({"validation": 5}, "validation must be inputs and targets, got 5"),
+    ):
+        arguments = {"batches": Batches(np.arange(50) % 5, 2, 8), **wrong}
+        said = message(TypeError, lambda arguments=arguments: Trainer(tiny_gpt(), **arguments))
+        assert said == f"Trainer: {wanted}"
+
+
 def test_a_run_has_at_least_one_step():
     assert message(ValueError, lambda: new_trainer().run(0)) == "steps must be at least 1, got 0"
 

@@ -57,6 +57,10 @@ class Trainer:
             are saved in any case.
         progress: whether to show a progress line.
 
+    Raises:
+        TypeError: `batches`, `optimizer`, `schedule` or `validation` is something else.
+        ValueError: a number of steps is less than 1.
+
     Attributes:
         step_number: how many steps were taken.
         history: one dictionary a step with `loss`, `lr`, `grad_norm` and `validation` (None where
@@ -90,6 +94,7 @@ class Trainer:
         progress: bool = True,
     ) -> None:
         check_sizes(accumulate=accumulate, eval_every=eval_every, save_every=save_every)
+        _check_kinds(batches, optimizer, schedule, validation)
         self.model, self.batches = model, batches
         self.optimizer = optimizer or AdamW(
             model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
@@ -262,6 +267,20 @@ class Trainer:
 
 
 # Helpers -------------------------------------------------------------------------------------
+
+
+def _check_kinds(batches: Any, optimizer: Any, schedule: Any, validation: Any) -> None:
+    """Raise before a run begins, not in the middle of it."""
+    has_sizes = hasattr(batches, "batch_size") and hasattr(batches, "seq_len")
+    is_pair = isinstance(validation, (tuple, list)) and len(validation) == 2
+    for name, value, wanted, fits in (
+        ("batches", batches, "a Batches", has_sizes and hasattr(batches, "__getitem__")),
+        ("optimizer", optimizer, "an Optimizer", isinstance(optimizer, (Optimizer, type(None)))),
+        ("schedule", schedule, "a function of the step", schedule is None or callable(schedule)),
+        ("validation", validation, "inputs and targets", validation is None or is_pair),
+    ):
+        if not fits:
+            raise TypeError(f"Trainer: {name} must be {wanted}, got {value!r:.60}")
 
 
 def _checked_rate(rate: Any, step: int) -> float:
