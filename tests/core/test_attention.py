@@ -1,6 +1,7 @@
 """Attention: the fused operation, its composed twin, the mask convention, and the heads."""
 
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -426,6 +427,19 @@ def test_gradients_of_grouped_queries_are_those_of_finite_differences(num_kv_hea
     query, memory = normal(2, 3, 4), normal(2, 5, 4, seed=1)
     found = check_gradients(layer, query, memory, tol=1e-8)
     assert found and found.count == 2 * 20 + 2 * 5 * num_kv_heads + 24 + 40, found
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_bias_that_is_nan_or_infinity_is_refused(number):
+    x, bias = np.ones((1, 2, 4)), np.array([[0.0, number], [0.0, -np.inf]])
+    said = "attention: a bias is of numbers below inf, but one is nan or inf"
+    for given_bias in (bias, bias.tolist(), Tensor(bias, requires_grad=True)):
+        for attend in (functional.attention, scaled_dot_product_attention):
+            if attend is scaled_dot_product_attention or not isinstance(given_bias, Tensor):
+                call = partial(attend, x, x, x, bias=given_bias)
+                assert message(ValueError, call) == said
+    layer = MultiHeadAttention(4, 2, bias=np.stack([bias, bias]))
+    assert message(ValueError, lambda: layer(x)) == said
 
 
 def test_projections_without_a_bias():

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 from hypothesis import given
 from hypothesis import strategies as st
 from primitive_examples import EXAMPLES, all_primitives
 
-from tinytorch import RowSparse, Tensor, check_gradients, functional, ops
+from tinytorch import RowSparse, Tensor, check_gradients, functional, ops, primitive
 
 NAMES = sorted(EXAMPLES)
 each_primitive = pytest.mark.parametrize("name", NAMES)
@@ -102,6 +103,52 @@ def test_neither_operands_nor_upstream_gradient_are_changed(name, data):
         np.testing.assert_array_equal(operand, copy)
     for once, again in zip(*results, strict=True):  # a pullback keeps nothing between calls
         np.testing.assert_array_equal(once, again)
+
+
+def arrays_in(settings):
+    """The arrays among settings, and in a tuple of them."""
+    parts = [*settings.values(), *(p for s in settings.values() if type(s) is tuple for p in s)]
+    return [part for part in parts if isinstance(part, np.ndarray) and part.ndim]
+
+
+@each_primitive
+@given(data=st.data())
+def test_ids_masks_and_indices_may_be_replaced_before_the_backward_pass(name, data):
+    operands, settings = data.draw(EXAMPLES[name].inputs)
+    whole = [a if is_float(a) else a.copy() for a in operands]  # floats as tensors, others as such
+    found = []
+    for replaced in (False, True):
+        tensors = [Tensor(a, True, a.dtype) if is_float(a) else a for a in whole]
+        result = EXAMPLES[name].operation(*tensors, **settings)
+        if replaced:
+            for array in [a for a in whole if not is_float(a)] + arrays_in(settings):
+                array[...] = 0
+        result.backward(weights_for(result.shape))
+        found.append([dense(t.grad) for t in tensors if isinstance(t, Tensor)])
+    for before, after in zip(*found, strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_factor_of_integers_may_be_replaced_before_the_backward_pass():
+    for factor in (np.array([2, 3]), np.array([True, False])):
+        x, before = Tensor([1.0, 1.0], requires_grad=True), factor.tolist()
+        y = x * factor
+        factor[...] = 0
+        y.sum().backward()
+        assert x.grad.tolist() == before
+
+
+@pytest.mark.parametrize(
+    "made", [np.array([1.0, 2.0]), [1.0, 2.0], (1.0, 2.0), np.float64(3), (1.0,), None], ids=str
+)
+def test_primitive_that_returns_no_pullback_is_refused(made):
+    def half_done(x):
+        return made
+
+    assert message(TypeError, lambda: primitive(half_done)([1.0, 2.0])) == (
+        "half_done: a primitive returns a value and its pullback, a function of a gradient; "
+        f"got {type(made).__name__}"
+    )
 
 
 @each_primitive

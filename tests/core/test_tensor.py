@@ -938,8 +938,28 @@ def test_complex_operand_is_refused(operate):
 
 def test_masked_array_is_refused_for_its_mask_would_be_lost():
     masked = np.ma.array([1.0, 2.0], mask=[False, True])
-    for take in (Tensor, lambda m: Tensor([1.0, 2.0]) * m):
-        assert "filled(0)" in message(TypeError, lambda take=take: take(masked))
+    for take in (
+        Tensor,
+        lambda m: Tensor([1.0, 2.0]) * m,
+        ops.sum,
+        functional.softmax,
+        lambda m: setattr(Tensor([1.0, 2.0]), "data", m),
+    ):
+        said = message(TypeError, lambda take=take: take(masked))
+        assert said.endswith("a masked array would lose its mask; pass its filled(0)")
+
+
+def test_floats_without_a_dtype_take_that_of_the_tensor_they_are_assigned_to():
+    for dtype, data, wanted in (
+        (np.float32, [1.0, 2.0], np.float32),
+        (np.float64, [1.0, 2.0], np.float64),
+        (np.int64, [1.0, 2.0], np.float32),
+        (np.float32, np.zeros(2), np.float64),  # it says so itself
+        (np.float32, 0.5, np.float32),
+    ):
+        x = Tensor([0, 0], dtype=dtype)
+        x.data = data
+        assert x.dtype == wanted and x.data.tolist() == np.asarray(data).tolist()
 
 
 def test_truth_of_several_elements_is_refused():

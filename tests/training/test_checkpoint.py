@@ -422,6 +422,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(path, monkeypatch):
     ("tensors", "metadata", "error", "part"),
     [
         ({"w": [1.0]}, None, TypeError, "'w' must be a NumPy array"),
+        ({"w": np.ma.array([1.0], mask=[1])}, None, TypeError, "'w': a masked array would lose"),
         ({3: np.ones(1)}, None, TypeError, "the name of a tensor is a string, got 3"),
         ({"__metadata__": np.ones(1)}, None, ValueError, "names the metadata"),
         ({"\ud800": np.ones(1)}, None, ValueError, "surrogates not allowed"),

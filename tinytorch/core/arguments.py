@@ -113,6 +113,22 @@ def check_choice(value: Any, name: str, allowed: tuple[str | None, ...]) -> None
         raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
 
 
+def refuse_mask(value: Any, who: str) -> None:
+    """Raise if `value` is a masked array, whose mask would be lost.
+
+    Raises:
+        TypeError: it is one.
+
+    Example:
+        >>> refuse_mask(np.ma.array([1.0, 2.0], mask=[False, True]), "Tensor")
+        Traceback (most recent call last):
+        ...
+        TypeError: Tensor: a masked array would lose its mask; pass its filled(0)
+    """
+    if isinstance(value, np.ndarray) and hasattr(value, "mask"):  # np.ma is slow to import
+        raise TypeError(f"{who}: a masked array would lose its mask; pass its filled(0)")
+
+
 def check_equal_lengths(ids: Any, name: str) -> tuple[int, ...]:
     """The shape of token ids, which may be nested lists; raise if those are ragged.
 

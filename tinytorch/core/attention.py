@@ -45,7 +45,8 @@ def scaled_dot_product_attention(
         The output `(..., queries, dv)` and the weights `(..., queries, keys)`, whose rows sum to 1.
 
     Raises:
-        ValueError: the shapes do not fit, or the mask holds other numbers.
+        ValueError: the shapes do not fit, the mask holds other numbers, or the bias NaN or
+            infinity.
         TypeError: the mask is of Booleans.
 
     Example:

@@ -30,7 +30,7 @@ from tinytorch.core.ops import Result
 from tinytorch.core.products import dot, matmul
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.tracing import floats, primitive
+from tinytorch.core.tracing import as_operand, floats, primitive
 
 __all__ = [
     "attention",
@@ -102,7 +102,7 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
 
     Args:
         weight: `(vocab_size, embed_dim)`.
-        ids: integers of any shape, each in `0..vocab_size - 1`.
+        ids: integers of any shape, each in `0..vocab_size - 1`; an array of them is copied.
         sparse: whether the gradient shall be a `RowSparse`.
 
     Returns:
@@ -218,7 +218,7 @@ def attention(
         v: values `(..., keys, dv)`.
         mask: an array added to the scores, 0 keeps and -inf blocks, broadcast to
             `(..., queries, keys)`; None blocks nothing. It gets no gradient.
-        bias: an array of any finite numbers added to the scores, ALiBi's for instance, likewise.
+        bias: an array of any numbers added to the scores, ALiBi's for instance, likewise.
         dropout: probability with which a weight is set to zero, the others being scaled up.
         rng: where the dropout comes from.
 
@@ -226,8 +226,8 @@ def attention(
         `(..., queries, dv)`; a query for which every key is blocked gets zeros.
 
     Raises:
-        ValueError: the shapes do not fit, the mask holds other numbers, or `dropout` is not in
-            `0 <= dropout < 1`.
+        ValueError: the shapes do not fit, the mask holds other numbers, the bias NaN or infinity,
+            or `dropout` is not in `0 <= dropout < 1`.
         TypeError: the mask is of Booleans, which cannot be added.
 
     Example:
@@ -414,4 +414,6 @@ def check_attention(
     scores = (*_common_shape(q[:-2], k[:-2]), q[-2], k[-2])
     if bias is not None:
         check_fits("bias", np.shape(bias), scores)
+        if not np.less(as_operand(bias), np.inf).all():
+            raise ValueError("attention: a bias is of numbers below inf, but one is nan or inf")
     return None if mask is None else check_mask(mask, scores)

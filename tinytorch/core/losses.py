@@ -29,7 +29,7 @@ def cross_entropy(
 
     Args:
         logits: `(..., num_classes)`, unnormalised.
-        targets: integers of the shape of `logits` without its last axis.
+        targets: integers of the shape of `logits` without its last axis; an array is copied.
         ignore_index: a target that stands for none, -100 for instance: such a position has loss
             and gradient 0 and is not counted. None ignores nothing.
         reduction: `'mean'` over the positions that count, their `'sum'`, or `'none'` for one

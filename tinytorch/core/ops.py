@@ -268,7 +268,7 @@ def where(x: Any, y: Any, *, condition: Any) -> Result:
         >>> where([1.0, 2.0], 0.0, condition=[True, False])
         Tensor([1., 0.])
     """
-    chosen = np.asarray(condition, dtype=bool)
+    chosen = np.array(condition, dtype=bool)  # a copy, which the pullback keeps
     return np.where(chosen, x, y), lambda g: (np.where(chosen, g, 0), np.where(chosen, 0, g))
 
 
@@ -497,12 +497,13 @@ def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
 
 
 def _plain_index(index: Any) -> Any:
-    """Indices with the arrays of any tensors in them."""
+    """Indices with copies of the arrays in them, those of tensors too: a pullback keeps them."""
     if isinstance(index, tuple):
         return tuple(_plain_index(part) for part in index)
     if isinstance(index, list):
         return np.asarray(index) if index else np.empty(0, dtype=np.intp)
-    return np.asarray(index) if hasattr(index, "requires_grad") else index
+    is_array = isinstance(index, np.ndarray) or hasattr(index, "requires_grad")
+    return np.array(index) if is_array else index
 
 
 def _is_basic(index: Any) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.arguments import refuse_mask
 from tinytorch.core.atomic_files import StrPath, readable_file, write_atomically
 from tinytorch.core.strict_json import parse_json
 
@@ -160,6 +161,7 @@ def _name_of_dtype(name: Any, array: Any) -> str:
     if not isinstance(array, np.ndarray):
         given = type(array).__name__
         raise TypeError(f"tensor {name!r} must be a NumPy array (.data of a Tensor), got {given}")
+    refuse_mask(array, f"tensor {name!r}")
     kind = array.dtype.str[1:]
     if kind not in _WRITTEN:
         allowed = f"{', '.join(np.dtype(kind).name for kind in _WRITTEN)}; convert with .astype"

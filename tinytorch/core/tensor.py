@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from tinytorch.core import ops
+from tinytorch.core.arguments import refuse_mask
 from tinytorch.core.backward import backward
 from tinytorch.core.numpy_calls import OPERATORS, call_function, call_ufunc, refuse_if_lost
 from tinytorch.core.recording import no_grad
@@ -315,8 +316,7 @@ def _as_array(data: Any, dtype: Any) -> np.ndarray:
     """A fresh numeric array holding `data`."""
     if isinstance(data, Tensor):
         refuse_if_lost("Tensor(t)", data, "the tensor itself")
-    if hasattr(data, "mask"):
-        raise TypeError("Tensor: a masked array would lose its mask; pass its filled(0)")
+    refuse_mask(data, "Tensor")
     try:
         array = np.array(data.data if isinstance(data, Tensor) else data, dtype=dtype)
     except ValueError as error:

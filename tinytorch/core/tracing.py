@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from tinytorch.core.arguments import refuse_mask
 from tinytorch.core.recording import open_blocks
 from tinytorch.core.sparse import RowSparse
 
@@ -80,13 +81,17 @@ class Node:
 
         Assigning to it (`t.data = a`, `t.data -= a`) is noted, and a backward pass through an
         operation that used the old numbers is refused. Writing into the array (`t.data[...] = a`)
-        cannot be seen: call `mark_changed()` after it if a graph is open.
+        cannot be seen: call `mark_changed()` after it if a graph is open. Floats without a dtype,
+        a list for instance, take that of the tensor.
         """
         return self._array
 
     @data.setter
     def data(self, array: Any) -> None:
-        array = native(np.asarray(array))
+        refuse_mask(array, "data")
+        has_dtype, array = hasattr(array, "dtype"), native(np.asarray(array))
+        if array.dtype.kind == "f" and not has_dtype:
+            array = array.astype(self._array.dtype if self._array.dtype.kind == "f" else _FLOAT32)
         kinds, wanted = ("f", "floating-point") if self._requires_grad else ("fiub", "real")
         if array.dtype.kind not in kinds:
             raise TypeError(f"this tensor holds {wanted} numbers, got data of {array.dtype}")
@@ -196,10 +201,17 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
     operand it may return that gradient alone. It works with the arrays after broadcasting:
     `backward` sums a gradient back to its operand's shape.
 
+    A pullback may keep the arrays. Those of integers or Booleans are copied, so that the ids of the
+    next batch may take their place before `backward()`. Those of floats are not: if you write into
+    one before that, pass `Tensor(a)`, which is a copy.
+
     The result has dtype float64 only if a tensor among the operands has.
 
     Args:
         function: `f(*arrays, **settings) -> (value, pullback)`, which must not change its inputs.
+
+    Raises:
+        TypeError: the operation does, if `function` returns anything but such a pair.
 
     Example:
         >>> from tinytorch import Tensor
@@ -217,9 +229,13 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
     def operation(*operands: Any, **settings: Any) -> Tensor:
         arrays = [o._array if isinstance(o, Node) else as_operand(o) for o in operands]
         try:
-            value, pullback = function(*arrays, **settings)
+            made = function(*arrays, **settings)
         except ValueError as error:
             raise _explained(error, name, arrays) from None
+        if type(made) is not tuple or not callable(made[-1]):
+            pair = "a value and its pullback, a function of a gradient"
+            raise TypeError(f"{name}: a primitive returns {pair}; got {type(made).__name__}")
+        value, pullback = made
         if type(value) is not np.ndarray or value.dtype != _FLOAT32:
             value = _settled(value, name, operands)
         result = wrap(value)
@@ -239,9 +255,17 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def as_operand(operand: Any) -> Any:
-    """What an operation computes with: the array of a tensor, an array of a list, else as it is."""
+    """What an operation computes with: the array of a tensor, an array of a list, else as it is.
+
+    Integers and Booleans are copied if a pullback may keep them: a batch of ids is small, and the
+    next one is often written in its place.
+    """
     if isinstance(operand, Node):
         return operand._array
+    if isinstance(operand, np.ndarray):
+        refuse_mask(operand, "an operand")
+        is_kept = operand.dtype.kind in "iub" and not open_blocks.get()
+        return operand.copy() if is_kept else operand
     if not isinstance(operand, (list, tuple)):
         return operand
     if any(isinstance(part, Node) and part.requires_grad for part in operand):
@@ -253,8 +277,6 @@ def as_operand(operand: Any) -> Any:
 
 def _settled(value: Any, name: str, operands: tuple[Any, ...]) -> np.ndarray:
     """`value` as an array, which is wider than float32 only where a tensor is."""
-    if hasattr(value, "mask"):
-        raise TypeError(f"{name}: the mask of a masked array would be lost; pass its filled(0)")
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: the result is of {array.dtype}; tensors hold real numbers")
