@@ -296,13 +296,14 @@ def test_layer_that_has_stored_nothing_cannot_look_back_and_is_named():
 
     model, cache = tiny_gpt(), KVCache(2, 16)
     model.blocks[1].attention = Forgetful(8, 2)
-    read_in_pieces(model, IDS, [3], cache)
     with no_grad():
-        assert message(ValueError, lambda: model(IDS[:, 3:4], cache=cache)) == (
-            "KVCache: of 4 tokens layer 1 has stored 0, so it cannot look back; call "
+        assert message(ValueError, lambda: model(IDS[:, :3], cache=cache)) == (
+            "KVCache: of 3 tokens layer 1 has stored 0, so it cannot look back; call "
             "cache.extend(k, v) once in its forward, or read the whole text without a cache"
         )
-    assert cache.length == 3
+    assert cache.length == 0
+    said = message(ValueError, lambda: KVCache(1, 3).advance(2))
+    assert said.startswith("KVCache: of 2 tokens layer 0 has stored 0, so it cannot look back; ")
 
 
 def test_bad_sizes_are_refused():

@@ -101,7 +101,7 @@ class KVCache:
         """
         check_length(n, self.max_seq_len, start=self.length)
         missing = [i for i, end in enumerate(self._ends) if end != self.length + n]
-        if missing and self.length:
+        if missing:
             what = f"layer {missing[0]} has stored {self._ends[missing[0]]}, so it cannot look back"
             remedy = "call cache.extend(k, v) once in its forward, or read the whole text without a"
             raise ValueError(f"KVCache: of {self.length + n} tokens {what}; {remedy} cache")
