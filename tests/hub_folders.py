@@ -7,7 +7,8 @@ from safetensors_files import file_of
 
 from tinytorch.text.files import bytes_to_letters
 
-__all__ = ["CONFIG", "random_weights", "safetensors_bytes", "tokenizer_files", "write_folder"]
+__all__ = ["CONFIG", "random_weights", "safetensors_bytes", "tokenizer_files", "tokenizer_json",
+           "write_folder"]  # fmt: skip
 
 CONFIG = {
     "model_type": "gpt2",
@@ -31,6 +32,25 @@ def tokenizer_files():
     merges = ["#version: 0.2", *map(" ".join, MERGES), ""]
     ids = {token: i for i, token in enumerate(tokens)}
     return {"vocab.json": json.dumps(ids).encode(), "merges.txt": "\n".join(merges).encode()}
+
+
+def tokenizer_json():
+    """The same vocabulary as transformers 5 saves it, in one file; as an object of JSON."""
+    byte_level = {"type": "ByteLevel", "trim_offsets": True, "use_regex": True}
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    end = {"id": 258, "content": "<|endoftext|>", **flags, "special": True}
+    one, two = ({"Sequence": {"id": name, "type_id": i}} for i, name in enumerate("AB"))
+    model = {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "",
+             "end_of_word_suffix": "", "fuse_unk": False, "byte_fallback": False,
+             "ignore_merges": False, "vocab": json.loads(tokenizer_files()["vocab.json"]),
+             "merges": [list(merge) for merge in MERGES]}  # fmt: skip
+    return {
+        "version": "1.0", "truncation": None, "padding": None, "added_tokens": [end],
+        "normalizer": None, "pre_tokenizer": {**byte_level, "add_prefix_space": False},
+        "post_processor": {"type": "TemplateProcessing", "single": [one], "pair": [one, two],
+                           "special_tokens": {}},
+        "decoder": {**byte_level, "add_prefix_space": True}, "model": model,
+    }  # fmt: skip
 
 
 def random_weights(config=CONFIG, seed=0, scale=0.3):

@@ -10,7 +10,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hub_folders import CONFIG, random_weights, safetensors_bytes, write_folder
+from hub_folders import CONFIG, random_weights, safetensors_bytes, tokenizer_json, write_folder
 from unruly_server import unruly_server
 
 from tinytorch import GPT, BPETokenizer, LayerNorm, no_grad
@@ -263,6 +263,17 @@ def test_an_index_names_files_beside_it(folder, index, match):
         load_gpt2(folder)
 
 
+def test_a_tokenizer_in_one_file_is_read_where_there_are_not_two(folder):
+    _, two = load_gpt2(folder)
+    (folder / "merges.txt").unlink()
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
+    _, one = load_gpt2(folder)
+    assert (one.ranks, one.special_tokens) == (two.ranks, two.special_tokens)
+    (folder / "tokenizer.json").write_text("{")
+    with pytest.raises(ValueError, match=r"cannot read '.*tokenizer\.json' as a tokenizer"):
+        load_gpt2(folder)
+
+
 @pytest.mark.parametrize("name", ["config.json", "vocab.json", "merges.txt", "model.safetensors"])
 def test_a_missing_file_is_named(folder, name):
     (folder / name).unlink()
@@ -314,6 +325,14 @@ def test_an_address_is_fetched_once_and_in_pieces(server, folder, tmp_path):
     found = logits(server.url + "/hub", cache_dir=cache)
     np.testing.assert_array_equal(found, logits(folder))
     assert server.requests == []
+
+
+def test_one_file_of_a_tokenizer_is_fetched_where_there_are_not_two(server, tmp_path):
+    for name in ("vocab.json", "merges.txt"):
+        del server.files[f"/hub/{name}"]
+    server.files["/hub/tokenizer.json"] = json.dumps(tokenizer_json()).encode()
+    _, tokenizer = load_gpt2(server.url + "/hub", cache_dir=tmp_path / "cache", progress=None)
+    assert tokenizer.encode(" to") == [257]
 
 
 def test_parts_are_fetched_where_there_is_no_whole(server, folder, tmp_path):

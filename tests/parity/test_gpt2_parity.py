@@ -18,7 +18,7 @@ from compare import assert_same_text
 from hub_folders import tokenizer_files
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 from tiktoken_ext.openai_public import r50k_pat_str
-from transformers import GPT2Config, GPT2LMHeadModel
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 from unruly_server import unruly_server
 
 from tinytorch import no_grad
@@ -190,6 +190,18 @@ def test_the_vocabulary_is_the_one_that_the_published_names_have(vocabulary):
         for published in ("gpt2", "gpt2-xl"):
             known = gpt2.PUBLISHED[published][1][name]
             assert known == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_the_one_file_that_transformers_saves_has_the_same_ids(vocabulary, tmp_path):
+    for path, name in zip(vocabulary, ("vocab.json", "merges.txt"), strict=True):
+        (tmp_path / name).write_bytes(path.read_bytes())
+    (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    theirs.save_pretrained(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "vocab.json").exists()
+    ours = BPETokenizer.from_tokenizer_json(tmp_path / "saved" / "tokenizer.json")
+    for text in strings(2000, ours.ranks):
+        assert ours.encode_ordinary(text) == theirs.encode(text), text
 
 
 def test_a_model_of_full_vocabulary_takes_gpt2s_own(vocabulary, tmp_path):

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hub_folders import tokenizer_files, tokenizer_json
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -760,6 +761,100 @@ def test_a_named_pipe_is_refused_at_once(tmp_path):
 
 
 # ------------------------------------------------------------------------ files of others
+
+
+@pytest.fixture
+def read_json(tmp_path):
+    """What is read of the `tokenizer.json` of transformers 5, changed by a function."""
+
+    def read(change=lambda content: None):
+        content = tokenizer_json()
+        change(content)
+        (tmp_path / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+        return BPETokenizer.from_tokenizer_json(tmp_path / "tokenizer.json")
+
+    return read
+
+
+def at(*names, value):
+    """What puts a value into a place of a `tokenizer.json`."""
+
+    def change(content):
+        for name in names[:-1]:
+            content = content[name]
+        content[names[-1]] = value
+
+    return change
+
+
+def added(**flags):
+    return lambda content: content["added_tokens"].append({"id": 300, "content": "<new>", **flags})
+
+
+def test_a_tokenizer_json_has_the_ids_of_the_two_files(read_json, tmp_path):
+    for name, content in tokenizer_files().items():
+        (tmp_path / name).write_bytes(content)
+    two = BPETokenizer.from_gpt2_files(tmp_path / "vocab.json", tmp_path / "merges.txt")
+    one = read_json()
+    assert vocabulary_of(one) == vocabulary_of(two) and one.merges == two.merges
+    assert one.encode("to do<|endoftext|> to", "all") == [83, 78, 220, 67, 78, 258, 257]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        at("model", "merges", value=["Ġ t", "Ġt o"]),  # the layout of older files
+        at("post_processor", value=None),
+        at("post_processor", value={"type": "ByteLevel", "trim_offsets": False}),
+        at("model", "unk_token", value="<|endoftext|>"),
+        at("model", "dropout", value=0.0),
+    ],
+)
+def test_what_changes_no_id_is_read(read_json, change):
+    assert vocabulary_of(read_json(change)) == vocabulary_of(read_json())
+
+
+def test_an_added_token_need_not_be_in_the_vocabulary(read_json):
+    tokenizer = read_json(added(special=False))
+    assert tokenizer.special_tokens == {"<|endoftext|>": 258, "<new>": 300}
+    assert tokenizer.encode(" to<new>", "all") == [257, 300]
+
+
+@pytest.mark.parametrize(
+    ("match", "change"),
+    [
+        ('its model.type is "Unigram", not "BPE": .*', at("model", "type", value="Unigram")),
+        ("its model.type is null", at("model", value=None)),
+        ("model.dropout is 0.1, not null or 0", at("model", "dropout", value=0.1)),
+        ("model.ignore_merges is true", at("model", "ignore_merges", value=True)),
+        ("end_of_word_suffix is", at("model", "end_of_word_suffix", value="</w>")),
+        ("continuing_subword_prefix", at("model", "continuing_subword_prefix", value="##")),
+        ('normalizer is {"type": "NFC"}, not null', at("normalizer", value={"type": "NFC"})),
+        ("pre_tokenizer.type is null", at("pre_tokenizer", value=None)),
+        ("add_prefix_space is true", at("pre_tokenizer", "add_prefix_space", value=True)),
+        ("use_regex is false", at("pre_tokenizer", "use_regex", value=False)),
+        ("decoder.type is null, not", at("decoder", value=None)),
+        ("truncation is {.*}, not null", at("truncation", value={"max_length": 5})),
+        ("padding is {.*}, not null", at("padding", value={"pad_id": 0})),
+        ("adds tokens to every text", at("post_processor", "single", value=[{"SpecialToken": {}}])),
+        ("adds tokens to every text", at("post_processor", "single", value=7)),
+        ('post_processor.type is "Bert', at("post_processor", value={"type": "BertProcessing"})),
+        ("added token '<new>' has lstrip, which changes where", added(lstrip=True)),
+        ("added_tokens are not a list of objects", at("added_tokens", value=["<new>"])),
+        ("one of its added tokens is empty", at("added_tokens", 0, "content", value=5)),
+        ("no merge makes the token '<|endoftext|>'", at("added_tokens", value=[])),
+        ("no merge makes the token '<|endoftext|>'", at("added_tokens", 0, "id", value=9)),
+        ("its tokens are list", at("model", "vocab", value=[])),
+        ("its merges are NoneType", at("model", "merges", value=None)),
+        (r"its merge \['Ġ'\] is not two tokens", at("model", "merges", value=["Ġ"])),
+        ("its merge 7 is not two tokens", at("model", "merges", value=[7])),
+        ("do not follow from the ids", at("model", "merges", value=["Ġ t", "t o", "Ġ to"])),
+        ("its model.type is null", dict.clear),
+    ],
+)
+def test_what_would_give_other_ids_is_refused(read_json, match, change):
+    with pytest.raises(ValueError, match=rf"^cannot read .*tokenizer\.json' as a tok.*{match}"):
+        read_json(change)
 
 
 def write_gpt2_files(folder, tokenizer):

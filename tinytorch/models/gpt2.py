@@ -44,7 +44,7 @@ Places = dict[str, tuple[tuple[int, ...], list[str]]]
 DTYPES = ("float32", "float16", "int8")
 ADDRESS = "https://huggingface.co/openai-community/{}/resolve/{}"
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-_VOCABULARY = ("vocab.json", "merges.txt")
+_VOCABULARY, _BOTH = ("vocab.json", "merges.txt"), "tokenizer.json"
 
 # The commit of each model on the hub, and of its files the size and the SHA-256 where several who
 # fetched them agree; what is not here is compared with the SHA-256 that the hub states.
@@ -90,9 +90,9 @@ def load_gpt2(
 
     Args:
         source: a published name (`gpt2`, `gpt2-medium`, `gpt2-large`, `gpt2-xl`), a folder in the
-            hub's layout (`config.json`, `vocab.json`, `merges.txt`, and `model.safetensors` or its
-            parts with `model.safetensors.index.json`), or the http or https address of such a
-            folder.
+            hub's layout (`config.json`, `vocab.json` and `merges.txt` or `tokenizer.json`, and
+            `model.safetensors` or its parts with `model.safetensors.index.json`), or the http or
+            https address of such a folder.
         revision: a commit, branch or tag of a published name; by default the commit in `PUBLISHED`.
             A branch is fetched once, as it was then.
         dtype: `'float32'`, `'float16'` or `'int8'`: how the matrices are kept, see
@@ -121,7 +121,7 @@ def load_gpt2(
     check_choice(dtype, "load_gpt2: dtype", DTYPES)
     find = _finder(os.fspath(source), revision, cache_dir, progress)
     config = _read_config(find(_CONFIG))
-    tokenizer = BPETokenizer.from_gpt2_files(*map(find, _VOCABULARY))
+    tokenizer = _tokenizer(find)
     if tokenizer.vocab_size > config["vocab_size"]:
         has = f"{tokenizer.vocab_size} tokens, but the model of {config['vocab_size']}"
         raise ValueError(f"{source}: the tokenizer has {has}; they do not belong together")
@@ -292,19 +292,34 @@ def _checked_folder(source: str) -> Path:
     return folder
 
 
+def _first_there(find: Find, *choices: tuple[str, ...]) -> list[Path]:
+    """The first choice whose files are all there; if none is, the first one's error is raised."""
+    missing: Exception | None = None
+    for names in choices:
+        try:
+            return [find(name) for name in names]
+        except (FileNotFoundError, DownloadError) as error:
+            if getattr(error, "status", 404) != 404:
+                raise
+            missing = missing or error
+    assert missing is not None
+    raise missing
+
+
+def _tokenizer(find: Find) -> BPETokenizer:
+    """The tokenizer, from its two files or from the one that newer programs write."""
+    found = _first_there(find, _VOCABULARY, (_BOTH,))
+    if len(found) == 2:
+        return BPETokenizer.from_gpt2_files(*found)
+    return BPETokenizer.from_tokenizer_json(*found)
+
+
 def _weight_files(find: Find) -> Iterator[Path]:
     """The files of the weights: one, or the parts that the index names."""
-    try:
-        yield find(_WEIGHTS)
+    (index,) = _first_there(find, (_WEIGHTS,), (_INDEX,))
+    if index.name == _WEIGHTS:
+        yield index
         return
-    except (FileNotFoundError, DownloadError) as error:
-        if getattr(error, "status", 404) != 404:
-            raise
-        missing = error
-    try:
-        index = find(_INDEX)
-    except (FileNotFoundError, DownloadError) as error:
-        raise (missing if getattr(error, "status", 404) == 404 else error) from None
     try:
         names = set(parse_json(index.read_bytes())["weight_map"].values())
         wrong = [name for name in names if not re.fullmatch(r"\w[\w.-]*\.safetensors", name)]

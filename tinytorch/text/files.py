@@ -1,4 +1,4 @@
-"""Tokenizers in files: our own JSON, and GPT-2's pair of files.
+"""Tokenizers in files: our own JSON, GPT-2's pair of files, and the `tokenizer.json` of others.
 
 All of them are text. Reading a file never runs anything in it, and a damaged file is refused with
 the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character of
@@ -141,6 +141,83 @@ def read_gpt2(encoder_json: StrPath, vocab_bpe: StrPath) -> Vocabulary:
         if not re.fullmatch(r"<\|.+\|>", name):
             raise ValueError(f"{apart}no merge makes the token {name!r}")
     return {letters_to_bytes(t): i for t, i in encoder.items() if t in known}, specials
+
+
+# What a tokenizer.json must say for its ids to be those of `BPETokenizer`: each part, or a name in
+# it, and its allowed values. Other names in it (`trim_offsets`, `unk_token`) change no id.
+_ALLOWED: dict[tuple[str, ...], tuple[Any, ...]] = {
+    ("model", "type"): ("BPE",),
+    ("model", "dropout"): (None, 0),
+    ("model", "continuing_subword_prefix"): (None, ""),
+    ("model", "end_of_word_suffix"): (None, ""),
+    ("model", "ignore_merges"): (None, False),
+    ("normalizer",): (None,),
+    ("pre_tokenizer", "type"): ("ByteLevel",),
+    ("pre_tokenizer", "add_prefix_space"): (False,),
+    ("pre_tokenizer", "use_regex"): (None, True),
+    ("decoder", "type"): ("ByteLevel",),
+    ("truncation",): (None,),
+    ("padding",): (None,),
+    ("post_processor", "type"): (None, "ByteLevel", "TemplateProcessing"),
+}
+_UNCHANGED = [{"Sequence": {"id": "A"}}]
+_REFUSED = "this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids"
+
+
+def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int], list[Any]]:
+    """The tokens, the special tokens and the merges in a `tokenizer.json` of byte-level BPE.
+
+    Its added tokens are the special ones. What would give other ids is refused.
+    """
+    content = parse_json(readable_file(path).read_bytes())
+    for names, allowed in _ALLOWED.items():
+        value = content
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value not in allowed:
+            shown = " or ".join(map(json.dumps, allowed))
+            what = f"its {'.'.join(names)} is {json.dumps(value)[:60]}, not {shown}"
+            raise ValueError(f"{what}: {_REFUSED}")
+    after = content.get("post_processor")
+    template = after.get("single", _UNCHANGED) if isinstance(after, dict) else _UNCHANGED
+    if not isinstance(template, list) or [str(part)[:12] for part in template] != ["{'Sequence':"]:
+        raise ValueError(f"its post_processor adds tokens to every text: {_REFUSED}")
+    specials = _added(content.get("added_tokens") or [])
+    encoder = _ids(content["model"].get("vocab"), "tokens")
+    merges = _pairs(content["model"].get("merges"))
+    known = {*_BYTES, *map("".join, merges)}
+    for name, i in encoder.items():
+        if specials.get(name, i) != i or (name not in specials and name not in known):
+            what = f"no merge makes the token {name!r}, and it is no added token with the id {i}"
+            raise ValueError(f"{what}: {_REFUSED}")
+    ranks = {letters_to_bytes(t): i for t, i in encoder.items() if t in known}
+    return ranks, specials, [(letters_to_bytes(a), letters_to_bytes(b)) for a, b in merges]
+
+
+def _added(tokens: Any) -> dict[str, int]:
+    """The added tokens, each of which stands in a text just as it is written."""
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        raise ValueError("its added_tokens are not a list of objects")
+    found = {}
+    for token in tokens:
+        name = token["content"] if isinstance(token.get("content"), str) else ""
+        for flag in ("single_word", "lstrip", "rstrip"):
+            if token.get(flag):
+                what = f"its added token {name!r} has {flag}, which changes where it is found"
+                raise ValueError(f"{what}: {_REFUSED}")
+        found[name] = token.get("id")
+    return _ids(found, "added tokens")
+
+
+def _pairs(merges: Any) -> list[tuple[str, str]]:
+    """The merges, each of which is written as "a b" or as ["a", "b"]."""
+    if not isinstance(merges, list):
+        raise ValueError(f"its merges are {type(merges).__name__}, not a list")
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    for pair in pairs:
+        if not isinstance(pair, list) or [*map(type, pair)] != [str, str] or not all(pair):
+            raise ValueError(f"its merge {pair!r:.60} is not two tokens")
+    return [(left, right) for left, right in pairs]
 
 
 def _read_merges(path: StrPath) -> list[str]:

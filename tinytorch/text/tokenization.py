@@ -505,6 +505,39 @@ class BPETokenizer:
         with files.damaged(encoder_json):
             return cls(*files.read_gpt2(encoder_json, vocab_bpe))
 
+    @classmethod
+    def from_tokenizer_json(cls, path: StrPath) -> BPETokenizer:
+        r"""Read the byte-level BPE of a `tokenizer.json`, which transformers saves.
+
+        Args:
+            path: the file; its merges may be written in either layout.
+
+        Returns:
+            A tokenizer that gives each text the ids that the file means; its added tokens are
+            special.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, or has something that would give other ids: a
+                normalizer, another way to cut a text, tokens added to every text.
+
+        Example:
+            >>> import pathlib, tempfile
+            >>> path = pathlib.Path(tempfile.mkdtemp()) / "tokenizer.json"
+            >>> _ = path.write_text('{"model": {"type": "WordPiece"}}')
+            >>> BPETokenizer.from_tokenizer_json(path)  # doctest: +ELLIPSIS
+            Traceback (most recent call last):
+            ...
+            ValueError: cannot read '...' as a tokenizer: its model.type is "WordPiece", not "BPE":
+            this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids
+        """
+        with files.damaged(path):
+            ranks, specials, merges = files.read_tokenizer_json(path)
+            tokenizer = cls(ranks, specials)
+            if tokenizer.merges != merges:  # then to join by the lowest id is to join by the list
+                raise ValueError("its merges do not follow from the ids of its tokens")
+            return tokenizer
+
 
 # --------------------------------------------------------------------------------- helpers
 
