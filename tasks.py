@@ -443,6 +443,7 @@ def check():
         ("ruff", "format", "--check", "."),
         ("ruff", "check", "."),
         ("mypy",),
+        ("mypy", "tests/models/typed.py"),
         ("codespell",),
         ("oxlint", "--quiet"),
         ("zizmor", "--offline", "--quiet", "--no-progress", "."),

@@ -1,6 +1,7 @@
 """Writing: greedy and drawn, cached and not, through a window, to a stop, token by token."""
 
-from functools import wraps
+from functools import partial, wraps
+from inspect import signature
 from threading import Thread
 
 import numpy as np
@@ -781,3 +782,13 @@ def test_model_that_finds_nothing_but_nan_is_refused(model):
     broken.ln_f.gamma.data[...] = np.nan
     with pytest.raises(ValueError, match="a logit is nan or inf; did training diverge"):
         broken.generate([1], 1, temperature=0)
+
+
+def test_a_misspelt_option_is_named_with_the_function_that_was_called():
+    for write in (GPT(5, 8, 1, 2).generate, partial(generate, None)):
+        with pytest.raises(TypeError, match=r"^generate\(\) got an unexpected .*'tempratur'"):
+            write([1, 2], 5, tempratur=1)
+
+
+def test_generate_has_the_options_of_stream():
+    assert signature(generate).parameters == signature(stream).parameters

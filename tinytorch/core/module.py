@@ -109,7 +109,7 @@ class Module:
         """Compute the output; every subclass says how."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         """The same as `forward`, seen by the `hooks` that are open."""
         if hooks.are_open():
             return hooks.called(self, args, kwargs)

@@ -20,15 +20,34 @@ from tinytorch.models.sampling import check_sampling, next_tokens
 __all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]
 
 
-def generate(model: Any, prompt_tokens: Any, max_new_tokens: int = 50, **options: Any) -> Tensor:
+def generate(
+    model: Any,
+    prompt_tokens: Any,
+    max_new_tokens: int = 50,
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    stop_tokens: Iterable[int] = (),
+    rng: Any = None,
+    use_cache: bool = True,
+    overflow: str = "slide",
+    prefill_chunk: int = 256,
+) -> Tensor:
     """Write on from every prompt of a batch; the whole text at once.
 
     Args:
         model: maps ids `(batch, seq)` to logits and has a `max_seq_len`.
         prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`, at least one a row.
         max_new_tokens: how many tokens to write at most.
-        options: `temperature`, `top_k`, `top_p`, `stop_tokens`, `rng`, `use_cache`, `overflow` and
-            `prefill_chunk`, as for `stream`.
+        temperature: as for `stream`, and so are all that follow.
+        top_k: as for `stream`.
+        top_p: as for `stream`.
+        stop_tokens: as for `stream`.
+        rng: as for `stream`.
+        use_cache: as for `stream`.
+        overflow: as for `stream`.
+        prefill_chunk: as for `stream`.
 
     Returns:
         Ids `(batch, prompt + new)`, the prompt included; without a batch axis if the prompt had
@@ -50,7 +69,11 @@ def generate(model: Any, prompt_tokens: Any, max_new_tokens: int = 50, **options
         >>> generate(Counter(), [[3], [6]], 9, temperature=0, stop_tokens=[8]).data.tolist()
         [[3, 4, 5, 6, 7, 8], [6, 7, 8, 8, 8, 8]]
     """
-    new = list(stream(model, prompt_tokens, max_new_tokens, **options))
+    new = list(stream(
+        model, prompt_tokens, max_new_tokens, temperature=temperature, top_k=top_k, top_p=top_p,
+        stop_tokens=stop_tokens, rng=rng, use_cache=use_cache, overflow=overflow,
+        prefill_chunk=prefill_chunk,
+    ))  # fmt: skip
     prompt = _prompt(prompt_tokens)
     written = np.array(new, dtype=np.int64).reshape(len(new), *prompt.shape[:-1])  # (new, batch)
     return Tensor(np.concatenate([prompt, np.moveaxis(written, 0, -1)], axis=-1))

@@ -44,7 +44,7 @@ Places = dict[str, tuple[tuple[int, ...], list[str]]]
 DTYPES = ("float32", "float16", "int8")
 ADDRESS = "https://huggingface.co/openai-community/{}/resolve/{}"
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
-_VOCABULARY, _BOTH = ("vocab.json", "merges.txt"), "tokenizer.json"
+_VOCABULARY, _TOKENIZER_JSON = ("vocab.json", "merges.txt"), "tokenizer.json"
 
 # The commit of each model on the hub, and of its files the size and the SHA-256 where several who
 # fetched them agree; what is not here is compared with the SHA-256 that the hub states.
@@ -308,7 +308,7 @@ def _first_there(find: Find, *choices: tuple[str, ...]) -> list[Path]:
 
 def _tokenizer(find: Find) -> BPETokenizer:
     """The tokenizer, from its two files or from the one that newer programs write."""
-    found = _first_there(find, _VOCABULARY, (_BOTH,))
+    found = _first_there(find, _VOCABULARY, (_TOKENIZER_JSON,))
     if len(found) == 2:
         return BPETokenizer.from_gpt2_files(*found)
     return BPETokenizer.from_tokenizer_json(*found)

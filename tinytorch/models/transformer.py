@@ -22,8 +22,7 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng, drawing_from
 from tinytorch.core.tensor import Tensor
-from tinytorch.models import reading
-from tinytorch.models.generation import generate
+from tinytorch.models import generation, reading
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
@@ -307,9 +306,7 @@ class GPT(Module):
             x = x.reshape(-1, self.embed_dim)
         return tied_logits(x, self.token_embedding) if self.lm_head is None else self.lm_head(x)
 
-    def generate(self, prompt_tokens: Any, max_new_tokens: int = 50, **options: Any) -> Tensor:
-        """Write on from a prompt; see `tinytorch.models.generation.generate`."""
-        return generate(self, prompt_tokens, max_new_tokens, **options)
+    generate = generation.generate  # of the model itself, with all its options
 
     def new_cache(self) -> KVCache | None:
         """An empty cache for one batch of texts; None if a part cannot read piece by piece.
