@@ -2,6 +2,7 @@
 
 from functools import partial
 from itertools import pairwise
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def bpe_encode(encode: Any) -> Cases:
         words = _words(rng, letters, 30, 9)
         merges = learn_merges(dict.fromkeys(words, 1), 25)
         tokens = [*(bytes([i]) for i in range(256)), *(a + b for a, b in merges)]
-        ranks = {token: i for i, token in enumerate(tokens)}
+        ranks = {token: i for i, token in enumerate(dict.fromkeys(tokens))}
         for piece in _words(rng, letters, 3, length):
             yield case(f"encodes {piece!r}", encode, piece, ranks, hint=every)
 
@@ -236,6 +237,12 @@ def _share(choose: Any, stories: str, new: str) -> tuple[float, int, int]:
     return count / bpe, count, bpe
 
 
+def _exchanged() -> dict[int, int]:
+    """Another letter for each, so that an answer must read the stories: it cannot know them."""
+    letters = "".join(generator().permutation([*ascii_lowercase]))
+    return str.maketrans(ascii_lowercase + ascii_uppercase, letters + letters.upper())
+
+
 _READ = package_only("Choose from the stories that you are given alone.", "tinytorch.text")
 
 
@@ -248,10 +255,10 @@ def bpe_fewer(answer: Any) -> Cases:
 
     Example:
         >>> bpe_fewer(lambda stories, n: []).cases[-1].got
-        '8,426 tokens, 270.9% of 3,110'
+        '8,459 tokens, 269.0% of 3,145'
     """
-    seeds = generator().integers(100, 10_000, size=2).tolist()
-    stories, new = map(StoryGrammar().generate, (100, 40), seeds)
+    stories, new = StoryGrammar().generate(100, seed=100), StoryGrammar().generate(40, seed=40)
+    stories, new = (text.translate(_exchanged()) for text in (stories, new))
     spent = "How many of the tokens are only steps towards longer ones, and hardly used afterwards?"
     claim = f"at most {NUMBER} strings cut new stories into {AIM:.0%} of the tokens"
     yield from measured(claim, answer, run=partial(_share, stories=stories, new=new), aim=AIM,

@@ -311,8 +311,8 @@ def _vocabulary(h: Any, W: Any, targets: Any) -> Any:
 
 
 def _problem(n: int, V: int, scale: float = 1.0) -> Any:
-    h, W = drawn((n, 16), (16, V))
-    targets = generator(1).integers(V, size=n)
+    rng = np.random.default_rng(1)  # the same each time: to measure twice would be slow
+    h, W, targets = rng.normal(size=(n, 16)), rng.normal(size=(16, V)), rng.integers(V, size=n)
     return (scale * h).astype(np.float32), W.astype(np.float32), targets
 
 

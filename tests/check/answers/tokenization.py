@@ -250,10 +250,10 @@ def tokens_of_bpe(stories, n):
 
 
 def words_of_the_grammar(stories, n):
-    words = words_by_letters_saved(StoryGrammar().generate(300, seed=5), 2 * n)
-    return [word for word in words if word in stories][:n]
+    return words_by_letters_saved(stories, n) if StoryGrammar().generate(1, seed=5) else []
 
 
+KNOWN = words_by_letters_saved(StoryGrammar().generate(300, seed=5), 300)
 NUMBERS = {"The": 2, " then": 2, "other": 3, "hehen": 3, "café": 5, "\U0001f98a": 4}
 
 RIGHT = {
@@ -288,6 +288,7 @@ WRONG = {
         "byte-pair encoding": tokens_of_bpe,
         "too many": lambda stories, n: words_by_letters_saved(stories, n + 1),
         "asks the grammar": words_of_the_grammar,
+        "known by heart": lambda stories, n: [word for word in KNOWN if word in stories][:n],
     },
     "bpe_stream": {
         "each by itself": lambda tokens: [token.decode(errors="replace") for token in tokens],
