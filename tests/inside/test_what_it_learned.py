@@ -11,6 +11,7 @@ from tinytorch.inside.what_it_learned import (
     held,
     learned_when,
     readable,
+    readable_controls,
     story_beliefs,
     story_truth,
     study_stories,
@@ -127,3 +128,34 @@ def test_the_stored_runs_begin_and_end_with_the_models_at_hand():
             np.testing.assert_allclose([r2 for r2, _ in found], kept["r2"], atol=0.05)
             np.testing.assert_allclose([off for _, off in found], kept["off"], atol=0.01)
     assert {run["hidden"] for run in runs} == {*NEEDED, "ending"}
+    for stage, lowest in ((1, 0.75), (2, 0.97)):  # of the trained model: the probe reads places
+        x, known_there = stream[stage][rows, at], posterior[rows, at]
+        for r2 in readable_controls(x, known_there).values():
+            assert lowest < r2.min() and readable(x, known_there)[0] < r2.max() + 0.01
+
+
+def test_a_control_is_a_probe_fitted_to_a_target_of_each_type():
+    rng = np.random.default_rng(0)
+    types, known = rng.integers(0, 4, 240), rng.dirichlet(np.ones(5), 4)
+    x = np.eye(4)[types] @ rng.normal(size=(4, 8)) + rng.normal(size=(240, 8))
+    controls = readable_controls(x, known[types], draws=3, rng=7)
+    generator, posteriors = np.random.default_rng(7), np.unique(known.round(9), axis=0)
+    place = [int(np.abs(posteriors - row).sum(axis=1).argmin()) for row in known[types]]
+    for i in range(3):
+        cycle, another = generator.permutation(4), np.empty((4, 5))
+        for one, next_one in zip(cycle, np.roll(cycle, 1), strict=True):
+            another[one] = posteriors[next_one]
+        random = generator.dirichlet(np.ones(5), 4)
+        for name, target in (("another", another), ("random", random)):
+            assert controls[name][i] == pytest.approx(readable(x, target[place])[0], abs=1e-8)
+        assert (np.abs(another - posteriors).max(axis=1) > 0.01).all(), "none keeps its own"
+
+
+def test_what_depends_on_more_than_the_type_has_a_better_r2_than_the_controls():
+    rng = np.random.default_rng(0)
+    p = np.linspace(0.1, 0.9, 9)
+    known, types = np.column_stack([p, 1 - p]), rng.integers(0, 9, 300)
+    x = known[types] + 0.02 * rng.normal(size=(300, 2))  # a line: no target but its own fits
+    real, controls = readable(x, known[types])[0], readable_controls(x, known[types])
+    assert real > 0.98 and controls["random"].shape == (20,)
+    assert max(controls["another"].max(), controls["random"].max()) < real - 0.1

@@ -1,8 +1,9 @@
 """A linear probe: what can be read off activations by a weighted sum, and how well.
 
-A probe that succeeds shows that something *is there*, not that the model uses it, and not even that
-the model put it there: compare it with one on an untrained model, on shuffled labels and on the
-embeddings alone (Hewitt and Liang, 2019; Belinkov, 2022).
+A probe that succeeds shows that its inputs can be told apart, not what the model knows of them, and
+not that it uses any of it. Compare it with the same probe on targets drawn at random for each type
+of input, the control task of Hewitt and Liang (2019; `what_it_learned.readable_controls`), and with
+one on an untrained model (Belinkov, 2022).
 """
 
 from __future__ import annotations

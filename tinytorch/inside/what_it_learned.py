@@ -2,7 +2,8 @@
 
 `study_stories` are stories that no model has read, cut into tokens, with the words that are about
 to come. `held` is one measurement: how well does a linear probe read the exact posterior over
-something hidden off the stream, where a word needs it and elsewhere?
+something hidden off the stream, where a word needs it and elsewhere? `readable_controls` is the
+same for targets that mean nothing, so that one sees what the probe owes to the posterior.
 
 `learned_when` gives what that comes to along whole trainings. To make them again:
 
@@ -38,6 +39,7 @@ __all__ = [
     "held",
     "learned_when",
     "readable",
+    "readable_controls",
     "story_beliefs",
     "story_truth",
     "study_stories",
@@ -54,6 +56,7 @@ NEEDED = {
 }
 _FILE = Path(__file__).with_name("data") / "what_it_learned.json"
 _RIDGE = 0.03
+_DRAWS = 20  # of the controls' targets
 _MEASURED = 0, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, STEPS
 
 
@@ -163,6 +166,49 @@ def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float
     return r_squared(y[cut:], said), calibration_error(y[cut:], said)
 
 
+def readable_controls(
+    x: np.ndarray, y: np.ndarray, draws: int = _DRAWS, rng: int = 0, ridge: float = _RIDGE
+) -> dict[str, np.ndarray]:
+    """How well the same probe reads targets that mean nothing: what `readable` is compared with.
+
+    The control task of Hewitt and Liang (2019, section 2): every *type* of input gets a target at
+    random, and the probe is fitted to that. Rows with the same posterior are of one type here. A
+    posterior that is read no better than such targets is read because its types can be told apart.
+    The difference is the probe's *selectivity*.
+
+    Args:
+        x: activations `(n, d)`.
+        y: posteriors `(n, k)`.
+        draws: how often the targets are drawn.
+        rng: the seed of the draws.
+        ridge: as for `LinearProbe`.
+
+    Returns:
+        The R² of each draw, as `readable` computes it, `(draws,)`: under `"another"`, where every
+        type has the posterior of another type; under `"random"`, where it has any distribution,
+        all of them equally likely.
+
+    Example:
+        >>> x = np.eye(3).repeat(30, axis=0)[np.random.default_rng(0).permutation(90)]
+        >>> controls = readable_controls(x, x, draws=2, ridge=0)  # three types, told apart
+        >>> {name: r2.round(2).tolist() for name, r2 in controls.items()}
+        {'another': [1.0, 1.0], 'random': [1.0, 1.0]}
+    """
+    posteriors, types = np.unique(y.round(9), axis=0, return_inverse=True)  # (types, k), (n,)
+    onehot, cut = np.eye(len(posteriors))[types.ravel()], 2 * len(x) // 3
+    # The weights of a probe are linear in its target, so one that reads the types reads them all.
+    said = LinearProbe(x[:cut], onehot[:cut], ridge)(x[cut:])  # (n - cut, types)
+    found: dict[str, list[float]] = {"another": [], "random": []}
+    generator = np.random.default_rng(rng)
+    for _ in range(draws):
+        cycle, another = generator.permutation(len(posteriors)), np.empty_like(posteriors)
+        another[cycle] = posteriors[np.roll(cycle, 1)]  # no type keeps its own
+        random = generator.dirichlet(np.ones(y.shape[1]), size=len(posteriors))
+        for name, target in (("another", another), ("random", random)):
+            found[name].append(r_squared(onehot[cut:] @ target, said @ target))
+    return {name: np.array(r2) for name, r2 in found.items()}
+
+
 def study_stream(model: Any, stories: StudyStories, batch_size: int = 100) -> np.ndarray:
     """The stream of a model that reads all the stories, a batch of them at a time.
 
@@ -229,11 +275,13 @@ def learned_when() -> list[dict[str, Any]]:
     Returns:
         One dictionary for each run, step, thing that is hidden and place where it is asked for:
         `seed`, `step`, `hidden`, `where`, and the `r2` and the calibration error, `off`, of a
-        probe at each stage of the stream, on 1,500 stories.
+        probe at each stage of the stream, on 1,500 stories. A run made again also has the
+        lowest and the highest R² of `readable_controls` at each stage, `another` and `random`.
 
     Example:
-        >>> sorted(learned_when()[0])
-        ['hidden', 'off', 'r2', 'seed', 'step', 'where']
+        >>> run = learned_when()[0]
+        >>> [run[name] for name in ("seed", "step", "hidden", "where")]
+        [0, 0, 'child', 'needed']
     """
     return json.loads(_FILE.read_text(encoding="utf-8"))
 
@@ -273,6 +321,18 @@ def _along(stories: StudyStories, size: int, known: Any) -> np.ndarray:
     return result
 
 
+def _control_ranges(
+    stream: np.ndarray, stories: StudyStories, posterior: np.ndarray, hidden: str, where: str
+) -> dict[str, list[list[float]]]:
+    """Of each control the lowest and the highest R², `(stages, 2)`."""
+    rows, at = asked(stories, hidden, where)
+    stages = [readable_controls(stage[rows, at], posterior[rows, at]) for stage in stream]
+    return {
+        name: [[round(float(end(r2[name])), 3) for end in (np.min, np.max)] for r2 in stages]
+        for name in stages[0]
+    }
+
+
 def _make(path: Path, seeds: tuple[int, ...] = (0, 1)) -> None:
     """Train the story GPT from each seed, and probe it on the way."""
     stories = study_stories(1500)
@@ -292,7 +352,8 @@ def _make(path: Path, seeds: tuple[int, ...] = (0, 1)) -> None:
                     [round(value, 3) for value in each] for each in zip(*stages, strict=True)
                 )
                 run = {"seed": seed, "step": step, "hidden": hidden, "where": where}
-                lines.append(json.dumps({**run, "r2": r2, "off": off}))
+                spread = _control_ranges(stream, stories, posteriors[hidden], hidden, where)
+                lines.append(json.dumps({**run, "r2": r2, "off": off, **spread}))
     write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
