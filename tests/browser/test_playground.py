@@ -8,6 +8,8 @@ from chromium import SITE
 from conftest import missing
 from visit import LAPTOP, OVERFLOW, PHONE, Visit
 
+expect = pytest.importorskip("playwright.sync_api").expect
+
 PAGE, LANDING = "book/playground", "book/intro"
 READY = "() => document.querySelector('.tt-play')?.dataset.play === 'ready'"
 QUIET = "() => tinytorchPlay.writing === 0"
@@ -175,7 +177,7 @@ def test_a_piece_of_a_word_says_which_word_it_begins(play):
 
 
 def test_how_far_the_bars_go_is_said(play):
-    scale = play.page.locator("thead:has(+ [data-part=bars]) td")
+    scale = play.page.locator("thead:has(+ [data-part=bars]) .tt-play__scale :last-child")
     assert scale.inner_text() == "to 25 %"
     play.type("Once upon a")
     assert scale.inner_text() == "to 100 %"
@@ -945,3 +947,60 @@ def test_without_scripts_there_are_a_picture_and_a_sentence(browser, site, docna
     assert place.locator("svg").first.is_visible()
     assert place.locator("> p").is_visible()
     context.close()
+
+
+# What can be pressed or typed into, and what is read, that lie on each other.
+COVERED = """() => {
+    const parts = '.tt-play__write > *, textarea, p, input, small > *, .tt-play__is, thead th';
+    const all = [...document.querySelectorAll(`.tt-play__core :is(${parts})`)]
+        .filter(e => e.checkVisibility());
+    const boxes = all.map(e => [...e.getClientRects()]);
+    const meet = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+        && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 4;
+    return all.flatMap((one, i) => all.slice(i + 1).filter((other, j) =>
+        !one.contains(other) && boxes[i].some(a => boxes[i + 1 + j].some(b => meet(a, b))))
+        .map(other => `${one.textContent || one.tagName} | ${other.textContent || other.tagName}`));
+}"""
+ROWS = """() => new Set([...document.querySelectorAll('.tt-play__write > *')].map(e => {
+    const {top, bottom} = e.getBoundingClientRect();
+    return Math.round((top + bottom) / 8);
+})).size"""
+
+
+@pytest.mark.parametrize("docname", [PAGE, LANDING])
+@pytest.mark.parametrize("size", [(640, 400), (390, 844), (320, 640)], ids=str)
+def test_on_a_small_screen_nothing_covers_anything_or_leaves_it(visit, docname, size):
+    visit.page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    play = Playground(visit, docname)
+    assert play.page.evaluate(OVERFLOW) == []
+    assert play.page.evaluate(COVERED) == []
+    assert play.page.evaluate(ROWS) == 1, "what lets it write on stands in one row"
+    heights = "() => document.querySelector('.tt-play__write > span').getClientRects().length"
+    assert play.page.evaluate(heights) == 1
+
+
+def test_on_a_phone_all_bars_of_the_first_page_are_seen_beside_a_written_story(visit):
+    visit.page.set_viewport_size(PHONE)
+    play = Playground(visit, LANDING)
+    play.page.evaluate(
+        """() => {
+            let x = 11;
+            tinytorchPlay.random = () => (x = x * 16807 % 2147483647) / 2147483647;
+        }"""
+    )
+    play.write("story")
+    play.page.evaluate("scrollTo(0, 0)")
+    assert len(play.text) > 150
+    last = play.page.locator("[data-part=bars] .tt-play__row").nth(4)
+    expect(last).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("docname", [PAGE, LANDING])
+def test_every_column_of_the_bars_has_a_head_that_names_it(visit, docname):
+    if pinned.missing("axe"):
+        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
+    play = Playground(visit, docname)
+    play.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
+    rule = """async () => (await axe.run('.tt-play', {runOnly: ['td-has-header']}))
+        .violations.flatMap(({nodes}) => nodes.map(n => n.html))"""
+    assert play.page.evaluate(rule) == []

@@ -16,7 +16,7 @@ export class Bars {
     this.body = body;
     this.rows = Array.from({ length: rows }, (_, i) => new Row(i, onpress));
     this.rest = make("tr", "tt-play__others");
-    this.scale = body.parentNode.querySelector("thead td");
+    this.scale = body.parentNode.querySelector(".tt-play__scale :last-child");
     body.append(...this.rows.map((row) => row.element), this.rest);
   }
 

@@ -7,8 +7,10 @@ const NO_STORY = "The dragon said";
 
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
 
+const scale = (text = "") => `<th scope="col" class="tt-play__scale"><span class="visually-hidden">bars</span> <span>${text}</span></th>`;
+
 const bars = (part, name) => `<table class="tt-play__bars" ${name}>
-    <thead><tr><th scope="col">token</th><td aria-hidden="true"></td>
+    <thead><tr><th scope="col">token</th>${scale()}
       <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
     <tbody data-part="${part}"></tbody></table>`;
 
@@ -107,7 +109,7 @@ const folds = (root) => [
       <button type="button" data-part="beforeHe">Right before “he”</button></div>
     <p data-part="believed"></p>
     <table class="tt-play__bars" aria-label="The animal, and girl or boy">
-      <thead><tr><th scope="col">in the story</th><td aria-hidden="true">to 100 %</td>
+      <thead><tr><th scope="col">in the story</th>${scale("to 100 %")}
         <th scope="col" class="tt-play__model">the probe</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="animal"></tbody><tbody data-part="child"></tbody></table>
     <p class="tt-play__note">The weights are those with which the sums come nearest to the truth in 1,500 stories: for the animal, at all
