@@ -35,7 +35,7 @@ STYLES = [  # in the order in which they apply
 SCRIPTS = [
     "documentation_options.js",
     "doctools.js",
-    "sphinx_highlight.js",
+    "found.js",
     "clipboard.min.js",
     "copybutton.js",
     "scripts/sphinx-book-theme.js",
@@ -47,6 +47,7 @@ SCRIPTS = [
 ]
 UNUSED = ["styles/theme.css", "sphinx-design.min.css", "design-tabs.js"]
 UNUSED += ["pygments.css"]  # tinytorch.css has the book's colours of code
+UNUSED += ["sphinx_highlight.js"]  # found.js marks what was searched for
 # of every page's first screen
 FONTS = ["fonts/serif.woff2", "fonts/serif-italic.woff2", "fonts/mono.woff2"]
 PRELOAD = '<link rel="preload" as="font" type="font/woff2" crossorigin href="{}" />'

@@ -21,10 +21,8 @@ function openFolds(element) {
   lead();
   addEventListener("hashchange", lead);
 
-  setTimeout(() => { // Sphinx marks the words after as long
-    const found = [...document.querySelectorAll("article span.highlighted")];
-    if (found.length && found.every((word) => word.closest(".tt-fold:not([open])"))) openFolds(found[0]);
-  }, 10);
+  const found = [...document.querySelectorAll("article span.highlighted")];
+  if (found.length && found.every((word) => word.closest(".tt-fold:not([open])"))) openFolds(found[0]);
 
   let closed = [];
   addEventListener("beforeprint", () => {

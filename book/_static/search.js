@@ -1,7 +1,8 @@
 // The book's search: chapters before glossary and package, forgiving of a slip, without the source of formulas
 // in what it quotes. It changes Sphinx's own search, before that has its index.
 const LOOKED_UP = /\/appendix\//; // pages to look something up in: after those that explain it
-const NOT_QUOTED = "annotation, button, summary, .bd-header-article, .tt-card__launch";
+const NOT_QUOTED = "annotation, button, summary, .bd-header-article, .tt-card__launch, .tt-live-intro";
+const WORSE = 2000; // more than what sets a chapter before the glossary
 
 // Where a page stands in the list of pages: of two that say as much, the earlier one explains.
 const rank = (docname) =>
@@ -51,7 +52,25 @@ const spelt = (stem, { alltitles, indexentries }, stemmer) =>
     .flatMap((title) => splitQuery(title.toLowerCase()))
     .find((word) => stemmer.stemWord(word) === stem) ?? stem;
 
-const { _parseQuery: parse, htmlToText: toText } = Search;
+const { _parseQuery: parse, htmlToText: toText, performTermsSearch: inIndex } = Search;
+
+// Pages that have the words themselves, then those where words begin so, then those where they stand within others.
+const FITS = [(term, word) => term === word, (term, word) => term.startsWith(word), (term, word) => term.includes(word)];
+Search.performTermsSearch = (words, excluded) => {
+  const index = Search._index, found = new Map(), all = [...words, ...excluded];
+  let worse = 0;
+  for (const fits of FITS) {
+    const fitting = (terms) => Object.fromEntries(Object.entries(terms).filter(([term]) => all.some((word) => fits(term, word))));
+    Search._index = { ...index, terms: fitting(index.terms), titleterms: fitting(index.titleterms) };
+    for (const [docname, title, anchor, descr, score, file] of inIndex(words, excluded)) {
+      if (!found.has(docname)) found.set(docname, [docname, title, anchor, descr, score - worse, file]);
+    }
+    if (found.size) worse += WORSE;
+  }
+  Search._index = index;
+  return [...found.values()];
+};
+
 Search._parseQuery = (query) => {
   const stemmer = new Stemmer();
   const corrected = query.replace(/\p{Letter}{3,}/gu, (word) => {

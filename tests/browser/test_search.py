@@ -3,6 +3,8 @@
 import pytest
 from visit import PHONE
 
+expect = pytest.importorskip("playwright.sync_api").expect
+
 RESULTS = "#search-results ul.search li"
 FINISHED = "() => document.querySelector('.search-summary')?.textContent"
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -106,4 +108,52 @@ def test_the_menu_of_a_phone_has_a_search(visit):
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=gradient")
     page.locator(f"{RESULTS} > a").first.wait_for()
+    assert visit.problems == []
+
+
+def test_the_page_that_has_the_word_comes_before_those_that_have_it_inside_another(visit):
+    """The word is a part of "properties", of which many pages speak."""
+    assert "/book/attention/positions-in-attention.html" in search(visit, "RoPE")[:2]
+
+
+def test_what_a_word_begins_comes_before_what_it_stands_inside(visit):
+    search(visit, "softmax")
+    found = visit.page.evaluate(
+        """() => {
+            const terms = {scope: [0], copes: [1]}, titleterms = {microcopy: [0]};
+            const filenames = ["i", "b"], titles = ["I", "B"], docnames = ["inside", "begins"];
+            Search._index = {terms, titleterms, docnames, filenames, titles};
+            const pages = Search.performTermsSearch(new Set(["cop"]), new Set());
+            return pages.toSorted((a, b) => b[4] - a[4]).map(([docname]) => docname);
+        }"""
+    )
+    assert found == ["begins", "inside"]
+
+
+def test_only_the_article_is_marked_and_the_marks_can_be_removed(visit):
+    search(visit, "attention")
+    visit.page.locator(f"{RESULTS} > a").first.click()
+    page = visit.page
+    marks = page.locator("span.highlighted")
+    first = page.locator("article span.highlighted").first
+    expect(first).to_have_text("attention", ignore_case=True)
+    assert marks.count() == page.locator("article span.highlighted").count()
+    note = page.get_by_role("button", name="Remove the marks")
+    expect(note).to_be_in_viewport()
+    text = page.locator("article section > p").all_text_contents()
+    note.click()
+    expect(marks).to_have_count(0)
+    expect(note).to_have_count(0)
+    assert page.locator("article section > p").all_text_contents() == text
+
+
+def test_escape_removes_the_marks_and_the_next_page_has_none(visit):
+    search(visit, "softmax")
+    visit.page.locator(f"{RESULTS} > a").first.click()
+    marks = visit.page.locator("span.highlighted")
+    expect(marks.first).to_be_attached()
+    visit.page.keyboard.press("Escape")
+    expect(marks).to_have_count(0)
+    visit.page.reload()
+    expect(visit.page.locator(".tt-found")).to_have_count(0)
     assert visit.problems == []
