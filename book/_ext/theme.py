@@ -9,6 +9,7 @@ import hashlib
 import html
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,19 @@ TAG = re.compile(r"(<[^>]*>)")
 VERBATIM = re.compile(r"<(/?)(pre|code|script|style|svg|math|textarea|title|select)\b")
 COMPOUND = re.compile(r"(?<![\w-])(?:\w+(?:-\w+)+|[Aa]n? [a-z](?!['’]))(?![\w-])")
 LONGEST_WHOLE = 16  # letters of a compound that has to fit on what is left of a line
+
+FORMULA = re.compile(
+    r'(?P<before>[(\[\u201c"]*)<span class="math\b[^>]*><math.*?</math></span>'
+    r"(?P<after>[^\s<]{0,16})",
+    re.S,
+)
+COLUMN = re.compile(r"\S {2,}\S|^ ?\[[\[ \d-]")
+OUTPUT = re.compile(
+    r'(<div class="output stream[^>]*><div class="highlight"><pre>(?:<span></span>)?)(.*?)(</pre>)',
+    re.S,
+)
+SOFT_BREAK = '<span class="tt-soft">\n</span>'
+PROSE = re.compile(r"""["'A-Za-z](?:["',.!?;A-Za-z-]| (?! ))+""")
 
 ICON_SCRIPT = Path(pydata_sphinx_theme.__file__).parent.joinpath(
     "theme/pydata_sphinx_theme/static/scripts/fontawesome.js"
@@ -99,6 +113,23 @@ def name_folds(app: Sphinx, doctree: nodes.document) -> None:
 # A page that is about to be written -----------------------------------------------------------
 
 
+def tell_columns(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Mark outputs that are read in columns: on a phone they scroll, where others break."""
+    for output in doctree.findall(nodes.container):
+        if "cell_output" in output["classes"]:
+            texts = (block.astext() for block in output.findall(nodes.literal_block))
+            output["classes"] += ["tt-columns"] if any(map(in_columns, texts)) else []
+
+
+def in_columns(text: str) -> bool:
+    r"""Say whether a text has two lines with a gap, or rows of an array.
+
+    >>> in_columns("d    loss\n16   0.5"), in_columns("[[1 2]\n [3 4]]"), in_columns("a story.  So")
+    (True, True, False)
+    """
+    return sum(map(bool, map(COLUMN.search, text.splitlines()))) > 1
+
+
 def drop_thebe_settings(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Remove what thebe appends to every page."""
     for node in list(doctree.findall(nodes.raw)):
@@ -139,7 +170,8 @@ def mend_pages(app: Sphinx) -> None:
 def mended(page: str) -> str:
     """Mend a page; what is as it should be stays so."""
     page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
-    return with_whole_words(with_scheme(page))
+    page = FORMULA.sub(with_its_signs, with_whole_words(with_scheme(page)))
+    return OUTPUT.sub(with_soft_breaks, page)
 
 
 def with_one_of_each(page: str) -> str:
@@ -181,6 +213,32 @@ def whole(match: re.Match[str]) -> str:
     """Mark a compound that is not to be broken; a long one may be."""
     long = len(match[0]) > LONGEST_WHOLE
     return match[0] if long else f'<span class="tt-whole">{match[0]}</span>'
+
+
+def with_its_signs(formula: re.Match[str]) -> str:
+    """Keep a formula in a line with what touches it: a comma after it, a bracket around it.
+
+    >>> FORMULA.sub(with_its_signs, '(<span class="math"><math></math></span>), x')
+    '<span class="tt-whole">(<span class="math"><math></math></span>),</span> x'
+    """
+    alone = not (formula["before"] or formula["after"])
+    return formula[0] if alone else f'<span class="tt-whole">{formula[0]}</span>'
+
+
+def with_soft_breaks(output: re.Match[str]) -> str:
+    """Mark the line ends of a printed story, which a phone does not need: it breaks where it must.
+
+    Such a line is words alone, and the next one's first word had no room on it.
+    """
+    lines = html.unescape(output[2]).split("\n")
+    widest, kept = max(map(len, lines)), output[2].split("\n")
+    for place, (line, after) in enumerate(pairwise(lines)):
+        if PROSE.fullmatch(line) and PROSE.fullmatch(after):
+            is_full = len(f"{line} {after.split()[0]}") > widest
+            kept[place] += SOFT_BREAK if is_full else "\n"
+        else:
+            kept[place] += "\n"
+    return output[1] + "".join(kept) + output[3]
 
 
 def with_names(page: str) -> str:
@@ -256,6 +314,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", mend_pages)
     app.connect("doctree-read", tell_exercises_apart)
     app.connect("doctree-read", name_folds)
+    app.connect("doctree-resolved", tell_columns)
     app.connect("doctree-resolved", drop_thebe_settings, priority=900)
     app.connect("html-page-context", mend_context, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

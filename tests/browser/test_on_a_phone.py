@@ -94,3 +94,53 @@ def test_where_there_is_room_the_aims_and_the_map_are_not_folded(visit):
     assert not page.get_by_text("Aims and map").is_visible()
     page.emulate_media(media="print")
     assert page.locator(".tt-card__map").is_visible()
+
+
+WRAPPED = """([selector, text]) => {
+    const pre = [...document.querySelectorAll(selector)].find(e => e.textContent.includes(text));
+    const range = document.createRange();
+    range.selectNodeContents(pre);
+    const line = parseFloat(getComputedStyle(pre).lineHeight);
+    return {sticksOut: pre.scrollWidth - pre.clientWidth,
+            lines: Math.round(range.getBoundingClientRect().height / line)};
+}"""
+
+
+def test_what_is_printed_breaks_on_a_phone_and_columns_scroll(phone):
+    outputs = "article .cell_output pre"
+    message = phone.evaluate(WRAPPED, [outputs, "must have the same last axis"])
+    assert message["sticksOut"] == 0
+    table = phone.evaluate(WRAPPED, [outputs, "variance / d"])
+    assert table["sticksOut"] > 0 and table["lines"] == 7, "its columns stay below each other"
+    scrolling = phone.evaluate(
+        """() => [...document.querySelectorAll('article .cell_output:not(.tt-columns) pre')]
+            .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"""
+    )
+    assert scrolling == []
+
+
+def test_a_printed_story_breaks_where_the_line_of_a_phone_ends(visit):
+    visit.page.set_viewport_size({"width": 320, "height": 640})
+    page = visit.open("book/intro")
+    story = "article .cell_output pre"
+    printed = page.locator(story).first.text_content()
+    assert printed.count("\n") > 4, "a laptop's line ends stay in the text, for who copies it"
+    narrow = page.evaluate(WRAPPED, [story, printed])
+    assert narrow["sticksOut"] == 0
+    assert narrow["lines"] <= len(printed) / 30, "no line is cut short by one of those"
+
+
+def test_no_sign_is_left_alone_before_or_behind_a_formula(visit):
+    page = visit.open("book/attention/scaled-dot-product")
+    apart = """() => [...document.querySelectorAll('article span.math')].filter(e => {
+        const after = e.nextSibling;
+        if (after?.nodeType !== Node.TEXT_NODE || !/^[,.;:)]/.test(after.data)) return false;
+        const range = document.createRange();
+        range.setStart(after, 0);
+        range.setEnd(after, 1);
+        const sign = range.getBoundingClientRect();
+        return sign.width && sign.left < e.getBoundingClientRect().left;
+    }).map(e => e.parentElement.textContent.slice(0, 80))"""
+    for width in range(320, 480, 16):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(apart) == [], width

@@ -152,3 +152,44 @@ def test_a_change_of_the_style_sheet_alone_changes_the_looks(tmp_path):
     before = theme.looks(tmp_path)
     style.write_text("b {}")
     assert theme.looks(tmp_path) != before
+
+
+OUTPUT = (
+    '<div class="output stream x"><div class="highlight"><pre><span></span>{}</pre></div></div>'
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "soft"),
+    [
+        ("Once upon a time there\nwas a boy. He said he\nhad to go.\n", 2),
+        ('There was a boy\n"I see," he said\nand went.\n\nNext he came to\nthe sea.\n', 3),
+        ("ok: 12 derivatives agree\nok: 24 derivatives agree\n", 0),
+        ("d    loss  long\n16   0.5   none\n", 0),
+        ("a short line\nthat could have stood on the line above it\n", 0),
+    ],
+)
+def test_the_line_ends_of_a_story_are_soft_and_its_text_stays(printed, soft):
+    page = theme.mended(OUTPUT.format(printed))
+    assert page.count('<span class="tt-soft">\n</span>') == page.count("tt-soft") == soft
+    assert re.sub("</?span[^>]*>", "", page) == re.sub("</?span[^>]*>", "", OUTPUT).format(printed)
+
+
+def test_an_output_in_columns_is_marked_and_a_story_is_not():
+    def output(text):
+        return nodes.container("", nodes.literal_block(text, text), classes=["cell_output"])
+
+    table, story = output("d    loss\n16   0.5"), output("Once upon a time\nthere was a boy.")
+    theme.tell_columns(None, nodes.section("", table, story), "page")
+    assert "tt-columns" in table["classes"] and "tt-columns" not in story["classes"]
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [("here {}, and", "{},"), ("({}) is", "({})"), ("an {}-gram", "{}-gram"), ("a {} b", None)],
+)
+def test_a_formula_keeps_what_touches_it_on_its_line(line, kept):
+    formula = '<span class="math notranslate nohighlight"><math><mi>x</mi></math></span>'
+    page = theme.mended(line.format(formula))
+    whole = f'<span class="tt-whole">{kept.format(formula)}</span>' if kept else ""
+    assert whole in page and ("tt-whole" in page) == bool(kept)
