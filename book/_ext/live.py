@@ -46,6 +46,11 @@ SHORT = 2  # seconds: shorter cells are not kept among the measured ones
 SLOWER = 2  # times longer than natively, for a longer cell that was not measured
 REPORT = re.compile(r"\w+: not yet\n")
 FIRST = {True: "Write it, then press Check.", False: "Change it, then press Check."}
+INTRO = (
+    "Every cell of this page runs here, in your browser: press Run or change the code. Python,"
+    " about {megabytes} MB, is loaded at the first press or, where the connection is not metered,"
+    " shortly before it; the browser then keeps it. What you write stays on this page."
+)
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
 
@@ -149,7 +154,8 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     text = f"The cells of this page do not run here; they run in {places}."
     note = f'<p class="tt-live-plain"{{}}>{text}</p>'
     both = f"<noscript>{note.format('')}</noscript>{note.format(' hidden')}"
-    both += '<p class="tt-live-intro" hidden></p>'
+    # the scripts show it: until then it takes its room (live.css), so that the text below stays
+    both += f'<p class="tt-live-intro" hidden>{INTRO.format(**start_of(app))}</p>'
     card.parent.insert(card.parent.index(card) + 1, nodes.raw("", both, format="html"))
 
 

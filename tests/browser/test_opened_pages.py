@@ -14,7 +14,7 @@ import yaml
 from chromium import PAGES, ROOT, SITE
 from conftest import missing
 from launch import site_url
-from visit import LAPTOP, OVERFLOW, PHONE, STILL, UNFOLD
+from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, STILL, UNFOLD
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 OTHERS = [
@@ -22,6 +22,7 @@ OTHERS = [
 ]
 HEAVIEST = 910 * 1024  # bytes of a chapter, as a plain server sends them: not compressed
 LANDING_HEAVIEST, MOST_REQUESTS = 700 * 1024, 20  # what the landing page may take before a press
+SMALLEST = {"width": 320, "height": 640}
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 COLOURS = ["color-contrast", "link-in-text-block"]  # all that changes with the scheme
 SIZES = ["target-size", "scrollable-region-focusable"]  # all that changes with an article's width
@@ -115,8 +116,9 @@ def test_page(visit, auditor, docname):
     assert page.evaluate(CUT_OFF) == [], "lines of code that a laptop does not show"
     assert weight(visit, docname) < HEAVIEST
     page.add_style_tag(content=STILL + PLAIN)
-    page.set_viewport_size(PHONE)
-    assert page.evaluate(OVERFLOW) == []
+    for size in (SMALLEST, PHONE):
+        page.set_viewport_size(size)
+        assert page.evaluate(OVERFLOW) == []
     page.evaluate(auditor)
     assert violations(page) == {}
     assert visit.problems == []
@@ -272,3 +274,48 @@ def test_wide_figures_use_the_right_third_of_a_laptop(visit, docname):
     assert box["width"] > 1.4 * text["width"] and box["x"] + box["width"] <= LAPTOP["width"]
     visit.page.set_viewport_size(PHONE)
     assert visit.page.evaluate(OVERFLOW) == []
+
+
+CONTRAST = """() => {
+    const [front, ground] = [document.activeElement, document.activeElement.parentElement].map(
+        (e, i) => getComputedStyle(e)[i ? 'backgroundColor' : 'color'].match(/\\d+/g).map(Number));
+    const light = (rgb) => rgb.slice(0, 3).map(c => c / 255)
+        .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    const [low, high] = [light(front), light(ground)].toSorted((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+}"""
+# How far the page has moved by itself, as the browser counts it.
+SHIFTED = """() => new Promise((told) => {
+    new PerformanceObserver((list) => told(list.getEntries().reduce((sum, e) => sum + e.value, 0)))
+        .observe({type: 'layout-shift', buffered: true});
+    setTimeout(() => told(0), 1000); // it says nothing where nothing has moved
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_link_that_skips_to_the_text_can_be_read(visit, scheme):
+    visit.page.emulate_media(color_scheme=scheme)
+    page = visit.open(PAGES[0])
+    page.wait_for_function(FOLLOWS, arg=scheme)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to main content"
+    assert page.evaluate(CONTRAST) >= 4.5
+
+
+@pytest.mark.parametrize(
+    "docname", ["book/first-words/counting-letters", "book/generation/sampling"]
+)
+def test_on_a_phone_the_text_stays_where_it_is_when_the_scripts_come(visit, docname):
+    visit.page.set_viewport_size(PHONE)
+    page = visit.open_live(docname)
+    page.evaluate(SETTLED)
+    assert page.locator(".tt-live-intro").is_visible()
+    assert page.evaluate(SHIFTED) < 0.01
+
+
+def test_where_cells_cannot_run_no_room_is_kept_for_what_says_that_they_do(visit):
+    visit.page.context.route("**/live/page.js*", lambda route: route.abort())
+    visit.page.goto(f"{visit.site}book/generation/sampling.html")
+    visit.page.locator(".tt-live-plain:not([hidden])").wait_for()
+    assert visit.page.locator(".tt-live-intro").evaluate("e => e.offsetHeight") == 0

@@ -406,13 +406,7 @@ for (const cell of cells) {
 }
 document.body.append(voice);
 const intro = document.querySelector(".tt-live-intro");
-if (intro) {
-  intro.textContent = "Every cell of this page runs here, in your browser: press Run or change the code. "
-    + `Python, about ${data.megabytes} MB, is loaded at the first press or, where the connection is not `
-    + "metered, shortly before it; the browser then keeps it. "
-    + "What you write stays on this page.";
-  intro.hidden = false;
-}
+if (intro) intro.hidden = false;
 // parts that few pages have come where they are
 await exercises(data, cells, { button, announce });
 if (document.querySelector(".tt-prediction")) {
