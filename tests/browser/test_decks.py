@@ -3,6 +3,9 @@
 import pytest
 from chromium import ROOT
 from slides import parts
+from visit import OVERFLOW, PHONE
+
+expect = pytest.importorskip("playwright.sync_api").expect
 
 READY = "() => document.documentElement.dataset.slides === 'ready'"
 SLIDE = {"width": 1280, "height": 720}
@@ -72,3 +75,41 @@ def test_a_deck_prints_a_page_a_slide_with_the_answers(visit):
     pdf = page.pdf(prefer_css_page_size=True, print_background=True)
     assert pdf.count(b"/Type /Page\n") == slides > 10
     assert page.locator(".pdf-page .tt-slide__right.visible").count() > 2
+
+
+# What is written smaller than one reads without effort; what is drawn scales with the phone.
+SMALL = """() => [...document.querySelectorAll('.tt-slide :is(p, li, td, pre, h1, h2)')]
+    .filter(e => e.checkVisibility() && !e.closest('svg')
+        && parseFloat(getComputedStyle(e).fontSize) * e.getBoundingClientRect().width
+            / Math.max(1, e.offsetWidth) < 12.5)
+    .map(e => e.textContent.slice(0, 60))"""
+
+
+@pytest.mark.parametrize("folder", ["attention", "inside"])
+def test_on_a_phone_held_upright_the_slides_can_be_read_one_below_the_other(visit, folder):
+    page = visit.page
+    page.set_viewport_size(PHONE)
+    page.goto(f"{visit.site}slides/{folder}.html")
+    page.wait_for_function(READY)
+    assert page.evaluate(SMALL) == []
+    assert page.evaluate(OVERFLOW) == []
+    tops = "() => [...document.querySelectorAll('.tt-slide')].map(e => e.getBoundingClientRect().y)"
+    places = page.evaluate(tops)
+    assert places == sorted(set(places)) and len(places) > 10
+    assert visit.problems == []
+
+
+def test_on_a_phone_an_address_leads_to_its_slide_and_an_answer_waits_for_a_press(visit):
+    page = visit.page
+    page.set_viewport_size(PHONE)
+    page.goto(f"{visit.site}slides/attention.html#/multi-head")
+    page.wait_for_function(READY)
+    expect(page.locator("#multi-head > h1")).to_be_in_viewport()
+    question = page.locator(".tt-slide--question:has(.tt-slide__right)").first
+    right = question.locator(".tt-slide__right").first
+    expect(right).not_to_contain_class("visible")
+    question.get_by_role("button", name="Show the answer").click()
+    expect(right).to_contain_class("visible")
+    expect(question.get_by_role("button")).to_have_count(0)
+    page.set_viewport_size(SLIDE)  # turned, or on a projector
+    page.wait_for_function("() => document.documentElement.dataset.slides && Reveal.isReady()")

@@ -1,6 +1,7 @@
 /* Makes a deck of the slides of a page (book/_ext/slides.py), each fitted to 1280 by 720 pixels.
  *
- * The keys are those of reveal.js, which says them at "?"; D changes between light and dark.
+ * The keys are those of reveal.js, which says them at "?"; D changes between light and dark. On a phone held upright
+ * a slide would be as small as a stamp: there all of them stand below each other, and a press shows an answer.
  */
 
 const SMALLEST = 0.3, STEPS = 8;
@@ -34,9 +35,40 @@ function changeScheme() {
   root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
 }
 
+/** Leads to the slide that the address names, as reveal.js writes it: `#/name` or `#/number`. */
+function lead() {
+  const name = location.hash.replace(/^#\/?/, "");
+  const slide = document.getElementById(name) ?? document.querySelectorAll(".tt-slide")[Number(name || NaN)];
+  slide?.scrollIntoView();
+}
+
+/** Lets the slides stand below each other, at a size that can be read. */
+function flow() {
+  document.documentElement.classList.add("tt-flow");
+  for (const slide of document.querySelectorAll(".tt-slide:has(.fragment)")) {
+    const show = document.createElement("button");
+    show.type = "button";
+    show.textContent = "Show the answer";
+    show.addEventListener("click", () => {
+      for (const answer of slide.querySelectorAll(".fragment")) answer.classList.add("visible");
+      show.remove();
+    });
+    slide.querySelector(".tt-slide__fit").append(show);
+  }
+  addEventListener("hashchange", lead);
+  lead();
+}
+
 async function begin() {
   const root = document.documentElement, { Reveal, RevealNotes } = window;
-  if (/view=print|print-pdf/.test(location.search)) root.dataset.theme = "light";
+  const onPaper = /view=print|print-pdf/.test(location.search), narrow = matchMedia("(max-width: 600px)");
+  if (onPaper) root.dataset.theme = "light";
+  narrow.addEventListener("change", () => location.reload());
+  if (narrow.matches && !onPaper) {
+    flow();
+    root.dataset.slides = "ready";
+    return;
+  }
   root.classList.add("tt-measuring");
   await Promise.allSettled([...document.fonts].map((font) => font.load()));
   document.querySelectorAll(".tt-slide").forEach(fit);
