@@ -159,3 +159,14 @@ def test_what_depends_on_more_than_the_type_has_a_better_r2_than_the_controls():
     real, controls = readable(x, known[types])[0], readable_controls(x, known[types])
     assert real > 0.98 and controls["random"].shape == (20,)
     assert max(controls["another"].max(), controls["random"].max()) < real - 0.1
+
+
+def test_the_probes_of_the_stored_runs_are_not_selective_for_animals():
+    """What the chapter concludes: at the end of both trainings, any target is read as well."""
+    ends = [run for run in learned_when() if run["step"] == 4000]
+    asked_for = [run for run in ends if (run["hidden"], run["where"]) == ("animal", "needed")]
+    assert [run["seed"] for run in asked_for] == [0, 1]
+    for run in asked_for:
+        for name in ("another", "random"):
+            for r2, (low, high) in list(zip(run["r2"], run[name], strict=True))[1:]:
+                assert low - 0.01 <= r2 <= high + 0.01
