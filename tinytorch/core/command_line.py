@@ -153,6 +153,8 @@ def run_command(
     except KeyboardInterrupt:
         status = 130  # 128 + SIGINT
         sentence = stopped or ("stopped" if output is None else "stopped; nothing was written")
+        if sys.stderr.isatty():  # where ^C stands in a line that is not ended
+            sentence = f"\n{sentence}"
     except (OSError, ValueError) as error:
         status, sentence = 1, str(error)
     sys.stderr.write(f"{sentence}\n")

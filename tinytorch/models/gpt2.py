@@ -510,9 +510,6 @@ def _write(options: dict[str, Any]) -> None:
         for piece in chain([prompt], pieces, ["\n"]):
             sys.stdout.write(piece)
             sys.stdout.flush()
-    except KeyboardInterrupt:
-        sys.stdout.write("\n")
-        raise
     except BrokenPipeError:  # whoever reads this has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -678,7 +678,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--embed-dim", _width, 64, "the model's width; its heads are 16 wide")
     add("--layers", whole(1), 2, "blocks of the model")
     add("--learning-rate", real(0), 6e-3, "the highest rate, after a tenth of the steps", "X")
-    add("--num-stories", whole(1), 20_000, "to train on")
+    add("--num-stories", whole(2), 20_000, "to train on")
     add("--seed", whole(0), 0, "of the first weights")
     add("--checkpoint", file_name, None, "resume from it if it is there, and save to it", "FILE")
     add("--save-every", whole(1), 100, "steps from one checkpoint to the next")
