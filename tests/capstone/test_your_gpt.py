@@ -12,7 +12,7 @@ from solutions import MLP, solve
 from tinytorch import GPT, AdamW, Tensor, clip_grad_norm, functional
 from tinytorch.capstone import your_gpt as exporter
 from tinytorch.capstone.parts import PARTS, Part, section
-from tinytorch.capstone.your_gpt import MOST_LINES, your_gpt
+from tinytorch.capstone.your_gpt import MOST_LINES, main, your_gpt
 from tinytorch.core.optimizers import only_matrices
 
 CHAPTER = Path(__file__).resolve().parents[2] / "book" / "capstone" / "your-gpt.md"
@@ -292,3 +292,12 @@ def test_the_chapter_names_the_part_of_a_reader_that_is_at_fault(
     assert told.count("\nnorm is at fault\n") == 1
     assert "\nmlp agrees\n" in told
     assert file.yours == ("mlp", "draw")
+
+
+def test_the_command_writes_the_file_that_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["--output=mine.py"]) == main([]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("your_gpt.py: ") and "written to mine.py" in said
+    ours = your_gpt().source
+    assert (tmp_path / "mine.py").read_text() == (tmp_path / "your_gpt.py").read_text() == ours
