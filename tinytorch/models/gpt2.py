@@ -294,16 +294,15 @@ def _checked_folder(source: str) -> Path:
 
 def _first_there(find: Find, *choices: tuple[str, ...]) -> list[Path]:
     """The first choice whose files are all there; if none is, the first one's error is raised."""
-    missing: Exception | None = None
+    missing: list[Exception] = []
     for names in choices:
         try:
             return [find(name) for name in names]
         except (FileNotFoundError, DownloadError) as error:
             if getattr(error, "status", 404) != 404:
                 raise
-            missing = missing or error
-    assert missing is not None
-    raise missing
+            missing.append(error)
+    raise missing[0]
 
 
 def _tokenizer(find: Find) -> BPETokenizer:
