@@ -70,6 +70,29 @@ def test_hard_coded_answer_meets_a_second_case():
     assert [found.passed for found in double(lambda x: 6).cases] == [True, False]
 
 
+def test_an_answer_that_passes_is_asked_again_with_numbers_that_nobody_has_seen():
+    asked = []
+
+    @exercise(reference=lambda x, seed: 2 * x)
+    def doubled(answer):
+        yield report.case("doubles", answer, *report.drawn(3), report.seed_of(7))
+
+    def knows_the_first(x, seed):
+        asked.append((seed, *x))
+        return 2 * x if seed == 7 else x
+
+    found = doubled(knows_the_first)
+    assert [(case.claim, case.passed) for case in found.cases] == [
+        ("doubles", True),
+        ("doubles, with other numbers", False),
+    ]
+    assert len({*asked[0]} | {*asked[1]}) == 8, "all of them are others"
+    assert len(doubled(lambda x, seed: 2 * x).cases) == 1
+    with report.other_numbers(3):
+        assert not doubled(knows_the_first).cases[0].passed
+    assert len(asked) == 3, "whoever sets the numbers is asked once"
+
+
 def test_several_lines_are_indented_under_their_label():
     found = case("makes a matrix", lambda: None, expected=np.eye(4))
     assert repr(Report("identity", 1, [found])).splitlines()[2:6] == [

@@ -3,6 +3,8 @@
 import copy
 import re
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from itertools import groupby
 from typing import Any
 
@@ -84,15 +86,18 @@ def unchanged(before: Any, after: Any) -> bool:
 
 
 def as_array(value: Any) -> np.ndarray:
-    """The numbers of an array, a tensor, a row-sparse gradient or a list.
+    """The numbers of an array, a tensor, a row-sparse gradient or a list; fractions as floats.
 
     Example:
-        >>> as_array(Tensor([1.0, 2.0]))
-        array([1., 2.], dtype=float32)
+        >>> from fractions import Fraction
+        >>> as_array(Tensor([1.0, 2.0])), as_array(Fraction(1, 2))
+        (array([1., 2.], dtype=float32), array(0.5))
     """
     if isinstance(value, RowSparse):
         return value.to_dense()
-    return np.asarray(value.data if isinstance(value, Tensor) else value)
+    array = np.asarray(value.data if isinstance(value, Tensor) else value)
+    exact = array.dtype == object and all(isinstance(x, (Fraction, Decimal)) for x in array.flat)
+    return array.astype(float) if exact and array.size else array
 
 
 def is_numeric(value: Any) -> bool:
