@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, case, cases, drawn, exercise, one_of
+from tinytorch.check.report import Cases, NotYet, case, cases, drawn, exercise, one_of, seed_of
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import show
 from tinytorch.core.tensor import Tensor, primitive
@@ -248,7 +248,7 @@ def _called(answer: Any, x: Any, *eps: float) -> tuple[Tensor, Any]:
 
 def _random_record() -> Record:
     """Ten operations, each on two or three earlier values; quarters, so that sums are exact."""
-    rng, record = np.random.default_rng(4), []
+    rng, record = np.random.default_rng(seed_of(4)), []
     for i in range(10):
         parents = rng.choice(["p", "q", *(f"n{j}" for j in range(i))], size=rng.integers(2, 4))
         record.append((f"n{i}", [(str(p), float(rng.integers(-6, 7) / 4)) for p in parents]))

@@ -68,6 +68,7 @@ def block_stream(answer: Any) -> Cases:
         "two branches": (second, x, [_double, _square]),
         "no branch": ("Then the list holds x alone.", x, []),
         "three branches": (second, wide, [_square, _minus_one, _halve]),
+        "seven branches": (second, wide, [_minus_one, _halve, _square, _halve] + [_minus_one] * 3),
     })  # fmt: skip
 
 
@@ -145,6 +146,7 @@ def block_stack(answer: Any) -> Cases:
         "a branch that squares": (add, x, [_square], _halve),
         "three branches": (add, wide, [_square, _double, _square], _minus_one),
         "no branch": (_LAST, wide, [], _minus_one),
+        "seven branches": (add, wide, [_halve, _minus_one, _double] + [_halve] * 4, _minus_one),
     })  # fmt: skip
 
 
@@ -230,3 +232,4 @@ def block_cosines(answer: Any) -> Cases:
         yield case(f"compares tokens of shape {shape}", answer, *drawn(shape, shape), hint=both)
     x = drawn((2, 3))[0]
     yield case("is 1 for a stream that is only longer", answer, x, 10 * x, hint=both)
+    yield case("compares tiny tokens", answer, 1e-6 * x, 1e-6 * drawn((2, 3), seed=1)[0], hint=both)

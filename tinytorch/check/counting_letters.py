@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions
+from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions, seed_of
 from tinytorch.check.rules import no_loop, package_only
 from tinytorch.stories import StoryGrammar
 
@@ -83,11 +83,14 @@ def count_words(answer: Any) -> Cases:
         "counts what follows two": (key, "the cat saw the cat saw a dog", 2),
         "keeps a full stop with its word": (key, "the cat sat.\nThe cat ran.", 1),
         "finds nothing behind the last words": (key, "the cat sat", 3),
-        "counts some stories": (key, StoryGrammar().generate(5, seed=8), 4),
+        "finds nothing in nothing": (key, "", 1),
+        "takes any white space between words": (key, "\n a  b\n\na\tb a\n", 1),
+        "counts some stories": (key, StoryGrammar().generate(5, seed=seed_of(8)), 4),
     }, [(_followers, "These are letters. `text.split()` is a list of words.")])  # fmt: skip
 
 
-@exercise(points=2, reference=_guesses)
+# A reader's function may use up what it is given: each gets strokes of its own.
+@exercise(points=2, reference=_guesses, run=lambda f, strokes, letter: f(strokes.copy(), letter))
 def count_guesses(answer: Any) -> Cases:
     """`answer(strokes, letter)` returns at which guess a letter is found, the likeliest first.
 
@@ -125,7 +128,7 @@ def count_loss(answer: Any) -> Cases:
         (True, False)
     """
     grammar = StoryGrammar()
-    read, unseen = grammar.generate(12, seed=5), grammar.generate(4, seed=6)
+    read, unseen = (grammar.generate(n, seed=seed_of(n)) for n in (12, 4))
     cheats = [
         (lambda r, u, n: _loss(r + u, u, n),
          "The followers were counted on the unseen stories as well: whoever has read a story "
@@ -144,7 +147,7 @@ def count_loss(answer: Any) -> Cases:
     }, cheats, rtol=1e-6)  # fmt: skip
 
 
-AIM = 0.27  # nats: no single length comes near it on these stories
+AIM = 0.28  # nats: no single length comes near it on new stories, several ways to mix them do
 _COUNT = "Count the stories that you have; do not ask the grammar."
 
 
@@ -159,7 +162,7 @@ def _sum(believe: Any, alphabet: str, before: str) -> float:
     return sum(beliefs)
 
 
-def _reaches(believe: Any, stories: str, start: int) -> str:
+def _reaches(believe: Any, stories: str, start: int, aim: float) -> str:
     """Say that the mean surprise from `start` on is as low as it should be, or raise what it is."""
     nats = 0.0
     for i in range(start, len(stories)):
@@ -167,7 +170,7 @@ def _reaches(believe: Any, stories: str, start: int) -> str:
         if not 0 < (p := float(believe(before, letter))) <= 1:
             raise NotYet(f"a belief of {p:.3g} in {letter!r} after {before[-12:]!r}")
         nats -= math.log(p) / (len(stories) - start)
-    if nats > AIM:
+    if nats > aim:
         raise (_Close if nats < 0.31 else NotYet)(f"{nats:.3f} nats a letter")
     return "reached"
 
@@ -176,21 +179,22 @@ def _reaches(believe: Any, stories: str, start: int) -> str:
 def count_belief(answer: Any) -> Cases:
     """`answer(before, letter)` is a belief, at least 0, that is 1 for all letters together.
 
-    On stories that were not counted its mean surprise is at most 0.27 nats a letter.
+    On stories that were not counted its mean surprise is at most 0.28 nats a letter.
 
     Example:
         >>> count_belief(lambda before, letter: 1 / 38).cases[-1].got
         '3.638 nats a letter'
     """
-    stories = StoryGrammar().generate(40, seed=7)
-    alphabet = "".join(sorted(set(stories)))
+    grammar = StoryGrammar()
+    stories, alphabet = grammar.generate(40, seed=seed_of(7)), grammar.alphabet
     one = "Add up the belief in all 38 letters."
     for before in ("", stories[:1], stories[:40], stories[:133], stories[:500], "Zz9"):
         yield case(f"adds up to 1 after {before[-12:]!r}", answer, alphabet, before, run=_sum,
                    expected=1.0, rules=[package_only(_COUNT)], hint=one)  # fmt: skip
     mix = "Mix all lengths: what a shorter one says is the belief before a longer one has spoken."
     close = "Close. Mix the lengths; a shorter one counts more where many different letters came."
-    reaches = partial(_reaches, stories=stories, start=20)
+    aim = AIM if seed_of(7) == 7 else AIM + 0.03  # some stories are harder to foresee
+    reaches = partial(_reaches, stories=stories, start=20, aim=aim)
     yield case(f"is at most {AIM} nats on new stories", answer, run=reaches, expected="reached",
                hint=mix, mistakes=[(_Close, close)])  # fmt: skip
 

@@ -6,7 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, case, cases, drawn, exercise, one_of, predictions
+from tinytorch.check.report import (
+    Cases,
+    case,
+    cases,
+    drawn,
+    exercise,
+    one_of,
+    predictions,
+    seed_of,
+)
 from tinytorch.check.rules import in_numpy, no_loop
 
 __all__ = ["data_gather", "data_numbers", "data_split", "data_windows", "loss_and_gradient",
@@ -67,7 +76,7 @@ def data_windows(answer: Any) -> Cases:
         >>> bool(data_windows(lambda ids, T, newline: (ids[:T], ids[1 : T + 1])))
         False
     """
-    ids, rng = np.array([0, 5, 6, 7, 0, 8, 9, 0, 3]), np.random.default_rng(0)
+    ids, rng = np.array([0, 5, 6, 7, 0, 8, 9, 0, 3]), np.random.default_rng(seed_of(0))
     hint = "Begin at every newline: one row of T numbers for each."
     for name in ("inputs", "targets"):
         part = one_of(name, "inputs", "targets")
@@ -111,7 +120,7 @@ def data_split(answer: Any) -> Cases:
     """
     later = "One after the other from the cut, while the last target still exists."
     training, validation = "training starts", "validation starts"
-    for n, T, share in ((20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)):
+    for n, T, share in ((20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3), (103, 5, 0.2)):
         cut, where = n - round(n * share), f"windows of {n} tokens, T = {T}"
         last = f"Tokens {cut} and up are held out, as inputs and as targets."
         told = [(wrong, f"{hint.format(cut - 1)} {last}") for wrong, hint in _WRONG_SPLITS]
@@ -153,7 +162,7 @@ def loss_and_gradient(answer: Any) -> Cases:
     """
     two, large = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]), np.diag([1000.0, -1000.0])
     (cube,), both = drawn((2, 3, 5)), np.array([1, 2])
-    many = np.random.default_rng(0).integers(0, 5, size=(2, 3))
+    many = np.random.default_rng(seed_of(0)).integers(0, 5, size=(2, 3))
     means = "Loss and gradient are means over positions, not sums; the loss is in nats."
     stable = "Subtract each row's largest logit, and never take the logarithm of a q."
     for claim, (hint, *given) in {
@@ -201,7 +210,7 @@ def loss_bits_per_byte(answer: Any) -> Cases:
         False
     """
     hint = "The sum of all surprises, in bits, over the number of bytes of the text."
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed_of(0))
     yield from cases(answer, {
         "one token of one nat": (hint, np.array([1.0]), "a"),
         "two tokens of three bytes": (hint, np.array([2.0, 1.0]) * math.log(2), "the"),

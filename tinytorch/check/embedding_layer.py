@@ -4,7 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, measured
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    alone,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+    seed_of,
+)
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.values import as_array, is_numeric, show
 
@@ -18,7 +28,7 @@ _POSITIONS = np.array([[0.0, 0.1], [0.2, 0.3], [0.4, 0.5], [0.6, 0.7]])  # (T_ma
 def _drawn(seed: int, *shape: int, width: int = 4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Ids of a shape, a token table `(7, width)` and a position table `(5, width)`."""
     tokens, positions = drawn((7, width), (5, width), seed=seed)
-    return np.random.default_rng(seed).integers(0, 7, shape), tokens, positions
+    return np.random.default_rng(seed_of(seed)).integers(0, 7, shape), tokens, positions
 
 
 def _embedded(ids: Any, tokens: Any, positions: Any, start: int = 0) -> Any:

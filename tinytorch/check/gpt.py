@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.check.report import Cases, NotYet, alone, case, cases, drawn, exercise, measured
+from tinytorch.check.report import (
+    Cases,
+    NotYet,
+    alone,
+    case,
+    cases,
+    drawn,
+    exercise,
+    measured,
+    seed_of,
+)
 from tinytorch.check.rules import in_numpy, no_loop
 from tinytorch.check.training import train
 from tinytorch.check.values import show
@@ -138,10 +148,14 @@ def gpt_is_causal(answer: Any) -> Cases:
         (2, 1.0, "finds each of 28 leaks, two tokens to choose from"),
         (9, 1e-3, "and in a larger vocabulary, though each is faint"),
     ):
-        text = np.random.default_rng(V).integers(V, size=8)
+        text = np.random.default_rng(seed_of(V)).integers(V, size=8)
         no, beyond = [False] * 28, [(IndexError, _IN_VOCABULARY)]
         verdicts = partial(_verdicts, V=V, strength=strength)
         yield case(claim, answer, text, run=verdicts, expected=no, hint=one, mistakes=beyond)
+        shifted = "Compare all logits themselves: a softmax, or a sum, hides some changes of them."
+        verdicts = partial(_verdicts, V=V, strength=strength, shift=True)
+        claim = f"finds leaks that move all {V} logits of a row alike"
+        yield case(claim, answer, text, run=verdicts, expected=no, hint=shifted, mistakes=beyond)
     ids, masks = np.array([0, 0, 2, 5, 1]), "This GPT drops its mask in attention."
     honest, leaking = _real(MultiHeadAttention), _real(_Unmasked)
     yield case("a real GPT", answer, honest, ids, expected=True, hint=_IN_VOCABULARY)
@@ -189,12 +203,13 @@ def reads_and_rounds(ids: Any) -> np.ndarray:
     return reads_the_past(ids) + 1e-10 * _features(ids).sum(axis=0)
 
 
-def _verdicts(answer: Any, ids: Any, V: int, strength: float) -> Any:
+def _verdicts(answer: Any, ids: Any, V: int, strength: float, shift: bool = False) -> Any:
     """What the answer says of each model in which one row reads one later token."""
 
     def one_row_reads_ahead(ids: Any, row: int, token: int) -> np.ndarray:
         logits = _features(ids, V).cumsum(axis=0)
-        logits[row : row + 1] += strength * _features(ids, V)[token : token + 1].sum(axis=0)
+        read = _features(ids, V)[token : token + 1].sum(axis=0)
+        logits[row : row + 1] += strength * (read @ np.arange(1, V + 1) if shift else read)
         return logits
 
     leaks = [{"row": row, "token": token} for token in range(len(ids)) for row in range(token)]

@@ -95,6 +95,9 @@ def ranks_average(answer: Any) -> Cases:
         "three ranks": (hint, [one, two, three], [5, 1, 10]),
         "a rank without tokens": (empty, [one, lost, three], [2, 0, 6]),
         "the first rank without tokens": (empty, [lost, two, three], [0, 7, 1]),
+        "a NaN of a rank that has tokens is not hidden":
+            ("Leave out what has no tokens, not what is NaN.", [one, lost, three], [2, 3, 6]),
+        "five ranks": (hint, drawn(*[(3,)] * 5, seed=2), [9, 0, 1, 4, 2]),
         "a matrix": (hint, drawn((2, 3), (2, 3), seed=1), [1, 2]),
     })  # fmt: skip
 

@@ -263,6 +263,7 @@ def norm_sizes(answer: Any) -> Cases:
         yield case(f"measures tokens of shape {shape}", answer, 1 + drawn(shape)[0], hint=order,
             mistakes=centred)  # fmt: skip
     yield case("does not subtract the mean", answer, np.full((2, 3), 7.0), hint=order)
+    yield case("measures tiny tokens", answer, 1e-9 * drawn((2, 3))[0], hint=order, atol=0.0)
 
 
 # The MLP -------------------------------------------------------------------------------------

@@ -1,4 +1,6 @@
-"""For every exercise: right answers written differently, and wrong ones that a learner gives.
+"""For every exercise: right answers written differently, and misconceptions that learners have.
+
+Small slips are made by `mutants.py`; here stands what no small change of a solution comes to.
 
 One module a chapter, each with `RIGHT = {"name_of_check": [answer, ...]}` and
 `WRONG = {"name_of_check": {"what is wrong with it": answer, ...}}`; for those that have a hint of
