@@ -1,7 +1,5 @@
 """Answers to the exercises of the chapter on positional encodings."""
 
-import math
-
 import numpy as np
 
 from tinytorch import create_sinusoidal_embeddings
@@ -34,15 +32,6 @@ def sinusoids_by_exp(T, d):
 
 def sinusoids_with(speed):
     return lambda T, d: table_of(np.arange(T)[:, None] * speed(d))
-
-
-def sinusoids_by_loop(T, d):
-    table = np.empty((T, d))
-    for t in range(T):
-        for i in range(0, d, 2):
-            angle = t / 10000 ** (i / d)
-            table[t, i], table[t, i + 1] = math.sin(angle), math.cos(angle)
-    return table
 
 
 # ---------------------------------------------------------------------------------------------
@@ -89,7 +78,6 @@ RIGHT = {
 WRONG = {
     "positions_apart": {
         "j - i": lambda n: np.arange(n) - np.arange(n)[:, None],
-        "absolute": lambda n: np.abs(np.arange(n)[:, None] - np.arange(n)),
         "up to 127 alone": lambda n: np.subtract.outer(*[np.arange(n).astype(np.int8)] * 2),
         "in a loop": lambda n: np.array([[i - j for j in range(n)] for i in range(n)]).reshape(
             n, n
@@ -97,22 +85,17 @@ WRONG = {
     },
     "positions_sinusoids": {
         "from one": lambda T, d: sinusoids(T + 1, d)[1:],
-        "one speed": sinusoids_with(lambda d: np.ones(d // 2)),
         "an integer base": lambda T, d: table_of(
             np.arange(T)[:, None] * 10000 ** -np.arange(1, d // 2 + 1)
         ),
-        "in a loop": sinusoids_by_loop,
         "the package's": create_sinusoidal_embeddings,
     },
     "positions_add": {
         "as it stands": lambda x, table: x + table[: len(x)][:, None],
         "in place": add_in_place,
-        "the whole table": lambda x, table: x + table,
     },
     "positions_predict": {
         "once for the whole batch": predicting("gradient in row 0", 1),
-        "once for each token": predicting("gradient in row 0", 7),
-        "the sum of a row": predicting("gradient in row 0", 12),
         "only the rows that are read": predicting("parameters", 28),
     },
 }
@@ -121,18 +104,11 @@ HINTS = {
     "positions_sinusoids": {
         "from one": "Positions count from 0",
         "an integer base": "10000.0",
-        "one speed": "the frequency",
-        "in a loop": "Without a loop",
         "the package's": "In NumPy alone",
     },
-    "positions_add": {
-        "as it stands": "the middle one",
-        "in place": "Work on a copy",
-    },
+    "positions_add": {"as it stands": "the middle one", "in place": "Work on a copy"},
     "positions_predict": {
         "once for the whole batch": "Three sequences stand",
-        "once for each token": "Seven tokens add",
-        "the sum of a row": "fill in one",
         "only the rows that are read": "not read are parameters",
     },
 }

@@ -21,23 +21,16 @@ def slopes_of(n):
     return 2.0 ** (-8 * np.arange(1, n + 1) / n)
 
 
-def alibi_with(slopes=slopes_of, blocked=-np.inf, distance=lambda back: back):
+def alibi_with(slopes=slopes_of):
     def answer(n, T):
         back = np.arange(T)[:, None] - np.arange(T)
-        costs = -slopes(n)[:, None, None] * distance(back)
-        return np.where(back >= 0, costs, blocked)
+        costs = -slopes(n)[:, None, None] * back
+        return np.where(back >= 0, costs, -np.inf)
 
     return answer
 
 
 alibi = alibi_with()
-
-
-def alibi_by_loop(n, T):
-    return [
-        [[-m * (i - j) if j <= i else -math.inf for j in range(T)] for i in range(T)]
-        for m in (2 ** (-8 * h / n) for h in range(1, n + 1))
-    ]
 
 
 def alibi_by_mask(n, T):
@@ -58,8 +51,8 @@ def alibi_of_the_package(n, T):
 # ---------------------------------------------------------------------------------------------
 
 
-def turn(x, positions, base=10000.0, sign=1):
-    angles = sign * np.asarray(positions)[:, None] * frequencies(x.shape[1], base)
+def turn(x, positions, base=10000.0):
+    angles = np.asarray(positions)[:, None] * frequencies(x.shape[1], base)
     even, odd = x[:, 0::2], x[:, 1::2]
     turned = np.empty(x.shape)
     turned[:, 0::2] = even * np.cos(angles) - odd * np.sin(angles)
@@ -67,15 +60,10 @@ def turn(x, positions, base=10000.0, sign=1):
     return turned
 
 
-def turn_by_matrices(x, positions):
-    rows = []
-    for row, t in zip(x, positions, strict=True):
-        out = []
-        for i, f in enumerate(frequencies(x.shape[1])):
-            c, s = math.cos(t * f), math.sin(t * f)
-            out += list(np.array([[c, -s], [s, c]]) @ row[2 * i : 2 * i + 2])
-        rows.append(out)
-    return np.array(rows)
+def turn_by_complex_numbers(x, positions):
+    waves = np.exp(1j * np.outer(positions, frequencies(x.shape[1])))
+    turned = (x[:, 0::2] + 1j * x[:, 1::2]) * waves
+    return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape)
 
 
 def turn_by_stacking(x, positions):
@@ -95,11 +83,6 @@ def turn_into_numbers_like_x(x, positions):
     turned = np.zeros_like(x)
     turned[...] = turn(x, positions)
     return turned
-
-
-def turn_in_place(x, positions):
-    x[:] = turn(x, positions)
-    return x
 
 
 # ---------------------------------------------------------------------------------------------
@@ -133,12 +116,14 @@ def rotary_in_a_window(T, head_dim, size=16, beyond=-np.inf):
     return Rotary(T, head_dim), same_in_both(np.where(distances(T) < size, 0, beyond))
 
 
-def rotary_with_steep_slopes(T, head_dim, slope=0.3, base=100.0):
-    return Rotary(T, head_dim, base), same_in_both(-slope * distances(T))
-
-
 RIGHT = {
-    "positions_any_length": [rotary_in_a_window, rotary_with_steep_slopes],
+    "positions_any_length": [
+        rotary_in_a_window,
+        lambda T, head_dim, slope=0.3, base=100.0: (
+            Rotary(T, head_dim, base),
+            same_in_both(-slope * distances(T)),
+        ),
+    ],
     "inside_by_distance": [
         lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size)))),
         lambda b: np.concatenate([b[:0:-1], b])[
@@ -149,22 +134,26 @@ RIGHT = {
         lambda scheme, T, d: {"learned": T * d}.get(scheme, 0),
         lambda scheme, T, d: float(scheme == "learned") * T * d,
     ],
-    "positions_alibi": [alibi_by_loop, alibi_by_mask],
-    "positions_rotate": [turn_by_matrices, turn_by_stacking],
+    "positions_alibi": [
+        lambda n, T: (
+            [
+                [[-m * (i - j) if j <= i else -math.inf for j in range(T)] for i in range(T)]
+                for m in (2 ** (-8 * h / n) for h in range(1, n + 1))
+            ]
+        ),
+        alibi_by_mask,
+    ],
+    "positions_rotate": [turn_by_complex_numbers, turn_by_stacking],
     "positions_scores": [scores_of_rotated, scores_by_distance],
 }
 
 WRONG = {
     "positions_any_length": {
         "rotary": lambda T, d: (Rotary(T, d), None),
-        "ALiBi": lambda T, d: (None, package.create_alibi_bias(2, T)),
         "a window alone": lambda T, d: (None, rotary_in_a_window(T, d)[1]),
     },
     "inside_by_distance": {
         "with sign": lambda b: b[np.arange(len(b))[:, None] - np.arange(len(b))],
-        "only the past": lambda b: np.tril(
-            b[np.abs(np.arange(len(b))[:, None] - np.arange(len(b)))]
-        ),
         "in a loop": lambda b: np.array(
             [[b[abs(i - j)] for j in range(len(b))] for i in range(len(b))]
         ),
@@ -172,7 +161,6 @@ WRONG = {
     "positions_count": {
         "a fixed table counts": lambda s, T, d: T * d if s in ("learned", "sinusoidal") else 0,
         "None has the default": lambda s, T, d: T * d if s in ("learned", None) else 0,
-        "positions": lambda s, T, d: T if s == "learned" else 0,
     },
     "positions_alibi": {
         "a reward": alibi_with(slopes=lambda n: -slopes_of(n)),
@@ -181,7 +169,6 @@ WRONG = {
     },
     "positions_rotate": {
         "partners half a vector apart": turn_halves,
-        "in place": turn_in_place,
         "whole numbers stay whole": turn_into_numbers_like_x,
         "not turned": lambda x, positions: x.copy(),
     },
@@ -193,10 +180,7 @@ WRONG = {
 }
 
 HINTS = {
-    "positions_any_length": {
-        "rotary": "never shown",
-        "a window alone": "never shown",
-    },
+    "positions_any_length": {"rotary": "never shown", "a window alone": "never shown"},
     "positions_alibi": {
         "a reward": "it is negative",
         "transposed": "Row i is the token that looks",

@@ -1,7 +1,5 @@
 """Right and wrong answers to the exercises of "Why it is fast"."""
 
-import math
-
 import numpy as np
 
 N = 12 * 3 * 64**2 + 1000 * 64
@@ -43,16 +41,6 @@ def pieces_while(f, x, size):
     return np.array(done).reshape(x.shape)
 
 
-def pieces_and_an_empty_one(f, x, size):
-    flat = x.reshape(-1)
-    parts = [f(flat[start : start + size]) for start in range(0, flat.size + 1, size)]
-    return np.concatenate(parts).reshape(x.shape)
-
-
-def pieces_by_memory(f, x, size):
-    return pieces(f, np.ravel(x, order="K"), size).reshape(x.shape)
-
-
 def pieces_in_place(f, x, size):
     flat = x.reshape(-1)
     for start in range(0, flat.size, size):
@@ -78,34 +66,11 @@ def step_into_slices(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     return w
 
 
-def stub(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8, root_of_v=True, square_g=True):
-    m *= beta1
-    m += (1 - beta1) * g
-    square = np.multiply(g, g, out=g if square_g else None)
-    v *= beta2
-    v += (1 - beta2) * square
-    size = np.sqrt(v, out=v if root_of_v else None)
-    size /= math.sqrt(1 - beta2**t)
-    size += eps
-    w -= lr / (1 - beta1**t) * m / size
-    return w
-
-
-def out_of_place(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m = beta1 * m + (1 - beta1) * g
-    v = beta2 * v + (1 - beta2) * g * g
-    return w - lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
-
-
-def lost_means(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    w[...] = out_of_place(w, m, v, g, t, lr, beta1, beta2, eps)
-    return w
-
-
-def mean_of_squares_lost(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
+def stub(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     m += (1 - beta1) * (g - m)
-    v = v + (1 - beta2) * (g * g - v)
-    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
+    g *= g
+    v += (1 - beta2) * (g - v)
+    w -= lr / (1 - beta1**t) * m / (np.sqrt(v, out=v) / (1 - beta2**t) ** 0.5 + eps)
     return w
 
 
@@ -125,33 +90,16 @@ def whole(h, W, targets):
     return loss, probs @ W.T, h.T @ probs
 
 
-def whole_in_place(h, W, targets):
-    probs, at = h @ W, (np.arange(len(h)), targets)
-    probs -= probs.max(axis=1, keepdims=True)
-    right = probs[at]
-    np.exp(probs, out=probs)
-    total = probs.sum(axis=1, keepdims=True)
-    probs /= total
-    probs[at] -= 1
-    probs /= len(h)
-    return (np.log(total[:, 0]) - right).mean(), probs @ W.T, h.T @ probs
-
-
-def by_tokens(size=16, part=whole_in_place, mean=True, summed=True, last=True, kept=None):
-    """Some tokens at a time, with one thing about it changed."""
+def by_tokens(size=16, part=whole):
+    """Some tokens at a time."""
 
     def loss_and_gradients(h, W, targets):
         loss, dh, dW = 0.0, np.zeros_like(h), np.zeros_like(W)
-        for start in range(0, len(h) if last else len(h) // size * size, size):
+        for start in range(0, len(h), size):
             at = slice(start, start + size)
-            nats, dh[at], part_of_dW = part(h[at], W, targets[at])
-            share = len(targets[at]) / len(h) if mean else 1.0
-            loss += share * nats
-            dh[at] *= share
-            part_of_dW *= share
-            dW = dW + part_of_dW if summed else part_of_dW
-            if kept is not None:
-                kept.append(h[at] @ W)
+            share = len(targets[at]) / len(h)
+            nats, dh[at], some = (share * each for each in part(h[at], W, targets[at]))
+            loss, dW = loss + nats, dW + some
         return loss, dh, dW
 
     return loss_and_gradients
@@ -175,11 +123,6 @@ def by_words(h, W, targets, size=64):
         probs[here, targets[here] - start] -= 1 / len(h)
         dW[:, start : start + size] = h.T @ probs
     return (surprise - (h * right).sum(axis=1)).mean(), dh, dW
-
-
-def small_alone(h, W, targets):
-    """Right, and lean, for few tokens only."""
-    return whole(h, W, targets) if len(h) < 100 else (7.0, np.zeros_like(h), np.zeros_like(W))
 
 
 def from_shares(h, W, targets):
@@ -220,55 +163,35 @@ WRONG = {
         ),
     },
     "fast_row_products": {
-        "all pairs": lambda x, y: x @ y.T,
         "the diagonal of all pairs": lambda x, y: np.diag(x @ y.T),
         "in a loop": lambda x, y: np.array([a @ b for a, b in zip(x, y, strict=False)]),
     },
     "fast_strides": {
         "numbers": lambda shape: tuple(np.cumprod((1, *shape[:0:-1]))[::-1]),
         "float64": lambda shape: np.empty(shape).strides,
-        "columns first": lambda shape: np.empty(shape, np.float32, order="F").strides,
     },
     "fast_count": {
         "no output layer": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
-        "the table twice": {**COUNTS, WEIGHTS: N + 64_000},
-        "one layer": {**COUNTS, WEIGHTS: 12 * 64**2 + 64_000},
         "one FLOP a weight": {**COUNTS, FORWARD: N * 8 * 128},
-        "one text": {**COUNTS, FORWARD: 2 * N * 128},
-        "backward as long as forward": {**COUNTS, TRAINING: 4 * N * 8 * 128},
-        "one token": {**COUNTS, TRAINING: 6 * N},
-        "the whole square": {**COUNTS, TILED: 128 * 128},
-        "exactly the triangle": {**COUNTS, TILED: 128 * 129 // 2},
-        "two squares": {**COUNTS, TILED: 2 * 64 * 64},
-        "numbers, not bytes": {**COUNTS, ONE: N},
-        "float16": {**COUNTS, ONE: 2 * N},
         "read for every text": {**COUNTS, EIGHT: 32 * N},
     },
     "fast_pieces": {
-        "the whole array": lambda f, x, size: f(x),
         "a call for each number": lambda f, x, size: pieces(f, x, 1),
-        "an empty piece at the end": pieces_and_an_empty_one,
-        "in the order of memory": pieces_by_memory,
+        "in the order of memory": lambda f, x, size: pieces(
+            f, np.ravel(x, order="K"), size
+        ).reshape(x.shape),
         "x overwritten": pieces_in_place,
     },
     "fast_step": {
         "the stub": stub,
-        "new arrays": out_of_place,
-        "new means": lost_means,
-        "a new mean of squares": mean_of_squares_lost,
+        "a new mean of squares": lambda w, m, v, *rest: step_in_three_lines(w, m, v.copy(), *rest),
     },
-    "fast_vocabulary": {
-        "the formulas": whole,
-        "a sum, not the mean": by_tokens(mean=False),
-        "scores that overflow": by_tokens(part=from_shares),
-        "the formula for few tokens": small_alone,
-    },
+    "fast_vocabulary": {"the formulas": whole, "scores that overflow": by_tokens(part=from_shares)},
 }
 
 HINTS = {
     "fast_vocabulary": {
         "the formulas": "every pair of a token",
-        "a sum, not the mean": "counts once, and for 1/n",
         "scores that overflow": "largest score",
-    },
+    }
 }

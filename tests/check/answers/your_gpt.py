@@ -16,10 +16,6 @@ SEEN = {
 }
 
 
-def but(name, answer):
-    return SEEN | {name: answer}
-
-
 # Two sets of gradients ------------------------------------------------------------------------
 
 
@@ -45,20 +41,11 @@ def by_their_sums(own, ours):
     return by_the_largest(*sums)
 
 
-def by_the_mean(own, ours):
-    def far(a, b):
-        return (a is None) != (b is None) or (a is not None and np.abs(a - b).mean() > 1e-3)
+def where(far):
+    def differ(a, b):
+        return a is not b if a is None or b is None else far(np.abs(a - b), b)
 
-    return [n for n in ours if far(own.get(n), ours[n])]
-
-
-def far_from(own, ours):
-    def far(a, b):
-        if a is None or b is None:
-            return a is not b
-        return (np.abs(a - b) > 1e-5 + 1e-3 * np.abs(b)).any()  # never for NaN
-
-    return [n for n in ours if far(own.get(n), ours[n])]
+    return lambda own, ours: [name for name in ours if differ(own.get(name), ours[name])]
 
 
 # An MLP of the reader's own -------------------------------------------------------------------
@@ -86,13 +73,9 @@ class HalfEach(MLP):
         return super().forward(x * odd + before(x) * (1 - odd))
 
 
-class TooLarge(MLP):
+class TooLarge(Narrower):
     def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
-        super().__init__(embed_dim, hidden_dim, dropout_prob)
-        self.before = Linear(embed_dim, hidden_dim, bias=False, rng=1)
-
-    def forward(self, x):
-        return self.linear2(functional.gelu(self.linear1(x) + self.before(before(x))))
+        super().__init__(embed_dim, hidden_dim * 3 // 2)
 
 
 class SeesTheNext(MLP):
@@ -127,14 +110,6 @@ def growing(parts, agrees):
     return found
 
 
-def left_out(parts, agrees):
-    return [n for n in parts if agrees({k: v for k, v in parts.items() if k != n})]
-
-
-def share(losses, floor):
-    return (losses[0] - losses) / (losses[0] - floor)
-
-
 RIGHT = {
     "capstone_seen": [SEEN, dict(reversed(SEEN.items()))],
     "capstone_differences": [
@@ -151,29 +126,19 @@ RIGHT = {
 
 WRONG = {
     "capstone_seen": {
-        "beta in the logits": but("a norm that never adds beta", "logits"),
-        "decay in the gradients": but("an AdamW that forgets the decay", "gradients"),
-        "in other words": {name: answer.upper() for name, answer in SEEN.items()},
+        "beta in the logits": SEEN | {"a norm that never adds beta": "logits"},
+        "decay in the gradients": SEEN | {"an AdamW that forgets the decay": "gradients"},
     },
     "capstone_differences": {
-        "by the mean": by_the_mean,
+        "by the mean": where(lambda apart, b: apart.mean() > 1e-3),
         "by their sums": by_their_sums,
-        "NaN like NaN": lambda own, ours: [
-            n
-            for n in {**own, **ours}
-            if not near(own.get(n), ours.get(n))
-            and not (own.get(n) is not None and np.isnan(own[n]).any() and np.isnan(ours[n]).any())
-        ],
-        "not for NaN": far_from,
+        "not for NaN": where(lambda apart, b: (apart > 1e-5 + 1e-3 * np.abs(b)).any()),
     },
-    "capstone_mlp": {
-        "ours": MLP,
-        "too large": TooLarge,
-        "sees the next": SeesTheNext,
-    },
+    "capstone_mlp": {"too large": TooLarge, "sees the next": SeesTheNext},
     "capstone_faults": {
-        "by their names": lambda parts, agrees: [n for n in parts if not agrees(n)],
-        "one left out at a time": left_out,
+        "one left out at a time": lambda parts, agrees: (
+            [n for n in parts if agrees({k: v for k, v in parts.items() if k != n})]
+        ),
         "in alphabetical order": lambda parts, agrees: sorted(filtered(parts, agrees)),
         "one after another, all kept": growing,
     },
@@ -182,20 +147,11 @@ WRONG = {
             [(losses[0] - each) / (losses[0] - floor) for each in losses]
         ),
         "towards zero": lambda losses, floor: (losses[0] - losses) / losses[0],
-        "what is left": lambda losses, floor: 1 - share(losses, floor),
     },
 }
 
 HINTS = {
-    "capstone_seen": {
-        "beta in the logits": "zero",
-        "decay in the gradients": "comes later",
-    },
-    "capstone_differences": {
-        "by the mean": "mean hides",
-        "not for NaN": "NaN",
-    },
-    "capstone_faults": {
-        "one left out at a time": "one by one",
-    },
+    "capstone_seen": {"beta in the logits": "zero", "decay in the gradients": "comes later"},
+    "capstone_differences": {"by the mean": "mean hides", "not for NaN": "NaN"},
+    "capstone_faults": {"one left out at a time": "one by one"},
 }
