@@ -96,28 +96,15 @@ HINTS = {
     },
     "optim_adamw": {
         "no corrections": "The means begin at zero: divide",
-        "counted from 0": "t counts from 1.",
-        "uphill": "The step goes uphill.",
-        "no root": "Divide by the square root of v.",
         "decay through the means": "The decay went through the means",
-        "no decay": "The decay is missing.",
-        "decay not multiplied by lr": "The decay is multiplied by lr too.",
-        "decay away from zero": "Decay pulls towards zero.",
         "corrected means returned": "Return the means as they are; only",
-        "the means exchanged": "First m, then v.",
-        "the weights alone": "Return three things: the weights",
     },
     "optim_schedule": {
         "starts at 0": "Steps count from 0; a rate of 0 is",
-        "no lr": "Multiply by lr.",
     },
     "optim_clip": {
-        "nothing": "Here the norm is above the limit,",
         "each by itself": "Compare the ratio of the two norms",
-        "each number": "Each number was clipped by itself,",
         "norms added": "Norms do not add; their squares do.",
-        "no root": "Take the root of the sum.",
-        "to a norm of 1": "The new norm is to be max_norm, not",
     },
     "optim_bytes": {
         "numbers, not bytes": "Bytes, not numbers: float32 takes",
@@ -127,18 +114,13 @@ HINTS = {
     },
     "sampling_temperature": {
         "probabilities divided": "Dividing all probabilities by 2, and",
-        "logits multiplied": "The logits are divided, not",
     },
     "sampling_top_p": {
         "falls short of p": "They hold 0.8 only: keep the one",
-        "not normalised": "The right tokens; now make them sum",
-        "everything": "The set must be as small as",
     },
     "sampling_write": {
-        "the new tokens alone": "Return the prompt as well.",
         "the stop token left out": "The stop token itself belongs to",
         "reads the prompt alone": "next_probs must read the new tokens",
-        "as many as there are numbers": "Only max_new tokens are new, however",
     },
     "cache_predict": {
         "a pass too late": "The first pass reads the prompt",
@@ -157,23 +139,11 @@ HINTS = {
     },
     "fast_count": {
         "no output layer": "The output layer compares with",
-        "the table twice": "The table is the output layer:",
-        "one layer": "There are 3 layers.",
         "one FLOP a weight": "A product and a sum: two FLOPs.",
-        "one text": "There are 8 texts.",
-        "backward as long as forward": "Backward needs two products: for",
-        "one token": "For each of the 8 * 128 tokens.",
-        "the whole square": "The first block is not given the",
-        "exactly the triangle": "That is what is needed. Within a",
-        "two squares": "The second block sees the keys of",
-        "numbers, not bytes": "In bytes: a number in float32 takes",
-        "float16": "In bytes: a number in float32 takes",
         "read for every text": "Read once, a weight serves all 8",
     },
     "fast_pieces": {
-        "the whole array": "f was given the whole array; it",
         "a call for each number": "Correct, but with a call for each",
-        "an empty piece at the end": "The last piece is empty: range(0,",
     },
     "cache_allowed": {
         "numbers": "The right positions, but as numbers: a",
@@ -192,8 +162,6 @@ HINTS = {
         "a copy": "The numbers were copied; a reshape",
     },
     "fast_step": {
-        "new arrays": "w has not changed: write w -= ...,",
-        "new means": "Change the arrays themselves: m *=",
         "a new mean of squares": "Change the arrays themselves: m *=",
     },
 }
