@@ -25,6 +25,7 @@ MAKER = Path("book/_runtime/snapshot")
 BESIDES = [  # modules of the pages' Python that belong to no package
     Path("book/_static/live/live_runner.py"),
     Path("book/_static/live/cell_names.py"),
+    Path("book/_static/live/plain_errors.py"),
     Path("book/_static/live/page_backend.py"),
     Path("book/_ext/inline_svg.py"),
 ]

@@ -1,8 +1,8 @@
 """Runs the cells of a page in the reader's browser, in the manner of a notebook.
 
-The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library
-and `cell_names.py` alone, so the tests run it in any Python. Everything a cell shows leaves through
-`emit`, one dictionary at a time, while the cell runs:
+The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library,
+`cell_names.py` and `plain_errors.py` alone, so the tests run it in any Python. Everything a cell
+shows leaves through `emit`, one dictionary at a time, while the cell runs:
 
     {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
     {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it
@@ -10,7 +10,8 @@ and `cell_names.py` alone, so the tests run it in any Python. Everything a cell 
     {"kind": "report", "passed": true, "checks": [...]}     what an exercise's check says, as
                                                             `Report.told` has it, of which cells;
                                                             it may say more
-    {"kind": "error", "name": "NameError", "text": "...", "missing": "np"}
+    {"kind": "error", "name": "NameError", "text": "...", "missing": "np", "plain": "..."}
+                                                            `plain`: a sentence on it, or ""
     {"kind": "limit", "text": "...", "where": ["Colab"]}    what a page cannot do, and what can
 
 A cell's names live in a module `__main__` of their own, shared by the cells of a page.
@@ -35,6 +36,7 @@ from typing import Any
 
 from cell_names import bound_names, missing_names, split_magic, used_names
 from cell_names import needed_cells as needed_cells  # the worker asks for it here
+from plain_errors import plain_words
 
 WIDTH = 79  # of a container shown as the last value; IPython breaks its lines there too
 Emit = Callable[[dict[str, Any]], None]
@@ -394,7 +396,8 @@ def described(error: BaseException, name: str) -> dict[str, Any]:
         hide_below(error, name)
         text = "".join(traceback.format_exception(type(error), error, frames))
     missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-    return {"kind": "error", "name": kind, "text": text.rstrip("\n"), "missing": missing or ""}
+    about = {"missing": missing or "", "plain": plain_words(error)}
+    return {"kind": "error", "name": kind, "text": text.rstrip("\n"), **about}
 
 
 def hide_below(error: BaseException, name: str) -> None:

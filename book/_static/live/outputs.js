@@ -142,7 +142,9 @@ export class Output {
     this.last = "figure";
   }
 
-  #error({ text }) {
+  #error({ text, plain }) {
+    this.flush();
+    if (plain) this.note(plain).classList.add("tt-live__plain");
     const pre = this.#block("traceback", "error");
     pre.textContent = text + "\n";
   }
