@@ -178,7 +178,8 @@ def test_an_endless_loop_is_stopped(opened):
     press(visit, 2, "Stop")
     ended(visit, 2, "stopped")
     assert focused(visit) == "Run cell 2"
-    assert "started anew" in cell(visit, 2).locator(".tt-live__status").inner_text()
+    said = cell(visit, 2).locator(".tt-live__status").inner_text()
+    assert said.startswith("Stopped, and Python with it: run the cells above again. Once you have")
     visit.page.evaluate("async () => { await navigator.serviceWorker.ready; }")
     reload(visit)
     assert visit.page.evaluate("crossOriginIsolated")
@@ -205,48 +206,116 @@ def test_an_exception_shows_a_traceback_that_begins_in_the_cell(live):
     assert "live_runner" not in text and "pyodide" not in text
 
 
-def test_what_a_cell_needs_from_above_is_offered_and_run(opened):
-    """For an exercise only that, and unasked, for it is quick."""
+@pytest.fixture
+def quick(opened):
+    """A page all of whose cells are known to be quick, and what the line of its fourth has said."""
     visit = opened(SHORT)
-    stored = cell(visit, 4).locator(".cell_output").inner_text()
-    press(visit, 4)
-    cell(visit, 4).get_by_role("button", name=re.compile(r"Run all above \(3 cells\b")).wait_for()
-    assert visit.page.evaluate("tinytorchLive.kernel.count ?? 0") == 0, "known without Python"
-    assert not cell(visit, 4).get_by_role("button", name="Reset").is_visible()
-    assert cell(visit, 4).locator(".cell_output").inner_text() == stored
+    visit.page.evaluate(
+        """() => { globalThis.said = [];
+        for (const cell of tinytorchLive.cells) cell.info.expected = 0.1;
+        const {status} = tinytorchLive.cells[3];
+        new MutationObserver(() => said.push(status.textContent))
+            .observe(status, {childList: true}); }"""
+    )
+    return visit
 
-    stub = visit.page.evaluate("tinytorchLive.cells.filter((cell) => cell.isStub).at(-1).number")
-    press(visit, stub, "Check")
-    assert "Nothing is written yet" in ended(visit, stub)
-    said = "Not yet. 1 cell above ran first."
-    cell(visit, stub).locator(".tt-live__status").get_by_text(said, exact=True).wait_for()
-    assert "1 cell above ran first." in visit.page.evaluate(VOICE)
-    assert focused(visit) == f"Check cell {stub}"
-    ran = "tinytorchLive.cells.filter((cell) => cell.ran !== null).map((cell) => cell.number)"
-    assert visit.page.evaluate(ran) == [1, stub]
 
-    press(visit, 4)
-    above = cell(visit, 4).get_by_role("button", name=re.compile(r"Run all above \(2 cells\b"))
-    said = "(button) => (button.click(), tinytorchLive.cells[3].status.textContent)"
-    assert above.evaluate(said) == "Waiting for 2 cells above"
-    assert ended(visit, 4) == stored
-    assert visit.problems == []
+RAN = "tinytorchLive.cells.filter((cell) => cell.ran !== null).map((cell) => cell.number)"
+
+
+def said_by(visit, number, text):
+    """Wait until the line of a cell says this."""
+    cell(visit, number).locator(".tt-live__status").get_by_text(text, exact=True).wait_for()
+
+
+def test_what_a_check_needs_from_above_runs_first_and_no_more(quick):
+    stub = quick.page.evaluate("tinytorchLive.cells.filter((cell) => cell.isStub).at(-1).number")
+    press(quick, stub, "Check")
+    assert "Nothing is written yet" in ended(quick, stub)
+    said_by(quick, stub, "Not yet. 1 cell above ran first.")
+    assert "1 cell above ran first." in quick.page.evaluate(VOICE)
+    assert focused(quick) == f"Check cell {stub}"
+    assert quick.page.evaluate(RAN) == [1, stub]
+    assert quick.problems == []
+
+
+def test_all_that_is_above_a_cell_runs_first_and_how_far_it_is_stands_there(quick):
+    """So that its numbers are the book's."""
+    stored = cell(quick, 4).locator(".cell_output").inner_text()
+    press(quick, 4)
+    assert ended(quick, 4) == stored
+    assert quick.page.evaluate(RAN) == [1, 2, 3, 4]
+    assert "3 cells above ran first." in cell(quick, 4).locator(".tt-live__status").inner_text()
+    steps = [text for text in quick.page.evaluate("said") if text.startswith("Running cell")]
+    assert list(dict.fromkeys(steps)) == [f"Running cell {i} above: {i} of 3" for i in (1, 2, 3)]
+    assert quick.problems == []
 
 
 @pytest.mark.parametrize("why", ["it takes long", "nobody knows how long", "it was changed"])
-def test_a_check_asks_before_it_runs_what_may_be_slow(opened, why):
-    visit = opened(SHORT)
+@pytest.mark.parametrize("name", ["Run", "Check"])
+def test_what_may_be_slow_is_offered_and_not_run_unasked(quick, name, why):
     known = {"it takes long": "2.1", "nobody knows how long": "undefined"}.get(why, "0.1")
-    visit.page.evaluate(f"tinytorchLive.cells[0].info.expected = {known}")
+    quick.page.evaluate(f"tinytorchLive.cells[0].info.expected = {known}")
     if why == "it was changed":
-        rewrite(visit, 1, "import numpy as np\nfrom tinytorch import check\nmine = 1")
-    stub = visit.page.evaluate("tinytorchLive.cells.find((cell) => cell.isStub).number")
-    press(visit, stub, "Check")
-    needed = cell(visit, stub).get_by_role("button", name="Run what it needs")
+        rewrite(quick, 1, "import numpy as np\nfrom tinytorch import Tensor, check\nmine = 1")
+    stub = quick.page.evaluate("tinytorchLive.cells.find((cell) => cell.isStub).number")
+    number = stub if name == "Check" else 4
+    press(quick, number, name)
+    needed = cell(quick, number).get_by_role("button", name="Run what it needs")
     needed.wait_for()
-    assert visit.page.evaluate("tinytorchLive.cells.every((cell) => cell.ran === null)")
+    every = cell(quick, number).get_by_role("button", name=re.compile(r"Run all above \(3 cells\b"))
+    assert every.count() == (name == "Run")
+    assert quick.page.evaluate("tinytorchLive.kernel.count ?? 0") == 0, "known without Python"
+    assert not cell(quick, number).get_by_role("button", name="Reset").is_visible()
     needed.click()
-    ended(visit, stub)
+    ended(quick, number)
+
+
+def test_who_waits_for_cells_above_can_stop_them(quick):
+    rewrite(quick, 1, "import time\nfrom tinytorch import Tensor\nwhile True: time.sleep(0.01)")
+    press(quick, 4)
+    cell(quick, 4).get_by_role("button", name=re.compile("Run all above")).click()
+    cell(quick, 1).and_(quick.page.locator('[data-live="running"]')).wait_for()
+    said_by(quick, 4, "Running cell 1 above: 1 of 3")
+    press(quick, 4, "Stop")
+    said_by(quick, 4, "Stopped")
+    cell(quick, 4).get_by_role("button", name="Run").wait_for()
+    assert quick.page.evaluate(RAN) == []
+
+
+def test_a_cell_above_that_fails_is_named(quick):
+    rewrite(quick, 1, "from tinytorch import Tensor\n1 / 0")
+    press(quick, 4)
+    cell(quick, 4).get_by_role("button", name=re.compile("Run all above")).click()
+    said_by(quick, 4, "Cell 1 above has not ended well: look there first")
+    assert "Cell 1 above has not ended well" in quick.page.evaluate(VOICE)
+
+
+def test_an_error_is_said_in_a_sentence_before_its_traceback(live):
+    for code, said, last in (
+        (
+            "vektors = 1\nvektor",
+            "Nothing is called “vektor” here; there is “vektors”.",
+            "NameError",
+        ),
+        (
+            "x = [1, 2\nprint(x)",
+            "The [ in line 1 is never closed: its ] is missing.",
+            "SyntaxError",
+        ),
+        ("def f(x): pass\nf()", "The call of “f” lacks x.", "TypeError"),
+        (
+            "import nunpy",
+            "There is no module “nunpy” here; there is “numpy”.",
+            "ModuleNotFoundError",
+        ),
+    ):
+        rewrite(live, 1, code)
+        press(live, 1)
+        printed = ended(live, 1, "error")
+        assert printed.startswith(said)
+        assert f"{last}: " in printed
+        assert said in live.page.evaluate(VOICE)
 
 
 def test_a_smaller_run_stands_beside_the_stored_one(opened):
@@ -331,6 +400,53 @@ def test_two_tabs_keep_their_names_apart_and_their_progress_together(opened):
         press(visit, 1)
         assert f"tab {i}" in ended(visit, 1)
     assert tabs[0].problems == tabs[1].problems == []
+
+
+OTHER = "Another tab has another text in this cell. Both are kept."
+
+
+def other_text(visit, number=1):
+    return cell(visit, number).get_by_text(OTHER)
+
+
+def source(visit, number=1):
+    return visit.page.evaluate("(n) => tinytorchLive.cells[n - 1].source", number)
+
+
+def test_what_two_tabs_write_into_one_cell_is_kept_and_offered(opened):
+    one, other = opened(SHORT), opened(SHORT)
+    rewrite(one, 1, "one = 1")
+    other_text(other).wait_for()
+    rewrite(other, 1, "other = 2")
+    other_text(one).wait_for()
+    assert (source(one), source(other)) == ("one = 1", "other = 2")
+    reload(other)
+    assert source(other) == "other = 2"
+    other.page.close()
+    reload(one)  # who wrote last is shown, and the other text is there
+    other_text(one).wait_for()
+    assert source(one) == "other = 2"
+    press(one, 1, "Show the other")
+    assert source(one) == "one = 1"
+    press(one, 1, "Show the other")
+    assert source(one) == "other = 2"
+    press(one, 1, "Forget the other")
+    assert other_text(one).count() == 0 and focused(one) == "Run cell 1"
+    reload(one)
+    assert source(one) == "other = 2" and other_text(one).count() == 0
+    press(one, 1, "Reset")
+    reload(one)
+    assert source(one) == one.page.evaluate("tinytorchLive.cells[0].original")
+    assert one.problems == other.problems == []
+
+
+def test_the_same_text_in_two_tabs_is_one(opened):
+    one, other = opened(SHORT), opened(SHORT)
+    rewrite(one, 1, "one = 1")
+    other_text(other).wait_for()
+    press(other, 1, "Show the other")
+    assert source(other) == "one = 1"
+    assert other_text(one).count() == other_text(other).count() == 0
 
 
 def test_a_tab_that_hears_nothing_of_another_erases_nothing_of_it(context, opened):

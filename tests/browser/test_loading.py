@@ -11,7 +11,7 @@ import threading
 
 import pytest
 from chromium import SITE, Quiet, Server
-from test_live import SHORT, cell, ended, press, rewrite
+from test_live import SHORT, cell, ended, focused, press, rewrite
 from visit import READY, Visit
 
 SNAPSHOT = "python.bin"
@@ -72,10 +72,10 @@ def give_up_after(visit, seconds):
 
 
 def retry(visit, network):
-    """The network is well again, and the reader presses Retry."""
+    """The network is well again, and the reader tries again."""
     network.trouble = None
     give_up_after(visit, 600)
-    cell(visit, 1).get_by_role("button", name="Retry").click()
+    cell(visit, 1).get_by_role("button", name="Try again").click()
     reached(visit, "done")
     assert visit.page.locator(".tt-live__above").count() == 0
 
@@ -116,6 +116,54 @@ def test_a_file_that_does_not_come_is_named_and_asked_for_again(visit, network, 
     retry(visit, network)
 
 
+NO_CONNECTION = "No connection: Python could not be loaded. It is tried again when there is one."
+
+
+def test_without_a_connection_that_is_said_and_python_comes_when_it_is_back(visit, context):
+    context.set_offline(True)
+    press(visit, 1)
+    reached(visit, "error")
+    assert status(visit) == NO_CONNECTION
+    cell(visit, 1).get_by_role("button", name="Try again").click()
+    reached(visit, "error")
+    assert status(visit) == NO_CONNECTION
+    assert focused(visit) == "Run cell 1"
+    context.set_offline(False)
+    reached(visit, "done")
+    assert visit.page.locator(".tt-live__above").count() == 0
+
+
+def test_without_a_connection_the_editor_says_so_and_comes_when_asked_again(visit, context):
+    context.set_offline(True)
+    cell(visit, 1).get_by_role("button", name="Edit").click()
+    cell(visit, 1).get_by_text(
+        "The editor could not be loaded: press Edit to try again."
+    ).wait_for()
+    context.set_offline(False)
+    cell(visit, 1).get_by_role("button", name="Edit").click()
+    cell(visit, 1).locator(".cm-content").wait_for()
+
+
+@pytest.mark.parametrize("trouble", [missing, silent])
+def test_python_does_without_the_service_worker(visit, network, trouble):
+    network.trouble = "companion.js", trouble
+    press(visit, 1)
+    reached(visit, "done")
+
+
+def test_who_stops_the_loading_is_told_how_to_begin_again(visit, network):
+    network.trouble = SNAPSHOT, silent
+    give_up_after(visit, 600)
+    press(visit, 1)
+    cell(visit, 1).get_by_text("Loading Python, NumPy and matplotlib").wait_for()
+    press(visit, 1, "Stop")
+    reached(visit, "stopped")
+    assert status(visit) == "Stopped before Python was loaded: press Run to load it"
+    network.trouble = None
+    press(visit, 1)
+    reached(visit, "done")
+
+
 @pytest.mark.parametrize("part", [(SNAPSHOT, stalled), (SNAPSHOT, silent), ("worker.js", silent)])
 def test_a_file_that_stands_still_is_given_up(visit, network, part):
     network.trouble = part
@@ -144,8 +192,11 @@ def test_a_slow_file_is_waited_for_and_its_bytes_are_counted(visit, network):
     }""")
     press(visit, 1)
     visit.page.wait_for_function("() => new Set(lines.filter(l => l.includes(' MB'))).size > 5")
+    value, most = cell(visit, 1).get_by_role("progressbar").evaluate("bar => [bar.value, bar.max]")
+    assert 0 < value < most == (SITE / "_static" / "live" / SNAPSHOT).stat().st_size
     network.healed.set()
     reached(visit, "done")
+    assert visit.page.get_by_role("progressbar").count() == 0
     lines = visit.page.evaluate("lines")
     counts = [re.search(r": ([\d.]+) of ([\d.]+) MB", line) for line in lines]
     came = [float(found[1]) for found in counts if found]

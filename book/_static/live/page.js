@@ -4,13 +4,17 @@ import { make } from "./elements.js";
 import { Kernel } from "./python.js";
 import { Output } from "./outputs.js";
 import { spoken } from "./reports.js";
-import { memory } from "./remembered_progress.js";
+import { memory, remembers } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { startEarly } from "./early_start.js";
+import { anotherTry, drawBytes, fetched, notLoaded } from "./waiting.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
-const kept = memory(`edits:${data.page}`);
+const { Edit, OtherText } = data.cells.length ? await import("./two_tabs.js") : {};
+const kept = memory(`edits:${data.page}`, (field) => {
+  for (const cell of cells) if (field === null || Number(field) === cell.number) cell.hear();
+});
 const SLOW = 2; // seconds; what takes longer in the browser says so before it starts
 
 const button = (text, label, act) => {
@@ -54,8 +58,15 @@ class Cell {
     this.ran = null; // the code that the kernel has run last
     this.isStub = info.tags.includes("exercise-stub");
     this.#build();
-    const edit = kept.get(number);
-    if (edit && edit.of === this.original) this.#showCode(edit.text);
+    this.edits = new Edit(kept, number, this.original);
+    this.other = new OtherText(this, this.edits, { button, announce });
+    if (this.edits.text !== undefined) this.#showCode(this.edits.text);
+  }
+
+  // Another tab has changed what is kept of this cell.
+  hear() {
+    this.edits.hear();
+    this.other.show();
   }
 
   get source() {
@@ -69,7 +80,10 @@ class Cell {
   #build() {
     const bar = make("div", "tt-live__bar", "", { role: "group", "aria-label": this.name });
     // one button, so that who has run a cell can stop it, and run it again, without looking for it
-    this.runButton = button("", "", () => { if (running.has(this)) kernel.stop(); else this.press(); });
+    this.runButton = button("", "", () => {
+      if (running.has(this) || waiting.delete(this)) kernel.stop();
+      else this.press();
+    });
     this.runButton.classList.add("tt-live__button--run");
     this.#offer(this.isStub ? "Check" : "Run");
     this.editButton = button("Edit", `Edit ${this.name}`, () => this.edit());
@@ -132,16 +146,17 @@ class Cell {
   #mark() {
     this.element.classList.toggle("tt-live--changed", this.changed);
     this.resetButton.hidden = !this.changed && !this.output.own;
-    if (this.changed) kept.set(this.number, { of: this.original, text: this.source });
-    else kept.remove(this.number);
+    this.edits.write(this.changed ? this.source : undefined);
+    this.other.show();
   }
 
   async edit() {
     const fold = this.element.querySelector(":scope > details.hide");
     if (fold) fold.open = true;
     if (!this.editor) {
-      this.say("Loading the editor");
-      const { openEditor } = await import(new URL("editor.js", import.meta.url));
+      this.say("Loading the editor …", "busy");
+      const { openEditor } = await fetched("editor.js").catch(() => ({}));
+      if (!openEditor) return this.say("The editor could not be loaded: press Edit to try again.", "error");
       this.say("");
       if (this.editor) return;
       const stored = this.element.querySelector('.cell_input [class*="highlight-"]');
@@ -175,17 +190,20 @@ class Cell {
     this.element.classList.remove("tt-live--editing", "tt-live--changed");
     this.element.removeAttribute("data-live");
     this.resetButton.hidden = true;
-    kept.remove(this.number);
+    this.edits.forgetTheirs();
+    this.edits.write(undefined);
+    this.other.show();
     this.say("");
     announce(`${this.name} is as the book has it`);
     this.runButton.focus();
   }
 
   async press(small = false) {
-    if (running.has(this) || this.waits) return undefined;
+    if (running.has(this) || waiting.has(this)) return undefined;
     const result = this.#knownToMiss() ?? await this.run({ small });
     if (result.type === "missing" && result.needed.length) {
-      if (this.isStub && isQuick(result.needed)) return this.#checkAfter(result, small);
+      const first = [this.isStub ? [] : this.#allAbove(result), result.needed].find(isQuick);
+      if (first) return this.#runAfter(first, result, small);
       this.#offerAbove(result, small);
       return result;
     }
@@ -260,14 +278,12 @@ class Cell {
       this.say(result.ok ? said : failed, result.ok ? verdict ?? "" : "error");
       announce([`${this.name}: ${this.#heard(result.ok)}`, this.limit?.text].filter(Boolean).join("\n"));
     } else if (result.type === "stopped") {
-      const lost = result.lost ? ": Python was started anew, run the cells above again" : "";
-      this.say(`Stopped${lost}`, "error");
-      announce(`${this.name} was stopped${lost}`);
+      this.say(stopped(this, result), "error");
+      announce(`${this.name}: ${this.status.textContent}`);
     } else if (result.type === "broken") {
-      const said = result.load ? "Python could not be loaded" : "Python could not run here";
-      this.say(`${said}: ${result.text}.`, "error");
+      this.say(result.load ? notLoaded(result.text) : `Python could not run here: ${result.text}.`, "error");
       announce(this.status.textContent);
-      if (result.load) this.#offerRetry(small);
+      if (result.load) this.#offerTry(small);
     }
     if (result.lost) for (const cell of cells) cell.ran = null;
     this.resetButton.hidden = !this.changed && !this.output.own;
@@ -275,7 +291,7 @@ class Cell {
 
   // What came of a run, for those who do not see it.
   #heard(ok) {
-    if (!ok) return this.error?.text.split("\n").at(-1);
+    if (!ok) return this.error?.plain || this.error?.text.split("\n").at(-1);
     if (this.report) return shortened(spoken(this.report), 4, 400);
     const figures = this.output.own ? this.output.box.querySelectorAll("svg.tt-figure").length : 0;
     const drawn = figures ? `\n${figures} ${figures === 1 ? "figure" : "figures"}` : "";
@@ -286,12 +302,16 @@ class Cell {
     return cells.filter((c) => c.number < this.number && c.runnable && c.ran === null);
   }
 
+  #allAbove({ needed }) {
+    return this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
+  }
+
   // Offers to run what is above: all of it, so that every number comes out as in the book, or
   // only the cells that define what is missing, which is enough for an exercise.
   #offerAbove({ names, needed }, small) {
     this.say("");
     const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
-    const all = this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
+    const all = this.#allAbove({ needed });
     this.above = make("div", "tt-live__above");
     const offer = (name, chosen) => {
       const slow = secondsOf(chosen);
@@ -312,28 +332,39 @@ class Cell {
   }
 
   async #runBefore(chosen, small) {
-    this.waits = true;
-    this.say(`Waiting for ${counted(chosen)} above`, "busy");
-    const ran = await runAll(chosen);
-    this.waits = false;
-    if (ran) return this.press(small);
-    this.say("");
+    waiting.add(this);
+    this.#offer("Stop");
+    const failed = await runAll(chosen, (cell, i) => {
+      this.step = `Running cell ${cell.number} above: ${i + 1} of ${chosen.length}`;
+      this.say(loading || this.step, "busy");
+      this.last = cell;
+      return waiting.has(this);
+    });
+    const goesOn = waiting.delete(this);
+    this.#offer(this.isStub ? "Check" : "Run");
+    if (goesOn && !failed) return this.press(small);
+    this.say(!goesOn ? "Stopped" : failed.load ? notLoaded(failed.text)
+      : `Cell ${this.last.number} above has not ended well: look there first`, "error");
+    announce(`${this.name}: ${this.status.textContent}`);
+    if (goesOn && failed.load) this.#offerTry(small);
     return undefined;
   }
 
-  // A check runs by itself what it needs, if that is quick; afterwards it says so.
-  async #checkAfter(missing, small) {
-    const last = await this.#runBefore(missing.needed, small);
+  // What it needs is run by itself, if that is quick; afterwards it says so.
+  async #runAfter(chosen, missing, small) {
+    const last = await this.#runBefore(chosen, small);
     if (last?.type !== "done") return last ?? missing;
-    const first = `${counted(missing.needed)} above ran first.`;
+    const first = `${counted(chosen)} above ran first.`;
     this.say(`${this.status.textContent}. ${first}`, this.status.dataset.state);
     announce(`${voice.textContent}\n${first}`);
     return last;
   }
 
-  #offerRetry(small) {
-    this.above = make("div", "tt-live__above");
-    this.above.append(button("Retry", `Retry ${this.name}`, () => this.press(small)));
+  #offerTry(small) {
+    this.above = anotherTry(button, this.name, () => {
+      if (this.above.contains(document.activeElement)) this.runButton.focus(); // before it goes
+      this.press(small);
+    });
     this.bar.after(this.above);
   }
 
@@ -352,26 +383,38 @@ const counted = (list) => list.length === 1 ? "1 cell" : `${list.length} cells`;
 const secondsOf = (list) =>
   list.reduce((sum, { info }) => sum + (info.smaller ? 0 : info.expected ?? 0), 0);
 
-// Whether cells may be run unasked: as the book has them, and known to be short.
+// Whether there are cells that may be run unasked: as the book has them, and known to be short.
 const isQuick = (list) =>
-  list.every(({ changed, info }) => !changed && !info.smaller && info.expected !== undefined)
+  list.length > 0 && list.every(({ changed, info }) => !changed && !info.smaller && info.expected !== undefined)
   && secondsOf(list) <= SLOW;
 
-// Runs cells in turn, at their smaller size where they have one; stops at the first that fails.
-async function runAll(list) {
-  for (const cell of list) {
+// What a cell says that was stopped, and what to do next.
+function stopped({ number }, { lost, loading }) {
+  if (loading) return "Stopped before Python was loaded: press Run to load it";
+  if (!lost) return "Stopped";
+  const next = cells.some((cell) => cell.number < number && cell.ran !== null) ? "run the cells above again" : "it starts with the next run";
+  // from the next load of the page on, the service worker lets the page interrupt its Python
+  const reload = navigator.serviceWorker?.controller ? ". Once you have reloaded the page, Stop ends the cell alone" : "";
+  return `Stopped, and Python with it: ${next}${reload}`;
+}
+
+// Runs cells in turn, at their smaller size where they have one; ends at the first that fails, with
+// its result, and when `goesOn`, which is told of each, says so.
+async function runAll(list, goesOn = () => true) {
+  for (const [i, cell] of list.entries()) {
+    if (!goesOn(cell, i)) return null;
     const result = await cell.run({ small: Boolean(cell.info.smaller), force: true });
     const expected = cell.info.tags.includes("raises-exception") || cell.isStub;
     if (result.type !== "done" || (!result.ok && !expected)) {
       unfold(cell.element, "details.tt-fold");
-      cell.status.scrollIntoView({ block: "nearest" });
-      return false;
+      if (!result.load) cell.status.scrollIntoView({ block: "nearest" });
+      return result;
     }
   }
-  return true;
+  return null;
 }
 
-const running = new Set();
+const running = new Set(), waiting = new Set(); // the latter for cells above them
 const absolute = (address) => address && new URL(address, import.meta.url).href;
 const kernel = new Kernel(
   {
@@ -385,10 +428,12 @@ const kernel = new Kernel(
   },
   (state, { text, bytes, total }) => {
     document.documentElement.dataset.liveKernel = state;
+    drawBytes([...running, ...waiting], { bytes, total });
     const count = [bytes, total].filter(Boolean).map((n) => (n / 1e6).toFixed(1)).join(" of ");
     loading = text ? `${text}${bytes ? `: ${count} MB` : ""} …` : "";
+    if (!text) for (const cell of waiting) cell.say(cell.step, "busy");
     if (!text || !running.size) return; // nobody waits for it
-    for (const cell of running) cell.say(loading, "busy");
+    for (const cell of [...running, ...waiting]) cell.say(loading, "busy");
     if (text !== announced) announce(text); // once a step, not at every byte
     announced = text;
   },
@@ -406,7 +451,13 @@ for (const cell of cells) {
 }
 document.body.append(voice);
 const intro = document.querySelector(".tt-live-intro");
-if (intro) intro.hidden = false;
+if (intro) {
+  if (!remembers()) {
+    intro.textContent = intro.textContent.replace("What you write stays on this page.",
+      "This browser keeps nothing for the book: what you write and solve is forgotten when you leave the page.");
+  }
+  intro.hidden = false;
+}
 // parts that few pages have come where they are
 await exercises(data, cells, { button, announce });
 if (document.querySelector(".tt-prediction")) {

@@ -2,6 +2,7 @@
 // it runs one cell at a time and can be stopped.
 
 const ISOLATED = () => globalThis.crossOriginIsolated === true && "SharedArrayBuffer" in globalThis;
+const PREPARING = 2000; // ms at most
 const INTERRUPT = 2; // SIGINT, as Pyodide's interrupt buffer wants it
 
 export class Kernel {
@@ -39,7 +40,8 @@ export class Kernel {
     const began = this.began = performance.now();
     this.times = {}; // seconds at the end of each step of the start
     this.#set("starting", { text: "Loading Python" });
-    await this.prepare();
+    // Python can do without
+    await Promise.race([this.prepare().catch(() => {}), new Promise((done) => { setTimeout(done, PREPARING); })]);
     if (this.state !== "starting" || this.began !== began) return; // ended meanwhile
     this.interrupt = ISOLATED() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
     this.worker = new Worker(new URL("python_worker.js", import.meta.url), { type: "module" });
@@ -114,8 +116,8 @@ export class Kernel {
 
   // Runs a cell after those before it, or does what `type` says: {type: "put", name, given, encoding, least,
   // blob} gives Python a file, "remove" takes it away, "get" asks for one that a cell has written. Resolves
-  // to {type: "done", ok, seconds}, {type: "missing", names, needed}, {type: "stopped", lost} or {type: "broken", text, load}; lost: the names are gone;
-  // load: Python could not be loaded, which may be tried again.
+  // to {type: "done", ok, seconds}, {type: "missing", names, needed}, {type: "stopped", lost, loading} or {type: "broken", text, load}; lost: the names are gone;
+  // loading: there were none yet; load: Python could not be loaded, which may be tried again.
   run(job) {
     return new Promise((resolve) => {
       this.waiting.push({ ...job, id: this.#number(), resolve });
@@ -133,9 +135,10 @@ export class Kernel {
   // Interrupts the running cell and forgets those that wait. Without shared memory Python cannot
   // hear anything while it runs: then it is ended, and what the cells had defined with it.
   stop() {
-    for (const job of this.waiting.splice(0)) job.resolve({ type: "stopped", lost: false });
+    const loading = this.state === "starting";
+    for (const job of this.waiting.splice(0)) job.resolve({ type: "stopped", lost: false, loading });
     if (!this.current) {
-      if (this.state === "starting") this.#end({ type: "stopped", lost: true });
+      if (loading) this.#end({ type: "stopped", lost: true });
     } else if (this.interrupt && !this.asked) {
       this.interrupt[0] = INTERRUPT;
       const job = this.current;

@@ -6,13 +6,13 @@
 const PREFIX = "tinytorch-book:";
 const passing = new Map(); // what a refused or full storage does not take lasts as long as the page
 
-// A dictionary under one name, shared by the tabs of a browser; `onchange` is called when another
-// tab has changed it. A name has no space: that is where the field begins.
+// A dictionary under one name, shared by the tabs of a browser; `onchange` is told the field that another
+// tab has changed, or null. A name has no space: that is where the field begins.
 export function memory(name, onchange) {
   const prefix = `${PREFIX}${name} `;
   split(name);
   if (onchange) addEventListener("storage", ({ key }) => {
-    if (key === null || key.startsWith(prefix)) onchange(); // null: all was cleared
+    if (key === null || key.startsWith(prefix)) onchange(key?.slice(prefix.length) ?? null); // null: all was cleared
   });
   return {
     get: (field) => read(prefix + field),
@@ -24,6 +24,12 @@ export function memory(name, onchange) {
     },
     clear: () => keys(prefix).forEach(erase),
   };
+}
+
+// Whether anything is there at the next visit.
+export function remembers() {
+  const probe = `${PREFIX}probe`;
+  return Boolean(stored((storage) => (storage.setItem(probe, ""), storage.removeItem(probe), true)));
 }
 
 // The names under which something is kept.
@@ -70,7 +76,7 @@ function erase(key) {
 
 function stored(act) {
   try {
-    return act(localStorage);
+    return localStorage instanceof Storage ? act(localStorage) : undefined; // not a stand-in for it
   } catch {
     return undefined; // refused, or full
   }

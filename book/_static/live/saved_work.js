@@ -1,7 +1,7 @@
 // A reader's account of the work, and the file that carries it to another browser.
 
 import { make } from "./elements.js";
-import { memory, names } from "./remembered_progress.js";
+import { memory, names, remembers } from "./remembered_progress.js";
 
 const BOOK = "tinytorch";
 const VERSION = 1; // of the file
@@ -80,6 +80,8 @@ export function panel(data, solved, { button, announce }) {
   const text = make("p", "tt-progress__text");
   const bar = make("progress", "tt-progress__bar", "", { max: total, "aria-label": "Points" });
   const told = make("p", "tt-progress__told");
+  const where = remembers() ? "is remembered in your browser and nowhere else"
+    : "is forgotten when you leave the page, for this browser keeps nothing for the book";
   const say = (sentence) => { told.textContent = sentence; announce(sentence); };
   const save = button("Save my work to a file", "", () => {
     const address = URL.createObjectURL(new Blob([saved(release)], { type: "application/json" }));
@@ -126,8 +128,8 @@ export function panel(data, solved, { button, announce }) {
     place.classList.toggle("tt-progress--none", !made);
     text.textContent = made
       ? `${made} of ${total} points: ${done.length} of ${ids.length} exercises solved. `
-        + "This is remembered in your browser and nowhere else; a file carries it to another one."
-      : "What you do here is remembered in your browser and nowhere else. A file carries it to another one: "
+        + `This ${where}; a file carries it to another one.`
+      : `What you do here ${where}. A file carries it to another one: `
         + "save it in the one, read it back in the other.";
     bar.hidden = !made;
     bar.value = made;

@@ -1,0 +1,41 @@
+// While a cell waits for Python: a bar for the bytes that come, and another try where they do not.
+
+import { make } from "./elements.js";
+
+// Beside what each of these cells says; nothing where nobody counts bytes.
+export function drawBytes(cells, { bytes, total }) {
+  if (!bytes) for (const drawn of document.querySelectorAll(".tt-live__bytes")) drawn.remove();
+  for (const { bar } of bytes ? cells : []) {
+    const drawn = bar.querySelector(".tt-live__bytes") ?? make("progress", "tt-live__bytes", "", { "aria-label": "Of Python" });
+    if (total) drawn.max = total;
+    drawn.value = total ? bytes : 0;
+    if (!drawn.isConnected) bar.append(drawn);
+  }
+}
+
+// Why Python did not come, and what happens next.
+export const notLoaded = (why) => navigator.onLine === false
+  ? "No connection: Python could not be loaded. It is tried again when there is one."
+  : `Python could not be loaded: ${why}.`;
+
+// A row with the button that tries again; the connection, when it is back, does the same unasked.
+export function anotherTry(button, name, act) {
+  const row = make("div", "tt-live__above");
+  row.append(button("Try again", `Try again: ${name}`, act));
+  addEventListener("online", () => row.isConnected && act(), { once: true });
+  return row;
+}
+
+// A script that is fetched when it is first asked for. A browser may keep in mind that one did not come:
+// the next try has another address.
+let tries = 0;
+export async function fetched(name) {
+  const address = new URL(name, import.meta.url);
+  if (tries) address.searchParams.set("try", tries);
+  try {
+    return await import(address);
+  } catch (error) {
+    tries += 1;
+    throw error;
+  }
+}
