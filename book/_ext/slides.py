@@ -21,6 +21,7 @@ from docutils import nodes
 from drawing import inline
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+from theme import STAND_IN
 
 FOLDER = "slides"
 ARTICLE = re.compile(r'<article class="bd-article">.*?</article>', re.S)
@@ -37,7 +38,8 @@ DECK = """<!DOCTYPE html>
 <title>{title}, slides</title>
 <link rel="icon" href="../_static/favicon.svg">
 {styles}
-<script>document.documentElement.dataset.theme = localStorage.getItem("theme")
+<script>{stand_in}
+document.documentElement.dataset.theme = localStorage.getItem("theme")
   || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");</script>
 </head>
 <body>
@@ -104,7 +106,10 @@ def deck(site: Path, folder: str, caption: str, files: list[str], book: str) -> 
     styles = "\n".join(f'<link rel="stylesheet" href="../_static/{name}">' for name in STYLES)
     scripts = "\n".join(f'<script src="../_static/{name}"></script>' for name in SCRIPTS)
     title = html.escape(f"{book}: {caption}")
-    return DECK.format(title=title, styles=styles, scripts=scripts, slides="\n".join(written))
+    slides = "\n".join(written)
+    return DECK.format(
+        title=title, styles=styles, scripts=scripts, slides=slides, stand_in=STAND_IN
+    )
 
 
 def first_slide(folder: str, caption: str, chapters: dict[str, list[Slide]], book: str) -> str:

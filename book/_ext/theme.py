@@ -39,6 +39,20 @@ PICTURE = re.compile(r"<img (?!loading=)")
 NO_SCHEME = 'localStorage.getItem("theme") || "auto"'
 SCHEME = """localStorage.getItem("theme")
       || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
+FIRST_SCRIPT = '<script data-cfasync="false">'
+# A browser that refuses storage keeps a few words for the visit under the window's name.
+STAND_IN = """try { localStorage.length + sessionStorage.length; } catch {
+      class Passing {
+        getItem(key) { return this[key] ?? null; }
+        setItem(key, text) { this[key] = `${text}`; self.name = JSON.stringify(this); }
+        removeItem(key) { delete this[key]; self.name = JSON.stringify(this); }
+      }
+      const passing = new Passing();
+      try { Object.assign(passing, JSON.parse(self.name)); } catch { /* the first page */ }
+      for (const store of ["localStorage", "sessionStorage"]) {
+        Object.defineProperty(self, store, { value: passing });
+      }
+    }"""
 
 TAG = re.compile(r"(<[^>]*>)")
 VERBATIM = re.compile(r"<(/?)(pre|code|script|style|svg|math|textarea|title|select)\b")
@@ -182,8 +196,12 @@ def with_one_of_each(page: str) -> str:
 
 
 def with_scheme(page: str) -> str:
-    """Be dark from the first paint for who likes it dark, not once the scripts have come."""
-    return page.replace(NO_SCHEME, SCHEME)
+    """Be dark from the first paint for who likes it dark, not once the scripts have come.
+
+    That reads what is stored, so this is where a browser that stores nothing gets a stand-in.
+    """
+    page = page.replace(NO_SCHEME, SCHEME)
+    return page.replace(FIRST_SCRIPT, f"{FIRST_SCRIPT}\n    {STAND_IN}", 1)
 
 
 def with_lazy_pictures(page: str) -> str:

@@ -1,0 +1,68 @@
+"""A browser that stores nothing, its cookies blocked: the book works, and says what it forgets."""
+
+import json
+
+import pytest
+from chromium import ARGUMENTS, PAGES, find_chromium
+from test_live import SHORT, ended, press, rewrite
+from visit import Visit
+
+FORGETS = "This browser keeps nothing for the book"
+SCHEME = "document.documentElement.dataset.theme"
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def visit(browser, site, tmp_path):
+    """A page in a Chromium whose reader has blocked all cookies, and storage with them."""
+    blocked = {"profile": {"default_content_setting_values": {"cookies": 2}}}
+    (tmp_path / "Default").mkdir()
+    (tmp_path / "Default" / "Preferences").write_text(json.dumps(blocked), encoding="utf-8")
+    context = browser.browser_type.launch_persistent_context(
+        tmp_path, executable_path=find_chromium(), args=ARGUMENTS, color_scheme="light"
+    )
+    yield Visit(context, site)
+    context.close()
+
+
+def refused(page):
+    """Whether the browser itself refuses storage: before any script of the page has run."""
+    return page.evaluate("() => !(localStorage instanceof Storage)")
+
+
+@pytest.mark.parametrize("docname", [PAGES[0], SHORT, "search", "book/playground"])
+def test_no_script_fails(visit, docname):
+    page = visit.open(docname)
+    assert refused(page)
+    page.wait_for_load_state("networkidle")
+    assert visit.problems == []
+
+
+def test_the_scheme_is_switched_and_stays_for_the_visit(visit):
+    page = visit.open(SHORT)
+    for _ in range(3):  # auto, light and dark
+        page.locator(".theme-switch-button:visible").first.click()
+        if page.evaluate(SCHEME) == "dark":
+            break
+    assert page.evaluate(SCHEME) == "dark"
+    assert visit.open(PAGES[0]).evaluate(SCHEME) == "dark"
+    assert visit.open("slides/attention").evaluate(SCHEME) == "dark"
+    assert visit.problems == []
+
+
+def test_that_nothing_is_remembered_is_said_where_it_is_worked(visit):
+    page = visit.open_live(SHORT)
+    assert FORGETS in page.locator(".tt-live-intro").inner_text()
+    rewrite(visit, 1, "print('it', 'runs')")
+    press(visit, 1)
+    assert "it runs" in ended(visit, 1)
+    page = visit.open_live(PAGES[0])
+    assert "this browser keeps nothing for the book" in page.locator(".tt-progress").inner_text()
+    assert visit.problems == []
+
+
+def test_where_work_is_remembered_nothing_else_is_said(context, site):
+    page = Visit(context, site).open_live(SHORT)
+    assert (
+        page.locator(".tt-live-intro").inner_text().endswith("What you write stays on this page.")
+    )
