@@ -1,6 +1,6 @@
 """How much there is to read: lines of code, without docstrings, comments and blank lines.
 
-`make size` prints the table; `test_size.py` holds the limits.
+`make size` prints the table.
 """
 
 from __future__ import annotations
