@@ -4,14 +4,13 @@ import { make } from "./elements.js";
 import { Kernel } from "./python.js";
 import { Output } from "./outputs.js";
 import { spoken } from "./reports.js";
-import { memory, remembers } from "./remembered_progress.js";
+import { Edit, memory, remembers } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { startEarly } from "./early_start.js";
-import { anotherTry, drawBytes, fetched, notLoaded } from "./waiting.js";
+import { OtherText, anotherTry, drawBytes, fetched, notLoaded } from "./rows.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
-const { Edit, OtherText } = data.cells.length ? await import("./two_tabs.js") : {};
 const kept = memory(`edits:${data.page}`, (field) => {
   for (const cell of cells) if (field === null || Number(field) === cell.number) cell.hear();
 });

@@ -32,6 +32,60 @@ export function remembers() {
   return Boolean(stored((storage) => (storage.setItem(probe, ""), storage.removeItem(probe), true)));
 }
 
+// What a reader has written into a cell, in every tab that has it open: each shows its own text and
+// keeps the other's beside it, until the reader has chosen. Kept is {of, text, other}, where `of` is what
+// the book has and `other` another tab's text, if it has one. Whoever writes keeps what is there; so no
+// text is lost with its tab.
+export class Edit {
+  // kept: a `memory`; field: the cell's number there
+  constructor(kept, field, of) {
+    Object.assign(this, { kept, field, of });
+    const { text, other } = this.#there;
+    this.text = text; // undefined: as the book has it
+    this.theirs = other;
+  }
+
+  get #there() {
+    const there = this.kept.get(this.field);
+    return there?.of === this.of ? there : {};
+  }
+
+  #keep() {
+    const { of, text = this.theirs, theirs: other } = this;
+    if (text === undefined) this.kept.remove(this.field);
+    else this.kept.set(this.field, other === undefined || other === text ? { of, text } : { of, text, other });
+  }
+
+  // The reader has written this here.
+  write(text) {
+    const there = this.#there;
+    if (there.text !== undefined) this.theirs = there.text === this.text ? there.other : there.text;
+    this.text = text;
+    this.#keep();
+  }
+
+  // The other text shall stand here, and this one be the other.
+  swap() {
+    [this.text, this.theirs] = [this.theirs, this.text];
+    this.#keep();
+    return this.text;
+  }
+
+  forgetTheirs() {
+    this.theirs = undefined;
+    this.#keep();
+  }
+
+  // Another tab has changed what is kept: what stands here is put beside that, unless a third one's is.
+  hear() {
+    const { text, other } = this.#there;
+    this.theirs = text === this.text ? other : text;
+    if (this.text === undefined || text === this.text || other !== undefined) return;
+    if (text === undefined) this.#keep();
+    else this.kept.set(this.field, { of: this.of, text, other: this.text });
+  }
+}
+
 // The names under which something is kept.
 export function names() {
   const found = keys(PREFIX).filter((key) => key.includes(" "));

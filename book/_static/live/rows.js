@@ -1,4 +1,5 @@
-// While a cell waits for Python: a bar for the bytes that come, and another try where they do not.
+// What stands beside and below the buttons of a cell when something is the matter: a bar for the bytes of
+// Python, another try where they do not come, the other text that a second tab has.
 
 import { make } from "./elements.js";
 
@@ -37,5 +38,37 @@ export async function fetched(name) {
   } catch (error) {
     tries += 1;
     throw error;
+  }
+}
+
+// Says below a cell that it has another text too, and offers that.
+export class OtherText {
+  constructor(cell, edit, { button, announce }) {
+    Object.assign(this, { cell, edit, announce });
+    this.row = make("div", "tt-live__above");
+    const show = () => {
+      cell.write(edit.swap());
+      if (!this.row.isConnected) cell.runButton.focus();
+    };
+    const forget = () => {
+      this.unwanted = edit.theirs;
+      edit.forgetTheirs();
+      this.show();
+      cell.runButton.focus();
+    };
+    this.row.append(
+      make("span", "", "Another tab has another text in this cell. Both are kept."),
+      button("Show the other", `Show the other text of ${cell.name}`, show),
+      button("Forget the other", `Forget the other text of ${cell.name}`, forget),
+    );
+  }
+
+  show() {
+    const { theirs } = this.edit;
+    const differs = theirs !== undefined && theirs !== this.cell.source && theirs !== this.unwanted;
+    if (differs === this.row.isConnected) return;
+    if (!differs) return this.row.remove();
+    this.cell.bar.after(this.row);
+    this.announce(`${this.cell.name}: ${this.row.firstChild.textContent}`);
   }
 }
