@@ -1,5 +1,6 @@
 """A real Chromium, with the network closed, on the built pages."""
 
+import contextlib
 import os
 
 import pytest
@@ -65,14 +66,17 @@ def browser():
 
 def slow_down(browser):
     """Slow the pages of every context of a browser, as a slow processor does."""
+    from playwright.sync_api import Error
+
     new_context = browser.new_context
 
     def slowed(**options):
         context = new_context(**options)
 
         def slow(page):
-            session = context.new_cdp_session(page)
-            session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
+            with contextlib.suppress(Error):  # a page may be closed by then
+                session = context.new_cdp_session(page)
+                session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
 
         context.on("page", slow)
         return context

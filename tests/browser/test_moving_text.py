@@ -57,9 +57,12 @@ def test_without_scripts_and_on_paper_the_figure_stands_still(figure, browser, s
     assert stands_still(browser, site, PAGES[name], name)
     shown = figure(name)
     still = shown.figure.locator("> .tt-drawing__panels")
-    assert shown.figure.locator(".tt-moving").is_visible() and not still.is_visible()
+    moving = shown.figure.locator(".tt-moving")
+    moving.wait_for()
+    still.wait_for(state="hidden")
     shown.page.emulate_media(media="print")
-    assert still.is_visible() and not shown.figure.locator(".tt-moving").is_visible()
+    still.wait_for()
+    moving.wait_for(state="hidden")
 
 
 def test_a_figure_whose_script_fails_stands_still(visit):
