@@ -99,7 +99,7 @@ const folds = (root) => [
       every token the model ends with 64 numbers, from which it makes its guess; for each animal the probe adds up those of the last
       token, each times a weight of its own. Right before the animal the probe comes close to the truth; a token earlier it says
       hardly more than how often each animal comes in all stories. That does not show that the model holds these chances. A probe that
-      learned any other numbers for the eight places would do nearly as well: it reads the <em>place</em>, and only when it is due.
+      learned any other numbers for the eight places would do nearly as well: it reads the <em>place</em>, and only when the animal is due.
       The bars at the top show what the model makes of it. Whether the child is a girl or a boy is read well right before <em>he</em>
       or <em>she</em>, elsewhere mostly badly.
       <a href="${root}inside/what-it-learned.html">How the book found this</a></p>
