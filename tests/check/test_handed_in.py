@@ -215,7 +215,7 @@ def test_nonsense_from_a_process_is_no_verdict():
 BROKEN = {
     "nothing": (b"", "not JSON"),
     "no JSON": (b"PK\3\4", "not JSON"),
-    "another encoding": ("{}".encode("utf-16"), "it is no text"),
+    "another encoding": ("{}".encode("utf-16"), "it is not text"),
     "nested": (b"[" * 200_000, "nested too deeply"),
     "named twice": (b'{"book": "a", "book": "tinytorch"}', "twice"),
     "a list": (b"[]", "not saved by this book"),

@@ -432,7 +432,7 @@ def test_gradients_of_grouped_queries_are_those_of_finite_differences(num_kv_hea
 @pytest.mark.parametrize("number", [np.nan, np.inf])
 def test_bias_that_is_nan_or_infinity_is_refused(number):
     x, bias = np.ones((1, 2, 4)), np.array([[0.0, number], [0.0, -np.inf]])
-    said = "attention: a bias is of numbers below inf, but one is nan or inf"
+    said = "attention: a bias holds numbers or -inf, but this one has nan or inf"
     for given_bias in (bias, bias.tolist(), Tensor(bias, requires_grad=True)):
         for attend in (functional.attention, scaled_dot_product_attention):
             if attend is scaled_dot_product_attention or not isinstance(given_bias, Tensor):

@@ -57,14 +57,14 @@ def test_what_takes_a_place_keeps_its_shape_and_its_dtype(model, kind):
     for shape in ((8,), (1, 1, 8), (2, 4, 8), ()):  # each would broadcast
         with hooks(model, after={"blocks.0": lambda x, shape=shape: kind(np.zeros(shape))}):
             assert message(ValueError, lambda: model(IDS)) == (
-                f"hooks: what replaces shape (1, 4, 8) must have it, got {shape}"
+                f"hooks: a replacement must keep the shape (1, 4, 8), got {shape}"
             )
     swapped = {"token_embedding": lambda ids: [[4, 3, 2, 1]]}
     with hooks(model, before=swapped):
         np.testing.assert_array_equal(model(IDS).data, model([[4, 3, 2, 1]]).data)
     with hooks(model, before={"token_embedding": lambda ids: kind(np.ones((1, 4)))}):
         assert message(TypeError, lambda: model(IDS)) == (
-            "hooks: what replaces int64 must be so too, got float64"
+            "hooks: a replacement must keep the dtype int64, got float64"
         )
 
 

@@ -3,9 +3,8 @@
     python -m tinytorch.check anna.json ben.json ...
     python -m tinytorch.check work/* --class class.csv --csv marks.csv --seconds 60 --jobs 4
 
-A file belongs to the student by whose name or number it is called. Who hands in several has a
-folder of that name, and the best answer to an exercise counts. Nothing that a file says is
-believed; see `tinytorch.check.handed_in`.
+Each file is named after its student, or is in a folder of that name; of several answers to an
+exercise the best counts. Nothing that a file says is believed; see `tinytorch.check.handed_in`.
 """
 
 import argparse
@@ -45,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add: Any = parser.add_argument
     add("--class", type=_class, dest="students", metavar="FILE",
         help="a CSV table with the columns student and name: a row for each, "
-             "whether something was handed in or not")  # fmt: skip
+             "whether or not anything was handed in")  # fmt: skip
     add("--csv", type=file_to_write, metavar="FILE", help="write a table, a row for each student")
     add("--exercises", action="store_true", help="in the table, a column for each exercise too")
     add("--seconds", **few, default=60, help="for one exercise (60)")

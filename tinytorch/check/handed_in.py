@@ -82,7 +82,7 @@ def handed_in(path: Path) -> dict[str, list[str]]:
     try:
         saved = parse_json(content)
     except UnicodeDecodeError:
-        raise ValueError("it is no text: a file that the book has saved is JSON") from None
+        raise ValueError("it is not text; a file that the book has saved is JSON") from None
     if not isinstance(saved, dict) or saved.get("book") != "tinytorch":
         raise ValueError("it was not saved by this book")
     if saved.get("version") != 1:

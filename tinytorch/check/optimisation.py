@@ -29,7 +29,7 @@ __all__ = ["optim_adamw", "optim_budget", "optim_bytes", "optim_clip", "optim_sc
 _BETA1, _BETA2, _EPS = 0.9, 0.999, 1e-8
 
 
-_COPIES = "As new arrays, even if no number changes: whoever called may write into its own."
+_COPIES = "Return new arrays even if no number changes: the caller may write into its own."
 
 
 # One step of AdamW ---------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def real(least: float, most: float = math.inf, without: float = math.inf) -> Any
         >>> real(0, 1, without=1)("1")
         Traceback (most recent call last):
         ...
-        argparse.ArgumentTypeError: '1' is not a number from 0 to 1, without 1 itself
+        argparse.ArgumentTypeError: '1' is not a number from 0 to 1, excluding 1
     """
 
     def read(text: str) -> float:
@@ -55,7 +55,7 @@ def real(least: float, most: float = math.inf, without: float = math.inf) -> Any
         except ValueError:
             value = math.nan
         if not least <= value <= most or value in (without, math.inf):
-            end = "" if without == math.inf else f", without {without} itself"
+            end = "" if without == math.inf else f", excluding {without}"
             what = f"{text!r:.40} is not a number {_from(least, most)}{end}"
             raise argparse.ArgumentTypeError(what)
         return value
@@ -80,7 +80,7 @@ def file_name(text: str) -> Path:
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is a folder; add the name of a file")
     if file := next((str(place) for place in path.parents if place.is_file()), None):
-        raise argparse.ArgumentTypeError(f"{text!r} cannot be, for {file!r} is a file")
+        raise argparse.ArgumentTypeError(f"{text!r} cannot exist: {file!r} is a file")
     return path
 
 

@@ -415,5 +415,5 @@ def check_attention(
     if bias is not None:
         check_fits("bias", np.shape(bias), scores)
         if not np.less(as_operand(bias), np.inf).all():
-            raise ValueError("attention: a bias is of numbers below inf, but one is nan or inf")
+            raise ValueError("attention: a bias holds numbers or -inf, but this one has nan or inf")
     return None if mask is None else check_mask(mask, scores)

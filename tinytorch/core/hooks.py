@@ -106,9 +106,9 @@ def _replaced(hook: Hook, value: Any) -> Any:
     like = value if hasattr(value, "dtype") else np.asarray(value)  # ids may be a list
     new = new if hasattr(new, "dtype") else np.asarray(new)
     if new.shape != like.shape:
-        raise ValueError(f"hooks: what replaces shape {like.shape} must have it, got {new.shape}")
+        raise ValueError(f"hooks: a replacement must keep the shape {like.shape}, got {new.shape}")
     if not np.can_cast(new.dtype, like.dtype, "same_kind"):
-        raise TypeError(f"hooks: what replaces {like.dtype} must be so too, got {new.dtype}")
+        raise TypeError(f"hooks: a replacement must keep the dtype {like.dtype}, got {new.dtype}")
     if isinstance(new, (np.ndarray, np.generic)):
         return wrap(np.asarray(new, like.dtype))
     return new if new.dtype == like.dtype else new.astype(like.dtype)

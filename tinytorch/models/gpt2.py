@@ -546,7 +546,7 @@ def _parser() -> argparse.ArgumentParser:
         help="below 1 surer, above 1 more even, 0 the likeliest token every time (1)")  # fmt: skip
     add("--top-k", type=whole(1), help="draw from the N likeliest tokens alone")
     add("--top-p", type=real(0, 1, without=0), metavar="X",
-        help="draw from the likeliest tokens that share the probability X")  # fmt: skip
+        help="draw from the likeliest tokens that together have the probability X")  # fmt: skip
     add("--seed", type=whole(0), help="draw the same tokens every time")
     add("--source", type=word, default="gpt2", metavar="NAME",
         help=f"{names}, a folder, or an address (gpt2)")  # fmt: skip

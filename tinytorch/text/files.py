@@ -188,7 +188,7 @@ def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int]
     known = {*_BYTES, *map("".join, merges)}
     for name, i in encoder.items():
         if specials.get(name, i) != i or (name not in specials and name not in known):
-            what = f"no merge makes the token {name!r}, and it is no added token with the id {i}"
+            what = f"no merge makes the token {name!r}, and it is not an added token with id {i}"
             raise ValueError(f"{what}: {_REFUSED}")
     ranks = {letters_to_bytes(t): i for t, i in encoder.items() if t in known}
     return ranks, specials, [(letters_to_bytes(a), letters_to_bytes(b)) for a, b in merges]

@@ -502,7 +502,7 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = _PATIENCE) -> None
     """
     if not hasattr(os, "fork"):
         if _started() != 1:
-            remedy = "on Windows, a Linux of its own (WSL) will do"
+            remedy = "on Windows, use its Linux (WSL)"
             sys.exit(f"several ranks need Linux or macOS; {remedy}")
         sys.exit(_work(work, lambda: Ranks(_OnlyRank())))
     parent, told = (int(number) for number in os.environ.get(_CHILD, "0 0").split())
@@ -687,7 +687,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="each rank keeps its part of the state")  # fmt: skip
     add("--patience", real(0, without=0), _PATIENCE, "seconds to wait for the slowest rank", "X")
     add("--report", file_name, None, "write the losses and times to it, as JSON", "FILE")
-    add("--ranks", whole(1), None, "start so many with mpiexec")
+    add("--ranks", whole(1), None, "start this many ranks with mpiexec")
     add("--hosts", _hosts, None, "on these machines", "A,B")
     return parser
 
@@ -703,7 +703,7 @@ def _width(text: str) -> int:
 
 def _hosts(text: str) -> str:
     if not all(re.fullmatch(r"\w[\w.:-]*", host) for host in text.split(",")):
-        raise argparse.ArgumentTypeError(f"{text!r} are not the names of machines: first,second")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of machines such as first,second")
     return text
 
 
@@ -729,7 +729,7 @@ def _launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
     mpiexec = Path(sys.executable).with_name("mpiexec")
     found = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
     if found is None:
-        raise OSError(f"no mpiexec beside {sys.executable} nor on the PATH; {_INSTALL}")
+        raise OSError(f"no mpiexec beside {sys.executable} or on the PATH; {_INSTALL}")
     hosts = ["-hosts", options.hosts] if options.hosts else []
     ranks = options.ranks or len(options.hosts.split(","))
     module = [sys.executable, "-m", "tinytorch.training.distributed"]
