@@ -122,10 +122,10 @@ def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | Non
     """
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--output", type=file_to_write, default=default, metavar="FILE",
-                       help=f"write to FILE, replacing it ({default})")  # fmt: skip
+                       help=f"write the results to FILE ({default})")  # fmt: skip
     if stored is not None:
         group.add_argument("--in-package", dest="output", action="store_const", const=stored,
-                           help="replace the results that come with the package")  # fmt: skip
+                           help="write to the file that comes with the package")  # fmt: skip
 
 
 def run_command(

@@ -265,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m tinytorch.training.scaling_runs",
-        description="Train the models of the scaling law that a file of results lacks (an hour).",
+        description="Train the scaling law's models that the file lacks, and add them (an hour).",
     )
     add_output(parser, _FILE.name, _FILE)
     options = parser.parse_args(arguments)
