@@ -10,9 +10,9 @@ from classroom import Chapter, Exercise
 
 forks = pytest.mark.skipif(sys.platform == "win32", reason="a mutant runs in a fork")
 CHAPTERS = {chapter.name: chapter for chapter in mutants.chapters()}
-SHARES = {"count_belief": 8, "count_loss": 2, "lora_names": 8}  # each mutant of these is slow
+SHARES = {"cache_readings": 16, "count_belief": 8, "count_loss": 2, "lora_names": 8}  # slow ones
 SHARES |= dict.fromkeys(
-    ("optim_budget", "positions_any_length", "scaling_budget", "capstone_mlp"), 100
+    ("optim_budget", "positions_any_length", "scaling_budget", "capstone_mlp"), 4
 )  # and each of these trains a model, which is right if it reaches the aim
 
 

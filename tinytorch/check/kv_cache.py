@@ -1,6 +1,6 @@
 """Checks for the chapter "The KV cache"."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -324,13 +324,20 @@ def _text(answer: Any, prompt: list[int], n: int, trained: bool = True) -> Any:
     return _noted(answer, load_story_gpt() if trained else lively_gpt(*sizes), prompt, n)[0]
 
 
+@cache
+def _story(beginning: str, n: int) -> tuple[list[int], list[int]]:
+    """A prompt, and what the model writes after it."""
+    prompt = story_tokenizer().encode("\n" + beginning)
+    return prompt, _greedy(load_story_gpt(), prompt, n)
+
+
 def _readings(answer: Any, n: int) -> int:
     """The readings for `n` tokens after each beginning, if each text is that of the model."""
     model, total = load_story_gpt(), 0
     for beginning in _BEGINNINGS:
-        prompt = story_tokenizer().encode("\n" + beginning)
+        prompt, greedy = _story(beginning, n)
         text, readings = _noted(answer, model, prompt, n)
-        if not np.array_equal(text, _greedy(model, prompt, n)):
+        if not np.array_equal(text, greedy):
             raise NotYet(f"not the text of greedy decoding after {beginning!r}")
         total += readings
     return total
