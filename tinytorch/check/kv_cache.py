@@ -314,7 +314,7 @@ def _noted(answer: Any, model: Any, prompt: list[int], n: int) -> tuple[Any, int
 
     GPT.forward = noting  # type: ignore[method-assign]
     try:
-        return answer(model, list(prompt), n), len(read)
+        return answer(model, prompt, n), len(read)
     finally:
         GPT.forward = forward  # type: ignore[method-assign]
 
@@ -336,7 +336,7 @@ def _readings(answer: Any, n: int) -> int:
     model, total = load_story_gpt(), 0
     for beginning in _BEGINNINGS:
         prompt, greedy = _story(beginning, n)
-        text, readings = _noted(answer, model, prompt, n)
+        text, readings = _noted(answer, model, list(prompt), n)
         if not np.array_equal(text, greedy):
             raise NotYet(f"not the text of greedy decoding after {beginning!r}")
         total += readings
