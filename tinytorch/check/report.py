@@ -400,7 +400,7 @@ def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
     return [rng.normal(size=shape) for shape in shapes]
 
 
-def generator(seed: int = 0) -> np.random.Generator:
+def generator(seed: int = 0) -> "np.random.Generator":  # quoted: it is loaded when used
     """For what `drawn` does not draw: whole numbers, an order, shares that sum to one.
 
     Example:

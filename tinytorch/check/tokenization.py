@@ -89,7 +89,7 @@ def bpe_encode(encode: Any) -> Cases:
             yield case(f"encodes {piece!r}", encode, piece, ranks, hint=every)
 
 
-def _words(rng: np.random.Generator, letters: bytes, number: int, length: int) -> list[bytes]:
+def _words(rng: "np.random.Generator", letters: bytes, number: int, length: int) -> list[bytes]:
     return [bytes(rng.choice([*letters], length).tolist()) for _ in range(number)]
 
 
