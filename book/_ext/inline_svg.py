@@ -33,6 +33,7 @@ PLACES = re.compile(
     r' (?:d|x|y|transform|points)="[^"]*"'
 )  # a number that is written stays as it is
 FAMILIES = re.compile(r"(font(?:-family)?:[^;\"']*?) '[^;\"]*sans-serif")
+UNSEEN = re.compile(r"\n *(?:<g />)?(?=\n *<)|(?<=>)\n *(?=<)")  # empty groups, indentation
 NO_TURN = re.compile(r' transform="rotate\(-?0 [^"]*\)"')
 ID, REFERENCE = re.compile(r'(?<=<g) id="([^"]+)"'), re.compile(r"#([\w-]+)")
 POINT = 4 / 3  # CSS pixels in a point
@@ -110,13 +111,13 @@ def rename(element: ET.Element, prefix: str) -> None:
 def lighter(svg: str) -> str:
     """Leave out what no eye sees.
 
-    Thousandths of a pixel go, fonts that the page's own replace, turns by no angle, and ids that
-    nothing refers to.
+    Thousandths of a pixel go, fonts that the page's own replace, turns by no angle, ids that
+    nothing refers to, and then empty groups and indentation.
     """
     named = set(REFERENCE.findall(svg))
     svg = ID.sub(lambda match: match[0] if match[1] in named else "", NO_TURN.sub("", svg))
     svg = PLACES.sub(lambda match: THOUSANDTHS.sub(r"\1", match[0]), svg)
-    return FAMILIES.sub(r"\1 sans-serif", svg)
+    return UNSEEN.sub("", FAMILIES.sub(r"\1 sans-serif", svg))
 
 
 def follow_scheme(svg: str) -> str:

@@ -538,7 +538,7 @@ def test_help_names_every_option_and_model(capsys):
         (["--temperature=-1"], "'-1' is not a number of at least 0"),
         (["--temperature=hot"], "'hot' is not a number of at least 0"),
         (["--top-k=0"], "argument --top-k: '0' is not an integer of at least 1"),
-        (["--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1, without 0 itself"),
+        (["--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1, excluding 0"),
         (["--seed=-1"], "argument --seed: '-1' is not an integer of at least 0"),
         (["--dtype=int4"], "choose from"),
         (["more"], "unrecognized arguments: more"),

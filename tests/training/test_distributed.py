@@ -274,8 +274,8 @@ def test_a_checkpoint_of_an_earlier_version_has_no_options_and_is_resumed(
     [
         ("--embed-dim=33", "--embed-dim: 33 does not divide into 2 heads of an even width; take a"),
         ("--embed-dim=0", "--embed-dim: '0' is not an integer of at least 1"),
-        ("--dropout=1", "--dropout: '1' is not a number from 0 to 1, without 1 itself"),
-        ("--hosts=first,-x", "--hosts: 'first,-x' are not the names of machines: first,second"),
+        ("--dropout=1", "--dropout: '1' is not a number from 0 to 1, excluding 1"),
+        ("--hosts=first,-x", "--hosts: 'first,-x' is not a list of machines such as first,second"),
     ],
 )
 def test_an_option_says_what_it_may_be(capsys, option, match):

@@ -29,7 +29,8 @@ _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 _NOTHING = {"RESUME", "NOP", "RETURN_VALUE", "COPY_FREE_VARS"}
 _CONSTANTS = {"LOAD_CONST", "RETURN_CONST"}
 _LIBRARIES = {"tinytorch", "numpy", *sys.stdlib_module_names}
-_ENGINE = ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting")
+_ENGINE = ("tensor", "tracing", "recording", "numpy_calls", "backward", "broadcasting",
+           "arguments")  # fmt: skip
 _MACHINERY = tuple(f"tinytorch.core.{name}" for name in _ENGINE)
 
 
