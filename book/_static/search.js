@@ -94,3 +94,9 @@ Search.htmlToText = (text, anchor) => {
   for (const fraction of page.querySelectorAll("mfrac")) fraction.firstChild.after("/");
   return toText(page.documentElement.outerHTML, anchor).replace(/\s+/g, " ");
 };
+
+// What was typed is quoted where a page has it whole: of "top-p" the first "p" stands anywhere.
+const typed = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
+const { makeSearchSummary: summary } = Search;
+Search.makeSearchSummary = (html, words, anchor) =>
+  summary(html, typed && Search.htmlToText(html, anchor).toLowerCase().includes(typed) ? [typed] : words, anchor);

@@ -51,7 +51,7 @@ def test_a_report_lists_every_check_in_words_and_opens_the_first_failure(opened)
     states = report.locator(".tt-report__state").all_inner_texts()
     assert states[0] == "passed" and "not yet" in states and len(states) == 12
     verdict = report.locator(".tt-report__verdict").inner_text()
-    assert verdict == f"Not yet: {states.count('passed')} of 11 checks passed."
+    assert verdict == f"Not yet: {states.count('passed')} of 12 checks passed."
     assert report.locator("details").count() == states.count("not yet") > 1
     assert report.locator("details[open]").count() == 1
     found = report.locator("details[open] dl").inner_text()
