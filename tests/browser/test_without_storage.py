@@ -40,13 +40,17 @@ def test_no_script_fails(visit, docname):
 
 def test_the_scheme_is_switched_and_stays_for_the_visit(visit):
     page = visit.open(SHORT)
-    for _ in range(3):  # auto, light and dark
+    dark = f"({SCHEME}) === 'dark'"
+    for _ in range(30):  # auto, light and dark; the switch may not listen yet
         page.locator(".theme-switch-button:visible").first.click()
-        if page.evaluate(SCHEME) == "dark":
+        page.wait_for_timeout(200)
+        if page.evaluate(dark):
             break
-    assert page.evaluate(SCHEME) == "dark"
-    assert visit.open(PAGES[0]).evaluate(SCHEME) == "dark"
-    assert visit.open("slides/attention").evaluate(SCHEME) == "dark"
+    page.wait_for_function(dark)
+    for docname in (PAGES[0], "slides/attention"):
+        page.wait_for_load_state("networkidle")  # a request cut off by the next page has failed
+        page = visit.open(docname)
+        page.wait_for_function(dark)
     assert visit.problems == []
 
 
