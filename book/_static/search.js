@@ -8,8 +8,10 @@ const WORSE = 2000; // more than what sets a chapter before the glossary
 const rank = (docname) =>
   [...document.querySelectorAll(".bd-sidebar-primary nav a")].findIndex(({ href }) => href.includes(`/${docname}.`));
 
+const typed = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
+
 // The page whose own name was asked for is the one that is meant.
-const asked = new URLSearchParams(location.search).get("q")?.trim().toLowerCase().replace(/\s+/g, "-");
+const asked = typed?.replace(/\s+/g, "-");
 
 Scorer.score = ([docname, , , descr, score]) =>
   score - rank(docname) / 1000 + (docname.endsWith(`/${asked}`) ? 100 : 0) + (LOOKED_UP.test(docname) || descr ? 0 : 1000);
@@ -96,7 +98,6 @@ Search.htmlToText = (text, anchor) => {
 };
 
 // What was typed is quoted where a page has it whole: of "top-p" the first "p" stands anywhere.
-const typed = new URLSearchParams(location.search).get("q")?.trim().toLowerCase();
 const { makeSearchSummary: summary } = Search;
 Search.makeSearchSummary = (html, words, anchor) =>
   summary(html, typed && Search.htmlToText(html, anchor).toLowerCase().includes(typed) ? [typed] : words, anchor);
