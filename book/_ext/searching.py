@@ -1,11 +1,14 @@
-"""What the search's index leaves out: formulas' source, numbers, and names that it has already.
+"""What the search's index leaves out: the source of formulas, numbers, letters in pictures, names.
 
-No query finds the first two. Sphinx lists each name of the package as an object, which the search
-looks through, and once more as an entry of a printed index.
+No query finds the first two, and the labels of a picture come as one long word. Sphinx lists each
+name of the package as an object, which the search looks through, and once more as an entry of a
+printed index. The entries of pages that are not written again are kept, which Sphinx forgets.
 
 How the search ranks, forgives and quotes stands in `book/_static/search.js`.
 """
 
+import json
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -29,10 +32,27 @@ def slim_index(app: Sphinx) -> None:
         app.builder.index_page = lambda pagename, doctree, title: index_page(
             pagename, slimmed(doctree), title
         )
+        load = app.builder.load_indexer
+        app.builder.load_indexer = lambda docnames: (load(docnames), keep_entries(app, docnames))
+
+
+def keep_entries(app: Sphinx, docnames: Any) -> None:
+    """Give the index of the last build's pages its entries: Sphinx reads back all but them."""
+    path = Path(app.outdir, "searchindex.js")
+    if not path.exists():
+        return
+    text = path.read_text(encoding="utf-8")
+    frozen = json.loads(text[text.index("{") : text.rindex("}") + 1])
+    kept: dict[str, list[tuple[str, str, str]]] = {}
+    for entry, places in frozen["indexentries"].items():
+        for number, place, main in places:
+            kept.setdefault(frozen["docnames"][number], []).append((entry, place, "main" * main))
+    unwritten = set(app.env.all_docs) - set(docnames)
+    app.builder.indexer._index_entries.update({d: kept[d] for d in unwritten & set(kept)})
 
 
 def slimmed(doctree: Any) -> Any:
-    """Copy a page, its formulas left out and the entries of what is found as an object."""
+    """Copy a page without its formulas, pictures and the entries of what is found as an object."""
     page = doctree.deepcopy()
     for node in list(page.findall(unwanted)):
         node.parent.remove(node)
@@ -40,10 +60,12 @@ def slimmed(doctree: Any) -> Any:
 
 
 def unwanted(node: nodes.Node) -> bool:
-    """Say whether this is a formula, or the entry of the description that follows."""
+    """Say whether this is a formula, a picture, or the entry of the description that follows."""
     if isinstance(node, addnodes.index):
         following = node.next_node(descend=False, siblings=True)
         return isinstance(following, addnodes.desc)
+    if isinstance(node, nodes.raw):
+        return "<svg" in node.astext()
     return isinstance(node, nodes.math | nodes.math_block)
 
 

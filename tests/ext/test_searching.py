@@ -1,5 +1,6 @@
 """What the index of the search leaves out."""
 
+import json
 from types import SimpleNamespace
 
 import searching
@@ -23,7 +24,7 @@ def test_formulas_are_left_out_of_the_copy_alone():
 
 def test_the_index_gets_slimmed_pages():
     fed = []
-    builder = SimpleNamespace(index_page=lambda *given: fed.append(given))
+    builder = SimpleNamespace(index_page=lambda *given: fed.append(given), load_indexer=print)
     searching.slim_index(SimpleNamespace(builder=builder))
     builder.index_page("a", page(), "A")
     assert fed[0][0] == "a" and "sqrt" not in fed[0][1].astext()
@@ -33,6 +34,22 @@ def test_a_term_keeps_its_entry_and_an_object_which_is_found_anyway_has_none():
     term, name = (addnodes.index(entries=[("single", word, word, "", None)]) for word in "tn")
     kept = searching.slimmed(nodes.section("", term, nodes.paragraph(), name, addnodes.desc()))
     assert [node["entries"][0][1] for node in kept.findall(addnodes.index)] == ["t"]
+
+
+def test_the_labels_of_a_picture_are_left_out():
+    picture = nodes.raw("", "<svg><text>0.5</text><text>loss</text></svg>", format="html")
+    assert searching.slimmed(nodes.section("", picture, nodes.Text("seen"))).astext() == "seen"
+
+
+def test_entries_of_pages_that_are_not_written_again_are_kept(tmp_path):
+    frozen = {"docnames": ["a", "b"], "indexentries": {"t": [[0, "t-a", True], [1, "t-b", False]]}}
+    (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(frozen)})")
+    indexer = SimpleNamespace(_index_entries={})
+    builder = SimpleNamespace(index_page=print, load_indexer=len, indexer=indexer)
+    env = SimpleNamespace(all_docs={"a": 0, "b": 0})
+    searching.slim_index(SimpleNamespace(builder=builder, env=env, outdir=tmp_path))
+    builder.load_indexer(["b"])
+    assert indexer._index_entries == {"a": [("t", "t-a", "main")]}
 
 
 def test_a_number_is_no_word():
