@@ -300,13 +300,19 @@ def live():
 
 @task("book")
 def notebooks():
-    """Write book/notebooks anew, with the outputs that the pages show."""
+    """Write book/notebooks again, with the outputs that the pages show."""
     say("==> Writing book/notebooks")
     write_notebooks()
-    # The prose is a text that chapters read: where it has changed, they run with the new one.
-    if subprocess.run([PYTHON, "book/_ext/notebooks.py", "--prose"]).returncode:
-        write_notebooks()
     python("book/_ext/notebooks.py")
+
+
+@task("book")
+def corpus():
+    """Take the book's prose as the next version of its second training text, at a release."""
+    say("==> Writing the corpus")
+    write_notebooks()
+    python("book/_ext/notebooks.py", "--corpus")
+    do("notebooks")  # what chapters print of the new text
 
 
 @task("book")

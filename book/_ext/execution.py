@@ -1,24 +1,26 @@
-"""Chapters are executed once, and again when their code or the package changes.
+"""Chapters are executed once, and again when their code changes or what they use of the package.
 
 jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
-`tinytorch/` it would serve yesterday's outputs. Here the cache's directory carries a hash of the
-package and of what executes it. Chapters that the cache lacks are run side by side, the slowest
-first; what each cell took is noted beside the cache. The pages, and the notebooks of
-`book/notebooks`, show the outputs of this one run.
+`tinytorch/` it would serve yesterday's outputs. So beside the cache stands what each chapter was
+executed with: the modules that it uses (`dependencies`) and their fingerprint. Chapters that need
+it are run side by side, the slowest first; what each cell took is noted beside the cache, too. The
+pages, and the notebooks of `book/notebooks`, show the outputs of this one run.
 """
 
 import hashlib
 import json
 import os
-import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from dependencies import Package
+from IPython.core.inputtransformer2 import TransformerManager
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
@@ -31,8 +33,9 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
-CACHE_PREFIX = ".jupyter_cache-"
+CACHE = Path("_build/.jupyter_cache")
 TIMES = "cell_times.json"
+USED = "used_modules.json"  # by chapter: the modules it was executed with, and their fingerprint
 MEASURED = Path("book/_runtime/browser_times.json")  # seconds in a browser, by the cells' keys
 
 
@@ -46,7 +49,7 @@ class CannotExecute(SphinxError):
 
 
 def fingerprint(root: Path) -> str:
-    """Hash the package's files and the versions of what executes it.
+    """Hash the package's files, whatever stands in them, and the versions of what runs it.
 
     Args:
         root: the repository's root, the directory that holds `tinytorch/`.
@@ -54,9 +57,7 @@ def fingerprint(root: Path) -> str:
     Returns:
         Sixteen hexadecimal digits.
     """
-    digest = hashlib.sha256(f"timed {sys.version_info[:3]}".encode())
-    for library in ("numpy", "matplotlib", "ipykernel"):
-        digest.update(f"{library} {metadata.version(library)}\n".encode())
+    digest = hashlib.sha256(versions().encode())
     for path in sorted((root / "tinytorch").rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
             digest.update(path.relative_to(root).as_posix().encode() + b"\0")
@@ -64,14 +65,37 @@ def fingerprint(root: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def versions() -> str:
+    """Name the versions of what executes the chapters."""
+    libraries = (
+        f"{name} {metadata.version(name)}" for name in ("numpy", "matplotlib", "ipykernel")
+    )
+    return " ".join(["python", ".".join(map(str, sys.version_info[:3])), *libraries])
+
+
 def choose_cache(app: Sphinx, config: Config) -> None:
-    """Point myst-nb at the cache of this very package, and remove those of older ones."""
-    root = Path(app.srcdir)
-    cache = root / "_build" / f"{CACHE_PREFIX}{fingerprint(root)}"
-    for old in cache.parent.glob(f"{CACHE_PREFIX}*"):
-        if old != cache:
-            shutil.rmtree(old, ignore_errors=True)
-    config.nb_execution_cache_path = str(cache)
+    """Point myst-nb at the cache, and read the package that the chapters use."""
+    config.nb_execution_cache_path = str(Path(app.srcdir) / CACHE)
+    app.book_package = Package(Path(app.srcdir) / "tinytorch")  # type: ignore[attr-defined]
+
+
+def used_by(app: Any, notebook: NotebookNode) -> dict[str, Any]:
+    """Give the modules that a chapter uses, and the fingerprint of what they do now."""
+    manager = TransformerManager()  # a cell may hold what is Python to a notebook alone
+    code = (c.source for c in notebook.cells if c.cell_type == "code")
+    return described(app, app.book_package.used(map(manager.transform_cell, code)))
+
+
+def described(app: Any, modules: Iterable[str]) -> dict[str, Any]:
+    """Give modules with the fingerprint of what they do now."""
+    print_ = f"{versions()} {app.book_package.fingerprint(modules)}"
+    return {"modules": sorted(modules), "fingerprint": print_}
+
+
+def changed_below(app: Any, env: Any, *args: Any) -> list[str]:
+    """Name the pages whose modules have changed since they were read: Sphinx reads them again."""
+    known = {d: u for d, u in getattr(env, "used_modules", {}).items() if d in env.found_docs}
+    return [d for d, used in known.items() if described(app, used["modules"]) != used]
 
 
 def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:
@@ -92,18 +116,21 @@ def executed(app: Sphinx, docname: str) -> NotebookNode:
 
 
 def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
-    """Run the chapters that are about to be read and that the cache lacks.
+    """Run the chapters that are about to be read and whose outputs are not there, or too old.
 
     Raises:
         CannotExecute: A cell of at least one of them failed; the others are in the cache.
     """
-    cache = get_cache(app.config.nb_execution_cache_path)
+    folder = Path(app.config.nb_execution_cache_path)
+    cache, noted = get_cache(str(folder)), read_json(folder / USED)
+    read = {name: found for name in docnames if (found := notebook_of(app, name))}
+    used = {name: used_by(app, notebook) for name, notebook in read.items()}
     waiting = {
-        docname: notebook
-        for docname in docnames
-        if (notebook := notebook_of(app, docname)) and not is_cached(cache, notebook)
+        name: notebook
+        for name, notebook in read.items()
+        if noted.get(name) != used[name] or not is_cached(cache, notebook)
     }
-    measured = read_times(Path(app.srcdir) / MEASURED)
+    measured = read_json(Path(app.srcdir) / MEASURED)
     slowest_first = sorted(waiting, key=lambda name: -expected_seconds(waiting[name], measured))
     problems = []
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
@@ -114,14 +141,17 @@ def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
                 problems.append(f"{docname}.md: {result.err}")
                 continue
             logger.info("executed %s in %.1f s", docname, result.time)
-            note_times(waiting[docname], Path(app.config.nb_execution_cache_path) / TIMES)
+            note_times(waiting[docname], folder / TIMES)
             data = {"execution_seconds": result.time}
             bundle = CacheBundleIn(waiting[docname], env.doc2path(docname), data=data)
             cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+            noted[docname] = used[docname]
+            write_json(folder / USED, noted)
     if problems:
         # the theme copies its logos even now: without the folder the first would take its name
         Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
         raise CannotExecute("\n".join(problems))
+    env.used_modules = {**getattr(env, "used_modules", {}), **used}
 
 
 def is_cached(cache: Any, notebook: NotebookNode) -> bool:
@@ -176,14 +206,13 @@ def key_of(source: str) -> str:
 
 def note_times(notebook: NotebookNode, path: Path) -> None:
     """Move the times from the cells, where they would be part of the cache's key, to a file."""
-    times = read_times(path)
+    times = read_json(path)
     for cell in notebook.cells:
         stamps = cell.metadata.pop("execution", None) or {}
         begun, ended = (stamps.get(k) for k in ("iopub.status.busy", "shell.execute_reply"))
         if begun and ended:
             times[key_of(cell.source)] = round(seconds_between(begun, ended), 3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(times, indent=0, sort_keys=True), encoding="utf-8")
+    write_json(path, times)
 
 
 def seconds_between(begun: str, ended: str) -> float:
@@ -192,13 +221,20 @@ def seconds_between(begun: str, ended: str) -> float:
     return (last - first).total_seconds()
 
 
-def read_times(path: Path) -> dict[str, float]:
-    """Read the measured times; none if nothing has been executed yet."""
+def read_json(path: Path) -> dict[str, Any]:
+    """Read what was noted; nothing if nothing has been executed yet."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def write_json(path: Path, noted: dict[str, Any]) -> None:
+    """Write what is noted beside the cache."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(noted, indent=0, sort_keys=True), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", choose_cache)
+    app.connect("env-get-outdated", changed_below)
     app.connect("env-before-read-docs", execute_missing)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

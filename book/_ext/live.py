@@ -24,7 +24,7 @@ from typing import Any
 
 import pinned
 from docutils import nodes
-from execution import MEASURED, TIMES, fingerprint, key_of, read_times
+from execution import MEASURED, TIMES, fingerprint, key_of, read_json
 from launch import launch_links
 from package_wheel import wheel, wheel_name
 from snapshot import NAME, can_be_made, snapshot, state
@@ -205,8 +205,8 @@ def expected_seconds(app: Sphinx, cells: list[dict[str, Any]]) -> list[float | N
     A cell that takes two seconds and more there has been measured; a shorter one takes there about
     as long as where the book is built. None stands for a cell that has not been executed.
     """
-    native = read_times(Path(app.config.nb_execution_cache_path) / TIMES)
-    measured = read_times(Path(app.srcdir) / MEASURED)
+    native = read_json(Path(app.config.nb_execution_cache_path) / TIMES)
+    measured = read_json(Path(app.srcdir) / MEASURED)
 
     def expected(key: str) -> float | None:
         seconds = measured.get(key, native.get(key))

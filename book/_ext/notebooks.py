@@ -3,12 +3,13 @@
     jupyter-book build . --builder custom --custom-builder notebooks     into _build/notebooks
     python book/_ext/notebooks.py             from there into book/notebooks
     python book/_ext/notebooks.py --check     write nothing; name what is out of step, and fail
-    python book/_ext/notebooks.py --prose     write only the prose; fail if it was another
+    python book/_ext/notebooks.py --corpus    write only the prose, as the next version
 
 The builder runs no chapter: the outputs are those of the one run that the pages show. What it
 writes is the same byte for byte on every machine, but for measured times: fixed cell ids and
-metadata, only text. The prose of the chapters, without code, tables and formulas, goes to
-`tinytorch/text/data/book_prose.txt`: it is the book's second training text.
+metadata, only text. The prose of the chapters, without code, tables and formulas, is the book's
+second training text, `tinytorch/text/data/book_prose.txt`. It is written at a release alone, with a
+version and a date: a corrected sentence must not change what chapters print.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +217,7 @@ def expected(root: Path) -> dict[Path, str]:
     They are those that the builder wrote. But where two runs of a notebook differ only in what may
     differ, in times, the committed one stays: running again must not change committed files.
     """
-    files = {PROSE: (root / FRESH / PROSE.name).read_text(encoding="utf-8")}
+    files = {}
     rules = varying(root)
     for path in sorted((root / FRESH).glob("*.ipynb")):
         name = Path(NOTEBOOKS, path.name)
@@ -282,8 +284,6 @@ def check(root: Path) -> list[str]:
 
 def first_difference(path: Path, text: str) -> str:
     """Say which cell differs first, and what to do."""
-    if path.suffix != ".ipynb":
-        return f": {REMEDY}"
     old, new = nbformat.read(path, as_version=4), nbformat.reads(text, as_version=4)
     pairs = zip(new.cells, old.cells, strict=False)
     first = next((a["id"] for a, b in pairs if a != b), "the number of cells or the metadata")
@@ -301,26 +301,29 @@ def write(root: Path) -> None:
             path.unlink()
 
 
-def write_prose(root: Path) -> bool:
-    """Write the prose; says whether it has changed, and with it what the chapters print."""
-    new, path = (root / FRESH / PROSE.name).read_text(encoding="utf-8"), root / PROSE
-    changed = not path.exists() or path.read_text(encoding="utf-8") != new
-    path.write_text(new, encoding="utf-8")
-    return changed
+def write_corpus(root: Path, today: date) -> None:
+    """Write the prose of the last build as the corpus' next version, if it is another."""
+    first, _, old = (root / PROSE).read_text(encoding="utf-8").partition("\n")
+    new = (root / FRESH / PROSE.name).read_text(encoding="utf-8")
+    if new != old:
+        number = int(re.findall(r"\d+", first)[0]) + 1
+        text = f"Version {number}, {today.isoformat()}\n{new}"
+        (root / PROSE).write_text(text, encoding="utf-8")
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, name differences")
-    parser.add_argument("--prose", action="store_true", help="write the prose, fail if it changes")
+    parser.add_argument("--corpus", action="store_true", help="write the prose alone")
     parser.add_argument("--root", type=Path, default=ROOT, help="the folder of _config.yml")
     options = parser.parse_args(arguments)
     if not (options.root / FRESH / PROSE.name).exists():
         print(f"{FRESH} holds no notebooks: {REMEDY}", file=sys.stderr)
         return 1
-    if options.prose:
-        return int(write_prose(options.root))
+    if options.corpus:
+        write_corpus(options.root, date.today())
+        return 0
     if not options.check:
         write(options.root)
         return 0

@@ -6,11 +6,12 @@ from types import SimpleNamespace
 import execution
 import nbformat
 import pytest
-from execution import choose_cache, fingerprint
+from execution import fingerprint
 
 
 def package(root):
     (root / "tinytorch" / "data").mkdir(parents=True)
+    (root / "tinytorch" / "__init__.py").write_text("")
     (root / "tinytorch" / "ops.py").write_text("x = 1\n")
     (root / "tinytorch" / "data" / "corpus.txt").write_text("once upon a time\n")
     return root
@@ -36,16 +37,6 @@ def test_compiled_files_and_times_do_not_matter(tmp_path):
     assert fingerprint(root) == before
 
 
-def test_the_caches_of_older_packages_are_removed(tmp_path):
-    root = package(tmp_path)
-    old = root / "_build" / ".jupyter_cache-0123456789abcdef"
-    old.mkdir(parents=True)
-    config = SimpleNamespace()
-    choose_cache(SimpleNamespace(srcdir=root), config)
-    assert config.nb_execution_cache_path.endswith(f".jupyter_cache-{fingerprint(root)}")
-    assert not old.exists()
-
-
 def notebook(*sources):
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -55,16 +46,20 @@ def notebook(*sources):
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """An application with two chapters; `ran` has those that were executed, in their order."""
-    chapters = {"quick": notebook("x = 1\n"), "slow": notebook("y = 2\n")}
-    key = execution.key_of("y = 2")
+    slow = "from tinytorch import ops\n"
+    chapters = {"quick": notebook("x = 1\n"), "slow": notebook(slow)}
+    key = execution.key_of(slow)
     path = tmp_path / execution.MEASURED
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({key: 50.0}), "utf-8")
     app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path, chapters=chapters, ran=[], fails=set())
-    app.config = SimpleNamespace(
-        nb_execution_cache_path=str(tmp_path / "cache"), nb_execution_timeout=9
+    app.config = SimpleNamespace(nb_execution_timeout=9)
+    app.env = SimpleNamespace(
+        doc2path=lambda docname: str(tmp_path / f"{docname}.md"), found_docs=set(chapters)
     )
-    app.env = SimpleNamespace(doc2path=lambda docname: str(tmp_path / f"{docname}.md"))
+    package(tmp_path)
+    app.read_package = lambda: execution.choose_cache(app, app.config)
+    app.read_package()
 
     def run(chapter, timeout):
         (name,) = (n for n, c in chapters.items() if c is chapter or c == chapter)
@@ -111,6 +106,30 @@ def test_changed_code_runs_again_and_changed_prose_does_not(book):
     assert book.ran == ["quick", "quick"]
 
 
+def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(book):
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    module = book.srcdir / "tinytorch" / "ops.py"
+    module.write_text('"""Words."""\nx = 1  # and a comment\n')
+    book.read_package()
+    assert execution.changed_below(book, book.env) == []
+    module.write_text("x = 2\n")
+    book.read_package()
+    assert execution.changed_below(book, book.env) == ["slow"]
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    assert book.ran == ["slow", "quick", "slow"]
+    assert execution.changed_below(book, book.env) == []
+
+
+def test_a_chapter_that_failed_is_read_again_next_time(book):
+    execution.execute_missing(book, book.env, ["quick", "slow"])
+    (book.srcdir / "tinytorch" / "ops.py").write_text("x = 2\n")
+    book.read_package()
+    book.fails = {"slow"}
+    with pytest.raises(execution.CannotExecute):
+        execution.execute_missing(book, book.env, ["slow"])
+    assert execution.changed_below(book, book.env) == ["slow"]
+
+
 def test_a_chapter_that_fails_is_named_and_the_others_are_kept(book):
     book.fails = {"slow"}
     with pytest.raises(execution.CannotExecute, match=r"slow\.md: slow fails"):
@@ -128,7 +147,7 @@ def test_times_are_kept_beside_the_cache_and_out_of_its_key(tmp_path):
     }
     execution.note_times(timed, tmp_path / "cache" / "times.json")
     assert "execution" not in timed.cells[0].metadata
-    times = execution.read_times(tmp_path / "cache" / "times.json")
+    times = execution.read_json(tmp_path / "cache" / "times.json")
     assert times == {execution.key_of("x = 1"): 2.25}
 
 

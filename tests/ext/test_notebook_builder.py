@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from datetime import date
 from types import SimpleNamespace
 
 import execution
@@ -442,9 +443,12 @@ def tree(tmp_path, request):
     """A tree whose committed notebook is that of the last build."""
     for folder in (notebooks.FRESH, notebooks.NOTEBOOKS):
         stored(tmp_path, folder, "f()", "1\n")
-    for path in (notebooks.FRESH / "book_prose.txt", notebooks.PROSE):
+    for path, first in (
+        (notebooks.FRESH / "book_prose.txt", ""),
+        (notebooks.PROSE, "Version 9, 2026\n"),
+    ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text("Words.\n", encoding="utf-8")
+        (tmp_path / path).write_text(f"{first}Words.\n", encoding="utf-8")
     rules = tmp_path / notebooks.VARYING
     rules.parent.mkdir(parents=True)
     rules.write_bytes((request.config.rootpath / notebooks.VARYING).read_bytes())
@@ -460,14 +464,12 @@ def test_a_changed_output_is_out_of_step_until_it_is_written(tree):
     assert notebooks.check(tree) == []
 
 
-def test_a_missing_an_orphaned_notebook_and_other_prose_are_named(tree):
+def test_a_missing_and_an_orphaned_notebook_are_named(tree):
     stored(tree, notebooks.FRESH, "g()", "2\n", name="two")
     stored(tree, notebooks.NOTEBOOKS, "h()", "2\n", name="old")
-    (tree / notebooks.PROSE).write_text("Other words.\n", encoding="utf-8")
     problems = "\n".join(notebooks.check(tree))
     assert "two.ipynb is missing" in problems
     assert "old.ipynb is orphaned" in problems
-    assert "book_prose.txt is out of step" in problems
     notebooks.write(tree)
     assert notebooks.check(tree) == []
 
@@ -505,13 +507,18 @@ def test_all_outputs_of_a_notebook_are_of_the_same_run(tree, code, output):
     assert committed.read_bytes() == fresh.read_bytes()
 
 
-def test_prose_that_has_changed_is_written_and_said(tree, capsys):
-    arguments = ["--prose", "--root", str(tree)]
-    assert notebooks.main(arguments) == 0
+def test_a_sentence_changes_the_corpus_at_a_release_alone(tree):
+    def corpus():
+        return (tree / notebooks.PROSE).read_text(encoding="utf-8")
+
+    before = corpus()
+    notebooks.write_corpus(tree, date(2026, 12, 1))
+    assert corpus() == before, "the same prose stays the same version"
     (tree / notebooks.FRESH / "book_prose.txt").write_text("Other words.\n", encoding="utf-8")
-    assert notebooks.main(arguments) == 1
-    assert (tree / notebooks.PROSE).read_text(encoding="utf-8") == "Other words.\n"
-    assert notebooks.main(arguments) == 0
+    notebooks.write(tree)
+    assert corpus() == before and notebooks.check(tree) == []
+    notebooks.write_corpus(tree, date(2026, 12, 1))
+    assert corpus() == "Version 10, 2026-12-01\nOther words.\n"
 
 
 def test_without_a_build_there_is_nothing_to_compare(tmp_path, capsys):

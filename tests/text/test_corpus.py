@@ -8,16 +8,18 @@ from unruly_server import unruly_server
 from tinytorch.core import downloads
 from tinytorch.stories import StoryEntropy, StoryGrammar
 from tinytorch.text import corpus
-from tinytorch.text.corpus import book_prose, load_text
+from tinytorch.text.corpus import book_prose, book_prose_version, load_text
 
 
 def test_the_prose_of_the_book_comes_with_the_package():
-    assert len(book_prose()) > 100
+    first, _, second = book_prose().partition("\n")
+    assert len(first) > 100 and len(second) > 100_000
+    assert not first.startswith("Version") and book_prose_version().startswith("Version")
 
 
 def test_missing_prose_says_how_to_make_it(monkeypatch, tmp_path):
     monkeypatch.setattr(corpus.resources, "files", lambda package: tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"`make notebooks` writes it"):
+    with pytest.raises(FileNotFoundError, match=r"`make corpus` writes it"):
         book_prose()
 
 

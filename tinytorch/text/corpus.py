@@ -1,8 +1,9 @@
 """Something to read: the prose of this book, and your own text.
 
-Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters, and
-`load_text` reads a file of yours, or downloads one, checks it and keeps it. `describe_text` says
-what there is to learn from a text. Stories whose entropy is known come from `tinytorch.stories`.
+Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters at a
+release, and `load_text` reads a file of yours, or downloads one, checks it and keeps it.
+`describe_text` says what there is to learn from a text. Stories whose entropy is known come from
+`tinytorch.stories`.
 """
 
 import gzip
@@ -18,13 +19,23 @@ from tinytorch.core.arguments import check_sizes
 from tinytorch.core.atomic_files import StrPath, readable_file
 from tinytorch.text.encodings import decode_text
 
-__all__ = ["TextFacts", "book_prose", "compressed_bits", "describe_text", "load_text"]
+__all__ = [
+    "TextFacts",
+    "book_prose",
+    "book_prose_version",
+    "compressed_bits",
+    "describe_text",
+    "load_text",
+]
 
 _TIMEOUT = 30.0  # seconds without a byte
 
 
 def book_prose() -> str:
     """The prose of this book: the paragraphs of its chapters, in reading order.
+
+    It is a corpus of its own, taken from the chapters at a release (`book_prose_version`): what is
+    trained on it gives the same numbers while the chapters are written on.
 
     Returns:
         One string; it comes with the package, so no network is needed.
@@ -36,11 +47,32 @@ def book_prose() -> str:
         >>> "tensor" in book_prose()
         True
     """
+    return _read_prose().partition("\n")[2]
+
+
+def book_prose_version() -> str:
+    """Which prose `book_prose` gives: a number, and the date on which it was taken from the book.
+
+    Returns:
+        One line.
+
+    Raises:
+        FileNotFoundError: the package was built without its data.
+
+    Example:
+        >>> book_prose_version()
+        'Version 1, 2026-11-23'
+    """
+    return _read_prose().partition("\n")[0]
+
+
+def _read_prose() -> str:
+    """The file of the prose, whose first line is its version."""
     file = resources.files("tinytorch.text") / "data" / "book_prose.txt"
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        remedy = "in a clone of the book, `make notebooks` writes it; otherwise, install it again"
+        remedy = "in a clone of the book, `make corpus` writes it; otherwise, install it again"
         raise FileNotFoundError(f"{file} is missing: {remedy}") from None
 
 
