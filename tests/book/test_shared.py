@@ -95,12 +95,3 @@ def test_the_search_index_has_not_grown():
     assert len(index.encode()) <= INDEX_BYTES
     for source in ("mathrm", "tfrac", "sqrt{"):
         assert f"{source}:" not in index and f'"{source}"' not in index
-
-
-def test_the_readme_names_the_same_ways_to_run_the_book():
-    heading = "## Ways to run it\n\n"
-    page = (ROOT / "book/how-to-use.md").read_text(encoding="utf-8")
-    ways = page.partition(heading)[2].partition("\n\n")[0]
-    assert ways.count("- **") == 5
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert readme.partition(heading)[2].startswith(f"{ways}\n")

@@ -5,7 +5,6 @@ before it. `stories` uses nothing of the others, and they may use it; `plots` us
 """
 
 import ast
-import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -90,14 +89,6 @@ def test_every_room_is_in_the_plan():
     assert {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()} == set(
         BELOW
     )
-
-
-def test_the_plan_of_contributing_names_every_room_and_only_files_that_are_there():
-    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    plan = text.partition("## The rooms")[2].partition("\n## ")[0]
-    assert set(BELOW) <= set(re.findall(r"`(\w+)`", plan))
-    there = {path.name for path in PACKAGE.rglob("*.py")}
-    assert set(re.findall(r"`(\w+\.py)`", plan)) <= there
 
 
 def test_no_import_points_upward():

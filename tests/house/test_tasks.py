@@ -150,8 +150,17 @@ def test_make_without_a_python_says_what_is_needed():
     assert told.returncode == 2 and "found: no-such-python, which is none" in told.stderr
 
 
+def test_every_file_that_a_readme_names_is_there():
+    folders = ("book", "book/_ext", "book/_static", "tests")
+    for readme in ("README.md", "CONTRIBUTING.md", *(f"{f}/README.md" for f in folders)):
+        text = (ROOT / readme).read_text("utf-8")
+        named = re.findall(r"`([\w./-]+\.(?:py|js|md|txt|toml|yml|cff|bib|css))`", text)
+        missing = [name for name in named if not list(ROOT.glob(f"[!_.]*/**/{name}"))]
+        assert not [name for name in missing if not (ROOT / name).exists()], readme
+
+
 def test_every_task_that_a_text_names_is_there(tasks):
-    texts = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", ".ci/run")]
+    texts = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md", ".ci/run")]
     for folder, kind in (("book", "*.md"), (".github/workflows", "*.yml"), ("tests", "*.py")):
         texts += [p for p in (ROOT / folder).rglob(kind) if "node_modules" not in p.parts]
     said = re.compile(
