@@ -154,7 +154,7 @@ def test_every_file_that_a_readme_names_is_there():
     folders = ("book", "book/_ext", "book/_static", "tests")
     for readme in ("README.md", "CONTRIBUTING.md", *(f"{f}/README.md" for f in folders)):
         text = (ROOT / readme).read_text("utf-8")
-        named = re.findall(r"`([\w./-]+\.(?:py|js|md|txt|toml|yml|cff|bib|css))`", text)
+        named = re.findall(r"`([a-z0-9_./-]+\.(?:py|js|md|txt|toml|yml|cff|bib|css))`", text)
         missing = [name for name in named if not list(ROOT.glob(f"[!_.]*/**/{name}"))]
         assert not [name for name in missing if not (ROOT / name).exists()], readme
 
