@@ -20,6 +20,7 @@ VENV = Path(".venv")
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(BIN / "python")
 SITE = Path("_build/html")
+BOOK = str(ROOT / "book")  # where Python finds the extensions of Sphinx, the package `_ext`
 
 # What is installed, one stamp a set in .venv: what it stands on, and the files that it comes from.
 SETS = {
@@ -121,6 +122,11 @@ def tool(name, *arguments, **options):
 def python(*arguments, **options):
     """Run the virtual environment's Python."""
     run(PYTHON, *arguments, **options)
+
+
+def extension(name, *arguments):
+    """Run a module of book/_ext that is also a command."""
+    python("-m", f"_ext.{name}", *arguments, PYTHONPATH=BOOK)
 
 
 def build(*options):
@@ -295,7 +301,7 @@ def serve():
 def live():
     """Fetch the Python that runs cells in the page (31 MB, once), for the next book."""
     say("==> Fetching what runs in the reader's browser")
-    python("book/_ext/pinned.py", "pyodide", "kernel")
+    extension("live.pinned_downloads", "pyodide", "kernel")
 
 
 @task("book")
@@ -303,7 +309,7 @@ def notebooks():
     """Write book/notebooks again, with the outputs that the pages show."""
     say("==> Writing book/notebooks")
     write_notebooks()
-    python("book/_ext/notebooks.py")
+    extension("notebooks.builder")
 
 
 @task("book")
@@ -311,14 +317,14 @@ def corpus():
     """Take the book's prose as the next version of its second training text, at a release."""
     say("==> Writing the corpus")
     write_notebooks()
-    python("book/_ext/notebooks.py", "--corpus")
+    extension("notebooks.builder", "--corpus")
     do("notebooks")  # what chapters print of the new text
 
 
 @task("book")
 def classroom():
     """Write the exercises as a course for nbgrader into _build/classroom (SEED=1)."""
-    python("book/_ext/classroom.py", "--seed", os.environ.get("SEED") or "1")
+    extension("teaching.nbgrader_course", "--seed", os.environ.get("SEED") or "1")
 
 
 # In print -------------------------------------------------------------------------------------
@@ -329,14 +335,14 @@ def pdf():
     """Make the PDF of the book, with Chromium (some minutes): _build/print/tinytorch.pdf."""
     do("book")
     say("==> Printing the book, more than once: until its page numbers are right")
-    python("book/_ext/pdf.py")
+    extension("print.pdf")
 
 
 @task("test")
 def epub():
     """Make the EPUB of the book, for e-readers: _build/print/tinytorch.epub."""
     do("book")
-    python("book/_ext/epub.py")
+    extension("print.epub")
 
 
 @task("test")
@@ -344,7 +350,7 @@ def offline():
     """Pack the site with the Python of its cells: _build/print/tinytorch-offline.zip."""
     do("live")
     do("book")
-    python("book/_ext/offline.py")
+    extension("print.offline")
 
 
 # Testing --------------------------------------------------------------------------------------
@@ -374,7 +380,7 @@ def test():
 @task("test")
 def test_unit():
     """Only the package's tests and those of the built pages."""
-    python("book/_ext/pinned.py", "axe")
+    extension("live.pinned_downloads", "axe")
     say("==> Testing the package and the built pages")
     apart = [f"--ignore=tests/{part}" for part in ("parity", "bench", *APART)]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
@@ -415,7 +421,7 @@ def test_notebooks():
 @task("parity")
 def parity():
     """Compare every layer, forward and backward, with PyTorch."""
-    python("book/_ext/pinned.py", "gpt2")
+    extension("live.pinned_downloads", "gpt2")
     say("==> Comparing with the reference frameworks")
     python("-m", "pytest", "tests/parity")
 
@@ -551,14 +557,14 @@ def products():
 def fonts():
     """Make the fonts of the pages anew."""
     install("book")
-    python("book/_ext/pinned.py", "fonts")
-    python("book/_runtime/subset_fonts.py", PYTHONHASHSEED="0")
+    extension("live.pinned_downloads", "fonts")
+    python("book/_runtime/subset_fonts.py", PYTHONPATH=BOOK, PYTHONHASHSEED="0")
 
 
 @task("test")
 def cards():
     """Make the pictures that messages show beside a link anew, from the built site."""
-    python("tests/browser/share_cards.py", PYTHONPATH="book/_ext")
+    python("tests/browser/share_cards.py", PYTHONPATH=BOOK)
 
 
 @task("dev")

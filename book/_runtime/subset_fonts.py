@@ -4,17 +4,14 @@ The fonts are fetched (`pinned.toml`) and cut down to the characters and weights
 needs. Their licence keeps the name "Source" for the whole font, so what is left gets another.
 """
 
-import sys
 from pathlib import Path
 
+from _ext.live import pinned_downloads
 from fontTools.subset import Options, Subsetter
 from fontTools.ttLib import TTFont
 from fontTools.varLib.instancer import instantiateVariableFont
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-import pinned  # noqa: E402  (the path has to be known first)
-
 TARGET = ROOT / "book" / "_static" / "fonts"
 LATIN = [*range(0x20, 0x7F), *range(0xA0, 0x180), *map(ord, "–—‘’“”„†•…‰‹›€−")]
 LETTERS = [*range(0x20, 0x7F), *range(0x391, 0x3CA), *map(ord, "ϵϕ")]
@@ -39,7 +36,7 @@ def main() -> None:
     """Write every font, and say how large it is."""
     TARGET.mkdir(exist_ok=True)
     for source, (name, characters, features, weights) in FONTS.items():
-        font = TTFont(pinned.folder("fonts") / f"{source}.woff2", recalcTimestamp=False)
+        font = TTFont(pinned_downloads.folder("fonts") / f"{source}.woff2", recalcTimestamp=False)
         subset(font, characters, features)
         if weights:
             font = instantiateVariableFont(font, {"wght": weights})

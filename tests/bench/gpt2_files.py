@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "book" / "_ext")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "book")]
 
 PROMPT, NEW = "Once upon a time", 40
 CONFIG = {
@@ -29,16 +29,16 @@ CONFIG = {
 @contextmanager
 def folder() -> Iterator[Path]:
     """A folder in the hub's layout."""
-    import pinned
+    from _ext.live import pinned_downloads
     from hub_folders import random_weights, write_folder
 
-    pinned.fetch("gpt2")
+    pinned_downloads.fetch("gpt2")
     names = ("vocab.json", "encoder.json"), ("merges.txt", "vocab.bpe")
     with tempfile.TemporaryDirectory() as place:
         weights = random_weights(CONFIG, scale=0.05)
         made = write_folder(Path(place) / "gpt2", CONFIG, weights, spaces=3)
         for ours, theirs in names:
-            (made / ours).write_bytes((pinned.folder("gpt2") / theirs).read_bytes())
+            (made / ours).write_bytes((pinned_downloads.folder("gpt2") / theirs).read_bytes())
         yield made
 
 

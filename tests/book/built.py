@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from _ext.launch_links import site_url
 from bs4 import BeautifulSoup
-from launch import site_url
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "_build" / "html"

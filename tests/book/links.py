@@ -4,9 +4,9 @@ import re
 from functools import cache
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from _ext.launch_links import IN_PRINT
+from _ext.print.printed_pages import ARCHIVE, EPUB, PDF
 from built import ROOT, SITE, soup
-from launch import IN_PRINT
-from printed import ARCHIVE, EPUB, PDF
 
 URL = re.compile(r"https?://[^\s)\"'<>\]]+")
 PRINTED = {f"{IN_PRINT}/{path.name}" for path in (PDF, EPUB, ARCHIVE)}

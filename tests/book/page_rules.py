@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 if __name__ == "__main__":  # what conftest.py does for the tests
-    sys.path.append(str(Path(__file__).resolve().parents[2] / "book" / "_ext"))
+    sys.path.append(str(Path(__file__).resolve().parents[2] / "book"))
 
 from built import CHAPTERS, ROOT, soup, tags
 from myst_nb.core.read import read_myst_markdown_notebook as read_notebook

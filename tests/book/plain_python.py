@@ -17,9 +17,9 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
+sys.path.insert(0, str(ROOT / "book"))
 
-from package_wheel import wheel  # noqa: E402
+from _ext.live.package_wheel import wheel  # noqa: E402
 
 FOLDER = ROOT / "_build" / "plain_python"
 NEEDED = ["numpy", "matplotlib", "ipykernel"]

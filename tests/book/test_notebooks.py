@@ -3,8 +3,8 @@
 import ast
 import re
 
-import notebooks
 import pytest
+from _ext.notebooks import builder
 from built import NAMES, NOTEBOOKS, ROOT, SITE, cells, soup, tags
 from links import problem_with
 from raw_myst import raw_myst
@@ -15,9 +15,9 @@ def test_there_is_a_notebook_for_every_chapter():
 
 
 def test_notebooks_and_prose_are_those_of_the_last_build():
-    if not (ROOT / notebooks.FRESH / notebooks.PROSE.name).exists():
-        pytest.fail(f"{notebooks.FRESH} is empty: run `make test` or `make notebooks`", False)
-    assert notebooks.check(ROOT) == []
+    if not (ROOT / builder.FRESH / builder.PROSE.name).exists():
+        pytest.fail(f"{builder.FRESH} is empty: run `make test` or `make notebooks`", False)
+    assert builder.check(ROOT) == []
 
 
 def test_shows_no_raw_myst(name):

@@ -5,9 +5,9 @@ from urllib.parse import urljoin, urlsplit
 from xml.etree import ElementTree
 
 import pytest
+from _ext.launch_links import site_url
+from _ext.look.sharing import CARD_SIZE, CARDS
 from built import ROOT, SITE, pages, read, soup
-from launch import site_url
-from sharing import CARD_SIZE, CARDS
 
 PAGES = [*pages(), "404", "search", "index"]
 BASE = site_url(read("_config.yml")["repository"]["url"])

@@ -3,10 +3,10 @@
 from functools import cache
 
 import pytest
+from _ext.live.pinned_downloads import missing
+from _ext.teaching.slides import FOLDER, parts
 from bs4 import BeautifulSoup
 from built import CHAPTERS, ROOT, SITE, soup
-from pinned import missing
-from slides import FOLDER, parts
 
 PARTS = parts(ROOT)
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from chromium import ARGUMENTS, PAGES, ROOT, SITE, find_chromium, serve
 from visit import READY
 
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-from execution import key_of
+sys.path.insert(0, str(ROOT / "book"))
+from _ext.execution.cached_runs import key_of
 
 TIMES = ROOT / "book" / "_runtime" / "browser_times.json"
 SHOWN = 2  # seconds

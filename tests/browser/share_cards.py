@@ -10,9 +10,9 @@ pictures are committed.
 import io
 import sys
 
+from _ext.look.sharing import CARD_SIZE, CARDS, WHOLE_BOOK
 from chromium import ARGUMENTS, PAGES, ROOT, SITE, TOC, find_chromium, serve
 from PIL import Image
-from sharing import CARD_SIZE, CARDS, WHOLE_BOOK
 
 FOLDER = ROOT / "book" / "_static" / CARDS
 COLOURS = 64  # enough for text and lines, and a third of the bytes

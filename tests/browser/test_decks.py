@@ -1,8 +1,8 @@
 """The decks in Chromium: all that is on a slide is seen, nothing is fetched from elsewhere."""
 
 import pytest
+from _ext.teaching.slides import parts
 from chromium import ROOT
-from slides import parts
 from visit import OVERFLOW, PHONE
 
 expect = pytest.importorskip("playwright.sync_api").expect

@@ -1,7 +1,7 @@
 """Every drawing on a phone: letters can be read, nothing leaves it, and no words cover others."""
 
-import drawing
 import pytest
+from _ext.directives import drawing
 from chromium import ROOT
 from drawings import DRAWINGS, model
 from drawn import COVERED, OUTSIDE, SMALLEST, TOO_SMALL

@@ -8,8 +8,8 @@ with tag `live-varies` prints is not compared.
 import re
 from urllib.parse import urlsplit
 
-import pinned
 import pytest
+from _ext.live import pinned_downloads
 from chromium import PAGES, ROOT, SITE
 from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 
@@ -641,5 +641,5 @@ def test_nothing_of_python_is_loaded_before_the_first_press(opened):
 def test_the_sites_python_is_the_pinned_one():
     page = (SITE / f"{SHORT}.html").read_text(encoding="utf-8")
     assert '"runtime":"_static/live/pyodide/"' in page
-    wanted = {path.name for path in pinned.files("pyodide")}
+    wanted = {path.name for path in pinned_downloads.files("pyodide")}
     assert wanted == {path.name for path in (SITE / "_static/live/pyodide").iterdir()}

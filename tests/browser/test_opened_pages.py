@@ -8,12 +8,12 @@ out of the last: it has one text as a whole.
 
 from urllib.parse import urlsplit
 
-import pinned
 import pytest
 import yaml
+from _ext.launch_links import site_url
+from _ext.live import pinned_downloads
 from chromium import PAGES, ROOT, SITE
 from conftest import missing
-from launch import site_url
 from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, STILL, UNFOLD
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
@@ -74,9 +74,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def auditor():
     """The text of axe-core."""
-    if pinned.missing("axe"):
-        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
-    return pinned.files("axe")[0].read_text(encoding="utf-8")
+    if pinned_downloads.missing("axe"):
+        missing("axe-core is not there: `make test-unit` fetches it")
+    return pinned_downloads.files("axe")[0].read_text(encoding="utf-8")
 
 
 def sent(visit, docname):

@@ -2,8 +2,8 @@
 
 from urllib.parse import urlsplit
 
-import pinned
 import pytest
+from _ext.live import pinned_downloads
 from chromium import SITE
 from conftest import missing
 from visit import LAPTOP, OVERFLOW, PHONE, Visit
@@ -637,8 +637,8 @@ def test_by_keyboard_alone(play):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
 def test_what_is_folded_keeps_the_rules_of_accessibility_too(visit, size, scheme):
-    if pinned.missing("axe"):
-        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
+    if pinned_downloads.missing("axe"):
+        missing("axe-core is not there: `make test-unit` fetches it")
     visit.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     visit.page.set_viewport_size(size)
     play = Playground(visit)
@@ -646,7 +646,7 @@ def test_what_is_folded_keeps_the_rules_of_accessibility_too(visit, size, scheme
         play.open(name)
     play.type(f"{LONG} Ma")
     play.slide("topK", 3)
-    play.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
+    play.page.evaluate(pinned_downloads.files("axe")[0].read_text(encoding="utf-8"))
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
     assert play.page.evaluate(AUDIT, levels) == []
 
@@ -997,10 +997,10 @@ def test_on_a_phone_all_bars_of_the_first_page_are_seen_beside_a_written_story(v
 
 @pytest.mark.parametrize("docname", [PAGE, LANDING])
 def test_every_column_of_the_bars_has_a_head_that_names_it(visit, docname):
-    if pinned.missing("axe"):
-        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
+    if pinned_downloads.missing("axe"):
+        missing("axe-core is not there: `make test-unit` fetches it")
     play = Playground(visit, docname)
-    play.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
+    play.page.evaluate(pinned_downloads.files("axe")[0].read_text(encoding="utf-8"))
     rule = """async () => (await axe.run('.tt-play', {runOnly: ['td-has-header']}))
         .violations.flatMap(({nodes}) => nodes.map(n => n.html))"""
     assert play.page.evaluate(rule) == []

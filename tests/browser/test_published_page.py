@@ -2,8 +2,8 @@
 
 import re
 
-import pinned
 import pytest
+from _ext.live import pinned_downloads
 from conftest import missing
 from published_hub import serving, write_folder
 from test_playground import AUDIT
@@ -174,12 +174,12 @@ def test_it_is_said_aloud_rarely(place):
 def test_each_state_keeps_the_rules_of_accessibility_and_stays_on_the_page(
     context, site, hub, size, scheme
 ):
-    if pinned.missing("axe"):
-        missing("axe-core is not there: `python book/_ext/pinned.py axe` fetches it")
+    if pinned_downloads.missing("axe"):
+        missing("axe-core is not there: `make test-unit` fetches it")
     place = Place(context, site, hub, size, scheme)
     place.page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
     place.page.evaluate(SETTLED)
-    place.page.evaluate(pinned.files("axe")[0].read_text(encoding="utf-8"))
+    place.page.evaluate(pinned_downloads.files("axe")[0].read_text(encoding="utf-8"))
     levels = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
     def check(state):

@@ -29,8 +29,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT), str(ROOT / "book" / "_ext")]
-from classroom import Chapter, Exercise, chapters  # noqa: E402
+sys.path += [str(ROOT), str(ROOT / "book")]
+from _ext.teaching.nbgrader_course import Chapter, Exercise, chapters  # noqa: E402
 
 LISTS = Path(__file__).parent / "equivalent"
 SECONDS, WAIT, MEMORY = 1, 10, 4 << 30  # more than a solution takes; times that, idle; bytes

@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 import pytest
-from classroom import chapters
+from _ext.teaching.nbgrader_course import chapters
 
 from tinytorch.check import apart, handed_in
 from tinytorch.check.__main__ import main

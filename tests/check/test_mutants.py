@@ -6,7 +6,7 @@ from multiprocessing import get_context
 
 import mutants
 import pytest
-from classroom import Chapter, Exercise
+from _ext.teaching.nbgrader_course import Chapter, Exercise
 
 forks = pytest.mark.skipif(sys.platform == "win32", reason="a mutant runs in a fork")
 CHAPTERS = {chapter.name: chapter for chapter in mutants.chapters()}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from classroom import ROOT, assignment, chapters, main, split
+from _ext.teaching.nbgrader_course import ROOT, assignment, chapters, main, split
 
 sys.path.append(str(ROOT / "tests" / "check"))  # where the listed answers are
 

@@ -5,7 +5,11 @@ import io
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-DIRECTIVES = ("playground", "published_weights", "your_file")
+DIRECTIVES = (
+    "_ext.directives.playground",
+    "_ext.directives.published_weights",
+    "_ext.directives.your_file",
+)
 
 
 def build(tmp_path, **pages):
@@ -16,7 +20,13 @@ def build(tmp_path, **pages):
         (source / f"{name}.md").write_text(page, encoding="utf-8")
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "execution", "launch", "cards", *DIRECTIVES],
+        "extensions": [
+            "myst_nb",
+            "_ext.execution.cached_runs",
+            "_ext.launch_links",
+            "_ext.directives.cards_and_questions",
+            *DIRECTIVES,
+        ],
         "root_doc": "book/index",
         "nb_execution_mode": "off",
         "html_theme": "sphinx_book_theme",

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-import bundles
 import pytest
+from _ext.look import bundles
 
 PAGE = """<html data-content_root="../"><head><title>x</title>
     <link rel="stylesheet" href="../_static/basic.css?v=1" />

@@ -45,7 +45,12 @@ def render(tmp_path, page):
     (source / "index.md").write_text(page)
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "launch", "cards", "measures"],
+        "extensions": [
+            "myst_nb",
+            "_ext.launch_links",
+            "_ext.directives.cards_and_questions",
+            "_ext.directives.page_measures",
+        ],
         "root_doc": "book/index",
         "exclude_patterns": [],
         "nb_execution_mode": "off",

@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import cards
-import drawing
 import pydata_sphinx_theme
 import pytest
+from _ext.directives import cards_and_questions, drawing
 from drawings import DRAWINGS, model
 from drawings.parts import MOVING_DATA, PAGE, ROLES, SMALLEST, WIDEST, panel
 from sphinx.application import Sphinx
@@ -83,8 +82,8 @@ def test_the_card_of_every_chapter_lights_a_part_of_the_model():
     with_card = {
         p.stem for p in BOOK.rglob("*.md") if "\n```{chapter-card}" in p.read_text("utf-8")
     }
-    assert with_card <= set(cards.LIT)
-    assert set(cards.LIT.values()) <= set(model.PARTS)
+    assert with_card <= set(cards_and_questions.LIT)
+    assert set(cards_and_questions.LIT.values()) <= set(model.PARTS)
 
 
 def test_a_panel_too_wide_for_a_phone_is_an_error():
@@ -114,11 +113,11 @@ def test_every_part_of_the_map_leads_to_its_chapter():
 
 def test_a_drawing_is_the_same_at_every_build():
     program = (
-        "import drawing, hashlib; from drawings import DRAWINGS;"
+        "import hashlib; from _ext.directives import drawing; from drawings import DRAWINGS;"
         "print(hashlib.sha256(''.join(map(drawing.as_file, DRAWINGS)).encode()).hexdigest())"
     )
     here = hashlib.sha256("".join(map(drawing.as_file, DRAWINGS)).encode()).hexdigest()
-    settings = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(BOOK / "_ext")}
+    settings = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPATH": str(BOOK)}
     there = subprocess.run(
         [sys.executable, "-c", program], env=settings, capture_output=True, text=True, check=True
     )
@@ -206,7 +205,13 @@ def build(tmp_path, page, builder="html"):
     (source / "index.md").write_text(page, encoding="utf-8")
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "execution", "launch", "cards", "notebooks"],
+        "extensions": [
+            "myst_nb",
+            "_ext.execution.cached_runs",
+            "_ext.launch_links",
+            "_ext.directives.cards_and_questions",
+            "_ext.notebooks.builder",
+        ],
         "root_doc": "book/index",
         "exclude_patterns": [],
         "nb_execution_mode": "off",

@@ -3,10 +3,10 @@
 import json
 from types import SimpleNamespace
 
-import execution
 import nbformat
 import pytest
-from execution import fingerprint
+from _ext.execution import cached_runs
+from _ext.execution.cached_runs import fingerprint
 
 
 def package(root):
@@ -48,8 +48,8 @@ def book(tmp_path, monkeypatch):
     """An application with two chapters; `ran` has those that were executed, in their order."""
     slow = "from tinytorch import ops\n"
     chapters = {"quick": notebook("x = 1\n"), "slow": notebook(slow)}
-    key = execution.key_of(slow)
-    path = tmp_path / execution.MEASURED
+    key = cached_runs.key_of(slow)
+    path = tmp_path / cached_runs.MEASURED
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({key: 50.0}), "utf-8")
     app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path, chapters=chapters, ran=[], fails=set())
@@ -58,7 +58,7 @@ def book(tmp_path, monkeypatch):
         doc2path=lambda docname: str(tmp_path / f"{docname}.md"), found_docs=set(chapters)
     )
     package(tmp_path)
-    app.read_package = lambda: execution.choose_cache(app, app.config)
+    app.read_package = lambda: cached_runs.choose_cache(app, app.config)
     app.read_package()
 
     def run(chapter, timeout):
@@ -69,73 +69,73 @@ def book(tmp_path, monkeypatch):
         return SimpleNamespace(err=err, time=1.0)
 
     monkeypatch.setattr(
-        execution, "notebook_of", lambda app, name: nbformat.from_dict(chapters[name])
+        cached_runs, "notebook_of", lambda app, name: nbformat.from_dict(chapters[name])
     )
-    monkeypatch.setattr(execution, "execute", run)
-    monkeypatch.setattr(execution.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(cached_runs, "execute", run)
+    monkeypatch.setattr(cached_runs.os, "cpu_count", lambda: 1)
     return app
 
 
 def test_a_slow_machine_may_take_its_time_for_the_kernel_and_for_outputs_too(monkeypatch):
     given = {}
     monkeypatch.setattr(
-        execution, "single_nb_execution", lambda *a, **options: given.update(options)
+        cached_runs, "single_nb_execution", lambda *a, **options: given.update(options)
     )
-    execution.execute(notebook("x = 1\n"), 1800)
+    cached_runs.execute(notebook("x = 1\n"), 1800)
     assert [given[f"{what}timeout"] for what in ("", "startup_", "iopub_")] == [1800] * 3
 
 
 def test_the_slowest_chapter_runs_first_and_none_runs_twice(book):
-    execution.execute_missing(book, book.env, ["quick", "slow"])
-    execution.execute_missing(book, book.env, ["quick", "slow"])
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert book.ran == ["slow", "quick"]
 
 
 def test_the_outputs_of_the_run_are_given_to_pages_and_notebooks(book):
-    execution.execute_missing(book, book.env, ["quick", "slow"])
-    assert execution.executed(book, "slow").cells[0].outputs[0].text == "slow\n"
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
+    assert cached_runs.executed(book, "slow").cells[0].outputs[0].text == "slow\n"
 
 
 def test_changed_code_runs_again_and_changed_prose_does_not(book):
-    execution.execute_missing(book, book.env, ["quick"])
+    cached_runs.execute_missing(book, book.env, ["quick"])
     book.chapters["quick"].cells.append(nbformat.v4.new_markdown_cell("More words."))
-    execution.execute_missing(book, book.env, ["quick"])
+    cached_runs.execute_missing(book, book.env, ["quick"])
     assert book.ran == ["quick"]
     book.chapters["quick"].cells[0].source = "x = 3\n"
-    execution.execute_missing(book, book.env, ["quick"])
+    cached_runs.execute_missing(book, book.env, ["quick"])
     assert book.ran == ["quick", "quick"]
 
 
 def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(book):
-    execution.execute_missing(book, book.env, ["quick", "slow"])
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     module = book.srcdir / "tinytorch" / "ops.py"
     module.write_text('"""Words."""\nx = 1  # and a comment\n')
     book.read_package()
-    assert execution.changed_below(book, book.env) == []
+    assert cached_runs.changed_below(book, book.env) == []
     module.write_text("x = 2\n")
     book.read_package()
-    assert execution.changed_below(book, book.env) == ["slow"]
-    execution.execute_missing(book, book.env, ["quick", "slow"])
+    assert cached_runs.changed_below(book, book.env) == ["slow"]
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert book.ran == ["slow", "quick", "slow"]
-    assert execution.changed_below(book, book.env) == []
+    assert cached_runs.changed_below(book, book.env) == []
 
 
 def test_a_chapter_that_failed_is_read_again_next_time(book):
-    execution.execute_missing(book, book.env, ["quick", "slow"])
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     (book.srcdir / "tinytorch" / "ops.py").write_text("x = 2\n")
     book.read_package()
     book.fails = {"slow"}
-    with pytest.raises(execution.CannotExecute):
-        execution.execute_missing(book, book.env, ["slow"])
-    assert execution.changed_below(book, book.env) == ["slow"]
+    with pytest.raises(cached_runs.CannotExecute):
+        cached_runs.execute_missing(book, book.env, ["slow"])
+    assert cached_runs.changed_below(book, book.env) == ["slow"]
 
 
 def test_a_chapter_that_fails_is_named_and_the_others_are_kept(book):
     book.fails = {"slow"}
-    with pytest.raises(execution.CannotExecute, match=r"slow\.md: slow fails"):
-        execution.execute_missing(book, book.env, ["quick", "slow"])
+    with pytest.raises(cached_runs.CannotExecute, match=r"slow\.md: slow fails"):
+        cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     book.fails = set()
-    execution.execute_missing(book, book.env, ["quick", "slow"])
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert book.ran == ["slow", "quick", "slow"]
 
 
@@ -145,10 +145,10 @@ def test_times_are_kept_beside_the_cache_and_out_of_its_key(tmp_path):
         "iopub.status.busy": "2026-01-01T00:00:00.500000Z",
         "shell.execute_reply": "2026-01-01T00:00:02.750000Z",
     }
-    execution.note_times(timed, tmp_path / "cache" / "times.json")
+    cached_runs.note_times(timed, tmp_path / "cache" / "times.json")
     assert "execution" not in timed.cells[0].metadata
-    times = execution.read_json(tmp_path / "cache" / "times.json")
-    assert times == {execution.key_of("x = 1"): 2.25}
+    times = cached_runs.read_json(tmp_path / "cache" / "times.json")
+    assert times == {cached_runs.key_of("x = 1"): 2.25}
 
 
 def test_what_a_cell_prints_is_one_text_wherever_the_kernel_has_cut_it():
@@ -157,5 +157,5 @@ def test_what_a_cell_prints_is_one_text_wherever_the_kernel_has_cut_it():
 
     pieces = [printed("stdout", "weights"), printed("stdout", " of it\n"), printed("stderr", "!")]
     cell = nbformat.v4.new_code_cell("", outputs=[*pieces, printed("stdout", "end")])
-    execution.join_streams(nbformat.v4.new_notebook(cells=[cell]))
+    cached_runs.join_streams(nbformat.v4.new_notebook(cells=[cell]))
     assert [output.text for output in cell.outputs] == ["weights of it\n", "!", "end"]

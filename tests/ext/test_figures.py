@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
-from inline_svg import PALETTE, in_scheme, inline_svg
+from _ext.directives.inline_svg import PALETTE, in_scheme, inline_svg
 
 from tinytorch import plots
 from tinytorch.plots import style

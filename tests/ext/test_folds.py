@@ -67,7 +67,14 @@ def build(tmp_path, page, builder="html"):
     (source / "index.md").write_text(page)
     warnings = io.StringIO()
     settings = {
-        "extensions": ["myst_nb", "launch", "cards", "folds", "exercise_kinds", "measures"],
+        "extensions": [
+            "myst_nb",
+            "_ext.launch_links",
+            "_ext.directives.cards_and_questions",
+            "_ext.directives.folds_and_predictions",
+            "_ext.directives.exercises",
+            "_ext.directives.page_measures",
+        ],
         "nb_execution_mode": "off",
         "root_doc": "index",
         "myst_enable_extensions": ["dollarmath"],

@@ -3,8 +3,8 @@
 import re
 from xml.etree import ElementTree as ET
 
-import formulas
 import pytest
+from _ext.directives import formulas
 from docutils import nodes
 
 

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from launch import (
+from _ext.launch_links import (
     launch_links,
     mend_button,
     name_repository,

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
-import lite
 import pytest
+from _ext.live import jupyterlite
 
 ADDRESS = "https://someone.github.io/book/_static/drawings/"
 
@@ -21,7 +21,7 @@ def given(tmp_path):
     for name, text in texts.items():
         cells = [{"cell_type": "markdown", "source": text}]
         content = {"cells": cells, "metadata": {"kernelspec": {"name": "python3"}}}
-        lite.write(tmp_path / f"{name}.ipynb", content)
+        jupyterlite.write(tmp_path / f"{name}.ipynb", content)
     drawn = tmp_path / "drawn"
     drawn.mkdir()
     (drawn / "a.svg").write_text("<svg><text>x × ω</text></svg>", encoding="utf-8")
@@ -29,7 +29,7 @@ def given(tmp_path):
 
 
 def test_a_copy_shows_the_drawings_from_beside_it_and_asks_for_its_own_kernel(given, tmp_path):
-    lite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
     copy = read(tmp_path / "lite/files/b.ipynb")
     shown = "![A](../../_static/drawings/a.svg) and [here](https://someone.github.io/book/)"
     assert copy["cells"] == [{"cell_type": "markdown", "source": shown}]
@@ -37,13 +37,13 @@ def test_a_copy_shows_the_drawings_from_beside_it_and_asks_for_its_own_kernel(gi
 
 
 def test_a_drawing_is_copied_in_letters_of_one_byte(given, tmp_path):
-    lite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
     copy = tmp_path / "lite/files/_static/drawings/a.svg"
     assert copy.read_bytes() == b"<svg><text>x &#215; &#969;</text></svg>"
 
 
 def test_every_folder_has_a_list_of_what_is_in_it(given, tmp_path):
-    lite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
     lists = tmp_path / "lite/api/contents"
     found = {path.parent.relative_to(lists).as_posix() for path in lists.rglob("all.json")}
     assert found == {".", "_static/drawings"}
@@ -55,7 +55,7 @@ def test_every_folder_has_a_list_of_what_is_in_it(given, tmp_path):
             file = tmp_path / "lite/files" / entry["path"]
             assert entry["name"] == file.name and file.parent == tmp_path / "lite/files" / path
             assert entry["size"] == file.stat().st_size
-            assert entry["created"] == entry["last_modified"] == lite.EPOCH
+            assert entry["created"] == entry["last_modified"] == jupyterlite.EPOCH
     names = [(e["name"], e["type"]) for e in read(lists / "all.json")["content"]]
     assert names == [("a.ipynb", "notebook"), ("b.ipynb", "notebook")]
     drawings = read(lists / "_static/drawings/all.json")["content"]
@@ -63,9 +63,9 @@ def test_every_folder_has_a_list_of_what_is_in_it(given, tmp_path):
 
 
 def test_what_the_book_no_longer_has_goes(given, tmp_path):
-    lite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
     (given.drawn / "a.svg").rename(given.drawn / "c.svg")
-    lite.add_notebooks(given.notebooks[:1], given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(given.notebooks[:1], given.drawn, ADDRESS, tmp_path / "lite")
     files = [path for path in (tmp_path / "lite/files").rglob("*") if path.is_file()]
     assert sorted(path.name for path in files) == ["a.ipynb", "c.svg"]
     assert [e["name"] for e in read(tmp_path / "lite/api/contents/all.json")["content"]] == [

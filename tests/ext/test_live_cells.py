@@ -4,11 +4,9 @@ import json
 import re
 from types import SimpleNamespace
 
-import execution
-import live
-import package_wheel
-import pinned
 import pytest
+from _ext.execution import cached_runs
+from _ext.live import live_cells, package_wheel, pinned_downloads
 from docutils import nodes
 
 
@@ -27,17 +25,17 @@ def code_cell(source, tags=(), **metadata):
 
 def test_a_page_knows_its_cells_tags_and_alternative_texts():
     image = {"image": {"alt": "A  bar\nchart."}}
-    about = live.describe(code_cell("plots.bars([1])", ["hide-input"], mystnb=image))
+    about = live_cells.describe(code_cell("plots.bars([1])", ["hide-input"], mystnb=image))
     assert about["tags"] == ["hide-input"]
     assert about["alt"] == "A bar chart."
-    assert "alt" not in live.describe(code_cell("x = 1"))
+    assert "alt" not in live_cells.describe(code_cell("x = 1"))
 
 
 def test_a_page_knows_what_each_cell_needs_from_above():
     sources = ["import numpy as np", "a = np.ones(3)", "print(undefined)", "print(a, display)"]
     sources.append("a = 7")  # below: nobody needs it
-    cells = [live.describe(code_cell(source)) for source in sources]
-    live.add_needs(cells)
+    cells = [live_cells.describe(code_cell(source)) for source in sources]
+    live_cells.add_needs(cells)
     assert [cell.get("missing") for cell in cells] == [
         None,
         {"names": ["np"], "needed": [0]},
@@ -64,7 +62,7 @@ def test_under_a_stub_a_page_says_what_to_do_and_not_that_it_fails(report, said)
         cell += [nodes.literal_block("", "3 nats\n"), nodes.literal_block(report, report)]
         tree = nodes.section("", cell)
         app = SimpleNamespace(builder=SimpleNamespace(format="html"))
-        live.begin_without_failure(app, tree, "page")
+        live_cells.begin_without_failure(app, tree, "page")
         return [child.astext() for child in cell.children[1:]]
 
     assert page("exercise-stub") == ["3 nats\n", said]
@@ -76,25 +74,25 @@ def test_under_a_stub_a_page_says_what_to_do_and_not_that_it_fails(report, said)
     [("Exercise 5 (The rule itself, 2 points)", 2), ("(Ten, 1 point, a puzzle)", 1), ("None", 0)],
 )
 def test_the_points_of_an_exercise_stand_in_its_title(title, points):
-    assert live.points(nodes.admonition("", nodes.title(title, title))) == points
+    assert live_cells.points(nodes.admonition("", nodes.title(title, title))) == points
 
 
 def test_a_cell_without_its_code_on_the_page_is_left_out():
     cell = nodes.container(nb_element="cell_code", cell_metadata={}, classes=["cell"])
-    assert live.describe(cell) is None
+    assert live_cells.describe(cell) is None
 
 
 @pytest.mark.parametrize("source", ["steps = 1_500\nrun(steps)", "run(steps=1500)"])
 def test_a_smaller_run_names_one_number_of_the_cell(source):
-    about = live.describe(code_cell(source, live={"smaller": "steps = 60"}))
+    about = live_cells.describe(code_cell(source, live={"smaller": "steps = 60"}))
     assert about["smaller"] == {"name": "steps", "value": 60}
 
 
 @pytest.mark.parametrize("wish", ["size = 60", "60", "steps: 60"])
 def test_a_smaller_run_of_a_number_that_is_not_there_once_is_a_warning(wish, monkeypatch):
     said = []
-    monkeypatch.setattr(live.logger, "warning", lambda *args, **options: said.append(args))
-    about = live.describe(code_cell("steps = 1500", live={"smaller": wish}))
+    monkeypatch.setattr(live_cells.logger, "warning", lambda *args, **options: said.append(args))
+    about = live_cells.describe(code_cell("steps = 1500", live={"smaller": wish}))
     assert "smaller" not in about and said
 
 
@@ -102,9 +100,9 @@ def test_a_smaller_run_of_a_number_that_is_not_there_once_is_a_warning(wish, mon
 def timed(tmp_path):
     """A book whose cells took some seconds where it was built, and one of them 5 in a browser."""
     native = {"measured": 3.0, "short": 1.26, "longer": 2.5, "skipped": 9.0}
-    (tmp_path / live.MEASURED).parent.mkdir(parents=True)
-    (tmp_path / live.MEASURED).write_text(json.dumps({"measured": 5.0}), encoding="utf-8")
-    (tmp_path / live.TIMES).write_text(json.dumps(native), encoding="utf-8")
+    (tmp_path / live_cells.MEASURED).parent.mkdir(parents=True)
+    (tmp_path / live_cells.MEASURED).write_text(json.dumps({"measured": 5.0}), encoding="utf-8")
+    (tmp_path / live_cells.TIMES).write_text(json.dumps(native), encoding="utf-8")
     cells = [{"key": key, "tags": []} for key in ("measured", "short", "longer", "new")]
     cells.append({"key": "skipped", "tags": ["live-skip"]})
     return SimpleNamespace(
@@ -116,17 +114,17 @@ def timed(tmp_path):
 
 def test_a_cell_takes_as_long_as_measured_or_by_a_rule_of_thumb(timed):
     cells = timed.env.live_cells["page"]
-    assert live.expected_seconds(timed, cells) == [5.0, 1.26, 5.0, None, 18.0]
+    assert live_cells.expected_seconds(timed, cells) == [5.0, 1.26, 5.0, None, 18.0]
 
 
 def test_a_page_takes_as_long_as_its_cells_that_run_there(timed):
-    assert live.run_time(timed, "page") == "about 11 s in the browser"
-    assert live.run_time(timed, "new") == live.run_time(timed, "no cells") == ""
+    assert live_cells.run_time(timed, "page") == "about 11 s in the browser"
+    assert live_cells.run_time(timed, "new") == live_cells.run_time(timed, "no cells") == ""
 
 
 def test_measured_times_are_of_two_seconds_and_more(request):
     root = request.config.rootpath
-    times = json.loads((root / execution.MEASURED).read_text(encoding="utf-8"))
+    times = json.loads((root / cached_runs.MEASURED).read_text(encoding="utf-8"))
     assert times and all(re.fullmatch("[0-9a-f]{16}", key) for key in times)
     assert min(times.values()) >= 2
 
@@ -142,8 +140,8 @@ def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(
     request, monkeypatch
 ):
     app, config = SimpleNamespace(srcdir=request.config.rootpath), SimpleNamespace()
-    monkeypatch.setattr(pinned, "missing", lambda group, root: ["pyodide.mjs"])
-    live.choose_runtime(app, config)
+    monkeypatch.setattr(pinned_downloads, "missing", lambda group, root: ["pyodide.mjs"])
+    live_cells.choose_runtime(app, config)
     assert re.fullmatch(r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/", config.live_runtime)
     assert config.live_snapshot == ""
 
@@ -151,9 +149,9 @@ def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(
 def test_with_the_runtime_the_pages_take_it_from_the_site(request, tmp_path, monkeypatch):
     app, config = SimpleNamespace(srcdir=request.config.rootpath), SimpleNamespace()
     (tmp_path / "python.wasm").write_bytes(bytes(2_600_000))
-    monkeypatch.setattr(pinned, "missing", lambda group, root: [])
-    monkeypatch.setattr(pinned, "files", lambda group, root: [tmp_path / "python.wasm"])
-    live.choose_runtime(app, config)
+    monkeypatch.setattr(pinned_downloads, "missing", lambda group, root: [])
+    monkeypatch.setattr(pinned_downloads, "files", lambda group, root: [tmp_path / "python.wasm"])
+    live_cells.choose_runtime(app, config)
     assert (config.live_runtime, config.live_megabytes) == ("_static/live/pyodide/", 3)
 
 
@@ -161,9 +159,9 @@ def test_a_page_says_how_many_bytes_its_snapshot_has(tmp_path):
     made = SimpleNamespace(result=lambda: tmp_path / "python.bin")
     (tmp_path / "python.bin").write_bytes(bytes(1_600_000))
     config = SimpleNamespace(live_snapshot="abc", live_megabytes=27)
-    told = live.start_of(SimpleNamespace(config=config, live_snapshot=made))
+    told = live_cells.start_of(SimpleNamespace(config=config, live_snapshot=made))
     assert told == {"snapshot": "python.bin?v=abc", "bytes": 1_600_000, "megabytes": 2}
-    without = live.start_of(SimpleNamespace(config=config, live_snapshot=None))
+    without = live_cells.start_of(SimpleNamespace(config=config, live_snapshot=None))
     assert without == {"megabytes": 27}
 
 
@@ -171,8 +169,8 @@ def test_a_file_of_the_site_is_copied_when_it_has_changed(tmp_path):
     source, target = tmp_path / "a.js", tmp_path / "b.js"
     for text in ("one", "two"):
         source.write_text(text)
-        live.copy_changed(source, target)
+        live_cells.copy_changed(source, target)
         assert target.read_text() == text
     copied = target.stat().st_ino, target.stat().st_mtime_ns
-    live.copy_changed(source, target)
+    live_cells.copy_changed(source, target)
     assert (target.stat().st_ino, target.stat().st_mtime_ns) == copied

@@ -6,12 +6,12 @@ import sys
 from datetime import date
 from types import SimpleNamespace
 
-import execution
 import nbformat
-import notebooks
 import pytest
+from _ext.execution import cached_runs
+from _ext.notebooks import builder
+from _ext.notebooks.plain_markdown import CannotShow, PlainMarkdown, plain, prose
 from docutils import nodes
-from plain_markdown import CannotShow, PlainMarkdown, plain, prose
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
@@ -163,10 +163,18 @@ def built(tmp_path_factory):
         path = root / "book" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    extensions = ["myst_nb", "execution", "launch", "cards", "folds", "citations", "notebooks"]
+    extensions = [
+        "myst_nb",
+        "_ext.execution.cached_runs",
+        "_ext.launch_links",
+        "_ext.directives.cards_and_questions",
+        "_ext.directives.folds_and_predictions",
+        "_ext.directives.citations",
+        "_ext.notebooks.builder",
+    ]
     extensions.append("sphinx_book_theme")
     settings = {
-        "extensions": [*extensions, "exercise_kinds", "sphinxcontrib.bibtex"],
+        "extensions": [*extensions, "_ext.directives.exercises", "sphinxcontrib.bibtex"],
         "root_doc": "book/index",
         "exclude_patterns": ["package"],
         "nb_execution_mode": "cache",
@@ -181,7 +189,7 @@ def built(tmp_path_factory):
     }
     warnings = io.StringIO()
     with docutils_namespace(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execution, "execute", execute)
+        patch.setattr(cached_runs, "execute", execute)
         app = Sphinx(
             *(root, None, root / "out", root / "trees", "notebooks", settings),
             status=None,
@@ -369,7 +377,7 @@ def test_what_cannot_be_shown_is_an_error_that_says_where(writer, node, message)
 def test_a_mistyped_cell_option_is_an_error(metadata, message):
     cell = nbformat.v4.new_code_cell("1", metadata=metadata)
     with pytest.raises(CannotShow, match=message):
-        notebooks.allowed_tags(cell, nodes.container())
+        builder.allowed_tags(cell, nodes.container())
 
 
 @pytest.mark.parametrize(
@@ -384,7 +392,7 @@ def test_a_memory_address_or_a_warning_is_refused(name, said):
     output = nbformat.v4.new_output("stream", name=name, text=said)
     cell = nbformat.v4.new_code_cell("1", outputs=[output], id="x-000")
     with pytest.raises(CannotShow, match="x-000"):
-        notebooks.plain_outputs(cell)
+        builder.plain_outputs(cell)
 
 
 def test_of_the_outputs_pictures_are_left_out_and_streams_merged():
@@ -396,7 +404,7 @@ def test_of_the_outputs_pictures_are_left_out_and_streams_merged():
         nbformat.v4.new_output("error", ename="E", evalue="no", traceback=["/home/me/x.py"]),
     ]
     cell = nbformat.v4.new_code_cell("1", outputs=outputs)
-    stream, figure, error = notebooks.plain_outputs(cell)
+    stream, figure, error = builder.plain_outputs(cell)
     assert stream.text == "a\nb\n"
     assert figure.data == {"text/plain": "<Figure>"} and figure.metadata == {}
     assert error.traceback == ["E: no"]
@@ -434,44 +442,44 @@ def store(root, folder, *cells, name="one"):
         made.append(cell)
     path = root / folder / f"{name}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(notebooks.dumps(nbformat.v4.new_notebook(cells=made)), encoding="utf-8")
+    path.write_text(builder.dumps(nbformat.v4.new_notebook(cells=made)), encoding="utf-8")
     return path
 
 
 @pytest.fixture
 def tree(tmp_path, request):
     """A tree whose committed notebook is that of the last build."""
-    for folder in (notebooks.FRESH, notebooks.NOTEBOOKS):
+    for folder in (builder.FRESH, builder.NOTEBOOKS):
         stored(tmp_path, folder, "f()", "1\n")
     for path, first in (
-        (notebooks.FRESH / "book_prose.txt", ""),
-        (notebooks.PROSE, "Version 9, 2026\n"),
+        (builder.FRESH / "book_prose.txt", ""),
+        (builder.PROSE, "Version 9, 2026\n"),
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(f"{first}Words.\n", encoding="utf-8")
-    rules = tmp_path / notebooks.VARYING
+    rules = tmp_path / builder.VARYING
     rules.parent.mkdir(parents=True)
-    rules.write_bytes((request.config.rootpath / notebooks.VARYING).read_bytes())
-    assert notebooks.check(tmp_path) == []
+    rules.write_bytes((request.config.rootpath / builder.VARYING).read_bytes())
+    assert builder.check(tmp_path) == []
     return tmp_path
 
 
 def test_a_changed_output_is_out_of_step_until_it_is_written(tree):
-    stored(tree, notebooks.FRESH, "f()", "2\n")
-    (problem,) = notebooks.check(tree)
+    stored(tree, builder.FRESH, "f()", "2\n")
+    (problem,) = builder.check(tree)
     assert "one.ipynb is out of step with the book (first: one-000): run `make" in problem
-    notebooks.write(tree)
-    assert notebooks.check(tree) == []
+    builder.write(tree)
+    assert builder.check(tree) == []
 
 
 def test_a_missing_and_an_orphaned_notebook_are_named(tree):
-    stored(tree, notebooks.FRESH, "g()", "2\n", name="two")
-    stored(tree, notebooks.NOTEBOOKS, "h()", "2\n", name="old")
-    problems = "\n".join(notebooks.check(tree))
+    stored(tree, builder.FRESH, "g()", "2\n", name="two")
+    stored(tree, builder.NOTEBOOKS, "h()", "2\n", name="old")
+    problems = "\n".join(builder.check(tree))
     assert "two.ipynb is missing" in problems
     assert "old.ipynb is orphaned" in problems
-    notebooks.write(tree)
-    assert notebooks.check(tree) == []
+    builder.write(tree)
+    assert builder.check(tree) == []
 
 
 @pytest.mark.parametrize(
@@ -480,14 +488,14 @@ def test_a_missing_and_an_orphaned_notebook_are_named(tree):
     ids=["a time", "an ignored output"],
 )
 def test_what_two_runs_may_print_differently_stays_as_it_is_committed(tree, was, now, tags):
-    committed = stored(tree, notebooks.NOTEBOOKS, "f()", was, tags=tags)
+    committed = stored(tree, builder.NOTEBOOKS, "f()", was, tags=tags)
     before = committed.read_bytes()
-    stored(tree, notebooks.FRESH, "f()", now, tags=tags)
-    assert notebooks.check(tree) == []
-    notebooks.write(tree)
+    stored(tree, builder.FRESH, "f()", now, tags=tags)
+    assert builder.check(tree) == []
+    builder.write(tree)
     assert committed.read_bytes() == before
-    stored(tree, notebooks.FRESH, "g()", now, tags=tags)
-    notebooks.write(tree)
+    stored(tree, builder.FRESH, "g()", now, tags=tags)
+    builder.write(tree)
     assert now.strip() in committed.read_text(encoding="utf-8"), "other code, other output"
 
 
@@ -498,29 +506,29 @@ def test_all_outputs_of_a_notebook_are_of_the_same_run(tree, code, output):
     """Also those that are not compared, and times."""
     times = ("clock()", "0.2\n", ["nbval-ignore-output"]), ("f()", "took 0.2 s\n", [])
     later = ("clock()", "0.3\n", ["nbval-ignore-output"]), ("f()", "took 3 s\n", [])
-    committed = store(tree, notebooks.NOTEBOOKS, ("f()", "1\n", []), *times)
-    store(tree, notebooks.FRESH, ("f()", "1\n", []), *later)
-    assert notebooks.check(tree) == []
-    fresh = store(tree, notebooks.FRESH, (code, output, []), *later)
-    assert "(first: one-000)" in notebooks.check(tree)[0]
-    notebooks.write(tree)
+    committed = store(tree, builder.NOTEBOOKS, ("f()", "1\n", []), *times)
+    store(tree, builder.FRESH, ("f()", "1\n", []), *later)
+    assert builder.check(tree) == []
+    fresh = store(tree, builder.FRESH, (code, output, []), *later)
+    assert "(first: one-000)" in builder.check(tree)[0]
+    builder.write(tree)
     assert committed.read_bytes() == fresh.read_bytes()
 
 
 def test_a_sentence_changes_the_corpus_at_a_release_alone(tree):
     def corpus():
-        return (tree / notebooks.PROSE).read_text(encoding="utf-8")
+        return (tree / builder.PROSE).read_text(encoding="utf-8")
 
     before = corpus()
-    notebooks.write_corpus(tree, date(2026, 12, 1))
+    builder.write_corpus(tree, date(2026, 12, 1))
     assert corpus() == before, "the same prose stays the same version"
-    (tree / notebooks.FRESH / "book_prose.txt").write_text("Other words.\n", encoding="utf-8")
-    notebooks.write(tree)
-    assert corpus() == before and notebooks.check(tree) == []
-    notebooks.write_corpus(tree, date(2026, 12, 1))
+    (tree / builder.FRESH / "book_prose.txt").write_text("Other words.\n", encoding="utf-8")
+    builder.write(tree)
+    assert corpus() == before and builder.check(tree) == []
+    builder.write_corpus(tree, date(2026, 12, 1))
     assert corpus() == "Version 10, 2026-12-01\nOther words.\n"
 
 
 def test_without_a_build_there_is_nothing_to_compare(tmp_path, capsys):
-    assert notebooks.main(["--check", "--root", str(tmp_path)]) == 1
+    assert builder.main(["--check", "--root", str(tmp_path)]) == 1
     assert "holds no notebooks: run `make notebooks`" in capsys.readouterr().err

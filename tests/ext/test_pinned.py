@@ -11,9 +11,8 @@ import zipfile
 from functools import partial
 from types import SimpleNamespace
 
-import live
-import pinned
 import pytest
+from _ext.live import live_cells, pinned_downloads
 
 CORE = {"core.mjs": b"core", "core.wasm": b"\0asm"}
 
@@ -69,7 +68,7 @@ def registry(tmp_path, served):
         lines = ["[core]", 'folder = "_build/core"', f"addresses = {json.dumps(addresses)}"]
         lines += ["[core.files]", *(f'"{name}" = "{digest}"' for name, digest in files.items())]
         lines += ["[archives]", f'"core-1.tgz" = "{sha(archive)}"']
-        path = tmp_path / "book" / pinned.PINS.relative_to("book")
+        path = tmp_path / "book" / pinned_downloads.PINS.relative_to("book")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines), "utf-8")
         return tmp_path
@@ -78,24 +77,26 @@ def registry(tmp_path, served):
 
 
 def contents(root):
-    return {path.name: path.read_bytes() for path in pinned.folder("core", root).iterdir()}
+    return {
+        path.name: path.read_bytes() for path in pinned_downloads.folder("core", root).iterdir()
+    }
 
 
 def test_everything_is_fetched_from_the_first_address(registry, served):
     root = registry()
-    assert pinned.missing("core", root) == sorted(CORE)
-    pinned.fetch("core", root)
-    assert contents(root) == CORE and pinned.missing("core", root) == []
+    assert pinned_downloads.missing("core", root) == sorted(CORE)
+    pinned_downloads.fetch("core", root)
+    assert contents(root) == CORE and pinned_downloads.missing("core", root) == []
     assert len(served.asked) == 2
 
 
 def test_a_changed_file_is_noticed_and_only_that_is_fetched_again(registry, served):
     root = registry()
-    pinned.fetch("core", root)
-    (pinned.folder("core", root) / "core.mjs").write_bytes(b"tampered")
-    assert pinned.missing("core", root) == ["core.mjs"]
+    pinned_downloads.fetch("core", root)
+    (pinned_downloads.folder("core", root) / "core.mjs").write_bytes(b"tampered")
+    assert pinned_downloads.missing("core", root) == ["core.mjs"]
     served.asked.clear()
-    pinned.fetch("core", root)
+    pinned_downloads.fetch("core", root)
     assert contents(root) == CORE and len(served.asked) == 1
 
 
@@ -103,7 +104,7 @@ def test_where_the_first_address_has_something_else_the_archive_is_asked(registr
     (served.folder / "core.mjs").write_bytes(b"not the core")
     (served.folder / "core.wasm").unlink()
     root = registry()
-    pinned.fetch("core", root)
+    pinned_downloads.fetch("core", root)
     assert contents(root) == CORE
 
 
@@ -111,14 +112,16 @@ def test_an_archive_that_is_not_the_pinned_one_is_not_opened(registry, served):
     (served.folder / "core-1.tgz").write_bytes(packed({**CORE, "more.js": b""}))
     (served.folder / "core.mjs").unlink()
     root = registry()
-    with pytest.raises(pinned.CannotFetch, match=r"cannot fetch core\.mjs(.|\n)*core-1\.tgz"):
-        pinned.fetch("core", root)
+    with pytest.raises(
+        pinned_downloads.CannotFetch, match=r"cannot fetch core\.mjs(.|\n)*core-1\.tgz"
+    ):
+        pinned_downloads.fetch("core", root)
 
 
 def test_what_is_wrong_everywhere_is_refused_and_leaves_nothing(registry, served):
     root = registry(**{"core.mjs": sha(b"another")})
-    with pytest.raises(pinned.CannotFetch) as error:
-        pinned.fetch("core", root)
+    with pytest.raises(pinned_downloads.CannotFetch) as error:
+        pinned_downloads.fetch("core", root)
     assert str(error.value).count("core.mjs") >= 3 and "save it as" in str(error.value)
     assert contents(root) == {}
 
@@ -128,16 +131,16 @@ def test_a_server_that_cannot_be_reached_is_asked_once(registry, monkeypatch):
 
     class Unreachable:
         def __init__(self, timeout):
-            assert timeout == pinned.SILENCE, "a server that falls silent is left"
+            assert timeout == pinned_downloads.SILENCE, "a server that falls silent is left"
 
         def __call__(self, url, *rest):
             asked.append(url)
             raise OSError("no route to host")
 
-    monkeypatch.setattr(pinned.pooch, "HTTPDownloader", Unreachable)
-    download = pinned.Download({}, None)
+    monkeypatch.setattr(pinned_downloads.pooch, "HTTPDownloader", Unreachable)
+    download = pinned_downloads.Download({}, None)
     for name in CORE:
-        with pytest.raises((OSError, pinned.CannotFetch), match="no route to host"):
+        with pytest.raises((OSError, pinned_downloads.CannotFetch), match="no route to host"):
             download(f"https://far.example/{name}", "file")
     assert asked == ["https://far.example/core.mjs"]
 
@@ -145,7 +148,7 @@ def test_a_server_that_cannot_be_reached_is_asked_once(registry, monkeypatch):
 def test_pip_brings_a_wheel_and_a_file_that_a_wheel_holds(registry, monkeypatch):
     def pip(command, **options):
         *_, destination, requirement = command
-        place = pinned.Path(destination)
+        place = pinned_downloads.Path(destination)
         place.mkdir(parents=True)
         name, version = requirement.split("==")
         with zipfile.ZipFile(place / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
@@ -154,30 +157,30 @@ def test_pip_brings_a_wheel_and_a_file_that_a_wheel_holds(registry, monkeypatch)
 
     monkeypatch.setattr(subprocess, "run", pip)
     root = registry("pip:holder==2!inside/{name}", **{"core.mjs": sha(b"core")})
-    pinned.fetch("core", root)
+    pinned_downloads.fetch("core", root)
     assert contents(root) == {"core.mjs": b"core"}
-    assert pinned.package_of("a_b-1.2-py3-none-any.whl") == "a_b==1.2"
+    assert pinned_downloads.package_of("a_b-1.2-py3-none-any.whl") == "a_b==1.2"
 
 
 def test_what_pip_says_is_passed_on(registry, monkeypatch, capsys):
     done = SimpleNamespace(returncode=1, stderr="trying\nERROR: no such index")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
     root = registry("pip:{package}!{name}", **{"a-1-py3-none-any.whl": sha(b"")})
-    assert pinned.main(["core", "--root", str(root)]) == 1
+    assert pinned_downloads.main(["core", "--root", str(root)]) == 1
     assert "pip download a==1: ERROR: no such index" in capsys.readouterr().err
 
 
 def test_check_fetches_nothing_and_names_what_is_missing(registry, served, capsys):
     root = registry()
-    assert pinned.main(["--check", "core", "--root", str(root)]) == 1
+    assert pinned_downloads.main(["--check", "core", "--root", str(root)]) == 1
     assert "lacks core.mjs, core.wasm: say `make live`" in capsys.readouterr().err
     assert served.asked == []
-    pinned.fetch("core", root)
-    assert pinned.main(["--check", "core", "--root", str(root)]) == 0
+    pinned_downloads.fetch("core", root)
+    assert pinned_downloads.main(["--check", "core", "--root", str(root)]) == 0
 
 
 def test_every_pin_is_a_sha256_and_no_address_is_open_to_change():
-    registry = pinned.pins()
+    registry = pinned_downloads.pins()
     assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "slides", "archives"}
     digests = [*registry.pop("archives").values()]
     for group in registry.values():
@@ -187,7 +190,7 @@ def test_every_pin_is_a_sha256_and_no_address_is_open_to_change():
 
 
 def test_one_version_of_pyodide_is_named_everywhere():
-    official, package, _ = pinned.pins()["pyodide"]["addresses"]
+    official, package, _ = pinned_downloads.pins()["pyodide"]["addresses"]
     version = official.split("/v")[1].split("/")[0]
     assert f"pyodide-{version}.tgz" in package
 
@@ -202,9 +205,9 @@ def test_the_lock_of_the_site_names_the_pinned_wheels_and_nothing_else(tmp_path,
     }
     (tmp_path / "pyodide-lock.json").write_text(json.dumps(lock), "utf-8")
     wheels = [tmp_path / "a-1.whl", tmp_path / "b-1.whl"]
-    monkeypatch.setattr(pinned, "files", lambda group, root: wheels)
-    monkeypatch.setattr(pinned, "folder", lambda group, root: tmp_path)
-    trimmed = live.trimmed_lock(tmp_path)
+    monkeypatch.setattr(pinned_downloads, "files", lambda group, root: wheels)
+    monkeypatch.setattr(pinned_downloads, "folder", lambda group, root: tmp_path)
+    trimmed = live_cells.trimmed_lock(tmp_path)
     assert trimmed["info"] == lock["info"]
     assert {n: p["file_name"] for n, p in trimmed["packages"].items()} == {
         "a": "a-1.whl",
@@ -212,4 +215,4 @@ def test_the_lock_of_the_site_names_the_pinned_wheels_and_nothing_else(tmp_path,
     }
     del wheels[1]
     with pytest.raises(KeyError, match="lacks the wheels of b"):
-        live.trimmed_lock(tmp_path)
+        live_cells.trimmed_lock(tmp_path)

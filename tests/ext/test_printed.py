@@ -1,7 +1,7 @@
 """The built pages as chapters of one book: what gives an answer away goes to the end."""
 
-import printed
 import pytest
+from _ext.print import printed_pages
 
 HOME = "https://a.github.io/b/"
 PAGE = """<link rel="canonical" href="{home}book/foundations/tensors.html"/>
@@ -33,7 +33,7 @@ def chapter(tmp_path):
     page.write_text(PAGE.format(home=HOME), encoding="utf-8")
     index = f'<link rel="canonical" href="{HOME}book/intro.html"/>'
     (tmp_path / "index.html").write_text(index, encoding="utf-8")
-    return printed.chapter(tmp_path, "Foundations", "book/foundations/tensors")
+    return printed_pages.chapter(tmp_path, "Foundations", "book/foundations/tensors")
 
 
 def test_a_question_keeps_its_choices_and_loses_what_is_said_of_them(chapter):
@@ -69,4 +69,4 @@ def test_every_id_is_of_its_chapter_and_every_answer_can_be_reached(chapter):
 
 def test_a_site_that_is_not_built_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="make book"):
-        printed.chapters(tmp_path)
+        printed_pages.chapters(tmp_path)

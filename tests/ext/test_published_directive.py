@@ -2,8 +2,8 @@
 
 import math
 
-import published_weights
 import pytest
+from _ext.directives import published_weights
 from small_site import build, built
 
 from tinytorch.models.gpt2 import PUBLISHED

@@ -3,7 +3,7 @@
 import json
 from types import SimpleNamespace
 
-import searching
+from _ext.look import search_index
 from docutils import nodes
 from sphinx import addnodes
 
@@ -18,27 +18,27 @@ def page():
 
 def test_formulas_are_left_out_of_the_copy_alone():
     whole = page()
-    assert searching.slimmed(whole).astext().strip() == "the root of 42"
+    assert search_index.slimmed(whole).astext().strip() == "the root of 42"
     assert len(list(whole.findall(nodes.math))) == 1
 
 
 def test_the_index_gets_slimmed_pages():
     fed = []
     builder = SimpleNamespace(index_page=lambda *given: fed.append(given), load_indexer=print)
-    searching.slim_index(SimpleNamespace(builder=builder))
+    search_index.slim_index(SimpleNamespace(builder=builder))
     builder.index_page("a", page(), "A")
     assert fed[0][0] == "a" and "sqrt" not in fed[0][1].astext()
 
 
 def test_a_term_keeps_its_entry_and_an_object_which_is_found_anyway_has_none():
     term, name = (addnodes.index(entries=[("single", word, word, "", None)]) for word in "tn")
-    kept = searching.slimmed(nodes.section("", term, nodes.paragraph(), name, addnodes.desc()))
+    kept = search_index.slimmed(nodes.section("", term, nodes.paragraph(), name, addnodes.desc()))
     assert [node["entries"][0][1] for node in kept.findall(addnodes.index)] == ["t"]
 
 
 def test_the_labels_of_a_picture_are_left_out():
     picture = nodes.raw("", "<svg><text>0.5</text><text>loss</text></svg>", format="html")
-    assert searching.slimmed(nodes.section("", picture, nodes.Text("seen"))).astext() == "seen"
+    assert search_index.slimmed(nodes.section("", picture, nodes.Text("seen"))).astext() == "seen"
 
 
 def test_entries_of_pages_that_are_not_written_again_are_kept(tmp_path):
@@ -47,11 +47,11 @@ def test_entries_of_pages_that_are_not_written_again_are_kept(tmp_path):
     indexer = SimpleNamespace(_index_entries={})
     builder = SimpleNamespace(index_page=print, load_indexer=len, indexer=indexer)
     env = SimpleNamespace(all_docs={"a": 0, "b": 0})
-    searching.slim_index(SimpleNamespace(builder=builder, env=env, outdir=tmp_path))
+    search_index.slim_index(SimpleNamespace(builder=builder, env=env, outdir=tmp_path))
     builder.load_indexer(["b"])
     assert indexer._index_entries == {"a": [("t", "t-a", "main")]}
 
 
 def test_a_number_is_no_word():
-    english = searching.BookEnglish({})
+    english = search_index.BookEnglish({})
     assert english.word_filter("root") and not english.word_filter("42")

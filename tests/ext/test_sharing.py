@@ -1,7 +1,7 @@
 """What a page tells of itself: its description, and where its links lead when it is moved."""
 
 import pytest
-import sharing
+from _ext.look import sharing
 from docutils import nodes
 
 

@@ -4,9 +4,8 @@ import shutil
 import subprocess
 import zipfile
 
-import pinned
 import pytest
-import snapshot
+from _ext.live import pinned_downloads, snapshot
 
 
 @pytest.fixture
@@ -24,9 +23,11 @@ def root(tmp_path, monkeypatch):
     unused = tmp_path / "pytz-1-py3-none-any.whl"
     unused.write_bytes(other.read_bytes())
     group = {"pyodide": {"folder": "live", "files": {"numpy-2-cp314.whl": "0"}}}
-    monkeypatch.setattr(pinned, "pins", lambda root: group)
-    monkeypatch.setattr(pinned, "files", lambda name, root: [other, unused, tmp_path / "lock.json"])
-    monkeypatch.setattr(pinned, "missing", lambda name, root: [])
+    monkeypatch.setattr(pinned_downloads, "pins", lambda root: group)
+    monkeypatch.setattr(
+        pinned_downloads, "files", lambda name, root: [other, unused, tmp_path / "lock.json"]
+    )
+    monkeypatch.setattr(pinned_downloads, "missing", lambda name, root: [])
     monkeypatch.setattr(snapshot, "wheel", lambda root: own)
     monkeypatch.setattr(snapshot, "wheel_state", lambda root: own.read_text("latin-1"))
     return tmp_path
@@ -96,5 +97,5 @@ def test_without_node_or_runtime_there_is_none(root, monkeypatch):
     monkeypatch.setattr(snapshot, "node", lambda: None)
     assert not snapshot.can_be_made(root)
     monkeypatch.setattr(snapshot, "node", lambda: "/usr/bin/node")
-    monkeypatch.setattr(pinned, "missing", lambda name, root: ["pyodide.mjs"])
+    monkeypatch.setattr(pinned_downloads, "missing", lambda name, root: ["pyodide.mjs"])
     assert not snapshot.can_be_made(root)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-import theme
+from _ext.look import theme
 from docutils import nodes
 
 SCRIPT = '<script defer src="../_static/scripts/fontawesome.js?digest=55"></script>'

@@ -4,7 +4,7 @@ import re
 import zipfile
 
 import pytest
-import versions
+from _ext.look import versions
 
 PAGE = '<!doctype html><html><body class="book" data-x="1"><h1>{}</h1></body></html>'
 LIST = f"<body><h1>Versions</h1>{versions.PAGE.format(latest='only this')}</body>"

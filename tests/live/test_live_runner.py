@@ -283,7 +283,7 @@ def test_installed_it_is_main_and_draws_figures(runner_module, monkeypatch):
     monkeypatch.setattr(runner_module, "page", None)
     import matplotlib as mpl
     import matplotlib.pyplot as plt
-    from inline_svg import inline_svg
+    from _ext.directives.inline_svg import inline_svg
 
     backend = mpl.get_backend()
     sent = []

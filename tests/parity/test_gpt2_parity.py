@@ -10,10 +10,10 @@ import json
 from functools import partial
 
 import numpy as np
-import pinned
 import pytest
 import tiktoken
 import torch
+from _ext.live import pinned_downloads
 from compare import assert_same_text
 from hub_folders import tokenizer_files
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
@@ -132,8 +132,8 @@ def test_a_file_is_complete_or_absent(saved, served, tmp_path, fault, file):
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    assert pinned.missing("gpt2") == [], "say `make parity`, which fetches it"
-    return [pinned.folder("gpt2") / name for name in ("encoder.json", "vocab.bpe")]
+    assert pinned_downloads.missing("gpt2") == [], "say `make parity`, which fetches it"
+    return [pinned_downloads.folder("gpt2") / name for name in ("encoder.json", "vocab.bpe")]
 
 
 def strings(count, ranks):

@@ -127,7 +127,7 @@ def test_every_part_made_by_others_is_listed_with_the_text_of_its_licence():
 
 def test_the_package_and_the_archive_carry_their_licences():
     """`make dist` opens the wheel, `make proofs` the archive."""
-    from offline import LICENCES
+    from _ext.print.offline import LICENCES
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert tuple(project["project"]["license-files"]) == LICENCES

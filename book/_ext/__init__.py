@@ -1,0 +1,52 @@
+"""The extensions of Sphinx that this book needs, in folders by concern.
+
+- `directives`: what a page is written with
+- `execution`: running the chapters
+- `notebooks`: the notebooks that are made of them
+- `live`: cells that run in the reader's browser, and JupyterLite
+- `look`: theme, style sheets, search, sharing, versions
+- `print`: the PDF, the EPUB and the archive
+- `teaching`: slides, syllabus, a course for nbgrader
+
+`launch_links` is what several of them need. Their parent, `book`, must be on the path.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+EXTENSIONS = (  # in this order: of two that follow the same event, the first is called first
+    "execution.cached_runs",
+    "launch_links",
+    "directives.cards_and_questions",
+    "directives.drawing",
+    "directives.playground",
+    "directives.published_weights",
+    "directives.your_file",
+    "directives.folds_and_predictions",
+    "directives.exercises",
+    "directives.page_measures",
+    "teaching.slides",
+    "teaching.syllabus",
+    "directives.citations",
+    "directives.figures",
+    "live.live_cells",
+    "live.jupyterlite",
+    "look.theme",
+    "directives.formulas",
+    "look.bundles",
+    "look.sharing",
+    "look.versions",
+    "look.search_index",
+    "notebooks.builder",
+)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register every extension with Sphinx."""
+    for name in EXTENSIONS:
+        app.setup_extension(f"{__name__}.{name}")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""What a page is written with: directives, figures, formulas and citations."""

@@ -1,0 +1,291 @@
+"""Two directives of this book: the card at the head of a chapter and the questions at its end.
+
+    ```{chapter-card}
+    :question: how do integers become vectors that can learn?
+    :build: an embedding table with its gradient
+    :needs: foundations/tensors, foundations/autograd
+    :difficulty: 2
+    - write a lookup and its gradient
+    ```
+
+    ```{reflect}
+    A token occurs three times in a batch. Which gradient does its row get?
+
+    - [x] the sum of three
+
+      Each occurrence is a path to the loss.
+    - [ ] the last one
+
+      Assignment would keep one and lose two.
+    ```
+
+Both are plain HTML: a card needs no script, and a choice is a `<details>` that opens with the
+keyboard.
+"""
+
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+from ..launch_links import launch_links
+from ..live import live_cells
+from .drawing import drawing_node, note_sources
+
+logger = logging.getLogger(__name__)
+
+LAUNCH_LABELS = {
+    "Colab": "Open in Colab",
+    "Binder": "Open in Binder",
+    "JupyterLite": "Open in JupyterLite",
+    ".ipynb": "Download the notebook",
+    "Source": "Read the source",
+}
+INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
+LIT = {  # the part of the model that a chapter is about
+    "counting-letters": "text",
+    "tensors": "tensors",
+    "autograd": "gradients",
+    "tokenization": "tokens",
+    "token-embeddings": "token-embedding",
+    "positional-encodings": "positions",
+    "embedding-layer": "embedding",
+    "scaled-dot-product": "attention",
+    "multi-head": "attention",
+    "positions-in-attention": "positions-in-attention",
+    "normalisation-and-mlp": "mlp",
+    "block": "block",
+    "gpt": "stack",
+    "data-and-loss": "training",
+    "optimisation": "training",
+    "sampling": "sampling",
+    "kv-cache": "cache",
+    "what-it-learned": "stack",
+    "why-it-is-fast": "stack",
+    "scaling": "stack",
+    "more-than-one-machine": "stack",
+    "gpt2": "stack",
+    "your-text": "text",
+    "fine-tuning": "stack",
+    "your-gpt": "stack",
+}
+# At once, while the page is read: nothing moves under the reader's eyes.
+FOLD_ON_A_PHONE = """<script>
+if (matchMedia("(max-width: 768px)").matches)
+  document.currentScript.previousElementSibling.open = false;
+</script>"""
+MARKS = {"[x] ": True, "[X] ": True, "[ ] ": False}
+
+
+class element(nodes.General, nodes.TextElement):
+    """An HTML element named by `tag`, with attributes in `html`; other formats show its content."""
+
+
+class reading_time(nodes.General, nodes.Element):
+    """Stands for the reading time until the page has been read (`measures.py`)."""
+
+
+class measured(nodes.General, nodes.Element):
+    """Stands for what is known only when the page has been executed: run time, launch links."""
+
+
+def build(
+    tag: str, *children: nodes.Node, classes: str = "", text: str = "", **html: str
+) -> element:
+    """Make an element with its children, or with plain text."""
+    return element("", text, *children, tag=tag, html=html, classes=classes.split())
+
+
+class ChapterCard(SphinxDirective):
+    """The card at the head of a chapter: its question, what is built, what it needs and takes."""
+
+    has_content = True
+    option_spec: ClassVar = {
+        "question": directives.unchanged_required,
+        "build": directives.unchanged_required,
+        "needs": directives.unchanged_required,
+        "difficulty": lambda value: directives.choice(value, ("1", "2", "3", "4", "5")),
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Build the card; what is not known yet is left to the events below."""
+        missing = [name for name in self.option_spec if name not in self.options]
+        if missing or not self.content:
+            raise self.error(f"a chapter-card needs {', '.join(missing) or 'its objectives'}")
+        card = build("section", classes="tt-card", **{"aria-label": "About this chapter"})
+        card += self.paragraph("tt-card__question", self.options["question"])
+        card += self.paragraph("tt-card__build", self.options["build"], "You build: ")
+        card += build(
+            "dl",
+            *fact("Before this", *self.prerequisites()),
+            *fact("Difficulty", *stars(int(self.options["difficulty"]))),
+            *fact("Reading time", reading_time()),
+            measured(kind="run-time"),
+            classes="tt-card__facts",
+        )
+        objectives = build("div", classes="tt-card__objectives")
+        objectives += build("p", text="At the end you can")
+        self.state.nested_parse(self.content, self.content_offset, objectives)
+        more = build("details", classes="tt-card__more", open="open")
+        more += [build("summary", text="Aims and map"), objectives]
+        lit = LIT.get(self.env.docname.rsplit("/", 1)[-1])
+        more += build("div", drawing_node("model", lit), classes="tt-card__map") if lit else []
+        card += [more, nodes.raw("", FOLD_ON_A_PHONE, format="html")]
+        card += measured(kind="launch")
+        note_sources(self.env)
+        self.set_source_info(card)
+        return [card]
+
+    def paragraph(self, classes: str, text: str, label: str = "") -> nodes.Node:
+        """Make a paragraph of inline markup."""
+        inline, messages = self.state.inline_text(text, self.lineno)
+        start = [build("span", classes="tt-card__label", text=label)] if label else []
+        return build("p", *start, *inline, *messages, classes=classes)
+
+    def prerequisites(self) -> list[nodes.Node]:
+        """Make links of page names; other words stay words."""
+        parts: list[nodes.Node] = []
+        for need in (part.strip() for part in self.options["needs"].split(",")):
+            parts += [nodes.Text(", ")] if parts else []
+            parts.append(self.page_link(need) if "/" in need else nodes.Text(need))
+        return parts
+
+    def page_link(self, page: str) -> nodes.Node:
+        """Link to a page of this book, with its title as text; Sphinx warns if there is none."""
+        book = self.env.docname.split("/")[0]
+        target = page if page.startswith(f"{book}/") else f"{book}/{page}"
+        xref = addnodes.pending_xref(
+            "",
+            nodes.inline("", page),
+            refdomain="std",
+            reftype="doc",
+            refexplicit=False,
+            refwarn=True,
+            refdoc=self.env.docname,
+            reftarget=f"/{target}",
+        )
+        self.set_source_info(xref)
+        return xref
+
+
+def fact(name: str, *value: nodes.Node) -> list[nodes.Node]:
+    """Make one pair of the list of facts."""
+    return [build("div", build("dt", text=name), build("dd", *value))]
+
+
+def stars(difficulty: int) -> list[nodes.Node]:
+    """Show a difficulty of 1 to 5 to the eye, and say it to a screen reader."""
+    dots = "●" * difficulty + "○" * (5 - difficulty)
+    return [
+        build("span", text=dots, classes="tt-card__difficulty", **{"aria-hidden": "true"}),
+        build("span", text=f"{difficulty} of 5", classes="visually-hidden"),
+    ]
+
+
+def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Fill in the measured run time and the launch links; the page has been executed by now.
+
+    Both belong to a page of the site; elsewhere nothing stands in their places.
+    """
+    for place in list(doctree.findall(measured)):
+        if app.builder.format != "html":
+            place.parent.remove(place)
+            continue
+        found = run_time(app, docname) if place["kind"] == "run-time" else launch(app, docname)
+        place.replace_self(found)
+
+
+def run_time(app: Sphinx, docname: str) -> list[nodes.Node]:
+    """Say how long the page's cells take where the reader runs them, as the cells themselves do."""
+    text = live_cells.run_time(app, docname)
+    return fact("Run time", nodes.Text(text)) if text else []
+
+
+def launch(app: Sphinx, docname: str) -> list[nodes.Node]:
+    """Make the list of the page's launch links."""
+    links = launch_links(app, docname)
+    items = [
+        build("li", nodes.reference("", text, refuri=links[label], internal=label in INSIDE))
+        for label, text in LAUNCH_LABELS.items()
+        if label in links
+    ]
+    return [build("ul", *items, classes="tt-card__launch")]
+
+
+class Reflect(SphinxDirective):
+    """A question with choices; each choice opens to say whether it holds, and why."""
+
+    has_content = True
+    option_spec: ClassVar = {"label": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        """Turn the list that ends the content into choices."""
+        content = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, content)
+        *question, choices = content.children or [None]
+        if not question or not isinstance(choices, nodes.bullet_list):
+            raise self.error("a reflect needs a question and then a list of choices")
+        box = build("div", classes="tt-reflect", role="group", **{"aria-label": "Question"})
+        self.set_source_info(box)
+        if "label" in self.options:
+            box["names"].append(nodes.fully_normalize_name(self.options["label"]))
+            self.state.document.note_explicit_target(box, box)
+        box += build("div", *question, classes="tt-reflect__question")
+        box.extend(self.choice(item) for item in choices.children)
+        if not any("tt-reflect__choice--right" in child["classes"] for child in box.children):
+            raise self.error("a reflect needs a choice marked [x]")
+        return [box]
+
+    def choice(self, item: nodes.Node) -> nodes.Node:
+        """Turn `[x] choice` and its explanation into a `<details>`."""
+        first, *explanation = item.children
+        text = first.next_node(nodes.Text) if isinstance(first, nodes.paragraph) else None
+        mark = text[:4] if text is not None else ""
+        if mark not in MARKS or text.parent is not first:
+            raise self.error("each choice of a reflect begins with [x] or [ ]")
+        if not explanation or not isinstance(explanation[0], nodes.paragraph):
+            raise self.error(f"the choice {first.astext()[4:]!r} of a reflect has no explanation")
+        first.replace(text, nodes.Text(text[4:]))
+        right = MARKS[mark]
+        verdict = nodes.strong("", "Right." if right else "Not quite.")
+        explanation[0].insert(0, [verdict, nodes.Text(" ")])
+        state = "tt-reflect__choice--right" if right else "tt-reflect__choice--wrong"
+        return build(
+            "details",
+            build("summary", *first.children),
+            build("div", *explanation, classes="tt-reflect__verdict"),
+            classes=f"tt-reflect__choice {state}",
+        )
+
+
+def visit_html(translator: Any, node: element) -> None:
+    """Open an element's tag."""
+    translator.body.append(translator.starttag(node, node["tag"], "", **node["html"]))
+
+
+def depart_html(translator: Any, node: element) -> None:
+    """Close it."""
+    translator.body.append(f"</{node['tag']}>\n" if node["tag"] not in ("span",) else "</span>")
+
+
+def pass_through(translator: Any, node: element) -> None:
+    """Show only the content, in formats other than HTML."""
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    quiet = (pass_through, pass_through)
+    app.setup_extension(f"{__package__}.drawing")
+    app.add_node(
+        element, html=(visit_html, depart_html), latex=quiet, text=quiet, man=quiet, texinfo=quiet
+    )
+    app.add_node(reading_time)
+    app.add_node(measured)
+    app.add_directive("chapter-card", ChapterCard)
+    app.add_directive("reflect", Reflect)
+    app.connect("doctree-resolved", fill_measured)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

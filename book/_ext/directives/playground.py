@@ -1,0 +1,57 @@
+"""The directive that puts the playground into a page.
+
+    ```{playground}
+    :compact:
+
+    What is seen without scripts, in print and in a notebook: a drawing and a sentence.
+    ```
+
+Its content is what everybody gets; where scripts run, those of `book/_static/playground` put a
+model to play with in its place when it is near the screen. The pages with a playground get its
+style and its door, the script that waits for that and for no other script.
+"""
+
+from typing import ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from .cards_and_questions import build
+from .page_files import give
+
+FOLDER = "playground"
+CLASS = "tt-play"
+
+
+def is_place(node: nodes.Element) -> bool:
+    """Say whether this is where the playground will be."""
+    return CLASS in node["classes"]
+
+
+class Playground(SphinxDirective):
+    """The place of the playground, holding what is seen without it."""
+
+    has_content = True
+    option_spec: ClassVar = {"compact": directives.flag}
+
+    def run(self) -> list[nodes.Node]:
+        """Make the place; there is one on a page, because its address holds the state of one."""
+        if any(map(is_place, self.state.document.findall(nodes.Element))):
+            raise self.error("a page has one playground, and this one has it already")
+        if not self.content:
+            raise self.error("a playground needs a content: what is seen where no scripts run")
+        size = "compact" if "compact" in self.options else "whole"
+        place = build("div", classes=CLASS, **{"data-size": size})
+        self.set_source_info(place)
+        self.state.nested_parse(self.content, self.content_offset, place)
+        return [place]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.add_directive("playground", Playground)
+    files = (f"{FOLDER}/playground.css", f"{FOLDER}/door.js")
+    give(app, is_place, *files, loading_method="async")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

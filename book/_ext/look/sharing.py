@@ -1,0 +1,149 @@
+"""What others see of a page before they open it, and what they see when there is none.
+
+Every page gets a description and the tags from which a message or a search engine makes a card
+(Open Graph, https://ogp.me), with the picture of its part. The site gets a list of its pages, a
+page for addresses that lead nowhere, and at its root the landing page itself. The site's address,
+with which all of them are absolute, follows from the repository (`launch.py`).
+"""
+
+import html
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from ..notebooks.plain_markdown import prose
+
+SHORTEST, LONGEST = 80, 160  # characters of a description: a list of results shows no more
+CARDS = "cards"  # the folder of the pictures, made by `make cards`
+CARD_SIZE = (1200, 630)
+WHOLE_BOOK = "book"  # the picture of a page without a part of its own
+SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
+RELATIVE = re.compile(r'\b(href|src|action|data-content_root)="(?!#|/|[a-z]+:)([^"]*)"')
+LITE = re.compile(r'(?<=")\.\./(?=lite/)')
+LOST = """<section><h1>There is no such page</h1>
+<p>The address may have a slip in it, or the page has moved. The list of pages and the search are
+at the left; <a href="{root}">the landing page</a> shows the way through the book.</p></section>"""
+
+
+# A page's head --------------------------------------------------------------------------------
+
+
+def describe(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Give a page its description and its card."""
+    address = urljoin(app.config.html_baseurl, app.builder.get_target_uri(pagename))
+    text = description(doctree) if doctree is not None else ""
+    title = context.get("title") or app.config.html_title
+    card = picture_of(Path(app.srcdir), pagename)
+    tags = {
+        "name": {
+            "description": text or app.config.html_title,
+            "twitter:card": "summary_large_image",
+        },
+        "property": {
+            "og:type": "website" if pagename == app.config.root_doc else "article",
+            "og:site_name": app.config.html_title,
+            "og:title": html.unescape(re.sub("<[^>]*>", "", title)),
+            "og:description": text or app.config.html_title,
+            "og:url": address,
+            "og:image": urljoin(app.config.html_baseurl, f"_static/{CARDS}/{card}.png"),
+            "og:image:width": str(CARD_SIZE[0]),
+            "og:image:height": str(CARD_SIZE[1]),
+            "og:image:alt": f"{app.config.html_title}, {card.replace('-', ' ')}",
+        },
+    }
+    context["metatags"] = context.get("metatags", "") + "".join(
+        f'\n    <meta {kind}="{name}" content="{html.escape(value)}" />'
+        for kind, values in tags.items()
+        for name, value in values.items()
+    )
+
+
+def description(doctree: nodes.document) -> str:
+    """Describe a page by what its first paragraphs say, in whole sentences as far as they fit."""
+    sentences = [s for text in prose(doctree) for s in SENTENCE_END.split(text)]
+    if not sentences:
+        return ""
+    kept = sentences[0]
+    for sentence in sentences[1:]:
+        if len(kept) + len(sentence) >= LONGEST and len(kept) >= SHORTEST:
+            break
+        kept += f" {sentence}"
+    return kept if len(kept) <= LONGEST else kept[: LONGEST - 1].rsplit(" ", 1)[0] + "…"
+
+
+def picture_of(root: Path, pagename: str) -> str:
+    """Name the picture of a page: its part's, if there is one, or the whole book's."""
+    part = pagename.split("/")[-2] if pagename.count("/") == 2 else WHOLE_BOOK
+    return part if (root / "book" / "_static" / CARDS / f"{part}.png").exists() else WHOLE_BOOK
+
+
+# The site's own pages -------------------------------------------------------------------------
+
+
+def lost_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Make the page for addresses that lead nowhere; a server looks for it by this name."""
+    root = app.builder.get_target_uri(app.config.root_doc)
+    yield "404", {"title": "There is no such page", "body": LOST.format(root=root)}, "page.html"
+
+
+def complete(app: Sphinx, error: Exception | None) -> None:
+    """Write what the site needs beside its pages."""
+    if error is not None or app.builder.format != "html":
+        return
+    site, base = Path(app.outdir), app.config.html_baseurl
+    names = sorted(app.env.all_docs)
+    (site / "sitemap.xml").write_text(sitemap(app, names), encoding="utf-8")
+    (site / "robots.txt").write_text(
+        f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n", encoding="utf-8"
+    )
+    lost, root = site / "404.html", urlsplit(base).path
+    lost.write_text(moved(lost.read_text(encoding="utf-8"), root), encoding="utf-8")
+    landing = app.builder.get_target_uri(app.config.root_doc)
+    page = (site / landing).read_text(encoding="utf-8")
+    (site / "index.html").write_text(moved(page, "", f"/{landing}"), encoding="utf-8")
+
+
+def sitemap(app: Sphinx, names: list[str]) -> str:
+    """List the pages for search engines (https://www.sitemaps.org)."""
+    addresses = [urljoin(app.config.html_baseurl, app.builder.get_target_uri(n)) for n in names]
+    urls = "".join(f"  <url><loc>{html.escape(address)}</loc></url>\n" for address in addresses)
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{urls}</urlset>\n'
+    )
+
+
+def moved(page: str, root: str, origin: str = "/") -> str:
+    """Let a page be served from elsewhere: what it links to is addressed anew.
+
+    Args:
+        page: its HTML.
+        root: the site's root as seen from where the page is served; `/book/` is absolute.
+        origin: where it was written for, from the site's root.
+
+    >>> moved('<a href="../lite/a.html"><a href="b.html#c"><a href="#d">', "", "/book/intro.html")
+    '<a href="lite/a.html"><a href="book/b.html#c"><a href="#d">'
+    >>> moved('<a href="b.html">', "/site/")
+    '<a href="/site/b.html">'
+    """
+
+    def address(match: re.Match[str]) -> str:
+        path = urljoin(origin, match[2]).removeprefix("/") if match[2] else origin.lstrip("/")
+        return f'{match[1]}="{root}{path or ("" if root else "./")}"'
+
+    return LITE.sub(root, RELATIVE.sub(address, page))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register with Sphinx."""
+    app.connect("html-collect-pages", lost_page)
+    app.connect("html-page-context", describe, priority=910)  # after the theme's
+    app.connect("build-finished", complete, priority=960)  # after bundles.py
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""The notebooks that Colab and Binder open, made of the pages."""

@@ -1,0 +1,1 @@
+"""The book in print and offline: made of the built pages."""

@@ -1,0 +1,1 @@
+"""What teachers use: slides, a syllabus, and a course for nbgrader."""
