@@ -410,7 +410,8 @@ def test_notebooks():
     python("tests/book/plain_python.py")
     options = [
         "--nbval", "--nbval-kernel-name=plain-python", "--nbval-cell-timeout=1800",
-        "--nbval-kernel-startup-timeout=600", "--nbval-sanitize-with=tests/book/nbval_ignores.cfg",
+        "--nbval-kernel-startup-timeout=600",
+        "--nbval-sanitize-with=book/_ext/notebooks/nbval_ignores.cfg",
         "-o", "addopts=", "-o", "doctest_optionflags=", "-p", "no:randomly",
         "-n", jobs(), "--dist", "loadfile",
     ]  # fmt: skip

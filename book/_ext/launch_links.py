@@ -78,7 +78,7 @@ def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
                     f"{colab}/github/{owner_and_name}/blob/{branch}/{notebook_of(docname)}"
                 )
             page = app.builder.get_target_uri(docname)
-            lite = services.get("jupyterlite_url")  # set by lite.py
+            lite = services.get("jupyterlite_url")  # set by live/jupyterlite.py
             if lite:
                 links["JupyterLite"] = (
                     f"{relative_uri(page, lite)}?path={notebook_of(docname).name}"

@@ -3,8 +3,8 @@
 A drawing is a function of one of the files here, named as the page that it belongs to; its
 docstring says what one would see. It puts together what `parts.py` offers, in panels of at most 340
 pixels, which stand beside each other on a laptop and under each other on a phone. The directive
-`drawing` (`book/_ext/drawing.py`) puts it into a page; `book/_static/drawings.css` has the colours,
-each named by what it stands for.
+`drawing` (`book/_ext/directives/drawing.py`) puts it into a page; `book/_static/drawings.css` has
+the colours, each named by what it stands for.
 """
 
 from importlib import import_module

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
-from chromium import ARGUMENTS, SITE, find_chromium, serve
+sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
+from _ext.print.chromium import ARGUMENTS, find_chromium
+from served_pages import SITE, serve
 from visit import READY
 
 GPT2 = "book/real/gpt2"

@@ -1,8 +1,8 @@
 """The rules that a chapter's page keeps, and how far each chapter is: `make pages` prints it.
 
 A rule is a function that names what breaks it on a page. The pages are read as they were built; the
-counts in them are those of `book/_ext/measures.py`. `test_page_rules.py` asks all rules of all
-chapters.
+counts in them are those of `book/_ext/directives/page_measures.py`. `test_page_rules.py` asks all
+rules of all chapters.
 """
 
 from __future__ import annotations

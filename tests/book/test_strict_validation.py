@@ -47,7 +47,7 @@ def write_notebook(folder, *cells):
 def validated(folder, *options):
     """What strict validation says of the notebook in a folder, as a process that has ended."""
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", *options]
-    command += ["--nbval-sanitize-with", ROOT / "tests/book/nbval_ignores.cfg"]
+    command += ["--nbval-sanitize-with", ROOT / "book/_ext/notebooks/nbval_ignores.cfg"]
     command += ["--nbval-kernel-startup-timeout=600", "--rootdir", folder, "-p", "no:randomly"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
     return subprocess.run(

@@ -4,7 +4,8 @@ import contextlib
 import os
 
 import pytest
-from chromium import ARGUMENTS, ROOT, SITE, find_chromium, serve
+from _ext.print.chromium import ARGUMENTS, find_chromium
+from served_pages import ROOT, SITE, serve
 from visit import LAPTOP, Visit
 
 SLOWED = float(os.environ.get("SLOWED", 1))  # `SLOWED=4 pytest ...`: a processor slowed four times

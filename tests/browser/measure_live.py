@@ -16,11 +16,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from chromium import ARGUMENTS, PAGES, ROOT, SITE, find_chromium, serve
+from served_pages import PAGES, ROOT, SITE, serve
 from visit import READY
 
 sys.path.insert(0, str(ROOT / "book"))
 from _ext.execution.cached_runs import key_of
+from _ext.print.chromium import ARGUMENTS, find_chromium
 
 TIMES = ROOT / "book" / "_runtime" / "browser_times.json"
 SHOWN = 2  # seconds

@@ -10,7 +10,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from chromium import ARGUMENTS, PAGES, SITE, find_chromium, serve
+from served_pages import PAGES, ROOT, SITE, serve
+
+sys.path.insert(0, str(ROOT / "book"))
+from _ext.print.chromium import ARGUMENTS, find_chromium
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,8 +11,9 @@ import io
 import sys
 
 from _ext.look.sharing import CARD_SIZE, CARDS, WHOLE_BOOK
-from chromium import ARGUMENTS, PAGES, ROOT, SITE, TOC, find_chromium, serve
+from _ext.print.chromium import ARGUMENTS, find_chromium
 from PIL import Image
+from served_pages import PAGES, ROOT, SITE, TOC, serve
 
 FOLDER = ROOT / "book" / "_static" / CARDS
 COLOURS = 64  # enough for text and lines, and a third of the bytes

@@ -2,7 +2,7 @@
 
 import pytest
 from _ext.teaching.slides import parts
-from chromium import ROOT
+from served_pages import ROOT
 from visit import OVERFLOW, PHONE
 
 expect = pytest.importorskip("playwright.sync_api").expect

@@ -2,9 +2,9 @@
 
 import pytest
 from _ext.directives import drawing
-from chromium import ROOT
 from drawings import DRAWINGS, model
 from drawn import COVERED, OUTSIDE, SMALLEST, TOO_SMALL
+from served_pages import ROOT
 from visit import PHONE, SETTLED
 
 STATIC = ROOT / "book" / "_static"

@@ -1,8 +1,8 @@
 """The same pages in Firefox: both schemes, a cell, a plot, Stop, an exercise, Python's snapshot."""
 
 import pytest
-from chromium import SITE
 from firefox import DARK, LIGHT, Firefox, find_firefox
+from served_pages import SITE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SHORT = "book/foundations/tensors"

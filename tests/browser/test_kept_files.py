@@ -9,7 +9,7 @@ import threading
 from urllib.parse import urlsplit
 
 import pytest
-from chromium import SITE, Quiet, Server
+from served_pages import SITE, Quiet, Server
 from test_live import SHORT, ended, press, rewrite
 from visit import PATIENCE, READY, Visit
 

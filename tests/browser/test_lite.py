@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from chromium import ROOT, SITE
+from served_pages import ROOT, SITE
 
 SHORT = "book/foundations/tensors"
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status=idle]"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from _ext.live import pinned_downloads
-from chromium import PAGES, ROOT, SITE
+from served_pages import PAGES, ROOT, SITE
 from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]

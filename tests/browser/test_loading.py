@@ -10,7 +10,7 @@ import textwrap
 import threading
 
 import pytest
-from chromium import SITE, Quiet, Server
+from served_pages import SITE, Quiet, Server
 from test_live import SHORT, cell, ended, focused, press, rewrite
 from visit import READY, Visit
 

@@ -5,9 +5,9 @@ from math import log, pi
 
 import numpy as np
 import pytest
-from chromium import ROOT
 from drawings import attention as drawn
 from moving import Moving, stands_still
+from served_pages import ROOT
 
 from tinytorch import Tensor, causal_mask, functional, scaled_dot_product_attention
 from tinytorch.core.positions import apply_rotary, create_rotary_embeddings

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from _ext.launch_links import site_url
 from _ext.live import pinned_downloads
-from chromium import PAGES, ROOT, SITE
 from conftest import missing
+from served_pages import PAGES, ROOT, SITE
 from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, STILL, UNFOLD
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))

@@ -4,8 +4,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from _ext.live import pinned_downloads
-from chromium import SITE
 from conftest import missing
+from served_pages import SITE
 from visit import LAPTOP, OVERFLOW, PHONE, Visit
 
 expect = pytest.importorskip("playwright.sync_api").expect

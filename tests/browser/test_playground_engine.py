@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from chromium import ROOT
+from served_pages import ROOT
 
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask

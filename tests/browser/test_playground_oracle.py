@@ -9,7 +9,7 @@ import random
 
 import numpy as np
 import pytest
-from chromium import ROOT
+from served_pages import ROOT
 
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_probs, token_beliefs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES

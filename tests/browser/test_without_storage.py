@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from chromium import ARGUMENTS, PAGES, find_chromium
+from _ext.print.chromium import ARGUMENTS, find_chromium
+from served_pages import PAGES
 from test_live import SHORT, ended, press, rewrite
 from visit import Visit
 

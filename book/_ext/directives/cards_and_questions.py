@@ -86,7 +86,7 @@ class element(nodes.General, nodes.TextElement):
 
 
 class reading_time(nodes.General, nodes.Element):
-    """Stands for the reading time until the page has been read (`measures.py`)."""
+    """Stands for the reading time until the page has been read (`page_measures.py`)."""
 
 
 class measured(nodes.General, nodes.Element):

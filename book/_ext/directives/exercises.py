@@ -6,7 +6,7 @@
     ```
 
 Without the option an exercise is one to write. `:aim: 2` says to which of the aims of the chapter's
-card it leads (`course.py`).
+card it leads (`teaching/syllabus.py`).
 """
 
 from typing import Any, ClassVar

@@ -233,5 +233,5 @@ def write(path: Path, content: Any) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", offer)
-    app.connect("build-finished", complete_site, priority=900)  # after live.py has built the wheel
+    app.connect("build-finished", complete_site, priority=900)  # live_cells has built the wheel
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,8 @@
 """Fetch the files that `book/_runtime/pinned.toml` names, verified and whole.
 
-    python book/_ext/pinned.py pyodide kernel             fetch what is missing
-    python book/_ext/pinned.py --check pyodide kernel     fetch nothing; say whether it is all there
+    python -m _ext.live.pinned_downloads pyodide kernel     fetch what is missing
+
+With `--check` it fetches nothing and says whether all is there.
 
 Each of several addresses is tried in turn; whatever comes must have the pinned sha256. A run that
 is cut off leaves no file under its name that is not whole, and a server that falls silent is left.

@@ -1,6 +1,6 @@
 """The site by release: the newest state at its root, each release under v/1.0/, and a list of them.
 
-    python book/_ext/versions.py _build/html _build/pages RELEASED.zip ...
+    python -m _ext.look.versions _build/html _build/pages RELEASED.zip ...
 
 GitHub Pages shows what was sent last and nothing else, so that every publication holds all
 releases: their sites come from the archives that stand beside them (`make offline`). Of a minor

@@ -38,7 +38,7 @@ from .plain_markdown import CannotShow, PlainMarkdown, place_of, prose
 ROOT = Path(__file__).resolve().parents[3]
 FRESH = Path("_build/notebooks")
 PROSE = Path("tinytorch/text/data/book_prose.txt")
-VARYING = Path("tests/book/nbval_ignores.cfg")  # what two runs may print differently
+VARYING = Path("book/_ext/notebooks/nbval_ignores.cfg")  # what two runs may print differently
 REMEDY = "run `make notebooks`"
 OPTIONS = {"live", "mystnb", "tags"}
 TAGS = {

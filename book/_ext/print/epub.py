@@ -1,6 +1,6 @@
 """The book as an EPUB, for e-readers: `make epub`.
 
-    python book/_ext/epub.py       writes _build/print/tinytorch.epub from the built site
+    python -m _ext.print.epub      writes _build/print/tinytorch.epub from the built site
 
 An e-reader knows less than a browser: no custom properties of CSS, so the drawings are given the
 colours that Chromium computes for them; and it wants XML, which Chromium writes. Formulas stay
@@ -15,7 +15,8 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
-from .pdf import AUTHOR, TITLE, opened, title_page
+from .chromium import opened
+from .pdf import AUTHOR, TITLE, title_page
 from .printed_pages import EPUB, ROOT, RUNTIME, SITE, Chapter, chapters, home_of, made_at
 
 FONTS = ROOT / "book" / "_static" / "fonts"

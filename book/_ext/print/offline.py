@@ -1,6 +1,6 @@
 """The whole site as one archive, to be read and run without a network: `make offline`.
 
-    python book/_ext/offline.py    writes _build/print/tinytorch-offline.zip from the built site
+    python -m _ext.print.offline   writes _build/print/tinytorch-offline.zip from the built site
 
 Opened as files the pages can be read. Their cells, and the playground, need a server on the same
 machine: browsers let no page that is a file load modules or start workers. What is in the archive

@@ -1,6 +1,6 @@
 """The book as a PDF, printed by Chromium: `make pdf`.
 
-    python book/_ext/pdf.py        writes _build/print/tinytorch.pdf from the built site
+    python -m _ext.print.pdf       writes _build/print/tinytorch.pdf from the built site
 
 Chromium lays out what the site shows, so formulas (MathML), drawings (SVG) and fonts are the same,
 and sharp; it tags what it prints for screen readers and makes the outline of the headings. But it
@@ -11,18 +11,16 @@ the places of all that is linked to are read, then with these, until no place mo
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 import pikepdf
 from bs4 import BeautifulSoup, Tag
 
+from .chromium import opened
 from .printed_pages import (
     PDF,
-    ROOT,
     RUNTIME,
     SITE,
     Chapter,
@@ -32,9 +30,6 @@ from .printed_pages import (
     leaves_the_book,
     new,
 )
-
-sys.path.append(str(ROOT / "tests" / "browser"))
-from chromium import ARGUMENTS, find_chromium
 
 TITLE, AUTHOR = "TinyTorch: embeddings to GPT", "The TinyTorch Book authors"
 BLANK, PASSES = "000", 6
@@ -197,29 +192,6 @@ def page_of(place: str) -> Tag:
 
 
 # The file -----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def opened(source: Path) -> Iterator[Any]:
-    """Open a file in Chromium.
-
-    Raises:
-        RuntimeError: there is no Chromium.
-    """
-    from playwright.sync_api import sync_playwright
-
-    executable = find_chromium()
-    if executable is None:
-        raise RuntimeError("there is no Chromium: install it, or name it in $CHROMIUM")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        try:
-            page = browser.new_page(color_scheme="light")
-            page.set_default_timeout(0)
-            page.goto(source.as_uri())
-            yield page
-        finally:
-            browser.close()
 
 
 def print_pdf(source: Path, target: Path) -> int:

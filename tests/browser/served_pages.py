@@ -1,9 +1,7 @@
-"""Chromium and a small server for the built pages."""
+"""The built pages, and a small server for them."""
 
 import functools
 import http.server
-import os
-import shutil
 import sys
 import threading
 from pathlib import Path
@@ -16,16 +14,6 @@ TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 CHAPTERS = [chapter for part in TOC["parts"] for chapter in part["chapters"]]
 SECTIONS = [page for chapter in CHAPTERS for page in (chapter, *chapter.get("sections", ()))]
 PAGES = [TOC["root"], *(page["file"] for page in SECTIONS)]
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -42,12 +30,6 @@ class Server(http.server.ThreadingHTTPServer):
         """Say nothing of a connection that the browser has closed."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
-
-
-def find_chromium() -> str | None:
-    """Where Chromium is: $CHROMIUM, or one of its names on the path."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
 
 def serve(folder: Path) -> tuple[Server, str]:
