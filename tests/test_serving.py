@@ -158,7 +158,7 @@ class TestCommand:
         assert capsys.readouterr().out.endswith(".\n")
 
     def test_its_addresses_are_those_of_the_repository(self):
-        from _ext.launch_links import site_url
+        from _ext.addresses import site_url
         from yaml import safe_load
 
         root = Path(__file__).resolve().parents[1]

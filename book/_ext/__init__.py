@@ -8,7 +8,8 @@
 - `print`: the PDF, the EPUB and the archive
 - `teaching`: slides, syllabus, a course for nbgrader
 
-`launch_links` is what several of them need. Their parent, `book`, must be on the path.
+`addresses` and `launch_links` are what several of them need. The folder above, `book`, must be on
+Python's path.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ are mended here. `launch_links` is the one place where such a link is made; the 
 the chapter cards use it.
 """
 
-import os
-import re
 import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -20,37 +18,7 @@ from sphinx.config import Config
 from sphinx.util.docutils import SphinxRole
 from sphinx.util.osutil import relative_uri
 
-NOTEBOOKS = PurePosixPath("book/notebooks")
-IN_PRINT = "print"  # the folder of the published site
-
-
-def repository_url(configured: str) -> str:
-    """Name the repository: the one a workflow runs in, else the one of `_config.yml`."""
-    name = os.environ.get("GITHUB_REPOSITORY")
-    if not name:
-        return configured.rstrip("/")
-    return f"{os.environ.get('GITHUB_SERVER_URL', 'https://github.com')}/{name}"
-
-
-def site_url(repository: str) -> str:
-    """Give the address at which GitHub Pages serves a repository's site."""
-    owner, name = repository.rsplit("/", 2)[-2:]
-    host = f"https://{owner.lower()}.github.io/"
-    return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
-
-
-def released_tag(root: Path) -> str:
-    """Give the tag of the release that this tree is, by the changelog's first date; else ""."""
-    changes = root / "CHANGELOG.md"
-    text = changes.read_text(encoding="utf-8") if changes.exists() else ""
-    found = re.search(r"^## (\S+)(?: \((.*)\))?$", text, re.M)
-    return f"v{found[1]}" if found and re.fullmatch(r"\d{4}-\d\d-\d\d", found[2] or "") else ""
-
-
-def package_requirement(repository: str, root: Path) -> str:
-    """Give what pip installs the package from: a release's tag, else the newest state."""
-    tag = released_tag(root)
-    return f"tinytorch-book @ git+{repository}{f'@{tag}' if tag else ''}"
+from .addresses import IN_PRINT, NOTEBOOKS, released_tag, repository_url, site_url
 
 
 def launch_links(app: Sphinx, docname: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from _ext.launch_links import site_url
+from _ext.addresses import site_url
 from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from _ext.launch_links import IN_PRINT
+from _ext.addresses import IN_PRINT
 from _ext.print.printed_pages import ARCHIVE, EPUB, PDF
 from built import ROOT, SITE, soup
 

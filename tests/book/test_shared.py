@@ -5,7 +5,7 @@ from urllib.parse import urljoin, urlsplit
 from xml.etree import ElementTree
 
 import pytest
-from _ext.launch_links import site_url
+from _ext.addresses import site_url
 from _ext.look.sharing import CARD_SIZE, CARDS
 from built import ROOT, SITE, pages, read, soup
 

@@ -3,15 +3,8 @@
 from types import SimpleNamespace
 
 import pytest
-from _ext.launch_links import (
-    launch_links,
-    mend_button,
-    name_repository,
-    package_requirement,
-    released_tag,
-    repository_url,
-    site_url,
-)
+from _ext.addresses import package_requirement, released_tag, repository_url, site_url
+from _ext.launch_links import launch_links, mend_button, name_repository
 from small_site import build
 
 OPTIONS = {

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "tinytorch"
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "tinytorch"
 BELOW = {
     "core": set(),
     "stories": set(),
@@ -138,6 +139,48 @@ def test_a_circle_inside_a_room_is_found_and_an_import_for_types_or_in_a_functio
     for harmless in ("if TYPE_CHECKING:\n    {}", "def f():\n    {}"):
         late = harmless.format(sources["tinytorch.core.two"])
         assert circle({**sources, "tinytorch.core.two": late}) == []
+
+
+def uses_of_tests(source):
+    """The lines that import a module of tests/, or name a path in it; a docstring may name one."""
+    tree = ast.parse(source)
+    modules = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py"))}
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module]
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+        ):
+            found += [node.lineno] * bool(re.search(r"(^|[ /'\"])tests(/|$)", node.value))
+            continue
+        else:
+            continue
+        found += [node.lineno for name in names if name.split(".")[0] in modules]
+    return found
+
+
+def test_nothing_outside_the_tests_imports_or_reads_from_them():
+    sources = [path for top in ("book", "tinytorch") for path in (ROOT / top).rglob("*.py")]
+    found = {path: uses_of_tests(path.read_text(encoding="utf-8")) for path in sources}
+    assert {path.name for path in sources} > {"__init__.py", "cell_names.py", "builder.py"}
+    assert {str(path.relative_to(ROOT)): lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from served_pages import PAGES",
+        "import tests.conftest",
+        'FILE = Path("tests/book/x.cfg")',
+        'sys.path.append(str(ROOT / "tests" / "browser"))',
+    ],
+)
+def test_a_use_of_the_tests_is_found(line):
+    assert uses_of_tests(f'"""Shown by tests/book."""\n{line}\n') == [2]
 
 
 def test_test_files_have_names_of_their_own():

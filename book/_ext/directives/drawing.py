@@ -28,9 +28,10 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
+from ..addresses import ROOT
 from .page_files import give
 
-BOOK = Path(__file__).resolve().parents[2]
+BOOK = ROOT / "book"
 STYLE = BOOK / "_static" / "drawings.css"
 MOVING = BOOK / "_static" / "moving"
 FOLDER = Path("_static/drawings")

@@ -8,7 +8,6 @@ import html
 import json
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -18,9 +17,11 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
+from ..addresses import ROOT
+
 logger = logging.getLogger(__name__)
 
-TEMML = Path(__file__).resolve().parents[2] / "_runtime" / "temml" / "temml.min.js"
+TEMML = ROOT / "book" / "_runtime" / "temml" / "temml.min.js"
 # as JSON: QuickJS cannot hand over a string that was put together from pieces
 RENDER = """(tex, display) => JSON.stringify(
     temml.renderToString(tex, {displayMode: display, throwOnError: true}))"""

@@ -24,7 +24,8 @@ from urllib.parse import urlsplit
 
 import pooch
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..addresses import ROOT
+
 PINS = Path("book/_runtime/pinned.toml")
 SILENCE = 30  # seconds without a byte
 PIP = [sys.executable, "-m", "pip", "download", "--no-deps", "--quiet", "--no-input"]

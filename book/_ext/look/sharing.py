@@ -3,7 +3,7 @@
 Every page gets a description and the tags from which a message or a search engine makes a card
 (Open Graph, https://ogp.me), with the picture of its part. The site gets a list of its pages, a
 page for addresses that lead nowhere, and at its root the landing page itself. The site's address,
-with which all of them are absolute, follows from the repository (`launch_links.py`).
+with which all of them are absolute, follows from the repository (`addresses.py`).
 """
 
 import html

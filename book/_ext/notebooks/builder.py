@@ -31,11 +31,10 @@ from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.directives.code import LiteralInclude
 
+from ..addresses import NOTEBOOKS, ROOT, package_requirement, site_url
 from ..execution.cached_runs import executed
-from ..launch_links import NOTEBOOKS, package_requirement, site_url
 from .plain_markdown import CannotShow, PlainMarkdown, place_of, prose
 
-ROOT = Path(__file__).resolve().parents[3]
 FRESH = Path("_build/notebooks")
 PROSE = Path("tinytorch/text/data/book_prose.txt")
 VARYING = Path("book/_ext/notebooks/nbval_ignores.cfg")  # what two runs may print differently

@@ -18,9 +18,9 @@ from markdown_it import MarkdownIt
 from sphinx.builders import Builder
 from sphinx.errors import SphinxError
 
+from ..addresses import site_url
 from ..directives.drawing import address, described
 from ..directives.exercises import KINDS
-from ..launch_links import site_url
 
 SPECIAL = re.compile(r"[\\`*$]|<(?=[A-Za-z/!?])|\](?=[(\[])|~(?=~)|(?<!\w)_|_(?!\w)")
 LINE_START = re.compile(r"^\s*(?=[-+]\s|#{1,6}\s|>)|^\s*\d+(?=[.)]\s)", re.M)

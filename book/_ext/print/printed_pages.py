@@ -21,7 +21,8 @@ from bs4 import BeautifulSoup, Tag
 
 from tinytorch import __version__
 
-ROOT = Path(__file__).resolve().parents[3]
+from ..addresses import ROOT
+
 SITE = ROOT / "_build" / "html"
 PRINT = ROOT / "_build" / "print"
 PDF, EPUB, ARCHIVE = (PRINT / f"tinytorch{end}" for end in (".pdf", ".epub", "-offline.zip"))

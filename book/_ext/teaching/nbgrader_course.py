@@ -23,12 +23,11 @@ import yaml
 from _static.live.cell_names import bound_names, missing_names, needed_cells
 from nbformat import NotebookNode
 
-from ..launch_links import package_requirement
+from ..addresses import ROOT, package_requirement
 
-ROOT = Path(__file__).resolve().parents[3]
 NOTEBOOKS = Path("book/notebooks")
 COURSE = Path("_build/classroom")
-FILES = Path(__file__).resolve().parents[2] / "_runtime" / "classroom"
+FILES = ROOT / "book" / "_runtime" / "classroom"
 STUB, SOLUTION = "exercise-stub", "exercise-solution"
 HEADING = re.compile(r"^### Exercise .*$", re.MULTILINE)
 ON_THE_SITE = re.compile(r"\*\*On the site\*\* \| \[(.+?)\]\((.+?)\)")

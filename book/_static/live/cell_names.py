@@ -1,8 +1,8 @@
 """What the code of a cell says of itself: the names it needs and defines, and what is no Python.
 
 The build asks, so that a page knows what each of its cells needs before Python is loaded
-(`book/_ext/live.py`); the page's Python asks again, for what a reader has written. Only the
-standard library is needed.
+(`book/_ext/live/live_cells.py`); the page's Python asks again, for what a reader has written. Only
+the standard library is needed.
 """
 
 from __future__ import annotations

@@ -440,7 +440,7 @@ const kernel = new Kernel(
 );
 let loading = "", announced = "";
 
-// In the order of the page, as book/_ext/live.py has counted them.
+// In the order of the page, as book/_ext/live/live_cells.py has counted them.
 const cells = [...document.querySelectorAll("div.cell")]
   .filter((element) => element.querySelector(".cell_input pre"))
   .map((element, i) => new Cell(element, data.cells[i] ?? { tags: [] }, i + 1));

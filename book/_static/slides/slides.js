@@ -1,4 +1,4 @@
-/* Makes a deck of the slides of a page (book/_ext/slides.py), each fitted to 1280 by 720 pixels.
+/* Makes a deck of the slides of a page (book/_ext/teaching/slides.py), each fitted to 1280 by 720 pixels.
  *
  * The keys are those of reveal.js, which says them at "?"; D changes between light and dark. On a phone held upright
  * a slide would be as small as a stamp: there all of them stand below each other, and a press shows an answer.
