@@ -5,6 +5,7 @@ before it. `stories` uses nothing of the others, and they may use it; `plots` us
 """
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
