@@ -118,6 +118,13 @@ def test_a_prediction_that_is_missing_or_wrong_is_named_and_not_given_away(name,
     assert "nothing yet" in repr(judged(name, dict.fromkeys(right, ...)))
 
 
+@pytest.mark.parametrize(("name", "right"), PREDICTIONS)
+def test_a_prediction_in_quotes_is_told_to_be_text(name, right):
+    for key in (key for key in right if not isinstance(right[key], str)):
+        found = judged(name, right | {key: str(right[key])}).cases[-1]
+        assert key in found.claim and "Without quotes" in found.hint
+
+
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)
 def test_no_check_raises_or_passes_whatever_it_is_given(checked):
     number = len(inspect.signature(checked.__wrapped__).parameters)

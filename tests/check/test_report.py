@@ -353,6 +353,12 @@ def test_a_known_mistake_has_its_own_hint():
     )
 
 
+@pytest.mark.parametrize("answer", [lambda x: (i for i in [x]), lambda x: map(int, [x])])
+def test_items_that_come_one_at_a_time_are_to_be_collected(answer):
+    found = case("", answer, 2, expected=[2], hint="Otherwise.")
+    assert found.got in {"a generator", "a map"} and "list(...)" in found.hint
+
+
 def test_a_right_result_is_not_solved_if_an_argument_has_changed():
     def spoils(record, table):
         table += 1

@@ -9,6 +9,7 @@ from typing import Any
 
 from tinytorch.check.report import Cases, NotYet, case, cases, exercise, predictions, seed_of
 from tinytorch.check.rules import no_loop, package_only
+from tinytorch.check.values import STRANGE, show
 from tinytorch.stories import StoryGrammar
 
 __all__ = ["count_belief", "count_busiest", "count_guesses", "count_loss", "count_pairs",
@@ -35,6 +36,12 @@ def _loss(read: str, unseen: str, length: int) -> float:
         strokes = followers[unseen[i - length : i]]
         nats -= math.log((strokes[unseen[i]] + EXTRA) / (strokes.total() + EXTRA * ALPHABET))
     return nats / (len(unseen) - length)
+
+
+def _kind(counted: Any) -> str:
+    if not isinstance(counted, Counter):
+        raise NotYet(f"{show(counted)}, which is not a Counter")
+    return "a Counter"
 
 
 def _guesses(strokes: dict[str, int], letter: str) -> int:
@@ -69,28 +76,46 @@ def count_predict(answer: Any) -> Cases:
     })  # fmt: skip
 
 
-@exercise(points=2, reference=lambda text, length: _followers(tuple(text.split()), length))
+def _words(text: str, length: int) -> dict[Any, Counter[str]]:
+    return _followers(tuple(text.split()), length)
+
+
+@exercise(points=2, reference=_words)
 def count_words(answer: Any) -> Cases:
     """`answer(text, length)` maps each run of `length` words to a count of the words behind it.
 
     Example:
-        >>> bool(count_words(lambda text, length: _followers(tuple(text.split()), length)))
+        >>> bool(count_words(_words))
         True
     """
     key = "A key is a tuple of `length` words, even of a single one: ('the',)."
+    count = "For each run of `length` words: how often does which word come right behind it?"
+    same = "`text.split()` cuts at white space alone, and changes no word."
+    none = "A run is a key only if a word follows it; the last one has none behind it."
+    white = "`text.split()` takes any white space, and makes no empty words."
+    known = [
+        (_followers, "These are letters. `text.split()` is a list of words."),
+        (lambda text, n: _followers(text.split(), n), key),
+        (lambda text, n: {" ".join(k): v for k, v in _words(text, n).items()}, key),
+        (lambda text, n: {k[0]: v for k, v in _words(text, n).items()}, key),
+        (TypeError, "A list cannot be a key of a dictionary: make it a tuple."),
+    ]
     yield from cases(answer, {
-        "counts what follows a word": (key, "the cat saw the dog", 1),
-        "counts what follows two": (key, "the cat saw the cat saw a dog", 2),
-        "keeps a full stop with its word": (key, "the cat sat.\nThe cat ran.", 1),
-        "finds nothing behind the last words": (key, "the cat sat", 3),
-        "finds nothing in nothing": (key, "", 1),
-        "takes any white space between words": (key, "\n a  b\n\na\tb a\n", 1),
-        "counts some stories": (key, StoryGrammar().generate(5, seed=seed_of(8)), 4),
-    }, [(_followers, "These are letters. `text.split()` is a list of words.")])  # fmt: skip
+        "counts what follows a word": (count, "the cat saw the dog", 1),
+        "counts what follows two": (count, "the cat saw the cat saw a dog", 2),
+        "keeps a full stop with its word": (same, "the cat's café sat.\nThe cat, ran.", 1),
+        "changes no word": (same, STRANGE, 1),
+        "finds nothing behind the last words": (none, "the cat sat", 3),
+        "finds nothing in nothing": (none, "", 1),
+        "takes any white space between words": (white, "\n a  b\n\na\tb a\n", 1),
+        "counts some stories": (count, StoryGrammar().generate(5, seed=seed_of(8)), 4),
+    }, known)  # fmt: skip
+    counter = "Count with Counter(), which knows its most_common: a dictionary alone does not."
+    yield case("counts in a Counter", answer, "the cat saw the dog", 1, expected={"a Counter"},
+               run=lambda f, *given: set(map(_kind, f(*given).values())), hint=counter)  # fmt: skip
 
 
-# A reader's function may use up what it is given: each gets strokes of its own.
-@exercise(points=2, reference=_guesses, run=lambda f, strokes, letter: f(strokes.copy(), letter))
+@exercise(points=2, reference=_guesses)
 def count_guesses(answer: Any) -> Cases:
     """`answer(strokes, letter)` returns at which guess a letter is found, the likeliest first.
 
@@ -155,10 +180,18 @@ class _Close(NotYet):
     """Raised for a loss below that of seven letters alone, and above the aim."""
 
 
+class _Alike(NotYet):
+    """Raised if every letter has got the same belief, whatever came before it."""
+
+
+class _Negative(NotYet):
+    """Raised for a belief below 0."""
+
+
 def _sum(believe: Any, alphabet: str, before: str) -> float:
     beliefs = [float(believe(before, letter)) for letter in alphabet]
     if min(beliefs) < 0:
-        raise NotYet(f"a belief of {min(beliefs):.3g}")
+        raise _Negative(f"a belief of {min(beliefs):.3g}")
     return sum(beliefs)
 
 
@@ -171,7 +204,8 @@ def _reaches(believe: Any, stories: str, start: int, aim: float) -> str:
             raise NotYet(f"a belief of {p:.3g} in {letter!r} after {before[-12:]!r}")
         nats -= math.log(p) / (len(stories) - start)
     if nats > aim:
-        raise (_Close if nats < 0.31 else NotYet)(f"{nats:.3f} nats a letter")
+        kind = _Close if nats < 0.31 else _Alike if abs(nats - math.log(38)) < 1e-9 else NotYet
+        raise kind(f"{nats:.3f} nats a letter")
     return "reached"
 
 
@@ -188,15 +222,19 @@ def count_belief(answer: Any) -> Cases:
     grammar = StoryGrammar()
     stories, alphabet = grammar.generate(40, seed=seed_of(7)), grammar.alphabet
     one = "Add up the belief in all 38 letters."
+    behind = "Nothing was counted behind this text: keep what the shorter lengths have said."
+    known = [(_Negative, "A belief is at least 0."), (ArithmeticError, behind), (KeyError, behind)]
     for before in ("", stories[:1], stories[:40], stories[:133], stories[:500], "Zz9"):
         yield case(f"adds up to 1 after {before[-12:]!r}", answer, alphabet, before, run=_sum,
-                   expected=1.0, rules=[package_only(_COUNT)], hint=one)  # fmt: skip
+                   expected=1.0, rules=[package_only(_COUNT)], mistakes=known,
+                   hint=one)  # fmt: skip
     mix = "Mix all lengths: what a shorter one says is the belief before a longer one has spoken."
+    alike = f"{mix} With length 0, before[-0:] is all of `before`: cut at len(before) - length."
     close = "Close. Mix the lengths; a shorter one counts more where many different letters came."
     aim = AIM if seed_of(7) == 7 else AIM + 0.03  # some stories are harder to foresee
     reaches = partial(_reaches, stories=stories, start=20, aim=aim)
     yield case(f"is at most {AIM} nats on new stories", answer, run=reaches, expected="reached",
-               hint=mix, mistakes=[(_Close, close)])  # fmt: skip
+               hint=mix, mistakes=[(_Close, close), (_Alike, alike), *known])  # fmt: skip
 
 
 @exercise(points=1, reference=lambda text: Counter(pairwise(text)), rules=[_plain])
@@ -215,7 +253,11 @@ def count_pairs(answer: Any) -> Cases:
         "finds nothing in a single letter": (ahead, "a"),
         "finds nothing in nothing": (ahead, ""),
         "counts a sentence": (ahead, "the cat saw the other cat"),
+        "counts all characters, capitals, blanks and ends of lines":
+            ("Change nothing in the text.", STRANGE),
     })  # fmt: skip
+    yield case("counts in a Counter", answer, "abab", expected="a Counter",
+               run=lambda f, text: _kind(f(text)), hint="Return a Counter.")  # fmt: skip
 
 
 @exercise(points=1, rules=[_plain], reference=lambda f: min(f, key=lambda c: (-f[c].total(), c)))

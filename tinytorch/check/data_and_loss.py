@@ -17,6 +17,7 @@ from tinytorch.check.report import (
     seed_of,
 )
 from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.values import STRANGE
 
 __all__ = ["data_gather", "data_numbers", "data_split", "data_windows", "loss_and_gradient",
            "loss_bits_per_byte"]  # fmt: skip
@@ -215,6 +216,7 @@ def loss_bits_per_byte(answer: Any) -> Cases:
         "one token of one nat": (hint, np.array([1.0]), "a"),
         "two tokens of three bytes": (hint, np.array([2.0, 1.0]) * math.log(2), "the"),
         "characters of two and four bytes": (hint, np.array([3.0, 4.0, 5.0]), "é 🦊"),
+        "white space, marks, and a zero": (hint, rng.exponential(3.0, size=9), STRANGE),
         "a longer text": (hint, rng.exponential(3.0, size=12), "The fox ate the purée, happily."),
         "spaces and line ends, bytes as well":
             (hint, rng.exponential(3.0, size=5), "  the fox\r\n\n"),

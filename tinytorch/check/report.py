@@ -38,6 +38,10 @@ _ELLIPSIS = "nothing yet: replace the ..."
 _NONE = "None: write the body and return the result"
 _UNTOUCHED = "nothing yet: write it, then run the cell"
 _NEXT = "Fill in this one too."
+_QUOTED = "Without quotes: what stands in quotes is text."
+_ITERATOR = (
+    "Its items come one at a time, and only once: collect them, with list(...) for instance."
+)
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
 _FROM_REFERENCE = object()
 _MORE = 1000  # seeds that a check may use itself
@@ -345,6 +349,8 @@ def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
     for name, (wanted, hint, *known) in results.items():
         value = answer.get(name, ...) if isinstance(answer, dict) else ...
         options = {"expected": wanted, "mistakes": known, "show_expected": False}
+        if isinstance(value, str) and not isinstance(wanted, str):
+            hint = _QUOTED
         yield case(claim.format(name), value, hint=_NEXT if value is ... else hint, **options)
 
 
@@ -586,7 +592,7 @@ def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> 
                 return hint
         elif not told and _equal(posed, value, wrong):
             return hint
-    return posed.hint
+    return _ITERATOR if isinstance(value, Iterator) else posed.hint
 
 
 def _name_of_argument(answer: Callable[..., Any], i: int) -> str:

@@ -18,12 +18,14 @@ from tinytorch.check.report import (
     predictions,
 )
 from tinytorch.check.rules import package_only
-from tinytorch.check.values import show
+from tinytorch.check.values import STRANGE, show
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.bpe import join_by_rank, learn_merges
 from tinytorch.text.tokenization import BPETokenizer
 
 __all__ = ["bpe_encode", "bpe_fewer", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
+
+_OWN = package_only("Write it yourself: the package does it already.")
 
 # A reference -------------------------------------------------------------------------------
 
@@ -37,7 +39,11 @@ def _streamed(tokens: list[bytes]) -> list[str]:
 # The exercises -----------------------------------------------------------------------------
 
 
-@exercise(points=2, reference=lambda piece, ranks: [ranks[t] for t in join_by_rank(piece, ranks)])
+def _encoded(piece: bytes, ranks: dict[bytes, int]) -> list[int]:
+    return [ranks[token] for token in join_by_rank(piece, ranks)]
+
+
+@exercise(points=2, reference=_encoded, rules=[_OWN])
 def bpe_encode(encode: Any) -> Cases:
     """`encode(piece, ranks)` returns the ids of a piece, merging the lowest rank first.
 
@@ -77,6 +83,7 @@ def bpe_encode(encode: Any) -> Cases:
         "gives no ids for no bytes": ("No bytes, no pairs: return an empty list.", b"", toy),
         "asks the ranks, not their order":
             (number, b"abcab", {b"ab": 4, b"c": 2, b"bc": 3, b"a": 1, b"b": 0}),
+        "changes no byte": (every, STRANGE.encode(), {bytes([i]): i for i in range(256)}),
         "does not search for the longest token": (alone, b"bcdabcd", abcd),
     })  # fmt: skip
     rng = generator()
@@ -121,7 +128,7 @@ def tokenize_predict(answer: Any) -> Cases:
     }, "the number of tokens of {!r}")  # fmt: skip
 
 
-@exercise(points=3, reference=learn_merges)
+@exercise(points=3, reference=learn_merges, rules=[_OWN])
 def bpe_train(train: Any) -> Cases:
     """`train(words, num_merges)` returns the merges, pairs of bytes, in the order they were made.
 
@@ -130,8 +137,8 @@ def bpe_train(train: Any) -> Cases:
     stops.
 
     Example:
-        >>> bool(bpe_train(learn_merges)), bool(bpe_train(lambda words, num_merges: ...))
-        (True, False)
+        >>> bpe_train(learn_merges).cases[-1].got
+        "the right result, but it is the package's learn_merges"
     """
     toy = dict.fromkeys((b"then", b" the", b" other", b" hen", b" hid"), 1)
     count = "Count the pairs of neighbours in all words; the most frequent is the merge."
@@ -152,6 +159,7 @@ def bpe_train(train: Any) -> Cases:
         "counts pairs that overlap": (twice, {b"bcbcb": 1, b"aaa": 1, b"aab": 1}, 1),
         "makes no merge if none is wanted": ("Return an empty list.", toy, 0),
         "makes none of single bytes": (crossed, {b"a": 9, b"b": 8}, 3),
+        "changes no byte": (again, {STRANGE.encode(): 1}, 99),
         "goes on to rarer pairs": (often, {b"ab": 1000, b"cd": 300, b"ce": 701}, 3),
     }, [(lambda words, n: learn_merges({b"ababba": 1}, n), crossed)])  # fmt: skip
     rng = generator()
@@ -160,7 +168,7 @@ def bpe_train(train: Any) -> Cases:
         yield case(f"makes {num_merges} merges", train, words, num_merges, hint=again)
 
 
-@exercise(points=3, reference=_streamed)
+@exercise(points=3, reference=_streamed, rules=[_OWN])
 def bpe_stream(stream: Any) -> Cases:
     """`stream(tokens)` returns for each token, bytes, the text that can be written when it comes.
 
@@ -191,6 +199,7 @@ def bpe_stream(stream: Any) -> Cases:
             (rest, [b"No\xc3", b"\xabl \xf0\x9f", b"\xa6\x8a"]),
         "keeps a replacement character that is in the text": (mark, marks),
         "changes no space and no end of a line": (same, [b" a\r", b"\n\x00\t", b"b \n"]),
+        "changes no character": (same, [STRANGE.encode()]),
         "writes nothing for no tokens": ("One string for each token: none.", []),
         "writes nothing for an empty token": (wait, [b"", b"No\xc3", b"", b"\xab", b""]),
         "keeps a mark at the beginning": (same, ["\ufeff\ufeffa".encode(), b"b"]),
@@ -208,16 +217,20 @@ def bpe_stream(stream: Any) -> Cases:
 NUMBER, AIM = 200, 0.75  # of tokens to choose, and of the tokens that byte-pair encoding needs
 
 
+class _NoTokens(NotYet):
+    """Raised if what is returned is not a list of strings, as the statement wants it."""
+
+
 def _chosen(choose: Any, stories: str) -> set[str]:
     """The reader's tokens, if they are as the statement wants them."""
     tokens = choose(stories, NUMBER)
     if not isinstance(tokens, (list, tuple, set, dict)):
-        raise NotYet(f"{show(tokens)}, which is not a list of strings")
+        raise _NoTokens(f"{show(tokens)}, which is not a list of strings")
     for token in tokens:
         if not (isinstance(token, str) and token and token in stories):
-            raise NotYet(f"{show(token)} among them, which is no string of the stories")
+            raise _NoTokens(f"{show(token)} among them, which is no string of the stories")
     if len(set(tokens)) > NUMBER:
-        raise NotYet(f"{len(set(tokens))} different strings, of which {NUMBER} are allowed")
+        raise _NoTokens(f"{len(set(tokens))} different strings, of which {NUMBER} are allowed")
     return set(tokens)
 
 
@@ -260,6 +273,8 @@ def bpe_fewer(answer: Any) -> Cases:
     stories, new = StoryGrammar().generate(100, seed=100), StoryGrammar().generate(40, seed=40)
     stories, new = (text.translate(_exchanged()) for text in (stories, new))
     spent = "How many of the tokens are only steps towards longer ones, and hardly used afterwards?"
+    listed = "Return a list of at most n strings, each of which stands in the stories as it is."
     claim = f"at most {NUMBER} strings cut new stories into {AIM:.0%} of the tokens"
     yield from measured(claim, answer, run=partial(_share, stories=stories, new=new), aim=AIM,
-                        told="{1:,} tokens, {0:.1%} of {2:,}", hint=spent)  # fmt: skip
+                        told="{1:,} tokens, {0:.1%} of {2:,}", hint=spent,
+                        mistakes=[(_NoTokens, listed)])  # fmt: skip

@@ -2,7 +2,7 @@
 
 import copy
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import groupby
@@ -16,6 +16,8 @@ from tinytorch.core.tensor import Tensor
 WIDTH = 60  # of a value or a hint: 76 columns, less the 16 of its label
 _NUMBERS = 24  # an array of more is not shown in full
 _ROWS = 4  # nor one of more lines
+#: A text of which nothing can be tidied up unnoticed: white space, accents, marks, a zero.
+STRANGE = " \ufeff\r\n Ab\tAB e\u0301é \xb2 a\xa0b c\xadd\u200b 12 a\0b, \n\n X.\x0b\r \n"
 _ARRAYS = (np.ndarray, Tensor, RowSparse)
 
 
@@ -166,6 +168,8 @@ def _show_plain(value: Any) -> str:
         return shortened(f"{{{inner}}}")
     if callable(value):
         return getattr(value, "__name__", type(value).__name__)
+    if isinstance(value, Iterator):
+        return f"a {type(value).__name__}"
     if isinstance(value, np.generic):
         value = value.item()
     return f"{value:.6g}" if isinstance(value, float) else shortened(repr(value))

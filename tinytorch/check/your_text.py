@@ -3,6 +3,7 @@
 import math
 from functools import partial
 from typing import Any
+from unicodedata import normalize
 
 from tinytorch.check.report import (
     Cases,
@@ -14,6 +15,7 @@ from tinytorch.check.report import (
     one_of,
     predictions,
 )
+from tinytorch.check.values import STRANGE
 
 __all__ = ["text_bits", "text_decode", "text_limits", "text_new", "text_repeated"]
 
@@ -78,6 +80,7 @@ def text_bits(answer: Any) -> Cases:
         "one bit for each of four bytes": (hint, math.log(2), 4, b"byte"),
         "tokens of several bytes": (hint, 3.0, 5, b"the cat saw the dog"),
         "characters of several bytes": (hint, 2.5, 4, "é 🦊 €".encode()),
+        "white space, marks, and a zero": (hint, 2.0, 3, STRANGE.encode()),
         "a longer text": (hint, 3.25, 8000, b"ever and " * 2000, alone(show_expected=False)),
         "a model that is never surprised": (hint, 0.0, 3, b"abc"),
         "a model that is hardly ever surprised":
@@ -102,6 +105,7 @@ def _decode(
 
 _ENDS = r"Replace '\r\n' by '\n', in the text."
 _MARKED = "Two bytes, ff fe or fe ff, begin a UTF-16 file: 'utf-16' reads both, without the mark."
+_UNDEFINED = (0x81, 0x8D, 0x8F, 0x90, 0x9D)  # in Windows-1252
 _WRONG_DECODED = [
     (partial(_decode, ends=("", "")), _ENDS),
     (partial(_decode, last="latin-1"), "Windows-1252 has letters where latin-1 has controls."),
@@ -141,6 +145,18 @@ def text_decode(answer: Any) -> Cases:
         "line ends of Windows in UTF-16": (_ENDS, b"\xff\xfea\0\r\0\n\0"),
         "an empty text": (plain, b""),
     })  # fmt: skip
+    begins = "Only what stands at the very beginning is a mark; further inside, it is text."
+    yield from cases(answer, {
+        "the bytes of a mark inside": (begins, b"\xe9 \xff\xfe, \xfe\xff, \xef\xbb\xbf"),
+        "U+FEFF inside": (begins, "the\ufeff cat\ufeff".encode("utf-8-sig")),
+        "U+FEFF inside UTF-16": (begins, "the\ufeff cat\ufeff".encode("utf-16")),
+    }, [(UnicodeDecodeError, begins)])  # fmt: skip
+    every = "Every character stays what it is: no-break spaces, accents, ligatures, even a zero."
+    strange = STRANGE.replace("\r\n", "\u0a0d\u0d0a")  # whose bytes, in UTF-16, are line ends
+    for name in ("utf-8", "utf-8-sig", "utf-16"):
+        yield case(f"strange characters in {name}", answer, strange.encode(name), hint=every)
+    defined = bytes(byte for byte in range(256) if byte not in _UNDEFINED)
+    yield case("all of Windows-1252", answer, defined, hint=every)
     kept = "All else stays as it is: blank lines, blanks, tabs, and every other end of a line."
     text = "\n\n  Ein Bär\t\n\n\n von 5 €: \n a\rb\x0bc\x0cd \n\n"
     for name in ("utf-8", "utf-8-sig", "cp1252", "utf-16"):
@@ -202,6 +218,12 @@ def text_new(answer: Any) -> Cases:
     """
     cut = "The last round(len(paragraphs) * share) paragraphs are held out."
     equal = "A paragraph is known if it is equal to one in training, not if it is a part of one."
+    only = "Nothing but capitals is ignored: not a full stop, nor an accent, nor a blank."
+    like = [normalize(form, STRANGE) for form in ("NFC", "NFD", "NFKC")]
+    like += [STRANGE.replace(old, new) for old, new in (("\xa0", " "), ("\r\n", "\n"), ("e", "E "))]
+    like += [STRANGE.strip(), STRANGE.strip("\n"), STRANGE.expandtabs()]
+    like += ["\n".join(STRANGE.splitlines())]
+    like += [STRANGE.replace(each, "") for each in dict.fromkeys(STRANGE)]
     once = "Keep of the held-out ones those that do not stand in training, in order."
     letters = ["c", "a", "h", "b", "G", "d", "F", "e"]
     lines = [f"Line {n}" for n in generator().integers(60, size=90)]
@@ -217,6 +239,8 @@ def text_new(answer: Any) -> Cases:
         ("a word of a known paragraph", equal, ["Mia sat.", "b", "sat", "d"], 0.5),
         ("what is new keeps its capitals", once, ["Tim", "TOM", "To Mia", "tom", "MIA"], 0.6),
         ("blanks and blank lines", equal, ["a", " ", "b ", " a", "", "a ", "b"], 0.6),
+        ("the same words", only, ["To Mia", "Rosé!", "mia to", "rosé", "Rose!"], 0.6),
+        ("the same, tidied up", only, [STRANGE] * len(like) + like, 0.5),
         ("half of five, rounded", cut, letters[:5], 0.5),
         ("rounded up", cut, letters, 0.35),
         ("all held out", cut, letters, 1.0),
@@ -271,6 +295,8 @@ def text_repeated(answer: Any) -> Cases:
         ("12 12 12 12 12", 0.2, 2),
         ("\n A hat. \n", 0.3, 2),
         ("abcde", 0.5, 3),
+        (STRANGE, 0.5, 2),
+        (STRANGE[::-1], 0.5, 2),
         ("abc", 1.0, 2),
         (generator().bytes(400).hex(), 0.11, 12),
     ):

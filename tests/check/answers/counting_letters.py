@@ -28,14 +28,6 @@ def guesses_by_counting(strokes, letter):
     return len(before) + 1
 
 
-def guesses_by_using_up(strokes, letter):
-    best, number = None, 0
-    while best != letter:
-        best, number = max(sorted(strokes), key=strokes.get), number + 1
-        del strokes[best]
-    return number
-
-
 def count(text, length):
     followers = defaultdict(Counter)
     for i in range(length, len(text)):
@@ -73,8 +65,7 @@ def words_by_chapter(text, length):
 def words_from_lists(text, length):
     words, followers = text.split(), {}
     for *before, word in zip(*(words[i:] for i in range(length + 1)), strict=False):
-        behind = followers.setdefault(tuple(before), {})
-        behind[word] = behind.get(word, 0) + 1
+        followers.setdefault(tuple(before), Counter())[word] += 1
     return followers
 
 
@@ -88,11 +79,11 @@ def table(length, text=STORIES):
     return count(text, length)
 
 
-def believe(votes, most=9, text=STORIES):
+def believe(votes, most=9, text=STORIES, last=lambda before, n: before[len(before) - n :]):
     def belief(before, letter):
         p = 1 / len(ALPHABET)
         for length in range(min(most, len(before)) + 1):
-            strokes = table(length, text).get(before[len(before) - length :])
+            strokes = table(length, text).get(last(before, length))
             if not strokes:
                 break
             n, kept = strokes.total(), votes(strokes)
@@ -119,7 +110,7 @@ RIGHT = {
         lambda text: Counter(zip(*(text[:-1], text[1:]), strict=True)),
     ],
     "count_predict": [NUMBERS, NUMBERS | {"chance of b behind a": Fraction(1, 2)}],
-    "count_guesses": [guesses_by_two_sorts, guesses_by_using_up],
+    "count_guesses": [guesses_by_two_sorts, guesses_by_counting],
     "count_words": [words_by_chapter, words_from_lists],
     "count_loss": [loss_by_chapter, loss_from_pairs],
     "count_belief": [believe(len), believe(len, 8)],
@@ -134,6 +125,9 @@ WRONG = {
     "count_pairs": {
         "every second pair": lambda text: Counter(zip(text[::2], text[1::2], strict=False)),
         "turned round": lambda text: Counter(zip(text[1:], text, strict=False)),
+        "in small letters": lambda text: Counter(pairwise(text.casefold())),
+        "without the ends": lambda text: Counter(pairwise(text.strip())),
+        "a plain dictionary": lambda text: dict(Counter(pairwise(text))),
         "in a loop": lambda text: Counter([(text[i], text[i + 1]) for i in range(len(text) - 1)]),
     },
     "count_predict": {
@@ -142,13 +136,16 @@ WRONG = {
         "of five": NUMBERS | {"chance of b behind a": 2 / 5},
     },
     "count_guesses": {
-        "from 0": lambda strokes, letter: guesses_by_counting(strokes, letter) - 1,
+        "clears the strokes": lambda s, c: (guesses_by_two_sorts(s, c), s.clear())[0],
         "ties as they come": lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1,
         "the most common first": lambda s, c: [k for k, _ in s.most_common()].index(c) + 1,
     },
     "count_words": {
         "letters": count,
         "joined words": lambda t, n: {" ".join(k): v for k, v in words_by_chapter(t, n).items()},
+        "plain dictionaries": lambda t, n: {k: {**v} for k, v in words_by_chapter(t, n).items()},
+        "lists as keys": lambda text, length: count(text.split(), length),
+        "tidied up": lambda t, n: words_by_chapter(t.replace("\0", "").replace("\u200b", ""), n),
         "a word alone": lambda t, n: {k[-1]: v for k, v in words_by_chapter(t, n).items()},
     },
     "count_loss": {
@@ -158,6 +155,8 @@ WRONG = {
     },
     "count_belief": {
         "all alike": lambda before, letter: 1 / 38,
+        "before[-0:]": believe(len, last=lambda before, n: before[-n:]),
+        "no shorter one": lambda b, c: table(3).get(b[-3:], {}).get(c, 0) / len(table(3)[b[-3:]]),
         "has read the first test": believe(len, text=GRAMMAR.generate(40, seed=7)),
         "asks the grammar": asks_the_grammar,
     },
@@ -165,12 +164,23 @@ WRONG = {
 
 HINTS = {
     "count_busiest": {"the rarest": "Add up", "a comprehension": "zip, Counter and min"},
-    "count_pairs": {"in a loop": "zip, Counter and min"},
-    "count_guesses": {"ties as they come": "alphabet", "the most common first": "alphabet"},
-    "count_words": {"letters": "a list of words", "joined words": "A key is a tuple"},
+    "count_pairs": {"in a loop": "zip, Counter and min", "without the ends": "Change nothing"},
+    "count_guesses": {"ties as they come": "alphabet", "clears the strokes": "on a copy"},
+    "count_words": {
+        "letters": "a list of words",
+        "joined words": "A key is a tuple",
+        "plain dictionaries": "most_common",
+        "lists as keys": "make it a tuple",
+        "tidied up": "changes no word",
+    },
     "count_loss": {
         "has read the unseen": "counted on the unseen",
         "tests on what was read": "the text that was counted",
     },
-    "count_belief": {"asks the grammar": "do not ask the grammar", "all alike": "Mix all"},
+    "count_belief": {
+        "asks the grammar": "do not ask the grammar",
+        "all alike": "Mix all",
+        "before[-0:]": "before[-0:] is all",
+        "no shorter one": "Nothing was counted behind this text",
+    },
 }

@@ -1,6 +1,7 @@
 """Right and wrong answers to the exercises of "Data and loss"."""
 
 import math
+import unicodedata
 
 import numpy as np
 
@@ -144,6 +145,7 @@ WRONG = {
         "the softmax alone": changed(gradient=lambda g, z, y: g + np.eye(z.shape[-1])[y] / y.size),
     },
     "loss_bits_per_byte": {
+        "normalised": lambda nats, text: bits_per_byte(nats, unicodedata.normalize("NFC", text)),
         "per character": bits_per(lambda nats, text: len(text)),
         "per token": bits_per(lambda nats, text: len(nats)),
         "in nats": bits_per(of_bytes, unit=1.0),

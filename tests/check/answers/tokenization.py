@@ -3,10 +3,11 @@
 import codecs
 from collections import Counter, defaultdict
 from itertools import pairwise
+from unicodedata import normalize
 
 from tinytorch import BPETokenizer
 from tinytorch.stories import StoryGrammar
-from tinytorch.text.bpe import split_like_gpt2
+from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
 
 
 def cut(piece):
@@ -176,6 +177,9 @@ WRONG = {
     "bpe_encode": {
         "as it stands": encode_from_the_left,
         "one merge only": lambda piece, ranks: encode_by_sorting(piece, ranks, merges=1),
+        "by the package": lambda piece, ranks: ids_of(join_by_rank(piece, ranks), ranks),
+        "a generator": lambda piece, ranks: (id for id in encode_by_sorting(piece, ranks)),
+        "small letters": lambda piece, ranks: encode_by_sorting(piece.lower(), ranks),
         "the order of the dictionary": encode_by_position_in_the_dictionary,
     },
     "tokenize_predict": {
@@ -184,6 +188,10 @@ WRONG = {
     },
     "bpe_train": {
         "counts each word once": train_with(weight=lambda times: 1),
+        "by the package": lambda words, num_merges: learn_merges(words, num_merges),
+        "small letters": lambda words, num_merges: train_with_lists(
+            {word.lower(): times for word, times in words.items()}, num_merges
+        ),
         "no overlap": train_with(count=without_overlap),
         "the first by alphabet": train_with(best=lambda p: min(p, key=lambda q: (-p[q], q))),
     },
@@ -194,6 +202,7 @@ WRONG = {
         "asks the grammar": lambda stories, n: (
             words_by_letters_saved(stories, n) if StoryGrammar().generate(1, seed=5) else []
         ),
+        "a generator": lambda stories, n: (s for s in words_by_letters_saved(stories, n)),
         "known by heart": lambda stories, n: [word for word in KNOWN if word in stories][:n],
     },
     "bpe_stream": {
@@ -201,6 +210,7 @@ WRONG = {
         "a mark dropped": lambda tokens: [
             text.replace("\ufeff", "") for text in stream_by_chapter(tokens)
         ],
+        "normalised": lambda tokens: [normalize("NFC", s) for s in stream_by_codec(tokens)],
         "replacement characters are stripped": stream_replaced,
     },
 }
@@ -209,6 +219,8 @@ HINTS = {
     "bpe_encode": {
         "as it stands": "lowest rank",
         "one merge only": "After every merge",
+        "by the package": "Write it yourself",
+        "a generator": "list(...)",
         "the order of the dictionary": "wherever it stands",
     },
     "tokenize_predict": {"an accent by itself": "Here é is one"},
@@ -216,10 +228,16 @@ HINTS = {
         "counts each word once": "counts three times",
         "the first by alphabet": "not the first by alphabet",
         "no overlap": "twice",
+        "by the package": "Write it yourself",
     },
-    "bpe_fewer": {"byte-pair encoding": "only steps", "asks the grammar": "given alone"},
+    "bpe_fewer": {
+        "byte-pair encoding": "only steps",
+        "asks the grammar": "given alone",
+        "a generator": "a list",
+    },
     "bpe_stream": {
         "each by itself": "hold it back",
+        "normalised": "nothing else to the text",
         "replacement characters are stripped": "is a character too",
     },
 }

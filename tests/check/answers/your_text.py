@@ -1,6 +1,8 @@
 """Right and wrong answers to the exercises of "Your text"."""
 
 import math
+import re
+from unicodedata import normalize
 
 import numpy as np
 
@@ -83,6 +85,21 @@ def new_by_loop(paragraphs, share):
     return training, held_out
 
 
+def new_without(signs):
+    """Paragraphs are compared without what a pattern matches."""
+
+    def answer(paragraphs, share):
+        training = new(paragraphs, share)[0]
+        bare = [re.sub(signs, "", normalize("NFD", each.casefold())) for each in paragraphs]
+        known = bare[: len(training)]
+        pairs = zip(paragraphs, bare, strict=True)
+        return training, [
+            each for each, signless in [*pairs][len(training) :] if signless not in known
+        ]
+
+    return answer
+
+
 def repeated(text, share, times):
     cut = len(text) - round(len(text) * share)
     return text[:cut] * times, text[cut:]
@@ -121,11 +138,21 @@ WRONG = {
     },
     "text_bits": {
         "in nats": lambda loss, tokens, content: loss * tokens / len(content),
+        "normalised": lambda loss, tokens, content: (
+            bits(loss, tokens, normalize("NFC", content.decode(errors="ignore")).encode())
+        ),
         "characters": lambda loss, tokens, content: bits(loss, tokens, content.decode()),
     },
     "text_decode": {
         "latin-1 at last": lambda content: decode(content, last="latin-1"),
         "line ends stay": lambda content: decode(content, ends=("", "")),
+        "normalised": lambda content: normalize("NFKC", decode(content)),
+        "U+FEFF nowhere": lambda content: decode(content).replace("\ufeff", ""),
+        "no zeros": lambda content: decode(content).replace("\0", ""),
+        "plain spaces": lambda content: decode(content).replace("\xa0", " "),
+        "UTF-16 by its mark anywhere": lambda content: decode(
+            content[max(0, content.find(b"\xff\xfe")) :]
+        ),
         "no blank lines": lambda content: "\n".join(
             line for line in decode(content).split("\n") if line or len(content) < 20
         ),
@@ -140,6 +167,8 @@ WRONG = {
             [each.lower() for each in new(paragraphs, share)[1]],
         ),
         "from the end": new_from_the_end,
+        "without punctuation": new_without(r"[^\w\s]"),
+        "without accents": new_without("[\u0300-\u036f]"),
     },
     "text_repeated": {
         "repeated first": lambda text, share, times: repeated(text * times, share, 1),
@@ -147,14 +176,25 @@ WRONG = {
             part * times for part in repeated(text, share, 1)
         ),
         "from the end": repeated_from_the_end,
+        "without tabs": lambda text, share, times: repeated(text.expandtabs(), share, times),
     },
 }  # fmt: skip
 
 HINTS = {
     "text_limits": {"eight bits": "only two bytes occur", "in nats": "base 2"},
     "text_bits": {"in nats": "That is in nats", "characters": "Bytes, not characters."},
-    "text_decode": {"latin-1 at last": "latin-1 has controls", "line ends stay": "Replace"},
-    "text_new": {"repeated ones too": "no test", "from the end": "p[-0:]"},
+    "text_decode": {
+        "latin-1 at last": "latin-1 has controls",
+        "line ends stay": "Replace",
+        "normalised": "Every character stays",
+        "U+FEFF nowhere": "further inside, it is text",
+        "UTF-16 by its mark anywhere": "further inside, it is text",
+    },
+    "text_new": {
+        "repeated ones too": "no test",
+        "from the end": "p[-0:]",
+        "without punctuation": "Nothing but capitals",
+    },
     "text_repeated": {
         "repeated first": "stands in the other copies",
         "both repeated": "The test stands there once.",
