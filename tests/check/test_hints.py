@@ -23,14 +23,11 @@ HINTS = {
         "the root of the number of heads": "One head: its length is 2; divide",
     },
     "heads_output_without": {
-        "all heads": "All heads are still heard.",
         "no bias": "The bias belongs to no head; add",
         "the head alone": "That is this head alone, and the",
     },
     "heads_attention": {
         "split by a reshape alone": "A reshape alone mixes the tokens:",
-        "heads not moved back": "Before the last reshape, move the",
-        "no mask": "The mask is not used.",
     },
     "norm_each_token": {
         "over all numbers": "The mean and the deviation are",
@@ -49,13 +46,10 @@ HINTS = {
         "the sum of g y": "The mean of g y, no sum.",
     },
     "block_stream": {
-        "one array, written into again": "`+=` writes into the array that is",
         "the branch replaces the stream": "Each branch's result is added to",
     },
     "block_parameters": {
         "no biases": "Each of six matrices has a bias, as",
-        "no norms": "The two norms are parameters too: a",
-        "one norm": "There are two norms, and each has a",
     },
     "block_stack": {
         "the norm acts on the stream": "The branch added nothing, and yet",
@@ -68,16 +62,12 @@ HINTS = {
         "always tied": "Untied, the output is a matrix of",
         "an untied output with a bias": "The output has no bias.",
     },
-    "gpt_is_causal": {
-        "a vocabulary of five": "Another token must be in the",
-    },
+    "gpt_is_causal": {},
     "gpt_assembled": {
         "one block, shared": "how many different blocks does the list hold",
-        "no mask": "Every block needs",
         "our norm at the end": "ln_f is a norm too: norm(d).",
     },
     "data_windows": {
-        "newlines too near to the end": "A window may begin at s if its last",
         "begins after the newline": "A window begins with the newline,",
     },
     "data_split": {
@@ -99,9 +89,7 @@ HINTS = {
         "decay through the means": "The decay went through the means",
         "corrected means returned": "Return the means as they are; only",
     },
-    "optim_schedule": {
-        "starts at 0": "Steps count from 0; a rate of 0 is",
-    },
+    "optim_schedule": {},
     "optim_clip": {
         "each by itself": "Compare the ratio of the two norms",
         "norms added": "Norms do not add; their squares do.",
@@ -123,8 +111,6 @@ HINTS = {
         "reads the prompt alone": "next_probs must read the new tokens",
     },
     "cache_predict": {
-        "a pass too late": "The first pass reads the prompt",
-        "the prompt read once": "Every pass reads the prompt as",
         "the last token read": "Nothing asks what follows the last",
     },
     "cache_step": {

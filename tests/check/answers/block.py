@@ -19,15 +19,6 @@ def accumulated(x, branches):
     return list(accumulate(branches, lambda x, branch: x + branch(x), initial=x))
 
 
-def shared_in_place(x, branches):
-    x = x.astype(float)
-    result = [x]
-    for branch in branches:
-        x += branch(x)
-        result.append(x)
-    return result
-
-
 def in_the_callers_array(x, branches):
     result = [x.copy()]
     for branch in branches:
@@ -121,18 +112,14 @@ WRONG = {
     "block_cosines": {
         "the product": lambda x, y: (x * y).sum(-1),
         "one length": lambda x, y: (x * y).sum(-1) / (x * x).sum(-1),
-        "no root": lambda x, y: (x * y).sum(-1) / ((x * x).sum(-1) * (y * y).sum(-1)),
     },
     "block_stream": {
-        "one array, written into again": shared_in_place,
         "x itself is changed": in_the_callers_array,
         "three branches at most": lambda x, branches: RIGHT["block_stream"][0](x, branches[:3]),
         "the branch replaces the stream": replaced,
     },
     "block_parameters": {
         "no biases": lambda d, r: (4 + 2 * r) * d * d + 4 * d,
-        "no norms": lambda d, r: parameters(d, r) - 4 * d,
-        "one norm": lambda d, r: parameters(d, r) - 2 * d,
     },
     "block_stack": {
         "the norm acts on the stream": norm_on_the_stream,

@@ -38,11 +38,6 @@ def windows_by_loop(ids, T, newline):
     return np.array(inputs), np.array(targets)
 
 
-def late_newlines_too(ids, T, newline):
-    rows = ids[np.flatnonzero(ids == newline)[:, None] + np.arange(T + 1)]
-    return rows[:, :-1], rows[:, 1:]
-
-
 def windows_of_the_package(ids, T, newline):
     return batches.windows(ids, T, np.flatnonzero(ids[:-T] == newline))
 
@@ -125,12 +120,10 @@ WRONG = {
         "targets": lambda ids, starts, T: ids[(starts[:, None] + 1 + np.arange(T)) % len(ids)],
     },
     "data_numbers": {
-        "a target too few": {**NUMBERS, "windows of 8 tokens in a text of 100": 93},
         "windows side by side": {**NUMBERS, "windows of 8 tokens in a text of 100": 12},
         "starts up to the cut": {**NUMBERS, "training windows, 20 tokens held out": 80},
     },
     "data_windows": {
-        "newlines too near to the end": late_newlines_too,
         "begins after the newline": lambda *given: windows(*given, skip=1),
         "by the package": windows_of_the_package,
     },

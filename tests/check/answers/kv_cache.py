@@ -148,11 +148,6 @@ class Stub(Attention):
         return super().forward(x, mask)
 
 
-class Ignoring(Attention):
-    def remember(self, k, v, cache):
-        return k, v
-
-
 class MaskCut(Attention):
     """Takes the last columns of the mask, as if nothing had been read before."""
 
@@ -224,13 +219,10 @@ RIGHT = {
 
 WRONG = {
     "cache_allowed": {
-        "not itself": lambda past, new: np.arange(past + new) < past + np.arange(new)[:, None],
         "everything": lambda past, new: np.ones((new, past + new), dtype=bool),
         "numbers": lambda past, new: np.tri(new, past + new, past),
     },
     "cache_predict": {
-        "a pass too late": {**COST, WITHOUT: COST[WITHOUT] + 60},
-        "the prompt read once": {**COST, WITHOUT: 60 * 59 // 2},
         "the last token read": {**COST, WITH: 100},
     },
     "cache_step": {
@@ -245,7 +237,6 @@ WRONG = {
     },
     "cache_attention": {
         "the stub": Stub,
-        "ignores the cache": Ignoring,
         "a mask that begins at 0": MaskCut,
     },
     "cache_readings": {

@@ -34,10 +34,6 @@ def poisoned(gradients, counts):
     return np.tensordot(np.array(counts, float), np.array(gradients), 1) / sum(counts)
 
 
-def not_divided(gradients, counts):
-    return average(gradients, counts) * sum(counts)
-
-
 # A reduce-scatter -----------------------------------------------------------------------------
 
 

@@ -111,17 +111,6 @@ class OnlyReshaped(Attention):
         return mixed.reshape(B, T, h * size)
 
 
-class NotMovedBack(Attention):
-    def merge(self, mixed):
-        B, h, T, size = mixed.shape
-        return mixed.reshape(B, T, h * size)
-
-
-class Unmasked(Attention):
-    def attend(self, q, k, v, mask):
-        return super().attend(q, k, v, None)
-
-
 RIGHT = {
     "heads_owner": [
         lambda d, h: np.arange(d) // (d // h),
@@ -153,13 +142,10 @@ WRONG = {
         "no root": lambda q, k, v, h: head_by_head(q, k, v, h, 1),
     },
     "heads_output_without": {
-        "all heads": lambda merged, weight, bias, n, i: merged @ weight + bias,
         "no bias": lambda merged, weight, bias, n, i: columns_to_zero(merged, weight, 0, n, i),
         "the head alone": head_alone,
     },
     "heads_attention": {
         "split by a reshape alone": OnlyReshaped,
-        "heads not moved back": NotMovedBack,
-        "no mask": Unmasked,
     },
 }

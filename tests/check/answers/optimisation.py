@@ -145,9 +145,6 @@ WRONG = {
         "corrected means returned": corrected_means_returned,
     },
     "optim_schedule": {
-        "starts at 0": lambda step, lr, warmup, total, cooldown: (
-            lr * min(1, step / warmup, (total - step) / cooldown)
-        ),
         "falls a step too late": lambda step, lr, warmup, total, cooldown: (
             lr * min(1, (step + 1) / warmup, (total + 1 - step) / cooldown)
         ),
@@ -163,7 +160,6 @@ WRONG = {
     },
     "optim_bytes": {
         "numbers, not bytes": arrays(2, 3, 4, size=1),
-        "one mean in AdamW": arrays(2, 3, 3),
     },
     "optim_budget": {
         "the page's": (settings(), warmed),
@@ -171,6 +167,4 @@ WRONG = {
     },
 }
 
-HINTS = {"optim_budget": {"the page's": "How many steps", "too wide": "embed_dim^2"}}
-
-HINTS = {"optim_adamw": {}}
+HINTS = {"optim_budget": {"the page's": "How many steps"}}

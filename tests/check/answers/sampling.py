@@ -161,7 +161,6 @@ WRONG = {
         ).reshape(x.shape),
     },
     "sampling_kept": {
-        "top-p that falls short": {**KEPT, "top_p = 0.75": 2},
         "top-k not normalised": {**KEPT, "top_k = 3, top_p = 0.8": 3},
     },
     "sampling_draw": {

@@ -60,10 +60,6 @@ def by_loop(x):
     return np.array([row - row.mean() for row in rows]).reshape(x.shape)
 
 
-def split(x, h):
-    return x.reshape(*x.shape[:2], h, x.shape[-1] // h).swapaxes(1, 2)
-
-
 def merge(x):
     return x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
@@ -133,7 +129,6 @@ WRONG = {
             lambda x, h: x.reshape(*x.shape[:2], -1, h).transpose(0, 3, 1, 2),
             merge,
         ),
-        "a reshape alone merges": (split, lambda x: x.reshape(len(x), x.shape[2], -1)),
     },
 }
 
@@ -157,6 +152,5 @@ HINTS = {
     "tensors_heads": {
         "a reshape alone splits": "Row t of each head",
         "every h-th number": "i * d/h",
-        "a reshape alone merges": "opposite order",
     },
 }

@@ -51,12 +51,6 @@ def scatter_at(ids, g, vocab_size):
     return table
 
 
-def scatter_assigned(ids, g, vocab_size):
-    table = np.zeros((vocab_size, g.shape[-1]))
-    table[ids] = g
-    return table
-
-
 def scatter_mean(ids, g, vocab_size):
     counts = np.bincount(ids.reshape(-1), minlength=vocab_size)
     return scatter(ids, g, vocab_size) / np.maximum(counts, 1)[:, None]
@@ -85,11 +79,6 @@ def step_as_it_stands(table, ids, g, lr):
     return table
 
 
-def step_in_place(table, ids, g, lr):
-    np.subtract.at(table, ids, lr * g)
-    return table
-
-
 # ---------------------------------------------------------------------------------------------
 
 
@@ -106,12 +95,6 @@ def neighbours_by_sorted(table, i, k):
 def neighbours_by_removal(table, i, k):
     order = np.argsort(cosines(table, i))[::-1]
     return order[order != i][:k]
-
-
-def by_products(table, i, k):
-    score = table @ table[i]
-    score[i] = -np.inf
-    return np.argsort(-score)[:k]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -147,17 +130,14 @@ RIGHT = {
 
 WRONG = {
     "token_counts": {
-        "as long as the largest id": lambda ids, V: np.bincount(ids.ravel()),
         "in a byte": lambda ids, V: np.bincount(ids.ravel(), minlength=V).astype(np.uint8),
         "in a loop": lambda ids, V: np.array([(ids == i).sum() for i in range(V)]),
     },
     "token_lookup": {
-        "counts from the end": lambda table, ids: table[ids],
         "has no smallest id": refusing(lambda table, ids: ids.min() < 0),
         "flat": lambda table, ids: lookup(table, ids.reshape(-1)),
     },
     "token_scatter_add": {
-        "assigned": scatter_assigned,
         "a mean": scatter_mean,
         "np.add.at": scatter_at,
     },
@@ -166,12 +146,9 @@ WRONG = {
         "the same table for no ids": lambda t, ids, g, lr: (
             step_by_loop(t, ids, g, lr) if len(ids) else t
         ),
-        "in place": step_in_place,
     },
     "token_neighbours": {
-        "itself included": lambda t, i, k: np.argsort(-cosines(t, i))[:k],
         "farthest first": lambda t, i, k: neighbours_by_removal(t, i, len(t))[::-1][:k],
-        "products": by_products,
     },
     "token_cost": {
         "per cent": lambda *given: (100 * cost(*given)[0], cost(*given)[1]),
@@ -185,21 +162,17 @@ WRONG = {
 
 HINTS = {
     "token_lookup": {
-        "counts from the end": "counts negative indices from the end",
         "has no smallest id": "no ids.min()",
         "flat": "the shape of the ids",
     },
     "token_scatter_add": {
-        "assigned": "An indexed assignment writes each row once",
         "a mean": "A sum, not a mean",
         "np.add.at": "find another",
     },
     "token_row_step": {
         "as it stands": "reads and writes each row once",
-        "in place": "Work on a copy",
     },
     "token_neighbours": {
-        "itself included": "is most like itself",
         "farthest first": "Nearest first",
     },
     "token_cost": {
