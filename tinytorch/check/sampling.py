@@ -15,7 +15,7 @@ from tinytorch.check.report import (
     generator,
     predictions,
 )
-from tinytorch.check.rules import in_numpy, no_loop
+from tinytorch.check.rules import in_numpy, no_loop, without
 from tinytorch.models.sampling import keep_top_p, next_token_probs
 
 __all__ = ["sampling_draw", "sampling_kept", "sampling_temperature", "sampling_top_k",
@@ -100,13 +100,16 @@ _WRONG_TEMPERATURES = [
 ]  # fmt: skip
 
 
-@exercise(points=2, reference=next_token_probs, mistakes=_WRONG_TEMPERATURES)
+_REPAIR = without("Repair it yourself: the package does the same.", next_token_probs)
+
+
+@exercise(points=2, reference=next_token_probs, mistakes=_WRONG_TEMPERATURES, rules=[_REPAIR])
 def sampling_temperature(answer: Any) -> Cases:
     """Check probabilities at a temperature, 0 included.
 
     Example:
-        >>> bool(sampling_temperature(next_token_probs))
-        True
+        >>> sampling_temperature(next_token_probs).cases[-1].got
+        'the right result, but it is next_token_probs itself'
         >>> bool(sampling_temperature(lambda logits, t: next_token_probs(logits)))
         False
     """

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tinytorch import functional
-from tinytorch.models.sampling import keep_top_p
+from tinytorch.models.sampling import keep_top_p, next_token_probs
 
 KEPT = {
     "top_k = 2": 2,
@@ -172,6 +172,7 @@ WRONG = {
     },
     "sampling_temperature": {
         "probabilities divided": scaled_probabilities,
+        "by the package": lambda logits, temperature: next_token_probs(logits, temperature),
         "rounded": lambda logits, t: tempered(logits, t).round(6),
         "all of the largest at 0": all_of_the_largest,
     },
