@@ -154,6 +154,16 @@ _ALIKE = (
     "Equal columns of A get equal rows of B, and stay equal: a product of rank 1. Begin with "
     "random numbers of ordinary size."
 )
+_BIASES = [
+    (lambda linear, *sizes: lambda x: linear(x) - linear.bias,
+        "The layer's bias is missing: self.linear(x) has it."),
+    (lambda linear, *sizes: lambda x: linear(x) + linear.bias,
+        "The layer's bias is added twice: self.linear(x) has it already."),
+]  # fmt: skip
+_THROUGH = (
+    "The layer below learns from the gradient of x, and x acts through W and through A and B: "
+    "compute with x itself, not with its .data."
+)
 _SCALE = "The scale is alpha / rank: alpha 6 and rank 3 count the product twice."
 
 
@@ -176,10 +186,12 @@ def lora_stuck(answer: Any) -> Cases:
     ]
     yield from cases(answer, {
         "has A and B of the right shapes": (made, *sizes, alone(run=_shapes)),
-        "computes at the start what the layer did": (_STILL, *sizes, alone(run=_at_start)),
+        "computes at the start what the layer did": (
+            _STILL, *sizes, alone(run=_at_start, mistakes=_BIASES)),
         "the first step moves A or B": (_GRADIENT, *sizes, alone(run=_moves, expected=True)),
         "the scale is alpha / rank": (_SCALE, *sizes, alone(run=_output, mistakes=scales)),
         "the scale, another rank": (_SCALE, *other, alone(run=_output, mistakes=scales)),
+        "hands the gradient on to x": (_THROUGH, *sizes, alone(run=_back)),
         "learns a product of rank 3": (_ALIKE, *sizes, alone(run=_learns, expected=True)),
         "leaves the weight and the bias as they are": (
             "Only A and B learn: W and the bias keep `requires_grad = False`.",
@@ -187,18 +199,23 @@ def lora_stuck(answer: Any) -> Cases:
     })  # fmt: skip
 
 
-def _layer(answer: Any, rows: int, columns: int, rank: int, alpha: float) -> tuple[Any, Linear]:
+def _layer(answer: Any, rows: int, columns: int, rank: int, alpha: float) -> tuple[Any, Any]:
     """The reader's layer around a Linear."""
-    linear = Linear(rows, columns, rng=0)
+    linear: Any = Linear(rows, columns, rng=0)
+    linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
     return answer(linear, rank, alpha), linear
 
 
 def _shapes(answer: Any, *sizes: Any) -> Any:
     layer, _ = _layer(answer, *sizes)
     try:
-        return {name: tuple(getattr(layer, name).shape) for name in "AB"}
+        shapes = {name: tuple(getattr(layer, name).shape) for name in "AB"}
     except AttributeError as error:
         raise NotYet(f"{show(layer)}, without {str(error)[-3:]}") from None
+    found = dict(layer.named_parameters())
+    for name in (name for name in shapes if name not in found):
+        raise NotYet(f"{name}, which parameters() leaves out: no optimiser moves it")
+    return shapes
 
 
 def _at_start(answer: Any, *sizes: Any) -> Any:
@@ -213,17 +230,33 @@ def _misscaled(scale: Any) -> Any:
 
 def _output(answer: Any, *sizes: Any) -> Any:
     """The output with random matrices."""
+    return np.array(_random(answer, *sizes)[1].data)
+
+
+def _back(answer: Any, *sizes: Any) -> Any:
+    """The gradient of x with random matrices."""
+    x, y, g = _random(answer, *sizes)
+    (y * g).sum().backward()
+    if x.grad is None:
+        raise NotYet("no gradient of x")
+    return x.grad
+
+
+def _random(answer: Any, *sizes: Any) -> tuple[Tensor, Tensor, np.ndarray]:
+    """An input of three axes, the output with random matrices, and a gradient for it."""
     (layer, _), (rows, columns, rank, _) = _layer(answer, *sizes), sizes
-    x, layer.A.data, layer.B.data = drawn((7, rows), (rows, rank), (rank, columns), seed=1)
-    return np.array(layer(Tensor(x, dtype=np.float64)).data)
+    shapes = (2, 7, rows), (rows, rank), (rank, columns), (2, 7, columns)
+    array, layer.A.data, layer.B.data, g = drawn(*shapes, seed=1)
+    x = Tensor(array, requires_grad=True, dtype=np.float64)
+    return x, layer(x), g
 
 
-def _steps(layer: Any, count: int) -> list[float]:
+def _steps(layer: Any, linear: Any, count: int) -> list[float]:
     """The losses of some steps towards a weight that differs by a product of rank 3."""
-    rows, columns = layer.linear.weight.shape
+    rows, columns = linear.weight.shape
     x, u, v = drawn((20, rows), (rows, 3), (3, columns), seed=2)
-    wanted = x @ (layer.linear.weight.data + 0.5 * u @ v)
-    optimizer, losses = Adam([layer.A, layer.B], lr=0.05), []
+    wanted = x @ (linear.weight.data + 0.5 * u @ v) + linear.bias.data
+    optimizer, losses = Adam(layer.trainable_parameters(), lr=0.05), []
     for _ in range(count):
         optimizer.zero_grad()
         error = layer(x) - wanted
@@ -235,14 +268,14 @@ def _steps(layer: Any, count: int) -> list[float]:
 
 
 def _moves(answer: Any, *sizes: Any) -> bool:
-    layer, _ = _layer(answer, *sizes)
+    layer, linear = _layer(answer, *sizes)
     before = layer.A.data.copy(), layer.B.data.copy()
-    _steps(layer, 1)
+    _steps(layer, linear, 1)
     return bool((layer.A.data != before[0]).any() or (layer.B.data != before[1]).any())
 
 
 def _learns(answer: Any, *sizes: Any) -> bool:
-    losses = _steps(_layer(answer, *sizes)[0], 400)
+    losses = _steps(*_layer(answer, *sizes), 400)
     return losses[-1] < 0.01 * losses[0]
 
 
@@ -253,7 +286,7 @@ def _frozen(answer: Any, *sizes: Any) -> bool:
     free = [name for name in given if given[name].requires_grad and name not in ("A", "B")]
     if free:
         raise NotYet(f"the parameter {free[0]} requires a gradient")
-    _steps(layer, 3)
+    _steps(layer, linear, 3)
     return same(linear.state_dict(), before, 0.0)
 
 
@@ -292,6 +325,7 @@ def lora_merged(answer: Any) -> Cases:
     yield from cases(answer, {
         "one of rank 1": (hint, *ones),
         "two of rank 2": (hint, *two),
+        "two of rank 4, the weight narrower": (hint, *drawn((5, 3), (2, 5, 4), (2, 4, 3), 2)),
         "a scale of 0 leaves its product out": (hint, *two[:3], np.array([2.0, 0.0])),
         "five of rank 3": (hint, *drawn((6, 7), (5, 6, 3), (5, 3, 7), 5, seed=1)),
     })  # fmt: skip

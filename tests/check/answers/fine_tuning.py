@@ -1,8 +1,10 @@
 """Right and wrong answers to the exercises of "Fine-tuning"."""
 
+from functools import partial
+
 import numpy as np
 
-from tinytorch import AdamW, CosineSchedule, Module, Parameter, Trainer, default_rng
+from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
 from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora, merge_lora
 
 FEW, MORE = "numbers that learn, rank 8, q_proj and v_proj", "the same with rank 16"
@@ -52,14 +54,14 @@ def gradients_without_scale(x, W, A, B, alpha, g):
 
 class Repaired(Module):
     a, b, scale = 0.1, 0.0, staticmethod(lambda alpha, rank: alpha / rank)
-    frozen = True
+    frozen, learns = True, Parameter
 
     def __init__(self, linear, rank, alpha):
         self.linear = linear
         rows, columns = linear.weight.shape
         rng = default_rng(0)
-        self.A = Parameter(self.a * rng.normal(size=(rows, rank)))
-        self.B = Parameter(self.b * rng.normal(size=(rank, columns)))
+        self.A = self.learns(self.a * rng.normal(size=(rows, rank)))
+        self.B = self.learns(self.b * rng.normal(size=(rank, columns)))
         self.factor = self.scale(alpha, rank)
         if self.frozen:
             for p in linear.parameters():
@@ -87,6 +89,37 @@ class UpsideDown(Repaired):
     scale = staticmethod(lambda alpha, rank: rank / alpha)
 
 
+class NoParameters(Repaired):
+    learns = partial(Tensor, requires_grad=True)
+
+
+class NoBias(Repaired):
+    def forward(self, x):
+        return x @ self.linear.weight + (x @ self.A) @ self.B * self.factor
+
+
+class BiasTwice(Repaired):
+    def forward(self, x):
+        return super().forward(x) + self.linear.bias
+
+
+class Detached(Repaired):
+    def forward(self, x):
+        return self.linear(x) + (Tensor(x.data) @ self.A) @ self.B * self.factor
+
+
+class AnotherName(Repaired):
+    """What it wraps may have any name."""
+
+    def __init__(self, linear, rank, alpha):
+        super().__init__(linear, rank, alpha)
+        del self.linear
+        self.base = linear
+
+    def forward(self, x):
+        return self.base(x) + (x @ self.A) @ self.B * self.factor
+
+
 class BiasLearns(Repaired):
     def __init__(self, linear, rank, alpha):
         super().__init__(linear, rank, alpha)
@@ -98,6 +131,12 @@ class BiasLearns(Repaired):
 
 def merged(W, A, B, scale):
     return W + np.einsum("k,kir,kro->io", scale, A, B)
+
+
+def merged_end_to_end(W, A, B, scale, rank=lambda A: A.shape[2]):
+    k, (rows, columns), r = len(A), W.shape, rank(A)
+    scaled = (scale[:, None, None] * B).reshape(k * r, columns)
+    return W + A.swapaxes(0, 1).reshape(rows, k * r) @ scaled
 
 
 def merged_by_sum(W, A, B, scale):
@@ -145,8 +184,8 @@ def by_a_loop_of_its_own(model, batches):
 RIGHT = {
     "lora_predict": [COUNTS, COUNTS | {AS_LARGE: 384, BYTES: 2 * 4 * 294_912}],
     "lora_by_hand": [by_hand, by_the_whole_product],
-    "lora_stuck": [Repaired, ZeroA],
-    "lora_merged": [merged, merged_by_sum],
+    "lora_stuck": [Repaired, ZeroA, AnotherName],
+    "lora_merged": [merged, merged_by_sum, merged_end_to_end],
     "lora_names": [bend(), by_a_loop_of_its_own],
 }
 WRONG = {
@@ -165,10 +204,15 @@ WRONG = {
         "none zero": NoneZero,
         "upside down": UpsideDown,
         "the bias learns": BiasLearns,
+        "no parameters": NoParameters,
+        "the bias lost": NoBias,
+        "the bias twice": BiasTwice,
+        "x cut off": Detached,
     },
     "lora_merged": {
         "no scale": lambda W, A, B, scale: W + (A @ B).sum(0),
         "mean": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
+        "the rank is the shortest side": partial(merged_end_to_end, rank=lambda A: min(A.shape)),
         "without W": lambda W, A, B, scale: merged(0 * W, A, B, scale),
     },
     "lora_names": {
@@ -188,6 +232,10 @@ HINTS = {
         "both zero": "let only B be 0",
         "none zero": "one of A and B is 0",
         "upside down": "upside down",
+        "no parameters": "two Parameters",
+        "the bias lost": "bias is missing",
+        "the bias twice": "added twice",
+        "x cut off": "through A and B",
     },
     "lora_merged": {"mean": "not averaged", "no scale": "a scale of its own"},
     "lora_names": {"queries and values": "compared with the token table"},
