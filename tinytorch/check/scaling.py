@@ -153,6 +153,39 @@ def _ends(answer: Any, x: Any, y: Any, samples: int) -> Any:
     return np.append(found, 0.8 * (found[1] - found[0])) / (high - low)
 
 
+class _Counted(np.random.Generator):
+    """A generator that counts the numbers that it hands out."""
+
+    handed_out = 0
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or not callable(found):
+            return found
+
+        def counted(*args: Any, **options: Any) -> Any:
+            result = found(*args, **options)
+            self.handed_out += np.size(result)
+            return result
+
+        return counted
+
+
+def _so_many(answer: Any, x: Any, y: Any, *counts: int) -> bool:
+    """Whether the numbers that the generator hands out are in proportion to the samples."""
+    used = []
+    for samples in counts:
+        rng = _Counted(np.random.PCG64(0))
+        answer(x, y, samples, rng)
+        used.append(rng.handed_out)
+    if not used[0] or used[0] * counts[1] != used[1] * counts[0]:
+        one, other = (
+            f"{n:,} for {samples:,} samples" for n, samples in zip(used, counts, strict=True)
+        )
+        raise NotYet(f"numbers drawn from `rng`: {one}, {other}")
+    return True
+
+
 @exercise(points=2, reference=_interval)
 def scaling_interval(answer: Any) -> Cases:
     """Check a bootstrap interval of a slope, in units of its width and to a fiftieth of it.
@@ -178,6 +211,9 @@ def scaling_interval(answer: Any) -> Cases:
     }, run=_ends, atol=_NEAR, mistakes=[
         (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
             "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
+    own = "Draw as many samples as `samples` says, and all of them from the `rng` that is given."
+    yield case("so many samples, from the rng", answer, x, noise, 41, 2000, run=_so_many,
+               expected=True, hint=own)  # fmt: skip
 
 
 # The frontier --------------------------------------------------------------------------------
@@ -214,6 +250,7 @@ def scaling_frontier(answer: Any) -> Cases:
         "as good as a cheaper one": ("None is lower: it counts.", np.array([2.0, 1.0, 1.0])),
         "a hundred runs": (hint, drawn(100)[0]),
         "a hundred that rise a little between": (hint, 1e-9 * drawn(100)[0] - np.arange(100) // 9),
+        "as good as the first, after a better one": (hint, np.array([1.0, 0.5, 1.0])),
         "a single run": ("Nothing is cheaper than the first.", np.array([4.0])),
     }, mistakes=mistakes)  # fmt: skip
 

@@ -68,6 +68,16 @@ def interval_by_counts(x, y, samples, rng):
     return slopes[round(0.025 * samples)], slopes[round(0.975 * samples)]
 
 
+def samples_of(count):
+    """Another number of samples than the one that was asked for."""
+    return lambda x, y, samples, rng: interval_of([0.025, 0.975])(x, y, count(samples), rng)
+
+
+def interval_by_pairs(x, y, samples, rng):
+    pairs = rng.choice(np.stack([x, y], axis=1), size=(samples, len(x)))  # (samples, n, 2)
+    return list(np.quantile(slopes_of(pairs[..., 0], pairs[..., 1]), [0.025, 0.975]))
+
+
 def drawn_apart(x, y, samples, rng):
     size = (samples, len(x))
     return np.quantile(slopes_of(rng.choice(x, size), rng.choice(y, size)), [0.025, 0.975])
@@ -88,7 +98,7 @@ def bought(width, depth, steps, lr):
 RIGHT = {
     "scaling_predict": [COUNTS, COUNTS | {FACTOR: 1 / 10**0.34, GPT3: 3.15e23}],
     "scaling_power": [power_by_lstsq, power_by_moments],
-    "scaling_interval": [interval_of([0.025, 0.975]), interval_by_counts],
+    "scaling_interval": [interval_of([0.025, 0.975]), interval_by_counts, interval_by_pairs],
     "scaling_frontier": [
         lambda losses: ~(losses > np.minimum.accumulate(losses)),
         lambda losses: (np.triu(losses[:, None] < losses).sum(axis=0)) == 0,
@@ -111,12 +121,18 @@ WRONG = {
         "drawn apart": drawn_apart,
         "without replacement": without_replacement,
         "96 percent": interval_of([0.02, 0.98]),
+        "a thousand samples": samples_of(lambda samples: 1000),
+        "a sample less": samples_of(lambda samples: samples - 1),
+        "a generator of its own": lambda x, y, samples, rng: interval_of([0.025, 0.975])(
+            x, y, samples, np.random.default_rng(0)
+        ),
     },
     "scaling_frontier": {
         "better than the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
         "strictly better": lambda losses: np.append(
             True, losses[1:] < np.minimum.accumulate(losses)[:-1]
         ),
+        "the lowest at some time": lambda losses: np.isin(losses, np.minimum.accumulate(losses)),
         "in a loop": lambda losses: np.array(
             [loss <= losses[: i + 1].min() for i, loss in enumerate(losses)]
         ),
@@ -132,9 +148,15 @@ HINTS = {
         "the floor left in": "Subtract the floor",
         "no run left out": "leave that run out",
     },
-    "scaling_interval": {"drawn apart": "the same rows", "without replacement": "in another order"},
+    "scaling_interval": {
+        "drawn apart": "the same rows",
+        "without replacement": "in another order",
+        "a thousand samples": "as many samples as",
+        "a generator of its own": "the `rng` that is given",
+    },
     "scaling_frontier": {
         "strictly better": "it counts",
+        "the lowest at some time": "so far",
         "better than the one before": "not with the one before",
     },
     "scaling_budget": {"over the budget": "lowest loss"},
