@@ -142,6 +142,9 @@ WRONG = {
         "decay through the means": lambda w, g, m, v, t, lr, decay: adamw(
             w, g + decay * w, m, v, t, lr, 0.0
         ),
+        "no decay without a gradient": lambda w, g, m, v, t, lr, decay: adamw(
+            w, g, m, v, t, lr, np.where((v == 0) & (g == 0), 0, decay)
+        ),
         "corrected means returned": corrected_means_returned,
     },
     "optim_schedule": {
@@ -167,4 +170,7 @@ WRONG = {
     },
 }
 
-HINTS = {"optim_budget": {"the page's": "How many steps"}}
+HINTS = {
+    "optim_adamw": {"no decay without a gradient": "gradient is 0"},
+    "optim_budget": {"the page's": "How many steps"},
+}
