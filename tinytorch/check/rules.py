@@ -126,7 +126,7 @@ def _loop_in(answer: Any) -> str:
         for code in _codes_in(function.__code__):
             if _repeats(code):
                 return f"`{function.__name__}` has a loop"
-            used = dict(_globals_of(function))
+            used = dict(globals_of(function))
             names = _HIDDEN_NAMES | ({"reduce"} if functools in used.values() else set())
             hidden = names & {*code.co_names}
             hidden |= {name for name, value in used.items() if id(value) in _HIDDEN_LOOPS}
@@ -138,7 +138,7 @@ def _loop_in(answer: Any) -> str:
 def _numpy_in(answer: Any) -> str:
     for function in functions_of(answer):
         imports = {i.argval for i in _steps_of(function) if i.opname == "IMPORT_NAME"}
-        if "numpy" in imports or any(_is_of(value, "numpy") for _, value in _globals_of(function)):
+        if "numpy" in imports or any(_is_of(value, "numpy") for _, value in globals_of(function)):
             return f"`{function.__name__}` uses NumPy"
     return "it is NumPy's" if _is_of(answer, "numpy") else ""
 
@@ -220,7 +220,7 @@ def functions_of(answer: Any) -> list[FunctionType]:
         if isinstance(value, FunctionType):
             full = (cell for cell in value.__closure__ or () if cell != CellType())
             waiting += [cell.cell_contents for cell in full]
-            waiting += [used for _, used in _globals_of(value)]
+            waiting += [used for _, used in globals_of(value)]
         elif isinstance(value, type):
             waiting += [method for base in value.__mro__[:-1] for method in vars(base).values()]
         elif callable(value):
@@ -240,7 +240,7 @@ def _steps_of(function: FunctionType) -> Iterator[dis.Instruction]:
     return (step for code in _codes_in(function.__code__) for step in dis.get_instructions(code))
 
 
-def _globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
+def globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The names that a function loads from its module or from Python, with their values."""
     names = {s.argval for s in _steps_of(function) if s.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
     for name in sorted(names):

@@ -1,6 +1,8 @@
 """Checks for the chapter "What it learned"."""
 
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, partial
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,10 @@ from tinytorch.check.report import (
     measured,
     predictions,
 )
-from tinytorch.check.rules import Rule, functions_of, without
+from tinytorch.check.rules import Rule, globals_of, without
 from tinytorch.check.values import as_array, show
+from tinytorch.core.layers import Module
+from tinytorch.core.tensor import Tensor
 from tinytorch.inside.heads import head_scores
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import residual_stream
@@ -60,7 +64,9 @@ def inside_ablation(answer: Any) -> Cases:
             True, "Its queries and keys are made from stage 1."),
         "the forecast after the first token changes": (
             True, "There the head adds the value of the first token; its mean is something else."),
-        "the loss rises most before": ("animals", "What does this head look at, and when?",
+        "the loss rises most before": (
+            "animals", "What does this head look at, and when? It is one of animals, foods, names, "
+            "places, pronouns or things.",
             ("foods", "It costs much there too, but more before another kind."),
             ("names", "That is the hero head, 1.0."),
             ("things", "Those are fetched by 1.2 and 1.3.")),
@@ -126,10 +132,12 @@ def inside_lens(answer: Any) -> Cases:
 # The head ------------------------------------------------------------------------------------
 
 
-def _head(weights: Any, asked: Any, sought: Any, before: int = 0) -> Any:
-    seq = weights.shape[-1]
-    targets = asked[:, :, None] & sought[:, None, :] & np.tri(seq, k=before, dtype=bool)
-    return _largest(head_scores(weights, targets))
+def _head(weights: Any, asked: Any, sought: Any) -> Any:
+    return _largest(head_scores(weights, _targets(asked, sought)))
+
+
+def _targets(asked: Any, sought: Any) -> Any:
+    return asked[:, :, None] & sought[:, None, :] & np.tri(asked.shape[-1], dtype=bool)
 
 
 def _largest(scores: Any) -> tuple[int, int]:
@@ -179,6 +187,13 @@ def inside_head(answer: Any) -> Cases:
     yield case("two keys sought", answer, shared, last, ~last, hint=hint)
     own = "A query may look at its own token as well: np.tri has ones on its diagonal."
     yield case("the query's own token sought", answer, itself, last, last | start, hint=own)
+    uneven, of_two = np.zeros((1, 2, 2, 4, 4)), np.array([[0, 0, 0, 1], [0, 1, 1, 1]], dtype=bool)
+    uneven[0, 0, 0, 3, 0] = 1  # one head all of it, at the only query of the first text
+    uneven[0, 1, 1, 1:, 0] = 0.6  # the other most of it, at three of the second
+    first = np.broadcast_to(np.arange(4) == 0, of_two.shape)
+    every = "Each query counts the same, in whichever text: add up all texts before you divide."
+    yield case("a text with one query, a text with three", answer, uneven, of_two, first,
+               hint=every, mistakes=[((0, 0), every)])  # fmt: skip
     rng = generator()
     for blocks, batch, heads, seq in ((2, 3, 4, 9), (3, 1, 2, 30), (1, 5, 12, 6), (12, 2, 3, 5)):
         scores = 3 * rng.normal(size=(blocks, batch, heads, seq, seq))
@@ -197,12 +212,12 @@ def _r2(x: Any, y: Any) -> float:
     return readable(x, y)[0]
 
 
-def _r2_with(seen: bool, centred: bool, axis: int | None = 0) -> Any:
-    """The same with one or both of the mistakes."""
+def _r2_with(seen: bool, centred: bool, axis: int | None = 0, ridge: float = 0.03) -> Any:
+    """The same with some of the mistakes."""
 
     def wrong(x: Any, y: Any) -> float:
         cut = 2 * len(x) // 3
-        probe = LinearProbe(x, y, 0.03) if seen else LinearProbe(x[:cut], y[:cut], 0.03)
+        probe = LinearProbe(x, y, ridge) if seen else LinearProbe(x[:cut], y[:cut], ridge)
         mean = y[cut:].mean(axis=axis) if centred else 0.0
         return 1 - ((y[cut:] - probe(x[cut:])) ** 2).sum() / ((y[cut:] - mean) ** 2).sum()
 
@@ -215,13 +230,24 @@ def _r2_of_all(x: Any, y: Any) -> float:
 
 _SEEN = "The probe has seen the rows that it is tried on: fit it to the first two thirds only."
 _CENTRE = "The variance is about the mean of each column, not about 0."
+_FIT = (
+    "Fit LinearProbe, with ridge=0.03, to the first 2 * len(x) // 3 rows. R² is that of the other "
+    "rows: 1 - the squares of the error / the squares about the mean of these rows, all added."
+)
+_RIDGE = "The ridge is to be 0.03: LinearProbe(x, y, ridge=0.03)."
 _WRONG_R2 = [
     (_r2_with(True, True), _SEEN),
     (_r2_with(False, False), _CENTRE),
     (_r2_with(False, True, axis=None), "Each column has a mean of its own: axis=0."),
     (_r2_with(True, False), "Which rows has the probe seen? And what is R² for the mean?"),
     (_r2_of_all, _SEEN),
-]
+    (lambda x, y: _r2_of_all(x[2 * len(x) // 3 :], y[2 * len(x) // 3 :]), _SEEN),
+    (lambda x, y: r_squared(y, LinearProbe(x[: 2 * len(x) // 3], y[: 2 * len(x) // 3], 0.03)(x)),
+        f"It is tried on all rows. {_SEEN}"),
+    (lambda x, y: 1 - _r2(x, y), "That is what is not read: R² is 1 minus it."),
+    *((lambda x, y, ridge=ridge: _r2_with(False, True, ridge=ridge)(x, y), _RIDGE)
+        for ridge in (0.0, 1e-4)),
+]  # fmt: skip
 
 
 @exercise(points=2, reference=_r2, mistakes=_WRONG_R2)
@@ -237,8 +263,8 @@ def inside_control(answer: Any) -> Cases:
     x, noise, map_ = drawn((150, 64), (150, 4), (64, 4))
     beliefs = np.exp(noise) / np.exp(noise).sum(axis=1, keepdims=True)
     yield from cases(answer, {
-        "beliefs that have nothing to do with x": (_SEEN, x, beliefs),
-        "what can be read": (_SEEN, x, x @ map_ + 3),
+        "beliefs that have nothing to do with x": (_FIT, x, beliefs),
+        "what can be read": (_FIT, x, x @ map_ + 3),
         "what can be read in part": (_CENTRE, x, x @ map_ + 5 * noise + 3),
         "columns with means of their own": (_CENTRE, x, x @ map_ + 5 * noise + [0, 10, 20, 90]),
         "columns of every size": (_CENTRE, x, (x @ map_ + 5 * noise) * [1e-3, 1, 10, 300]),
@@ -278,18 +304,44 @@ def _unread(answer: Any) -> float:
     return 1 - r_squared(belief, found)
 
 
+def _numbers_in(value: Any, seen: set[int]) -> Iterator[np.ndarray]:
+    """The floats that an answer has, or any object: in lists, in functions and in what they use."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    owner, inner = value if isinstance(value, (type, FunctionType)) else type(value), []
+    ours = owner.__module__.split(".")[0] in ("tinytorch", "numpy")
+    if isinstance(value, (Tensor, np.ndarray, float)):
+        array = as_array(value)
+        inner = list(array.flat) if array.dtype == object else []
+        if array.dtype.kind == "f":
+            yield array.astype(float).reshape(-1)
+    elif isinstance(value, Module):
+        inner = [*value.parameters()]
+    elif isinstance(value, (list, tuple, set, dict)):
+        inner = [*value, *(value.values() if isinstance(value, dict) else ())]
+    elif isinstance(value, (MethodType, partial)):
+        inner = [getattr(value, name, None) for name in ("__self__", "__func__", "func", "args",
+                                                         "keywords")]  # fmt: skip
+    elif isinstance(value, LinearProbe) or not (ours or isinstance(value, ModuleType)):
+        inner = [*getattr(value, "__dict__", {}).values()]
+        if isinstance(value, FunctionType):
+            cells = (cell for cell in value.__closure__ or () if cell != CellType())
+            inner += [cell.cell_contents for cell in cells] + [v for _, v in globals_of(value)]
+            inner += [value.__defaults__, value.__kwdefaults__]
+    for item in inner:
+        yield from _numbers_in(item, seen)
+
+
 def _fitted_elsewhere(answer: Any) -> str:
-    """A probe, or numbers, that an answer has from elsewhere: what it is given is to be enough."""
-    for function in functions_of(answer):
-        held = [cell.cell_contents for cell in function.__closure__ or ()]
-        held += [function.__globals__.get(name) for name in function.__code__.co_names]
-        for value in [*held, *(function.__defaults__ or ())]:
-            numbers = isinstance(value, np.ndarray) and value.ndim and value.dtype.kind == "f"
-            if numbers or isinstance(value, LinearProbe):
-                return f"`{function.__name__}` uses a {type(value).__name__} made outside of it"
-    return ""
+    """Numbers that an answer has from elsewhere: what it is given and the model are enough."""
+    held = np.concatenate([*_numbers_in(answer, set()), []])
+    weights = np.concatenate([p.data.reshape(-1) for p in load_story_gpt().parameters()])
+    foreign = len(held) - np.isin(held, weights).sum()
+    return f"it uses {foreign:,} numbers made outside of it" if foreign > _CONSTANTS else ""
 
 
+_CONSTANTS = 8  # so many numbers may stand in a function, a ridge or a temperature
 _FIT_HERE = "Fit to nothing but x and belief: there the place that is left out does not occur."
 _NOTHING_ELSE = [
     Rule(_FIT_HERE, _fitted_elsewhere),

@@ -72,6 +72,11 @@ def head_by_a_sum(weights, asked, sought):
     return tuple(int(i) for i in np.argwhere(share == share.max())[0])
 
 
+def head_text_by_text(weights, asked, sought):
+    share = np.einsum("lbhqk,bq,bk->lbh", weights, asked, sought) / asked.sum(1)[:, None]
+    return np.unravel_index(share.mean(axis=1).argmax(), weights.shape[0:3:2])
+
+
 # A probe that is too good ---------------------------------------------------------------------
 
 
@@ -86,12 +91,13 @@ def r2_by_hand(x, y):
     return 1 - np.mean(left**2, axis=0).sum() / y[n:].var(axis=0).sum()
 
 
-def r2_with(seen=False, centred=True):
+def r2_with(seen=False, centred=True, ridge=0.03, mean=np.mean, fit=slice, tried=slice):
     def wrong(x, y):
         n = 2 * len(x) // 3
-        probe = LinearProbe(x, y, 0.03) if seen else LinearProbe(x[:n], y[:n], 0.03)
-        mean = y[n:].mean(axis=0) * centred
-        return 1 - ((y[n:] - probe(x[n:])) ** 2).sum() / ((y[n:] - mean) ** 2).sum()
+        rows, others = fit(n), tried(n, None)
+        probe = LinearProbe(x, y, ridge) if seen else LinearProbe(x[rows], y[rows], ridge)
+        x, y = x[others], y[others]
+        return 1 - ((y - probe(x)) ** 2).sum() / ((y - mean(y, axis=0) * centred) ** 2).sum()
 
     return wrong
 
@@ -118,6 +124,24 @@ def by_the_mlp_and_the_bias_of_attention(x, belief, new):
         return through_the_lens((stream + block.mlp(block.ln2(stream))).data)
 
 
+OUTPUT = load_story_gpt().token_embedding.weight.data[FIRST].T  # (64, 12), of the model itself
+
+
+def by_the_mlp_and_its_own_output(x, belief, new):
+    model, stream = load_story_gpt(), Tensor(new)
+    with no_grad():
+        stream = stream + model.blocks[1].mlp(model.blocks[1].ln2(stream))
+        return functional.softmax(model.ln_f(stream) @ OUTPUT)
+
+
+STAGE, BELIEFS = (array[::7].tolist() for array in _studied()[:2])  # some stories of every place
+
+
+def by_the_nearest_story(x, belief, new):
+    apart = ((new[:, None] - np.array(STAGE)) ** 2).sum(axis=-1)
+    return np.array(BELIEFS)[apart.argmin(axis=1)]
+
+
 OF_ALL_PLACES = LinearProbe(*_studied()[:2], ridge=0.03)
 
 RIGHT = {
@@ -125,31 +149,71 @@ RIGHT = {
     "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
     "inside_head": [head_by_loops, head_by_a_sum],
     "inside_control": [r2_by_hand, lambda x, y: np.float64(r2(x, y))],
-    "inside_unseen": [by_the_mlp, by_the_mlp_and_the_bias_of_attention],
+    "inside_unseen": [
+        by_the_mlp,
+        by_the_mlp_and_the_bias_of_attention,
+        by_the_mlp_and_its_own_output,
+    ],
 }
 WRONG = {
     "inside_ablation": {
         "heads of a block in a row": ABLATION | {"attention of head 0.0 changes": True},
+        "another word": ABLATION | {"the loss rises most before": "animal"},
         "foods": ABLATION | {"the loss rises most before": "foods"},
     },
     "inside_lens": {"without the norm": lens_without_norm, "overflows": lens_that_overflows},
     "inside_head": {
         "head, block": lambda *given: head(*given)[::-1],
+        "text by text": head_text_by_text,
         "not at its own token": lambda weights, asked, sought: head(
             weights * np.tri(weights.shape[-1], k=-1), asked, sought
         ),
     },
-    "inside_control": {"fitted to all": r2_with(seen=True), "about zero": r2_with(centred=False)},
+    "inside_control": {
+        "fitted to all": r2_with(seen=True),
+        "about zero": r2_with(centred=False),
+        "the usual ridge": r2_with(ridge=1e-4),
+        "no ridge": r2_with(ridge=0.0),
+        "fitted to the last third": r2_with(fit=lambda n: slice(n, None)),
+        "tried on all": r2_with(tried=lambda *ends: slice(None)),
+        "exchanged": r2_with(fit=lambda n: slice(n, None), tried=lambda n, end: slice(n)),
+        "half of the rows": lambda x, y: r2_with(
+            fit=lambda n: slice(len(x) // 2), tried=lambda n, end: slice(len(x) // 2, None)
+        )(x, y),
+        "about the mean of the fitted": lambda x, y: r2_with(
+            mean=lambda rest, axis: y[: 2 * len(y) // 3].mean(axis)
+        )(x, y),
+        "what is not read": lambda x, y: 1 - r2(x, y),
+    },
     "inside_unseen": {
         "a probe": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),
+        "stories of all eight places": by_the_nearest_story,
         "fitted to all eight places": lambda x, belief, new: OF_ALL_PLACES(new),
         "reads other stories": lambda *given: study_stories(2) and by_the_mlp(*given),
     },
 }
 HINTS = {
-    "inside_ablation": {"heads of a block in a row": "beside each other", "foods": "more before"},
+    "inside_ablation": {
+        "heads of a block in a row": "beside each other",
+        "foods": "more before",
+        "another word": "one of animals, foods, names",
+    },
     "inside_lens": {"without the norm": "last norm", "overflows": "largest logit"},
-    "inside_head": {"head, block": "block comes first"},
-    "inside_control": {"fitted to all": "has seen", "about zero": "not about 0"},
-    "inside_unseen": {"a probe": "does not carry over"},
+    "inside_head": {"head, block": "block comes first", "text by text": "before you divide"},
+    "inside_control": {
+        "fitted to all": "has seen",
+        "about zero": "not about 0",
+        "the usual ridge": "ridge is to be 0.03",
+        "no ridge": "ridge is to be 0.03",
+        "fitted to the last third": "has seen",
+        "tried on all": "has seen",
+        "exchanged": "to the first 2",
+        "half of the rows": "2 * len(x) // 3",
+        "about the mean of the fitted": "mean of these rows",
+        "what is not read": "1 minus",
+    },
+    "inside_unseen": {
+        "a probe": "does not carry over",
+        "stories of all eight places": "nothing but x and belief",
+    },
 }
