@@ -16,7 +16,7 @@ from tinytorch.check.report import (
     predictions,
 )
 from tinytorch.check.rules import in_numpy, no_loop
-from tinytorch.check.values import same
+from tinytorch.check.values import copied, same
 
 __all__ = ["gpt2_attention", "gpt2_neighbours", "gpt2_predict", "gpt2_rows", "gpt2_state"]
 
@@ -129,7 +129,8 @@ def _file(layers: int, d: int = 4, vocab: int = 5, length: int = 3) -> dict[str,
 
 def _names(answer: Any, tensors: Any) -> str:
     """Our names and no others, or which of them are missing and which are not ours."""
-    state, wanted = answer(tensors), _state(tensors)
+    wanted = _state(copied(tensors))  # before the answer can change them
+    state = answer(tensors)
     told = [("missing", sorted(wanted.keys() - state.keys()))]
     told += [("not ours", sorted(state.keys() - wanted.keys()))]
     wrong = [f"{what}: {', '.join(names[:4])}{', ...' * (len(names) > 4)}" for what, names in told
@@ -141,9 +142,10 @@ def _names(answer: Any, tensors: Any) -> str:
 
 def _arrays(answer: Any, tensors: Any) -> str:
     """Every array as it should be, or which is not."""
+    wanted = _state(copied(tensors))
     state = answer(tensors)
-    for name, wanted in _state(tensors).items():
-        if not same(state[name], wanted):
+    for name, array in wanted.items():
+        if not same(state[name], array):
             raise NotYet(f"{name} is not as expected")
     return "every array"
 
@@ -165,8 +167,8 @@ def gpt2_state(answer: Any) -> Cases:
     hints = {
         "token_embedding.weight": "wte is the token table.",
         "position_embedding.position_embeddings": "wpe is the table of the positions.",
-        "blocks.0.ln1.gamma": "A norm's weight is gamma, its bias beta.",
-        "blocks.0.ln2.beta": "ln_2 is the norm of the MLP.",
+        "blocks.0.ln1.gamma": "ln_1 is the norm of attention; its weight is gamma.",
+        "blocks.0.ln2.beta": "ln_2 is the norm of the MLP; its bias is beta.",
         "blocks.0.attention.k_proj.weight": "Keys are the second third of the columns of c_attn.",
         "blocks.0.attention.v_proj.bias": "Values are the last third of c_attn's bias.",
         "blocks.0.attention.out_proj.weight": "c_proj lies as our Linear keeps it: no .T.",
@@ -183,7 +185,9 @@ def gpt2_state(answer: Any) -> Cases:
     also, shown = "As many blocks as the file has.", {"run": _names, "show_expected": False}
     yield case("has our names and no others", answer, two, hint=ours, **shown)
     for name, hint in hints.items():
-        yield case(f"{name} is right", answer, two, hint=hint, **_named(name))
+        others_places = [(array, f"That is {theirs}. {hint}") for theirs, array in two.items()]
+        yield case(f"{name} is right", answer, two, hint=hint, mistakes=others_places,
+                   **_named(name))  # fmt: skip
     yield case("eleven blocks", answer, eleven, hint=also, **shown)
     last = "blocks.10.attention.q_proj.weight"
     yield case("the queries of the last of eleven", answer, eleven, hint=also, **_named(last))

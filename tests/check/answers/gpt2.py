@@ -178,6 +178,15 @@ WRONG = {
         "one digit of the block's number": lambda tensors: state(
             {re.sub(r"^h\.(\d)\d", r"h.\1", name): array for name, array in tensors.items()}
         ),
+        "masks taken out of the file": lambda tensors: state(
+            {n: tensors.pop(n) for n in [*tensors] if n.endswith(".attn.bias")} and tensors
+        ),
+        "the norms exchanged": lambda tensors: state(
+            {
+                re.sub("ln_[12]", lambda which: "ln_" + "21"[which[0] == "ln_2"], name): array
+                for name, array in tensors.items()
+            }
+        ),
         "a shift from the scale": lambda tensors: (
             state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
         ),
@@ -205,6 +214,8 @@ HINTS = {
     "gpt2_predict": {"masks forgotten": "mask", "a scale for each column": "(in, out)"},
     "gpt2_state": {
         "masks kept": "mask",
+        "masks taken out of the file": "on a copy",
+        "the norms exchanged": "That is h.0.ln_2.weight. ln_1 is",
         "one digit of the block's number": "As many blocks",
         "a shift from the scale": "compare this one",
     },
