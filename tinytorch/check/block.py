@@ -121,7 +121,7 @@ _WRONG_STACKS = [
     (lambda x, branches, norm: norm(_stream(x, branches)[-1]),
         "The branch reads the normalised stream, norm(x). In post-norm order it would not."),
     (partial(_stack, stream=np.zeros_like), _KEEP),
-    (lambda x, bs, norm: norm(x + sum(b(norm(x)) for b in bs)), "Each branch needs a norm anew."),
+    (lambda x, bs, norm: norm(x + sum(b(norm(x)) for b in bs)), "Norm again before each branch."),
 ]  # fmt: skip
 
 
@@ -232,4 +232,5 @@ def block_cosines(answer: Any) -> Cases:
         yield case(f"compares tokens of shape {shape}", answer, *drawn(shape, shape), hint=both)
     x = drawn((2, 3))[0]
     yield case("is 1 for a stream that is only longer", answer, x, 10 * x, hint=both)
-    yield case("compares tiny tokens", answer, 1e-6 * x, 1e-6 * drawn((2, 3), seed=1)[0], hint=both)
+    bare = "Nothing is added to a length: beside that of a tiny token it would count."
+    yield case("compares tiny tokens", answer, 1e-6 * x, 1e-6 * drawn((2, 3), seed=1)[0], hint=bare)

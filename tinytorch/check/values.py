@@ -195,7 +195,9 @@ def _array_text(array: np.ndarray, precision: int) -> str:
     if not array.ndim:
         return show(array[()])
     array = array + 0.0 if array.dtype.kind == "f" else array  # no minus in front of a zero
-    text = np.array2string(array, WIDTH, precision, suppress_small=True, separator=", ")
+    finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
+    tiny = bool(finite.size and (abs(finite) < 1e-3).all())  # then zeros would be shown
+    text = np.array2string(array, WIDTH, precision, suppress_small=not tiny, separator=", ")
     line = re.sub(r"(?<=\[) | (?=[],])", "", re.sub(r"\s+", " ", text))
     return line if len(line) < WIDTH else text.replace("\n\n", "\n")
 

@@ -111,6 +111,9 @@ RIGHT = {
 WRONG = {
     "block_cosines": {
         "the product": lambda x, y: (x * y).sum(-1),
+        "something added": lambda x, y: (
+            (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1) + 1e-8)
+        ),
         "one length": lambda x, y: (x * y).sum(-1) / (x * x).sum(-1),
     },
     "block_stream": {
@@ -136,9 +139,10 @@ WRONG = {
 }
 
 HINTS = {
+    "block_cosines": {"something added": "Nothing is added"},
     "block_stack": {
         "post-norm": "In post-norm order it would not",
-        "every branch reads the same": "a norm anew",
+        "every branch reads the same": "Norm again before each",
         "the norm acts on the stream": "The branch added nothing",
     },
     "block_forward": {
