@@ -23,7 +23,7 @@ HEADER = [None, None]  # the answers with its length, and with it
 FIRST = [*HEADER, None]  # and with what lies between the first mask and the second
 LOAD = """async (address) => {
   const {Published} = await import('/published/fetching.js');
-  globalThis.published = new Published(address, {patience: 1, pause: 0.01});
+  globalThis.published = new Published(address, {patience: 600, pause: 0.01});
   globalThis.said = [];
   globalThis.fetched = async () => {
     said.length = 0;
@@ -157,7 +157,6 @@ def expected(folder, tmp_path):
     ("fault", "words"),
     [
         (("break", 100_000), "The connection to 127.0.0.1:"),
-        (("stall", 100_000), "has sent nothing of model.safetensors for 1 s"),
         (429, "Too many requests"),
         (503, "cannot answer at the moment (503)"),
     ],
@@ -168,6 +167,15 @@ def test_a_break_is_said_and_made_good(page, hub, expected, fault, words):
     assert ending == "whole"
     assert [words in why for why in said] == [True, True]
     assert "The next try comes in 0.0" in said[0]
+    assert content_of(page) == expected
+
+
+def test_silence_is_said_and_made_good(page, hub, expected):
+    page.evaluate("published.patience = 1")
+    hub.faults = [*FIRST, ("stall", 100_000)]
+    ending, said = fetched(page)
+    assert ending == "whole"
+    assert any("has sent nothing of model.safetensors for 1 s" in why for why in said)
     assert content_of(page) == expected
 
 
@@ -308,6 +316,7 @@ def test_a_full_disk_is_said_and_what_has_come_stays(page, hub, expected):
     page.evaluate("() => { fetched().then((ending) => { globalThis.ending = ending; }); }")
     page.wait_for_function("() => said.some(({came}) => came > 0)")
     limit(page, 1000)
+    hub.over.set()
     page.wait_for_function("() => globalThis.ending")
     assert "The disk is full" in page.evaluate("ending")
     limit(page, 1_000_000_000)
@@ -334,6 +343,7 @@ def test_of_two_tabs_one_fetches(page, hub, context, static, expected):
     other.wait_for_function("() => said.length > 0")
     forgotten = other.evaluate("published.forget().catch((error) => error.message)")
     assert "Another tab" in forgotten
+    hub.over.set()
     for tab in (page, other):
         tab.wait_for_function("() => globalThis.ending")
         assert tab.evaluate("ending") == "whole"

@@ -28,7 +28,7 @@ class Place:
         context.route(f"{hub.address}**", lambda route: route.continue_())
         context.add_init_script(f"""new MutationObserver(() => {{
             const place = document.querySelector('.tt-published');
-            const settings = {{address: "{hub.address}", patience: 2, pause: 0.01}};
+            const settings = {{address: "{hub.address}", patience: 600, pause: 0.01}};
             Object.assign(place?.dataset ?? {{}}, settings);
         }}).observe(document, {{childList: true, subtree: true}});""")
         self.visit.open_live(PAGE)
