@@ -6,7 +6,7 @@ import os
 import pytest
 from _ext.print.chromium import ARGUMENTS, find_chromium
 from served_pages import ROOT, SITE, serve
-from visit import LAPTOP, Visit
+from visit import LAPTOP, PATIENCE, Visit
 
 SLOWED = float(os.environ.get("SLOWED", 1))  # `SLOWED=4 pytest ...`: a processor slowed four times
 
@@ -54,45 +54,51 @@ def browser():
     if executable is None:
         missing("there is no Chromium: install it, or name it in $CHROMIUM")
     try:
-        from playwright.sync_api import sync_playwright
+        from playwright.sync_api import expect, sync_playwright
     except ImportError:
         missing("the Python package playwright is not installed")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
-        if SLOWED > 1:
-            slow_down(running)
+        expect.set_options(timeout=PATIENCE)
+        running = playwright.chromium.launch(
+            executable_path=executable, args=ARGUMENTS, timeout=PATIENCE
+        )
+        let_wait(running)
         yield running
         running.close()
 
 
-def slow_down(browser):
-    """Slow the pages of every context of a browser, as a slow processor does."""
-    from playwright.sync_api import Error
-
+def let_wait(browser):
+    """Let every context of a browser be patient; slow its pages, if asked to."""
     new_context = browser.new_context
 
-    def slowed(**options):
+    def patient(**options):
         context = new_context(**options)
-
-        def slow(page):
-            with contextlib.suppress(Error):  # a page may be closed by then
-                session = context.new_cdp_session(page)
-                session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
-
-        context.on("page", slow)
+        context.set_default_timeout(PATIENCE)
+        if SLOWED > 1:
+            context.on("page", slow_down)
         return context
 
-    browser.new_context = slowed
+    browser.new_context = patient
+
+
+def slow_down(page):
+    """Slow a page as a slow processor does."""
+    from playwright.sync_api import Error
+
+    with contextlib.suppress(Error):  # it may be closed by then
+        session = page.context.new_cdp_session(page)
+        session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
 
 
 @pytest.fixture(scope="module")
 def playground_files(browser):
     """A page beside the playground's modules and files, which has loaded none of them."""
     server, address = serve(ROOT / "book" / "_static" / "playground")
-    page = browser.new_page()
+    context = browser.new_context()
+    page = context.new_page()
     page.goto(f"{address}tokenizer.json")
     yield page
-    page.close()
+    context.close()
     server.shutdown()
     server.server_close()
 

@@ -37,11 +37,12 @@ def phone(browser, tmp_path_factory):
         f'<body style="margin: 1rem"><div class="bd-article">{figures}</div></body></html>',
         encoding="utf-8",
     )
-    page = browser.new_page(viewport=PHONE)
+    context = browser.new_context(viewport=PHONE)
+    page = context.new_page()
     page.goto(path.as_uri())
     page.evaluate(SETTLED)
     yield page.locator("body")
-    page.close()
+    context.close()
 
 
 def test_no_letter_is_too_small_to_read(phone):
