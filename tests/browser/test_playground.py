@@ -6,13 +6,20 @@ import pytest
 from _ext.live import pinned_downloads
 from conftest import missing
 from served_pages import SITE
-from visit import LAPTOP, OVERFLOW, PHONE, Visit
+from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, Visit
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
 PAGE, LANDING = "book/playground", "book/intro"
 READY = "() => document.querySelector('.tt-play')?.dataset.play === 'ready'"
 QUIET = "() => tinytorchPlay.writing === 0"
+FOLLOWED = """async () => {
+    for (let last; last !== tinytorchPlay.settled; await last) last = tinytorchPlay.settled;
+}"""
+# A fold tells that it is open some time after it is; its answer is asked for after the press.
+TOGGLED = """fold => {
+    globalThis.toggled = new Promise(done => fold.addEventListener('toggle', done, {once: true}));
+}"""
 FILES = "/_static/playground/"
 MOST_BYTES = 600 * 1024
 WINDOW, LONGEST = 112, 2000
@@ -35,6 +42,7 @@ class Playground:
         self.visit, self.page = visit, visit.page
         self.page.goto(f"{visit.site}{docname}.html{state}")
         self.page.wait_for_function(READY)
+        self.page.evaluate(SETTLED)
 
     def part(self, name):
         return self.page.locator(f"[data-part={name}]")
@@ -45,7 +53,7 @@ class Playground:
 
     def settle(self):
         """Wait for what is open below the bars, which follows them."""
-        self.page.evaluate("tinytorchPlay.settled")
+        self.page.evaluate(FOLLOWED)
 
     def press(self, name):
         button = self.page.locator(".tt-play").get_by_role("button", name=name, exact=True)
@@ -59,8 +67,9 @@ class Playground:
     def open(self, name):
         fold = self.page.locator(f"[data-fold={name}]")
         if fold.get_attribute("open") is None:
+            fold.evaluate(TOGGLED)
             fold.locator("summary").click()
-            self.page.evaluate("new Promise((done) => setTimeout(done, 0))")  # it has toggled
+            self.page.evaluate("toggled.then(() => {})")
         self.settle()
         return fold
 
@@ -272,6 +281,7 @@ def test_writing_can_be_stopped(play):
 
 def test_what_cannot_be_pressed_while_it_writes_does_nothing(play):
     running = play.page.evaluate("""() => {
+        globalThis.setTimeout = () => 0; // so that the story does not end before Stop
         document.querySelector('[data-write=story]').click();
         document.querySelector('[data-write=token]').click();
         return tinytorchPlay.writing > 0;
@@ -671,9 +681,10 @@ def test_what_has_changed_is_said_once(play):
 
 
 def test_the_page_works_offline_once_it_has_loaded(play):
-    play.page.wait_for_load_state("networkidle")
     for name in FOLDS[1:]:
         play.open(name)
+    play.page.wait_for_load_state("networkidle")
+    expect(play.part("believed")).to_contain_text("The place is not told yet")  # the probes came
     requests = []
     play.page.on("request", lambda request: requests.append(request.url))
     play.page.context.set_offline(True)
@@ -798,13 +809,13 @@ def test_on_a_phone_the_field_goes_up_so_that_the_bars_are_seen_above_the_keyboa
     context = browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True)
     play = Playground(Visit(context, site), LANDING)
     play.part("field").tap()
-    field = play.part("field").bounding_box()
-    assert 40 < field["y"] < 100
+    top = "part => { const {y} = part.getBoundingClientRect(); return 40 < y && y < 100; }"
+    play.page.wait_for_function(top, arg=play.part("field").element_handle())
     third = play.page.locator(".tt-play__row").nth(2).bounding_box()
     assert third["y"] + third["height"] < PHONE["height"] / 2
     play.press("The dragon said (in no story)")
     play.part("about").locator("button").first.tap()
-    assert play.text == "One"
+    expect(play.part("field")).to_have_value("One")
     assert play.page.evaluate("document.activeElement.tagName") == "BUTTON", "no keyboard comes"
     context.close()
 
@@ -870,16 +881,15 @@ def test_a_step_in_the_address_that_cannot_be_had_is_said(visit):
 
 
 def test_everything_is_asked_for_at_once(visit):
-    asked = []
-    visit.page.on("request", lambda request: asked.append(request.url))
     visit.page.context.route("**/playground.js", lambda route: route.abort())
     visit.page.goto(f"{visit.site}{PAGE}.html#play&step=500")
     visit.page.wait_for_function("() => document.querySelector('.tt-play').dataset.play")
-    early = {url.rsplit("/", 1)[-1] for url in asked if "/_static/" in url}
     visit.page.context.unroute("**/playground.js")
     visit.page.reload()
     visit.page.wait_for_function(READY)
-    late = {url.rsplit("/", 1)[-1] for url in asked if FILES in url}
+    urls = {load: [r.url for r, asked in visit.asked.items() if asked == load] for load in (1, 2)}
+    early = {url.rsplit("/", 1)[-1] for url in urls[1] if "/_static/" in url}
+    late = {url.rsplit("/", 1)[-1] for url in urls[2] if FILES in url}
     assert late <= early
     assert {"step-500.safetensors", "grammar.json", "oracle.js", "attention.js"} <= early
 
