@@ -220,10 +220,10 @@ def test_a_thread_that_is_busy_is_no_silence(visit):
     """What has come to a worker meanwhile is read later than its clocks are."""
     worker = """onmessage = async ({ data: address }) => {
         const { Downloads } = await import(address);
-        const downloads = new Downloads({ patience: 0.2, onbytes: () => {} });
+        const downloads = new Downloads({ patience: 2, onbytes: () => {} });
         const came = downloads.fetch(address).then((answer) => answer.text());
         await new Promise((resolve) => setTimeout(resolve));
-        const end = performance.now() + 1000;
+        const end = performance.now() + 2500;
         while (performance.now() < end);
         postMessage(await Promise.race([downloads.failure.catch((error) => error.message), came]));
     }"""
