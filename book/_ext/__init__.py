@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 EXTENSIONS = (  # in this order: of two that follow the same event, the first is called first
     "execution.cached_runs",
     "launch_links",
-    "directives.cards_and_questions",
+    "directives.chapter_card",
+    "directives.questions",
     "directives.drawing",
     "directives.playground",
     "directives.published_weights",

@@ -24,7 +24,7 @@ def build(tmp_path, **pages):
             "myst_nb",
             "_ext.execution.cached_runs",
             "_ext.launch_links",
-            "_ext.directives.cards_and_questions",
+            "_ext.directives.chapter_card",
             *DIRECTIVES,
         ],
         "root_doc": "book/index",

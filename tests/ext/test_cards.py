@@ -48,7 +48,8 @@ def render(tmp_path, page):
         "extensions": [
             "myst_nb",
             "_ext.launch_links",
-            "_ext.directives.cards_and_questions",
+            "_ext.directives.chapter_card",
+            "_ext.directives.questions",
             "_ext.directives.page_measures",
         ],
         "root_doc": "book/index",

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pydata_sphinx_theme
 import pytest
-from _ext.directives import cards_and_questions, drawing
+from _ext.directives import chapter_card, drawing
 from drawings import DRAWINGS, model
 from drawings.parts import MOVING_DATA, PAGE, ROLES, SMALLEST, WIDEST, panel
 from sphinx.application import Sphinx
@@ -82,8 +82,8 @@ def test_the_card_of_every_chapter_lights_a_part_of_the_model():
     with_card = {
         p.stem for p in BOOK.rglob("*.md") if "\n```{chapter-card}" in p.read_text("utf-8")
     }
-    assert with_card <= set(cards_and_questions.LIT)
-    assert set(cards_and_questions.LIT.values()) <= set(model.PARTS)
+    assert with_card <= set(chapter_card.LIT)
+    assert set(chapter_card.LIT.values()) <= set(model.PARTS)
 
 
 def test_a_panel_too_wide_for_a_phone_is_an_error():
@@ -209,7 +209,7 @@ def build(tmp_path, page, builder="html"):
             "myst_nb",
             "_ext.execution.cached_runs",
             "_ext.launch_links",
-            "_ext.directives.cards_and_questions",
+            "_ext.directives.chapter_card",
             "_ext.notebooks.builder",
         ],
         "root_doc": "book/index",

@@ -70,7 +70,8 @@ def build(tmp_path, page, builder="html"):
         "extensions": [
             "myst_nb",
             "_ext.launch_links",
-            "_ext.directives.cards_and_questions",
+            "_ext.directives.chapter_card",
+            "_ext.directives.questions",
             "_ext.directives.folds_and_predictions",
             "_ext.directives.exercises",
             "_ext.directives.page_measures",

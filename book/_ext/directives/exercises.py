@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 from sphinx_exercise.directive import ExerciseDirective
 from sphinx_exercise.nodes import is_exercise_node
 
-from .cards_and_questions import build
+from .elements import build
 
 KINDS = {
     "write": "write it",

@@ -40,7 +40,8 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
-from .cards_and_questions import MARKS, build, element
+from .elements import build, element
+from .questions import MARKS
 
 logger = logging.getLogger(__name__)
 

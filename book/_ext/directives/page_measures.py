@@ -26,8 +26,9 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from .cards_and_questions import build, reading_time
+from .chapter_card import reading_time
 from .drawing import drawing
+from .elements import build
 from .folds_and_predictions import is_deeper
 
 WORDS_A_MINUTE = 200

@@ -18,7 +18,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from .cards_and_questions import build
+from .elements import build
 from .page_files import give
 
 FOLDER = "playground"

@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tinytorch.models import gpt2
 
-from .cards_and_questions import build
+from .elements import build
 from .page_files import give
 
 CLASS = "tt-published"

@@ -189,7 +189,7 @@ class PlainMarkdown:
         raise CannotShow(f"{place_of(node)}: a comment; a line that begins with % is one")
 
     def block_element(self, node: nodes.Element) -> str:
-        """The book's own directives (`cards_and_questions.py`)."""
+        """The book's own directives (`directives/elements.py`)."""
         if "tt-card" in node["classes"]:
             return self.card(node)
         if "tt-prediction" in node["classes"]:

@@ -27,7 +27,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_node
 
-from ..directives.cards_and_questions import build
+from ..directives.elements import build
 from ..directives.exercises import KINDS
 from ..directives.page_measures import measure, minutes
 from .slides import parts

@@ -1,4 +1,4 @@
-"""Two directives of this book: the card at the head of a chapter and the questions at its end.
+"""The card at the head of a chapter.
 
     ```{chapter-card}
     :question: how do integers become vectors that can learn?
@@ -8,22 +8,10 @@
     - write a lookup and its gradient
     ```
 
-    ```{reflect}
-    A token occurs three times in a batch. Which gradient does its row get?
-
-    - [x] the sum of three
-
-      Each occurrence is a path to the loss.
-    - [ ] the last one
-
-      Assignment would keep one and lose two.
-    ```
-
-Both are plain HTML: a card needs no script, and a choice is a `<details>` that opens with the
-keyboard.
+It is plain HTML and needs no script.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -35,6 +23,7 @@ from sphinx.util.docutils import SphinxDirective
 from ..launch_links import launch_links
 from ..live import live_cells
 from .drawing import drawing_node, note_sources
+from .elements import build
 
 logger = logging.getLogger(__name__)
 
@@ -78,11 +67,6 @@ FOLD_ON_A_PHONE = """<script>
 if (matchMedia("(max-width: 768px)").matches)
   document.currentScript.previousElementSibling.open = false;
 </script>"""
-MARKS = {"[x] ": True, "[X] ": True, "[ ] ": False}
-
-
-class element(nodes.General, nodes.TextElement):
-    """An HTML element named by `tag`, with attributes in `html`; other formats show its content."""
 
 
 class reading_time(nodes.General, nodes.Element):
@@ -91,13 +75,6 @@ class reading_time(nodes.General, nodes.Element):
 
 class measured(nodes.General, nodes.Element):
     """Stands for what is known only when the page has been executed: run time, launch links."""
-
-
-def build(
-    tag: str, *children: nodes.Node, classes: str = "", text: str = "", **html: str
-) -> element:
-    """Make an element with its children, or with plain text."""
-    return element("", text, *children, tag=tag, html=html, classes=classes.split())
 
 
 class ChapterCard(SphinxDirective):
@@ -216,76 +193,12 @@ def launch(app: Sphinx, docname: str) -> list[nodes.Node]:
     return [build("ul", *items, classes="tt-card__launch")]
 
 
-class Reflect(SphinxDirective):
-    """A question with choices; each choice opens to say whether it holds, and why."""
-
-    has_content = True
-    option_spec: ClassVar = {"label": directives.unchanged_required}
-
-    def run(self) -> list[nodes.Node]:
-        """Turn the list that ends the content into choices."""
-        content = nodes.Element()
-        self.state.nested_parse(self.content, self.content_offset, content)
-        *question, choices = content.children or [None]
-        if not question or not isinstance(choices, nodes.bullet_list):
-            raise self.error("a reflect needs a question and then a list of choices")
-        box = build("div", classes="tt-reflect", role="group", **{"aria-label": "Question"})
-        self.set_source_info(box)
-        if "label" in self.options:
-            box["names"].append(nodes.fully_normalize_name(self.options["label"]))
-            self.state.document.note_explicit_target(box, box)
-        box += build("div", *question, classes="tt-reflect__question")
-        box.extend(self.choice(item) for item in choices.children)
-        if not any("tt-reflect__choice--right" in child["classes"] for child in box.children):
-            raise self.error("a reflect needs a choice marked [x]")
-        return [box]
-
-    def choice(self, item: nodes.Node) -> nodes.Node:
-        """Turn `[x] choice` and its explanation into a `<details>`."""
-        first, *explanation = item.children
-        text = first.next_node(nodes.Text) if isinstance(first, nodes.paragraph) else None
-        mark = text[:4] if text is not None else ""
-        if mark not in MARKS or text.parent is not first:
-            raise self.error("each choice of a reflect begins with [x] or [ ]")
-        if not explanation or not isinstance(explanation[0], nodes.paragraph):
-            raise self.error(f"the choice {first.astext()[4:]!r} of a reflect has no explanation")
-        first.replace(text, nodes.Text(text[4:]))
-        right = MARKS[mark]
-        verdict = nodes.strong("", "Right." if right else "Not quite.")
-        explanation[0].insert(0, [verdict, nodes.Text(" ")])
-        state = "tt-reflect__choice--right" if right else "tt-reflect__choice--wrong"
-        return build(
-            "details",
-            build("summary", *first.children),
-            build("div", *explanation, classes="tt-reflect__verdict"),
-            classes=f"tt-reflect__choice {state}",
-        )
-
-
-def visit_html(translator: Any, node: element) -> None:
-    """Open an element's tag."""
-    translator.body.append(translator.starttag(node, node["tag"], "", **node["html"]))
-
-
-def depart_html(translator: Any, node: element) -> None:
-    """Close it."""
-    translator.body.append(f"</{node['tag']}>\n" if node["tag"] not in ("span",) else "</span>")
-
-
-def pass_through(translator: Any, node: element) -> None:
-    """Show only the content, in formats other than HTML."""
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
-    quiet = (pass_through, pass_through)
     app.setup_extension(f"{__package__}.drawing")
-    app.add_node(
-        element, html=(visit_html, depart_html), latex=quiet, text=quiet, man=quiet, texinfo=quiet
-    )
+    app.setup_extension(f"{__package__}.elements")
     app.add_node(reading_time)
     app.add_node(measured)
     app.add_directive("chapter-card", ChapterCard)
-    app.add_directive("reflect", Reflect)
     app.connect("doctree-resolved", fill_measured)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
