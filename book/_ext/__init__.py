@@ -8,8 +8,8 @@
 - `print`: the PDF, the EPUB and the archive
 - `teaching`: slides, syllabus, a course for nbgrader
 
-`addresses` and `launch_links` are what several of them need. The folder above, `book`, must be on
-Python's path.
+`addresses`, `launch_links` and `built_pages` are what several of them need. The folder above,
+`book`, must be on Python's path.
 """
 
 from __future__ import annotations

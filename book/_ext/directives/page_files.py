@@ -12,7 +12,7 @@ def give(
     needs: Callable[[nodes.Element], bool],
     style: str,
     script: str = "",
-    **how: str,
+    **how: Any,
 ) -> None:
     """Give the pages with an element that needs it a style sheet and a script.
 

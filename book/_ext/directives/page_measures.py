@@ -58,7 +58,7 @@ def measure(doctree: nodes.document) -> dict[str, Counter[str]]:
         For "core" and "folded" the numbers of words, lines of code, their symbols, lines of source
         and formulas.
     """
-    found = {"core": Counter(), "folded": Counter()}
+    found: dict[str, Counter[str]] = {"core": Counter(), "folded": Counter()}
     count(doctree, found, "core")
     return found
 

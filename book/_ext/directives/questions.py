@@ -54,8 +54,8 @@ class Reflect(SphinxDirective):
         """Turn `[x] choice` and its explanation into a `<details>`."""
         first, *explanation = item.children
         text = first.next_node(nodes.Text) if isinstance(first, nodes.paragraph) else None
-        mark = text[:4] if text is not None else ""
-        if mark not in MARKS or text.parent is not first:
+        mark = text[:4] if text is not None and text.parent is first else ""
+        if text is None or mark not in MARKS:
             raise self.error("each choice of a reflect begins with [x] or [ ]")
         if not explanation or not isinstance(explanation[0], nodes.paragraph):
             raise self.error(f"the choice {first.astext()[4:]!r} of a reflect has no explanation")

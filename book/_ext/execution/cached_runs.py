@@ -102,9 +102,10 @@ def changed_below(app: Any, env: Any, *args: Any) -> list[str]:
 
 def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:
     """Read a chapter as a notebook; None if it is a page without code."""
-    path = app.env.doc2path(docname)
+    env: Any = app.env
+    path = env.doc2path(docname)
     text = Path(path).read_text(encoding="utf-8")
-    reader = create_nb_reader(path, app.env.myst_config, app.env.mystnb_config, text)
+    reader = create_nb_reader(path, env.myst_config, env.mystnb_config, text)
     return reader and reader.read(text)
 
 

@@ -57,14 +57,15 @@ NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
 def collect(app: Sphinx, doctree: nodes.document) -> None:
     """Note the cells and exercises of a page, in the order in which they stand there."""
-    docname = app.env.docname
+    env: Any = app.env
+    docname = env.docname
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
-    app.env.live_cells = {**getattr(app.env, "live_cells", {})}
-    app.env.live_exercises = {**getattr(app.env, "live_exercises", {})}
-    app.env.live_cells[docname] = [about for cell in cells if (about := describe(cell))]
-    add_needs(app.env.live_cells[docname])
+    env.live_cells = {**getattr(env, "live_cells", {})}
+    env.live_exercises = {**getattr(env, "live_exercises", {})}
+    env.live_cells[docname] = [about for cell in cells if (about := describe(cell))]
+    add_needs(env.live_cells[docname])
     boxes = (n for n in doctree.findall(nodes.Element) if "exercise" in n.get("classes", ()))
-    app.env.live_exercises[docname] = {n["ids"][0]: points(n) for n in boxes if n["ids"]}
+    env.live_exercises[docname] = {n["ids"][0]: points(n) for n in boxes if n["ids"]}
 
 
 def points(exercise: nodes.Element) -> int:
@@ -141,7 +142,7 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     card = next(
         (n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None
     )
-    if card is None or not app.env.live_cells.get(docname):
+    if card is None or not getattr(app.env, "live_cells", {}).get(docname):
         return
     links = launch_links(app, docname)
     places = " or ".join(
@@ -177,6 +178,7 @@ def tell_page(
     cells = getattr(app.env, "live_cells", {}).get(pagename, [])
     if not cells and pagename != app.config.root_doc:
         return
+    exercises = getattr(app.env, "live_exercises", {})
     links = launch_links(app, pagename)
     told = []
     for cell, seconds in zip(cells, expected_seconds(app, cells), strict=True):
@@ -189,7 +191,7 @@ def tell_page(
         "wheel": app.config.live_wheel,
         **start_of(app),
         "places": {place: links[place] for place in PLACES if place in links},
-        "exercises": {d: e for d, e in sorted(app.env.live_exercises.items()) if e},
+        "exercises": {d: e for d, e in sorted(exercises.items()) if e},
     }
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False).replace("<", "\\u003c")
     context["body"] += f'<script type="application/json" id="tt-live">{text}</script>'
@@ -208,8 +210,9 @@ def expected_seconds(app: Sphinx, cells: list[dict[str, Any]]) -> list[float | N
 
     def expected(key: str) -> float | None:
         seconds = measured.get(key, native.get(key))
-        longer = key not in measured and seconds is not None and seconds > SHORT
-        return SLOWER * seconds if longer else seconds
+        if seconds is None or key in measured or seconds <= SHORT:
+            return seconds
+        return SLOWER * seconds
 
     return [expected(cell["key"]) for cell in cells]
 

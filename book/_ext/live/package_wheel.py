@@ -22,11 +22,17 @@ class CannotBuild(SphinxError):
 
 def wheel_name(root: Path) -> str:
     """Name the package's wheel as the build backend will."""
-    project = (root / "pyproject.toml").read_text(encoding="utf-8")
-    package = (root / "tinytorch" / "__init__.py").read_text(encoding="utf-8")
-    name = re.search(r'^name = "([^"]+)"', project, re.M)[1]
-    version = re.search(r'^__version__ = "([^"]+)"', package, re.M)[1]
+    name = value_of("name", root / "pyproject.toml")
+    version = value_of("__version__", root / "tinytorch" / "__init__.py")
     return f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+
+
+def value_of(name: str, path: Path) -> str:
+    """Read the line of a file that sets a name to a string."""
+    found = re.search(rf'^{name} = "([^"]+)"', path.read_text(encoding="utf-8"), re.M)
+    if found is None:
+        raise CannotBuild(f'{path} has no line {name} = "..."')
+    return found[1]
 
 
 def state(root: Path) -> str:

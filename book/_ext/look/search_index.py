@@ -27,9 +27,10 @@ class BookEnglish(SearchEnglish):
 
 def slim_index(app: Sphinx) -> None:
     """Have the index see of every page only what a query can find, and that once."""
-    index_page = getattr(app.builder, "index_page", None)
+    builder: Any = app.builder
+    index_page = getattr(builder, "index_page", None)
     if index_page is not None:
-        app.builder.index_page = lambda pagename, doctree, title: index_page(
+        builder.index_page = lambda pagename, doctree, title: index_page(
             pagename, slimmed(doctree), title
         )
         load = app.builder.load_indexer

@@ -285,7 +285,8 @@ def with_icons(page: str) -> str:
 def as_svg(match: re.Match[str]) -> str:
     """Turn one `<i class="fas fa-name">` into its drawing; an unknown one is left as it is."""
     attributes = match[2]
-    classes = html.unescape(CLASSES.search(attributes)[1]).split()
+    named = CLASSES.search(attributes)
+    classes = html.unescape(named[1]).split() if named else []
     names = [c.removeprefix("fa-") for c in classes if c.startswith("fa-")]
     name = next((n for n in names if n not in ICON_SIZES), "")
     found = drawing(name, "fab" in classes or "fa-brands" in classes)

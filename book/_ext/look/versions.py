@@ -68,14 +68,15 @@ def assemble(site: Path, target: Path, archives: list[Path]) -> list[str]:
         raise CannotAssemble(f"{site} has no {LIST}: say `make book` first")
     releases: dict[tuple[int, int], tuple[int, Path]] = {}
     for archive in archives:
-        *minor, patch = version_of(archive)
-        releases[tuple(minor)] = max(releases.get(tuple(minor), (-1, archive)), (patch, archive))
+        major, minor, patch = version_of(archive)
+        newest = releases.get((major, minor), (-1, archive))
+        releases[major, minor] = max(newest, (patch, archive))
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(site, target)
     newest_first = sorted(releases.items(), reverse=True)
     names = {}
-    for minor, (patch, archive) in newest_first:
-        name = ".".join(map(str, minor))
+    for branch, (patch, archive) in newest_first:
+        name = ".".join(map(str, branch))
         names[name] = f"{name}.{patch}"
         unpack(archive, target / "v" / name)
     for name, version in names.items():
@@ -85,12 +86,12 @@ def assemble(site: Path, target: Path, archives: list[Path]) -> list[str]:
     return list(names)
 
 
-def version_of(archive: Path) -> tuple[int, ...]:
+def version_of(archive: Path) -> tuple[int, int, int]:
     """Read from a release's site which version it is: it holds the package's wheel."""
     with zipfile.ZipFile(archive) as opened:
         for name in opened.namelist():
             if found := re.search(r"_static/live/tinytorch_book-(\d+)\.(\d+)\.(\d+)-", name):
-                return tuple(map(int, found.groups()))
+                return int(found[1]), int(found[2]), int(found[3])
     raise CannotAssemble(f"{archive} holds no wheel of the package: is it a site of this book?")
 
 

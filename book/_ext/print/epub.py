@@ -15,9 +15,11 @@ from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
+from ..addresses import ROOT
+from ..built_pages import text_of, there
 from .chromium import opened
 from .pdf import AUTHOR, TITLE, title_page
-from .printed_pages import EPUB, ROOT, RUNTIME, SITE, Chapter, chapters, home_of, made_at
+from .printed_pages import EPUB, RUNTIME, SITE, Chapter, chapters, home_of, made_at
 
 FONTS = ROOT / "book" / "_static" / "fonts"
 EMBEDDED = ["math.woff2", "mono.woff2"]  # the text takes what the reader has chosen
@@ -47,7 +49,7 @@ def articles(book: list[Chapter], site: Path, source: Path) -> dict[str, str]:
     """Write each chapter as XML."""
     for chapter in book:
         for anchor in chapter.body.select('a[href^="#"]'):
-            anchor["href"] = in_files(anchor["href"][1:], chapter.name)
+            anchor["href"] = in_files(text_of(anchor, "href")[1:], chapter.name)
     style = Path("..", site.name, "_static", "book.css")
     body = "".join(str(chapter.body) for chapter in book)
     source.write_text(
@@ -105,7 +107,8 @@ def entry(chapter: Chapter) -> str:
     """Write a chapter and its sections in the contents."""
     sections = []
     for heading in chapter.body.find_all("h2"):
-        place, title = heading.find_parent("section")["id"], heading.get_text("", strip=False)
+        place = text_of(there(heading.find_parent("section"), "section"), "id")
+        title = heading.get_text("", strip=False)
         sections.append(f'<li><a href="{chapter.name}.xhtml#{place}">{escape(title)}</a></li>')
     inner = f"<ol>{''.join(sections)}</ol>" if sections else ""
     return f'<li><a href="{chapter.name}.xhtml">{escape(chapter.title)}</a>{inner}</li>'

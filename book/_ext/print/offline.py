@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from .printed_pages import ARCHIVE, ROOT, SITE
+from ..addresses import ROOT
+from .printed_pages import ARCHIVE, SITE
 
 FOLDER = "tinytorch-offline"
 MOST = 80_000_000  # bytes

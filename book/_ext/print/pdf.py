@@ -14,10 +14,12 @@ from collections.abc import Iterator
 from html import escape
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pikepdf
 from bs4 import BeautifulSoup, Tag
 
+from ..built_pages import text_of, there
 from .chromium import opened
 from .printed_pages import (
     PDF,
@@ -110,7 +112,8 @@ def sections(chapter: Chapter) -> str:
         return ""
     found = []
     for heading in chapter.body.select("h2"):
-        place, title = heading.find_parent("section")["id"], heading.get_text().strip()
+        place = text_of(there(heading.find_parent("section"), "section"), "id")
+        title = heading.get_text().strip()
         if title in ON_EACH_PAGE:
             continue
         found.append(f'<a href="#{place}">{escape(title)} {number(place)}</a>')
@@ -123,15 +126,17 @@ def index(book: list[Chapter]) -> str:
     for chapter in book:
         if chapter.name != GLOSSARY:
             for anchor in chapter.body.select(f'a[href^="#{GLOSSARY}--term-"]'):
-                term = anchor["href"][1:]
-                anchor["id"] = f"{term}--{len(used.setdefault(term, []))}"
-                used[term].append(anchor["id"])
+                term = text_of(anchor, "href")[1:]
+                name = f"{term}--{len(used.setdefault(term, []))}"
+                anchor["id"] = name
+                used[term].append(name)
     terms = (term for chapter in book for term in chapter.body.select("dl.glossary > dt[id]"))
     lines = []
-    for term in sorted(terms, key=lambda term: term.get_text().casefold()):
-        places = [*used.get(term["id"], ()), term["id"]]
+    for entry in sorted(terms, key=lambda entry: entry.get_text().casefold()):
+        own = text_of(entry, "id")
+        places = [*used.get(own, ()), own]
         pages = "".join(f'<a href="#{place}">{number(place)}</a>' for place in places)
-        lines.append(f"<li><span>{escape(term.get_text().strip())}</span>{pages}</li>")
+        lines.append(f"<li><span>{escape(entry.get_text().strip())}</span>{pages}</li>")
     return (
         f'<section class="bd-article tt-print-index" id="{INDEX.lower()}"><h2>{INDEX}</h2>'
         f"<ul>{''.join(lines)}</ul></section>"
@@ -161,27 +166,29 @@ def article(chapter: Chapter) -> str:
         for words in heading.find_all(string=True):
             words.replace_with(words.replace("\n", " "))  # the outline would join two lines
     for drawing in chapter.body.select("figure > [role=img]"):  # its words are tagged here alone
-        drawing.parent["role"] = drawing.attrs.pop("role")
-        drawing.parent["aria-label"] = drawing.attrs.pop("aria-label")
+        figure = there(drawing.parent, "figure")
+        figure["role"] = drawing.attrs.pop("role")
+        figure["aria-label"] = drawing.attrs.pop("aria-label")
     for code in chapter.body.find_all("pre"):
         if code.get_text().count("\n") >= LONG:
-            code["class"] = [*code.get("class", []), "tt-print-long"]
+            long: Any = [*(code.get("class") or []), "tt-print-long"]
+            code["class"] = long
     for anchor in chapter.body.select("a[href]"):
         if anchor.find_parent("svg"):
             continue
         if leaves_the_book(anchor):
-            if ADDRESS_IN_WORDS.sub("", anchor.get_text()) not in anchor["href"]:
+            if ADDRESS_IN_WORDS.sub("", anchor.get_text()) not in text_of(anchor, "href"):
                 anchor.insert_after(new(soup, "span", f" <{anchor['href']}>", "tt-print-address"))
         elif is_far(anchor, chapter):
-            anchor.insert_after(page_of(anchor["href"][1:]))
+            anchor.insert_after(page_of(text_of(anchor, "href")[1:]))
     return str(chapter.body)
 
 
 def is_far(anchor: Tag, chapter: Chapter) -> bool:
     """Say whether a link names a place that the reader has to turn pages for."""
     inner = anchor.find("span")
-    kinds = {*anchor["class"], *(inner.get("class", []) if inner else [])}
-    place = anchor["href"][1:]
+    kinds = {*anchor["class"], *((inner.get("class") or []) if inner else [])}
+    place = text_of(anchor, "href")[1:]
     of_here = place.startswith(f"{chapter.name}--")
     return bool(kinds & NAMES_ITS_PLACE) and (not of_here or "--answer-" in place)
 
@@ -215,7 +222,8 @@ def print_pdf(source: Path, target: Path) -> int:
 def places(path: Path) -> dict[str, int]:
     """Read on which page each linked place stands."""
     with pikepdf.open(path) as pdf:
-        numbers = {page.objgen: place for place, page in enumerate(pdf.pages, start=1)}
+        pages: Any = pdf.pages
+        numbers = {page.objgen: place for place, page in enumerate(pages, start=1)}
         named = pdf.Root.Dests
         return {name[1:]: numbers[target[0].objgen] for name, target in named.items()}
 

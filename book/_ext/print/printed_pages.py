@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import yaml
@@ -22,6 +23,7 @@ from bs4 import BeautifulSoup, Tag
 from tinytorch import __version__
 
 from ..addresses import ROOT
+from ..built_pages import part_of, text_of, there
 
 SITE = ROOT / "_build" / "html"
 PRINT = ROOT / "_build" / "print"
@@ -124,25 +126,26 @@ def chapters(site: Path = SITE) -> list[Chapter]:
 def home_of(site: Path) -> str:
     """Give the address at which the site is published, which its pages name."""
     page = (site / "index.html").read_text(encoding="utf-8")
-    return CANONICAL.search(page)[1].removesuffix("index.html").removesuffix("book/intro.html")
+    found = there(CANONICAL.search(page), "canonical address")
+    return found[1].removesuffix("index.html").removesuffix("book/intro.html")
 
 
 def chapter(site: Path, part: str, docname: str) -> Chapter:
     """Read one page, and make it ready to be printed."""
     soup = BeautifulSoup((site / f"{docname}.html").read_text(encoding="utf-8"), "html.parser")
-    body = soup.select_one("article.bd-article")
+    body = part_of(soup, "article.bd-article")
     for element in body.select(SCREEN_ONLY):
         element.decompose()
     for term in body.select(".tt-card__facts dt"):
         if term.get_text(strip=True) == RUN_TIME:
-            term.parent.decompose()
+            there(term.parent, "fact").decompose()
     for output in body.select(".cell.tag_nbval-ignore-output > .cell_output"):
         output.insert_before(new(soup, "p", TIMED, "tt-print-code"))
     answers = [*predictions(soup, body), *questions(soup, body), *solutions(soup, body)]
     if answers:
-        body.find("section").append(section(soup, answers))
+        part_of(body, "section").append(section(soup, answers))
     unfold(soup, body)
-    title = " ".join(body.find("h1").get_text().split())
+    title = " ".join(part_of(body, "h1").get_text().split())
     link(body, docname, home_of(site))
     return Chapter(docname, part, title, body)
 
@@ -173,11 +176,11 @@ def questions(soup: BeautifulSoup, body: Tag) -> Iterator[Tag]:
         answer = answer_to(soup, box, f"Question {number}")
         choices = new(soup, "ul", classes="tt-print-choices")
         for letter, choice in zip(LETTERS, box.select("details"), strict=False):
-            reasons = choice.select_one(".tt-reflect__verdict").extract()
-            reasons.find("strong").decompose()  # "Right." or "Not quite."
+            reasons = part_of(choice, ".tt-reflect__verdict").extract()
+            part_of(reasons, "strong").decompose()  # "Right." or "Not quite."
             answer.append(verdict(soup, letter, is_right(choice), reasons))
             item = new(soup, "li")
-            item.extend(list(choice.find("summary").contents))
+            item.extend(list(part_of(choice, "summary").contents))
             choices.append(item)
             choice.decompose()
         box.append(choices)
@@ -187,10 +190,10 @@ def questions(soup: BeautifulSoup, body: Tag) -> Iterator[Tag]:
 def solutions(soup: BeautifulSoup, body: Tag) -> Iterator[Tag]:
     """Take the solutions away from their exercises; the hints stay."""
     for cell in body.select(".cell.tag_exercise-solution"):
-        exercise = cell.find_previous("div", class_="exercise")
-        number = exercise.select_one(".caption-number").get_text(strip=True)
+        exercise = there(cell.find_previous("div", class_="exercise"), "exercise")
+        number = part_of(exercise, ".caption-number").get_text(strip=True)
         answer = answer_to(soup, exercise, f"Solution of {number.lower()}")
-        exercise.select_one(".admonition-title").append(where(soup, exercise, "solution"))
+        part_of(exercise, ".admonition-title").append(where(soup, exercise, "solution"))
         for part in cell.select("summary, .cell_output"):  # the check's report, all of it passed
             part.decompose()
         answer.append(cell.extract())
@@ -251,7 +254,8 @@ def section(soup: BeautifulSoup, answers: list[Tag]) -> Tag:
 
 def new(soup: BeautifulSoup, tag: str, words: str = "", classes: str = "") -> Tag:
     """Make an element."""
-    made = soup.new_tag(tag, attrs={"class": classes.split()} if classes else {})
+    attributes: dict[str, Any] = {"class": classes.split()} if classes else {}
+    made = soup.new_tag(tag, attrs=attributes)
     if words:
         made.string = words
     return made
@@ -268,8 +272,8 @@ def unfold(soup: BeautifulSoup, body: Tag) -> None:
         else:
             summary.unwrap()
     for said in body.select(".tt-deeper__label"):  # above its heading, not a part of it
-        heading = said.parent
-        said.find_next_sibling(class_="visually-hidden").decompose()
+        heading = there(said.parent, "heading")
+        there(said.find_next_sibling(class_="visually-hidden"), "colon").decompose()
         heading.insert_before(said.extract())
         said.name = "p"
     for fold in body.select("details"):
@@ -287,7 +291,7 @@ def link(body: Tag, docname: str, home: str) -> None:
             element["id"] = f"{name_of(docname)}--{element['id']}"
     body["id"] = name_of(docname)
     for anchor in body.select("a[href]"):
-        address = urljoin(page, anchor["href"])
+        address = urljoin(page, text_of(anchor, "href"))
         place, _, fragment = address.partition("#")
         if name := names.get(place):
             anchor["href"] = f"#{name}--{fragment}" if fragment else f"#{name}"
@@ -297,4 +301,4 @@ def link(body: Tag, docname: str, home: str) -> None:
 
 def leaves_the_book(anchor: Tag) -> bool:
     """Say whether a link leads out of the book."""
-    return bool(urlsplit(anchor["href"]).scheme)
+    return bool(urlsplit(text_of(anchor, "href")).scheme)

@@ -21,6 +21,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from ..built_pages import part_of, text_of, there
 from ..directives.drawing import inline
 from ..look.theme import STAND_IN
 
@@ -51,8 +52,8 @@ document.documentElement.dataset.theme = localStorage.getItem("theme")
 </body>
 </html>
 """
-STYLES = ("slides/reveal/reveal.css", "fonts.css", "tinytorch.css", "drawings.css")
-STYLES += ("slides/slides.css",)
+STYLES = [*("slides/reveal/reveal.css", "fonts.css", "tinytorch.css", "drawings.css")]
+STYLES += ["slides/slides.css"]
 SCRIPTS = ("slides/reveal/reveal.js", "slides/reveal/plugin/notes.js", "slides/slides.js")
 
 
@@ -107,9 +108,9 @@ def deck(site: Path, folder: str, caption: str, files: list[str], book: str) -> 
     styles = "\n".join(f'<link rel="stylesheet" href="../_static/{name}">' for name in STYLES)
     scripts = "\n".join(f'<script src="../_static/{name}"></script>' for name in SCRIPTS)
     title = html.escape(f"{book}: {caption}")
-    slides = "\n".join(written)
+    sections = "\n".join(written)
     return DECK.format(
-        title=title, styles=styles, scripts=scripts, slides=slides, stand_in=STAND_IN
+        title=title, styles=styles, scripts=scripts, slides=sections, stand_in=STAND_IN
     )
 
 
@@ -131,11 +132,12 @@ def first_slide(folder: str, caption: str, chapters: dict[str, list[Slide]], boo
 def page_of(site: Path, docname: str) -> Tag:
     """Read the article of a built page, its links as they lead from the decks."""
     page = (site / f"{docname}.html").read_text(encoding="utf-8")
-    article = BeautifulSoup(ARTICLE.search(page)[0], "html.parser").article
+    found = there(ARTICLE.search(page), "article")
+    article = part_of(BeautifulSoup(found[0], "html.parser"), "article")
     for unwanted in article.select(UNWANTED):
         unwanted.decompose()
     for link in article.select("a[href]"):
-        address = urljoin(f"{docname}.html", link["href"])
+        address = urljoin(f"{docname}.html", text_of(link, "href"))
         link["href"] = address if urlsplit(address).scheme else f"../{address}"
     for tag in article.find_all(id=True):
         if not tag.find_parent("svg") and tag.name != "svg":
@@ -160,7 +162,7 @@ class Reader:
 
     def chapter(self, article: Tag) -> list[Slide]:
         """Give the slides of a page."""
-        self.section(article.h1.parent)
+        self.section(there(part_of(article, "h1").parent, "section"))
         self.say()
         return self.slides
 
@@ -209,7 +211,7 @@ class Reader:
 
     def card(self, card: Tag) -> None:
         """Open with the question, what is built, and the map of the model with this part lit."""
-        question, build = (card.select_one(f".tt-card__{what}") for what in ("question", "build"))
+        question, build = (part_of(card, f".tt-card__{what}") for what in ("question", "build"))
         drawn = card.select_one(".tt-card__map figure")
         self.add("title", f"<div>{question}{build}</div>{drawn or ''}")
         self.heading = question.decode_contents()  # of a drawing that opens the chapter
@@ -247,11 +249,11 @@ class Reader:
 
     def prediction(self, box: Tag) -> None:
         """Ask; the right choice lights up at the next key."""
-        question = box.select_one(".tt-prediction__question").decode_contents()
+        question = part_of(box, ".tt-prediction__question").decode_contents()
         came = box.select_one(".tt-prediction__came")
         whys = [str(why) for why in box.select(".tt-prediction__why")]
         choices = [
-            (c.select_one(".tt-prediction__text"), "tt-prediction__choice--right" in c["class"])
+            (part_of(c, ".tt-prediction__text"), "tt-prediction__choice--right" in c["class"])
             for c in box.select(".tt-prediction__choice")
         ]
         answer = f'<p class="fragment tt-slide__came">{came.decode_contents()}</p>' if came else ""
@@ -279,23 +281,25 @@ class Reader:
         """Ask the questions, one a slide; the verdicts are for who speaks."""
         for box in section.select(".tt-reflect"):
             choices = [
-                (c.summary, "tt-reflect__choice--right" in c["class"])
+                (part_of(c, "summary"), "tt-reflect__choice--right" in c["class"])
                 for c in box.select("details")
             ]
             verdicts = [
-                f"<p><em>{c.summary.get_text()}</em></p>{c.div}" for c in box.select("details")
+                f"<p><em>{part_of(c, 'summary').get_text()}</em></p>{c.div}"
+                for c in box.select("details")
             ]
-            question = box.select_one(".tt-reflect__question").decode_contents()
+            question = part_of(box, ".tt-reflect__question").decode_contents()
             self.add("question", f"{question}{listed(choices)}", *verdicts)
 
     def exercises(self, section: Tag) -> None:
         """List the exercises with their kinds and points."""
         rows = []
         for exercise in section.select(".exercise"):
-            title, kind = exercise.select_one(".admonition-title"), exercise.select_one(".tt-kind")
-            kind = kind.extract().get_text() if kind else ""
-            found = EXERCISE_TITLE.search(title.decode_contents())
-            name, points = found.groups() if found else (title.decode_contents(), "")
+            label = exercise.select_one(".tt-kind")
+            kind = label.extract().get_text() if label else ""
+            title = part_of(exercise, ".admonition-title").decode_contents()
+            found = EXERCISE_TITLE.search(title)
+            name, points = found.groups() if found else (title, "")
             rows.append(f"<tr><td>{name}</td><td>{kind}</td><td>{points or ''}</td></tr>")
         self.add("list", f"<table>{''.join(rows)}</table>")
 

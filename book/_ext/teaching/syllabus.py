@@ -108,7 +108,7 @@ def exercise(node: nodes.Element) -> Exercise:
     )
 
 
-def chapters_of(env: BuildEnvironment) -> dict[str, Course]:
+def chapters_of(env: Any) -> dict[str, Course]:
     """Give what is known of the chapters."""
     if not hasattr(env, "course"):
         env.course = {}
@@ -142,9 +142,10 @@ class CourseTable(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Read the weeks, if there are any."""
-        if not hasattr(self.env, "course_pages"):
-            self.env.course_pages = set()
-        self.env.course_pages.add(self.env.docname)
+        env: Any = self.env
+        if not hasattr(env, "course_pages"):
+            env.course_pages = set()
+        env.course_pages.add(env.docname)
         weeks = [
             [cell.strip() for cell in line.split("|")] for line in self.content if line.strip()
         ]

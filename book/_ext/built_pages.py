@@ -1,0 +1,32 @@
+"""What the pages that are built hold, for what is made of them: decks, the PDF and the EPUB."""
+
+from typing import TypeVar
+
+from bs4 import Tag
+
+Found = TypeVar("Found")
+
+
+def there(found: Found | None, what: str) -> Found:
+    """Give what a page has been asked for.
+
+    Raises:
+        LookupError: the page lacks it.
+    """
+    if found is None:
+        raise LookupError(f"a built page has no {what}; is it of this version? Run `make book`")
+    return found
+
+
+def part_of(element: Tag, selector: str) -> Tag:
+    """Give the first part of an element that a selector names.
+
+    Raises:
+        LookupError: there is none.
+    """
+    return there(element.select_one(selector), f"{selector} in its {element.name}")
+
+
+def text_of(element: Tag, attribute: str) -> str:
+    """Give the value of an attribute that is no list."""
+    return str(element[attribute])
