@@ -70,3 +70,11 @@ def test_every_id_is_of_its_chapter_and_every_answer_can_be_reached(chapter):
 def test_a_site_that_is_not_built_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="make book"):
         printed_pages.chapters(tmp_path)
+
+
+def test_a_page_that_lacks_what_is_printed_is_named_with_the_remedy(tmp_path):
+    page = tmp_path / "book" / "foundations" / "tensors.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("<main>not a chapter</main>", encoding="utf-8")
+    with pytest.raises(LookupError, match=r"no article\.bd-article.*make book"):
+        printed_pages.chapter(tmp_path, "Foundations", "book/foundations/tensors")

@@ -173,3 +173,19 @@ def test_every_task_that_a_text_names_is_there(tasks):
     }
     assert len(named) > 20
     assert {(name, text) for name, text in named if name not in tasks.TASKS} == set()
+
+
+def test_every_module_of_the_extensions_that_a_text_names_is_there():
+    """As `book/_ext/look/theme.py`, `python -m _ext.print.pdf` or a call of `extension`."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    kinds = {".py", ".md", ".yml", ".toml", ".js", ".css"}
+    texts = [ROOT / name for name in listed.stdout.splitlines() if Path(name).suffix in kinds]
+    said = re.compile(r"\bbook/_ext/([\w/]+)\.py|-m _ext\.([\w.]+\w)|\bextension\(\"([\w.]+)\"")
+    named = {
+        "".join(found).replace(".", "/")
+        for text in texts
+        if text.exists()
+        for found in said.findall(text.read_text("utf-8"))
+    }
+    assert len(named) > 20
+    assert {name for name in named if not (ROOT / "book/_ext" / f"{name}.py").exists()} == set()
