@@ -76,7 +76,7 @@ class Package:
         """Hash what a module does, and the data whose names it holds."""
         tree = self.tree(module)
         digest = hashlib.sha256(ast.dump(tree).encode())
-        texts = {node.value for node in constants(tree)}
+        texts = set(strings(tree))
         for path in sorted(path for path in self.data if path.name in texts):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
         return digest.digest()
@@ -106,15 +106,17 @@ class Package:
         inner = set()
         for node in ast.walk(tree):
             names = attributes(node)
-            if len(names) > 1 and names[0] in packages:
+            if not names or names[0] not in packages:
+                continue
+            home = packages[names[0]]
+            if isinstance(node, ast.Attribute):
                 inner.add(id(node.value))
-                home = packages[names[0]]
                 for name in names[1:]:
                     home = self.home(home, name)
                 yield home
-            elif len(names) == 1 and names[0] in packages and id(node) not in inner:
-                if isinstance(node.ctx, ast.Load):  # handed on: nobody knows what is taken of it
-                    yield from self.below(packages[names[0]])
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                if id(node) not in inner:  # handed on: nobody knows what is taken of it
+                    yield from self.below(home)
 
     def home(self, module: str, name: str) -> str:
         """Name the module that defines a name which another offers."""
@@ -142,8 +144,8 @@ class Package:
 
     def mentioned(self, tree: ast.AST) -> Iterator[str]:
         """Name the modules that a text in some code names."""
-        for node in constants(tree):
-            yield from (name for name in ANYWHERE.findall(node.value) if name in self.paths)
+        for text in strings(tree):
+            yield from (name for name in ANYWHERE.findall(text) if name in self.paths)
 
     def below(self, package: str) -> Iterator[str]:
         """Name all modules of a package."""
@@ -177,11 +179,11 @@ def attributes(node: ast.AST) -> list[str]:
     return [node.id, *names] if isinstance(node, ast.Name) else []
 
 
-def constants(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Give the texts that stand in some code."""
+def strings(tree: ast.AST) -> Iterator[str]:
+    """Give the string literals of some code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node
+            yield node.value
 
 
 def without_docstrings(tree: ast.Module) -> None:

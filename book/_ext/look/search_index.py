@@ -28,13 +28,18 @@ class BookEnglish(SearchEnglish):
 def slim_index(app: Sphinx) -> None:
     """Have the index see of every page only what a query can find, and that once."""
     builder: Any = app.builder
-    index_page = getattr(builder, "index_page", None)
-    if index_page is not None:
-        builder.index_page = lambda pagename, doctree, title: index_page(
-            pagename, slimmed(doctree), title
-        )
-        load = app.builder.load_indexer
-        app.builder.load_indexer = lambda docnames: (load(docnames), keep_entries(app, docnames))
+    if not hasattr(builder, "index_page"):
+        return
+    index_page, load_indexer = builder.index_page, builder.load_indexer
+
+    def index_slimmed(pagename: str, doctree: Any, title: str) -> None:
+        index_page(pagename, slimmed(doctree), title)
+
+    def load_whole(docnames: Any) -> None:
+        load_indexer(docnames)
+        keep_entries(app, docnames)
+
+    builder.index_page, builder.load_indexer = index_slimmed, load_whole
 
 
 def keep_entries(app: Sphinx, docnames: Any) -> None:
@@ -49,7 +54,8 @@ def keep_entries(app: Sphinx, docnames: Any) -> None:
         for number, place, main in places:
             kept.setdefault(frozen["docnames"][number], []).append((entry, place, "main" * main))
     unwritten = set(app.env.all_docs) - set(docnames)
-    app.builder.indexer._index_entries.update({d: kept[d] for d in unwritten & set(kept)})
+    builder: Any = app.builder
+    builder.indexer._index_entries.update({d: kept[d] for d in unwritten & set(kept)})
 
 
 def slimmed(doctree: Any) -> Any:
