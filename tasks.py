@@ -450,8 +450,10 @@ def links():
 
 @task("dev")
 def check():
-    """Formatting, lint, types, spelling."""
+    """Formatting, lint, types, spelling, the names of directives and options."""
     install("book")
+    say("==> directives and options")
+    extension("directives.names")
     for name, *arguments in (
         ("ruff", "format", "--check", "."),
         ("ruff", "check", "."),

@@ -33,25 +33,13 @@ from sphinx.directives.code import LiteralInclude
 
 from ..addresses import NOTEBOOKS, ROOT, package_requirement, site_url
 from ..execution.cached_runs import executed
+from .cell_options import OPTIONS, TAGS
 from .plain_markdown import CannotShow, PlainMarkdown, place_of, prose
 
 FRESH = Path("_build/notebooks")
 PROSE = Path("tinytorch/text/data/book_prose.txt")
 VARYING = Path("book/_ext/notebooks/nbval_ignores.cfg")  # what two runs may print differently
 REMEDY = "run `make notebooks`"
-OPTIONS = {"live", "mystnb", "tags"}
-TAGS = {
-    "exercise-solution",
-    "exercise-stub",
-    "full-width",
-    "hide-cell",
-    "hide-input",
-    "hide-output",
-    "live-skip",
-    "live-varies",
-    "nbval-ignore-output",
-    "raises-exception",
-}
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
