@@ -1,10 +1,10 @@
-# Every habit has one name, written once, in tasks.py: `make` alone lists them. Where there is no make,
+# Every task has one name, written once, in tasks.py: `make` alone lists them. Where there is no make,
 # `python tasks.py NAME` does the same.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-# The first of these that is new enough is used; say PYTHON=... to choose another.
+# The first of these that is new enough is used; PYTHON=... chooses another.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
     $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; exit; }; done; \
     command -v python3 || command -v python)

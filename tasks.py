@@ -1,4 +1,4 @@
-"""Every habit has one name: `python tasks.py` lists them, `python tasks.py book` does one.
+"""Every task has one name: `python tasks.py` lists them, `python tasks.py book` runs one.
 
 Nothing but a Python that is new enough is needed; the rest goes into `.venv`, from pinned
 requirements. `make book` is the same where there is make. A new task is a function with `@task`.
@@ -278,7 +278,7 @@ def book():
     build()
     say(
         f"\nThe site is at {ROOT / SITE / 'index.html'}",
-        f"Open that file, or say 'make serve' (python tasks.py serve) and open "
+        f"Open that file, or run 'make serve' (python tasks.py serve) and open "
         f"http://localhost:{port()}",
     )
 
@@ -494,28 +494,22 @@ def pages():
     python("tests/book/page_rules.py")
 
 
-@task("python")
-def size():
-    """How many lines of code each file and room has."""
-    python("tests/house/size.py")
-
-
 @task("dev")
 def format():
-    """Format the code and mend what lint can mend."""
+    """Format the code and fix what lint can fix."""
     subprocess.run([BIN / "ruff", "check", "--fix", "--quiet", "."])
     tool("ruff", "format", ".")
 
 
-# Making anew what is committed ----------------------------------------------------------------
+# Making again what is committed ---------------------------------------------------------------
 
 
 @task("book")
 def story_gpt():
-    """Train the model that comes with the package anew (minutes; replaces the stored one)."""
+    """Train the model that comes with the package again (minutes; replaces the stored one)."""
     say("==> Training the story GPT")
     python("-m", "tinytorch.training.story_gpt", "--in-package")
-    say("The notebooks print what it writes: say 'make notebooks' next.")
+    say("The notebooks print what it writes: run 'make notebooks' next.")
 
 
 @task("book")
@@ -527,13 +521,13 @@ def scaling():
 
 @task("book")
 def playground():
-    """Train the playground's model anew, and write its tokenizer and grammar (minutes)."""
+    """Train the playground's model again, and write its tokenizer and grammar (minutes)."""
     python("book/_runtime/playground_files.py")
 
 
 @task()
 def editor():
-    """Bundle the editor of the live cells anew (needs Node and npm)."""
+    """Bundle the editor of the live cells (needs Node and npm)."""
     npm = shutil.which("npm") or "npm"
     folder = "book/_runtime/editor"
     run(npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", cwd=folder)
@@ -550,7 +544,7 @@ WASM = [
 
 @task()
 def products():
-    """Compile the matrix products of the page anew (needs Debian's clang-16 and lld-16)."""
+    """Compile the matrix products of the page (needs Debian's clang-16 and lld-16)."""
     relaxed = ["-mrelaxed-simd", "-DRELAXED", "-o", "products_relaxed.wasm"]
     run(*WASM, "-o", "products.wasm", cwd="tinytorch/core/wasm")
     run(*WASM, *relaxed, cwd="tinytorch/core/wasm")
@@ -558,7 +552,7 @@ def products():
 
 @task("dev")
 def fonts():
-    """Make the fonts of the pages anew."""
+    """Make the fonts of the pages."""
     install("book")
     extension("live.pinned_downloads", "fonts")
     python("book/_runtime/subset_fonts.py", PYTHONPATH=BOOK, PYTHONHASHSEED="0")
@@ -566,13 +560,13 @@ def fonts():
 
 @task("test")
 def cards():
-    """Make the pictures that messages show beside a link anew, from the built site."""
+    """Make the pictures that messages show beside a link, from the built site."""
     python("tests/browser/share_cards.py", PYTHONPATH=BOOK)
 
 
 @task("dev")
 def pins():
-    """Compile the newest allowed requirements anew."""
+    """Compile the newest allowed requirements."""
     say("==> Compiling requirements")
     common = [
         "pip", "compile", "--quiet", "--no-config", "--python-version", "3.11",
