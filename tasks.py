@@ -34,7 +34,7 @@ SETS = {
 }
 WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("test", "weekly", "links", "release")]
 TIME_LIMITS = "custom.github-workflows-require-timeout"
-APART = ("classroom", "browser/test_print.py")  # minutes of proofs, which `make proofs` runs
+APART = ("classroom", "browser/test_print.py")  # with tests marked `proof`, what `make proofs` runs
 TASKS = {}  # by name: what to do, and the set that must be installed before
 
 
@@ -360,7 +360,7 @@ def offline():
 def quick():
     """Test the package and the book's tools: at every change, in a minute, without network."""
     apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
-    python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
+    python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
 
 
 @task()
@@ -372,8 +372,8 @@ def test():
     do("test-unit")
     do("test-notebooks")
     say(
-        "\nAll tests passed. 'make parity' compares with PyTorch, 'make proofs' tries the printed "
-        "book and the course, 'make check' reads the style."
+        "\nAll tests passed. 'make parity' compares with PyTorch, 'make proofs' runs every chapter "
+        "in the page, prints the book and grades a course, 'make check' reads the style."
     )
 
 
@@ -383,7 +383,7 @@ def test_unit():
     extension("live.pinned_downloads", "axe")
     say("==> Testing the package and the built pages")
     apart = [f"--ignore=tests/{part}" for part in ("parity", "bench", *APART)]
-    python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", *apart)
+    python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
 
 
 @task("test")
@@ -394,10 +394,12 @@ def mutants():
 
 @task("classroom")
 def proofs():
-    """Prove the printed book, the archive and the course for nbgrader, with the built site."""
+    """Prove every chapter live, every look, the printed book and a graded course, on the site."""
+    say("==> Running all chapters in the page, looking at all pages in light and dark")
+    options = ["-m", "pytest", "-n", jobs(), "--dist"]
+    python(*options, "worksteal", "-m", "proof", "tests/browser")
     say("==> Making the printed book and the archive, and grading a course")
-    apart = [f"tests/{part}" for part in APART]
-    python("-m", "pytest", "-n", jobs(), "--dist", "loadfile", *apart)
+    python(*options, "loadfile", *[f"tests/{part}" for part in APART])
 
 
 @task("test")
