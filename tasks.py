@@ -1,7 +1,7 @@
 """Every task has one name: `python tasks.py` lists them, `python tasks.py book` runs one.
 
-Nothing but a Python that is new enough is needed; the rest goes into `.venv`, from pinned
-requirements. `make book` is the same where there is make. A new task is a function with `@task`.
+It needs only a Python that is new enough; the rest goes into `.venv`, from pinned
+requirements. Where there is make, `make book` does the same. A new task is a function with `@task`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PYTHON = str(BIN / "python")
 SITE = Path("_build/html")
 BOOK = str(ROOT / "book")  # where Python finds the extensions of Sphinx, the package `_ext`
 
-# What is installed, one stamp a set in .venv: what it stands on, and the files that it comes from.
+# What is installed, with a stamp in .venv for each set: the set below it, and its files.
 SETS = {
     "python": ("", []),
     "book": ("python", ["requirements/book.txt", "pyproject.toml"]),
@@ -35,7 +35,7 @@ SETS = {
 WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("test", "weekly", "links", "release")]
 TIME_LIMITS = "custom.github-workflows-require-timeout"
 APART = ("classroom", "browser/test_print.py")  # with tests marked `proof`, what `make proofs` runs
-TASKS = {}  # by name: what to do, and the set that must be installed before
+TASKS = {}  # by name: what to do, and the set that must be installed first
 
 
 def main(arguments):
@@ -84,7 +84,7 @@ def task(needs=""):
 
 
 def set_environment():
-    """Keep what a reader's shell and home hold from the book: packages, plotting, profiles."""
+    """Shield the book from the reader's shell and home: packages, plotting, profiles."""
     for name in ("PYTHONPATH", "MPLBACKEND"):
         os.environ.pop(name, None)
     os.environ.update(PYTHONNOUSERSITE="1", JUPYTER_PLATFORM_DIRS="1")
@@ -97,12 +97,12 @@ def set_environment():
 
 
 def say(*lines):
-    """Print before what a program prints that is run next."""
+    """Print lines at once, before the output of the program that is run next."""
     print(*lines, sep="\n", flush=True)
 
 
 def run(*command, cwd=None, text=None, **variables):
-    """Run a program, with variables added to its environment; end as it does if it fails."""
+    """Run a program with variables added to its environment; if it fails, exit with its status."""
     status = subprocess.run(
         [str(part) for part in command],
         cwd=cwd,
@@ -130,7 +130,7 @@ def extension(name, *arguments):
 
 
 def build(*options):
-    """Run jupyter-book; a page with a warning must warn again next time."""
+    """Run jupyter-book; a page that warned must warn again next time."""
     try:
         tool("jupyter-book", "build", ".", "-W", "-n", "--keep-going", *options)
     except SystemExit:  # forget what was read, keep what was executed
@@ -170,14 +170,14 @@ def check_python():
         import venv  # noqa: F401
     except ImportError:
         sys.exit(
-            f"{sys.executable} has no venv module (some systems ship it apart).\n"
+            f"{sys.executable} has no venv module (some systems package it separately).\n"
             "On Debian and Ubuntu: sudo apt-get install python3-venv; elsewhere, install Python "
             f"from python.org,\nor name another: {how}"
         )
 
 
 def install(name):
-    """Install a set and what it stands on, unless that has been done from these very files."""
+    """Install a set and the sets below it, unless that has been done from these very files."""
     below, files = SETS[name]
     state = install(below) if below else ""
     state = hashlib.sha256(b"".join([state.encode(), *map(read, files)])).hexdigest()
@@ -199,7 +199,7 @@ def pip_install(*arguments):
 
 
 def make_environment():
-    """Make the virtual environment, whose kernels keep quiet about how they talk."""
+    """Make the virtual environment, whose kernels print errors only."""
     say(f"==> Making a virtual environment in {VENV} with Python {sys.version.split()[0]}")
     run(sys.executable, "-m", "venv", "--clear", VENV)
     profile = VENV / "ipython" / "profile_default"
@@ -261,7 +261,7 @@ INSTALL = {
 
 @task()
 def help():
-    """List what can be done."""
+    """List the tasks."""
     say("make TASK, or python tasks.py TASK, where TASK is one of")
     for name, (function, _) in TASKS.items():
         say(f"  {name:15} {function.__doc__.splitlines()[0]}")
@@ -274,7 +274,7 @@ def help():
 @task("book")
 def book():
     """Install, run every chapter, build the site."""
-    say("==> Running the chapters and building the site (minutes the first time, seconds later)")
+    say("==> Running the chapters and building the site (minutes the first time, then seconds)")
     build()
     say(
         f"\nThe site is at {ROOT / SITE / 'index.html'}",
@@ -299,7 +299,7 @@ def serve():
 
 @task("book")
 def live():
-    """Fetch the Python that runs cells in the page (31 MB, once), for the next book."""
+    """Fetch the Python that runs cells in the page (31 MB, once), before the next make book."""
     say("==> Fetching what runs in the reader's browser")
     extension("live.pinned_downloads", "pyodide", "kernel")
 
@@ -358,7 +358,7 @@ def offline():
 
 @task("test")
 def quick():
-    """Test the package and the book's tools: at every change, in a minute, without network."""
+    """Test the package and the book's tools: after every change, in a minute, without a network."""
     apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
 
@@ -379,7 +379,7 @@ def test():
 
 @task("test")
 def test_unit():
-    """Only the package's tests and those of the built pages."""
+    """Test only the package and the built pages."""
     extension("live.pinned_downloads", "axe")
     say("==> Testing the package and the built pages")
     apart = [f"--ignore=tests/{part}" for part in ("parity", "bench", *APART)]
@@ -394,7 +394,7 @@ def mutants():
 
 @task("classroom")
 def proofs():
-    """Prove every chapter live, every look, the printed book and a graded course, on the site."""
+    """Test every chapter live, every look, the printed book and a graded course, on the site."""
     say("==> Running all chapters in the page, looking at all pages in light and dark")
     options = ["-m", "pytest", "-n", jobs(), "--dist"]
     python(*options, "worksteal", "-m", "proof", "tests/browser")
@@ -404,7 +404,7 @@ def proofs():
 
 @task("test")
 def test_notebooks():
-    """Only the notebooks: run each where little is installed, compare every output."""
+    """Test only the notebooks: run each where little is installed, compare every output."""
     say(
         "==> Running every notebook with NumPy, matplotlib and the wheel alone, and comparing "
         "what it prints"
@@ -475,7 +475,7 @@ def check():
 
 @task("dist")
 def dist():
-    """Build the wheel and the source archive; try each where nothing else is (VERSIONS=3.12)."""
+    """Build the wheel and the source archive; try each in an empty environment (VERSIONS=3.12)."""
     say(
         "==> Building what is released, and trying it on each Python from 3.11 to 3.14 that is here"
     )
@@ -503,7 +503,7 @@ def format():
     tool("ruff", "format", ".")
 
 
-# Making again what is committed ---------------------------------------------------------------
+# Rebuilding what is committed -----------------------------------------------------------------
 
 
 @task("book")
@@ -536,7 +536,7 @@ def editor():
     run(npm, "run", "--silent", "build", cwd=folder)
 
 
-# The same compiler gives the same bytes: tests/core/test_products.py says whether they are in step.
+# The same compiler gives the same bytes: tests/core/test_products.py compares them.
 WASM = [
     "clang-16", "--target=wasm32-unknown-emscripten", "-std=c11", "-O3", "-Wall", "-Wextra",
     "-Werror", "-Wno-unused-parameter", "-ffreestanding", "-fPIC", "-msimd128", "-nostdlib",
@@ -568,7 +568,7 @@ def cards():
 
 @task("dev")
 def pins():
-    """Compile the newest allowed requirements."""
+    """Pin the newest allowed versions of all requirements."""
     say("==> Compiling requirements")
     common = [
         "pip", "compile", "--quiet", "--no-config", "--python-version", "3.11",

@@ -1,7 +1,7 @@
-"""The plan of the house, read from its imports: no import points upward, and none goes in a circle.
+"""The package's layers, read from its imports: no import points upward, and none goes in a circle.
 
-`core` → `text` → `models` → `training` → `inside`, `capstone` → `check`: each room uses only those
-before it. `stories` uses nothing of the others, and they may use it; `plots` uses at most `core`.
+`core` → `text` → `models` → `training` → `inside`, `capstone` → `check`: each uses only those
+before it. `stories` uses none of the others, and they may use it; `plots` uses at most `core`.
 """
 
 import ast
@@ -27,11 +27,11 @@ BELOW = {
 COMMANDS = {
     "serving": set(),
     "__main__": {"the whole package", "core", "serving"},
-}  # beside the rooms
+}  # beside the folders
 
 
 def read(package):
-    """The source of every module of the rooms, by its dotted name."""
+    """The source of every module of the package, by its dotted name."""
     files = {
         path: path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py")
     }
@@ -63,7 +63,7 @@ def imports(source, names, inside_functions=True):
 
 
 def upward(sources, names):
-    """Every import, among `names`, of a room that the importing room must not use."""
+    """Every import, among `names`, of a folder that the importing folder must not use."""
     wrong = []
     for name, source in sources.items():
         room = name.split(".")[1] if "." in name else None

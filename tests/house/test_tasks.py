@@ -1,4 +1,4 @@
-"""Every habit is written once, in tasks.py: what it installs and when, and who names it."""
+"""Every task is written once, in tasks.py: what it installs and when, and which texts name it."""
 
 import importlib.util
 import os
@@ -43,21 +43,21 @@ def test_what_a_task_stands_on_is_installed_first_and_once(tasks):
 
 
 @pytest.mark.parametrize(
-    ("changed", "anew"),
+    ("changed", "again"),
     [
         ("pyproject.toml", ["book", "test", "parity"]),
         ("requirements/test.txt", ["test", "parity"]),
         ("requirements/dev.txt", ["dev"]),
     ],
 )
-def test_only_what_changed_is_installed_again(tasks, changed, anew):
+def test_only_what_changed_is_installed_again(tasks, changed, again):
     for name in ("parity", "dev"):
         tasks.install(name)
     tasks.asked.clear()
     Path(changed).write_text(f"{Path(changed).read_text('utf-8')}\n# newer\n", "utf-8")
     for name in ("parity", "dev"):
         tasks.install(name)
-    assert tasks.asked == anew
+    assert tasks.asked == again
 
 
 def test_line_ends_of_windows_are_no_change(tasks):
