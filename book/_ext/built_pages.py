@@ -1,4 +1,4 @@
-"""What the pages that are built hold, for what is made of them: decks, the PDF and the EPUB."""
+"""Reads the built pages for what is made of them: slides, the PDF and the EPUB."""
 
 from typing import TypeVar
 
@@ -8,7 +8,7 @@ Found = TypeVar("Found")
 
 
 def there(found: Found | None, what: str) -> Found:
-    """Give what a page has been asked for.
+    """Give what was looked for in a page, if it is there.
 
     Raises:
         LookupError: the page lacks it.

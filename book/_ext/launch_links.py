@@ -1,10 +1,10 @@
-"""Launch links that lead somewhere.
+"""Links that open a page in Colab, Binder or JupyterLite.
 
 A chapter has one source, `book/<part>/<chapter>.md`. Binder opens it through jupytext; Colab and a
 download need the notebook generated from it, `book/notebooks/<chapter>.ipynb`. The theme knows only
 the source, so its Colab link is broken and its download holds MyST that Jupyter cannot show: both
-are mended here. `launch_links` is the one place where such a link is made; the header's buttons and
-the chapter cards use it.
+are corrected here. `launch_links` is the one place where such a link is made; the header's buttons
+and the chapter cards use it.
 """
 
 import shutil
@@ -130,9 +130,9 @@ def mend_button(button: dict[str, Any], links: dict[str, str]) -> bool:
 
 
 class InPrint(SphinxRole):
-    """A link to a file of the book in print, which the workflow lays beside the published pages.
+    """A link to a file of the book in print, which the workflow puts beside the published pages.
 
-    It lies nowhere else: a site that was built by hand links to the published one.
+    It is nowhere else: a site that was built by hand links to the published one.
     """
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:

@@ -24,7 +24,7 @@ def offered(chapter_page):
 @pytest.fixture
 def built():
     if not (SITE / "_static/live/pyodide").exists():
-        pytest.skip("the site holds no Python: say `make live`, then `make book`")
+        pytest.skip("the site holds no Python: run `make live`, then `make book`")
 
 
 def test_every_chapter_offers_its_copy(built, chapter, offered):

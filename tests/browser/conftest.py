@@ -44,7 +44,7 @@ def site():
 def python_inside(site):
     """The site must hold Python itself: without it no cell could run with a closed network."""
     if not (SITE / "_static" / "live" / "pyodide" / "pyodide-lock.json").exists():
-        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
+        pytest.fail("the site holds no Python: run `make live`, then `make book`", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,7 @@ def firefox(site, tmp_path_factory):
     if executable is None:
         pytest.skip("there is no Firefox: install it, or name it in $FIREFOX")
     if not (SITE / "_static" / "live" / "python.bin").exists():
-        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
+        pytest.fail("the site holds no Python: run `make live`, then `make book`", pytrace=False)
     firefox = Firefox(executable, tmp_path_factory.mktemp("profile"))
     firefox.open(f"{site}{SHORT}.html")
     yield firefox

@@ -55,7 +55,7 @@ def run_all(lab):
 
 def test_a_chapter_runs_in_jupyterlite(visit, context):
     if not (SITE / "lite" / "lab" / "index.html").exists():
-        pytest.fail("there is no JupyterLite: say `make live`, then `make book`", pytrace=False)
+        pytest.fail("there is no JupyterLite: run `make live`, then `make book`", pytrace=False)
     page = visit.open_live(SHORT)
     page.locator(".dropdown-launch-buttons button").click()
     with context.expect_page() as opening:

@@ -270,7 +270,7 @@ def test_what_answers_a_question_stands_after_it_at_the_end(texts):
 @pytest.fixture(scope="module")
 def unpacked(made, tmp_path_factory):
     if not (SITE / "_static" / "live" / "pyodide" / "pyodide-lock.json").exists():
-        pytest.fail("the site holds no Python: say `make live`, then `make book`", pytrace=False)
+        pytest.fail("the site holds no Python: run `make live`, then `make book`", pytrace=False)
     folder = tmp_path_factory.mktemp("offline")
     assert made(ARCHIVE).stat().st_size <= MOST
     with ZipFile(ARCHIVE) as archive:

@@ -169,7 +169,7 @@ def test_a_prediction_that_lacks_something_says_what(tmp_path, before, after, me
 def test_a_prediction_in_a_box_is_refused(tmp_path):
     inner = NUMBER.partition("\n\n")[2].partition("\n\nLarge.")[0]
     _, warnings = build(tmp_path, f"# A\n\n````{{note}}\n{inner}\n````\n\nLarge.\n")
-    assert "stands in a section, not in a box" in warnings
+    assert "belongs in a section, not in a box" in warnings
 
 
 def test_a_section_that_goes_deeper_is_folded_under_its_heading(tmp_path):

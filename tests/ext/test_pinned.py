@@ -173,7 +173,7 @@ def test_what_pip_says_is_passed_on(registry, monkeypatch, capsys):
 def test_check_fetches_nothing_and_names_what_is_missing(registry, served, capsys):
     root = registry()
     assert pinned_downloads.main(["--check", "core", "--root", str(root)]) == 1
-    assert "lacks core.mjs, core.wasm: say `make live`" in capsys.readouterr().err
+    assert "lacks core.mjs, core.wasm: run `make live`" in capsys.readouterr().err
     assert served.asked == []
     pinned_downloads.fetch("core", root)
     assert pinned_downloads.main(["--check", "core", "--root", str(root)]) == 0

@@ -132,7 +132,7 @@ def test_a_file_is_complete_or_absent(saved, served, tmp_path, fault, file):
 
 @pytest.fixture(scope="module")
 def vocabulary():
-    assert pinned_downloads.missing("gpt2") == [], "say `make parity`, which fetches it"
+    assert pinned_downloads.missing("gpt2") == [], "run `make parity`, which fetches it"
     return [pinned_downloads.folder("gpt2") / name for name in ("encoder.json", "vocab.bpe")]
 
 

@@ -166,7 +166,7 @@ def stars(difficulty: int) -> list[nodes.Node]:
 def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Fill in the measured run time and the launch links; the page has been executed by now.
 
-    Both belong to a page of the site; elsewhere nothing stands in their places.
+    Both belong to a page of the site; elsewhere their places stay empty.
     """
     for place in list(doctree.findall(measured)):
         if app.builder.format != "html":

@@ -5,7 +5,7 @@
     :kind: debug
     ```
 
-Without the option an exercise is one to write. `:aim: 2` says to which of the aims of the chapter's
+Without the option an exercise is one to write. `:aim: 2` names which of the aims of the chapter's
 card it leads (`teaching/syllabus.py`).
 """
 

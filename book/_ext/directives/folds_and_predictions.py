@@ -143,7 +143,7 @@ def check_predictions(app: Sphinx, doctree: nodes.document) -> None:
     """Refuse a prediction that has no answer: nothing follows it in its section."""
     for box in predictions(doctree):
         if not isinstance(box.parent, nodes.section):
-            logger.warning("a prediction stands in a section, not in a box", location=box)
+            logger.warning("a prediction belongs in a section, not in a box", location=box)
         elif box.parent.index(box) == len(box.parent) - 1:
             logger.warning("the prediction has no answer: its section ends with it", location=box)
 

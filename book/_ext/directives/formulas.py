@@ -99,7 +99,7 @@ def space_operator(operator: ET.Element, before: ET.Element | None, in_script: b
 
 
 def follows_closely(element: ET.Element, before: ET.Element | None) -> bool:
-    """Find a function's name that TeX would keep apart from what stands before it."""
+    """Find a function's name that TeX would keep apart from what comes before it."""
     return names_function(element) and before is not None and before.tag not in ("mo", "mspace")
 
 

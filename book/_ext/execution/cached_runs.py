@@ -1,4 +1,4 @@
-"""Chapters are executed once, and again when their code changes or what they use of the package.
+"""Chapters are executed once, and again when their code changes or the package code that they use.
 
 jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
 `tinytorch/` it would serve yesterday's outputs. So beside the cache stands what each chapter was
@@ -51,7 +51,7 @@ class CannotExecute(SphinxError):
 
 
 def fingerprint(root: Path) -> str:
-    """Hash the package's files, whatever stands in them, and the versions of what runs it.
+    """Hash the package's files, whatever they contain, and the versions of what runs it.
 
     Args:
         root: the repository's root, the directory that holds `tinytorch/`.
@@ -151,7 +151,7 @@ def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
             noted[docname] = used[docname]
             write_json(folder / USED, noted)
     if problems:
-        # the theme copies its logos even now: without the folder the first would take its name
+        # the theme copies its logos already now: without the folder the first would take its name
         Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
         raise CannotExecute("\n".join(problems))
     env.used_modules = {**getattr(env, "used_modules", {}), **used}

@@ -1,6 +1,6 @@
 """Cells that run in the reader's browser: what the pages and the site need for it.
 
-What runs lies in `book/_static/live` (the page's scripts) and, fetched by `make live`, in
+What runs is in `book/_static/live` (the page's scripts) and, fetched by `make live`, in
 `_build/live/pyodide` (Python itself). Here each page is told about its cells: their tags, what
 they took when the book was built, whether there is a smaller run; and the site gets the runtime
 and the package as a wheel. Without the runtime the pages point to Pyodide's official address.
@@ -56,7 +56,7 @@ NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
 
 def collect(app: Sphinx, doctree: nodes.document) -> None:
-    """Note the cells and exercises of a page, in the order in which they stand there."""
+    """Note the cells and exercises of a page, in their order."""
     env: Any = app.env
     docname = env.docname
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
@@ -131,7 +131,7 @@ def merge(app: Sphinx, env: Any, docnames: set[str], other: Any) -> None:
 
 
 def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Make room for the reader's progress; tell who cannot run cells here where they run."""
+    """Make room for the reader's progress; tell who cannot run cells here where to."""
     if app.builder.format != "html":
         return
     if docname == app.config.root_doc:

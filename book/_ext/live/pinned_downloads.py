@@ -2,7 +2,7 @@
 
     python -m _ext.live.pinned_downloads pyodide kernel     fetch what is missing
 
-With `--check` it fetches nothing and says whether all is there.
+With `--check` it fetches nothing, and reports what is missing.
 
 Each of several addresses is tried in turn; whatever comes must have the pinned sha256. A run that
 is cut off leaves no file under its name that is not whole, and a server that falls silent is left.
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         lacking = missing(group, options.root)
         place = folder(group, options.root)
         if lacking:
-            print(f"{place} lacks {', '.join(lacking)}: say `make live`", file=sys.stderr)
+            print(f"{place} lacks {', '.join(lacking)}: run `make live`", file=sys.stderr)
             return 1
         print(f"{group} is in {place}")
     return 0
@@ -89,7 +89,7 @@ def fetch(group: str, root: Path = ROOT) -> None:
     """Bring the files of a group that are missing, or are not what they should be.
 
     Raises:
-        CannotFetch: A file is to be had nowhere with the right hash; the message says what each
+        CannotFetch: No address gave a file with the right hash; the message says what each
             address gave.
     """
     registry = pins(root)

@@ -1,7 +1,7 @@
 """One style sheet and one script for every page, which hold what the pages use and no more.
 
 Sphinx, the theme and the extensions bring eleven style sheets and a dozen scripts, 600 KB that each
-page would load. When the pages are written, those that stand in `STYLES` and `SCRIPTS` are put
+page would load. When the pages are written, those named in `STYLES` and `SCRIPTS` are put
 together; of the styles only those rules stay whose classes and ids occur on a page or in a script,
 and only those custom properties that something reads.
 A style sheet or script that is named nowhere here stays on the page as it came.

@@ -4,7 +4,7 @@ No query finds the first two, and the labels of a picture come as one long word.
 name of the package as an object, which the search looks through, and once more as an entry of a
 printed index. The entries of pages that are not written again are kept, which Sphinx forgets.
 
-How the search ranks, forgives and quotes stands in `book/_static/search.js`.
+`book/_static/search.js` ranks what is found, forgives typing errors and quotes.
 """
 
 import json

@@ -121,7 +121,7 @@ def sitemap(app: Sphinx, names: list[str]) -> str:
 
 
 def moved(page: str, root: str, origin: str = "/") -> str:
-    """Let a page be served from elsewhere: what it links to is addressed anew.
+    """Let a page be served from elsewhere: the addresses of its links are rewritten.
 
     Args:
         page: its HTML.

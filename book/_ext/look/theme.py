@@ -1,4 +1,4 @@
-"""What the theme and the extensions leave to be mended on every page, in one place and one order.
+"""What has to be corrected on every page after the theme and the extensions, in one order.
 
 While a page is read, exercises get ids of their own and folds get names; when it is resolved and
 given to its template, thebe goes, which Jupyter Book always loads and nothing here uses; when its
@@ -183,7 +183,7 @@ def mend_pages(app: Sphinx) -> None:
 
 
 def mended(page: str) -> str:
-    """Mend a page; what is as it should be stays so."""
+    """Correct a page; what is right already stays as it is."""
     page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
     page = FORMULA.sub(with_its_signs, with_whole_words(with_scheme(page)))
     return OUTPUT.sub(with_soft_breaks, page)

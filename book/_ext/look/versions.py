@@ -3,7 +3,7 @@
     python -m _ext.look.versions _build/html _build/pages RELEASED.zip ...
 
 GitHub Pages shows what was sent last and nothing else, so that every publication holds all
-releases: their sites come from the archives that stand beside them (`make offline`). Of a minor
+releases: their sites come from the archives attached to them (`make offline`). Of a minor
 version the newest stays. Search engines are led to the newest state, whose address every page names
 as its own; a reader of an old page is told so at its top.
 """
@@ -26,7 +26,7 @@ ITEMS = re.compile(r'(<ul class="tt-versions">).*?(</ul>)', re.S)
 PAGE = """<section><h1>Versions of this book</h1>
 <p>A released version stays at its address: who cites a page finds what was read.</p>
 <ul class="tt-versions"><li>{latest}</li></ul></section>"""
-LATEST = '<a href="{root}">The newest state</a>, with what has been mended since the last release'
+LATEST = '<a href="{root}">The newest state</a>, with what has been fixed since the last release'
 TOLD = (
     '<p style="margin: 0; padding: 0.5rem 1rem; background: #f9ece1; color: #1c2733">'
     "This is version {version} of the book. "
@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
     parser.add_argument("site", type=Path, help="the newest state, as `make book` built it")
-    parser.add_argument("target", type=Path, help="what is to be published; made anew")
+    parser.add_argument("target", type=Path, help="what is to be published; it is replaced")
     parser.add_argument("archives", type=Path, nargs="*", help="the sites of the releases")
     options = parser.parse_args(arguments)
     try:
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
 def assemble(site: Path, target: Path, archives: list[Path]) -> list[str]:
     """Put the newest state and the releases into one folder; returns their names, newest first."""
     if not (site / LIST).is_file():
-        raise CannotAssemble(f"{site} has no {LIST}: say `make book` first")
+        raise CannotAssemble(f"{site} has no {LIST}: run `make book` first")
     releases: dict[tuple[int, int], tuple[int, Path]] = {}
     for archive in archives:
         major, minor, patch = version_of(archive)
@@ -96,7 +96,7 @@ def version_of(archive: Path) -> tuple[int, int, int]:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a site: what stands beside and below its landing page."""
+    """Unpack a site: its landing page, and what is beside and below it."""
     with zipfile.ZipFile(archive) as opened:
         names = [n for n in opened.namelist() if PurePosixPath(n).name == "index.html"]
         top = min(names, key=lambda name: name.count("/")).removesuffix("index.html")

@@ -1,4 +1,4 @@
-"""What may stand at the head of a code cell."""
+"""The tags and options that a code cell may have."""
 
 OPTIONS = {"live", "mystnb", "tags"}
 TAGS = {

@@ -40,7 +40,7 @@ Pyodide (MPL 2.0): THIRD-PARTY.md.
 
 
 def files(site: Path) -> Iterator[Path]:
-    """Give what belongs into the archive, in one order."""
+    """Give what belongs in the archive, in a fixed order."""
     for path in sorted(site.rglob("*")):
         name = path.relative_to(site)
         left_out = any(name.match(pattern) or name.parts[0] == pattern[:-2] for pattern in LEFT_OUT)
@@ -56,7 +56,7 @@ def make(site: Path = SITE, target: Path = ARCHIVE) -> None:
         ValueError: the archive is larger than it may be.
     """
     if not (site / PYTHON).exists():
-        raise FileNotFoundError(f"{site} holds no Python: say `make live`, then `make book`")
+        raise FileNotFoundError(f"{site} holds no Python: run `make live`, then `make book`")
     target.parent.mkdir(parents=True, exist_ok=True)
     with ZipFile(target, "w", ZIP_DEFLATED) as archive:
         archive.writestr(ZipInfo(f"{FOLDER}/README.txt"), README, ZIP_DEFLATED)

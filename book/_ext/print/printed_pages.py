@@ -2,7 +2,7 @@
 
 A page that is printed has no buttons, scripts or folds. What was folded stands open, with two
 exceptions: what settles a prediction or a question, and the solution of an exercise. They would
-give away what the reader is asked; so they stand at the end of their chapter, under *Answers*.
+give away what the reader is asked; so they go to the end of their chapter, under *Answers*.
 """
 
 import os
@@ -29,7 +29,7 @@ SITE = ROOT / "_build" / "html"
 PRINT = ROOT / "_build" / "print"
 PDF, EPUB, ARCHIVE = (PRINT / f"tinytorch{end}" for end in (".pdf", ".epub", "-offline.zip"))
 RUNTIME = ROOT / "book" / "_runtime" / "print"
-FRONT = "Before you begin"  # the part of the pages that stand in none
+FRONT = "Before you begin"  # the part of the pages that belong to none
 SITE_ALONE = {"book/playground"}  # pages that are nothing on paper
 ANSWERS = "Answers"
 TIMED = "Times of the machine that made this book; yours will differ."
@@ -118,7 +118,7 @@ def chapters(site: Path = SITE) -> list[Chapter]:
         FileNotFoundError: the site has not been built.
     """
     if not (site / "index.html").exists():
-        raise FileNotFoundError(f"{site} holds no pages: say `make book` first")
+        raise FileNotFoundError(f"{site} holds no pages: run `make book` first")
     return [chapter(site, part, docname) for part, docname in contents()]
 
 
@@ -206,7 +206,7 @@ def is_right(choice: Tag) -> bool:
 
 
 def label(soup: BeautifulSoup, box: Tag, words: str) -> None:
-    """Head a box with its name, and say where its answer stands."""
+    """Head a box with its name, and say where its answer is."""
     title = new(soup, "p", words, "tt-print-label")
     title.append(where(soup, box, "answer"))
     box.insert(0, title)

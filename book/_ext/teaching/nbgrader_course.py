@@ -2,7 +2,7 @@
 
 What an assignment holds is read from the committed notebooks: the statements and hints, the stubs,
 the solutions and, of the cells above, those that an exercise needs. Written are `source/`, the
-configuration and a README; the rest is nbgrader's, and `tests/classroom` proves it with nbgrader.
+configuration and a README; the rest is nbgrader's, and `tests/classroom` tries it with nbgrader.
 
 A cell to be solved holds the stub and, below it, the solution between the marks that nbgrader cuts
 out. The test below it asks the exercise's check, which everybody sees and, between the marks of a

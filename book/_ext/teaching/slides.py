@@ -86,7 +86,7 @@ class Slide:
 def parts(root: Path) -> dict[str, tuple[str, list[str]]]:
     """Give the caption and the chapters of each part, by the name of its folder.
 
-    A chapter lies in a folder of its part; the landing page and the appendix have none.
+    A chapter is in the folder of its part; the landing page and the appendix have none.
     """
     found = {}
     for part in yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
@@ -192,7 +192,7 @@ class Reader:
         self.heading = outer
 
     def children(self, parent: Tag) -> None:
-        """Read what stands in a section, or in the answer to a prediction."""
+        """Read the content of a section, or of the answer to a prediction."""
         for child in parent.find_all(recursive=False):
             take = next(
                 (take for selector, take in TAKES.items() if child.css.match(selector)), None
@@ -201,7 +201,7 @@ class Reader:
                 take(self, child)
 
     def text(self, tag: Tag) -> None:
-        """Keep a paragraph for who speaks."""
+        """Keep a paragraph for the speaker."""
         self.lead.append(str(tag))
 
     def shown_lead(self) -> str:
@@ -278,7 +278,7 @@ class Reader:
                 self.add("code", str(in_columns(output)))
 
     def reflect(self, section: Tag) -> None:
-        """Ask the questions, one a slide; the verdicts are for who speaks."""
+        """Ask the questions, one a slide; the verdicts are for the speaker."""
         for box in section.select(".tt-reflect"):
             choices = [
                 (part_of(c, "summary"), "tt-reflect__choice--right" in c["class"])
@@ -304,7 +304,7 @@ class Reader:
         self.add("list", f"<table>{''.join(rows)}</table>")
 
     def recap(self, section: Tag) -> None:
-        """Show the lines to keep; terms and sources are for who speaks."""
+        """Show the lines to keep; terms and sources are for the speaker."""
         first, *others = section.find_all(["p", "ul"], recursive=False)
         lines = SENTENCE_END.split(first.decode_contents())
         items = (

@@ -128,7 +128,7 @@ def merge(app: Sphinx, env: BuildEnvironment, docnames: set[str], other: BuildEn
 
 
 def pages_with_tables(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write a page with such a table anew whenever a chapter has been read."""
+    """Write a page with such a table again whenever a chapter has been read."""
     return sorted(getattr(env, "course_pages", set()))
 
 
