@@ -373,7 +373,7 @@ def test():
     do("test-notebooks")
     say(
         "\nAll tests passed. 'make parity' compares with PyTorch, 'make proofs' runs every chapter "
-        "in the page, prints the book and grades a course, 'make check' reads the style."
+        "in the page, prints the book and grades a course, 'make check' checks the style."
     )
 
 
@@ -394,7 +394,7 @@ def mutants():
 
 @task("classroom")
 def proofs():
-    """Test every chapter live, every look, the printed book and a graded course, on the site."""
+    """Test all chapters live, all pages in light and dark, the printed book and a graded course."""
     say("==> Running all chapters in the page, looking at all pages in light and dark")
     options = ["-m", "pytest", "-n", jobs(), "--dist"]
     python(*options, "worksteal", "-m", "proof", "tests/browser")
