@@ -143,14 +143,18 @@ def _interval(x: Any, y: Any, samples: int, rng: Any) -> Any:
     return np.quantile((across * y[rows]).sum(axis=1) / (across**2).sum(axis=1), [0.025, 0.975])
 
 
-def _ends(answer: Any, x: Any, y: Any, samples: int) -> Any:
-    """The two ends, in widths of the right interval, and four fifths of the width between them."""
-    right = [_interval(x, y, _MANY, np.random.default_rng(seed)) for seed in range(1, 6)]
-    low, high = np.mean(right, axis=0)
-    found = (low, high) if answer is _interval else answer(x, y, samples, np.random.default_rng(0))
+def _ends(answer: Any, x: Any, y: Any, samples: int, seed: int = 0) -> Any:
+    """The two ends, and four fifths of the width between them."""
+    found = answer(x, y, samples, np.random.default_rng(seed))
     if np.shape(found) != (2,):
         raise NotYet(f"{show(found)}, which is not two ends")
-    return np.append(found, 0.8 * (found[1] - found[0])) / (high - low)
+    return np.append(found, 0.8 * (found[1] - found[0]))
+
+
+def _within(near: float, x: Any, y: Any) -> Any:
+    """The options of a case: what is right, and how far from it an end may be, in widths."""
+    right = np.mean([_ends(_interval, x, y, _MANY, seed) for seed in range(1, 6)], axis=0)
+    return alone(expected=right, rtol=0.0, atol=near * (right[1] - right[0]))
 
 
 class _Counted(np.random.Generator):
@@ -186,7 +190,7 @@ def _so_many(answer: Any, x: Any, y: Any, *counts: int) -> bool:
     return True
 
 
-@exercise(points=2, reference=_interval)
+@exercise(points=2)
 def scaling_interval(answer: Any) -> Cases:
     """Check a bootstrap interval of a slope, in units of its width and to a fiftieth of it.
 
@@ -203,12 +207,14 @@ def scaling_interval(answer: Any) -> Cases:
     ends = "Of the slopes of all these samples 2.5 % lie below the interval and 2.5 % above it."
     x, noise, more = np.split(np.random.default_rng(0).normal(size=100), [20, 40])
     wide = np.linspace(0, 3, 60)
+    slope_2, small = (x, 2 * x + noise), (wide, 1e-6 * (1 - wide + 0.3 * more))
+    outliers = wide, wide + (np.arange(60) % 9 == 4) * 5
     yield from cases(answer, {
-        "the interval of a slope of 2": (again, x, 2 * x + noise, _FEW),
-        "a small slope, 60 runs": (again, wide, 1e-6 * (1 - wide + 0.3 * more), _FEW),
-        "outliers": (again, wide, wide + (np.arange(60) % 9 == 4) * 5, _FEW),
-        f"{_MANY:,} samples": (ends, x, 2 * x + noise, _MANY, alone(atol=_NEARER)),
-    }, run=_ends, atol=_NEAR, mistakes=[
+        "the interval of a slope of 2": (again, *slope_2, _FEW, _within(_NEAR, *slope_2)),
+        "a small slope, 60 runs": (again, *small, _FEW, _within(_NEAR, *small)),
+        "outliers": (again, *outliers, _FEW, _within(_NEAR, *outliers)),
+        f"{_MANY:,} samples": (ends, *slope_2, _MANY, _within(_NEARER, *slope_2)),
+    }, run=_ends, part=("low, high, and 0.8 of the width", lambda found: found), mistakes=[
         (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
             "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
     own = "Draw as many samples as `samples` says, and all of them from the `rng` that is given."

@@ -2,6 +2,7 @@
 
 import copy
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -121,10 +122,14 @@ def compared(expected: Any, got: Any, rtol: float, atol: float | None) -> tuple[
     Example:
         >>> compared(np.zeros(40), np.arange(40) // 39, 0.0, 0.0)
         ('0 at [39], shape (40,)', '1 at [39], the only one to differ')
+        >>> compared((1, np.zeros(40)), (1, np.arange(40) // 39), 0.0, 0.0)[0]
+        'item 1: 0 at [39], shape (40,)'
     """
     table = _is_table(expected) or _is_table(got)
     if not (table and is_numeric(expected) and is_numeric(got)):
-        return show(expected), show(got)
+        texts = show(expected), show(got)
+        alike = texts[0] == texts[1] and isinstance(expected, (tuple, list, dict, str))
+        return _first_difference(expected, got, rtol, atol) if alike else texts
     e, c = as_array(expected), as_array(got)
     if e.shape != c.shape:
         return _show_array(e, shape=True), _show_array(c, shape=True)
@@ -138,6 +143,17 @@ def compared(expected: Any, got: Any, rtol: float, atol: float | None) -> tuple[
         if texts[0] != texts[1]:
             break
     return texts
+
+
+def _first_difference(expected: Any, got: Any, *near: Any) -> tuple[str, str]:
+    """Two results that look alike when shortened: the first item that differs, and its place."""
+    e, c = (x if isinstance(x, dict) else dict(enumerate(x)) for x in (expected, got))
+    key = next(k for k in {**e, **c} if k not in e or k not in c or not same(c[k], e[k], *near))
+    place = show(key) if e is expected else f"item {key}"
+    if key in e and key in c:
+        wanted, found = compared(e[key], c[key], *near)
+        return f"{place}: {wanted}", f"{place}: {found}"
+    return f"{place}: {show(e.get(key, 'nothing'))}", f"{place}: {show(c.get(key, 'nothing'))}"
 
 
 def show(value: Any) -> str:
@@ -172,7 +188,10 @@ def _show_plain(value: Any) -> str:
         return f"a {type(value).__name__}"
     if isinstance(value, np.generic):
         value = value.item()
-    return f"{value:.6g}" if isinstance(value, float) else shortened(repr(value))
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    marks = (ascii(c)[1:-1] if unicodedata.combining(c) else c for c in repr(value))
+    return shortened("".join(marks))  # an accent alone is told from a letter that has one
 
 
 def _show_array(array: np.ndarray, shape: bool = False, precision: int = 4) -> str:
@@ -194,7 +213,7 @@ def _is_short(array: np.ndarray) -> bool:
 def _array_text(array: np.ndarray, precision: int) -> str:
     if not array.ndim:
         return show(array[()])
-    array = array + 0.0 if array.dtype.kind == "f" else array  # no minus in front of a zero
+    array = array.astype(float) + 0.0 if array.dtype.kind == "f" else array  # no -0
     finite = array[np.isfinite(array)] if array.dtype.kind == "f" else array
     tiny = bool(finite.size and (abs(finite) < 1e-3).all())  # then zeros would be shown
     text = np.array2string(array, WIDTH, precision, suppress_small=not tiny, separator=", ")
