@@ -325,7 +325,7 @@ def lora_merged(answer: Any) -> Cases:
     yield from cases(answer, {
         "one of rank 1": (hint, *ones),
         "two of rank 2": (hint, *two),
-        "two of rank 4, the weight narrower": (hint, *drawn((5, 3), (2, 5, 4), (2, 4, 3), 2)),
+        "two of rank 4, one column": (hint, *drawn((5, 1), (2, 5, 4), (2, 4, 1), 2)),
         "a scale of 0 leaves its product out": (hint, *two[:3], np.array([2.0, 0.0])),
         "five of rank 3": (hint, *drawn((6, 7), (5, 6, 3), (5, 3, 7), 5, seed=1)),
     })  # fmt: skip

@@ -76,7 +76,7 @@ def optim_adamw(answer: Any) -> Cases:
     """
     hint = "Means, corrections, then the step, the decay added to it; return w, m, v in this order."
     first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), *np.zeros((2, 2)), 1, 0.1
-    w, g, m, v = np.array([[0.5, 2.0], [1.0, -3.0], [-2.0, 1.0], [4.0, 9.0]])
+    w, g, m, v = np.array([[0.5, 2.0], [0.0, -3.0], [-2.0, 1.0], [4.0, 9.0]])
     (W, G, M), wide = drawn((3, 4, 3))[0], np.array([1e-30, -1e-4, 1e30])
     still = "The decay moves a weight whose gradient is 0 as well."
     small = "epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0."

@@ -128,9 +128,9 @@ def sampling_temperature(answer: Any) -> Cases:
         "a small temperature": (largest, np.array([10.0, 9.0, 0.0]), 0.01),
         "a batch (B, T, V)": (last, batch, 3.0),
         "a batch at 0": (zero, batch, 0.0),
-        "a token that is forbidden": (divided, np.array([[0.0, -np.inf, 1.0, 2.0]]), 0.7),
+        "a token that is forbidden": (divided, np.array([[0.0, -np.inf, 1.0, 2.0]]), 70.0),
         "logits far apart at a tiny temperature": (largest, 1e4 * batch, 1e-4),
-        "small probabilities": (divided, batch, 0.8, alone(rtol=1e-3, atol=0)),
+        "small probabilities": (divided, 1e-3 * batch, 8e-4, alone(rtol=1e-3, atol=0)),
         "a vocabulary of a thousand": (last, *drawn((2, 1000)), 1.5, alone(rtol=1e-3, atol=0)),
         "a single token": (zero, np.array([[2.0], [-3.0]]), 0.0),
     })  # fmt: skip

@@ -268,7 +268,7 @@ def inside_control(answer: Any) -> Cases:
         "what can be read in part": (_CENTRE, x, x @ map_ + 5 * noise + 3),
         "columns with means of their own": (_CENTRE, x, x @ map_ + 5 * noise + [0, 10, 20, 90]),
         "columns of every size": (_CENTRE, x, (x @ map_ + 5 * noise) * [1e-3, 1, 10, 300]),
-        "a single column": (_CENTRE, x[:80, :9], (noise + x[:, :4])[:80, :1] + 7),
+        "a single column": (_FIT, x[:80, :9], (noise + x[:, :4])[:80, :1] + 7),
         "a number of rows that three does not divide": (
             "Two thirds of the rows: 2 * len(x) // 3.", x[:100], (x @ map_ + noise)[:100]),
     })  # fmt: skip

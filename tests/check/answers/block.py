@@ -114,7 +114,7 @@ WRONG = {
         "something added": lambda x, y: (
             (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1) + 1e-8)
         ),
-        "one length": lambda x, y: (x * y).sum(-1) / (x * x).sum(-1),
+        "squeezed": lambda x, y: RIGHT["block_cosines"][0](x, y).squeeze(),
     },
     "block_stream": {
         "x itself is changed": in_the_callers_array,

@@ -140,7 +140,7 @@ WRONG = {
     "loss_bits_per_byte": {
         "normalised": lambda nats, text: bits_per_byte(nats, unicodedata.normalize("NFC", text)),
         "per character": bits_per(lambda nats, text: len(text)),
-        "per token": bits_per(lambda nats, text: len(nats)),
+        "equals once": lambda nats, text: bits_per_byte(np.unique(nats), text),
         "in nats": bits_per(of_bytes, unit=1.0),
     },
 }

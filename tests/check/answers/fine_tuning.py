@@ -213,7 +213,7 @@ WRONG = {
         "no scale": lambda W, A, B, scale: W + (A @ B).sum(0),
         "mean": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
         "the rank is the shortest side": partial(merged_end_to_end, rank=lambda A: min(A.shape)),
-        "without W": lambda W, A, B, scale: merged(0 * W, A, B, scale),
+        "squeezed": lambda W, A, B, scale: merged(W, A, B, scale).squeeze(),
     },
     "lora_names": {
         "frozen afterwards": frozen_afterwards,

@@ -135,9 +135,7 @@ RIGHT = {
 WRONG = {
     "optim_adamw": {
         "no corrections": lambda *given: adamw(*given[:4], np.inf, *given[5:]),
-        "corrections of ten steps": lambda w, g, m, v, t, *rest: adamw(
-            w, g, m, v, min(t, 10), *rest
-        ),
+        "no mean of a zero": lambda w, g, m, *rest: adamw(w, g, np.where(g, m, m / 0.9), *rest),
         "what it was given": lambda w, g, *rest: adamw(w, g, *rest) if g.any() else (w, *rest[:2]),
         "decay through the means": lambda w, g, m, v, t, lr, decay: adamw(
             w, g + decay * w, m, v, t, lr, 0.0

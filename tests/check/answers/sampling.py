@@ -173,7 +173,7 @@ WRONG = {
     "sampling_temperature": {
         "probabilities divided": scaled_probabilities,
         "by the package": lambda logits, temperature: next_token_probs(logits, temperature),
-        "rounded": lambda logits, t: tempered(logits, t).round(6),
+        "0 from a hundredth on": lambda logits, t: tempered(logits, t if t >= 0.01 else 0.0),
         "all of the largest at 0": all_of_the_largest,
     },
     "sampling_top_p": {
