@@ -1,6 +1,7 @@
 """Chapters are executed once for each state of the package, and their outputs are kept."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import nbformat
@@ -118,6 +119,12 @@ def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(boo
     cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert book.ran == ["slow", "quick", "slow"]
     assert cached_runs.changed_below(book, book.env) == []
+
+
+def test_without_its_cache_every_chapter_is_read_again(book):
+    cached_runs.execute_missing(book, book.env, ["quick", "slow"])
+    shutil.rmtree(book.config.nb_execution_cache_path)
+    assert cached_runs.changed_below(book, book.env) == ["quick", "slow"]
 
 
 def test_a_chapter_that_failed_is_read_again_next_time(book):

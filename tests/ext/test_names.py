@@ -13,7 +13,7 @@ PAGE = """\
 
 ```{chapter-card}
 :question: why?
-:dificulty: 2
+:difficult: 2
 - aim
 ```
 
@@ -45,7 +45,7 @@ text
 
 def test_each_is_named_with_its_line_and_the_nearest_name():
     assert list(names.problems(PAGE, KNOWN)) == [
-        (3, "chapter-card has no option 'dificulty'; did you mean 'difficulty'?"),
+        (3, "chapter-card has no option 'difficult'; did you mean 'difficulty'?"),
         (12, "code-cell has no option 'liv'; did you mean 'live'?"),
         (12, "a cell has no tag 'hide-imput'; did you mean 'hide-input'?"),
         (24, "there is no directive 'predicton'; did you mean 'prediction'?"),

@@ -97,7 +97,12 @@ def described(app: Any, modules: Iterable[str]) -> dict[str, Any]:
 def changed_below(app: Any, env: Any, *args: Any) -> list[str]:
     """Name the pages whose modules have changed since they were read: Sphinx reads them again."""
     known = {d: u for d, u in getattr(env, "used_modules", {}).items() if d in env.found_docs}
-    return [d for d, used in known.items() if described(app, used["modules"]) != used]
+    noted = read_json(Path(app.config.nb_execution_cache_path) / USED)  # empty without a cache
+    return [
+        docname
+        for docname, used in known.items()
+        if noted.get(docname) != used or described(app, used["modules"]) != used
+    ]
 
 
 def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:
