@@ -81,7 +81,6 @@ HINTS = {
     },
     "loss_bits_per_byte": {
         "per character": "A character of UTF-8 may have",
-        "per token": "That is bits per token: divide by",
         "in nats": "That is in nats: a bit is ln 2",
     },
     "optim_adamw": {

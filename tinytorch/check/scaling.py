@@ -157,29 +157,32 @@ def _within(near: float, x: Any, y: Any) -> Any:
     return alone(expected=right, rtol=0.0, atol=near * (right[1] - right[0]))
 
 
-class _Counted(np.random.Generator):
+def _counting() -> Any:
     """A generator that counts the numbers that it hands out."""
 
-    handed_out = 0
+    class Counted(np.random.Generator):  # here: the import must not load numpy.random
+        handed_out = 0
 
-    def __getattribute__(self, name: str) -> Any:
-        found = super().__getattribute__(name)
-        if name.startswith("_") or not callable(found):
-            return found
+        def __getattribute__(self, name: str) -> Any:
+            found = super().__getattribute__(name)
+            if name.startswith("_") or not callable(found):
+                return found
 
-        def counted(*args: Any, **options: Any) -> Any:
-            result = found(*args, **options)
-            self.handed_out += np.size(result)
-            return result
+            def counted(*args: Any, **options: Any) -> Any:
+                result = found(*args, **options)
+                self.handed_out += np.size(result)
+                return result
 
-        return counted
+            return counted
+
+    return Counted(np.random.PCG64(0))
 
 
 def _so_many(answer: Any, x: Any, y: Any, *counts: int) -> bool:
     """Whether the numbers that the generator hands out are in proportion to the samples."""
     used = []
     for samples in counts:
-        rng = _Counted(np.random.PCG64(0))
+        rng = _counting()
         answer(x, y, samples, rng)
         used.append(rng.handed_out)
     if not used[0] or used[0] * counts[1] != used[1] * counts[0]:
