@@ -104,8 +104,10 @@ def test_the_menu_of_a_phone_has_a_search(visit):
     page.set_viewport_size(PHONE)
     page.locator(".primary-toggle").first.click()
     page.locator(".search-button-field:visible").click()
-    page.keyboard.type("gradient")
-    page.keyboard.press("Enter")
+    field = page.locator("input[name=q]:visible").first
+    expect(field).to_be_focused()
+    field.press_sequentially("gradient")
+    field.press("Enter")
     page.wait_for_url("**/search.html?q=gradient")
     page.locator(f"{RESULTS} > a").first.wait_for()
     assert visit.problems == []
