@@ -93,6 +93,7 @@ def test_the_sign_stands_beside_the_field(visit):
 def test_by_keyboard_alone(visit):
     page = visit.open("book/foundations/tensors")
     page.keyboard.press("Control+k")
+    expect(page.locator("input[name=q]:visible").first).to_be_focused()
     page.keyboard.type("softmx")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=softmx")
