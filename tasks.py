@@ -394,10 +394,10 @@ def mutants():
 
 @task("classroom")
 def proofs():
-    """Test all chapters live, all pages in light and dark, the printed book and a graded course."""
-    say("==> Running all chapters in the page, looking at all pages in light and dark")
+    """Test all chapters live, all pages in light and dark, mutants, print and a graded course."""
+    say("==> Running all chapters in the page, looking at all pages, trying all mutants")
     options = ["-m", "pytest", "-n", jobs(), "--dist"]
-    python(*options, "worksteal", "-m", "proof", "tests/browser")
+    python(*options, "worksteal", "-m", "proof", "tests/browser", "tests/check")
     say("==> Making the printed book and the archive, and grading a course")
     python(*options, "loadfile", *[f"tests/{part}" for part in APART])
 
