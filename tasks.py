@@ -389,7 +389,7 @@ def test_unit():
 @task("test")
 def mutants():
     """Try every small change of every exercise's solution on its check (some minutes)."""
-    python("tests/check/mutants.py", "--jobs", jobs())
+    python("tests/exercises/mutants.py", "--jobs", jobs())
 
 
 @task("classroom")
@@ -397,7 +397,7 @@ def proofs():
     """Test all chapters live, all pages in light and dark, mutants, print and a graded course."""
     say("==> Running all chapters in the page, looking at all pages, trying all mutants")
     options = ["-m", "pytest", "-n", jobs(), "--dist"]
-    python(*options, "worksteal", "-m", "proof", "tests/browser", "tests/check")
+    python(*options, "worksteal", "-m", "proof", "tests/browser", "tests/exercises")
     say("==> Making the printed book and the archive, and grading a course")
     python(*options, "loadfile", *[f"tests/{part}" for part in APART])
 
@@ -510,7 +510,7 @@ def format():
 def story_gpt():
     """Train the model that comes with the package again (minutes; replaces the stored one)."""
     say("==> Training the story GPT")
-    python("-m", "tinytorch.training.story_gpt", "--in-package")
+    python("-m", "tinytorch.experiments.story_gpt", "--in-package")
     say("The notebooks print what it writes: run 'make notebooks' next.")
 
 
@@ -518,7 +518,7 @@ def story_gpt():
 def scaling():
     """Train the models of the scaling law that its table lacks (an hour; can be stopped)."""
     say("==> Training the models of the scaling law")
-    python("-m", "tinytorch.training.scaling_runs", "--in-package")
+    python("-m", "tinytorch.experiments.scaling_runs", "--in-package")
 
 
 @task("book")

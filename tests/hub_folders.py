@@ -5,7 +5,7 @@ import json
 import numpy as np
 from safetensors_files import file_of
 
-from tinytorch.text.files import bytes_to_letters
+from tinytorch.text.tokenizer_files import bytes_to_letters
 
 __all__ = ["CONFIG", "random_weights", "safetensors_bytes", "tokenizer_files", "tokenizer_json",
            "write_folder"]  # fmt: skip

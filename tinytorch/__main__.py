@@ -6,14 +6,17 @@ import sys
 from pathlib import Path
 
 from tinytorch import __version__
-from tinytorch.core.command_line import run_command, whole
+from tinytorch.files.command_line import run_command, whole
 from tinytorch.serving import address_of, archive_address, book_server, find_book
 
-ROOMS = ("core", "text", "models", "training", "inside", "capstone", "check", "stories", "plots")
+PACKAGES = (
+    "core", "files", "text", "models", "training", "inside", "stories", "experiments", "exercises",
+    "plots",
+)  # fmt: skip
 NEXT = """\
 Its model writes a story in Python:
 
-from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 gpt, tokenizer = load_story_gpt(), story_tokenizer()
 newline = tokenizer.encode("\\n")
 written = gpt.generate(newline, 110, stop_tokens=newline, rng=1)
@@ -46,19 +49,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 def overview() -> str:
     """Say what the package holds, where the book is, and what to type next."""
-    rooms = "".join(f"  tinytorch.{room:9} {purpose(room)}\n" for room in ROOMS)
+    packages = "".join(f"  tinytorch.{name:11} {purpose(name)}\n" for name in PACKAGES)
     return (
         f"TinyTorch {__version__}: the package of the book TinyTorch: embeddings to GPT.\n\n"
-        f"{rooms}\n"
+        f"{packages}\n"
         f"The book is at {address_of('Book')}\n"
         f"Without a network: download {archive_address()}\n"
         f"and run: python -m tinytorch book tinytorch-offline.zip\n\n{NEXT}"
     )
 
 
-def purpose(room: str) -> str:
-    """Read what a room is for, without importing it: its figures need more than NumPy."""
-    source = (Path(__file__).parent / room / "__init__.py").read_text(encoding="utf-8")
+def purpose(package: str) -> str:
+    """Read what a package is for, without importing it: its figures need more than NumPy."""
+    source = (Path(__file__).parent / package / "__init__.py").read_text(encoding="utf-8")
     return str(ast.get_docstring(ast.parse(source))).partition("\n")[0]
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from tinytorch.experiments import story_gpt
+from tinytorch.experiments.what_it_learned import story_beliefs, study_stories, study_stream
 from tinytorch.inside.probes import LinearProbe
-from tinytorch.inside.what_it_learned import story_beliefs, study_stories, study_stream
 from tinytorch.models.transformer import GPT
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
-from tinytorch.training import checkpoint, story_gpt
+from tinytorch.training import checkpoint
 
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "playground"
 VERSION = "1"  # of the weights' files; model.js refuses another

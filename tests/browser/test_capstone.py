@@ -7,7 +7,7 @@ import pytest
 from test_live import cell, ended, opened, press, rewrite  # noqa: F401
 from test_solving import solve
 
-from tinytorch.capstone.parts import Part, section
+from tinytorch.exercises.capstone.parts import Part, section
 from tinytorch.stories import StoryGrammar
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]

@@ -13,10 +13,10 @@ from drawings.generation import LOGITS, NEXT, NUMBER, WRITTEN
 from moving import SCROLL, Moving, stands_still
 
 from tinytorch import GPT, BPETokenizer, KVCache, no_grad
+from tinytorch.experiments.staircase import COUNTING_AT_BEST
 from tinytorch.models.generation import generate
 from tinytorch.models.sampling import choose, next_token_probs
 from tinytorch.stories import StoryGrammar
-from tinytorch.training.staircase import COUNTING_AT_BEST
 
 pytestmark = [pytest.mark.browser]
 PAGES = {

@@ -16,12 +16,13 @@ from served_pages import ROOT
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
+from tinytorch.experiments import story_gpt
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.inside.stream import residual_stream
 from tinytorch.models import sampling
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.tokenization import split_like_gpt2
-from tinytorch.training import checkpoint, story_gpt
+from tinytorch.training import checkpoint
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 FOLDER = ROOT / "book" / "_static" / "playground"

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from served_pages import ROOT
 
+from tinytorch.experiments.story_gpt import story_tokenizer
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_probs, token_beliefs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
-from tinytorch.training.story_gpt import story_tokenizer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 FOLDER = ROOT / "book" / "_static" / "playground"

@@ -13,7 +13,7 @@ from published_hub import EXPOSED, WEIGHTS, serving, write_folder
 from served_pages import ROOT, serve
 
 from tinytorch.core.quantization import quantize_rows
-from tinytorch.core.safetensors import load_safetensors
+from tinytorch.files.safetensors import load_safetensors
 from tinytorch.models.gpt2 import load_gpt2
 from tinytorch.training.checkpoint import save_weights
 

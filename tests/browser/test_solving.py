@@ -8,7 +8,7 @@ from test_live import SHORT, VOICE, cell, ended, focused, opened, press, reload,
 from visit import PHONE, READY
 
 import tinytorch
-from tinytorch.check.handed_in import marks_of
+from tinytorch.exercises.handed_in import marks_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 IMPORTS = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops\n"
@@ -335,7 +335,7 @@ def test_a_full_browser_says_so_and_loses_nothing(opened):  # noqa: F811
 
 
 EXPORTED = """
-from tinytorch.capstone.your_gpt import your_gpt
+from tinytorch.exercises.capstone.your_gpt import your_gpt
 mine = your_gpt()
 print(mine.yours, mine.reasons)
 mine

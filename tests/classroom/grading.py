@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 ROOT = Path(__file__).resolve().parents[2]
-ANSWERS = ROOT / "tests" / "check"
+ANSWERS = ROOT / "tests" / "exercises"
 
 
 def wrong_answers(chapter):

@@ -8,11 +8,11 @@ import nbformat
 import pytest
 from _ext.teaching.nbgrader_course import ROOT, assignment, chapters, main, split
 
-sys.path.append(str(ROOT / "tests" / "check"))  # where the listed answers are
+sys.path.append(str(ROOT / "tests" / "exercises"))  # where the listed answers are
 
 from grading import nbgrader, released, right, scores, submit, wrong
 
-from tinytorch.check.apart import checks
+from tinytorch.exercises.apart import checks
 
 CHAPTERS = {chapter.name: chapter for chapter in chapters()}
 SEED = 2481
@@ -118,7 +118,7 @@ def course(tmp_path_factory):
 
 def knowing_the_numbers():
     """An answer that is right for the numbers that the visible test draws, and for no others."""
-    from tinytorch.check.report import drawn
+    from tinytorch.exercises.report import drawn
 
     seen = {float(drawn((7, width))[0].ravel()[0]) for width in range(1, 9)}
     return {"token_lookup": KNOWN.format(seen=seen)}

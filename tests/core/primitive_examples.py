@@ -418,11 +418,11 @@ def all_primitives():
     """
     lifted = ops.add.__code__  # the function inside `primitive` that all of them are
     home = tinytorch.__path__[0]
-    rooms = {room.name for room in pkgutil.iter_modules([home])} - {"check", "plots"}
+    packages = {p.name for p in pkgutil.iter_modules([home]) if p.ispkg} - {"exercises", "plots"}
     modules = [
         importlib.import_module(module.name)
-        for room in rooms
-        for module in pkgutil.iter_modules([f"{home}/{room}"], f"tinytorch.{room}.")
+        for package in packages
+        for module in pkgutil.iter_modules([f"{home}/{package}"], f"tinytorch.{package}.")
     ]
     return {
         value.__name__: value

@@ -5,8 +5,8 @@ import pytest
 from drawings import inside
 
 from tinytorch import functional
+from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
-from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
 
 
 def test_its_numbers_are_those_of_the_oracle_and_of_the_model():

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from small_site import build, built
 
+from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.models.sampling import next_token_probs as model_probs
 from tinytorch.stories import StoryGrammar
 from tinytorch.stories.tokens import next_token_probs as true_probs
-from tinytorch.training.story_gpt import load_story_gpt, story_tokenizer
 
 PLACE = "````{playground}\n```{drawing} playground\n```\n\nIt needs scripts.\n````\n"
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tinytorch.experiments import story_gpt
+from tinytorch.experiments.what_it_learned import asked, story_beliefs, study_stories, study_stream
 from tinytorch.inside.probes import LinearProbe, r_squared
-from tinytorch.inside.what_it_learned import asked, story_beliefs, study_stories, study_stream
 from tinytorch.text.tokenization import BPETokenizer
-from tinytorch.training import checkpoint, story_gpt
+from tinytorch.training import checkpoint
 from tinytorch.training.evaluation import evaluate
 
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"

@@ -14,9 +14,9 @@ from hub_folders import CONFIG, random_weights, safetensors_bytes, tokenizer_jso
 from unruly_server import unruly_server
 
 from tinytorch import GPT, BPETokenizer, LayerNorm, no_grad
-from tinytorch.core import downloads
 from tinytorch.core.quantization import quantize
-from tinytorch.core.safetensors import save_safetensors
+from tinytorch.files import downloads
+from tinytorch.files.safetensors import save_safetensors
 from tinytorch.models import gpt2
 from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, published_tensors, stream_text, verify
 from tinytorch.training.checkpoint import save_weights

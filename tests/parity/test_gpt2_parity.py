@@ -22,8 +22,8 @@ from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 from unruly_server import unruly_server
 
 from tinytorch import no_grad
-from tinytorch.core import downloads
-from tinytorch.core.downloads import download
+from tinytorch.files import downloads
+from tinytorch.files.downloads import download
 from tinytorch.models import gpt2
 from tinytorch.models.gpt2 import load_gpt2, stream_text
 from tinytorch.text.corpus import book_prose

@@ -21,8 +21,8 @@ from transformers import GPT2Tokenizer
 
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.corpus import book_prose
-from tinytorch.text.files import bytes_to_letters
 from tinytorch.text.tokenization import BPETokenizer, split_like_gpt2
+from tinytorch.text.tokenizer_files import bytes_to_letters
 
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 END, PAD = "<|endoftext|>", "<|pad|>"

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from brute_force import derivations
 
+from tinytorch.experiments.story_gpt import SEQ_LEN, story_tokenizer
 from tinytorch.stories import story_dialect
 from tinytorch.stories.dialect import DIALECT_CHANGES
-from tinytorch.training.story_gpt import SEQ_LEN, story_tokenizer
 
 ALL = [(), ("names",), ("ending",), ("food",), ("names", "ending")]
 

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from unruly_server import unruly_server
 
-from tinytorch.core import downloads
+from tinytorch.files import downloads
 from tinytorch.stories import StoryEntropy, StoryGrammar
 from tinytorch.text import corpus
 from tinytorch.text.corpus import book_prose, book_prose_version, load_text

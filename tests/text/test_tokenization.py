@@ -16,8 +16,8 @@ from tinytorch.text import bpe as fast
 from tinytorch.text import tokenization
 from tinytorch.text.bpe import join_by_rank, learn_merges
 from tinytorch.text.corpus import book_prose
-from tinytorch.text.files import bytes_to_letters, letters_to_bytes
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer, split_like_gpt2
+from tinytorch.text.tokenizer_files import bytes_to_letters, letters_to_bytes
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 END = "<|endoftext|>"

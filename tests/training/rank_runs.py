@@ -99,16 +99,22 @@ def fails(ranks, folder, how):
     """A run in which rank 1 fails in some way when it reads the batch of step 3."""
     from tinytorch.training.distributed import RankTrainer
 
-    class Fails(RankTrainer):
-        def _batch(self, number):
-            inputs, targets = super()._batch(number)
+    trainer = made(RankTrainer, ranks, checkpoint=Path(folder) / "run", save_every=1)
+    whole = trainer.batches
+
+    class Fails:
+        def __getattr__(self, name):
+            return getattr(whole, name)
+
+        def __getitem__(self, number):
+            inputs, targets = whole[number]
             if number == 3 and how == "stopped":
-                self.ranks.patience = 2.0
-            if number == 3 and self.ranks.rank == 1:
+                ranks.patience = 2.0
+            if number == 3 and ranks.rank == 1:
                 inputs = failing(how, inputs)
             return inputs, targets
 
-    trainer = made(Fails, ranks, checkpoint=Path(folder) / "run", save_every=1)
+    trainer.batches = Fails()
     trainer.run(STEPS)
 
 

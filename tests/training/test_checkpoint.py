@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from safetensors_files import ONE, arrays_by_name, broken_files, file_of, same_bits
 
 from tinytorch import GPT, Linear, Module, Parameter
-from tinytorch.core import safetensors
+from tinytorch.files import safetensors
 from tinytorch.training.checkpoint import (
     load_safetensors,
     load_weights,

@@ -15,8 +15,9 @@ from training_runs import clock
 
 import tinytorch
 from tinytorch import Batches, Embedding, Linear, Trainer
-from tinytorch.training import distributed
-from tinytorch.training.distributed import Ranks, RankTrainer, _OnlyRank
+from tinytorch.experiments import distributed
+from tinytorch.training.distributed import RankTrainer
+from tinytorch.training.ranks import OnlyRank, Ranks
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed", exc_type=ImportError)
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -261,12 +262,12 @@ def test_a_checkpoint_of_an_earlier_version_has_no_options_and_is_resumed(
     options = distributed._parser().parse_args([*small, f"--checkpoint={saved}"])
     with monkeypatch.context() as earlier:
         earlier.setattr(distributed, "_OF_THE_RUN", ())
-        distributed._train(Ranks(_OnlyRank()), options)
-    distributed._train(Ranks(_OnlyRank()), options)
+        distributed._train(Ranks(OnlyRank()), options)
+    distributed._train(Ranks(OnlyRank()), options)
     assert capsys.readouterr().out.endswith(f"{saved}: all 2 steps are done already\n")
     options.accumulate = 2
     with pytest.raises(ValueError, match=r"another run; repeat .*--checkpoint:\n  accu"):
-        distributed._train(Ranks(_OnlyRank()), options)
+        distributed._train(Ranks(OnlyRank()), options)
 
 
 @pytest.mark.parametrize(

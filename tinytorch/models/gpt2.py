@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_choice
-from tinytorch.core.atomic_files import StrPath, readable_file
-from tinytorch.core.command_line import folder_name, real, run_command, whole, word
-from tinytorch.core.downloads import DownloadError, Progress, cache_folder, download, show_progress
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.quantization import QuantizedEmbedding, quantize
-from tinytorch.core.safetensors import load_safetensors
 from tinytorch.core.seeding import drawing_from
-from tinytorch.core.strict_json import parse_json
+from tinytorch.files.atomic_files import StrPath, readable_file
+from tinytorch.files.command_line import folder_name, real, run_command, whole, word
+from tinytorch.files.downloads import DownloadError, Progress, cache_folder, download, show_progress
+from tinytorch.files.safetensors import load_safetensors
+from tinytorch.files.strict_json import parse_json
 from tinytorch.models.generation import generate, stream
 from tinytorch.models.transformer import GPT, GPT2_SHAPES, MLP
 from tinytorch.text.tokenization import BPETokenizer

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tinytorch.core.arguments import check_sizes
-from tinytorch.core.atomic_files import StrPath, readable_file
+from tinytorch.files.atomic_files import StrPath, readable_file
 from tinytorch.text.encodings import decode_text
 
 __all__ = [
@@ -253,7 +253,7 @@ def _download(url: str, sha256: str | None, cache_dir: StrPath | None) -> Path:
         how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"
         remedy = f"download it once, look at it, and pass {how}, or the path of your copy"
         raise ValueError(f"{url} needs sha256=, for it may send another text tomorrow: {remedy}")
-    from tinytorch.core.downloads import cache_folder, download  # urllib loads slowly
+    from tinytorch.files.downloads import cache_folder, download  # urllib loads slowly
 
     folder = cache_folder() if cache_dir is None else Path(cache_dir)
     try:

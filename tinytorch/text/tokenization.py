@@ -28,8 +28,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinytorch.core.arguments import check_sizes
-from tinytorch.core.atomic_files import StrPath
-from tinytorch.text import files
+from tinytorch.files.atomic_files import StrPath
+from tinytorch.text import tokenizer_files
 from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
 
 __all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "split_like_gpt2", "train"]
@@ -171,7 +171,7 @@ class CharTokenizer:
             >>> CharTokenizer.load(path)
             CharTokenizer('abc')
         """
-        files.write(path, files.CHARACTERS, alphabet=self.alphabet)
+        tokenizer_files.write(path, tokenizer_files.CHARACTERS, alphabet=self.alphabet)
 
     @classmethod
     def load(cls, path: StrPath) -> CharTokenizer:
@@ -188,8 +188,8 @@ class CharTokenizer:
             >>> CharTokenizer.load(path).alphabet
             'ehlo'
         """
-        with files.own(path, files.CHARACTERS) as content:
-            return cls(files.characters(content))
+        with tokenizer_files.own(path, tokenizer_files.CHARACTERS) as content:
+            return cls(tokenizer_files.characters(content))
 
 
 # -------------------------------------------------------------- byte-pair encoding, of any text
@@ -457,7 +457,7 @@ class BPETokenizer:
             >>> BPETokenizer.load(path)
             BPETokenizer(259 tokens, 1 special tokens)
         """
-        files.write_bpe(path, self.ranks, self.special_tokens)
+        tokenizer_files.write_bpe(path, self.ranks, self.special_tokens)
 
     @classmethod
     def load(cls, path: StrPath) -> BPETokenizer:
@@ -474,8 +474,8 @@ class BPETokenizer:
             >>> BPETokenizer.load(path).encode("low")
             [257]
         """
-        with files.own(path, files.BPE) as content:
-            return cls(*files.vocabulary(content))
+        with tokenizer_files.own(path, tokenizer_files.BPE) as content:
+            return cls(*tokenizer_files.vocabulary(content))
 
     @classmethod
     def from_gpt2_files(cls, encoder_json: StrPath, vocab_bpe: StrPath) -> BPETokenizer:
@@ -494,7 +494,7 @@ class BPETokenizer:
 
         Example:
             >>> import json, pathlib, tempfile
-            >>> from tinytorch.text.files import bytes_to_letters
+            >>> from tinytorch.text.tokenizer_files import bytes_to_letters
             >>> folder = pathlib.Path(tempfile.mkdtemp())
             >>> ids = {bytes_to_letters(bytes([byte])): byte for byte in range(256)} | {"lo": 256}
             >>> _ = (folder / "encoder.json").write_text(json.dumps(ids))
@@ -502,8 +502,8 @@ class BPETokenizer:
             >>> BPETokenizer.from_gpt2_files(folder / "encoder.json", folder / "vocab.bpe").merges
             [(b'l', b'o')]
         """
-        with files.damaged(encoder_json):
-            return cls(*files.read_gpt2(encoder_json, vocab_bpe))
+        with tokenizer_files.damaged(encoder_json):
+            return cls(*tokenizer_files.read_gpt2(encoder_json, vocab_bpe))
 
     @classmethod
     def from_tokenizer_json(cls, path: StrPath) -> BPETokenizer:
@@ -531,8 +531,8 @@ class BPETokenizer:
             ValueError: cannot read '...' as a tokenizer: its model.type is "WordPiece", not "BPE":
             this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids
         """
-        with files.damaged(path):
-            ranks, specials, merges = files.read_tokenizer_json(path)
+        with tokenizer_files.damaged(path):
+            ranks, specials, merges = tokenizer_files.read_tokenizer_json(path)
             tokenizer = cls(ranks, specials)
             if tokenizer.merges != merges:  # then to join by the lowest id is to join by the list
                 raise ValueError("its merges do not follow from the ids of its tokens")

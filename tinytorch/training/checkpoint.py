@@ -1,11 +1,11 @@
-"""Weights on disk: those of a model, in a safetensors file (`tinytorch.core.safetensors`)."""
+"""Weights on disk: those of a model, in a safetensors file (`tinytorch.files.safetensors`)."""
 
 import numpy as np
 
-from tinytorch.core.atomic_files import StrPath
 from tinytorch.core.module import Module
-from tinytorch.core.safetensors import load_safetensors as load_safetensors
-from tinytorch.core.safetensors import save_safetensors as save_safetensors
+from tinytorch.files.atomic_files import StrPath
+from tinytorch.files.safetensors import load_safetensors as load_safetensors
+from tinytorch.files.safetensors import save_safetensors as save_safetensors
 
 
 def save_weights(path: StrPath, model: Module, metadata: dict[str, str] | None = None) -> None:

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.atomic_files import StrPath
 from tinytorch.core.functional import cross_entropy
 from tinytorch.core.layers import Module, check_sizes
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.state import restore
+from tinytorch.files.atomic_files import StrPath
 from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
 from tinytorch.training.checkpoint import load_safetensors, save_safetensors, without_prefix
@@ -145,44 +145,41 @@ class Trainer:
         return self.history
 
     def _step(self) -> dict[str, Any]:
-        """One step: the gradients of `accumulate` batches, clipped, and the optimiser's update."""
+        """Take one step; `distributed.py` has the form for several processes."""
         self.model.train()
         self.model.zero_grad()
-        loss = self._backward()
+        total = 0.0
+        for part in range(self.accumulate):
+            inputs, targets = self.batches[self.step_number * self.accumulate + part]
+            loss = cross_entropy(self.model(inputs), targets) * (1 / self.accumulate)
+            total += loss.item()
+            self._check_loss(total)
+            loss.backward()
+        norm = clip_grad_norm(self.optimizer.params, self.clip_limit)
+        self._set_rate()
+        self.optimizer.step()
+        return self._record(total, norm)
+
+    @property
+    def clip_limit(self) -> float:
+        """The largest norm of the gradients; infinity when none is set."""
+        return math.inf if self.clip is None else self.clip
+
+    def _check_loss(self, loss: float) -> None:
         if not math.isfinite(loss):
             remedy = "lower the learning rate, lengthen the warm-up or clip the gradients"
             raise FloatingPointError(f"the loss is {loss} at step {self.step_number}: {remedy}")
-        norm = self._clip(math.inf if self.clip is None else self.clip)
+
+    def _set_rate(self) -> None:
         if self.schedule is not None:
             self.optimizer.lr = _checked_rate(self.schedule(self.step_number), self.step_number)
-        self._update()
+
+    def _record(self, loss: float, norm: float) -> dict[str, Any]:
+        """Count the step, and add it to the history."""
         self.step_number += 1
         record = {"loss": loss, "lr": self.optimizer.lr, "grad_norm": norm, "validation": None}
         self.history.append(record)
         return record
-
-    # What several machines do in another way (`tinytorch.training.distributed`) ----------------
-
-    def _backward(self) -> float:
-        """The mean loss of the step's batches, whose gradients are added to the parameters'."""
-        total = 0.0
-        for part in range(self.accumulate):
-            inputs, targets = self._batch(self.step_number * self.accumulate + part)
-            loss = cross_entropy(self.model(inputs), targets) * (1 / self.accumulate)
-            total += loss.item()
-            if not math.isfinite(total):
-                break
-            loss.backward()
-        return total
-
-    def _batch(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        return self.batches[number]
-
-    def _clip(self, limit: float) -> float:
-        return clip_grad_norm(self.optimizer.params, limit)
-
-    def _update(self) -> None:
-        self.optimizer.step()
 
     def _evaluate(self, inputs: Any, targets: Any) -> float:
         return evaluate(self.model, inputs, targets)

@@ -2,7 +2,7 @@
 
 A module counts by what it does: comments, docstrings and layout leave its fingerprint as it is.
 `from tinytorch import GPT` uses the module that defines `GPT`, not all that `tinytorch` offers, and
-`check.causal_mask` uses one module of checks. Data belong to the modules that name their file.
+`check.causal_mask` uses one module of exercises. Data belong to the modules that name their file.
 """
 
 import ast
@@ -30,7 +30,7 @@ class Package:
         self.data = [
             p for p in folder.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")
         ]
-        for question in ("tree", "used_by", "print_of", "offered"):  # asked again and again
+        for question in ("tree", "used_by", "print_of", "offered", "is_index"):  # asked again and again
             setattr(self, question, cache(getattr(self, question)))
 
     def fingerprint(self, modules: Iterable[str]) -> str:
@@ -148,12 +148,19 @@ class Package:
             yield from (name for name in ANYWHERE.findall(text) if name in self.paths)
 
     def below(self, package: str) -> Iterator[str]:
-        """Name all modules of a package."""
+        """Name all modules of a package, and those whose names it passes on."""
         yield from (m for m in self.paths if m == package or m.startswith(f"{package}."))
+        yield from self.offered(package).values() if self.is_package(package) else ()
 
     def is_package(self, module: str) -> bool:
-        """Say whether this is a folder of modules."""
-        return self.paths[module].name == "__init__.py"
+        """Say whether this is a folder of modules, or a file that only passes names on."""
+        return self.paths[module].name == "__init__.py" or self.is_index(module)
+
+    def is_index(self, module: str) -> bool:
+        """Say whether a file has only imports and the list of its names, as `tinytorch.check`."""
+        body = ast.parse(self.paths[module].read_text(encoding="utf-8")).body[1:]
+        kinds = [type(part) for part in body]
+        return ast.ImportFrom in kinds and {*kinds} <= {ast.ImportFrom, ast.Assign}
 
     def only_offers(self, part: ast.stmt, tree: ast.Module) -> bool:
         """Say whether a statement of a package only passes names on."""

@@ -181,11 +181,11 @@ class Runner:
             self._show_figure(value)
             return
         # a report knows its exercise; a reader's own class of that name does not count
-        if type(value).__module__ == "tinytorch.check.report" and hasattr(value, "points"):
+        if type(value).__module__ == "tinytorch.exercises.report" and hasattr(value, "points"):
             for told in value.told():
                 self.emit({"kind": "report", "slot": shown, "cells": self.needed(), **told})
             return
-        if type(value).__module__.startswith("tinytorch.capstone") and hasattr(value, "file"):
+        if type(value).__module__.startswith("tinytorch.exercises.capstone") and hasattr(value, "file"):
             name, text = value.file
             self.emit({"kind": "file", "name": name, "text": text})
         text = value.get("text/plain", "") if raw and isinstance(value, dict) else plain(value)

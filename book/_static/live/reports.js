@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 
-// A report as `Report.told` in tinytorch/check/report.py has it, as an element.
+// A report as `Report.told` in tinytorch/exercises/report.py has it, as an element.
 export function report({ passed, untouched, points, checks, part: built, kept }) {
   const held = checks.filter(({ state }) => state === "passed").length;
   const box = make("div", "tt-report", "", { role: "group", "aria-label": "What the check says" });

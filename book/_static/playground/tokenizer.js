@@ -1,6 +1,6 @@
 // Text to tokens and back: the `BPETokenizer` of the package, from the file that its `save` writes.
 //
-// The file writes each byte as one letter (`tinytorch.text.files`), so that a token is a string of letters, and two
+// The file writes each byte as one letter (`tinytorch.text.tokenizer_files`), so that a token is a string of letters, and two
 // neighbours are joined by joining their letters.
 
 const FORMAT = "tinytorch byte-pair encoding";

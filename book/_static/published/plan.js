@@ -1,6 +1,6 @@
 // What is fetched of a published file, piece by piece, and which file is made of it.
 //
-// Both are safetensors files (see tinytorch/core/safetensors.py). The one that is made has the names of our GPT: each big
+// Both are safetensors files (see tinytorch/files/safetensors.py). The one that is made has the names of our GPT: each big
 // matrix is in 8 bits, with its scales, one a row, under its name and `.scales`; all else is float32.
 
 import { fromHalf } from "../playground/safetensors.js";

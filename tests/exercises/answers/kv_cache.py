@@ -1,0 +1,257 @@
+"""Right and wrong answers to the exercises of "The KV cache"."""
+
+from collections import Counter, defaultdict
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from tinytorch import (
+    Linear,
+    Module,
+    functional,
+    no_grad,
+    scaled_dot_product_attention,
+)
+from tinytorch.experiments.story_gpt import story_tokenizer
+from tinytorch.stories import StoryGrammar
+
+WITHOUT, WITH = "tokens read without a cache", "tokens read with a cache"
+KEYS = "keys of a layer after the prompt (B, h, T, d/h)"
+SCORES = "scores of a layer for the first new token (B, h, n, T)"
+BYTES, BYTES_16 = "bytes of the cache", "bytes of the cache with 16 heads"
+FULL = 2 * 6 * 1024 * 512 * 2
+COST = {
+    WITHOUT: sum(40 + i for i in range(60)),
+    WITH: 40 + 59,
+    KEYS: (1, 8, 40, 64),
+    SCORES: (1, 8, 1, 41),
+    BYTES: FULL,
+    BYTES_16: FULL,
+}
+
+# One step of one head -------------------------------------------------------------------------
+
+
+def step(q, k, v, keys, values, root=None):
+    keys, values = np.vstack([keys, k]), np.vstack([values, v])
+    scores = keys @ q / np.sqrt(root or len(q))
+    return functional.softmax(scores).numpy() @ values, keys, values
+
+
+def step_in_numpy(q, k, v, keys, values):
+    keys = np.concatenate([keys, k[None]])
+    values = np.concatenate([values, v[None]])
+    scores = (keys * q).sum(axis=1) / len(q) ** 0.5
+    e = np.exp(scores - scores.max())
+    return (e[:, None] * values).sum(axis=0) / e.sum(), keys, values
+
+
+def attends_before_extending(q, k, v, keys, values):
+    _, all_keys, all_values = step(q, k, v, keys, values)
+    if len(keys) == 0:
+        return v, all_keys, all_values
+    return step(q, keys[-1], values[-1], keys[:-1], values[:-1])[0], all_keys, all_values
+
+
+def in_front(q, k, v, keys, values):
+    return step(q, k, v, keys, values)[0], np.vstack([k, keys]), np.vstack([v, values])
+
+
+def values_in_front(q, k, v, keys, values):
+    output, keys, _ = step(q, k, v, keys, values)
+    return output, keys, np.vstack([v, values])
+
+
+# The loop that writes -------------------------------------------------------------------------
+
+
+def write(model, prompt, n, cache):
+    cache.clear()
+    ids = list(prompt)
+    for _ in range(n):
+        with no_grad():
+            logits = model(ids[cache.length :], cache=cache).data
+        ids.append(int(logits[-1].argmax()))
+    return ids
+
+
+def write_prompt_first(model, prompt, n, cache):
+    cache.clear()
+    ids, new = list(prompt), list(prompt)
+    with no_grad():
+        while len(ids) < len(prompt) + n:
+            new = [int(np.argmax(model(np.array(new), cache=cache).numpy()[-1]))]
+            ids += new
+    return ids
+
+
+def written(clear="once", unread=True, extra=False, by_one=False, make=None, row=-1):
+    """The loop with one thing about it changed."""
+
+    def loop(model, prompt, n, cache):
+        cache = make(cache) if make else cache
+        if clear == "once":
+            cache.clear()
+        ids = list(prompt)
+        with no_grad():
+            if by_one:
+                for i in ids[:-1]:
+                    model([i], cache=cache)
+            for _ in range(n):
+                if clear == "always":
+                    cache.clear()
+                new = ids[cache.length :] if unread else ids
+                ids.append(int(model(new, cache=cache).data[row].argmax()))
+            if extra:
+                model(ids[-1:], cache=cache)
+        return ids
+
+    return loop
+
+
+# Attention that remembers ---------------------------------------------------------------------
+
+
+class Attention(Module):
+    """The solution in small steps; each answer below changes one of them."""
+
+    def __init__(self, d, heads, dropout_prob=0.0):
+        self.heads = heads
+        self.q_proj, self.k_proj = Linear(d, d), Linear(d, d)
+        self.v_proj, self.out_proj = Linear(d, d), Linear(d, d)
+
+    def split(self, y):
+        B, T, _ = y.shape
+        return y.reshape(B, T, self.heads, -1).permute(0, 2, 1, 3)
+
+    def remember(self, k, v, cache):
+        return (k, v) if cache is None else cache.extend(k, v)
+
+    def attend(self, q, k, v, mask):
+        return scaled_dot_product_attention(q, k, v, mask)[0]
+
+    def forward(self, x, mask=None, cache=None):
+        q, k, v = (self.split(p(x)) for p in (self.q_proj, self.k_proj, self.v_proj))
+        k, v = self.remember(k, v, cache)
+        mixed = self.attend(q, k, v, mask)
+        return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
+
+
+class Fused(Attention):
+    def attend(self, q, k, v, mask):
+        return functional.attention(q, k, v, mask=mask)
+
+
+class Stub(Attention):
+    def forward(self, x, mask=None):
+        return super().forward(x, mask)
+
+
+class MaskCut(Attention):
+    """Takes the last columns of the mask, as if nothing had been read before."""
+
+    def forward(self, x, mask=None, cache=None):
+        T = x.shape[1]
+        if cache is not None and mask is not None:
+            mask = np.triu(np.full(mask.shape, -np.inf, dtype=np.float32), 1)[:T]
+        return super().forward(x, mask, cache)
+
+
+# Fewer readings -------------------------------------------------------------------------------
+
+
+@cache
+def followers():
+    """What follows the last one to eight tokens in five hundred stories, the likeliest."""
+    ids = story_tokenizer().encode(StoryGrammar().generate(500, seed=1))
+    counts = defaultdict(Counter)
+    for i, length in product(range(8, len(ids)), range(1, 9)):
+        counts[tuple(ids[i - length : i])][ids[i]] += 1
+    return {before: strokes.most_common(1)[0][0] for before, strokes in counts.items()}
+
+
+def counted(ids, most, lengths=(3, 2, 1)):
+    text = list(ids)
+    while len(text) < len(ids) + most:
+        known = [followers().get(tuple(text[-length:])) for length in lengths]
+        if not (known := [token for token in known if token is not None]):
+            break
+        text.append(known[0])
+    return text[len(ids) :]
+
+
+def drafting(draft=counted, most=8, checked=True, free=True, room=True, cut=True, batch=False):
+    """Speculative decoding with one thing about it changed."""
+
+    def write(model, prompt, n):
+        ids, end = list(prompt), len(prompt) + n
+        while len(ids) < end:
+            guesses = draft(ids, min(most, end - len(ids) - 1) if room else most)
+            with no_grad():
+                given = [ids + guesses] * 2 if batch else ids + guesses
+                scores = model(given).data[0] if batch else model(given).data
+            best = scores[len(ids) - 1 :].argmax(axis=-1).tolist()
+            right = 0
+            while right < len(guesses) and (not checked or guesses[right] == best[right]):
+                right += 1
+            own = best[right : right + 1] if free or not right else []
+            ids += guesses[:right] + own
+        return ids[:end] if cut else ids
+
+    return write
+
+
+RIGHT = {
+    "cache_allowed": [
+        lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
+        lambda past, new: np.tri(new, past + new, past, dtype=bool),
+    ],
+    "cache_predict": [COST, {**COST, KEYS: [1, 8, 40, 64], SCORES: [1, 8, 1, 41]}],
+    "cache_step": [step, step_in_numpy],
+    "cache_write": [write, write_prompt_first],
+    "cache_readings": [
+        drafting(),
+        drafting(lambda ids, most: counted(ids, most, (8, 6, 4, 3, 2, 1)), most=12),
+    ],
+    "cache_attention": [Attention, Fused],
+}
+
+WRONG = {
+    "cache_allowed": {
+        "everything": lambda past, new: np.ones((new, past + new), dtype=bool),
+        "numbers": lambda past, new: np.tri(new, past + new, past),
+    },
+    "cache_predict": {
+        "the last token read": {**COST, WITH: 100},
+    },
+    "cache_step": {
+        "attends before it extends": attends_before_extending,
+        "the new token in front": in_front,
+        "the new value in front": values_in_front,
+    },
+    "cache_write": {
+        "cleared before every token": written(clear="always"),
+        "the last token read too": written(extra=True),
+        "the prompt token by token": written(by_one=True),
+    },
+    "cache_attention": {
+        "the stub": Stub,
+        "a mask that begins at 0": MaskCut,
+    },
+    "cache_readings": {
+        "not checked": drafting(checked=False),
+        "drafts beyond the window": drafting(room=False),
+        "the new tokens alone": lambda model, prompt, n: drafting()(model, prompt, n)[
+            len(prompt) :
+        ],
+    },
+}
+
+HINTS = {
+    "cache_readings": {
+        "not checked": "up to the first",
+        "drafts beyond the window": "outgrow the window",
+        "the new tokens alone": "Return the prompt",
+    },
+}

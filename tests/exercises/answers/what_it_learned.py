@@ -1,0 +1,219 @@
+"""Right and wrong answers to the exercises of "What it learned"."""
+
+import numpy as np
+
+from tinytorch import LayerNorm, Tensor, functional, no_grad
+from tinytorch.exercises.what_it_learned import _studied
+from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch.experiments.what_it_learned import study_stories
+from tinytorch.inside.heads import head_scores
+from tinytorch.inside.probes import LinearProbe, r_squared
+from tinytorch.inside.stream import logit_lens
+from tinytorch.stories import StoryGrammar, hidden_values
+
+ABLATION = {
+    "the stream changes at stage 0": False,
+    "the stream changes at stage 1": True,
+    "attention of head 0.0 changes": False,
+    "attention of head 1.0 changes": True,
+    "the forecast after the first token changes": True,
+    "the loss rises most before": "animals",
+}
+
+
+# The lens -------------------------------------------------------------------------------------
+
+
+def lens(stream, gamma, beta, table, eps=1e-5):
+    x = stream - stream.mean(-1, keepdims=True)
+    x = x / np.sqrt(x.var(-1, keepdims=True) + eps) * gamma + beta
+    logits = np.einsum("...d,vd->...v", x, table)
+    high = logits.max(-1, keepdims=True)
+    return logits - high - np.log(np.exp(logits - high).sum(-1, keepdims=True))
+
+
+def lens_by_layers(stream, gamma, beta, table):
+    norm = LayerNorm(len(gamma))
+    norm.gamma.data, norm.beta.data = gamma, beta
+    with no_grad():
+        x = norm(Tensor(stream, dtype=np.float64))
+        return functional.log_softmax(x @ Tensor(table.T, dtype=np.float64))
+
+
+def lens_without_norm(stream, gamma, beta, table):
+    logits = stream @ table.T
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def lens_that_overflows(stream, gamma, beta, table):
+    x = (stream - stream.mean(-1, keepdims=True)) / np.sqrt(stream.var(-1, keepdims=True) + 1e-5)
+    logits = (x * gamma + beta) @ table.T
+    return np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
+
+
+# The head -------------------------------------------------------------------------------------
+
+
+def head(weights, asked, sought):
+    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
+    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
+
+
+def head_by_loops(weights, asked, sought):
+    totals = np.zeros((len(weights), weights.shape[2]))
+    for row, query in zip(*np.nonzero(asked), strict=True):
+        keys = np.flatnonzero(sought[row, : query + 1])
+        totals += weights[:, row, :, query, keys].sum(axis=0)
+    return divmod(int(totals.argmax()), totals.shape[1])
+
+
+def head_by_a_sum(weights, asked, sought):
+    share = np.einsum("lbhqk,bq,bk->lh", weights, asked, sought)
+    return tuple(int(i) for i in np.argwhere(share == share.max())[0])
+
+
+def head_text_by_text(weights, asked, sought):
+    share = np.einsum("lbhqk,bq,bk->lbh", weights, asked, sought) / asked.sum(1)[:, None]
+    return np.unravel_index(share.mean(axis=1).argmax(), weights.shape[0:3:2])
+
+
+# A probe that is too good ---------------------------------------------------------------------
+
+
+def r2(x, y):
+    n = 2 * len(x) // 3
+    return r_squared(y[n:], LinearProbe(x[:n], y[:n], ridge=0.03)(x[n:]))
+
+
+def r2_by_hand(x, y):
+    n = 2 * len(x) // 3
+    left = y[n:] - LinearProbe(x[:n], y[:n], 0.03)(x[n:])
+    return 1 - np.mean(left**2, axis=0).sum() / y[n:].var(axis=0).sum()
+
+
+def r2_with(seen=False, centred=True, ridge=0.03, mean=np.mean, fit=slice, tried=slice):
+    def wrong(x, y):
+        n = 2 * len(x) // 3
+        rows, others = fit(n), tried(n, None)
+        probe = LinearProbe(x, y, ridge) if seen else LinearProbe(x[rows], y[rows], ridge)
+        x, y = x[others], y[others]
+        return 1 - ((y - probe(x)) ** 2).sum() / ((y - mean(y, axis=0) * centred) ** 2).sum()
+
+    return wrong
+
+
+# A place never seen ---------------------------------------------------------------------------
+
+FIRST = [story_tokenizer().encode(f" {a}")[0] for a in hidden_values(StoryGrammar(), "animal")]
+
+
+def through_the_lens(x):
+    return functional.softmax(logit_lens(load_story_gpt(), x)[:, FIRST]).data
+
+
+def by_the_mlp(x, belief, new):
+    block, stream = load_story_gpt().blocks[1], Tensor(new)
+    with no_grad():
+        return through_the_lens((stream + block.mlp(block.ln2(stream))).data)
+
+
+def by_the_mlp_and_the_bias_of_attention(x, belief, new):
+    block = load_story_gpt().blocks[1]
+    stream = Tensor(new + block.attention.out_proj.bias.data)
+    with no_grad():
+        return through_the_lens((stream + block.mlp(block.ln2(stream))).data)
+
+
+OUTPUT = load_story_gpt().token_embedding.weight.data[FIRST].T  # (64, 12), of the model itself
+
+
+def by_the_mlp_and_its_own_output(x, belief, new):
+    model, stream = load_story_gpt(), Tensor(new)
+    with no_grad():
+        stream = stream + model.blocks[1].mlp(model.blocks[1].ln2(stream))
+        return functional.softmax(model.ln_f(stream) @ OUTPUT)
+
+
+STAGE, BELIEFS = (array[::7].tolist() for array in _studied()[:2])  # some stories of every place
+
+
+def by_the_nearest_story(x, belief, new):
+    apart = ((new[:, None] - np.array(STAGE)) ** 2).sum(axis=-1)
+    return np.array(BELIEFS)[apart.argmin(axis=1)]
+
+
+OF_ALL_PLACES = LinearProbe(*_studied()[:2], ridge=0.03)
+
+RIGHT = {
+    "inside_ablation": [ABLATION, dict(reversed(ABLATION.items()))],
+    "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
+    "inside_head": [head_by_loops, head_by_a_sum],
+    "inside_control": [r2_by_hand, lambda x, y: np.float64(r2(x, y))],
+    "inside_unseen": [
+        by_the_mlp,
+        by_the_mlp_and_the_bias_of_attention,
+        by_the_mlp_and_its_own_output,
+    ],
+}
+WRONG = {
+    "inside_ablation": {
+        "heads of a block in a row": ABLATION | {"attention of head 0.0 changes": True},
+        "another word": ABLATION | {"the loss rises most before": "animal"},
+        "foods": ABLATION | {"the loss rises most before": "foods"},
+    },
+    "inside_lens": {"without the norm": lens_without_norm, "overflows": lens_that_overflows},
+    "inside_head": {
+        "head, block": lambda *given: head(*given)[::-1],
+        "text by text": head_text_by_text,
+        "not at its own token": lambda weights, asked, sought: head(
+            weights * np.tri(weights.shape[-1], k=-1), asked, sought
+        ),
+    },
+    "inside_control": {
+        "fitted to all": r2_with(seen=True),
+        "about zero": r2_with(centred=False),
+        "the usual ridge": r2_with(ridge=1e-4),
+        "no ridge": r2_with(ridge=0.0),
+        "fitted to the last third": r2_with(fit=lambda n: slice(n, None)),
+        "tried on all": r2_with(tried=lambda *ends: slice(None)),
+        "exchanged": r2_with(fit=lambda n: slice(n, None), tried=lambda n, end: slice(n)),
+        "half of the rows": lambda x, y: r2_with(
+            fit=lambda n: slice(len(x) // 2), tried=lambda n, end: slice(len(x) // 2, None)
+        )(x, y),
+        "about the mean of the fitted": lambda x, y: r2_with(
+            mean=lambda rest, axis: y[: 2 * len(y) // 3].mean(axis)
+        )(x, y),
+        "what is not read": lambda x, y: 1 - r2(x, y),
+    },
+    "inside_unseen": {
+        "a probe": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),
+        "stories of all eight places": by_the_nearest_story,
+        "fitted to all eight places": lambda x, belief, new: OF_ALL_PLACES(new),
+        "reads other stories": lambda *given: study_stories(2) and by_the_mlp(*given),
+    },
+}
+HINTS = {
+    "inside_ablation": {
+        "heads of a block in a row": "beside each other",
+        "foods": "more before",
+        "another word": "one of animals, foods, names",
+    },
+    "inside_lens": {"without the norm": "last norm", "overflows": "largest logit"},
+    "inside_head": {"head, block": "block comes first", "text by text": "before you divide"},
+    "inside_control": {
+        "fitted to all": "has seen",
+        "about zero": "not about 0",
+        "the usual ridge": "ridge is to be 0.03",
+        "no ridge": "ridge is to be 0.03",
+        "fitted to the last third": "has seen",
+        "tried on all": "has seen",
+        "exchanged": "to the first 2",
+        "half of the rows": "2 * len(x) // 3",
+        "about the mean of the fitted": "mean of these rows",
+        "what is not read": "1 minus",
+    },
+    "inside_unseen": {
+        "a probe": "does not carry over",
+        "stories of all eight places": "nothing but x and belief",
+    },
+}

@@ -1,0 +1,71 @@
+"""What the checks of the chapter on automatic differentiation rest on, and what they say."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from answers.autograd import RIGHT, logistic
+
+from tinytorch import Tensor, primitive
+from tinytorch.exercises import autograd as check
+
+
+def test_a_stub_under_its_decorator_is_a_stub():
+    report = check.autograd_softplus(primitive(lambda x: ...))
+    assert report.cases[-1].claim == "is log 2 at zero" and report.untouched
+    got = check.autograd_softplus(primitive(lambda x: None)).cases[-1].got
+    assert "write the body" in got
+
+
+@primitive
+def changes_x(x):
+    y = np.logaddexp(0, x)
+    x -= y
+    return y, lambda g: g * np.exp(x)
+
+
+@primitive
+def changes_g(x):
+    slope = logistic(x)
+    return np.logaddexp(0, x), lambda g: np.multiply(g, slope, out=g)
+
+
+@pytest.mark.parametrize(("wrong", "what"), [(changes_x, "x"), (changes_g, "g")])
+def test_an_array_that_a_primitive_changes_is_named(wrong, what):
+    got = check.autograd_softplus(wrong).cases[-1].got
+    assert f"but `{what}` is no longer what it was" in got
+
+
+def test_the_reference_for_a_record_agrees_with_the_package_on_the_toy():
+    w, x, b = (Tensor([v], requires_grad=True) for v in (2.0, 3.0, -4.0))
+    m = w * x
+    (m * (m + b)).backward()
+    record = [
+        ("m", [("w", 3.0), ("x", 2.0)]),
+        ("s", [("m", 1.0), ("b", 1.0)]),
+        ("y", [("m", 2.0), ("s", 6.0)]),
+    ]
+    found = check._gradients(record, "y")
+    assert [found[n] for n in "wxb"] == [w.grad[0], x.grad[0], b.grad[0]] == [24.0, 16.0, 6.0]
+
+
+def test_costs_are_not_told_before_they_are_predicted():
+    assert "expected" not in repr(check.autograd_costs(lambda n, b, w: (0, 0)))
+
+
+def test_a_single_cost_is_told_to_be_no_pair():
+    report = check.autograd_costs(lambda n, b, w: 2 * n * w * w)
+    assert report.cases[-1].got == "18, which is not (runs, bytes)"
+
+
+def test_costs_expects_the_memory_that_the_package_keeps():
+    layers, batch, width = 6, 128, 256
+    weights = [Tensor(np.eye(width), requires_grad=True) for _ in range(layers)]
+    first = h = Tensor(np.ones((batch, width)))
+    tracemalloc.start()
+    for weight in weights:
+        h = (h @ weight).tanh()
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert first is not h
+    assert held == pytest.approx(RIGHT["autograd_costs"][0](layers, batch, width)[1], rel=0.01)

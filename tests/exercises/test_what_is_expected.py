@@ -1,0 +1,213 @@
+"""What the checks expect is what the package computes, and what a chapter says in special cases."""
+
+import numpy as np
+import pytest
+from answers import (
+    block,
+    data_and_loss,
+    gpt,
+    kv_cache,
+    multi_head,
+    normalisation_and_mlp,
+    optimisation,
+    scaled_dot_product,
+)
+
+from tinytorch import (
+    GPT,
+    AdamW,
+    KVCache,
+    LayerNorm,
+    MultiHeadAttention,
+    PostNormBlock,
+    Tensor,
+    Trainer,
+    TransformerBlock,
+    check,
+    clip_grad_norm,
+    functional,
+    primitive,
+)
+from tinytorch.experiments.story_gpt import story_batches, story_windows
+from tinytorch.training.evaluation import evaluate
+
+
+def test_the_outputs_of_layer_norm_are_those_of_the_package():
+    for name, expected in list(normalisation_and_mlp.OUTPUTS.items())[:4]:
+        x = np.array([float(n) for n in name.strip("[]").split(",")])
+        assert np.allclose(functional.layer_norm(x, np.ones(2), np.zeros(2)), expected, atol=1e-4)
+
+
+def test_a_norm_of_the_readers_own_trains_like_ours_inside_a_gpt():
+    ours, own = (
+        GPT(7, 8, 2, 2, max_seq_len=6, norm=norm, rng=0)
+        for norm in (LayerNorm, normalisation_and_mlp.Norm)
+    )
+    ids = np.array([[1, 2, 3, 4, 5], [6, 5, 4, 3, 0]])
+    for model in (ours, own):
+        functional.cross_entropy(model(ids[:, :-1]), ids[:, 1:]).backward()
+    for (name, a), (same, b) in zip(ours.named_parameters(), own.named_parameters(), strict=True):
+        assert name == same
+        assert np.allclose(a.grad, b.grad, atol=1e-5)
+
+
+@pytest.mark.parametrize("pre_norm", [True, False])
+def test_a_block_computes_what_that_of_the_package_does(pre_norm):
+    ours = (TransformerBlock if pre_norm else PostNormBlock)(8, 2, dropout_prob=0.0)
+    x = np.random.default_rng(0).normal(size=(2, 3, 8))
+    parts = ours.ln1, ours.attention, ours.ln2, ours.mlp
+    assert np.array_equal(block.block(x, *parts, pre_norm).data, ours(x).data)
+
+
+@pytest.mark.parametrize("d", [4, 64])
+def test_the_parameters_of_a_block_are_counted_as_they_are(d):
+    assert sum(p.size for p in TransformerBlock(d, 2).parameters()) == block.parameters(d, 4)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("size", [(65, 64, 2, 32), (7, 8, 3, 5)])
+def test_the_parameters_of_a_gpt_are_counted_as_they_are(size, tied):
+    V, d, L, T = size
+    real = GPT(V, d, L, 4, T, tie_weights=tied).num_parameters()["total"]
+    assert gpt.count(*size, 4, tied) == real
+
+
+@pytest.mark.parametrize(("n", "T", "share"), [(20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)])
+def test_no_held_out_token_is_read_in_training(n, T, share):
+    training, validation = data_and_loss.split(n, T, share)
+    assert training.max() + T == n - round(n * share) - 1
+    assert validation.max() + T < n
+
+
+def test_a_step_of_adamw_is_that_of_the_package():
+    w = Tensor([1.0, -2.0], requires_grad=True, dtype=np.float64)
+    optimizer = AdamW([w], lr=0.1, betas=(0.9, 0.999), weight_decay=0.5)
+    expected = w.data.copy(), np.zeros(2), np.zeros(2)
+    for t, gradient in enumerate(np.array([[3.0, 0.5], [-1.0, 2.0]]), start=1):
+        w.grad = gradient
+        optimizer.step()
+        expected = optimisation.adamw(expected[0], gradient, *expected[1:], t, 0.1, 0.5)
+        assert np.allclose(w.data, expected[0])
+
+
+def test_gradients_are_clipped_as_in_the_package():
+    a, b = (Tensor(np.zeros(2), requires_grad=True) for _ in range(2))
+    a.grad, b.grad = np.array([6.0, 0.0]), np.array([0.0, 8.0])
+    clipped = optimisation.clip([a.grad, b.grad], 5.0)
+    clip_grad_norm([a, b], 5.0)
+    assert np.allclose([a.grad, b.grad], clipped)
+
+
+def test_the_cost_of_a_cache_is_that_of_the_package():
+    cache = KVCache(6, 1024)
+    new = np.zeros((1, 8, 40, 64), dtype=np.float16)
+    keys = [cache.extend(layer, new, new)[0] for layer in range(6)]
+    assert keys[0].shape == kv_cache.COST[kv_cache.KEYS]
+    assert cache.nbytes == kv_cache.COST[kv_cache.BYTES]
+
+
+# Answers whose report says more than that a number is wrong
+
+
+class NewLeaf(normalisation_and_mlp.Norm):
+    def forward(self, x):
+        return super().forward(Tensor(x.data))
+
+
+@primitive
+def rms_in_place(x, *, eps=1e-5):
+    r, mean = normalisation_and_mlp.root(x, eps), normalisation_and_mlp.mean
+    x /= r
+    return x, lambda g: (g - x * mean(g * x)) / r
+
+
+@primitive
+def rms_without_a_pullback(x, *, eps=1e-5):
+    return x / normalisation_and_mlp.root(x, eps)
+
+
+def attend_at_once(layer, x, mask=None):
+    """The function of the page, which does all that is asked."""
+    return multi_head.Attention.forward(layer, x, mask), None
+
+
+class OfThePage(multi_head.Attention):
+    def forward(self, x, mask=None):
+        return attend_at_once(self, x, mask)[0]
+
+
+class WithLayerInside(multi_head.Attention):
+    def forward(self, x, mask=None):
+        inner = MultiHeadAttention(x.shape[-1], self.num_heads)
+        inner.load_state_dict(self.state_dict())
+        return inner(x, mask=mask)
+
+
+class OthersNames(gpt.OwnGPT):
+    def __init__(self, *sizes, **parts):
+        super().__init__(*sizes, **parts)
+        self.table = self.__dict__.pop("token_embedding")
+
+
+def appends_to_the_prompt(model, prompt, n, cache):
+    prompt.extend(kv_cache.write(model, prompt, n, cache)[len(prompt) :])
+    return prompt
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "got"),
+    [
+        ("norm_layer", NewLeaf, "does not depend on it"),
+        ("norm_rms", normalisation_and_mlp.rms.__wrapped__, "@primitive"),
+        ("norm_rms", rms_in_place, "no longer what it was"),
+        ("norm_rms", rms_without_a_pullback, "without a pullback"),
+        ("heads_attention", WithLayerInside, "it makes a MultiHeadAttention"),
+        ("heads_attention", OfThePage, "it calls attend_at_once"),
+        ("attend_score_gradient", scaled_dot_product.through_the_package, "the package's Tensor"),
+        ("gpt_assembled", OthersNames, "missing: table.weight"),
+        ("heads_attention", lambda d, h: 3, "which is not a Module"),
+        ("cache_step", lambda *given: (1, 2), "which is not (output, keys, values)"),
+        ("cache_write", appends_to_the_prompt, "`prompt` is no longer what it was"),
+        ("fast_pieces", lambda f, x, size: x * x, "f was never called"),
+    ],
+)
+def test_what_the_answer_gave_is_told_in_words_that_help(name, wrong, got):
+    assert got in getattr(check, name)(wrong).cases[-1].got
+
+
+def test_a_report_names_a_toy_model_by_what_it_does():
+    report = check.sampling_write(lambda *given: [])
+    assert report.cases[-1].given.startswith("sure_of_last_plus_1")
+
+
+def test_memory_that_is_to_be_predicted_is_not_told():
+    assert check.optim_bytes(lambda n, name: 0).cases[-1].expected == ""
+
+
+def test_a_layer_whose_forward_is_still_a_stub_is_untouched():
+    class Stub(multi_head.Attention):
+        def forward(self, x, mask=None): ...
+
+    assert check.heads_attention(Stub).untouched
+
+
+def test_a_model_is_as_it_was_after_its_readings_were_counted():
+    before = GPT.forward
+    for wrong in (lambda model, prompt, n: 1 / 0, lambda model, prompt, n: model([prompt] * 2)):
+        assert not check.cache_readings(wrong)
+        assert GPT.forward is before
+
+
+def test_the_loss_above_the_floor_is_that_of_the_training_that_was_asked_for():
+    settings, rate = optimisation.settings(batch_size=50, embed_dim=16), lambda step, steps: 0.02
+    above = check.optim_budget(settings, rate).cases[-1].got
+    batches, unread = story_batches(50, num_stories=1000), story_windows()
+    model = GPT(512, 16, 2, 4, 112, pos_encoding="rotary", init_std=0.1, rng=0)
+    Trainer(model, batches, schedule=lambda step: 0.02, progress=False).run(10)
+    loss = evaluate(model, unread.inputs, unread.targets)
+    assert float(above.split()[0]) == pytest.approx(loss - unread.floor.mean(), abs=0.01)
+
+
+def test_a_rate_below_zero_is_named_before_the_training():
+    report = check.optim_budget(optimisation.settings(batch_size=50), lambda step, steps: -step)
+    assert report.cases[0].got == "a rate of -1 at step 1 of 10"

@@ -1,0 +1,151 @@
+"""A scaling law is found from models that follow one, and its error is told when they hardly do."""
+
+import numpy as np
+import pytest
+
+from tinytorch.experiments import scaling
+from tinytorch.experiments.scaling import ScalingLaw, bootstrap, fit_scaling_law
+
+TRUTH = ScalingLaw(0.1144, 20.0, 0.5, 300.0, 0.6)
+CHINCHILLA = ScalingLaw(
+    np.exp(0.5267228), np.exp(6.0073404), 0.33917084, np.exp(6.0179186), 0.2849083
+)
+
+
+def models(law=TRUTH, noise=0.0, seed=0):
+    """Sizes, tokens and losses on a grid of thirteen by seven."""
+    sizes, tokens = np.meshgrid(np.geomspace(5e3, 7e5, 13), np.geomspace(6e4, 4e6, 7))
+    luck = np.exp(noise * np.random.default_rng(seed).normal(size=sizes.shape))
+    return sizes.ravel(), tokens.ravel(), (law(sizes, tokens) * luck).ravel()
+
+
+def test_a_law_is_the_sum_of_its_three_terms():
+    assert TRUTH(100.0, 1000.0) == pytest.approx(0.1144 + 20 / 10 + 300 / 1000**0.6)
+
+
+@pytest.mark.parametrize("law", [TRUTH, CHINCHILLA, ScalingLaw(2.0, 5.0, 0.2, 4e4, 1.1)])
+def test_models_without_noise_give_back_their_law(law):
+    assert fit_scaling_law(*models(law)) == pytest.approx(law, rel=1e-4)
+
+
+def test_a_few_models_that_failed_hardly_move_the_law():
+    sizes, tokens, losses = models(noise=0.002)
+    losses[::15] *= 3
+    found = fit_scaling_law(sizes, tokens, losses)
+    squares = fit_scaling_law(sizes, tokens, losses, delta=1e9)
+    assert found == pytest.approx(TRUTH, rel=0.1)
+    assert squares.floor != pytest.approx(TRUTH.floor, rel=0.1)
+
+
+def test_with_a_known_floor_the_rest_is_found():
+    found = fit_scaling_law(*models(noise=0.01), floor=0.1144)
+    assert found.floor == pytest.approx(0.1144, rel=1e-14)
+    assert found == pytest.approx(TRUTH, rel=0.2)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 0.1, 1e9])
+def test_the_gradient_is_that_of_the_complex_step(delta):
+    logs, rng = scaling._logs(*models(noise=0.05)), np.random.default_rng(1)
+    theta = np.array([[-2.0, 3.0, 0.4, 5.0, 0.5], [-3.0, 1.0, 0.2, 6.0, 0.7]])
+    counts = rng.integers(0, 3, size=(2, 91)).astype(float)
+    gradient, _ = scaling._gradient(theta, logs, counts, delta)
+    for i in range(5):
+        step = theta.astype(complex)
+        step[:, i] += 1e-30j
+        expected = scaling._objective(step, logs, counts, delta).imag / 1e-30
+        np.testing.assert_allclose(gradient[:, i], expected, rtol=1e-10)
+
+
+def test_where_the_search_ends_the_gradient_is_zero():
+    logs = scaling._logs(*models(noise=0.02))
+    law = fit_scaling_law(*models(noise=0.02))
+    theta = np.array([law])
+    theta[:, [0, 1, 3]] = np.log(theta[:, [0, 1, 3]])
+    gradient, _ = scaling._gradient(theta, logs, np.ones((1, 91)), scaling.DELTA)
+    assert np.abs(gradient).max() < 1e-5  # from 0.1 at most starts
+
+
+def test_no_start_nearby_is_needed_and_no_end_is_better_than_the_best():
+    data = models(noise=0.02)
+    logs = scaling._logs(*data)
+    found, value = scaling._search(
+        scaling._starts(logs), logs, np.ones((1, 91)), scaling.DELTA, 1e-9, None
+    )
+    best = fit_scaling_law(*data)
+    assert np.exp(found[value.argmin(), 0]) == pytest.approx(best.floor, rel=1e-9)
+    at_the_best = value <= value.min() * (1 + 1e-6)
+    assert at_the_best.mean() > 0.5  # most starts end there
+
+
+def test_an_averaged_sum_with_the_same_tolerance_stops_too_early():
+    data = models(noise=0.01)
+    start = [np.log(0.05), 1.0, 0.2, 3.0, 0.3]
+    whole = fit_scaling_law(*data, starts=start, tolerance=1e-4)
+    early = fit_scaling_law(*data, starts=start, tolerance=1e-4, average=True)
+    logs = scaling._logs(*data)
+    objective = [
+        float(np.sum(scaling._huber(np.log(law(*data[:2])) - logs[2], scaling.DELTA)))
+        for law in (whole, early)
+    ]
+    assert objective[0] < objective[1]
+
+
+def test_where_the_best_floor_is_zero_it_comes_out_as_next_to_nothing():
+    data = models(ScalingLaw(1e-30, 20.0, 0.5, 300.0, 0.6))
+    assert 0 < fit_scaling_law(*data).floor < 1e-6 * data[2].min()
+    assert all(0 < law.floor < 1e-6 for law in bootstrap(*data, samples=5))
+
+
+def test_a_term_that_the_models_do_not_show_is_no_error():
+    sizes, tokens, losses = models(noise=0.02)
+    much = tokens > 3e6  # all have read equally much
+    laws = bootstrap(sizes[much], tokens[much], losses[much], samples=20)
+    assert np.isfinite(np.array(laws)).all()
+
+
+def test_a_sample_is_drawn_with_replacement_and_each_gives_a_law():
+    data = models(noise=0.03)
+    laws = bootstrap(*data, samples=40, rng=3)
+    floors = np.array([law.floor for law in laws])
+    assert len(laws) == 40 and np.unique(floors).size == 40
+    assert np.quantile(floors, 0.01) < TRUTH.floor < np.quantile(floors, 0.99)
+    assert laws[0] == bootstrap(*data, samples=40, rng=3)[0]
+
+
+def test_a_sample_counts_a_model_as_often_as_it_was_drawn():
+    sizes, tokens, losses = models(noise=0.03)
+    counts = np.random.default_rng(3).multinomial(91, np.full(91, 1 / 91), size=1)[0]
+    again = (np.repeat(array, counts) for array in (sizes, tokens, losses))
+    law = bootstrap(sizes, tokens, losses, samples=1, rng=3)[0]
+    assert law == pytest.approx(fit_scaling_law(*again), rel=1e-3)
+
+
+def test_more_models_narrow_the_interval():
+    few, many = (
+        bootstrap(*(np.tile(a, times) for a in models(noise=0.03)), samples=60, delta=1.0)
+        for times in (1, 4)
+    )
+    width = [np.std([law.floor for law in laws]) for laws in (few, many)]
+    assert width[0] / 3 < width[1] < width[0] / 1.4  # about half
+
+
+def test_the_best_split_is_the_lowest_point_of_its_line():
+    for compute in (1e9, 1e12):
+        parameters, tokens = TRUTH.best_split(compute)
+        assert 6 * parameters * tokens == pytest.approx(compute)
+        for factor in (0.9, 1.1):
+            assert TRUTH(parameters * factor, tokens / factor) > TRUTH(parameters, tokens)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda n, d, losses: (n[1:], d, losses), "three rows of equal length"),
+        (lambda n, d, losses: (n[:4], d[:4], losses[:4]), "at least 5 models, got 4"),
+        (lambda n, d, losses: (n, d, losses * 0), "losses must be positive"),
+        (lambda n, d, losses: (n, d * np.nan, losses), "tokens must be positive and finite"),
+    ],
+)
+def test_what_no_law_can_be_fitted_to_is_named(change, said):
+    with pytest.raises(ValueError, match=said):
+        fit_scaling_law(*change(*models()))

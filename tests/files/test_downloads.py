@@ -1,0 +1,361 @@
+"""Downloads from a server on this machine that breaks off, stalls, refuses and changes its mind."""
+
+import errno
+import hashlib
+import ssl
+import subprocess
+import sys
+import urllib.error
+from types import SimpleNamespace
+
+import pytest
+from unruly_server import unruly_server
+
+from tinytorch.files import downloads
+from tinytorch.files.downloads import cache_folder, download, show_progress
+
+CONTENT = bytes(range(256)) * 4096  # 1 MiB
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+SIZE = len(CONTENT)
+
+
+@pytest.fixture
+def server():
+    with unruly_server() as server:
+        server.files["/model"] = CONTENT
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def pauses(monkeypatch):
+    """How long was waited between two tries."""
+    pauses = []
+    monkeypatch.setattr(downloads, "_sleep", pauses.append)
+    return pauses
+
+
+@pytest.fixture
+def fetch(server, tmp_path):
+    def fetch(name="/model", **options):
+        options = {"sha256": DIGEST, "timeout": 20, **options}
+        return download(server.url + name, tmp_path / "kept" / "model", **options)
+
+    return fetch
+
+
+def names(path):
+    return sorted(file.name for file in (path / "kept").iterdir())
+
+
+def ranges(server):
+    return [asked for _, asked in server.requests]
+
+
+# What arrives ------------------------------------------------------------------------------------
+
+
+def test_a_file_is_kept_and_not_asked_for_again(fetch, server, tmp_path):
+    path = fetch(size=SIZE)
+    assert fetch(size=SIZE) == path == tmp_path / "kept" / "model"
+    assert path.read_bytes() == CONTENT
+    assert names(tmp_path) == ["model"] and len(server.requests) == 1
+
+
+def test_a_damaged_copy_or_one_of_another_size_is_fetched_again(fetch, server):
+    path = fetch()
+    for options in ({}, {"sha256": None, "size": SIZE}):
+        path.write_bytes(CONTENT[:-1])
+        fetch(**options)
+        assert path.read_bytes() == CONTENT
+    assert len(server.requests) == 3
+
+
+def test_what_is_known_is_told_before_the_first_byte_and_to_the_last(fetch):
+    told = []
+    fetch(progress=lambda *state: told.append(state))
+    assert told[0] == ("model", 0, SIZE) and told[-1] == ("model", SIZE, SIZE)
+    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+
+
+def test_progress_is_written_in_megabytes(capsys):
+    show_progress("a.txt", 0, 2_500_000)
+    show_progress("a.txt", 1_000_000, 2_500_000)  # this is no terminal
+    show_progress("a.txt", 2_500_000, 2_500_000)
+    assert capsys.readouterr().err == "a.txt: 0.0 of 2.5 MB\na.txt: 2.5 of 2.5 MB\n"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Content-Length": None}, {"Content-Encoding": "gzip"}, {"ETag": None}],
+)
+def test_answers_without_a_length_or_an_etag_and_packed_ones_are_read(fetch, server, headers):
+    server.headers["/model"] = headers
+    assert fetch().read_bytes() == CONTENT
+
+
+def test_other_addresses_are_followed_with_the_range(fetch, server):
+    server.files["/resolve"] = "/model"
+    server.faults = [None, ("break", 1000)]
+    assert fetch("/resolve").read_bytes() == CONTENT
+    assert server.requests[-1] == ("/model", "bytes=1000-")
+
+
+# Breaks ------------------------------------------------------------------------------------------
+
+
+def test_a_broken_connection_is_taken_up_where_it_ended(fetch, server, pauses):
+    server.faults = [("break", 1000), ("break", 50), ("break", 0)]
+    assert fetch().read_bytes() == CONTENT
+    assert ranges(server) == [None, "bytes=1000-", "bytes=1050-", "bytes=1050-"]
+    assert pauses == [0.5, 0.5, 1.0]
+
+
+def test_a_stalled_connection_is_left_and_taken_up(fetch, server):
+    server.faults = [("stall", 1000)]
+    assert fetch(timeout=0.2).read_bytes() == CONTENT
+    assert ranges(server) == [None, "bytes=1000-"]
+
+
+def test_what_a_call_left_unfinished_the_next_one_goes_on_with(fetch, server, tmp_path):
+    server.faults = [("break", 1000), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError, match=r"1,000 of 1,048,576 bytes, 5 times in a row"):
+        fetch()
+    assert names(tmp_path) == ["model.part", "model.part.json"]
+    assert (tmp_path / "kept" / "model.part").read_bytes() == CONTENT[:1000]
+    server.requests.clear()
+    assert fetch().read_bytes() == CONTENT
+    assert ranges(server) == ["bytes=1000-"] and names(tmp_path) == ["model"]
+
+
+def test_a_part_that_is_whole_already_needs_no_network(fetch, server, tmp_path):
+    server.faults = [("break", SIZE - 1), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError):
+        fetch()
+    with (tmp_path / "kept" / "model.part").open("ab") as part:
+        part.write(CONTENT[-1:])
+    server.requests.clear()
+    assert fetch().read_bytes() == CONTENT and server.requests == []
+
+
+def test_another_file_at_the_address_is_not_mixed_with_what_came(fetch, server):
+    server.faults = [("break", 1000), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError):
+        fetch(sha256=None)
+    server.files["/model"] = changed = CONTENT[::-1]
+    assert fetch(sha256=None).read_bytes() == changed
+
+
+def test_a_shorter_file_at_the_address_is_not_mixed_with_what_came(fetch, server):
+    server.faults = [("break", 1000), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError):
+        fetch(sha256=None)
+    server.files["/model"] = b"short"
+    assert fetch(sha256=None).read_bytes() == b"short"
+
+
+def test_a_server_without_ranges_sends_all_of_it_again(fetch, server):
+    server.ranges = False
+    server.faults = [("break", 1000)]
+    assert fetch().read_bytes() == CONTENT
+
+
+def test_without_an_etag_nothing_is_put_together(fetch, server):
+    server.headers["/model"] = {"ETag": None}
+    server.faults = [("break", 1000)]
+    assert fetch().read_bytes() == CONTENT
+    assert ranges(server) == [None, None]
+
+
+def test_a_damaged_part_is_fetched_as_a_whole(fetch, server, tmp_path):
+    server.faults = [("break", 1000), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError):
+        fetch()
+    (tmp_path / "kept" / "model.part").write_bytes(b"x" * 1000)
+    assert fetch().read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("note", [None, b"", b"[]", b"{}", b'{"etag": "another", "size": 1}'])
+def test_a_part_of_unknown_origin_is_not_used(fetch, tmp_path, note):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "model.part").write_bytes(b"x" * 1000)
+    if note is not None:
+        (tmp_path / "kept" / "model.part.json").write_bytes(note)
+    assert fetch(sha256=None).read_bytes() == CONTENT
+
+
+def test_the_user_may_stop_it_and_go_on_later(fetch, server, tmp_path):
+    def stop(name, done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(progress=stop)
+    assert "model" not in names(tmp_path)
+    assert fetch().read_bytes() == CONTENT
+
+
+# Refusals ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+def test_a_server_that_is_busy_is_asked_again(fetch, server, pauses, status):
+    server.faults = [status, (status, "3")]
+    assert fetch().read_bytes() == CONTENT
+    assert pauses == [1.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("faults", "match"),
+    [
+        ([401], "answers 401 .*wants a password"),
+        ([403], "answers 403 .*try from another network"),
+        ([404], "answers 404 .*look at the name and the revision"),
+        ([410], "answers 410 .*is no more"),
+        ([418], "answers 418 .*look at the address"),
+        ([429] * 5, "answers 429 .*5 times in a row; .*wait some minutes"),
+        ([503] * 5, "answers 503 .*5 times in a row; try again later"),
+        ([("break", 0)] * 5, "broke after 0 of 1,048,576 bytes, 5 times in a row"),
+        ([("length", SIZE + 1)] * 9, r"5 times in a row; try again later"),
+    ],
+)
+def test_a_refusal_says_why_and_what_to_do(fetch, server, tmp_path, faults, match):
+    server.faults = faults
+    with pytest.raises(ConnectionError, match=match) as error:
+        fetch()
+    assert "download it elsewhere and save it as" in str(error.value)
+    assert "model" not in names(tmp_path)
+    if "length" not in str(faults):
+        assert names(tmp_path) == []
+
+
+def test_a_stall_says_how_long_was_waited(fetch, server, tmp_path):
+    server.faults = [("stall", 0)] * 5
+    with pytest.raises(ConnectionError, match=r"nothing has come for 0\.2 seconds, 5 times in a"):
+        fetch(timeout=0.2)
+    assert names(tmp_path) == []
+
+
+def test_a_circle_of_addresses_is_left(fetch, server):
+    server.files["/circle"] = "/circle"
+    with pytest.raises(ConnectionError, match=r"answers 302 .*infinite loop"):
+        fetch("/circle")
+
+
+def test_without_a_network_it_says_so_at_once(tmp_path, pauses):
+    with pytest.raises(ConnectionError, match=r"no connection to it .*look at the network"):
+        download("http://127.0.0.1:1/model", tmp_path / "model")
+    assert pauses == [] and list(tmp_path.iterdir()) == []
+
+
+def test_in_a_page_it_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads.sys, "platform", "emscripten")
+    with pytest.raises(ConnectionError, match="in a web page opens no connections; run this on a"):
+        download("https://example.org/model", tmp_path / "model")
+
+
+def test_a_python_without_ssl_can_import_it():
+    code = "import sys; sys.modules['ssl'] = None; import tinytorch.models.gpt2"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_certificate_has_a_remedy(tmp_path, monkeypatch):
+    def refused(*args, **options):
+        raise urllib.error.URLError(ssl.SSLCertVerificationError("no issuer"))
+
+    opener = SimpleNamespace(open=refused)
+    monkeypatch.setattr(downloads.urllib.request, "build_opener", lambda *handlers: opener)
+    with pytest.raises(ConnectionError, match=r"Install Certificates\.command"):
+        download("https://example.org/model", tmp_path / "model")
+
+
+# What is not what it should be -------------------------------------------------------------------
+
+
+def test_a_wrong_length_is_refused_before_it_comes(fetch, tmp_path):
+    with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99.*another file"):
+        fetch(size=99)
+    assert names(tmp_path) == []
+
+
+def test_another_checksum_is_refused_and_nothing_kept(fetch, tmp_path):
+    with pytest.raises(ValueError, match=rf"SHA-256 is {DIGEST}, not {'0' * 64}.*nothing is kept"):
+        fetch(sha256="0" * 64)
+    assert names(tmp_path) == []
+
+
+def test_the_checksum_that_the_server_states_is_compared(fetch, server, tmp_path):
+    server.files["/resolve"] = "/model"
+    server.headers["/resolve"] = {"X-Linked-ETag": f'"{DIGEST}"'}
+    assert fetch("/resolve", sha256=None).read_bytes() == CONTENT
+    (tmp_path / "kept" / "model").unlink()
+    server.headers["/resolve"] = {"X-Linked-ETag": f'"{"0" * 64}"'}
+    with pytest.raises(ValueError, match=f"SHA-256 is {DIGEST}, not {'0' * 64}"):
+        fetch("/resolve", sha256=None)
+    with pytest.raises(ValueError, match=f"SHA-256 is {'0' * 64}, not {DIGEST}"):
+        fetch("/resolve")  # before any of it has come
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("url", ["ftp://example.org/a", "model", "https://", "http://a/b c", None])
+def test_only_addresses_are_asked(tmp_path, url):
+    with pytest.raises(ValueError, match="needs an http or https address, got"):
+        download(url, tmp_path / "model")
+
+
+def test_a_checksum_has_64_digits(tmp_path):
+    with pytest.raises(ValueError, match="64 hexadecimal digits"):
+        download("https://example.org/model", tmp_path / "model", sha256="abc")
+
+
+# The disk ----------------------------------------------------------------------------------------
+
+
+def test_too_little_space_is_said_before_anything_comes(fetch, tmp_path, monkeypatch):
+    usage = SimpleNamespace(free=100_000)
+    monkeypatch.setattr(downloads.shutil, "disk_usage", lambda folder: usage)
+    with pytest.raises(OSError, match=r"1\.0 MB more are needed, and 0\.1 MB are free.*free some"):
+        fetch()
+    assert "model" not in names(tmp_path)
+
+
+def test_a_disk_that_fills_up_keeps_what_came(fetch, server, tmp_path):
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"cannot write .*free some space") as error:
+            fetch()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert error.value.errno == errno.EFBIG
+    assert fetch().read_bytes() == CONTENT
+    assert ranges(server) == [None, "bytes=500000-"]
+
+
+def test_a_folder_that_cannot_be_made_is_said(server, tmp_path):
+    (tmp_path / "kept").write_text("in the way")
+    with pytest.raises(OSError, match=r"cannot write .*choose another"):
+        download(server.url + "/model", tmp_path / "kept" / "model")
+
+
+def test_two_processes_do_not_write_into_one_part(fetch, tmp_path):
+    fcntl = pytest.importorskip("fcntl")
+    (tmp_path / "kept").mkdir()
+    with (tmp_path / "kept" / "model.part").open("wb") as part:
+        fcntl.flock(part, fcntl.LOCK_EX)
+        with pytest.raises(ConnectionError, match="another process is downloading it"):
+            fetch()
+    assert fetch().read_bytes() == CONTENT
+
+
+def test_the_cache_is_the_users(monkeypatch, tmp_path):
+    monkeypatch.setattr(downloads.sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "tinytorch"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(downloads.Path, "home", lambda: tmp_path)
+    assert cache_folder() == tmp_path / ".cache" / "tinytorch"
+    monkeypatch.setattr(downloads.sys, "platform", "darwin")
+    assert cache_folder() == tmp_path / "Library" / "Caches" / "tinytorch"
+    monkeypatch.setattr(downloads.sys, "platform", "win32")
+    monkeypatch.delenv("LOCALAPPDATA", raising=False)
+    assert cache_folder() == tmp_path / "AppData" / "Local" / "tinytorch"

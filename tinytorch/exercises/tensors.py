@@ -1,0 +1,197 @@
+"""Checks for the chapter "Tensors and shapes"."""
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.exercises.report import (
+    Cases,
+    alone,
+    as_new,
+    case,
+    cases,
+    drawn,
+    exercise,
+    generator,
+    predictions,
+    raises,
+)
+from tinytorch.exercises.rules import no_loop, no_numpy
+
+__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_distances",
+           "tensors_error", "tensors_heads", "tensors_six_shapes"]  # fmt: skip
+
+
+@exercise(points=2, reference=np.broadcast_shapes, rules=[no_numpy])
+def tensors_broadcast_shape(answer: Any) -> Cases:
+    """Check a function that gives the shape of two broadcast shapes.
+
+    Example:
+        >>> def shape(a, b):
+        ...     a, b = (1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b
+        ...     if any(m != n and 1 not in (m, n) for m, n in zip(a, b)):
+        ...         raise ValueError(f"{a} and {b} do not broadcast")
+        ...     return tuple(n if m == 1 else m for m, n in zip(a, b))
+        >>> bool(tensors_broadcast_shape(shape)), bool(tensors_broadcast_shape(lambda a, b: ...))
+        (True, False)
+    """
+    ones = "A length of one takes the other length, on either side."
+    right = "Align the shapes at their right ends; missing lengths count as one."
+    zero = "A length of zero is a length like any other: a length of 1 becomes 0, not the larger."
+    error = "Two lengths that differ do not fit unless one of them is 1: raise a ValueError."
+    yield from cases(answer, {
+        "keeps equal shapes": (right, (2, 3), (2, 3)),
+        "stretches a one on the left": (ones, (1, 3), (2, 3)),
+        "stretches ones on both sides": (ones, (3, 1), (1, 4)),
+        "aligns from the right": (right, (2, 3, 4), (4,)),
+        "pads either operand": (right, (7, 1), (8, 1, 6)),
+        "accepts a single number": (right, (), (5,)),
+        "accepts two single numbers": (right, (), ()),
+        "keeps a one beside a one": (ones, (1, 3), (1, 1)),
+        "treats four axes like two": (ones, (5, 1, 4, 1), (3, 1, 2)),
+    })  # fmt: skip
+    refused = {(3,): (2,), (2, 3): (2,), (4, 2, 3): (4, 3, 3), (6,): (3,), (4, 3): (3, 3)}
+    for a, b in (refused | {(0,): (2,), (2,): (0,)}).items():
+        yield raises(f"refuses {a} with {b}", answer, a, b, error=ValueError, hint=error)
+    rng = generator()
+    for ends in (3, 6):
+        long = rng.integers(2, 20, size=6)  # in a browser fewer than 2**31 numbers
+        a, b = (tuple(np.where(rng.random(6) < 0.5, 1, long).tolist()) for _ in range(2))
+        yield case(f"combines {6} axes with {ends}", answer, a, b[-ends:], hint=right)
+    for a, b in {(1, 3): (0, 3), (2, 0): (2, 1), (0,): (0,), (0, 5): (0, 1)}.items():
+        yield case(f"lets the one become a zero in {a} with {b}", answer, a, b, hint=zero)
+
+
+@exercise(points=1)
+def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
+    """Check the predicted shapes of six results.
+
+    Example:
+        >>> tensors_six_shapes({"x @ W": ..., "x @ v": (2, 3)})
+        tensors_six_shapes: not yet
+          [ ] x @ W
+              got       nothing yet: replace the ...
+              hint      Fill in this one too.
+    """
+    yield from predictions(answer, {
+        "x @ W": ((2, 3, 5), "The inner axis is summed; the axes before it stay."),
+        "x @ W + b": ((2, 3, 5), "b is aligned with the last axis of x @ W."),
+        "x @ v": ((2, 3), "The axis that is summed over disappears, and v has no other."),
+        "x.sum(axis=1)": ((2, 4), "The summed axis disappears."),
+        "x.transpose()": ((2, 4, 3), "Our transpose swaps the last two axes."),
+        "y @ y.transpose()": ((2, 2, 3, 3), "The two axes in front are carried along.",
+                              ((2, 2, 4, 4), "(3, 4) times (4, 3): the inner 4 is summed over.")),
+    })  # fmt: skip
+
+
+@exercise(points=2, reference=lambda x: x - x.mean(axis=-1, keepdims=True), rules=[no_loop])
+def tensors_centre_rows(answer: Any) -> Cases:
+    """Check a function that subtracts from every row its mean.
+
+    Example:
+        >>> bool(tensors_centre_rows(lambda x: x - x.mean(-1, keepdims=True)))
+        True
+        >>> bool(tensors_centre_rows(lambda x: x - x.mean()))
+        False
+    """
+    keep = "The mean of each row must stay in its row: look at keepdims."
+    last = "A row runs along the last axis, which is axis=-1 however many axes there are."
+    fraction = "The mean of whole numbers may be a fraction: leave the result a float."
+    yield from cases(answer, {
+        "centres each row": (keep, np.array([[1.0, 3.0], [10.0, 20.0]])),
+        "centres each row of a cube": (last, np.arange(8.0).reshape(2, 2, 2)),
+        "centres whole numbers": (fraction, np.array([[1, 2], [7, 0]])),
+    })  # fmt: skip
+    for x in drawn((5,), (3, 4), (4, 4), (2, 3, 4), (2, 1, 3, 60), (3, 1)):
+        yield case(f"centres the last axis of shape {x.shape}", answer, x, hint=last)
+    size = "Subtract the mean and do nothing else: the size of the numbers does not matter."
+    for scale in (1e-30, 1e30):
+        x = scale * drawn((2, 5))[0]
+        yield case(f"centres numbers around {scale:g}", answer, x, hint=size, atol=0.0)
+    new = "Return a new array, even if no number changes."
+    yield case("returns a new array", answer, np.zeros((2, 3)), hint=new, run=as_new)
+
+
+@exercise(points=2, reference=lambda predicted, targets: np.mean((predicted[:, 0] - targets) ** 2))
+def tensors_error(answer: Any) -> Cases:
+    """Check a mean squared error of predictions `(n, 1)` and targets `(n,)`.
+
+    Example:
+        >>> bool(tensors_error(lambda x, y: ((x[:, 0] - y) ** 2).mean()))
+        True
+        >>> bool(tensors_error(lambda x, y: ((x - y) ** 2).mean()))
+        False
+    """
+    crossed = "(n, 1) minus (n,) is (n, n): every prediction meets every target."
+    pairs = "Each prediction meets its own target only: n differences, squared, and their mean."
+    x = np.array([[1.0], [2.0], [6.0]])
+    yield from cases(answer, {
+        "is 0 for perfect predictions": (pairs, x, x[:, 0]),
+        "is 0 for equal numbers": (pairs, np.ones((4, 1)), np.ones(4)),
+        "is the square of a single difference": (pairs, np.array([[3.0]]), np.array([1.0])),
+        "is the mean over four": (pairs, *drawn((4, 1), 4)),
+        "is the mean over fifty": (pairs, *drawn((50, 1), 50)),
+        "is tiny for tiny numbers": (pairs, 1e-9 * drawn((9, 1))[0], np.zeros(9), alone(atol=0)),
+        "is large for large numbers": (pairs, 1e9 * drawn((9, 1))[0], np.zeros(9)),
+    }, [(lambda x, y: np.mean((x - y) ** 2), crossed)])  # fmt: skip
+
+
+def _split(x: np.ndarray, num_heads: int) -> np.ndarray:
+    """Head `i` of `num_heads`: the `i`-th part of each vector."""
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)  # (B, T, d) -> (B, h, T, d/h)
+
+
+def _merge(x: np.ndarray) -> np.ndarray:
+    return np.concatenate(list(x.swapaxes(0, 1)), axis=-1)  # (B, h, T, d/h) -> (B, T, d)
+
+
+@exercise(points=3)
+def tensors_heads(split: Any, merge: Any) -> Cases:
+    """Check a split of the last axis into heads, and its inverse.
+
+    Example:
+        >>> split = lambda x, h: x.reshape(*x.shape[:2], h, -1).swapaxes(1, 2)
+        >>> merge = lambda x: x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
+        >>> bool(tensors_heads(split, merge))
+        True
+        >>> bool(tensors_heads(lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), merge))
+        False
+    """
+    rows = "Row t of each head must hold numbers of token t: reshape to (B, T, h, d/h), then swap."
+    part = "Head i takes the numbers from i * d/h on, d/h of them: the new axes are h, then d/h."
+    undo = "Undo the steps of the split in the opposite order: swap back, then reshape."
+    tokens = np.repeat(np.arange(3), 4).reshape(1, 3, 4)
+    yield case("keeps each token in its row", split, tokens, 2, reference=_split, hint=rows)
+    drawn_for = {4: (2, 3, 12), 2: (3, 1, 6), 1: (1, 5, 7), 5: (2, 2, 10), 3: (2, 4, 3)}
+    drawn_for |= {12: (1, 3, 36)}
+    given = [(np.arange(8).reshape(1, 2, 4), 2), *((drawn(drawn_for[h])[0], h) for h in drawn_for)]
+    for x, h in given:
+        claim = f"gives head i of {h} the i-th part of each vector"
+        yield case(claim, split, x, h, reference=_split, hint=part)
+    for x, h in given:
+        heads = _split(x, h)
+        yield case(f"merges heads {heads.shape}", merge, heads, reference=_merge, hint=undo)
+
+
+@exercise(points=1, reference=lambda x, y: ((x[:, None] - y) ** 2).sum(axis=-1), rules=[no_loop])
+def tensors_distances(answer: Any) -> Cases:
+    """Check the squared distances of all rows of one array to all rows of another.
+
+    Example:
+        >>> bool(tensors_distances(lambda x, y: ((x[:, None] - y) ** 2).sum(-1)))
+        True
+    """
+    mistakes = [
+        (lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(-1)), "Squared: leave the root out."),
+        (lambda x, y: abs(x[:, None] - y).sum(-1), "Square each difference before the sum."),
+        (lambda x, y: ((y[:, None] - x) ** 2).sum(-1), "Rows of x go down, rows of y go across."),
+    ]
+    axis = "With (n, 1, d) and (m, d) the differences are (n, m, d); the last axis is summed."
+    for n, m, d in ((2, 3, 2), (4, 4, 3), (1, 5, 1), (3, 1, 4), (6, 2, 7)):
+        x, y = drawn((n, d), (m, d))
+        yield case(f"compares {n} rows with {m}", answer, x, y, hint=axis, mistakes=mistakes)
+    for scale in (1e-30, 1e30):
+        x, y = drawn((3, 4), (5, 4))
+        yield case(f"compares numbers around {scale:g}", answer, scale * x, scale * y,
+                   hint="The size of the numbers does not matter.", atol=0)  # fmt: skip
+    yield case("finds 0 on the diagonal", answer, np.eye(3), np.eye(3), hint=axis)

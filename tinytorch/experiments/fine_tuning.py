@@ -1,0 +1,230 @@
+"""Bending the story GPT to a dialect: what it learns and what it forgets, both known exactly.
+
+`fine_tune` is one run, the same for a whole model and for LoRA: same stories, same steps, same
+schedule; only the rate is each one's own. `excess` measures it: by how many nats a story is the
+model more surprised than the oracle of a grammar? Asked about the dialect it is what is still to
+be learned, asked about the first grammar what was forgotten.
+
+`fine_tuning_results` gives what many such runs have come to. To make them again:
+
+    python -m tinytorch.experiments.fine_tuning
+
+writes them to `fine_tuning.json`; with `--in-package` they replace those of the package.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.module import Module
+from tinytorch.core.optimizers import AdamW
+from tinytorch.core.schedules import CosineSchedule
+from tinytorch.experiments.story_gpt import (
+    StoryWindows,
+    load_story_gpt,
+    story_batches,
+    story_tokenizer,
+    story_windows,
+)
+from tinytorch.files.atomic_files import write_atomically
+from tinytorch.files.command_line import add_output, run_command
+from tinytorch.models.lora import EVERY_LINEAR, add_lora
+from tinytorch.stories import StoryGrammar, story_dialect
+from tinytorch.training.evaluation import surprise
+from tinytorch.training.trainer import Trainer
+
+__all__ = ["STEPS", "MixedBatches", "excess", "fine_tune", "fine_tuning_results"]
+
+#: How many steps every run takes.
+STEPS = 200
+_FILE = Path(__file__).with_name("data") / "fine_tuning.json"
+_DIALECTS = {"food": ("food",), "names": ("names",), "all": ()}
+_RATES = {  # by rank, 0 for the whole model
+    0: (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1),
+    **dict.fromkeys((1, 4, 16), (3e-3, 1e-2, 3e-2, 1e-1)),
+}
+
+
+class MixedBatches:
+    """Batches in which some rows come from elsewhere: what is new, and a little of the old.
+
+    Args:
+        batches: what is new.
+        others: what replaces some of its rows.
+        rows: how many rows of each batch.
+
+    Attributes:
+        batch_size: that of `batches`, and so is `seq_len`.
+
+    Example:
+        >>> from tinytorch import Batches
+        >>> new, old = (Batches(np.full(50, i), batch_size=4, seq_len=8) for i in (1, 0))
+        >>> MixedBatches(new, old, rows=1)[0][0].sum(axis=1).tolist()
+        [8, 8, 8, 0]
+    """
+
+    def __init__(self, batches: Any, others: Any, rows: int) -> None:
+        self.batches, self.others, self.rows = batches, others, rows
+        self.batch_size, self.seq_len = batches.batch_size, batches.seq_len
+
+    def __getitem__(self, step: int) -> tuple[np.ndarray, ...]:
+        kept = self.batch_size - self.rows
+        both = zip(self.batches[step], self.others[step], strict=True)
+        return tuple(np.concatenate([new[:kept], old[: self.rows]]) for new, old in both)
+
+
+def fine_tune(model: Any, batches: Any, lr: float, steps: int = STEPS) -> Any:
+    """Train a model further, whatever of it is not frozen.
+
+    Args:
+        model: a trained model; changed in place.
+        batches: what it reads.
+        lr: the highest rate, after a tenth of the steps; then it falls.
+        steps: how many.
+
+    Returns:
+        The model.
+
+    Raises:
+        FloatingPointError: the rate was so high that the loss is no longer finite.
+    """
+    Trainer(
+        model,
+        batches,
+        optimizer=AdamW(model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.0),
+        schedule=CosineSchedule(lr=lr, warmup_steps=max(1, steps // 10), total_steps=steps),
+        progress=False,
+    ).run(steps)
+    return model
+
+
+def excess(
+    model: Any, grammar: StoryGrammar | None = None, seed: int = 2, num_stories: int = 100
+) -> float:
+    """How much more surprised a model is than the best possible reader, in nats a story.
+
+    Measured on the same stories, which no model has read, so that the luck of which stories they
+    are is in both surprises, and drops out of the difference.
+
+    Args:
+        model: maps ids `(batch, seq)` to logits.
+        grammar: whose stories: by default that of the book, or a dialect.
+        seed: which stories.
+        num_stories: how many.
+
+    Example:
+        >>> bent = load_story_gpt()
+        >>> excess(bent) < 1 < 10 < excess(bent, story_dialect())
+        True
+    """
+    held_out, of_story = _held_out(grammar, seed, num_stories)
+    above = surprise(model, held_out.inputs, held_out.targets) - held_out.floor
+    return float(above[of_story].sum() / len(above))
+
+
+def fine_tuning_results() -> dict[str, list[dict[str, Any]]]:
+    """What the runs of the recipe have come to.
+
+    Returns:
+        `"rates"`: every rate that was tried, on the whole dialect; `"ranks"`: the best rate of
+        each rank (0 for the whole model) on three dialects, from several seeds; `"mixed"`: the same
+        with some old stories in each batch. Each run is a dictionary with `rank`, `lr`, `dialect`,
+        `seed`, `old_rows`, and the excess in nats a story of the dialect, `new`, and of the first
+        grammar, `old`, or None for a run that was broken off because its loss was not finite.
+
+    Example:
+        >>> sorted(fine_tuning_results())
+        ['mixed', 'ranks', 'rates']
+    """
+    return json.loads(_FILE.read_text(encoding="utf-8"))
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+@cache
+def _held_out(
+    grammar: StoryGrammar | None, seed: int, num_stories: int
+) -> tuple[StoryWindows, np.ndarray]:
+    """Stories, and which targets belong to the story that a row begins with."""
+    held_out = story_windows(num_windows=num_stories, seed=seed, grammar=grammar)
+    newline = story_tokenizer().encode("\n")
+    return held_out, (held_out.inputs == newline).cumsum(axis=1) == 1
+
+
+def _bent(rank: int, seed: int) -> Module:
+    """The story GPT, whole or with LoRA of a rank."""
+    model = load_story_gpt()
+    return add_lora(model, rank, targets=EVERY_LINEAR, rng=seed) if rank else model
+
+
+def _run(
+    rank: int, lr: float, dialect: str, seed: int, old_rows: int = 0, test: int = 2
+) -> dict[str, Any]:
+    """One run, and what came of it."""
+    grammar = _dialect(dialect)
+    batches: Any = story_batches(num_stories=2000, seed=seed, grammar=grammar)
+    if old_rows:
+        batches = MixedBatches(batches, story_batches(num_stories=2000, seed=seed), old_rows)
+    result: dict[str, Any] = {"rank": rank, "lr": lr, "dialect": dialect, "seed": seed}
+    result["old_rows"] = old_rows
+    try:
+        model = fine_tune(_bent(rank, seed), batches, lr)
+        result["new"] = round(excess(model, grammar, test), 4)
+        result["old"] = round(excess(model, None, test), 4)
+    except FloatingPointError:
+        result["new"] = result["old"] = None
+    return result
+
+
+@cache
+def _dialect(name: str) -> StoryGrammar:
+    return story_dialect(*_DIALECTS[name])
+
+
+def _make(path: Path) -> None:
+    """All runs; the rates are chosen on other stories than those that are reported."""
+    rates = [_run(rank, lr, "all", 10, test=3) for rank, tried in _RATES.items() for lr in tried]
+    best = {}
+    for rank in _RATES:
+        done = [run for run in rates if run["rank"] == rank and run["new"] is not None]
+        best[rank] = min(done, key=lambda run: run["new"])["lr"]
+    ranks = [
+        _run(rank, best[rank], name, seed)
+        for seed in (11, 12, 13)
+        for name in _DIALECTS
+        for rank in _RATES
+    ]
+    mixed = [
+        _run(rank, best[rank], "all", seed, old_rows)
+        for seed in (11, 12)
+        for rank in (0, 16)
+        for old_rows in (1, 2)
+    ]
+    groups = {"rates": rates, "ranks": ranks, "mixed": mixed}
+    lines = [
+        f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]"
+        for name, runs in groups.items()
+    ]
+    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tinytorch.experiments.fine_tuning",
+        description="Fine-tune the story GPT to dialects in many ways (an hour or so).",
+    )
+    add_output(parser, _FILE.name, _FILE)
+    options = parser.parse_args(arguments)
+    return run_command(lambda: _make(options.output), options.output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Files: written whole or not at all, downloaded, safetensors, strict JSON; and command lines."""

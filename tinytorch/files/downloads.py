@@ -1,0 +1,425 @@
+"""Files from the network, whole or not at all: resumed after a break, checked, kept.
+
+What has come of a file stands beside it as `.part`, and what says which file that is as
+`.part.json`. The next try asks for the rest alone (RFC 9110, section 14, "Range Requests") and
+begins anew if the server now has another file. The file gets its name only when its length and its
+SHA-256, as far as they are known, are right.
+"""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import http.client
+import json
+import os
+import re
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from tinytorch.files.atomic_files import REMEDIES, StrPath, lock
+
+try:
+    from ssl import SSLCertVerificationError, SSLError
+except ImportError:  # Python in a web page has none
+
+    class SSLError(OSError):  # type: ignore[no-redef]
+        """Never raised."""
+
+    SSLCertVerificationError = SSLError  # type: ignore[misc, assignment]
+
+__all__ = ["DownloadError", "cache_folder", "download", "show_progress"]
+
+Progress = Callable[[str, int, int | None], None]
+_BLOCK = 1 << 20  # bytes
+_LINKED = "X-Linked-ETag"  # the SHA-256 of a large file, where the hub sends on to it
+_TRIES, _LONGEST_WAIT = 5, 60.0  # tries in a row that bring nothing; seconds between two of them
+_PASSING = {408, 429, 500, 502, 503, 504}  # statuses that may be gone in a moment
+_STATUSES = {
+    401: "it wants a password; choose an address that is open to all, or download it elsewhere",
+    403: "it refuses this machine; try from another network, or download it elsewhere",
+    404: "there is no such file there; look at the name and the revision in the address",
+    410: "the file was there and is no more; look for another address",
+    429: "it has had too many requests from here; wait some minutes and run this again",
+}
+
+
+_IN_A_PAGE = "Python in a web page opens no connections; run this on a machine of your own"
+_NO_NETWORK = "look at the network and the address"
+_CERTIFICATES = "Python finds no certificates: on a Mac, run its `Install Certificates.command`"
+_UNPACKING = (EOFError, zlib.error, gzip.BadGzipFile)
+_BREAKS = (ConnectionError, http.client.HTTPException, SSLError, *_UNPACKING)
+_sleep = time.sleep
+
+
+class DownloadError(ConnectionError):
+    """A file does not come.
+
+    Attributes:
+        status: that of the server's answer, such as 404; None if there was none.
+
+    Example:
+        >>> try:
+        ...     download("http://127.0.0.1:1/model", "model")
+        ... except DownloadError as error:
+        ...     error.status is None
+        True
+    """
+
+    def __init__(self, why: str, status: int | None = None) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def download(
+    url: str,
+    path: StrPath,
+    *,
+    sha256: str | None = None,
+    size: int | None = None,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+) -> Path:
+    r"""Bring a file from the network, unless it is there: complete, or absent.
+
+    A connection that breaks or falls silent is taken up where it ended, some times in a row and
+    after growing pauses, as is one that the server refuses for the moment; so is a download that an
+    earlier call left unfinished. Where no checksum is given but the server states one, as the
+    hub does for large files (`X-Linked-ETag`), that one is compared.
+
+    Args:
+        url: an `http:` or `https:` address.
+        path: where the file shall be; missing folders are made.
+        sha256: its SHA-256, 64 hexadecimal digits, if it is known.
+        size: its length in bytes, if it is known.
+        progress: called as `progress(name, done, total)` with bytes: once before the first one
+            comes, then as they come. `total` is None while nobody knows it; see `show_progress`.
+        timeout: seconds of silence after which a connection is given up.
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: the address or the checksum is none, or what came has another SHA-256; nothing
+            is kept of it.
+        DownloadError: it did not come; the message says why, and what to do. It is a
+            `ConnectionError`.
+        OSError: it cannot be written, for want of space among other reasons.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "abc.txt"
+        >>> _ = path.write_bytes(b"abc")
+        >>> digest = hashlib.sha256(b"abc").hexdigest()
+        >>> download("https://example.org/abc.txt", path, sha256=digest) == path  # it is there
+        True
+    """
+    if not isinstance(url, str) or not re.fullmatch(r"https?://[^/\s]\S*", url, re.IGNORECASE):
+        raise ValueError(f"a download needs an http or https address, got {url!r}")
+    if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
+        raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
+    file = _Download(url, Path(path), sha256, size, progress, timeout)
+    try:
+        if not file.is_there():
+            if sys.platform == "emscripten":
+                raise _Failed(_IN_A_PAGE, None)
+            with file.opened():
+                file.bring()
+    except _Failed as error:
+        why, status = error.args
+        why += f", or download it elsewhere and save it as {path}"
+        raise DownloadError(f"cannot download {url}: {why}", status) from None
+    return file.path
+
+
+def show_progress(name: str, done: int, total: int | None) -> None:
+    """Write how much of a file has come to the standard error stream: in a terminal, on one line.
+
+    Example:
+        >>> from contextlib import redirect_stderr
+        >>> with redirect_stderr(sys.stdout):
+        ...     show_progress("model.safetensors", 0, 548_105_171)
+        model.safetensors: 0.0 of 548.1 MB
+    """
+    finished, rewritten = done == total, sys.stderr.isatty()
+    if finished or rewritten or not done:
+        size = f"{done / 1e6:.1f}" + (f" of {total / 1e6:.1f}" if total else "")
+        end = "\r" if rewritten and not finished else "\n"
+        sys.stderr.write(f"{name}: {size} MB{end}")
+        sys.stderr.flush()
+
+
+def cache_folder() -> Path:
+    r"""Where downloads are kept: the folder `tinytorch` in the system's place for caches.
+
+    That is ``~/.cache/tinytorch`` (or in ``$XDG_CACHE_HOME``), on a Mac
+    ``~/Library/Caches/tinytorch``, on Windows ``%LOCALAPPDATA%\tinytorch``.
+
+    Example:
+        >>> cache_folder().name
+        'tinytorch'
+    """
+    if sys.platform == "win32":
+        place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        place = Path.home() / "Library" / "Caches"
+    else:
+        place = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return place / "tinytorch"
+
+
+# Helpers -----------------------------------------------------------------------------------------
+
+
+class _Failed(Exception):
+    """Why it does not come, with a remedy, and the status of the answer."""
+
+
+class _Interrupted(Exception):
+    """What has come so far is good, and another try may bring the rest."""
+
+    def __init__(
+        self, why: str, wait: float | None = None, remedy: str | None = None, status: Any = None
+    ) -> None:
+        super().__init__(why)
+        # how many seconds to wait, if that is known
+        self.wait, self.remedy, self.status = wait, remedy or "try again later", status
+
+
+class _Redirected(urllib.request.HTTPRedirectHandler):
+    """Follows the addresses that a server sends on to, and keeps what it states of the file."""
+
+    linked = ""
+
+    def redirect_request(self, *request: Any) -> urllib.request.Request | None:
+        self.linked = request[4][_LINKED] or self.linked
+        return super().redirect_request(*request)
+
+
+class _Download:
+    """One file on its way."""
+
+    def __init__(
+        self,
+        url: str,
+        path: Path,
+        sha256: str | None,
+        size: int | None,
+        progress: Progress | None,
+        timeout: float,
+    ) -> None:
+        self.url, self.path, self.timeout = url, path, timeout
+        self.sha256, self.size = sha256 and sha256.lower(), size
+        self.progress = progress or (lambda name, done, total: None)
+        self.part = path.with_name(f"{path.name}.part")
+        self.note = path.with_name(f"{path.name}.part.json")
+        self.pieces = 0  # how many connections what has come is from
+        self.reached = False
+
+    def is_there(self) -> bool:
+        """Whether the file is there, as far as its size and checksum are known."""
+        if not self.path.is_file() or self.size not in (None, self.path.stat().st_size):
+            return False
+        return self.sha256 is None or _digest(self.path) == self.sha256
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """What has come of it, open and locked; errors of the disk get a remedy."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
+            with open(os.open(self.part, flags, 0o666), "r+b", buffering=0) as self.file:
+                if lock(self.file.fileno()) is False:
+                    why = "another process is downloading it; wait until that one has ended"
+                    raise _Failed(why, None)
+                yield
+        except OSError as error:
+            if error.errno is None:
+                raise
+            remedy = REMEDIES.get(error.errno, "choose another folder")
+            why = f"cannot write {str(self.path)!r}: {error.strerror or error}; {remedy}"
+            raise OSError(error.errno, why) from error
+
+    def bring(self) -> None:
+        """Ask for it until it is there, or until nothing more comes."""
+        tries, most = 0, self._kept()
+        while True:
+            try:
+                self._receive()
+                return self._finish()
+            except _Interrupted as interrupted:
+                tries = 0 if self.done > most else tries + 1
+                most = max(most, self.done)
+                if not self.about.get("etag"):
+                    self._begin_anew()  # nobody could say whether the rest is of the same file
+                if tries == _TRIES:
+                    why = f"{interrupted}, {tries} times in a row"
+                    raise self._failed(why, interrupted.remedy, interrupted.status) from None
+                wait = 0.5 * 2**tries if interrupted.wait is None else interrupted.wait
+                _sleep(min(wait, _LONGEST_WAIT))
+
+    def _kept(self) -> int:
+        """How many bytes an earlier call has left, if the note says which file they are from."""
+        self.about: dict[str, Any] = {}
+        self.done = os.fstat(self.file.fileno()).st_size
+        with suppress(OSError, ValueError):
+            about = json.loads(self.note.read_bytes())
+            if isinstance(about, dict) and about.get("etag") and self.done:
+                self.about, self.pieces = about, 1
+        if not self.about:
+            self._begin_anew()
+        return self.done
+
+    def _begin_anew(self) -> None:
+        self.file.truncate(0)
+        self.about, self.done, self.pieces = {}, 0, 0
+
+    def _receive(self) -> None:
+        """Receive the rest over one connection."""
+        if self.done and self.done == self.about.get("size"):
+            return
+        request = urllib.request.Request(self.url, headers={"User-Agent": "tinytorch-book"})
+        if self.done:
+            request.add_header("Range", f"bytes={self.done}-")
+        try:
+            with self._answer(request) as answer:
+                self._check(answer)
+                packed = answer.headers["Content-Encoding"] == "gzip"
+                self._read(gzip.GzipFile(fileobj=answer) if packed else answer)
+        except TimeoutError:
+            raise _Interrupted(f"nothing has come for {self.timeout:g} seconds") from None
+        except _BREAKS as error:
+            raise _Interrupted(f"the connection broke ({_reason(error)})") from None
+
+    def _answer(self, request: urllib.request.Request) -> Any:
+        """The server's answer, or why there is none."""
+        self.redirected = _Redirected()
+        opener = urllib.request.build_opener(self.redirected)
+        try:
+            return opener.open(request, timeout=self.timeout)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == 416:  # it has no such range: it is another file
+                self._begin_anew()
+                raise _Interrupted("the server's file is shorter than what came of it", 0) from None
+            why = f"the server answers {error.code} ({error.reason})"
+            remedy = _STATUSES.get(error.code)
+            if error.code not in _PASSING:
+                remedy = remedy or "look at the address"
+                raise self._failed(why, remedy, error.code) from None
+            after = error.headers.get("Retry-After") or ""
+            wait = float(after) if after.isdecimal() else None
+            raise _Interrupted(why, wait, remedy, error.code) from None
+        except urllib.error.URLError as error:
+            why = f"there is no connection to it ({_reason(error.reason)})"
+            if self.reached:
+                raise _Interrupted(why) from None
+            bad = isinstance(error.reason, SSLCertVerificationError)
+            raise self._failed(why, _CERTIFICATES if bad else _NO_NETWORK) from None
+
+    def _check(self, answer: Any) -> None:
+        """Compare what the server says of its file with what is known, and note it."""
+        self.reached, headers = True, answer.headers
+        linked = self.redirected.linked or headers[_LINKED] or ""
+        etag = linked or headers["ETag"] or headers["Last-Modified"]
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers["Content-Range"] or "")
+        length = found[2] if found else headers["Content-Length"]
+        packed = headers["Content-Encoding"] == "gzip"  # then its length is another
+        size = int(length) if length and length.isdecimal() and not packed else self.size
+        about = {"etag": None if packed else etag, "size": size}
+        if answer.status == 206:
+            if about != self.about or found is None or int(found[1]) != self.done:
+                self._begin_anew()
+                raise _Interrupted("the server has another file now", 0)
+        elif self.done:  # it sends all of it
+            self._begin_anew()
+        if self.size is not None and size != self.size:
+            self._refuse()
+            why = f"the server's file has {size:,} bytes, not {self.size:,}"
+            raise self._failed(why, "that is another file; look at the address")
+        digest = linked.strip('"').lower()
+        if re.fullmatch("[0-9a-f]{64}", digest):
+            self.sha256 = self.sha256 or digest
+            self._compare(digest)
+        free, needed = shutil.disk_usage(self.part.parent).free, (size or 0) - self.done
+        if free < needed:
+            few = f"{needed / 1e6:,.1f} MB more are needed, and {free / 1e6:,.1f} MB are free"
+            raise OSError(errno.ENOSPC, few)
+        self.about, self.pieces = about, self.pieces + 1
+        self.note.write_text(json.dumps(about), encoding="utf-8")
+        self.progress(self.path.name, self.done, size)
+
+    def _read(self, source: Any) -> None:
+        """Append what comes."""
+        told = self.done
+        self.file.seek(self.done)
+        while block := source.read1(_BLOCK):
+            self._write(block)
+            if self.done - told >= _BLOCK:
+                told = self.done
+                self.progress(self.path.name, told, self.about["size"])
+        size = self.about["size"]
+        if size is not None and self.done < size:
+            raise _Interrupted(f"the connection broke after {self.done:,} of {size:,} bytes")
+
+    def _write(self, block: bytes) -> None:
+        """Write all of it: a disk that fills up takes a part."""
+        while block:
+            written = self.file.write(block)
+            self.done += written
+            block = block[written:]
+
+    def _finish(self) -> None:
+        """Check what has come, and give it its name."""
+        os.fsync(self.file.fileno())
+        digest = _digest(self.part)
+        if self.sha256 not in (None, digest) and self.pieces > 1:
+            self._begin_anew()  # the pieces do not fit together: all of it in one
+            self.pieces = 0
+            raise _Interrupted("its pieces do not fit together", 0)
+        self._compare(digest)
+        if sys.platform == "win32":
+            self.file.close()  # Windows renames no open file
+        os.replace(self.part, self.path)
+        self.note.unlink(missing_ok=True)
+        self.progress(self.path.name, self.done, self.done)
+
+    def _compare(self, digest: str) -> None:
+        if self.sha256 not in (None, digest):
+            self._refuse()
+            what = f"its SHA-256 is {digest}, not {self.sha256}: another file, or a damaged one"
+            raise ValueError(f"{self.url}: {what}; nothing is kept of it, look at the address")
+
+    def _refuse(self) -> None:
+        """Keep nothing."""
+        self.about, self.done = {}, 0
+        if sys.platform == "win32":
+            self.file.close()
+        for path in (self.part, self.note):
+            path.unlink(missing_ok=True)
+
+    def _failed(self, why: str, remedy: str, status: int | None = None) -> _Failed:
+        """What to say when it does not come; nothing is left of it if nothing came."""
+        if self.done:
+            remedy = f"{remedy}: the {self.done:,} bytes that came are kept in {self.part.name}"
+        else:
+            self._refuse()
+        return _Failed(f"{why}; {remedy}", status)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _reason(error: Any) -> str:
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)

@@ -1,0 +1,263 @@
+"""Tokenizers in files: our own JSON, GPT-2's pair of files, and the `tokenizer.json` of others.
+
+All of them are text. Reading a file never runs anything in it, and a damaged file is refused with
+the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character of
+Latin-1 stands for itself, the others take the letters from U+0100 on, so that a space is "Ġ" and a
+newline is "Ċ".
+"""
+
+import json
+import math
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+from tinytorch.files.atomic_files import StrPath, readable_file, write_atomically
+from tinytorch.files.strict_json import parse_json
+
+Vocabulary = tuple[dict[bytes, int], dict[str, int]]
+
+CHARACTERS, BPE = "tinytorch characters", "tinytorch byte-pair encoding"
+_VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _VISIBLE]
+_LETTERS = {b: chr(b) for b in _VISIBLE} | {b: chr(0x100 + i) for i, b in enumerate(_OTHERS)}
+_BYTES = {letter: byte for byte, letter in _LETTERS.items()}
+
+
+def bytes_to_letters(token: bytes) -> str:
+    r"""Bytes in the alphabet of GPT-2's files.
+
+    Example:
+        >>> bytes_to_letters(b" f\xc3\xbcr\n")
+        'ĠfÃ¼rĊ'
+    """
+    return "".join([_LETTERS[byte] for byte in token])
+
+
+def letters_to_bytes(letters: str) -> bytes:
+    r"""The bytes that a word of GPT-2's files stands for.
+
+    Raises:
+        ValueError: a character is not one of the 256 letters.
+
+    Example:
+        >>> letters_to_bytes("ĠfÃ¼rĊ")
+        b' f\xc3\xbcr\n'
+    """
+    try:
+        return bytes([_BYTES[letter] for letter in letters])
+    except KeyError as error:
+        reason = f"{error.args[0]!r} is not one of the 256 letters that stand for bytes"
+        raise ValueError(f"{letters!r} is not a token: {reason}") from None
+
+
+# ------------------------------------------------------------------------- our own files
+
+
+def write(path: StrPath, kind: str, **content: Any) -> None:
+    """Write a tokenizer of one kind as JSON, with a checksum."""
+    content = {"format": kind, "version": 1, **content}
+    content["checksum"] = _checksum(content)
+    write_atomically(path, f"{json.dumps(content, ensure_ascii=False, indent=1)}\n".encode())
+
+
+@contextmanager
+def own(path: StrPath, kind: str) -> Iterator[dict[str, Any]]:
+    """The content of a file that `write` has written; whatever is wrong in it names the file.
+
+    The checksum comes last, when nothing else has said what is wrong. Older files have none.
+    """
+    with damaged(path):
+        content = _read(path, kind)
+        checksum = content.pop("checksum", None)
+        yield content
+        if checksum not in (None, _checksum(content)):
+            raise ValueError("it is damaged: its checksum is wrong; use another copy")
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    """The CRC-32 of what a file says, in whichever way it is laid out."""
+    return f"{zlib.crc32(json.dumps(content, sort_keys=True).encode()):08x}"
+
+
+def characters(content: dict[str, Any]) -> str:
+    """The alphabet in a file of a `CharTokenizer`."""
+    alphabet = content.get("alphabet")
+    if not isinstance(alphabet, str) or alphabet != "".join(sorted(set(alphabet))):
+        raise ValueError(f"its alphabet is {alphabet!r:.60}, not a string of sorted characters")
+    return alphabet
+
+
+def write_bpe(path: StrPath, ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> None:
+    """Write a `BPETokenizer`."""
+    tokens = {bytes_to_letters(token): i for token, i in ranks.items()}
+    size = len(tokens) + len(special_tokens)
+    write(path, BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
+
+
+def vocabulary(content: dict[str, Any]) -> Vocabulary:
+    """The tokens and the special tokens in a file of a `BPETokenizer`."""
+    tokens = _ids(content.get("tokens"), "tokens")
+    specials = _ids(content.get("special_tokens"), "special tokens")
+    if len(tokens) + len(specials) != content.get("size"):
+        there = f"{len(tokens)} tokens and {len(specials)} special tokens"
+        raise ValueError(f"it has {there}, but says that its size is {content.get('size')!r}")
+    return {letters_to_bytes(letters): i for letters, i in tokens.items()}, specials
+
+
+def _read(path: StrPath, kind: str) -> dict[str, Any]:
+    """The JSON object in a file, if it is of this kind."""
+    content = parse_json(readable_file(path).read_bytes())
+    found = content.get("format") if isinstance(content, dict) else None
+    if found != kind:
+        other = {CHARACTERS: "CharTokenizer", BPE: "BPETokenizer"}.get(str(found))
+        remedy = f"read it with {other}.load" if other else "`save` did not write it"
+        raise ValueError(f"its format is {found!r}, not {kind!r}; {remedy}")
+    if content.get("version") != 1:
+        raise ValueError(f"its version is {content.get('version')!r}; this package reads version 1")
+    return content
+
+
+# ----------------------------------------------------------------------- files of others
+
+
+def read_gpt2(encoder_json: StrPath, vocab_bpe: StrPath) -> Vocabulary:
+    """The tokens and the special tokens in GPT-2's two files."""
+    encoder = _ids(parse_json(readable_file(encoder_json).read_bytes()), "tokens")
+    merged = _read_merges(vocab_bpe)
+    known = {*_BYTES, *merged}
+    specials = {name: i for name, i in encoder.items() if name not in known}
+    apart = f"{os.fspath(vocab_bpe)!r} does not belong to it: "
+    for token, following in pairwise([*merged, ""]):
+        if token not in encoder:
+            raise ValueError(f"{apart}a merge makes {token!r}, which has no id")
+        if encoder.get(following, math.inf) <= encoder[token]:
+            raise ValueError(f"{apart}{following!r} is merged after {token!r}, but has a lower id")
+    for name in specials:
+        if not re.fullmatch(r"<\|.+\|>", name):
+            raise ValueError(f"{apart}no merge makes the token {name!r}")
+    return {letters_to_bytes(t): i for t, i in encoder.items() if t in known}, specials
+
+
+# What a tokenizer.json must say for its ids to be those of `BPETokenizer`: each part, or a name in
+# it, and its allowed values. Other names in it (`trim_offsets`, `unk_token`) change no id.
+_ALLOWED: dict[tuple[str, ...], tuple[Any, ...]] = {
+    ("model", "type"): ("BPE",),
+    ("model", "dropout"): (None, 0),
+    ("model", "continuing_subword_prefix"): (None, ""),
+    ("model", "end_of_word_suffix"): (None, ""),
+    ("model", "ignore_merges"): (None, False),
+    ("normalizer",): (None,),
+    ("pre_tokenizer", "type"): ("ByteLevel",),
+    ("pre_tokenizer", "add_prefix_space"): (False,),
+    ("pre_tokenizer", "use_regex"): (None, True),
+    ("decoder", "type"): ("ByteLevel",),
+    ("truncation",): (None,),
+    ("padding",): (None,),
+    ("post_processor", "type"): (None, "ByteLevel", "TemplateProcessing"),
+}
+_UNCHANGED = [{"Sequence": {"id": "A"}}]
+_REFUSED = "this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids"
+
+
+def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int], list[Any]]:
+    """The tokens, the special tokens and the merges in a `tokenizer.json` of byte-level BPE.
+
+    Its added tokens are the special ones. What would give other ids is refused.
+    """
+    content = parse_json(readable_file(path).read_bytes())
+    for names, allowed in _ALLOWED.items():
+        value = content
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value not in allowed:
+            shown = " or ".join(map(json.dumps, allowed))
+            what = f"its {'.'.join(names)} is {json.dumps(value)[:60]}, not {shown}"
+            raise ValueError(f"{what}: {_REFUSED}")
+    after = content.get("post_processor")
+    template = after.get("single", _UNCHANGED) if isinstance(after, dict) else _UNCHANGED
+    if not isinstance(template, list) or [str(part)[:12] for part in template] != ["{'Sequence':"]:
+        raise ValueError(f"its post_processor adds tokens to every text: {_REFUSED}")
+    specials = _added(content.get("added_tokens") or [])
+    encoder = _ids(content["model"].get("vocab"), "tokens")
+    merges = _pairs(content["model"].get("merges"))
+    known = {*_BYTES, *map("".join, merges)}
+    for name, i in encoder.items():
+        if specials.get(name, i) != i or (name not in specials and name not in known):
+            what = f"no merge makes the token {name!r}, and it is not an added token with id {i}"
+            raise ValueError(f"{what}: {_REFUSED}")
+    ranks = {letters_to_bytes(t): i for t, i in encoder.items() if t in known}
+    return ranks, specials, [(letters_to_bytes(a), letters_to_bytes(b)) for a, b in merges]
+
+
+def _added(tokens: Any) -> dict[str, int]:
+    """The added tokens, each of which stands in a text just as it is written."""
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        raise ValueError("its added_tokens are not a list of objects")
+    found = {}
+    for token in tokens:
+        name = token["content"] if isinstance(token.get("content"), str) else ""
+        for flag in ("single_word", "lstrip", "rstrip"):
+            if token.get(flag):
+                what = f"its added token {name!r} has {flag}, which changes where it is found"
+                raise ValueError(f"{what}: {_REFUSED}")
+        found[name] = token.get("id")
+    return _ids(found, "added tokens")
+
+
+def _pairs(merges: Any) -> list[tuple[str, str]]:
+    """The merges, each of which is written as "a b" or as ["a", "b"]."""
+    if not isinstance(merges, list):
+        raise ValueError(f"its merges are {type(merges).__name__}, not a list")
+    pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+    for pair in pairs:
+        if not isinstance(pair, list) or [*map(type, pair)] != [str, str] or not all(pair):
+            raise ValueError(f"its merge {pair!r:.60} is not two tokens")
+    return [(left, right) for left, right in pairs]
+
+
+def _read_merges(path: StrPath) -> list[str]:
+    """What the merges make, in order."""
+    merged: list[str] = []
+    known = set(_BYTES)
+    with damaged(path):
+        for number, line in enumerate(readable_file(path).read_bytes().decode().splitlines(), 1):
+            if line.strip() and not (number == 1 and line.startswith("#version")):
+                sides = line.split(" ")
+                if len(sides) != 2 or not known.issuperset(sides):
+                    wrong = "not two tokens of the lines above with a space between them"
+                    raise ValueError(f"line {number} is {line!r}, {wrong}")
+                merged.append("".join(sides))
+                known.add("".join(sides))
+    return merged
+
+
+# ------------------------------------------------------------------------- what all share
+
+
+@contextmanager
+def damaged(path: StrPath) -> Iterator[None]:
+    """Name the file in which something is wrong."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error).startswith("cannot read"):
+            raise  # the other one of two files, which has been named
+        wrong = f"it is not UTF-8, {error}" if isinstance(error, UnicodeDecodeError) else error
+        raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {wrong}") from None
+
+
+def _ids(content: Any, what: str) -> dict[str, int]:
+    """A JSON object of names and integers."""
+    if not isinstance(content, dict):
+        raise ValueError(f"its {what} are {type(content).__name__}, not names with their ids")
+    for name, i in content.items():
+        if not name:
+            raise ValueError(f"one of its {what} is empty")
+        if not isinstance(i, int) or isinstance(i, bool):
+            raise ValueError(f"the id of {name!r} is {i!r}, not an integer")
+    return content

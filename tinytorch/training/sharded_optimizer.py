@@ -1,0 +1,99 @@
+"""An optimiser whose state is spread over the ranks (ZeRO stage 1; Rajbhandari et al., 2020)."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from tinytorch.core.optimizers import Optimizer, clip_grad_norm
+from tinytorch.core.tensor import Tensor
+from tinytorch.training.ranks import Ranks
+
+
+class Shard:
+    """A rank's part of an optimiser: that of a piece of the flat array of all parameters."""
+
+    def __init__(self, whole: Optimizer, cuts: list[slice], ranks: Ranks) -> None:
+        self.optimizer, self.cuts, self.ranks = whole, cuts, ranks
+        size = -(-cuts[-1].stop // ranks.size)
+        self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
+        self.own = copy.copy(whole)  # shares the count of steps
+        self.pieces = [  # number of a parameter, and what of it is here
+            (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
+            for i, cut in enumerate(cuts)
+            if cut.start < self.end and self.begin < cut.stop
+        ]
+        self._cut()
+
+    def take(self, gradient: np.ndarray, anywhere: list[bool]) -> None:
+        """Make the own parameters, with their gradient."""
+        self.own.params, first = [], 0
+        for i, piece in self.pieces:
+            p = Tensor(self.optimizer.params[i].data.reshape(-1)[piece], requires_grad=True)
+            p.data = p.data.copy()
+            if anywhere[i]:
+                p.grad = gradient[first : first + p.size]
+            self.own.params.append(p)
+            first += p.size
+
+    def clip(self, limit: float) -> float:
+        """Clip by the norm of the gradients of all ranks."""
+        squares = np.zeros(1)
+        for p in self.own.params:
+            if p.grad is not None:
+                squares += float(np.vdot(p.grad, p.grad))
+        self.ranks.sum(squares)
+        norm = Tensor([0.0], requires_grad=True, dtype=np.float64)
+        norm.grad = np.sqrt(squares)
+        before = clip_grad_norm([norm], limit)
+        for p in self.own.params:
+            if p.grad is not None and before > limit:
+                p.grad = p.grad * (limit / before)
+        return before
+
+    def step(self, flat: np.ndarray) -> None:
+        """Update the own part, and give and take the others; `flat` has room for all."""
+        self.own.lr = self.optimizer.lr
+        self.own.step()
+        own = np.zeros(self.end - self.begin, flat.dtype)
+        parts = [p.data for p in self.own.params]
+        own[: sum(map(len, parts))] = np.concatenate(parts) if parts else ()
+        self.ranks.join_parts(own, flat)
+        for p, cut in zip(self.optimizer.params, self.cuts, strict=True):
+            p.data[...] = flat[cut].reshape(p.shape)
+            p.mark_changed()
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """A context in which the optimiser has the state of all parameters, on every rank."""
+        for name in self._states():
+            own = np.zeros(self.end - self.begin, np.float64)
+            parts = getattr(self.own, name)
+            own[: sum(map(len, parts))] = np.concatenate(parts) if parts else ()
+            flat = np.zeros(len(own) * self.ranks.size)
+            self.ranks.join_parts(own, flat)
+            of = zip(self.optimizer.params, self.cuts, strict=True)
+            arrays = [flat[cut].reshape(p.shape).astype(p.dtype) for p, cut in of]
+            setattr(self.optimizer, name, arrays)
+        try:
+            yield
+        finally:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Keep of the state what belongs to the own part."""
+        if hasattr(self.optimizer, "decays"):
+            vars(self.own)["decays"] = [self.optimizer.decays[i] for i, _ in self.pieces]
+        for name in self._states():
+            arrays = getattr(self.optimizer, name)
+            setattr(self.own, name, [arrays[i].reshape(-1)[cut].copy() for i, cut in self.pieces])
+            setattr(self.optimizer, name, [np.zeros(0)] * len(arrays))
+
+    def _states(self) -> list[str]:
+        """The names of the optimiser's lists of arrays, one array a parameter."""
+        return [
+            name
+            for name, value in vars(self.optimizer).items()
+            if isinstance(value, list) and value and isinstance(value[0], np.ndarray)
+        ]
