@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tinytorch.files.atomic_files import write_atomically
 from tinytorch.experiments import distributed
+from tinytorch.files.atomic_files import write_atomically
 
 BATCH, STEPS, TURNS = 8, 20, 3
 SIZES = ((64, 2), (256, 4))  # width, layers

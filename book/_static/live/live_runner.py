@@ -185,7 +185,9 @@ class Runner:
             for told in value.told():
                 self.emit({"kind": "report", "slot": shown, "cells": self.needed(), **told})
             return
-        if type(value).__module__.startswith("tinytorch.exercises.capstone") and hasattr(value, "file"):
+        if type(value).__module__.startswith("tinytorch.exercises.capstone") and hasattr(
+            value, "file"
+        ):
             name, text = value.file
             self.emit({"kind": "file", "name": name, "text": text})
         text = value.get("text/plain", "") if raw and isinstance(value, dict) else plain(value)
