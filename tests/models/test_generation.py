@@ -324,10 +324,12 @@ def test_uncached_model_reads_the_window_every_time(monkeypatch):
 
 
 def test_no_square_array_of_a_long_prompt_is_made(monkeypatch):
-    from tinytorch.models import reading
+    from tinytorch.models import array_forms
 
     sizes = []
-    monkeypatch.setattr(reading, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m)
+    monkeypatch.setattr(
+        array_forms, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m
+    )
     tiny_gpt(max_seq_len=64).generate([[1] * 50], 1, prefill_chunk=8)
     assert [mask.shape for mask in sizes] == [(8, 8 * i) for i in range(1, 7)] + [(2, 50)]
 

@@ -17,6 +17,7 @@ from tinytorch import (
     check_gradients,
     functional,
 )
+from tinytorch.core.array_forms import maker, reader
 from tinytorch.models.generation import generate
 from tinytorch.models.lora import (
     ATTENTION,
@@ -27,7 +28,6 @@ from tinytorch.models.lora import (
     lora_state_dict,
     merge_lora,
 )
-from tinytorch.models.reading import maker, reader
 from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])

@@ -177,3 +177,20 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray
         where = f" at {at}" if at else ""
         raise IndexError(f"{what} {ids[at]}{where} is outside 0..{count - 1}; {remedy}")
     return ids.astype(np.int64, copy=False)
+
+
+def check_callable(**parts: Any) -> None:
+    """Raise unless every named part can be called.
+
+    Raises:
+        TypeError: one cannot.
+
+    Example:
+        >>> check_callable(norm=None)
+        Traceback (most recent call last):
+        ...
+        TypeError: norm must be a class or a function that makes it, got None
+    """
+    for name, part in parts.items():
+        if not callable(part):
+            raise TypeError(f"{name} must be a class or a function that makes it, got {part!r}")

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import functional, ops
-from tinytorch.core.arguments import check_flags, check_probability, check_sizes
+from tinytorch.core import functional
+from tinytorch.core.array_forms import read_attention, read_by
+from tinytorch.core.attention_options import bias_between, check_inputs, check_options, shared
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Linear, Module
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import wrap
 
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
@@ -111,32 +111,12 @@ class MultiHeadAttention(Module):
     """
 
     def __init__(
-        self,
-        embed_dim: int,
-        num_heads: int,
-        dropout_prob: float = 0.0,
-        rotate: Callable[..., Tensor] | None = None,
-        bias: np.ndarray | None = None,
-        rng: Any = None,
-        *,
-        num_kv_heads: int | None = None,
-        projection_bias: bool = True,
-    ) -> None:
+        self, embed_dim: int, num_heads: int, dropout_prob: float = 0.0,
+        rotate: Callable[..., Tensor] | None = None, bias: np.ndarray | None = None,
+        rng: Any = None, *, num_kv_heads: int | None = None, projection_bias: bool = True,
+    ) -> None:  # fmt: skip
         kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        check_sizes(embed_dim=embed_dim, num_heads=num_heads, num_kv_heads=kv_heads)
-        check_flags(projection_bias=projection_bias)
-        if embed_dim % num_heads:
-            what = f"{num_heads} heads do not divide embed_dim {embed_dim}; each head gets"
-            raise ValueError(f"MultiHeadAttention: {what} embed_dim / num_heads of it")
-        if num_heads % kv_heads:
-            what = f"num_kv_heads {kv_heads} does not divide num_heads {num_heads}"
-            raise ValueError(f"MultiHeadAttention: {what}; the groups are of equal size")
-        check_probability(dropout_prob, "MultiHeadAttention: dropout_prob")
-        if rotate is not None and not callable(rotate):
-            raise TypeError(f"MultiHeadAttention: rotate must be a function, got {rotate!r:.60}")
-        if bias is not None and (np.ndim(bias) != 3 or np.shape(bias)[0] != num_heads):
-            wanted, got = f"({num_heads}, T, T), one table a head", np.shape(bias)
-            raise ValueError(f"MultiHeadAttention: bias must be {wanted}, got shape {got}")
+        check_options(embed_dim, num_heads, kv_heads, dropout_prob, rotate, bias, projection_bias)
         self.embed_dim, self.num_heads, self.dropout_prob = embed_dim, num_heads, dropout_prob
         self.head_dim, self.num_kv_heads = embed_dim // num_heads, kv_heads
         rng = default_rng(rng) if rng is not None else None  # a seed must not draw four alike
@@ -148,6 +128,7 @@ class MultiHeadAttention(Module):
         self.out_proj = Linear(embed_dim, embed_dim, projection_bias, rng)
 
     @incremental
+    @read_by(read_attention)
     def forward(
         self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
     ) -> Tensor:
@@ -170,16 +151,9 @@ class MultiHeadAttention(Module):
                 cache comes with a key or a value.
             TypeError: the mask is of Booleans.
         """
-        if cache is not None and not (key is None and value is None):
-            what = "a cache is for self-attention; pass no key and no value"
-            raise ValueError(f"MultiHeadAttention: {what}")
+        check_inputs(self.embed_dim, query, key, value, cache)
         key = query if key is None else key
         value = key if value is None else value
-        for name, x in (("query", query), ("key", key), ("value", value)):
-            shape = x.shape if isinstance(x, Tensor) else np.shape(x)
-            if len(shape) != 3 or shape[2] != self.embed_dim:
-                wanted = f"(batch, seq, {self.embed_dim})"
-                raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")
         q: Any = functional.split_heads(self.q_proj(query), num_heads=self.num_heads)
         k: Any = functional.split_heads(self.k_proj(key), num_heads=self.num_kv_heads)
         v: Any = functional.split_heads(self.v_proj(value), num_heads=self.num_kv_heads)
@@ -188,26 +162,8 @@ class MultiHeadAttention(Module):
             q, k = (self.rotate(x, start) if start else self.rotate(x) for x in (q, k))
         if cache is not None:
             k, v = cache.extend(k, v)
-        k, v = self._shared(k), self._shared(v)
-        bias = self._bias_for(start, q.shape[2], k.shape[2])
+        k, v = shared(k, self.num_heads), shared(v, self.num_heads)  # (batch, heads, keys, d / h)
+        bias = bias_between(self.bias, start, q.shape[2], k.shape[2])
         dropout = self.dropout_prob if self.training else 0.0
         mixed = functional.attention(q, k, v, mask=mask, bias=bias, dropout=dropout, rng=self.rng)
         return self.out_proj(functional.merge_heads(mixed))  # of (batch, heads, queries, d / h)
-
-    def _shared(self, x: Any) -> Any:
-        """Each key or value once for every head of queries that looks at it."""
-        if (times := self.num_heads // self.num_kv_heads) == 1:
-            return x
-        x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
-        alike = ops.stack(*[x] * times, axis=2)  # (batch, kv heads, times, keys, d / h)
-        return alike.reshape(x.shape[0], self.num_heads, *x.shape[2:])  # (batch, heads, ...)
-
-    def _bias_for(self, start: int, queries: int, keys: int) -> np.ndarray | None:
-        """The part of the bias for these keys and the queries from `start` on."""
-        if self.bias is None:
-            return None
-        longest = max(start + queries, keys)
-        if longest > self.bias.shape[-1]:
-            what = f"{longest} positions exceed the bias, which is {self.bias.shape}"
-            raise ValueError(f"MultiHeadAttention: {what}; make it longer")
-        return self.bias[:, start : start + queries, :keys]  # (heads, queries, keys)

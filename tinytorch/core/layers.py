@@ -8,6 +8,7 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_not_negative, check_probability
 from tinytorch.core.arguments import check_sizes as check_sizes
+from tinytorch.core.array_forms import read_by, read_dropout, read_linear, read_norm
 from tinytorch.core.module import Module as Module
 from tinytorch.core.module import Parameter as Parameter
 from tinytorch.core.module import evaluation_mode as evaluation_mode
@@ -59,6 +60,7 @@ class Linear(Module):
         self.bias = Parameter(np.zeros(out_features)) if bias else None
 
     @quantized_by(QuantizedLinear.of)
+    @read_by(read_linear)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         if self.bias is None:
@@ -96,6 +98,7 @@ class LayerNorm(Module):
         self.beta = Parameter(np.zeros(size))
         self.eps = eps
 
+    @read_by(read_norm)
     def forward(self, x: Any) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         return functional.layer_norm(x, self.gamma, self.beta, eps=self.eps)
@@ -121,6 +124,7 @@ class Dropout(Module):
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 
+    @read_by(read_dropout)
     def forward(self, x: Any) -> Tensor:
         """Drop from `x`; the shape stays."""
         if not self.training or self.p == 0:

@@ -22,7 +22,7 @@ from tinytorch.models.transformer import GPT
 from tinytorch.training.distributed import RankTrainer, run_ranks
 from tinytorch.training.ranks import INSTALL, PATIENCE, Ranks
 
-__all__ = ["main", "measured_ranks"]
+__all__ = ["measured_ranks"]
 
 _MEASURED = Path(__file__).with_name("data") / "ranks.json"
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.attention import scaled_dot_product_attention
+from tinytorch.core.attention_options import bias_between, shared
 from tinytorch.core.hooks import hooks
 from tinytorch.core.layers import evaluation_mode
 from tinytorch.core.masks import causal_mask
@@ -230,6 +231,6 @@ def _weights(part: Any, q: np.ndarray, k: np.ndarray) -> np.ndarray:
         keys: Any = functional.split_heads(Tensor(k), num_heads=part.num_kv_heads)
         if part.rotate is not None:
             queries, keys = part.rotate(queries), part.rotate(keys)
-        keys, length = part._shared(keys), q.shape[1]
-        mask, bias = causal_mask(length), part._bias_for(0, length, length)
+        keys, length = shared(keys, part.num_heads), q.shape[1]
+        mask, bias = causal_mask(length), bias_between(part.bias, 0, length, length)
         return scaled_dot_product_attention(queries, keys, keys, mask, bias)[1].data

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import arguments
+from tinytorch.core.array_forms import maker, reader
 from tinytorch.core.incremental import is_incremental
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor, no_grad
 from tinytorch.core.tracing import as_operand
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
-from tinytorch.models.reading import maker, reader
 from tinytorch.models.sampling import check_sampling, next_tokens
 
 __all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]

@@ -30,17 +30,16 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import arguments, functional, products
+from tinytorch.core import arguments, array_forms, functional, products
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.models import reading
 
 __all__ = ["RMSNorm", "SwiGLU"]
 
 
-def _read_norm(part: Any) -> reading.Reader:
+def _read_norm(part: Any) -> array_forms.Reader:
     def read(x: np.ndarray) -> np.ndarray:
         mean_square = np.square(x).mean(axis=-1, keepdims=True)
         return x / np.sqrt(mean_square + part.eps) * part.gamma.data
@@ -77,7 +76,7 @@ class RMSNorm(Module):
         self.size, self.eps = size, eps
         self.gamma = Parameter(np.ones(size))
 
-    @reading.read_by(_read_norm)
+    @array_forms.read_by(_read_norm)
     def forward(self, x: Any) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         x = x if isinstance(x, Tensor) else Tensor(x)
@@ -88,9 +87,9 @@ class RMSNorm(Module):
         return x / (mean_square + self.eps).sqrt() * self.gamma
 
 
-def _read_mlp(part: Any) -> reading.Reader:
+def _read_mlp(part: Any) -> array_forms.Reader:
     widen, gate, narrow, drop = (
-        reading.reader(x) for x in (part.linear1, part.gate, part.linear2, part.dropout)
+        array_forms.reader(x) for x in (part.linear1, part.gate, part.linear2, part.dropout)
     )
 
     def read(x: np.ndarray) -> np.ndarray:
@@ -144,7 +143,7 @@ class SwiGLU(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, bias=False, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
-    @reading.read_by(_read_mlp)
+    @array_forms.read_by(_read_mlp)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         opened = self.gate(x)

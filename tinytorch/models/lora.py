@@ -21,13 +21,13 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_number, check_sizes
+from tinytorch.core.array_forms import Reader, read_by, reader
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.products import dot
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
-from tinytorch.models.reading import Reader, read_by, reader
 
 __all__ = [
     "ATTENTION",

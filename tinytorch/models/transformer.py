@@ -1,32 +1,33 @@
 """The transformer and GPT: attention and an MLP, in blocks, between two tables.
 
-The residual stream is the spine: it begins as token plus position, every block adds to it, and at
-the end it is compared with every token of the vocabulary.
+The residual stream begins as token plus position, every block adds to it, and at the end it is
+compared with every token of the vocabulary. What a GPT can be made with stands in `gpt_options`,
+its first weights in `gpt_weights`, its form for writing fast in `array_forms`.
 """
 
 from __future__ import annotations
 
-import copy
-import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from tinytorch.core import arguments, functional, positions
+from tinytorch.core import arguments, functional
+from tinytorch.core.array_forms import read_by
 from tinytorch.core.attention import MultiHeadAttention
-from tinytorch.core.incremental import incremental, is_incremental
+from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
-from tinytorch.core.seeding import default_rng, drawing_from
+from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.models import generation, reading
-from tinytorch.models.kv_cache import KVCache
-from tinytorch.text.embeddings import Embedding, PositionalEncoding
+from tinytorch.models import array_forms, generation, gpt_options
+from tinytorch.models.gpt_options import GPT2_SHAPES, Part
+from tinytorch.models.gpt_weights import initial_weights, num_parameters
+from tinytorch.models.kv_cache import KVCache, new_cache
+from tinytorch.text.embeddings import Embedding
 
 __all__ = ["GPT", "GPT2_SHAPES", "MLP", "LayerNorm", "PostNormBlock", "TransformerBlock"]
+
+Cache = KVCache | None
 
 
 class MLP(Module):
@@ -49,7 +50,7 @@ class MLP(Module):
         TypeError: a size is not an integer.
 
     Example:
-        >>> MLP(8)(Tensor(np.zeros((1, 5, 8)))).shape
+        >>> MLP(8)(Tensor([[[0.0] * 8] * 5])).shape
         (1, 5, 8)
     """
 
@@ -69,7 +70,7 @@ class MLP(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
-    @reading.read_by(reading.read_mlp)
+    @read_by(array_forms.read_mlp)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         return self.dropout(self.linear2(functional.gelu(self.linear1(x))))
@@ -102,7 +103,7 @@ class TransformerBlock(Module):
         TypeError: a size is not an integer, or a part cannot be called.
 
     Example:
-        >>> TransformerBlock(8, 2)(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
+        >>> TransformerBlock(8, 2)(Tensor([[[0.0] * 8] * 5]), mask=causal_mask(5)).shape
         (1, 5, 8)
     """
 
@@ -113,12 +114,12 @@ class TransformerBlock(Module):
         mlp_ratio: int = 4,
         dropout_prob: float = 0.1,
         *,
-        norm: Callable[..., Any] = LayerNorm,
-        attention: Callable[..., Any] = MultiHeadAttention,
-        mlp: Callable[..., Any] = MLP,
+        norm: Part = LayerNorm,
+        attention: Part = MultiHeadAttention,
+        mlp: Part = MLP,
     ) -> None:
         arguments.check_sizes(embed_dim=embed_dim, num_heads=num_heads, mlp_ratio=mlp_ratio)
-        _check_parts(norm=norm, attention=attention, mlp=mlp)
+        arguments.check_callable(norm=norm, attention=attention, mlp=mlp)
         self.embed_dim, self.num_heads = embed_dim, num_heads
         self.mlp_ratio, self.dropout_prob = mlp_ratio, dropout_prob
         self.ln1 = norm(embed_dim)
@@ -128,7 +129,7 @@ class TransformerBlock(Module):
         self.dropout = Dropout(dropout_prob)
 
     @incremental
-    @reading.read_by(reading.read_block)
+    @read_by(array_forms.read_block)
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape.
 
@@ -149,25 +150,16 @@ class PostNormBlock(TransformerBlock):
     The arguments and parts are those of `TransformerBlock`.
 
     Example:
-        >>> PostNormBlock(8, 2)(Tensor(np.zeros((1, 5, 8))), mask=causal_mask(5)).shape
+        >>> PostNormBlock(8, 2)(Tensor([[[0.0] * 8] * 5]), mask=causal_mask(5)).shape
         (1, 5, 8)
     """
 
     @incremental
-    @reading.read_by(partial(reading.read_block, pre_norm=False))
+    @read_by(partial(array_forms.read_block, pre_norm=False))
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
         x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
         return self.ln2(x + self.mlp(x))
-
-
-# The published models (Radford et al., 2019, table 2; heads as in the released code).
-GPT2_SHAPES = {
-    "gpt2-small": {"embed_dim": 768, "num_layers": 12, "num_heads": 12},
-    "gpt2-medium": {"embed_dim": 1024, "num_layers": 24, "num_heads": 16},
-    "gpt2-large": {"embed_dim": 1280, "num_layers": 36, "num_heads": 20},
-    "gpt2-xl": {"embed_dim": 1600, "num_layers": 48, "num_heads": 25},
-}
 
 
 class GPT(Module):
@@ -215,59 +207,30 @@ class GPT(Module):
     """
 
     def __init__(
-        self,
-        vocab_size: int,
-        embed_dim: int,
-        num_layers: int,
-        num_heads: int,
-        max_seq_len: int = 1024,
-        *,
-        dropout: float = 0.0,
-        tie_weights: bool = True,
-        pos_encoding: str | None = "learned",
-        pre_norm: bool = True,
-        norm: Callable[..., Any] = LayerNorm,
-        attention: Callable[..., Any] = MultiHeadAttention,
-        mlp: Callable[..., Any] = MLP,
-        init_std: float = 0.02,
-        rng: Any = None,
-    ) -> None:
-        arguments.check_sizes(vocab_size=vocab_size, embed_dim=embed_dim, num_layers=num_layers)
-        arguments.check_sizes(num_heads=num_heads, max_seq_len=max_seq_len)
-        arguments.check_not_negative(init_std=init_std)
-        arguments.check_flags(tie_weights=tie_weights, pre_norm=pre_norm)
-        _check_parts(norm=norm, attention=attention, mlp=mlp)
-        kinds = "learned", "sinusoidal", "rotary", "alibi", None
-        arguments.check_choice(pos_encoding, "pos_encoding", kinds)
+        self, vocab_size: int, embed_dim: int, num_layers: int, num_heads: int,
+        max_seq_len: int = 1024, *, dropout: float = 0.0, tie_weights: bool = True, rng: Any = None,
+        pos_encoding: str | None = "learned", pre_norm: bool = True, norm: Part = LayerNorm,
+        attention: Part = MultiHeadAttention, mlp: Part = MLP, init_std: float = 0.02,
+    ) -> None:  # fmt: skip
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
         self.num_layers, self.num_heads, self.init_std = num_layers, num_heads, init_std
         self.tie_weights, self.pos_encoding, self.pre_norm = tie_weights, pos_encoding, pre_norm
-        weights = default_rng(rng)
-        # the parts draw weights too, which _initialise replaces: from a copy, if `rng` is given
-        with drawing_from(weights if rng is None else copy.deepcopy(weights)):
-            self._add_parts(dropout, norm, attention, mlp)
-        self._initialise(init_std, weights)
-
-    @classmethod
-    def preset(cls, name: str, **options: Any) -> GPT:
-        """A model in one of the published GPT-2 shapes, with random weights.
-
-        Args:
-            name: `'gpt2-small'`, `'gpt2-medium'`, `'gpt2-large'` or `'gpt2-xl'`.
-            options: passed on to `GPT`, for instance `vocab_size`.
-
-        Raises:
-            ValueError: another name.
-        """
-        if name not in GPT2_SHAPES:
-            raise ValueError(f"no preset {name!r}; there are {', '.join(GPT2_SHAPES)}")
-        return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
+        gpt_options.check(self, norm=norm, attention=attention, mlp=mlp)
+        block = TransformerBlock if pre_norm else PostNormBlock
+        with initial_weights(self, rng):
+            self.token_embedding = Embedding(vocab_size, embed_dim)
+            self.position_embedding, inside = gpt_options.positions_of(self)
+            self.dropout = Dropout(dropout)
+            parts: Any = {"norm": norm, "attention": partial(attention, **inside), "mlp": mlp}
+            self.blocks = [
+                block(embed_dim, num_heads, 4, dropout, **parts) for _ in range(num_layers)
+            ]
+            self.ln_f = norm(embed_dim)
+            self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
 
     @incremental
-    @reading.read_by(reading.read_gpt)
-    def forward(
-        self, tokens: Any, cache: KVCache | None = None, *, last_only: bool = False
-    ) -> Tensor:
+    @read_by(array_forms.read_gpt)
+    def forward(self, tokens: Any, cache: Cache = None, *, last_only: bool = False) -> Tensor:
         """Score every token of the vocabulary as the next one, at every position.
 
         Args:
@@ -283,115 +246,22 @@ class GPT(Module):
             TypeError: the ids are not integers.
             IndexError: an id is outside the vocabulary.
         """
-        shape = arguments.check_equal_lengths(tokens, "GPT")
-        if len(shape) not in (1, 2) or 0 in shape:
-            expected = "expected ids of shape (batch, seq) or (seq,), not empty"
-            raise ValueError(f"GPT: {expected}, got shape {shape}")
-        seq, past = shape[-1], 0 if cache is None else cache.length
-        positions.check_length(seq, self.max_seq_len, past)
-        x = self.token_embedding(tokens)
-        if len(shape) == 1:
-            x = x.reshape(1, seq, self.embed_dim)  # a batch of one
-        x = self._with_positions(x, past)
-        # a single new token may look at everything that is cached
-        mask = None if cache is not None and seq == 1 else causal_mask(seq, past)
+        *batch, seq, past = gpt_options.check_tokens(self, tokens, cache)
+        x = self.token_embedding(tokens).reshape(-1, seq, self.embed_dim)  # (batch, seq, d)
+        x = self.dropout(gpt_options.with_positions(self.position_embedding, x, past))
+        mask = causal_mask(seq, past)
         for i, block in enumerate(self.blocks):
             x = block(x, mask=mask) if cache is None else block(x, mask=mask, cache=cache.layer(i))
         if cache is not None:
             cache.advance(seq)
-        if last_only and seq > 1:
-            x = x[:, -1:]
-        x = self.ln_f(x)
-        if len(shape) == 1:
-            x = x.reshape(-1, self.embed_dim)
-        return tied_logits(x, self.token_embedding) if self.lm_head is None else self.lm_head(x)
+        x = self.ln_f(x[:, -1:] if last_only else x)
+        logits = tied_logits(x, self.token_embedding) if self.lm_head is None else self.lm_head(x)
+        return logits.reshape(*batch, *logits.shape[1:])
 
-    generate = generation.generate  # of the model itself, with all its options
-
-    def new_cache(self) -> KVCache | None:
-        """An empty cache for one batch of texts; None if a part cannot read piece by piece.
-
-        The model, its positions, its blocks, their attentions and rotations must all be
-        `incremental`; norms and MLPs need not be, they see each token by itself.
-
-        Example:
-            >>> class Attention(MultiHeadAttention):  # a forward of your own, without a cache
-            ...     def forward(self, query, mask=None):
-            ...         return super().forward(query, mask=mask)
-            >>> (
-            ...     GPT(5, 8, 2, 2).new_cache().num_layers,
-            ...     GPT(5, 8, 2, 2, attention=Attention).new_cache(),
-            ... )
-            (2, None)
-        """
-        attentions = [getattr(block, "attention", block) for block in self.blocks]
-        by_position = [self.position_embedding, *(getattr(a, "rotate", None) for a in attentions)]
-        parts = [self, *self.blocks, *attentions, *(p for p in by_position if callable(p))]
-        if all(is_incremental(part) for part in parts):
-            return KVCache(len(self.blocks), self.max_seq_len)
-        return None
-
-    def num_parameters(self) -> dict[str, int]:
-        """How many numbers each part learns, and the total; a tied table counts once.
-
-        Returns:
-            `{'token_embedding': ..., 'position_embedding': ..., 'attention': ..., 'mlp': ...,
-            'norms': ..., 'lm_head': ..., 'total': ...}`.
-
-        Example:
-            >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
-            33280
-        """
-        parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
-        count = dict.fromkeys(parts, 0)
-        for name, parameter in self.named_parameters():
-            found = [part for part in parts if part in name.split(".")]
-            count[found[0] if found else "norms"] += parameter.size
-        return {**count, "total": sum(count.values())}
-
-    def _add_parts(self, dropout: float, *parts: Callable[..., Any]) -> None:
-        """Make the embeddings, the blocks and the output layer."""
-        (norm, attention, mlp), d = parts, self.embed_dim
-        options: dict[str, Any] = {}  # what the attentions are told about positions
-        self.token_embedding = Embedding(self.vocab_size, d)
-        self.position_embedding: Any = None
-        if self.pos_encoding == "learned":
-            self.position_embedding = PositionalEncoding(self.max_seq_len, d)
-        elif self.pos_encoding == "sinusoidal":
-            self.position_embedding = positions.create_sinusoidal_embeddings(self.max_seq_len, d)
-        elif self.pos_encoding == "rotary":
-            options = {"rotate": positions.Rotary(self.max_seq_len, d // self.num_heads)}
-        elif self.pos_encoding == "alibi":
-            options = {"bias": positions.create_alibi_bias(self.num_heads, self.max_seq_len)}
-        kind = TransformerBlock if self.pre_norm else PostNormBlock
-        self.dropout = Dropout(dropout)
-        self.blocks = [
-            kind(
-                d, self.num_heads, dropout_prob=dropout,
-                norm=norm, attention=partial(attention, **options), mlp=mlp,
-            )
-            for _ in range(self.num_layers)
-        ]  # fmt: skip
-        self.ln_f = norm(d)
-        self.lm_head = None if self.tie_weights else Linear(d, self.vocab_size, bias=False)
-
-    def _with_positions(self, x: Tensor, start: int) -> Tensor:
-        """Add the vectors of the positions from `start` on to `(batch, seq, embed_dim)`."""
-        if isinstance(self.position_embedding, Tensor):
-            x = x + self.position_embedding[start : start + x.shape[1]]  # + (seq, d)
-        elif self.position_embedding is not None:
-            x = self.position_embedding(x, start) if start else self.position_embedding(x)
-        return self.dropout(x)
-
-    def _initialise(self, init_std: float, rng: np.random.Generator) -> None:
-        """GPT-2's initialisation for every matrix; vectors keep their zeros and ones."""
-        into_the_stream = ("attention.out_proj.weight", "mlp.linear2.weight")
-        for name, parameter in self.named_parameters():
-            if parameter.ndim == 2:
-                deviation = init_std
-                if name.endswith(into_the_stream):
-                    deviation /= math.sqrt(2 * len(self.blocks))
-                parameter.data[...] = rng.normal(0.0, deviation, size=parameter.shape)
+    preset = classmethod(gpt_options.preset)
+    generate = generation.generate
+    new_cache = new_cache
+    num_parameters = num_parameters
 
 
 def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
@@ -413,9 +283,3 @@ def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
     if hasattr(token_embedding, "scores"):
         return token_embedding.scores(x)
     return functional.linear(x, token_embedding.weight.transpose())  # (d, vocab_size)
-
-
-def _check_parts(**parts: Any) -> None:
-    for name, part in parts.items():
-        if not callable(part):
-            raise TypeError(f"{name} must be a class or a function that makes it, got {part!r}")

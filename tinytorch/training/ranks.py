@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RankLost", "Ranks", "connected", "started"]
+__all__ = ["RankLost", "Ranks"]
 
 PATIENCE = 600.0  # seconds
 TOGETHER = 10.0  # seconds from the first rank that ends with some words to the last

@@ -1,10 +1,10 @@
-"""Reading on arrays: what each part does to tensors, as a function from array to array.
+"""A second form of each `forward`, from array to array, for speed.
 
 A model that writes reads one token after the other. Its arrays are then so small that the tensors
-around them, and the checks before each operation, take longer than the arithmetic. So there is
-beside each `forward` of the package what it comes to for arrays, in evaluation and with a cache
+around them, and the checks before each operation, take longer than the arithmetic. So `@read_by`
+names, at a `forward`, the function that does the same to arrays, in evaluation and with a cache
 (bench: decoding). It stands for that very `forward`: one of your own is called itself. The weights
-are looked up at every call.
+are looked up at every call. The tests hold each pair of forms to equal results.
 """
 
 from __future__ import annotations
@@ -16,12 +16,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import arguments, functional, hooks, positions, products
-from tinytorch.core.activations import gelu_array, softmax_array
-from tinytorch.core.attention import MultiHeadAttention
-from tinytorch.core.layers import Dropout, LayerNorm, Linear
-from tinytorch.core.masks import causal_mask
+from tinytorch.core.activations import softmax_array
+from tinytorch.core.attention_options import bias_between
 from tinytorch.core.tracing import as_operand, wrap
-from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
 Reader = Callable[..., np.ndarray]
 _makers: dict[Any, Callable[..., Reader]] = {}  # what makes the reader, for each `forward`
@@ -69,6 +66,7 @@ def reader(part: Any, cache: Any = None) -> Reader:
         batch and the mask, which returns the same shape.
 
     Example:
+        >>> from tinytorch.core.layers import LayerNorm
         >>> reader(LayerNorm(2))(np.array([[1.0, 3.0]])).round(2)
         array([[-1.,  1.]])
     """
@@ -84,16 +82,24 @@ def reader(part: Any, cache: Any = None) -> Reader:
     return read
 
 
-# The parts of core and text ------------------------------------------------------------------
+# The layers -----------------------------------------------------------------------------------
 
 
-def _linear(part: Any) -> Reader:
+def read_linear(part: Any) -> Reader:
+    """A `Linear`, of vectors `(tokens, in_features)`."""
     if part.bias is None:
         return lambda x: products.dot(x, part.weight.data)
     return lambda x: products.dot(x, part.weight.data) + part.bias.data
 
 
-def _norm(part: Any) -> Reader:
+def read_dropout(part: Any) -> Reader:
+    """A `Dropout`, which drops nothing in evaluation."""
+    return lambda x: x
+
+
+def read_norm(part: Any) -> Reader:
+    """A `LayerNorm`, of vectors `(tokens, d)`."""
+
     def read(x: np.ndarray) -> np.ndarray:
         value = functional.standardised(x, part.eps)[0]
         value *= part.gamma.data
@@ -103,7 +109,8 @@ def _norm(part: Any) -> Reader:
     return read
 
 
-def _attention(part: Any, cache: Any) -> Reader:
+def read_attention(part: Any, cache: Any) -> Reader:
+    """A `MultiHeadAttention`, of vectors `(batch * new, d)`."""
     projections = [reader(layer) for layer in (part.q_proj, part.k_proj, part.v_proj)]
     mix, scale = reader(part.out_proj), 1 / math.sqrt(part.head_dim)
 
@@ -118,7 +125,7 @@ def _attention(part: Any, cache: Any) -> Reader:
         q = (q * scale).reshape(batch, part.num_kv_heads, -1, part.head_dim)
         scores = products.matmul(q, k.swapaxes(-1, -2))  # (batch, kv heads, h / g * new, keys)
         scores = scores.reshape(batch, part.num_heads, -1, k.shape[2])
-        for shift in (mask, part._bias_for(start, *scores.shape[2:])):
+        for shift in (mask, bias_between(part.bias, start, *scores.shape[2:])):
             if shift is not None:
                 scores += shift
         weights = softmax_array(scores, -1, out=scores)  # (batch, heads, new, keys)
@@ -131,7 +138,9 @@ def _attention(part: Any, cache: Any) -> Reader:
     return read
 
 
-def _embedding(part: Any) -> Reader:
+def read_embedding(part: Any) -> Reader:
+    """An `Embedding`, of ids."""
+
     def read(ids: np.ndarray) -> np.ndarray:
         arguments.check_ids(ids, part.vocab_size, "token id", "was another tokenizer used?")
         return part.weight.data[ids]
@@ -139,73 +148,18 @@ def _embedding(part: Any) -> Reader:
     return read
 
 
-def _tied(table: Any) -> Reader:
+def read_tied(table: Any) -> Reader:
+    """The scores of `tied_logits`, of vectors `(tokens, d)`."""
     if hasattr(table, "scores"):
         return lambda x: as_operand(table.scores(wrap(x)))
     return lambda x: products.dot(x, table.weight.data.T)
 
 
-def _positions(part: Any, cache: Any) -> Reader:
+def read_positions(part: Any, cache: Any) -> Reader:
+    """A `PositionalEncoding`, of vectors `(batch, new, d)`."""
+
     def read(x: np.ndarray) -> np.ndarray:
         positions.check_length(x.shape[1], part.max_seq_len, cache.length)
         return x + part.position_embeddings.data[cache.length : cache.length + x.shape[1]]
-
-    return read
-
-
-_makers.update(
-    {
-        Linear.forward: _linear,
-        LayerNorm.forward: _norm,
-        Dropout.forward: lambda part: lambda x: x,
-        MultiHeadAttention.forward: _attention,
-        Embedding.forward: _embedding,
-        PositionalEncoding.forward: _positions,
-    }
-)
-
-# Those of the transformer, which names them ------------------------------------------------------
-
-
-def read_mlp(part: Any) -> Reader:
-    """An `MLP`, of vectors `(tokens, d)`."""
-    widen, narrow, drop = (reader(x) for x in (part.linear1, part.linear2, part.dropout))
-    return lambda x: drop(narrow(gelu_array(widen(x))))
-
-
-def read_block(part: Any, cache: Any, pre_norm: bool = True) -> Reader:
-    """A `TransformerBlock`, or without `pre_norm` a `PostNormBlock`; vectors `(batch * new, d)`."""
-    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
-    attention = reader(part.attention, cache)
-
-    def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
-        if not pre_norm:
-            x = ln1(x + drop(attention(x, batch, mask)))
-            return ln2(x + mlp(x))
-        x = x + drop(attention(ln1(x), batch, mask))
-        return x + mlp(ln2(x))
-
-    return read
-
-
-def read_gpt(part: Any, cache: Any) -> Reader:
-    """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of what follows them."""
-    embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
-    blocks = [reader(block, cache.layer(i)) for i, block in enumerate(part.blocks)]
-    tied, place = part.token_embedding, part.position_embedding
-    score = _tied(tied) if head is None else reader(head)
-    place, drop = reader(place, cache) if maker(place) else None, reader(part.dropout)
-
-    def read(ids: np.ndarray) -> np.ndarray:
-        (batch, new), d = ids.shape, part.embed_dim
-        positions.check_length(new, part.max_seq_len, cache.length)
-        x = embed(ids)  # (batch, new, d)
-        x = place(x) if place else as_operand(part._with_positions(wrap(x), cache.length))
-        x = drop(x.reshape(-1, d)) if place else x.reshape(-1, d)  # (batch * new, d)
-        mask = None if new == 1 else causal_mask(new, cache.length)
-        for block in blocks:
-            x = block(x, batch, mask)
-        cache.advance(new)
-        return score(norm(x.reshape(batch, new, d)[:, -1]))
 
     return read

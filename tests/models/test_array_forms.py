@@ -5,10 +5,10 @@ import pytest
 
 from tinytorch import GPT, MLP, LayerNorm, RMSNorm, SwiGLU, Tensor, no_grad
 from tinytorch.core import tracing
+from tinytorch.core.array_forms import maker, reader
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module
 from tinytorch.models.generation import logits_of, stream
-from tinytorch.models.reading import maker, reader
 from tinytorch.text.embeddings import Embedding
 
 

@@ -1,0 +1,97 @@
+"""What `MultiHeadAttention` can do beyond the textbook's form: shared keys, a bias, and checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core import ops
+from tinytorch.core.arguments import check_flags, check_probability, check_sizes
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import wrap
+
+
+def shared(x: Any, num_heads: int) -> Any:
+    """Grouped queries: each key or value, once for every head of queries that looks at it.
+
+    Ainslie et al., 2023, section 2.2.
+
+    Args:
+        x: keys or values `(batch, g, keys, d / h)`, a tensor or a cache's array.
+        num_heads: the number h of heads of queries; `g = h` leaves `x` as it is.
+
+    Returns:
+        `(batch, h, keys, d / h)`.
+    """
+    if (times := num_heads // x.shape[1]) == 1:
+        return x
+    x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
+    alike = ops.stack(*[x] * times, axis=2)  # (batch, g, times, keys, d / h)
+    return alike.reshape(x.shape[0], num_heads, *x.shape[2:])
+
+
+def bias_between(bias: np.ndarray | None, start: int, queries: int, keys: int) -> np.ndarray | None:
+    """The part of a bias `(heads, T, T)` for these keys and the queries from `start` on.
+
+    Returns:
+        `(heads, queries, keys)`, or None if there is no bias.
+
+    Raises:
+        ValueError: there are more positions than T.
+    """
+    if bias is None:
+        return None
+    longest = max(start + queries, keys)
+    if longest > bias.shape[-1]:
+        what = f"{longest} positions exceed the bias, which is {bias.shape}"
+        raise ValueError(f"MultiHeadAttention: {what}; make it longer")
+    return bias[:, start : start + queries, :keys]
+
+
+def check_options(
+    embed_dim: int,
+    num_heads: int,
+    kv_heads: int,
+    dropout_prob: float,
+    rotate: Any,
+    bias: Any,
+    projection_bias: bool,
+) -> None:
+    """Raise unless an attention can be made with these options.
+
+    Raises:
+        ValueError: a number does not divide another or is out of range, or the bias does not fit.
+        TypeError: `rotate` cannot be called, or an option is of another type.
+    """
+    check_sizes(embed_dim=embed_dim, num_heads=num_heads, num_kv_heads=kv_heads)
+    check_flags(projection_bias=projection_bias)
+    if embed_dim % num_heads:
+        what = f"{num_heads} heads do not divide embed_dim {embed_dim}; each head gets"
+        raise ValueError(f"MultiHeadAttention: {what} embed_dim / num_heads of it")
+    if num_heads % kv_heads:
+        what = f"num_kv_heads {kv_heads} does not divide num_heads {num_heads}"
+        raise ValueError(f"MultiHeadAttention: {what}; the groups are of equal size")
+    check_probability(dropout_prob, "MultiHeadAttention: dropout_prob")
+    if rotate is not None and not callable(rotate):
+        raise TypeError(f"MultiHeadAttention: rotate must be a function, got {rotate!r:.60}")
+    if bias is not None and (np.ndim(bias) != 3 or np.shape(bias)[0] != num_heads):
+        wanted, got = f"({num_heads}, T, T), one table a head", np.shape(bias)
+        raise ValueError(f"MultiHeadAttention: bias must be {wanted}, got shape {got}")
+
+
+def check_inputs(embed_dim: int, query: Any, key: Any, value: Any, cache: Any) -> None:
+    """Raise unless an attention can read these.
+
+    Raises:
+        ValueError: one of them is not `(batch, seq, embed_dim)`, or a cache comes with a key or a
+            value of its own.
+    """
+    if cache is not None and not (key is None and value is None):
+        what = "a cache is for self-attention; pass no key and no value"
+        raise ValueError(f"MultiHeadAttention: {what}")
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+        if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
+            wanted = f"(batch, seq, {embed_dim})"
+            raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")

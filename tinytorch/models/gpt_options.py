@@ -1,0 +1,103 @@
+"""What a GPT can be made with: published shapes, ways to tell positions; and what it can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tinytorch.core import arguments, positions
+from tinytorch.core.tensor import Tensor
+from tinytorch.text.embeddings import PositionalEncoding
+
+Part = Callable[..., Any]  # a class, or a function that makes the part
+
+# The published models (Radford et al., 2019, table 2; heads as in the released code).
+GPT2_SHAPES = {
+    "gpt2-small": {"embed_dim": 768, "num_layers": 12, "num_heads": 12},
+    "gpt2-medium": {"embed_dim": 1024, "num_layers": 24, "num_heads": 16},
+    "gpt2-large": {"embed_dim": 1280, "num_layers": 36, "num_heads": 20},
+    "gpt2-xl": {"embed_dim": 1600, "num_layers": 48, "num_heads": 25},
+}
+
+
+def preset(cls: type[Any], /, name: str, **options: Any) -> Any:
+    """A model in one of the published GPT-2 shapes, with random weights.
+
+    Args:
+        cls: `GPT`, whose method this is.
+        name: `'gpt2-small'`, `'gpt2-medium'`, `'gpt2-large'` or `'gpt2-xl'`.
+        options: passed on to `GPT`, for instance `vocab_size`.
+
+    Raises:
+        ValueError: another name.
+    """
+    if name not in GPT2_SHAPES:
+        raise ValueError(f"no preset {name!r}; there are {', '.join(GPT2_SHAPES)}")
+    return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
+
+
+def check(model: Any, **parts: Part) -> None:
+    """Raise unless a GPT can be made with the sizes and flags that it has, and with these parts.
+
+    Raises:
+        ValueError: a number is out of range, or `pos_encoding` is none of the kinds.
+        TypeError: an option is of another type.
+    """
+    sizes = ("vocab_size", "embed_dim", "num_layers", "num_heads", "max_seq_len")
+    arguments.check_sizes(**{name: getattr(model, name) for name in sizes})
+    arguments.check_not_negative(init_std=model.init_std)
+    arguments.check_flags(tie_weights=model.tie_weights, pre_norm=model.pre_norm)
+    arguments.check_callable(**parts)
+    kinds = "learned", "sinusoidal", "rotary", "alibi", None
+    arguments.check_choice(model.pos_encoding, "pos_encoding", kinds)
+
+
+def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[int, ...]:
+    """Raise unless a GPT can read these ids, after those that the cache holds.
+
+    Args:
+        model: the GPT.
+        tokens: ids `(batch, seq)` or `(seq,)`.
+        cache: a `KVCache`, or None.
+
+    Returns:
+        The shape of the ids, and how many were read before them.
+
+    Raises:
+        ValueError: the ids have another number of axes, are none, or exceed `max_seq_len`.
+    """
+    shape = arguments.check_equal_lengths(tokens, "GPT")
+    if len(shape) not in (1, 2) or 0 in shape:
+        expected = "expected ids of shape (batch, seq) or (seq,), not empty"
+        raise ValueError(f"GPT: {expected}, got shape {shape}")
+    past = 0 if cache is None else cache.length
+    positions.check_length(shape[-1], model.max_seq_len, past)
+    return (*shape, past)
+
+
+def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
+    """How a GPT is told the positions, by its `pos_encoding`.
+
+    Returns:
+        What is added to the token vectors: a `PositionalEncoding`, a table `(max_seq_len, d)` or
+        None; and options of each attention, which tell it instead.
+    """
+    length, d, heads = model.max_seq_len, model.embed_dim, model.num_heads
+    if model.pos_encoding == "learned":
+        return PositionalEncoding(length, d), {}
+    if model.pos_encoding == "sinusoidal":
+        return positions.create_sinusoidal_embeddings(length, d), {}
+    if model.pos_encoding == "rotary":
+        return None, {"rotate": positions.Rotary(length, d // heads)}
+    if model.pos_encoding == "alibi":
+        return None, {"bias": positions.create_alibi_bias(heads, length)}
+    return None, {}
+
+
+def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
+    """Add the vectors of the positions from `start` on to `(batch, seq, embed_dim)`, if any."""
+    if embedding is None:
+        return x
+    if isinstance(embedding, Tensor):
+        return x + embedding[start : start + x.shape[1]]  # + (seq, d)
+    return embedding(x, start) if start else embedding(x)

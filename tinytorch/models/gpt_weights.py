@@ -1,0 +1,60 @@
+"""The first weights of a GPT, and how many there are."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.seeding import default_rng, drawing_from
+
+
+@contextmanager
+def initial_weights(model: Any, rng: Any) -> Iterator[None]:
+    """Give the parts that are made in this context the weights of `initialise`.
+
+    Args:
+        model: the GPT.
+        rng: a generator, a seed, or None for the default generator, which is left as it is by
+            the others.
+    """
+    weights = default_rng(rng)
+    # the parts draw weights too, which are replaced: from a copy, if `rng` is given
+    with drawing_from(weights if rng is None else copy.deepcopy(weights)):
+        yield
+    initialise(model, weights)
+
+
+def initialise(model: Any, rng: np.random.Generator) -> None:
+    """GPT-2's initialisation for every matrix; vectors keep their zeros and ones."""
+    into_the_stream = ("attention.out_proj.weight", "mlp.linear2.weight")
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 2:
+            deviation = model.init_std
+            if name.endswith(into_the_stream):
+                deviation /= math.sqrt(2 * len(model.blocks))
+            parameter.data[...] = rng.normal(0.0, deviation, size=parameter.shape)
+
+
+def num_parameters(model: Any) -> dict[str, int]:
+    """How many numbers each part of a GPT learns, and the total; a tied table counts once.
+
+    Returns:
+        `{'token_embedding': ..., 'position_embedding': ..., 'attention': ..., 'mlp': ...,
+        'norms': ..., 'lm_head': ..., 'total': ...}`.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
+        33280
+    """
+    parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
+    count = dict.fromkeys(parts, 0)
+    for name, parameter in model.named_parameters():
+        found = [part for part in parts if part in name.split(".")]
+        count[found[0] if found else "norms"] += parameter.size
+    return {**count, "total": sum(count.values())}
