@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "tinytorch"
-NEEDED = {"tinytorch.models.gpt2": ["Once"], "tinytorch.check": ["anna.json"]}
+NEEDED = {"tinytorch.models.gpt2": ["Once"]}
 WRONG = {  # by the name of a value in the help
     "N": ["", "-1", "1.5", "many", "²", "9" * 5000],
     "X": ["", "-1", "nan", "inf", "many"],
