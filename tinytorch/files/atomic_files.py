@@ -1,16 +1,12 @@
-"""Files that are either whole or not there: everything the package saves is written this way."""
+"""Files that are whole or not there: what the package saves is written beside, then renamed."""
 
 from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-import sys
-import zlib
-from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # imported where it is needed, for it takes a twentieth of the package's import
     from pathlib import Path
@@ -24,13 +20,13 @@ REMEDIES |= {errno.ENAMETOOLONG: "choose a shorter name", errno.EISDIR: "add a f
 
 
 def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
-    r"""Write a file under a temporary name in the same folder, then rename it.
+    r"""Write a file under a temporary name in the same folder, flush it to the disk, rename it.
 
     A reader sees the old file or the new one, never half of it. If writing fails, the old file is
-    still there and the temporary one is removed; what a killed process has left behind is removed
-    when the same file is written again. A missing folder is made. A symbolic link stays a link: the
-    file that it points to is replaced. An old file's mode stays; a hard link to it keeps the old
-    content.
+    still there and the temporary one is removed; a process that is killed leaves its temporary file
+    behind (`.part`). A missing folder is made. A symbolic link stays a link, and an old file keeps
+    its mode; one that is write-protected is not replaced. Of two processes that write the same
+    file, the last one wins.
 
     Args:
         path: where the file shall be; devices, named pipes and sockets are refused.
@@ -54,11 +50,23 @@ def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
 
     name = os.fsdecode(path)
     try:
-        old = _old_file(name)
+        mode = _mode_to_keep(name)
         target = Path(os.path.realpath(name))
         target.parent.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(target)
-        _write(target, old, chunks)
+        temporary = target.with_name(f"{target.name[:32]}-{os.urandom(6).hex()}.part")
+        try:
+            with open(temporary, "xb") as file:
+                if mode is not None:
+                    with suppress(OSError):  # not every file system has modes
+                        os.chmod(temporary, mode)
+                file.writelines(chunks)
+                file.flush()
+                os.fsync(file.fileno())  # on the disk before the name points to it
+            os.replace(temporary, target)
+        except BaseException:
+            with suppress(OSError):  # the error under way matters more
+                temporary.unlink(missing_ok=True)
+            raise
     except OSError as error:
         remedy = REMEDIES.get(error.errno or 0, "choose another path")
         why = error.strerror or error
@@ -92,85 +100,21 @@ def readable_file(path: StrPath) -> Path:
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _old_file(name: str) -> os.stat_result | None:
-    """The status of the file to replace, None if there is none; raises if it must stay."""
+def _mode_to_keep(name: str) -> int | None:
+    """The mode of the file to replace, None if there is none; raises if it must stay."""
     if not os.path.basename(name) or os.path.isdir(name):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     try:
-        old = os.stat(name)
+        status = os.stat(name)
     except FileNotFoundError:
         return None
-    kind = "stream of a process" if _is_stream(name) else _kind(old)
-    if kind != "file":
+    if not stat.S_ISREG(status.st_mode):
+        kind = _kind(status)
         raise ValueError(f"cannot write {name!r}: it is a {kind}; give the path of a regular file")
     with open(name, "r+b"):  # a rename would replace a write-protected file as well
-        return old
+        return status.st_mode & 0o777
 
 
 def _kind(status: os.stat_result) -> str:
-    letters = {"-": "file", "d": "folder", "p": "named pipe", "s": "socket"}
+    letters = {"d": "folder", "p": "named pipe", "s": "socket"}
     return letters.get(stat.filemode(status.st_mode)[0], "device")
-
-
-def _is_stream(name: str) -> bool:
-    """Whether this is /dev/stdout or the like, a link which may lead to a regular file."""
-    folder = os.path.realpath(os.path.dirname(name))
-    return os.path.islink(name) and (folder == "/dev" or folder.startswith("/proc/"))
-
-
-def _write(target: Path, old: os.stat_result | None, chunks: Iterable[Any]) -> None:
-    """Write a temporary file and give it the name of the target."""
-    temporary, descriptor = _new_temporary(target, 0o666 if old is None else 0o600)
-    try:
-        with open(descriptor, "wb") as file:
-            if old is not None:
-                with suppress(OSError):  # not every file system has modes
-                    os.chmod(temporary, old.st_mode & 0o777)
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before the name points to it
-            if sys.platform == "win32":
-                file.close()  # Windows renames no open file
-            os.replace(temporary, target)  # still locked, so that nobody takes it for abandoned
-    except BaseException:
-        with suppress(OSError):  # the error under way matters more
-            temporary.unlink(missing_ok=True)
-        raise
-
-
-def _new_temporary(target: Path, mode: int) -> tuple[Path, int]:
-    """A new file beside the target, locked for as long as it is open."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    while True:
-        path = target.with_name(f"{_temporary_start(target)}{os.urandom(6).hex()}.part")
-        descriptor = os.open(path, flags, mode)  # less the umask
-        if lock(descriptor) is not False and path.exists():
-            return path, descriptor
-        os.close(descriptor)  # another writer has just taken it for abandoned
-
-
-def _temporary_start(target: Path) -> str:
-    """How temporary names begin: readable, short enough, and different for each target."""
-    return f"{target.name[:32]}.{zlib.crc32(os.fsencode(target.name)):08x}-"
-
-
-def lock(descriptor: int) -> bool | None:
-    """Lock an open file: True; False if somebody else has, None without locks."""
-    try:
-        import fcntl  # which Windows and browsers lack
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError) as error:
-        return False if isinstance(error, BlockingIOError) else None
-    return True
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove the temporary files of this target whose writers have been killed."""
-    name = re.compile(re.escape(_temporary_start(target)) + r"[0-9a-f]{12}\.part")
-    with suppress(OSError), os.scandir(target.parent) as entries:
-        for entry in entries:
-            if name.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                with suppress(OSError), open(entry.path, "rb") as file:
-                    if lock(file.fileno()):  # the system unlocks what a killed process had locked
-                        os.unlink(entry.path)

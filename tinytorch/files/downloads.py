@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tinytorch.files.atomic_files import REMEDIES, StrPath, lock
+from tinytorch.files.atomic_files import REMEDIES, StrPath
 
 try:
     from ssl import SSLCertVerificationError, SSLError
@@ -238,7 +238,7 @@ class _Download:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
             with open(os.open(self.part, flags, 0o666), "r+b", buffering=0) as self.file:
-                if lock(self.file.fileno()) is False:
+                if _is_locked(self.file.fileno()):
                     why = "another process is downloading it; wait until that one has ended"
                     raise _Failed(why, None)
                 yield
@@ -414,6 +414,17 @@ class _Download:
         else:
             self._refuse()
         return _Failed(f"{why}; {remedy}", status)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock an open file, where the system can; whether another process has locked it already."""
+    try:
+        import fcntl  # which Windows and browsers lack
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError) as error:
+        return isinstance(error, BlockingIOError)
+    return False
 
 
 def _digest(path: Path) -> str:
