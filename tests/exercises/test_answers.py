@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch import Tensor, check
+from tinytorch import Tensor, check, exercises
 
 FRAMEWORK = {"__init__", "report", "rules", "training", "values"}
-CHAPTERS = {path.stem for path in Path(check.__file__).parent.glob("*.py")} - FRAMEWORK
+CHAPTERS = {path.stem for path in Path(exercises.__file__).parent.glob("*.py")} - FRAMEWORK
 ANSWERS = {name: import_module(f"answers.{name}") for name in sorted(CHAPTERS)}
 CHECKS = [
     value
@@ -69,7 +69,7 @@ def judged(name, answer):
 
 @pytest.mark.parametrize("chapter", ANSWERS)
 def test_every_exercise_has_two_right_answers_and_a_misconception(chapter):
-    names = import_module(f"tinytorch.check.{chapter}").__all__
+    names = import_module(f"tinytorch.exercises.{chapter}").__all__
     module = ANSWERS[chapter]
     assert set(module.RIGHT) == set(module.WRONG) == set(names)
     assert [name for name in names if len(module.RIGHT[name]) < 2] == []
@@ -77,7 +77,7 @@ def test_every_exercise_has_two_right_answers_and_a_misconception(chapter):
 
 
 def test_every_check_stands_in_a_chapter():
-    names = {n for c in CHAPTERS for n in import_module(f"tinytorch.check.{c}").__all__}
+    names = {n for c in CHAPTERS for n in import_module(f"tinytorch.exercises.{c}").__all__}
     assert names == {checked.__name__ for checked in CHECKS}
 
 
