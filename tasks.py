@@ -452,7 +452,7 @@ def links():
 
 @task("dev")
 def check():
-    """Formatting, lint, types, spelling, the names of directives and options."""
+    """Formatting, lint, types, layers, spelling, the names of directives and options."""
     install("book")
     say("==> directives and options")
     extension("directives.names")
@@ -461,6 +461,7 @@ def check():
         ("ruff", "check", "."),
         ("mypy",),
         ("mypy", "tests/models/typed.py"),
+        ("lint-imports", "--no-cache", "--no-logo"),
         ("codespell",),
         ("oxlint", "--quiet"),
         ("zizmor", "--offline", "--quiet", "--no-progress", "."),
