@@ -359,6 +359,7 @@ def offline():
 @task("test")
 def quick():
     """Test the package and the book's tools: after every change, in a minute, without a network."""
+    do("test-scripts")
     apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
 
@@ -380,10 +381,18 @@ def test():
 @task("test")
 def test_unit():
     """Test only the package and the built pages."""
+    do("test-scripts")
     extension("live.pinned_downloads", "axe")
     say("==> Testing the package and the built pages")
     apart = [f"--ignore=tests/{part}" for part in ("parity", "bench", *APART)]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
+
+
+@task("test")
+def test_scripts():
+    """Test only the scripts of the pages, under Node and without a browser."""
+    say("==> Testing the scripts of the pages")
+    python("tests/scripts/run.py", PYTHONPATH=BOOK)
 
 
 @task("test")

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from _ext.print.chromium import ARGUMENTS, find_chromium
-from served_pages import ROOT, SITE, serve
+from served_pages import SITE, serve
 from visit import LAPTOP, PATIENCE, Visit
 
 SLOWED = float(os.environ.get("SLOWED", 1))  # `SLOWED=4 pytest ...`: a processor slowed four times
@@ -88,19 +88,6 @@ def slow_down(page):
     with contextlib.suppress(Error):  # it may be closed by then
         session = page.context.new_cdp_session(page)
         session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWED})
-
-
-@pytest.fixture(scope="module")
-def playground_files(browser):
-    """A page beside the playground's modules and files, which has loaded none of them."""
-    server, address = serve(ROOT / "book" / "_static" / "playground")
-    context = browser.new_context()
-    page = context.new_page()
-    page.goto(f"{address}tokenizer.json")
-    yield page
-    context.close()
-    server.shutdown()
-    server.server_close()
 
 
 @pytest.fixture
