@@ -14,7 +14,9 @@ export const fileOf = (name) => {
 
 export const jsonOf = (name) => JSON.parse(readFileSync(site(name), "utf8"));
 
-export const floats = (base64) => new Float32Array(Uint8Array.from(Buffer.from(base64, "base64")).buffer);
+// The numbers of an array: of a large one their bytes stand there.
+export const floats = (array) => (typeof array === "string"
+  ? new Float32Array(Uint8Array.from(Buffer.from(array, "base64")).buffer) : Float32Array.from(array.flat(Infinity)));
 
 // Whether numbers are the same but for rounding.
 export function close(found, expected, { rounding = 1e-9, share = 0, what = "" } = {}) {
