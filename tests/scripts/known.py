@@ -18,13 +18,14 @@ import numpy as np
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
+from tinytorch.experiments import story_gpt
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.inside.stream import residual_stream
 from tinytorch.models import sampling
 from tinytorch.stories import StoryGrammar, next_token_probs, token_beliefs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
 from tinytorch.text.tokenization import split_like_gpt2
-from tinytorch.training import checkpoint, story_gpt
+from tinytorch.training import checkpoint
 
 PLAYGROUND = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
 STEPS = 0, 100, 500, 2000, 4000
