@@ -98,7 +98,7 @@ def name_repository(app: Sphinx, config: Config) -> None:
     config.html_baseurl = config.html_baseurl or site_url(options["repository_url"])
 
 
-def mend_buttons(
+def fix_buttons(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Point the header's buttons where they should, and drop those that lead nowhere."""
@@ -114,13 +114,13 @@ def mend_buttons(
     groups = []
     for group in context.get("header_buttons", []):
         if group.get("type") == "group":
-            group["buttons"] = [b for b in group["buttons"] if mend_button(b, links)]
+            group["buttons"] = [b for b in group["buttons"] if fix_button(b, links)]
         if group.get("type") != "group" or group["buttons"]:
             groups.append(group)
     context["header_buttons"] = groups
 
 
-def mend_button(button: dict[str, Any], links: dict[str, str]) -> bool:
+def fix_button(button: dict[str, Any], links: dict[str, str]) -> bool:
     """Correct one button in place; say whether it may stay."""
     label = button.get("text")
     if label not in ("Colab", "Binder", "JupyterLite", ".ipynb"):
@@ -148,5 +148,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_role("in-print", InPrint())
     app.connect("config-inited", name_repository)
     app.connect("env-updated", pages_with_new_notebooks)
-    app.connect("html-page-context", mend_buttons, priority=900)
+    app.connect("html-page-context", fix_buttons, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,7 +41,7 @@ def main() -> None:
         if weights:
             font = instantiateVariableFont(font, {"wght": weights})
         if "MATH" in font:
-            mend_roots(font)
+            fix_roots(font)
         rename(font, f"TinyTorch {name}")
         font.flavor = "woff2"
         font.save(TARGET / f"{name}.woff2")
@@ -58,7 +58,7 @@ def subset(font: TTFont, characters: list[int], features: list[str]) -> None:
     worker.subset(font)
 
 
-def mend_roots(font: TTFont) -> None:
+def fix_roots(font: TTFont) -> None:
     """Make every size of the root sign as wide as the first, and raise its bar.
 
     Chromium leaves room for the widest size whichever it draws, and rounds the gap under the bar.

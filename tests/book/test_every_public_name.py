@@ -31,13 +31,13 @@ def documented():
 
 
 def where_it_may_stand(module, name):
-    """Where a public name can be documented: where it is made, in its module or a room above."""
+    """Where a public name can be documented: where it is made, in its module or a package above it."""
     thing = getattr(module, name)
     if inspect.ismodule(thing):
         return {thing.__name__}
     parts = module.__name__.split(".")
-    rooms = (".".join(parts[:n]) for n in range(2, len(parts) + 1))
-    return {f"{room}.{name}" for room in rooms} | {
+    homes = (".".join(parts[:n]) for n in range(2, len(parts) + 1))
+    return {f"{home}.{name}" for home in homes} | {
         f"{getattr(thing, '__module__', module.__name__)}.{getattr(thing, '__qualname__', name)}"
     }
 

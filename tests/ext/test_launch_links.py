@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from _ext.addresses import package_requirement, released_tag, repository_url, site_url
-from _ext.launch_links import launch_links, mend_button, name_repository
+from _ext.launch_links import launch_links, fix_button, name_repository
 from small_site import build
 
 OPTIONS = {
@@ -59,10 +59,10 @@ def test_a_page_without_code_offers_only_its_source(tmp_path):
 def test_a_button_that_leads_nowhere_is_dropped_and_others_are_left_alone():
     links = {"Binder": "https://binder.example/x"}
     binder = {"text": "Binder", "url": "broken"}
-    assert mend_button(binder, links)
+    assert fix_button(binder, links)
     assert binder["url"] == "https://binder.example/x"
-    assert not mend_button({"text": "Colab", "url": "broken"}, links)
-    assert mend_button({"text": ".md", "url": "here.md"}, links)
+    assert not fix_button({"text": "Colab", "url": "broken"}, links)
+    assert fix_button({"text": ".md", "url": "here.md"}, links)
 
 
 def test_a_workflow_names_its_own_repository(monkeypatch):

@@ -1,4 +1,4 @@
-"""What of the theme is mended: when a page is read, and after it has been written."""
+"""What of the theme is fixed: when a page is read, and after it has been written."""
 
 import re
 
@@ -11,60 +11,60 @@ SCRIPT = '<script defer src="../_static/scripts/fontawesome.js?digest=55"></scri
 
 def test_a_fold_is_named_by_its_text():
     page = '<summary aria-label="Toggle hidden content">\n<p>Show the solution</p></summary>'
-    assert theme.mended(page) == "<summary>\n<p>Show the solution</p></summary>"
+    assert theme.fixed(page) == "<summary>\n<p>Show the solution</p></summary>"
 
 
 def test_an_arrow_in_the_list_of_pages_has_a_name():
-    page = theme.mended(
+    page = theme.fixed(
         '<summary><span class="toctree-toggle" role="presentation"></span></summary>'
     )
     assert page.startswith('<summary aria-label="Pages of this part"><span')
 
 
 def test_of_the_pictures_those_are_loaded_that_are_seen():
-    assert theme.mended('<img src="a.svg">') == '<img loading="lazy" src="a.svg">'
-    assert theme.mended('<img loading="eager" src="a">') == '<img loading="eager" src="a">'
+    assert theme.fixed('<img src="a.svg">') == '<img loading="lazy" src="a.svg">'
+    assert theme.fixed('<img loading="eager" src="a">') == '<img loading="eager" src="a">'
 
 
 def test_a_page_says_once_how_wide_it_is_and_what_the_book_is_called():
     width = '<meta name="viewport" content="width=device-width" />'
     page = f"<head>{width}{width}<title>A &#8212; A</title>\n  {width}</head>"
-    assert theme.mended(page) == f"<head>{width}<title>A</title></head>"
-    assert theme.mended("<title>B &#8212; A</title>") == "<title>B &#8212; A</title>"
+    assert theme.fixed(page) == f"<head>{width}<title>A</title></head>"
+    assert theme.fixed("<title>B &#8212; A</title>") == "<title>B &#8212; A</title>"
 
 
 def test_the_search_button_is_named_by_its_text():
     page = '<button class="btn search-button-field x" title="S" aria-label="Search" data-a="b">S'
     expected = '<button class="btn search-button-field x" title="S" data-a="b">S'
-    assert theme.mended(page) == expected
+    assert theme.fixed(page) == expected
 
 
 def test_a_search_form_gets_one_button_that_sends_it():
     page = '<form class="bd-search d-flex">\n<input>\n</form><form class="other"></form>'
-    once = theme.mended(page)
+    once = theme.fixed(page)
     assert once.count('type="submit"') == 1
     assert once.index('type="submit"') < once.index("</form>")
-    assert theme.mended(once) == once
+    assert theme.fixed(once) == once
 
 
 def test_other_pages_stay_as_they_are():
     page = '<button aria-label="Stop">Stop</button><summary aria-label="More">More</summary>'
-    assert theme.mended(page) == page
+    assert theme.fixed(page) == page
 
 
 def test_an_icon_becomes_its_drawing_and_keeps_its_attributes():
-    page = theme.mended('<i class="theme-switch fa-solid fa-sun   fa-lg" data-mode="light"></i>')
+    page = theme.fixed('<i class="theme-switch fa-solid fa-sun   fa-lg" data-mode="light"></i>')
     assert page.startswith('<svg class="svg-inline--fa theme-switch fa-solid fa-sun fa-lg"')
     assert 'data-mode="light"' in page and 'aria-hidden="true"' in page
     assert 'viewBox="0 0 512 512"' in page and '<path fill="currentColor" d="M' in page
 
 
 def test_an_icon_in_a_span_is_drawn_too():
-    assert theme.mended('<span class="fa-solid fa-bars"></span>').startswith("<svg ")
+    assert theme.fixed('<span class="fa-solid fa-bars"></span>').startswith("<svg ")
 
 
 def test_the_icons_script_is_taken_out():
-    assert theme.mended(f"<head>\n  {SCRIPT}</head>") == "<head></head>"
+    assert theme.fixed(f"<head>\n  {SCRIPT}</head>") == "<head></head>"
 
 
 @pytest.mark.parametrize("name", ["pencil-alt", "pencil"])
@@ -92,7 +92,7 @@ def test_what_is_no_icon_stays():
     ],
 )
 def test_a_short_compound_is_not_broken_and_its_text_stays(text, kept):
-    page = theme.mended(text)
+    page = theme.fixed(text)
     assert re.findall('<span class="tt-whole">(.*?)</span>', page) == kept
     assert re.sub("</?span[^>]*>", "", page) == text
 
@@ -107,8 +107,8 @@ def test_a_short_compound_is_not_broken_and_its_text_stays(text, kept):
     ],
 )
 def test_what_is_no_running_text_stays_as_it_is(page):
-    assert theme.mended(page) == page
-    after = theme.mended(f"{page} top-p")
+    assert theme.fixed(page) == page
+    after = theme.fixed(f"{page} top-p")
     assert after == f'{page} <span class="tt-whole">top-p</span>'
 
 
@@ -116,7 +116,7 @@ def test_an_unknown_icon_is_a_warning_and_stays(monkeypatch):
     said = []
     monkeypatch.setattr(theme.logger, "warning", lambda *args: said.append(args))
     text = '<i class="fas fa-no-such-thing"></i>'
-    assert theme.mended(text) == text and said
+    assert theme.fixed(text) == text and said
 
 
 def test_the_exercises_of_a_page_have_ids_of_their_own():
@@ -170,7 +170,7 @@ OUTPUT = (
     ],
 )
 def test_the_line_ends_of_a_story_are_soft_and_its_text_stays(printed, soft):
-    page = theme.mended(OUTPUT.format(printed))
+    page = theme.fixed(OUTPUT.format(printed))
     assert page.count('<span class="tt-soft">\n</span>') == page.count("tt-soft") == soft
     assert re.sub("</?span[^>]*>", "", page) == re.sub("</?span[^>]*>", "", OUTPUT).format(printed)
 
@@ -190,6 +190,6 @@ def test_an_output_in_columns_is_marked_and_a_story_is_not():
 )
 def test_a_formula_keeps_what_touches_it_on_its_line(line, kept):
     formula = '<span class="math notranslate nohighlight"><math><mi>x</mi></math></span>'
-    page = theme.mended(line.format(formula))
+    page = theme.fixed(line.format(formula))
     whole = f'<span class="tt-whole">{kept.format(formula)}</span>' if kept else ""
     assert whole in page and ("tt-whole" in page) == bool(kept)

@@ -2,7 +2,7 @@
 
 While a page is read, exercises get ids of their own and folds get names; when it is resolved and
 given to its template, thebe goes, which Jupyter Book always loads and nothing here uses; when its
-template has been filled in, its HTML passes through `mended`, once.
+template has been filled in, its HTML passes through `fixed`, once.
 """
 
 import hashlib
@@ -152,7 +152,7 @@ def drop_thebe_settings(app: Sphinx, doctree: nodes.document, docname: str) -> N
             node.parent.remove(node)
 
 
-def mend_context(
+def complete_context(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Load nothing of thebe; give the bibliography's entries a role that a list may hold."""
@@ -171,18 +171,18 @@ def is_thebe(file: Any) -> bool:
 # A page's HTML --------------------------------------------------------------------------------
 
 
-def mend_pages(app: Sphinx) -> None:
-    """Have every page pass through `mended` when its template has been filled in."""
+def complete_pages(app: Sphinx) -> None:
+    """Have every page pass through `fixed` when its template has been filled in."""
     templates: Any = getattr(app.builder, "templates", None)
     if app.builder.format != "html" or templates is None:
         return
     render = templates.render
     templates.render = lambda name, context: bundled(
-        mended(render(name, context)), context.get("pagename") == "search"
+        fixed(render(name, context)), context.get("pagename") == "search"
     )
 
 
-def mended(page: str) -> str:
+def fixed(page: str) -> str:
     """Correct a page; what is right already stays as it is."""
     page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
     page = FORMULA.sub(with_its_signs, with_whole_words(with_scheme(page)))
@@ -331,10 +331,10 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_config_value("static_fingerprint", "", "html")
     app.connect("config-inited", note_looks)
-    app.connect("builder-inited", mend_pages)
+    app.connect("builder-inited", complete_pages)
     app.connect("doctree-read", tell_exercises_apart)
     app.connect("doctree-read", name_folds)
     app.connect("doctree-resolved", tell_columns)
     app.connect("doctree-resolved", drop_thebe_settings, priority=900)
-    app.connect("html-page-context", mend_context, priority=900)
+    app.connect("html-page-context", complete_context, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
