@@ -31,7 +31,7 @@ def documented():
 
 
 def where_it_may_stand(module, name):
-    """Where a public name can be documented: where it is made, in its module or a package above it."""
+    """Where a public name may be documented: where it is made, its module, or a package above."""
     thing = getattr(module, name)
     if inspect.ismodule(thing):
         return {thing.__name__}

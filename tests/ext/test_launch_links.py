@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 from _ext.addresses import package_requirement, released_tag, repository_url, site_url
-from _ext.launch_links import launch_links, fix_button, name_repository
+from _ext.launch_links import fix_button, launch_links, name_repository
 from small_site import build
 
 OPTIONS = {
