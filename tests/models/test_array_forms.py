@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinytorch import GPT, MLP, LayerNorm, RMSNorm, SwiGLU, Tensor, no_grad
-from tinytorch.core import tracing
+from tinytorch.core import array_forms, tracing
 from tinytorch.core.array_forms import maker, reader
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module
@@ -119,3 +119,12 @@ def test_a_token_is_read_without_a_single_tensor(monkeypatch):
     assert not made
     gpt([[1]])
     assert made
+
+
+def test_every_second_form_is_compared_with_its_first():
+    compared = {
+        "Linear", "LayerNorm", "Dropout", "MultiHeadAttention", "Embedding", "PositionalEncoding",
+        "MLP", "TransformerBlock", "PostNormBlock", "GPT", "RMSNorm", "SwiGLU", "LoRALinear",
+    }  # fmt: skip
+    ours = [f for f in array_forms._makers if f.__module__.startswith("tinytorch.")]
+    assert {forward.__qualname__.split(".")[0] for forward in ours} == compared
