@@ -8,6 +8,7 @@ from tinytorch.core import array_forms, tracing
 from tinytorch.core.array_forms import maker, reader
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module
+from tinytorch.models import lora  # noqa: F401 (its layer has a second form, too)
 from tinytorch.models.generation import logits_of, stream
 from tinytorch.text.embeddings import Embedding
 
