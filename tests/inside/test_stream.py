@@ -10,15 +10,10 @@ from tinytorch import (
     functional,
     scaled_dot_product_attention,
 )
-from tinytorch.inside.stream import (
-    ablated,
-    attention_weights,
-    logit_lens,
-    patched,
-    recorded,
-    residual_stream,
-    stage_name,
-)
+from tinytorch.inside.ablation import ablated
+from tinytorch.inside.heads import attention_weights
+from tinytorch.inside.patching import patched
+from tinytorch.inside.stream import logit_lens, recorded, residual_stream, stage_name
 
 IDS = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])
 

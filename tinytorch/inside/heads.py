@@ -1,4 +1,4 @@
-"""What heads do, as a number: the share of their attention that falls where it would.
+"""What heads look at, and as a number: the share of their attention that falls where it would.
 
 A head that looks at the token before gives it most of its weight, and so its score for
 `previous_token` is near 1. What a head *would* look at is a table of Booleans, so that a kind of
@@ -11,7 +11,51 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["after_same_token", "first_token", "head_scores", "previous_token", "same_token"]
+from tinytorch.core import functional
+from tinytorch.core.attention import scaled_dot_product_attention
+from tinytorch.core.attention_options import bias_between, shared
+from tinytorch.core.layers import evaluation_mode
+from tinytorch.core.masks import causal_mask
+from tinytorch.core.recording import no_grad
+from tinytorch.core.tensor import Tensor
+from tinytorch.inside.stream import recorded
+
+__all__ = [
+    "after_same_token",
+    "attention_weights",
+    "first_token",
+    "head_scores",
+    "previous_token",
+    "same_token",
+]
+
+
+def attention_weights(model: Any, ids: Any) -> np.ndarray:
+    """What every head looks at.
+
+    Computed from the queries and keys of the run, rotated and shifted as the layer does it.
+
+    Args:
+        model: a `GPT` whose attentions are `MultiHeadAttention`.
+        ids: integer ids `(batch, seq)`.
+
+    Returns:
+        `(layers, batch, heads, queries, keys)`; each row sums to 1, and is 0 after the query.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> weights = attention_weights(GPT(5, 8, 2, 4, pos_encoding="rotary"), [[1, 2, 3]])
+        >>> weights.shape, bool(np.allclose(weights.sum(axis=-1), 1))
+        ((2, 1, 4, 3, 3), True)
+    """
+    names = [f"blocks.{i}.attention" for i in range(len(model.blocks))]
+    projected = recorded(model, ids, *(f"{name}.{p}_proj" for name in names for p in "qk"))
+    return np.stack(
+        [
+            _weights(block.attention, *projected[2 * i : 2 * i + 2])
+            for i, block in enumerate(model.blocks)
+        ]
+    )
 
 
 def head_scores(weights: Any, targets: Any) -> np.ndarray:
@@ -108,3 +152,15 @@ def after_same_token(ids: Any) -> np.ndarray:
     after = np.zeros_like(same)
     after[:, :, 1:] = same[:, :, :-1]
     return after
+
+
+def _weights(part: Any, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """The weights `(batch, heads, queries, keys)` of one layer, from its `(batch, seq, ...)`."""
+    with evaluation_mode(), no_grad():
+        queries: Any = functional.split_heads(Tensor(q), num_heads=part.num_heads)
+        keys: Any = functional.split_heads(Tensor(k), num_heads=part.num_kv_heads)
+        if part.rotate is not None:
+            queries, keys = part.rotate(queries), part.rotate(keys)
+        keys, length = shared(keys, part.num_heads), q.shape[1]
+        mask, bias = causal_mask(length), bias_between(part.bias, 0, length, length)
+        return scaled_dot_product_attention(queries, keys, keys, mask, bias)[1].data

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tinytorch.core.arguments import check_sizes
 from tinytorch.files.atomic_files import StrPath, readable_file
-from tinytorch.text.encodings import decode_text
+from tinytorch.text.file_encodings import decode_text
 
 __all__ = [
     "TextFacts",

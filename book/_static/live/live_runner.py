@@ -355,7 +355,7 @@ def take_file(path: str, name: str, given: str, encoding: str = "", least: int =
 
 def taken_text(path: str, given: str, encoding: str, least: int) -> str:
     """Read a text, store it as UTF-8 if its encoding had to be chosen, and say what it is."""
-    from tinytorch.text.encodings import decode_text
+    from tinytorch.text.file_encodings import decode_text
 
     with open(path, "rb") as file:
         text = decode_text(file.read(), given, encoding or None)

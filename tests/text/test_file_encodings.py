@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tinytorch.text.corpus import compressed_bits, describe_text, load_text
-from tinytorch.text.encodings import decode_text
+from tinytorch.text.file_encodings import decode_text
 
 POEM = "Zoë said: “é”, 5 €\nand – no more.\n" * 3
 

@@ -1,0 +1,54 @@
+"""Ablation: a part of a GPT is silenced, and what the model can no longer do tells its use."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core.hooks import hooks
+
+__all__ = ["ablated"]
+
+
+def ablated(
+    model: Any, name: str, head: int | None = None, value: Any = 0.0
+) -> AbstractContextManager[None]:
+    """A context in which a part of a GPT adds nothing to the stream, or always the same.
+
+    Args:
+        model: a `GPT`.
+        name: `"blocks.0.attention"`, `"blocks.0.mlp"` or, for both, `"blocks.0"`.
+        head: of an attention, which head alone is silenced: the others go on.
+        value: what stands in place of the output, 0 or a mean `(embed_dim,)`; of a head, in place
+            of its `embed_dim / heads` numbers before they are mixed.
+
+    Raises:
+        ValueError: the model has no part of this name; the head is out of range, or is asked for
+            of another part than an attention.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> model = GPT(5, 8, 2, 2, rng=0)
+        >>> with ablated(model, "blocks.1.attention", head=0), ablated(model, "blocks.0.mlp"):
+        ...     model([[1, 2, 3]]).shape
+        (1, 3, 5)
+    """
+    if head is None:
+        both = name.startswith("blocks.") and name.count(".") == 1
+        silenced = [f"{name}.attention", f"{name}.mlp"] if both else [name]
+        return hooks(model, after={n: lambda x: np.zeros(x.shape) + value for n in silenced})
+    part: Any = dict(model.named_modules()).get(name)
+    if not hasattr(part, "num_heads") or not hasattr(part, "out_proj"):
+        raise ValueError(f"ablated: {name!r} has no heads; name an attention, blocks.0.attention")
+    if not 0 <= head < part.num_heads:
+        raise ValueError(f"ablated: {name} has the heads 0 to {part.num_heads - 1}, not {head}")
+    size = part.head_dim
+
+    def silence(x: Any) -> np.ndarray:
+        x = np.array(x.data)  # (batch, seq, heads * size)
+        x[..., head * size : (head + 1) * size] = value
+        return x
+
+    return hooks(model, before={f"{name}.out_proj": silence})
