@@ -20,7 +20,8 @@ from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.inside.stream import recorded
 
-__all__ = [
+__all__ = ["after_same_token", "attention_weights", "first_token", "head_scores",
+           "previous_token", "same_token"]  # fmt: skip
     "after_same_token",
     "attention_weights",
     "first_token",
