@@ -15,6 +15,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "tinytorch"
 NEEDED = {"tinytorch.models.gpt2": ["Once"]}
+ELSEWHERE = {"tinytorch.training.distributed": "tinytorch.experiments.distributed"}  # `main`
 WRONG = {  # by the name of a value in the help
     "N": ["", "-1", "1.5", "many", "²", "9" * 5000],
     "X": ["", "-1", "nan", "inf", "many"],
@@ -53,7 +54,8 @@ def command(request, tmp_path_factory):
     helps = {(): helped(folder, module)}
     if inside := re.search(r"^  \{([\w,]+)\}", helps[()], re.M):
         helps |= {(word,): helped(folder, module, word) for word in inside[1].split(",")}
-    return importlib.import_module(request.param).main, helps, NEEDED.get(module, [])
+    main = importlib.import_module(ELSEWHERE.get(module, request.param)).main
+    return main, helps, NEEDED.get(module, [])
 
 
 def refusal(capsys, main, arguments):
