@@ -18,7 +18,7 @@ def main(names: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         known.write(Path(folder))
         command = [str(node()), "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON"]
-        command += ["--test", "--test-reporter=dot", *map(str, files)]
+        command += ["--test", "--test-timeout=120000", "--test-reporter=dot", *map(str, files)]
         return subprocess.run(command, env={**os.environ, "KNOWN": folder}).returncode
 
 
