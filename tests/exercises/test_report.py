@@ -66,10 +66,6 @@ def test_hint_is_shown_with_what_failed():
     ]
 
 
-def test_hard_coded_answer_meets_a_second_case():
-    assert [found.passed for found in double(lambda x: 6).cases] == [True, False]
-
-
 def test_an_answer_that_passes_is_asked_again_with_numbers_that_nobody_has_seen():
     asked = []
 
@@ -91,16 +87,6 @@ def test_an_answer_that_passes_is_asked_again_with_numbers_that_nobody_has_seen(
     with report.other_numbers(3):
         assert not doubled(knows_the_first).cases[0].passed
     assert len(asked) == 3, "whoever sets the numbers is asked once"
-
-
-def test_several_lines_are_indented_under_their_label():
-    found = case("makes a matrix", lambda: None, expected=np.eye(4))
-    assert repr(Report("identity", 1, [found])).splitlines()[2:6] == [
-        "      expected  [[1., 0., 0., 0.],",
-        "                 [0., 1., 0., 0.],",
-        "                 [0., 0., 1., 0.],",
-        "                 [0., 0., 0., 1.]], shape (4, 4)",
-    ]
 
 
 # The report as data -------------------------------------------------------------------------------
@@ -132,11 +118,6 @@ def test_a_stub_is_told_what_will_be_checked_and_of_no_failure(stub):
     assert repr(report) == "double: not yet\n  nothing yet: write it, then run the cell"
 
 
-@pytest.mark.parametrize("begun", [{"a": 1, "b": ...}, lambda x: print(end=""), lambda x: 6, 0, ""])
-def test_what_has_been_begun_is_reported(begun):
-    assert not double(begun).untouched
-
-
 def test_an_exercise_whose_later_cases_cannot_be_posed_is_told_as_far_as_they_can():
     @exercise()
     def fragile(answer):
@@ -146,14 +127,6 @@ def test_an_exercise_whose_later_cases_cannot_be_posed_is_told_as_far_as_they_ca
 
     *_, told = fragile(lambda: 2).told()
     assert states(told) == ["not yet", "passed"]
-
-
-def test_check_without_cases_is_not_solved():
-    assert not Report("empty", 1, [])
-
-
-def test_check_keeps_the_name_of_its_generator():
-    assert double.__name__ == "double" and double(right).name == "double"
 
 
 # One case ----------------------------------------------------------------------------------------
@@ -168,11 +141,6 @@ def test_only_an_ellipsis_is_to_be_replaced(empty, told):
     assert case("adds", lambda x: empty, 1, expected=2).got == told
     assert case("is two", empty, expected=2).got == told
     assert raises("refuses", lambda x: empty, 1, error=ValueError).got == told
-
-
-def test_ellipsis_in_place_of_a_function_is_to_be_replaced():
-    assert case("adds", ..., 1, expected=2).got == NOTHING
-    assert raises("refuses", ..., 1, error=TypeError).got == NOTHING
 
 
 def test_answer_that_raises_is_reported_with_its_error():
@@ -237,11 +205,6 @@ def test_unequal_answers_do_not_pass(got, expected):
     assert not found.passed and found.got
 
 
-def test_tolerance_is_that_of_the_case():
-    assert case("is about one", lambda x: 1.05, 0, expected=1.0, rtol=0.1).passed
-    assert not case("is one", lambda x: 1.05, 0, expected=1.0).passed
-
-
 def test_long_values_are_shortened():
     assert len(case("is short", lambda x: "a" * 1000, 0, expected="b").got) == 200
 
@@ -278,17 +241,6 @@ def test_of_a_long_result_the_first_difference_is_shown():
     assert found.got == "-1 at [1, 3], the first of 2 that differ"
     got[1, 4] = 24
     assert "the only one to differ" in case("counts", lambda x: got, 0, expected=expected).got
-
-
-def test_long_results_of_different_shape_are_not_shown_in_full():
-    found = case("counts", lambda x: np.zeros((20, 2)), 0, expected=np.zeros((2, 20)))
-    assert found.expected == "an array of shape (2, 20)"
-    assert found.got == "an array of shape (20, 2)"
-
-
-def test_results_that_differ_late_are_shown_to_that_digit():
-    found = case("is a third", lambda x: np.array([0.33336]), 0, expected=np.array([0.33334]))
-    assert found.expected != found.got
 
 
 def test_arrays_are_shown_one_a_line_and_other_arguments_together():
@@ -390,14 +342,6 @@ def test_other_error_is_reported():
     assert (found.expected, found.got) == ("a ValueError", "ZeroDivisionError: division by zero")
 
 
-def test_missing_error_is_reported_with_what_came():
-    assert raises("refuses text", len, "abc", error=ValueError).got == "3, and no error"
-
-
-def test_the_article_fits_the_error():
-    assert raises("refuses", len, "a", error=IndexError).expected == "an IndexError"
-
-
 # The reference, the mistakes and the rules of an exercise ---------------------------------------
 
 
@@ -443,10 +387,6 @@ def test_whole_numbers_are_compared_exactly(wrong):
     assert not case("counts", lambda x: wrong, 0, expected=12_582_912).passed
 
 
-def test_a_whole_number_may_come_as_a_float():
-    assert case("counts", lambda x: 12_582_912.0, 0, expected=12_582_912).passed
-
-
 def test_tiny_numbers_count_where_no_absolute_difference_is_allowed():
     assert case("", lambda x: 2e-30, 0, expected=1e-30).passed
     assert not case("", lambda x: 2e-30, 0, expected=1e-30, atol=0.0).passed
@@ -455,15 +395,6 @@ def test_tiny_numbers_count_where_no_absolute_difference_is_allowed():
 @pytest.mark.parametrize("wrong", [-1e9, 0.0, np.nan])
 def test_infinity_is_no_large_number(wrong):
     assert not case("", lambda x: np.array([wrong]), 0, expected=[-np.inf]).passed
-
-
-def test_a_tensor_that_the_answer_changes_is_named():
-    def spoils(x):
-        x.data += 1
-        return 1
-
-    found = case("", spoils, Tensor([1.0]), expected=1)
-    assert found.got == "the right result, but `x` is no longer what it was"
 
 
 def test_a_prediction_is_not_told():

@@ -146,7 +146,6 @@ RIGHT = {
 WRONG = {
     "autograd_weights": {
         "turned round": lambda x, k: np.tile(x.sum(axis=0), (k, 1)),
-        "the mean": lambda x, k: np.repeat(x.mean(axis=0)[:, None], k, axis=1),
         "through the package": weights_by_the_package,
     },
     "autograd_softplus": {

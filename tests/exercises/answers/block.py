@@ -148,5 +148,8 @@ HINTS = {
     "block_forward": {
         "norms exchanged": "norm1 goes with attention",
         "norms exchanged in post-norm": "norm1 goes with attention",
+        "always pre-norm": "That is pre-norm order, norms",
     },
+    "block_stream": {"the branch replaces the stream": "Each branch's result is added to"},
+    "block_parameters": {"no biases": "Each of six matrices has a bias, as"},
 }

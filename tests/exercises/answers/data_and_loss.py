@@ -116,8 +116,6 @@ RIGHT = {
 WRONG = {
     "data_gather": {
         "turned round": lambda ids, starts, T: ids[starts + np.arange(T)[:, None]],
-        "the indices": lambda ids, starts, T: starts[:, None] + np.arange(T),
-        "targets": lambda ids, starts, T: ids[(starts[:, None] + 1 + np.arange(T)) % len(ids)],
     },
     "data_numbers": {
         "windows side by side": {**NUMBERS, "windows of 8 tokens in a text of 100": 12},
@@ -146,9 +144,22 @@ WRONG = {
 }
 
 HINTS = {
-    "data_windows": {"by the package": "In NumPy alone"},
+    "data_windows": {
+        "by the package": "In NumPy alone",
+        "begins after the newline": "A window begins with the newline,",
+    },
     "data_split": {
         "reads held-out tokens": "What does the window of start 14 need",
         "training up to the end": "held out, as inputs and as targets",
+        "the last target is held out": "The last target is held out. Tokens",
+    },
+    "loss_and_gradient": {
+        "a negative loss": "A surprise is positive: minus the",
+        "truth minus softmax": "The other way round: softmax minus",
+        "the softmax alone": "Subtract 1 at the target of each",
+    },
+    "loss_bits_per_byte": {
+        "per character": "A character of UTF-8 may have",
+        "in nats": "That is in nats: a bit is ln 2",
     },
 }

@@ -153,12 +153,9 @@ WRONG = {
     "gpt_half": {
         "the page's model": lambda V, T: GPT(V, 32, 1, 4, T),
         "narrower": lambda V, T: GPT(V, 20, 1, 4, T),
-        "narrower, two blocks": lambda V, T: GPT(V, 12, 2, 2, T),
     },
     "gpt_last_logits": {
         "one too far": lambda logits, n: logits[np.arange(len(logits)), n % logits.shape[1]],
-        "always the end": lambda logits, n: logits[:, -1],
-        "the first": lambda logits, n: logits[:, 0],
     },
     "gpt_tied_gradient": {
         "the lookup alone": lambda ids, g_in, x, g: scatter_add(ids, g_in, x, 0 * g),
@@ -187,5 +184,13 @@ WRONG = {
 
 HINTS = {
     "gpt_tied_gradient": {"the table's transpose": "The result is (V, d)"},
-    "gpt_assembled": {"one block, shared": "how many different blocks"},
+    "gpt_assembled": {
+        "one block, shared": "how many different blocks",
+        "our norm at the end": "ln_f is a norm too: norm(d).",
+    },
+    "gpt_num_parameters": {
+        "an MLP four times as wide": "The MLP is mlp_ratio times as wide",
+        "always tied": "Untied, the output is a matrix of",
+        "an untied output with a bias": "The output has no bias.",
+    },
 }

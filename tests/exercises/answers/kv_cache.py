@@ -254,4 +254,17 @@ HINTS = {
         "drafts beyond the window": "outgrow the window",
         "the new tokens alone": "Return the prompt",
     },
+    "cache_allowed": {"numbers": "The right positions, but as numbers: a"},
+    "cache_predict": {"the last token read": "Nothing asks what follows the last"},
+    "cache_step": {
+        "attends before it extends": "The new token belongs to them too:",
+        "the new token in front": "The new token comes last.",
+        "the new value in front": "The new token comes last.",
+    },
+    "cache_write": {
+        "cleared before every token": "Pass the cache that you were given,",
+        "the last token read too": "Nothing asks what follows the last",
+        "the prompt token by token": "All tokens of the prompt can be",
+    },
+    "cache_attention": {"a mask that begins at 0": "the mask that comes covers the"},
 }

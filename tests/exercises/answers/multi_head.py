@@ -128,8 +128,6 @@ RIGHT = {
 WRONG = {
     "heads_owner": {
         "every h-th": lambda d, h: np.arange(d) % h,
-        "width and number exchanged": lambda d, h: np.arange(d) // h,
-        "from 1": lambda d, h: np.arange(d) // (d // h) + 1,
     },
     "heads_predict": {
         "the heads behind the positions": {**PREDICTIONS, "queries, split": (2, 10, 4, 16)},
@@ -139,7 +137,6 @@ WRONG = {
     "heads_side_by_side": {
         "the root of the whole width": lambda q, k, v, h: head_by_head(q, k, v, h, q.shape[1]),
         "the root of the number of heads": lambda q, k, v, h: head_by_head(q, k, v, h, h),
-        "no root": lambda q, k, v, h: head_by_head(q, k, v, h, 1),
     },
     "heads_output_without": {
         "no bias": lambda merged, weight, bias, n, i: columns_to_zero(merged, weight, 0, n, i),
@@ -148,4 +145,21 @@ WRONG = {
     "heads_attention": {
         "split by a reshape alone": OnlyReshaped,
     },
+}
+
+HINTS = {
+    "heads_predict": {
+        "the heads behind the positions": "The axis of the heads moves in",
+        "values as long as the queries": "Values come from the other",
+        "weights with rows of keys": "Rows are queries, columns keys.",
+    },
+    "heads_side_by_side": {
+        "the root of the whole width": "Divide by the root of the number of",
+        "the root of the number of heads": "One head: its length is 2; divide",
+    },
+    "heads_output_without": {
+        "no bias": "The bias belongs to no head; add",
+        "the head alone": "That is this head alone, and the",
+    },
+    "heads_attention": {"split by a reshape alone": "A reshape alone mixes the tokens:"},
 }

@@ -181,11 +181,9 @@ WRONG = {
     "norm_sizes": {
         "the deviation": lambda x: x.std(axis=-1),
         "the length": lambda x: np.linalg.norm(x, axis=-1),
-        "no root": lambda x: (x * x).mean(axis=-1),
     },
     "norm_outputs": {
         "not below zero": {**OUTPUTS, "[0, 2]": [0, 1]},
-        "unit length": {**OUTPUTS, "[0, 2]": [-0.7071, 0.7071]},
         "only the mean subtracted": {**OUTPUTS, "[100, 102]": [99, 101]},
     },
     "norm_each_token": {
@@ -202,5 +200,24 @@ WRONG = {
         "a mean subtracted": norm_of(lambda x, eps: root(x - mean(x), eps), centre=True),
         "r a constant": norm_of(root, lambda g, y, r: g / r),
         "the sum of g y": norm_of(root, lambda g, y, r: (g - y * mean(g * y) * y.shape[-1]) / r),
+    },
+}
+
+HINTS = {
+    "norm_sizes": {"the deviation": "`std` subtracts the mean"},
+    "norm_each_token": {
+        "over all numbers": "The mean and the deviation are",
+        "over the tokens": "That is batch normalisation, over",
+        "without keepdims": "The mean of each token must stay in",
+    },
+    "norm_layer": {
+        "gamma starts at zero": "gamma multiplies, so it starts at",
+        "tensors, not parameters": "Make each a Parameter in __init__;",
+        "PyTorch's names": "PyTorch's names; ours are gamma and",
+    },
+    "norm_rms": {
+        "a mean subtracted": "No mean is subtracted here.",
+        "r a constant": "r is treated as a constant, but",
+        "the sum of g y": "The mean of g y, no sum.",
     },
 }

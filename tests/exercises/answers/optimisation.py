@@ -136,7 +136,6 @@ WRONG = {
     "optim_adamw": {
         "no corrections": lambda *given: adamw(*given[:4], np.inf, *given[5:]),
         "no mean of a zero": lambda w, g, m, *rest: adamw(w, g, np.where(g, m, m / 0.9), *rest),
-        "what it was given": lambda w, g, *rest: adamw(w, g, *rest) if g.any() else (w, *rest[:2]),
         "decay through the means": lambda w, g, m, v, t, lr, decay: adamw(
             w, g + decay * w, m, v, t, lr, 0.0
         ),
@@ -164,11 +163,20 @@ WRONG = {
     },
     "optim_budget": {
         "the page's": (settings(), warmed),
-        "a rate that throws it out": (settings(batch_size=20), lambda step, steps: 5.0),
     },
 }
 
 HINTS = {
-    "optim_adamw": {"no decay without a gradient": "gradient is 0"},
+    "optim_adamw": {
+        "no decay without a gradient": "gradient is 0",
+        "no corrections": "The means begin at zero: divide",
+        "decay through the means": "The decay went through the means",
+        "corrected means returned": "Return the means as they are; only",
+    },
     "optim_budget": {"the page's": "How many steps"},
+    "optim_clip": {
+        "each by itself": "Compare the ratio of the two norms",
+        "norms added": "Norms do not add; their squares do.",
+    },
+    "optim_bytes": {"numbers, not bytes": "Bytes, not numbers: float32 takes"},
 }

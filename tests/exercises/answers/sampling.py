@@ -189,3 +189,13 @@ WRONG = {
         "numbers rounded": lambda f, prompt, n, stop, u: write(f, prompt, n, stop, u.round(2)),
     },
 }
+
+HINTS = {
+    "sampling_draw": {"the most likely": "That is the most likely token; u"},
+    "sampling_temperature": {"probabilities divided": "Dividing all probabilities by 2, and"},
+    "sampling_top_p": {"falls short of p": "They hold 0.8 only: keep the one"},
+    "sampling_write": {
+        "the stop token left out": "The stop token itself belongs to",
+        "reads the prompt alone": "next_probs must read the new tokens",
+    },
+}

@@ -122,10 +122,6 @@ WRONG = {
         "without replacement": without_replacement,
         "96 percent": interval_of([0.02, 0.98]),
         "a thousand samples": samples_of(lambda samples: 1000),
-        "a sample less": samples_of(lambda samples: samples - 1),
-        "a generator of its own": lambda x, y, samples, rng: interval_of([0.025, 0.975])(
-            x, y, samples, np.random.default_rng(0)
-        ),
     },
     "scaling_frontier": {
         "better than the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
@@ -138,7 +134,6 @@ WRONG = {
         ),
     },
     "scaling_budget": {
-        "too large": bought(32, 1, 102, 0.025),
         "over the budget": bought(64, 2, 256, 0.0125),
     },
 }
@@ -152,7 +147,6 @@ HINTS = {
         "drawn apart": "the same rows",
         "without replacement": "in another order",
         "a thousand samples": "as many samples as",
-        "a generator of its own": "the `rng` that is given",
     },
     "scaling_frontier": {
         "strictly better": "it counts",

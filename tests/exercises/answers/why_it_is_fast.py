@@ -193,5 +193,18 @@ HINTS = {
     "fast_vocabulary": {
         "the formulas": "every pair of a token",
         "scores that overflow": "largest score",
-    }
+    },
+    "fast_pooled": {"a copy": "The numbers were copied; a reshape"},
+    "fast_row_products": {"the diagonal of all pairs": "1,000 * 1,000 products were made:"},
+    "fast_strides": {
+        "numbers": "In bytes: a number in float32 takes",
+        "float64": "NumPy makes float64 unless told",
+    },
+    "fast_count": {
+        "no output layer": "The output layer compares with",
+        "one FLOP a weight": "A product and a sum: two FLOPs.",
+        "read for every text": "Read once, a weight serves all 8",
+    },
+    "fast_pieces": {"a call for each number": "Correct, but with a call for each"},
+    "fast_step": {"a new mean of squares": "Change the arrays themselves: m *="},
 }
