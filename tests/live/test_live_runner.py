@@ -67,11 +67,6 @@ def test_a_semicolon_and_none_show_nothing(page):
     assert run(page, "") == (True, [])
 
 
-def test_names_are_shared_by_the_cells_of_a_page(page):
-    run(page, "def f(x):\n    return x + offset")
-    assert run(page, "offset = 2\nf(1)")[1][0]["text"] == "3"
-
-
 def test_standard_error_is_told_apart(page):
     _, sent = run(page, "import sys\nprint('careful', file=sys.stderr)")
     assert [(m["name"], m["text"]) for m in sent] == [("stderr", "careful\n")]
@@ -136,16 +131,6 @@ def test_leaving_python_is_an_error_of_the_cell_and_nothing_else(page):
 def test_an_interrupt_says_stopped(page):
     ok, sent = run(page, "raise KeyboardInterrupt")
     assert not ok and sent[0]["text"] == "Stopped."
-
-
-def test_what_a_cell_printed_before_its_error_comes_first(page):
-    _, sent = run(page, "print('before', end='')\n1 / 0")
-    assert [m["kind"] for m in sent] == ["stream", "error"]
-
-
-def test_names_of_earlier_cells_are_not_missing(page):
-    run(page, "a = 1\nimport math")
-    assert page.missing_names("math.sin(a)") == []
 
 
 def test_magic_is_left_out_in_a_sentence_and_lines_keep_their_numbers(page):
