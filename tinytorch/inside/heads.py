@@ -22,13 +22,6 @@ from tinytorch.inside.stream import recorded
 
 __all__ = ["after_same_token", "attention_weights", "first_token", "head_scores",
            "previous_token", "same_token"]  # fmt: skip
-    "after_same_token",
-    "attention_weights",
-    "first_token",
-    "head_scores",
-    "previous_token",
-    "same_token",
-]
 
 
 def attention_weights(model: Any, ids: Any) -> np.ndarray:
