@@ -392,7 +392,7 @@ def test_unit():
 def test_scripts():
     """Test only the scripts of the pages, under Node and without a browser."""
     say("==> Testing the scripts of the pages")
-    python("tests/scripts/run.py", PYTHONPATH=BOOK)
+    python("tests/scripts/run_node.py", PYTHONPATH=BOOK)
 
 
 @task("test")
