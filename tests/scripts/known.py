@@ -12,8 +12,9 @@ import random
 from pathlib import Path
 from unittest.mock import Mock
 
-import known_figures
 import numpy as np
+from known_figures import figures
+from known_published import published
 
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
@@ -42,7 +43,7 @@ BROKEN = [
 
 def write(folder: Path) -> None:
     """Write all of it, a file for each function."""
-    for make in (tokens, engine, choices, oracle, known_figures.figures):
+    for make in (tokens, engine, choices, oracle, figures, published):
         values = json.dumps(make(), default=as_bytes)
         (folder / f"{make.__name__}.json").write_text(values, encoding="utf-8")
 

@@ -6,10 +6,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-import known
-from _ext.live.snapshot import node
-
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))  # hub_folders
+
+import known  # noqa: E402
+from _ext.live.snapshot import node  # noqa: E402
 
 
 def main(names: list[str]) -> int:
