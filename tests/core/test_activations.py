@@ -29,11 +29,6 @@ def test_gradient_by_finite_differences(layer, expected):
     assert check_gradients(layer, np.array([[-1.3, 0.4], [2.1, -0.2]]), tol=1e-8)
 
 
-@each_activation
-def test_nothing_is_learned(layer, expected):
-    assert layer.parameters() == []
-
-
 def test_softmax_sums_to_one_along_its_axis():
     x = np.random.default_rng(0).normal(size=(3, 4))
     np.testing.assert_allclose(Softmax(axis=0)(x).sum(axis=0).data, np.ones(4), rtol=1e-6)
@@ -66,12 +61,6 @@ def test_gradient_of_the_exact_gelu():
     double = Tensor(x, requires_grad=True, dtype=np.float64)
     GELU("none")(double).sum().backward()
     assert np.abs(single.grad - double.grad).max() < 1e-6
-
-
-def test_forms_of_gelu_differ_by_less_than_a_thousandth():
-    x = Tensor(np.linspace(-8, 8, 4001))
-    difference = np.abs(GELU()(x).data - GELU("none")(x).data)
-    assert 1e-4 < difference.max() < 5e-4
 
 
 @pytest.mark.parametrize("form", ["erf", None, True])

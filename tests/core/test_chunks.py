@@ -35,11 +35,3 @@ def test_piece_holds_as_many_rows_as_the_limit_allows_and_at_least_one(length, r
 )
 def test_real_limit_is_met_to_the_element(length, expected):
     assert [len(range(length)[at]) for at in chunks(length)] == expected
-
-
-def test_row_larger_than_a_piece_stands_alone():
-    assert pieces(3, row_size=CHUNK + 1) == [slice(0, 1), slice(1, 2), slice(2, 3)]
-
-
-def test_rows_of_nothing_are_rows():
-    assert pieces(5, row_size=0, limit=3) == [slice(0, 3), slice(3, 6)]

@@ -40,12 +40,6 @@ def product_with_the_operands_the_wrong_way_round(x, y):
 
 
 @primitive
-def variance_that_divides_by_n_minus_one(x):
-    centred = x - x.mean()
-    return (centred * centred).mean(), lambda g: g * 2 * centred / (x.size - 1)
-
-
-@primitive
 def softmax_as_if_elementwise(x):
     y = functional.softmax(Tensor(x, dtype=np.float64)).data
     return y, lambda g: g * y * (1 - y)
@@ -64,12 +58,6 @@ def layer_norm_with_a_constant_deviation(x):
 
 
 @primitive
-def layer_norm_with_a_constant_mean(x):
-    y, inverse_std = _normalised(x)
-    return y, lambda g: inverse_std * (g - y * (g * y).mean(axis=-1, keepdims=True))
-
-
-@primitive
 def lookup_that_overwrites_repeated_ids(weight):
     ids = np.array([0, 2, 0])
 
@@ -82,16 +70,6 @@ def lookup_that_overwrites_repeated_ids(weight):
 
 
 @primitive
-def bias_whose_gradient_is_averaged(bias):
-    return np.ones((4, bias.size)) + bias, lambda g: g.mean(axis=0)
-
-
-@primitive
-def bias_whose_gradient_is_that_of_the_first_row(bias):
-    return np.ones((4, bias.size)) + bias, lambda g: g[0]
-
-
-@primitive
 def exponential_wrong_in_one_element(x):
     y = np.exp(x)
 
@@ -101,12 +79,6 @@ def exponential_wrong_in_one_element(x):
         return grad
 
     return y, pullback
-
-
-@primitive
-def matrix_product_without_the_transpose(x):
-    m = np.array([[1.0, 2.0, 0.0], [3.0, 4.0, 0.5], [0.0, 1.0, 1.0]])
-    return x @ m, lambda g: g @ m
 
 
 @primitive
@@ -123,15 +95,10 @@ PLANTED = [
     (square_without_the_two, MATRIX),
     (negative_with_the_wrong_sign, MATRIX),
     (product_with_the_operands_the_wrong_way_round, MATRIX, MATRIX + 1),
-    (variance_that_divides_by_n_minus_one, MATRIX),
     (softmax_as_if_elementwise, MATRIX),
     (layer_norm_with_a_constant_deviation, MATRIX),
-    (layer_norm_with_a_constant_mean, MATRIX),
     (lookup_that_overwrites_repeated_ids, MATRIX),
-    (bias_whose_gradient_is_averaged, MATRIX[0]),
-    (bias_whose_gradient_is_that_of_the_first_row, MATRIX[0]),
     (exponential_wrong_in_one_element, MATRIX),
-    (matrix_product_without_the_transpose, MATRIX),
     (sum_that_forgets_to_pass_it_on, MATRIX, MATRIX),
     (product_with_a_detached_half, MATRIX),
 ]
@@ -194,19 +161,9 @@ def test_parameters_of_a_module_are_checked_and_put_back():
     np.testing.assert_array_equal(layer.weight.data, weight)
 
 
-def test_inputs_are_left_as_they_were():
-    x, array = Tensor([1.0, 2.0], requires_grad=True), np.array([3.0, 4.0])
-    assert check_gradients(lambda a, b: a * b, x, array)
-    assert x.grad is None and x.data.tolist() == [1.0, 2.0] and array.tolist() == [3.0, 4.0]
-
-
 def test_integer_inputs_are_passed_through():
     found = check_gradients(functional.embedding, np.ones((3, 2)), np.array([0, 2, 0]))
     assert found and found.count == 6
-
-
-def test_function_that_ignores_its_input_has_gradient_zero():
-    assert check_gradients(lambda x: Tensor([1.0]) * 2, [1.0, 2.0])
 
 
 def test_nan_is_not_agreement():
@@ -215,10 +172,6 @@ def test_nan_is_not_agreement():
         return x * 1.0, lambda g: g * np.nan
 
     assert not check_gradients(undefined, [1.0])
-
-
-def test_gradient_of_a_kink_is_not_agreed_on():
-    assert not check_gradients(functional.relu, [0.0])
 
 
 def test_nothing_to_check_is_an_error():

@@ -45,11 +45,6 @@ def test_what_a_hook_returns_takes_the_place_of_the_value():
     np.testing.assert_allclose(doubled, 2 * second(first(Tensor([[5.0, 6.0]]))).data)
 
 
-def test_an_array_takes_the_dtype_of_what_it_replaces(model):
-    with hooks(model, after={"blocks.0": lambda x: np.zeros(x.shape)}):  # float64
-        assert model(IDS).dtype == np.float32
-
-
 @pytest.mark.parametrize("kind", [np.array, lambda x: Tensor(x, dtype=np.float64)])
 def test_what_takes_a_place_keeps_its_shape_and_its_dtype(model, kind):
     with hooks(model, after={"blocks.0": lambda x: kind(x.data.astype(np.float64))}):
@@ -66,15 +61,6 @@ def test_what_takes_a_place_keeps_its_shape_and_its_dtype(model, kind):
         assert message(TypeError, lambda: model(IDS)) == (
             "hooks: a replacement must keep the dtype int64, got float64"
         )
-
-
-def test_gradient_of_another_dtype_flows_through_what_a_hook_returns(model):
-    with hooks(model, after={"blocks.0": lambda x: x.astype(np.float64)}):
-        (model(IDS) ** 2).sum().backward()
-    through = model.token_embedding.weight.grad.copy()
-    model.zero_grad()
-    (model(IDS) ** 2).sum().backward()
-    np.testing.assert_allclose(through, model.token_embedding.weight.grad, rtol=1e-5)
 
 
 def test_gradients_flow_through_what_a_hook_returns(model):

@@ -25,25 +25,6 @@ def test_coalescing_lists_every_row_once_in_order():
     assert once.to_dense().tolist() == DENSE
 
 
-def test_coalescing_many_repeats_equals_a_scatter_add():
-    rng = np.random.default_rng(0)
-    rows, values = rng.integers(0, 20, size=200), rng.normal(size=(200, 3))
-    expected = np.zeros((20, 3))
-    np.add.at(expected, rows, values)
-    np.testing.assert_allclose(RowSparse(rows, values, (20, 3)).to_dense(), expected, atol=1e-12)
-
-
-def test_coalescing_leaves_the_original_as_it_was():
-    sparse = example()
-    sparse.coalesce()
-    assert sparse.rows.tolist() == [3, 1, 3] and sparse.values[0].tolist() == [1.0, 10.0]
-
-
-def test_no_rows_is_all_zeros():
-    empty = RowSparse(np.empty(0, dtype=int), np.empty((0, 2)), (3, 2))
-    assert empty.to_dense().tolist() == [[0.0, 0.0]] * 3
-
-
 def test_sum_of_two_stays_sparse():
     total = example() + RowSparse(np.array([0]), np.array([[7.0, 7.0]]), (4, 2))
     assert isinstance(total, RowSparse)
@@ -61,20 +42,6 @@ def test_product_with_a_number_scales_every_row_from_either_side():
     for scaled in (example() * 0.5, 0.5 * example()):
         assert isinstance(scaled, RowSparse)
         assert scaled.to_dense().tolist() == [[v / 2 for v in row] for row in DENSE]
-
-
-def test_product_with_a_number_keeps_the_dtype_and_leaves_the_original():
-    sparse = example().astype(np.float32)
-    assert (sparse * 0.1).dtype == np.float32
-    assert sparse.to_dense().tolist() == DENSE
-
-
-def test_conversion_is_a_copy():
-    sparse = example()
-    single = sparse.astype(np.float32)
-    assert single.dtype == np.float32 and sparse.dtype == np.float64
-    single.rows[0], single.values[0] = 0, -1.0
-    assert sparse.to_dense().tolist() == DENSE
 
 
 def test_repr_says_how_many_rows_of_what():

@@ -2,7 +2,6 @@
 
 import copy
 import gc
-import inspect
 import pickle
 import threading
 import weakref
@@ -34,11 +33,6 @@ def test_floats_become_float32(data):
     assert Tensor(data).dtype == np.float32
 
 
-def test_float64_stays_where_it_is_asked_for():
-    assert Tensor([0.1], dtype=np.float64).data[0] == 0.1
-    assert Tensor(Tensor([0.1], dtype=np.float64)).dtype == np.float32
-
-
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.bool_])
 def test_integers_and_booleans_stay_what_they_are(dtype):
     assert Tensor(np.ones(2, dtype)).dtype == dtype
@@ -51,26 +45,11 @@ def test_data_are_copied():
     assert tensor.data.tolist() == [1.0, 2.0]
 
 
-def test_tensor_knows_its_shape_size_and_number_of_axes():
-    x = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    assert (x.shape, x.size, x.ndim, len(x)) == ((2, 3), 6, 2, 2)
-
-
-def test_item_is_a_python_number():
-    assert type(Tensor([[2.5]]).item()) is float
-    assert type(Tensor(3).item()) is int
-
-
 def test_numpy_is_the_array_itself_and_detach_shares_it():
     x = leaf([1.0, 2.0])
     assert x.numpy() is x.data
     assert x.detach().data is x.data
     assert not x.detach().requires_grad
-
-
-def test_numpy_functions_read_a_tensor_as_an_array():
-    assert np.asarray(Tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
-    np.testing.assert_array_equal(Tensor([1, 2]), [1, 2])
 
 
 @pytest.mark.parametrize(
@@ -133,11 +112,6 @@ def test_single_element_is_a_number(shape):
     assert f"{x:.1f}|{x:8.3e}" == "2.8|2.750e+00"
 
 
-def test_tensor_without_a_format_is_shown_whole():
-    x = Tensor([1.0, 2.5])
-    assert f"{x}" == str(x) == repr(x) == "Tensor([1. , 2.5])"
-
-
 @pytest.mark.parametrize(
     ("ask", "what"),
     [
@@ -189,21 +163,6 @@ def test_data_of_the_wrong_kind_are_refused(x, data, shown):
     assert x.data.tolist() == [1.0]
 
 
-def test_gradient_is_unwrapped_from_a_tensor_and_read_from_a_list():
-    x = leaf([1.0, 2.0])
-    for gradient in ([3.0, 4.0], Tensor([3.0, 4.0]), np.array([3.0, 4.0])):
-        x.grad = gradient
-        assert type(x.grad) is np.ndarray and x.grad.tolist() == [3.0, 4.0]
-    x.grad = None
-    assert x.grad is None
-
-
-def test_gradient_array_is_taken_as_it_is():
-    x, gradient = leaf([1.0]), np.array([2.0])
-    x.grad = gradient
-    assert x.grad is gradient
-
-
 @pytest.mark.parametrize(
     ("gradient", "error", "shown"),
     [
@@ -232,15 +191,6 @@ def test_gradient_that_does_not_fit_is_refused_when_it_is_set(gradient, error, s
     assert x.grad is None
 
 
-def test_gradient_that_has_a_graph_of_its_own_is_refused():
-    x = leaf([1.0])
-
-    def put():
-        x.grad = leaf([2.0]) * 2
-
-    assert "would lose the gradient" in message(TypeError, put)
-
-
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
 def test_integers_cannot_be_made_to_require_a_gradient_afterwards(dtype):
     x = Tensor(np.ones(2, dtype))
@@ -260,25 +210,6 @@ def test_leaf_may_be_frozen_and_thawed():
     x.requires_grad = True
     (x * x).backward()
     assert x.grad.tolist() == [6.0]
-
-
-def test_computed_tensor_cannot_be_frozen():
-    y = leaf([1.0]) * 2
-
-    def freeze():
-        y.requires_grad = False
-
-    assert message(RuntimeError, freeze) == (
-        "this tensor was computed from others that require a gradient, which would be lost; use "
-        "detach() for its data alone"
-    )
-    assert y.requires_grad
-
-
-def test_misspelt_attribute_is_an_error():
-    x = Tensor([1.0])
-    with pytest.raises(AttributeError):
-        x.require_grad = True
 
 
 # Conveniences ------------------------------------------------------------------------------------
@@ -323,11 +254,6 @@ def test_absolute_value_bounds_and_deviation():
     assert Tensor([[1.0, 5.0], [2.0, 2.0]]).std(axis=1, keepdims=True).data.tolist() == [[2], [0]]
 
 
-def test_position_of_the_smallest_element():
-    x = Tensor([[3.0, 1.0], [0.0, 4.0]])
-    assert (x.argmin().item(), x.argmin(axis=0).data.tolist()) == (2, [1, 0])
-
-
 def test_conversion_to_another_float_carries_the_gradient_back():
     x = leaf([1.5, 2.5])
     y = x.astype(np.float64)
@@ -346,24 +272,6 @@ def test_conversion_to_integers_or_booleans_ends_the_graph():
 
 
 # Operators ---------------------------------------------------------------------------------------
-
-
-OPERATORS = {
-    "+": (lambda x, y: x + y, [5.0, 5.0]),
-    "-": (lambda x, y: x - y, [-1.0, 3.0]),
-    "*": (lambda x, y: x * y, [6.0, 4.0]),
-    "/": (lambda x, y: x / y, [2 / 3, 4.0]),
-}
-
-
-@pytest.mark.parametrize("name", OPERATORS)
-@pytest.mark.parametrize("kind", [Tensor, np.array, list, lambda v: np.array(v, np.float32)])
-def test_operand_may_be_a_tensor_an_array_or_a_list_on_either_side(name, kind):
-    operate, expected = OPERATORS[name]
-    x, y = [2.0, 4.0], [3.0, 1.0]
-    for result in (operate(Tensor(x), kind(y)), operate(kind(x), Tensor(y))):
-        assert isinstance(result, Tensor) and result.dtype == np.float32
-        np.testing.assert_allclose(result.data, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("two", [2, 2.0, np.float32(2), np.float64(2), np.int64(2)])
@@ -456,23 +364,6 @@ def test_bytes_in_the_order_of_another_machine_are_turned_around(order, kind):
     assert x.dtype.isnative and x.data.tolist() == [1, 2]
 
 
-def test_float64_of_another_machine_keeps_its_precision():
-    x = Tensor([0.1], requires_grad=True, dtype=">f8")
-    y = x * x
-    assert y.dtype == np.float64 and y.item() == 0.1 * 0.1
-    y.backward()
-    assert x.grad.dtype == np.float64 and x.grad[0] == 0.2
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.longdouble])
-def test_other_floats_stay_where_they_are_asked_for(dtype):
-    x = leaf([2.0], dtype=dtype)
-    y = x * x + 1.0
-    assert y.dtype == dtype
-    y.backward()
-    assert x.grad.dtype == dtype and x.grad == 4
-
-
 def test_constant_of_higher_precision_does_not_widen_a_result():
     for array in (np.ones(1), np.ones(1, np.longdouble), np.ones(1, ">f8")):
         assert (Tensor([1.0]) * array).dtype == np.float32
@@ -487,20 +378,6 @@ def test_integers_stay_integers_until_they_meet_a_float():
     assert (n + 0.5).dtype == (n / 2).dtype == n.mean().dtype == np.float32
 
 
-def test_gradient_has_the_dtype_of_its_tensor():
-    single, double = leaf([2.0]), leaf([3.0], dtype=np.float64)
-    (single * double).backward()
-    assert single.grad.dtype == np.float32 and double.grad.dtype == np.float64
-
-
-def test_gradient_of_a_single_number_is_an_array_too():
-    x = leaf(3.0)
-    (x * x).backward()
-    (x * 2).backward()
-    assert isinstance(x.grad, np.ndarray)
-    assert x.grad.shape == () and x.grad == 8.0
-
-
 # Backward ----------------------------------------------------------------------------------------
 
 
@@ -508,13 +385,6 @@ def test_gradient_is_summed_where_a_tensor_is_used_twice():
     x = leaf([3.0])
     (x * x + x).backward()
     assert x.grad.tolist() == [7.0]
-
-
-def test_gradient_goes_through_a_diamond_once():
-    x = leaf([2.0])
-    y = x * 3
-    (y * y + y).backward()  # 9x^2 + 3x
-    assert x.grad.tolist() == [39.0]
 
 
 def test_gradients_add_up_over_calls_until_zero_grad():
@@ -544,28 +414,10 @@ def test_broadcasting_is_undone_by_summing(shapes):
         assert tensor.grad.tolist() == np.full(tensor.shape, copies).tolist()
 
 
-def test_bias_gradient_is_summed_over_the_batch():
-    bias = leaf([1.0, 2.0])
-    (Tensor(np.zeros((3, 2))) + bias).backward([[1, 10], [2, 20], [3, 30]])
-    assert bias.grad.tolist() == [6.0, 60.0]
-
-
 def test_explicit_gradient_weighs_the_elements():
     x = leaf([1.0, 2.0])
     (x * x).backward([10.0, 100.0])
     assert x.grad.tolist() == [20.0, 400.0]
-
-
-def test_backward_on_a_leaf_is_the_gradient_itself():
-    x = leaf([1.0, 2.0])
-    x.backward([3.0, 4.0])
-    assert x.grad.tolist() == [3.0, 4.0]
-
-
-def test_leaf_that_asks_for_none_gets_no_gradient():
-    x, constant = leaf([1.0]), Tensor([2.0])
-    (x * constant).backward()
-    assert constant.grad is None
 
 
 def test_interior_gradients_are_not_kept():
@@ -588,28 +440,6 @@ def test_graph_two_hundred_thousand_deep():
         y = y + x
     y.backward()
     assert x.grad.tolist() == [200_001.0]
-
-
-def test_graph_two_hundred_thousand_deep_can_be_dropped_unused():
-    y = leaf([1.0])
-    for _ in range(200_000):
-        y = y * 1.0
-    del y
-
-
-def test_second_backward_on_a_freed_graph_says_so():
-    y = (leaf([1.0]) * 2).sum()
-    y.backward()
-    assert message(RuntimeError, y.backward) == (
-        "backward() through a graph that was already used and freed; "
-        "compute the result again before calling backward() a second time"
-    )
-
-
-def test_second_backward_through_a_shared_part_says_so_too():
-    shared = leaf([1.0]) * 2
-    (shared * 3).backward()
-    assert "already used and freed" in message(RuntimeError, (shared * 4).backward)
 
 
 def test_graph_is_freed_without_the_cycle_collector():
@@ -655,42 +485,6 @@ def test_graph_keeps_no_operand_that_no_pullback_asks_for(operation):
     del operand
     assert data() is None
     result.backward(np.ones(result.shape))
-
-
-def test_changed_twin_of_a_result_is_a_change_of_the_result():
-    y = leaf([1.0]).exp()
-    y.detach().data *= 2
-    assert "through exp: its result of shape (1,) was changed" in message(RuntimeError, y.backward)
-
-
-@pytest.mark.parametrize(
-    "combine",
-    [
-        lambda a, b: a + b,
-        lambda a, b: a - b,
-        lambda a, b: a + b + a,
-        lambda a, b: a.reshape(2, 1) + b.reshape(2, 1),
-        lambda a, b: a.reshape(1, 2).T + b[:, None],
-        lambda a, b: ops.stack(a, b),
-        lambda a, b: ops.concatenate(a, b),
-        lambda a, b: ops.where(a, b, condition=[True, False]),
-    ],
-)
-def test_gradients_of_two_leaves_never_share_memory(combine):
-    a, b = leaf([1.0, 2.0]), leaf([3.0, 4.0])
-    result = combine(a, b)
-    upstream = np.ones(result.shape, dtype=np.float32)
-    result.backward(upstream)
-    before = b.grad.copy()
-    a.grad += 100.0
-    assert b.grad.tolist() == before.tolist()
-    assert (upstream == 1).all()
-
-
-def test_same_leaf_as_both_operands_of_a_sum():
-    a = leaf([1.0, 2.0])
-    (a + a).sum().backward()
-    assert a.grad.tolist() == [2.0, 2.0]
 
 
 # Data changed between forward and backward ------------------------------------------------------
@@ -756,22 +550,6 @@ def test_operand_changed_between_forward_and_backward_is_noticed(change):
     assert w.grad.tolist() == (2 * w.data).tolist()
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_data_changed_after_backward_are_no_matter(change):
-    w = Parameter([1.0, 2.0])
-    (w * w).sum().backward()
-    change(w)
-    w.zero_grad()
-    (w * w).sum().backward()
-
-
-def test_constant_operand_that_changes_is_noticed_too():
-    w, x = leaf([1.0]), Tensor([2.0])
-    y = w * x
-    x.data *= 3
-    assert "operand 1 of shape (1,) was changed" in message(RuntimeError, y.backward)
-
-
 def test_new_array_for_a_detached_twin_is_no_change_of_the_original():
     w = leaf([3.0])
     y, twin = w * w, w.detach()
@@ -793,14 +571,6 @@ def test_no_gradient_is_touched_when_one_operation_is_stale():
     b.data += 1
     message(RuntimeError, total.backward)
     assert a.grad is None and b.grad is None
-
-
-def test_no_gradient_is_touched_when_one_part_is_freed():
-    a, b = leaf([1.0]), leaf([2.0])
-    shared = b * b
-    (shared * 2).backward()
-    message(RuntimeError, (a * 3 + shared).backward)
-    assert a.grad is None and b.grad.tolist() == [8.0]
 
 
 def test_changes_in_another_thread_are_no_false_alarm():
@@ -882,58 +652,45 @@ def test_pullback_that_fails_is_named(pullback, error, shown):
 # Bad input ---------------------------------------------------------------------------------------
 
 
-def test_integers_cannot_require_a_gradient():
-    assert message(TypeError, lambda: Tensor([1, 2], requires_grad=True)) == (
-        "a tensor of int64 cannot require a gradient; only floating-point "
-        "numbers vary continuously: pass dtype=numpy.float32"
-    )
-
-
 @pytest.mark.parametrize(
-    ("data", "kind"), [("text", "<U4"), (None, "object"), ([1j], "complex128"), ([{}], "object")]
+    ("error", "fails", "said"),
+    [
+        (
+            TypeError,
+            lambda: Tensor([1, 2], requires_grad=True),
+            "of int64 cannot require a gradient",
+        ),
+        (TypeError, lambda: Tensor("text"), "cannot hold <U4 data; give real numbers"),
+        (TypeError, lambda: Tensor(None), "cannot hold object data"),
+        (TypeError, lambda: Tensor([1j]), "cannot hold complex128 data"),
+        (ValueError, lambda: Tensor([[1.0, 2.0], [3.0]]), "all rows must have the same length"),
+        (TypeError, lambda: Tensor([1.0]) * 1j, "; tensors hold real numbers"),
+        (TypeError, lambda: np.array([1j]) + Tensor([1.0]), "; tensors hold real numbers"),
+        (TypeError, lambda: len(Tensor(1.0)), "a tensor without axes has no length"),
+        (ValueError, lambda: bool(Tensor([1.0, 2.0]) > 0), "bool() needs one element, this tensor"),
+        (ValueError, (leaf(np.ones((2, 3))) * 2).backward, "backward() on shape (2, 3) needs an"),
+        (RuntimeError, (Tensor([1.0]) * 2).backward, "does not depend on anything that requires a"),
+        (TypeError, lambda: leaf([1.0]).backward(1j), "consists of real numbers, got complex128"),
+        (TypeError, lambda: leaf([1.0]).backward("steep"), "consists of real numbers, got <U5"),
+        (TypeError, lambda: leaf([1.0]).backward([None]), "consists of real numbers, got object"),
+        (
+            RuntimeError,
+            lambda: setattr(leaf([1.0]) * 2, "requires_grad", False),
+            "computed from others that require a gradient, which would be lost; use detach()",
+        ),
+    ],
 )
-def test_data_that_are_not_numbers_are_refused(data, kind):
-    assert message(TypeError, lambda: Tensor(data)) == (
-        f"Tensor: cannot hold {kind} data; give real numbers or lists of them"
-    )
+def test_bad_input_is_refused_with_the_reason(error, fails, said):
+    assert said in message(error, fails)
 
 
-def test_rows_of_unequal_length_are_refused():
-    told = message(ValueError, lambda: Tensor([[1.0, 2.0], [3.0]]))
-    assert told.startswith("Tensor: ") and told.endswith("; all rows must have the same length")
-
-
-def test_backward_on_many_elements_asks_for_a_gradient():
-    assert message(ValueError, (leaf(np.ones((2, 3))) * 2).backward) == (
-        "backward() on shape (2, 3) needs an explicit gradient; reduce with .sum()"
-    )
-
-
-def test_backward_refuses_a_gradient_of_another_shape():
-    assert message(ValueError, lambda: (leaf([1.0, 2.0]) * 2).backward([1.0])) == (
-        "the gradient of a tensor of shape (2,) has its shape, got (1,)"
-    )
-
-
-def test_backward_with_nothing_to_differentiate_says_so():
-    assert message(RuntimeError, (Tensor([1.0]) * 2).backward) == (
-        "backward() on a tensor that does not depend on anything that requires a gradient; "
-        "create an input with requires_grad=True, outside no_grad()"
-    )
-
-
-@pytest.mark.parametrize("gradient", [1j, np.array([1j]), "steep", [None]])
-def test_gradient_that_is_no_number_is_refused(gradient):
-    assert message(TypeError, lambda: leaf([1.0]).backward(gradient)).startswith(
-        "a gradient consists of real numbers, got "
-    )
-
-
-@pytest.mark.parametrize("operate", [lambda x: x * 1j, lambda x: np.array([1j]) + x])
-def test_complex_operand_is_refused(operate):
-    assert message(TypeError, lambda: operate(Tensor([1.0]))).endswith(
-        "; tensors hold real numbers"
-    )
+def test_second_backward_through_a_freed_graph_says_so():
+    shared = leaf([1.0]) * 2
+    (shared * 3).backward()
+    for again in (shared, shared * 4):
+        assert "already used and freed; compute the result again" in message(
+            RuntimeError, again.backward
+        )
 
 
 def test_masked_array_is_refused_for_its_mask_would_be_lost():
@@ -960,25 +717,3 @@ def test_floats_without_a_dtype_take_that_of_the_tensor_they_are_assigned_to():
         x = Tensor([0, 0], dtype=dtype)
         x.data = data
         assert x.dtype == wanted and x.data.tolist() == np.asarray(data).tolist()
-
-
-def test_truth_of_several_elements_is_refused():
-    assert message(ValueError, lambda: bool(Tensor([1.0, 2.0]) > 0)) == (
-        "bool() needs one element, this tensor has shape (2,); reduce it to one value"
-    )
-    assert bool(Tensor([3.0]) > 2)
-
-
-def test_single_number_has_no_length():
-    assert message(TypeError, lambda: len(Tensor(1.0))) == "a tensor without axes has no length"
-
-
-def test_help_says_that_an_operation_returns_a_tensor():
-    assert inspect.signature(ops.add).return_annotation == "Tensor"
-    assert list(inspect.signature(ops.sum).parameters) == ["x", "axis", "keepdims"]
-
-
-def test_gradient_of_a_single_number_is_an_array():
-    x = Tensor(2.0, requires_grad=True)
-    (x * Tensor([1.0, 2.0])).sum().backward()
-    assert isinstance(x.grad, np.ndarray) and x.grad == 3
