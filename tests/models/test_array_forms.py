@@ -6,11 +6,10 @@ import pytest
 from tinytorch import GPT, MLP, LayerNorm, RMSNorm, SwiGLU, Tensor, no_grad
 from tinytorch.core import array_forms, tracing
 from tinytorch.core.array_forms import maker, reader
-from tinytorch.core.layers import Dropout, Linear
+from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module
 from tinytorch.models import lora  # noqa: F401 (its layer has a second form, too)
 from tinytorch.models.generation import logits_of, stream
-from tinytorch.text.embeddings import Embedding
 
 
 def model(**options):
@@ -50,13 +49,6 @@ def test_a_part_reads_what_its_forward_computes(part):
     np.testing.assert_allclose(reader(part)(x), part(Tensor(x)).data, atol=1e-6)
 
 
-def test_a_table_reads_rows_and_refuses_the_same_ids():
-    table = Embedding(5, 3, rng=0)
-    assert np.array_equal(reader(table)(np.array([[4, 0]])), table([[4, 0]]).data)
-    with pytest.raises(IndexError, match=r"token id 5 at \(0, 0\) is outside 0..4"):
-        reader(table)(np.array([[5]]))
-
-
 def test_a_forward_of_ones_own_is_called_itself():
     class Twice(LayerNorm):
         def forward(self, x):
@@ -83,13 +75,6 @@ def test_own_dropout_of_the_embeddings_is_honoured():
     own.dropout = Negated()
     found = [new.tolist() for new in stream(own, [[1, 2]], 6, temperature=0)]
     assert found == written_by_forward(own, [[1, 2]], 6)
-
-
-def test_dropout_is_off_in_a_model_that_is_training():
-    gpt = model(dropout=0.5)
-    assert gpt.training and maker(Dropout(0.5)) is not None
-    found = [new.tolist() for new in stream(gpt, [[1, 2]], 6, temperature=0)]
-    assert found == written_by_forward(gpt, [[1, 2]], 6)
 
 
 @pytest.mark.parametrize("assign", [False, True], ids=["in place", "assigned"])

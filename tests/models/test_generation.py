@@ -8,22 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from own_parts import MINE, MyAttention
+from own_parts import MyAttention
 from tiny_models import message, stirred, tiny_gpt
 
 from tinytorch import (
     GPT,
-    MultiHeadAttention,
-    PositionalEncoding,
     Tensor,
-    TransformerBlock,
     causal_mask,
-    manual_seed,
 )
 from tinytorch.core.incremental import incremental
-from tinytorch.models import generation
 from tinytorch.models.generation import generate, stream
-from tinytorch.models.sampling import choose, next_token_probs, next_tokens
+from tinytorch.models.sampling import choose, next_token_probs
 
 PROMPTS = np.array([[3, 1, 4], [1, 5, 9], [2, 6, 5]])
 
@@ -67,28 +62,10 @@ def test_greedy_takes_the_most_likely_token_every_time(model):
         np.testing.assert_array_equal(text[:, end], best)
 
 
-def test_greedy_does_not_depend_on_the_seed(model):
-    texts = [model.generate(PROMPTS, 5, temperature=0, rng=seed).data for seed in (0, 1)]
-    np.testing.assert_array_equal(*texts)
-
-
 def test_seed_decides_the_text(model):
     first, again, other = (model.generate(PROMPTS, 12, rng=seed).data for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-
-
-def test_default_generator_makes_it_reproducible_and_does_not_repeat_itself(model):
-    manual_seed(5)
-    first, second = model.generate(PROMPTS, 12).data, model.generate(PROMPTS, 12).data
-    manual_seed(5)
-    np.testing.assert_array_equal(model.generate(PROMPTS, 12).data, first)
-    assert (first != second).any()
-
-
-def test_equal_prompts_of_a_batch_are_continued_differently(model):
-    text = model.generate([[3, 1, 4]] * 4, 12, rng=0).data
-    assert len({tuple(row) for row in text.tolist()}) == 4
 
 
 @pytest.mark.parametrize(
@@ -102,17 +79,6 @@ def test_tokens_are_chosen_from_the_documented_probabilities_by_a_stream_for_eac
         for end in range(3, 11):
             logits = model(text[row, :end]).data[-1]
             assert text[row, end] == choose(next_token_probs(logits, **options), own)
-
-
-def test_filters_are_passed_on():
-    logits = np.log([0.1, 0.4, 0.3, 0.2])
-    found = {
-        name: set(generate(Recorder(logits), [[0]] * 50, 1, rng=0, **options).data[:, 1].tolist())
-        for name, options in {
-            "all": {}, "k": {"top_k": 2}, "p": {"top_p": 0.8}, "t": {"temperature": 0.01}
-        }.items()
-    }  # fmt: skip
-    assert found == {"all": {0, 1, 2, 3}, "k": {1, 2}, "p": {1, 2, 3}, "t": {1}}
 
 
 # Rows --------------------------------------------------------------------------------------------
@@ -133,16 +99,6 @@ def test_changing_one_prompt_changes_no_other_row(model, changed):
     rest = [row for row in range(3) if row != changed]
     np.testing.assert_array_equal(texts[0][rest], texts[1][rest])
     assert (texts[0][changed] != texts[1][changed]).any()
-
-
-def test_more_rows_do_not_change_those_before_them(model):
-    few, many = (model.generate(PROMPTS[:n], 10, rng=0).data for n in (2, 3))
-    np.testing.assert_array_equal(few, many[:2])
-
-
-def test_longer_text_begins_with_the_shorter_one(model):
-    short, long = (model.generate(PROMPTS, n, rng=0).data for n in (4, 9))
-    np.testing.assert_array_equal(long[:, : short.shape[1]], short)
 
 
 # Shapes and lengths ------------------------------------------------------------------------------
@@ -192,29 +148,11 @@ def test_window_moves_on_by_half_when_the_text_outgrows_it():
     ]
 
 
-def test_long_prompt_is_read_from_the_first_start_at_which_it_fits():
-    recorder = Recorder([0.0, 1.0])
-    generate(recorder, [list(range(9))], 1, temperature=0)
-    assert recorder.shown[0].tolist() == [[6, 7, 8]]  # 9 - 2 - 2 - 2
-
-
 def test_window_of_one_token_moves_on_by_one():
     recorder = Recorder([0.0, 1.0])
     recorder.max_seq_len = 1
     generate(recorder, [[0, 0, 0]], 3, temperature=0)
     assert [shown.tolist() for shown in recorder.shown] == [[[0]], [[1]], [[1]]]
-
-
-@pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary", "alibi", None])
-@pytest.mark.parametrize("use_cache", [True, False])
-def test_every_token_is_that_of_its_window(kind, use_cache):
-    model = stirred(tiny_gpt(max_seq_len=6, pos_encoding=kind))
-    text = model.generate(PROMPTS, 12, temperature=0, use_cache=use_cache).data
-    starts = {n: max(0, -(-(n - 6) // 3)) * 3 for n in range(3, 15)}  # 0 up to 6, then 3, 6, 9
-    assert [starts[n] for n in (6, 7, 9, 10)] == [0, 3, 3, 6]
-    for n, start in starts.items():
-        best = model(text[:, start:n]).data[:, -1].argmax(axis=-1)
-        np.testing.assert_array_equal(text[:, n], best)
 
 
 @pytest.mark.parametrize(("prompt", "new"), [(8, 2), (9, 1), (20, 1), (3, 7)])
@@ -246,29 +184,6 @@ POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
 WINDOW = 6
 
 
-def texts_of(model, prompt, new, **options):
-    """The same text, without a cache and with one filled in pieces of 1, 3 and all."""
-    return [
-        model.generate(prompt, new, use_cache=False, **options).data,
-        *(model.generate(prompt, new, prefill_chunk=n, **options).data for n in (1, 3, 256)),
-    ]
-
-
-@pytest.mark.parametrize("kind", POSITIONS)
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("pre_norm", [True, False])
-def test_cached_tokens_are_the_uncached_ones(kind, tied, pre_norm):
-    options = {"pos_encoding": kind, "tie_weights": tied, "pre_norm": pre_norm}
-    model = stirred(tiny_gpt(max_seq_len=WINDOW, **options))
-    choices = ({"temperature": 0}, {"rng": 1}, {"rng": 2, "top_k": 5, "top_p": 0.9})
-    for length in range(1, WINDOW + 4):
-        batch, choice = (1, 3)[length % 2], choices[length % 3]
-        prompt = np.random.default_rng(length).integers(0, 11, size=(batch, length))
-        plain, *cached = texts_of(model, prompt, 9, **choice)
-        for text in cached:
-            np.testing.assert_array_equal(text, plain)
-
-
 @given(
     window=st.integers(1, 9),
     prompt=st.lists(st.integers(0, 10), min_size=1, max_size=20),
@@ -281,21 +196,6 @@ def test_cached_tokens_are_the_uncached_ones_for_any_window(window, prompt, new,
     plain = model.generate(prompt, new, rng=0, use_cache=False).data
     cached = model.generate(prompt, new, rng=0, prefill_chunk=chunk).data
     np.testing.assert_array_equal(cached, plain)
-
-
-@pytest.mark.parametrize("kind", POSITIONS)
-def test_every_cached_logit_on_the_way_is_the_uncached_one(kind, monkeypatch):
-    model = stirred(tiny_gpt(max_seq_len=WINDOW, pos_encoding=kind))
-    seen = {}
-    for use_cache in (False, True):
-        rows = seen[use_cache] = []
-        monkeypatch.setattr(
-            generation,
-            "next_tokens",
-            lambda x, rngs, *a, r=rows: r.append(x) or next_tokens(x, rngs),
-        )
-        model.generate(PROMPTS, 15, rng=0, use_cache=use_cache)
-    np.testing.assert_allclose(seen[True], seen[False], rtol=1e-12, atol=1e-12)
 
 
 def lengths_read(model, monkeypatch, *args, **options):
@@ -316,11 +216,6 @@ def test_cached_model_reads_every_token_once_until_the_window_moves(monkeypatch)
     model = tiny_gpt(max_seq_len=8)
     found = lengths_read(model, monkeypatch, [[1, 2, 3, 4, 5]], 8, prefill_chunk=2)
     assert found == [2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1]  # 5; 6, 7, 8; 5 of 9 again; 10, 11, 12
-
-
-def test_uncached_model_reads_the_window_every_time(monkeypatch):
-    found = lengths_read(tiny_gpt(max_seq_len=8), monkeypatch, [[1] * 5], 8, use_cache=False)
-    assert found == [5, 6, 7, 8, 5, 6, 7, 8]
 
 
 def test_no_square_array_of_a_long_prompt_is_made(monkeypatch):
@@ -344,72 +239,6 @@ def test_only_the_last_position_is_scored():
 
 
 # Parts that know no cache ------------------------------------------------------------------------
-
-
-class NoCacheBlock(TransformerBlock):
-    """A block as a reader may write it, without a cache."""
-
-    def forward(self, x, mask=None):
-        return super().forward(x, mask=mask)
-
-
-class Halved(MultiHeadAttention):
-    """Passes on whatever comes, so that it cannot be known what it takes."""
-
-    def forward(self, *args, **options):
-        return super().forward(*args, **options) * 0.5
-
-
-def own_rotation(embed_dim, num_heads, dropout_prob):
-    """Our attention with a rotation that knows no start: every vector backwards."""
-    return MultiHeadAttention(
-        embed_dim, num_heads, dropout_prob, rotate=lambda x: x[..., ::-1] + x[..., :1]
-    )
-
-
-class ShortGPT(GPT):
-    def forward(self, tokens):
-        return super().forward(tokens)
-
-
-class OwnPositions(PositionalEncoding):
-    def forward(self, x):
-        return super().forward(x)
-
-
-def gpt_with(change):
-    model = tiny_gpt(max_seq_len=WINDOW)
-    if change == "blocks":
-        model.blocks = [NoCacheBlock(8, 2, dropout_prob=0.0) for _ in range(2)]
-    if change == "positions":
-        model.position_embedding = OwnPositions(WINDOW, 8)
-    return model
-
-
-WITHOUT_CACHE = {
-    "attention": lambda: tiny_gpt(max_seq_len=WINDOW, attention=MyAttention),
-    "all parts": lambda: tiny_gpt(max_seq_len=WINDOW, **MINE),
-    "attention that passes on": lambda: tiny_gpt(max_seq_len=WINDOW, attention=Halved),
-    "rotation": lambda: tiny_gpt(max_seq_len=WINDOW, attention=own_rotation, pos_encoding=None),
-    "block": lambda: gpt_with("blocks"),
-    "positions": lambda: gpt_with("positions"),
-    "model": lambda: ShortGPT(11, 8, 2, 2, WINDOW, rng=0),
-}
-
-
-@pytest.mark.parametrize("name", WITHOUT_CACHE)
-def test_model_with_a_part_that_takes_no_cache_is_read_without(name, monkeypatch):
-    model = stirred(WITHOUT_CACHE[name]())
-    plain = model.generate(PROMPTS, 10, rng=0, use_cache=False).data
-    np.testing.assert_array_equal(model.generate(PROMPTS, 10, rng=0).data, plain)
-    assert lengths_read(model, monkeypatch, PROMPTS, 4) == [3, 4, 5, 6]
-
-
-def test_own_norm_and_mlp_need_not_know_a_cache(monkeypatch):
-    model = stirred(tiny_gpt(max_seq_len=WINDOW, norm=MINE["norm"], mlp=MINE["mlp"]))
-    plain = model.generate(PROMPTS, 10, rng=0, use_cache=False).data
-    np.testing.assert_array_equal(model.generate(PROMPTS, 10, rng=0).data, plain)
-    assert lengths_read(model, monkeypatch, PROMPTS, 4) == [3, 1, 1, 1]
 
 
 class CachedAttention(MyAttention):
@@ -455,14 +284,6 @@ def test_stop_token_of_the_prompt_stops_nothing():
     assert text.data.tolist() == [[5, 6, 7, 8], [8, 9, 0, 1]]
 
 
-def test_stop_token_that_never_comes_changes_nothing(model):
-    plain = model.generate(PROMPTS, 6, rng=0).data
-    never = next(i for i in range(11) if i not in plain[:, 3:])
-    np.testing.assert_array_equal(
-        model.generate(PROMPTS, 6, rng=0, stop_tokens=[never]).data, plain
-    )
-
-
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("stop", range(11))
 def test_stopping_is_the_plain_text_cut_off(model, stop, use_cache):
@@ -478,16 +299,6 @@ def test_stopping_is_the_plain_text_cut_off(model, stop, use_cache):
     assert text.shape[1] == max(ends)
 
 
-def test_row_does_not_depend_on_a_neighbour_that_stops(model):
-    both = model.generate(PROMPTS[:2], 30, rng=0, stop_tokens=[5]).data
-    alone = model.generate(PROMPTS[:1], 30, rng=0, stop_tokens=[5]).data[0]
-    n = min(len(alone), both.shape[1])
-    np.testing.assert_array_equal(both[0, :n], alone[:n])
-    other = model.generate([PROMPTS[0], [9, 9, 9]], 30, rng=0, stop_tokens=[5]).data
-    n = min(n, other.shape[1])
-    np.testing.assert_array_equal(other[0, :n], alone[:n])
-
-
 def test_nothing_is_drawn_for_a_row_that_has_stopped():
     class Once(Recorder):
         """Good logits for one token, then none that could be drawn from in row 0."""
@@ -500,11 +311,6 @@ def test_nothing_is_drawn_for_a_row_that_has_stopped():
 
     text = generate(Once([0.0]), [[2], [2]], 3, temperature=0, stop_tokens=[0])
     assert text.data.tolist() == [[2, 0, 0, 0], [2, 1, 1, 1]]
-
-
-def test_one_text_without_a_batch_ends_at_its_stop_token():
-    text = generate(Counter(), [3], 9, temperature=0, stop_tokens=(5,))
-    assert text.data.tolist() == [3, 4, 5]
 
 
 # Token by token ----------------------------------------------------------------------------------
@@ -535,24 +341,6 @@ def test_stream_reads_only_when_a_token_is_asked_for():
     assert next(tokens, None) is None and len(recorder.shown) == 3
 
 
-def test_changing_a_streamed_token_does_not_change_the_text():
-    tokens = stream(Counter(), [[0]], 3, temperature=0)
-    next(tokens)[:] = 7
-    assert [new.tolist() for new in tokens] == [[2], [3]]
-
-
-def test_stream_checks_its_arguments_at_once(model):
-    for options, said in (
-        ({"temperature": -1}, "temperature must be >= 0, got -1"),
-        ({"top_k": 0}, "top_k must be at least 1, got 0"),
-        ({"top_p": 1.5}, "top_p must be in 0 < top_p <= 1, got 1.5"),
-        ({"overflow": "crop"}, "generate: overflow must be 'slide' or 'error', got 'crop'"),
-        ({"prefill_chunk": 0}, "prefill_chunk must be at least 1, got 0"),
-    ):
-        assert message(ValueError, lambda o=options: stream(model, [1], 2, **o)) == said
-        assert message(ValueError, lambda o=options: model.generate([1], 0, **o)) == said
-
-
 def test_between_two_tokens_gradients_are_recorded_and_the_mode_is_its_own():
     model = tiny_gpt(dropout=0.5)
     model.blocks[1].eval()
@@ -563,13 +351,6 @@ def test_between_two_tokens_gradients_are_recorded_and_the_mode_is_its_own():
         assert model(PROMPTS).requires_grad
         assert all_modes(model) == before
     assert len(set(before)) == 2
-
-
-def test_unfinished_stream_in_a_frozen_model_does_not_disturb_another():
-    first = stream(Counter(), [[0]], 5, temperature=0)
-    second = stream(Counter(), [[4]], 5, temperature=0)
-    found = [(next(first).item(), next(second).item()) for _ in range(3)]
-    assert found == [(1, 5), (2, 6), (3, 7)]
 
 
 # The model afterwards ----------------------------------------------------------------------------
@@ -586,15 +367,6 @@ def test_dropout_is_off_meanwhile_and_the_mode_is_as_before(training):
     first, again = (model.generate(PROMPTS, 8, temperature=0).data for _ in range(2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_array_equal(first, tiny_gpt().generate(PROMPTS, 8, temperature=0).data)
-    assert set(all_modes(model)) == {training}
-
-
-@pytest.mark.parametrize("training", [True, False])
-def test_mode_is_as_before_after_an_error_too(training):
-    model = tiny_gpt(dropout=0.5)
-    model.train(training)
-    with pytest.raises(IndexError, match="token id 99"):
-        model.generate([[99]], 3)
     assert set(all_modes(model)) == {training}
 
 
@@ -627,68 +399,39 @@ def test_nothing_is_recorded(model):
 # Bad input ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("prompt", [[], [[]], 3, [[[1]]], np.zeros((0, 3), dtype=int)])
-def test_empty_prompt_and_other_shapes_are_refused(model, prompt):
-    assert message(ValueError, lambda: model.generate(prompt, 1)) == (
-        "generate: the prompt must be (batch, seq) or (seq,) with at least one token, got "
-        f"shape {np.shape(prompt)}"
-    )
-
-
-@pytest.mark.parametrize(("prompt", "kind"), [([1.0], "float64"), ([True], "bool")])
-def test_ids_that_are_not_integers_are_refused(model, prompt, kind):
-    assert message(TypeError, lambda: model.generate(prompt, 1)) == (
-        f"generate: token ids must be integers, got {kind}"
-    )
-
-
-def test_prompts_of_unequal_length_are_refused(model):
-    assert message(ValueError, lambda: model.generate([[1, 2], [3]], 1)) == (
-        "generate: the texts of a batch must be equally long; crop them, or read each by itself"
-    )
-
-
-@pytest.mark.parametrize("number", [2.5, "2", None, True])
-def test_number_of_tokens_that_is_no_integer_is_refused(model, number):
-    assert message(TypeError, lambda: model.generate([1], number)) == (
-        f"generate: max_new_tokens must be an integer, got {number!r}"
-    )
-
-
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("error", "prompt", "options", "said"),
     [
-        ({"temperature": "1"}, "temperature must be a number, got '1'"),
-        ({"top_k": "2"}, "top_k must be an integer, got '2'"),
-        ({"top_k": 2.0}, "top_k must be an integer, got 2.0"),
-        ({"top_p": "0.9"}, "top_p must be a number, got '0.9'"),
-        ({"use_cache": "no"}, "use_cache must be True or False, got 'no'"),
-        ({"prefill_chunk": None}, "prefill_chunk must be an integer, got None"),
-        ({"stop_tokens": 5}, "generate: stop_tokens must be ids such as [0], got 5"),
-        ({"stop_tokens": None}, "generate: stop_tokens must be ids such as [0], got None"),
-        ({"rng": "0"}, "rng must be a numpy Generator, a seed or None, got str; "
-         "make one with numpy.random.default_rng(seed)"),
+        (ValueError, [], {}, "must be (batch, seq) or (seq,) with at least one token, got shape ("),
+        (ValueError, 3, {}, "with at least one token, got shape ()"),
+        (ValueError, [[[1]]], {}, "with at least one token, got shape (1, 1, 1)"),
+        (ValueError, [[1, 2], [3]], {}, "the texts of a batch must be equally long; crop them"),
+        (TypeError, [1.0], {}, "generate: token ids must be integers, got float64"),
+        (TypeError, [True], {}, "generate: token ids must be integers, got bool"),
+        (TypeError, [1], {"max_new_tokens": 2.5}, "max_new_tokens must be an integer, got 2.5"),
+        (ValueError, [1], {"max_new_tokens": -1}, "generate: max_new_tokens must be >= 0, got -1"),
+        (ValueError, [1], {"temperature": -1}, "temperature must be >= 0, got -1"),
+        (ValueError, [1], {"temperature": float("nan")}, "temperature must be >= 0, got nan"),
+        (TypeError, [1], {"temperature": "1"}, "temperature must be a number, got '1'"),
+        (ValueError, [1], {"top_k": 0}, "top_k must be at least 1, got 0"),
+        (TypeError, [1], {"top_k": 2.0}, "top_k must be an integer, got 2.0"),
+        (ValueError, [1], {"top_p": 1.5}, "top_p must be in 0 < top_p <= 1, got 1.5"),
+        (TypeError, [1], {"top_p": "0.9"}, "top_p must be a number, got '0.9'"),
+        (ValueError, [1], {"overflow": "crop"}, "overflow must be 'slide' or 'error', got 'crop'"),
+        (ValueError, [1], {"prefill_chunk": 0}, "prefill_chunk must be at least 1, got 0"),
+        (TypeError, [1], {"prefill_chunk": None}, "prefill_chunk must be an integer, got None"),
+        (TypeError, [1], {"use_cache": "no"}, "use_cache must be True or False, got 'no'"),
+        (TypeError, [1], {"stop_tokens": 5}, "stop_tokens must be ids such as [0], got 5"),
+        (TypeError, [1], {"stop_tokens": None}, "stop_tokens must be ids such as [0], got None"),
+        (TypeError, [1], {"stop_tokens": [1.5]}, "stop_tokens must be integers, got float64"),
+        (IndexError, [1], {"stop_tokens": [3, 11]}, "stop token 11 at (1,) is outside 0..10; was"),
+        (TypeError, [1], {"rng": "0"}, "rng must be a numpy Generator, a seed or None, got str; m"),
     ],
 )  # fmt: skip
-def test_options_of_another_type_are_refused_by_name_at_once(model, options, said):
-    assert message(TypeError, lambda: stream(model, [1], 2, **options)) == said
-
-
-def test_temperature_that_is_not_a_number_is_refused(model):
-    said = "temperature must be >= 0, got nan"
-    assert message(ValueError, lambda: stream(model, [1], 2, temperature=float("nan"))) == said
-
-
-@pytest.mark.parametrize("stop", [-1, 11, 10**6])
-def test_stop_token_outside_the_vocabulary_is_refused(model, stop):
-    said = f"stop token {stop} at (1,) is outside 0..10; was another tokenizer used?"
-    assert message(IndexError, lambda: stream(model, [1], 2, stop_tokens=[3, stop])) == said
-
-
-def test_stop_token_outside_the_logits_is_refused_where_the_model_names_no_vocabulary():
-    assert message(IndexError, lambda: generate(Counter(), [1], 2, stop_tokens=[10])) == (
-        "stop token 10 at (0,) is outside 0..9; was another tokenizer used?"
-    )
+def test_bad_input_is_refused_before_a_token_is_asked_for(model, error, prompt, options, said):
+    options = {"max_new_tokens": 2, **options}
+    for write in (stream, generate):
+        assert said in message(error, lambda write=write: write(model, prompt, **options))
 
 
 @pytest.mark.parametrize(
@@ -736,14 +479,6 @@ def test_model_may_return_an_array():
     assert generate(Bare(), [3], 2, temperature=0).data.tolist() == [3, 4, 5]
 
 
-def test_window_far_larger_than_the_text_takes_no_memory():
-    class Wide(Counter):
-        max_seq_len = 10**12
-
-    text = generate(Wide(), [3], 200, temperature=0)
-    np.testing.assert_array_equal(text.data, np.arange(3, 204) % 10)
-
-
 def test_another_thread_does_not_see_the_evaluation_mode():
     model = tiny_gpt(dropout=0.5)
     seen = []
@@ -758,32 +493,6 @@ def test_another_thread_does_not_see_the_evaluation_mode():
 
     generate(Watched(), [3], 1)
     assert seen == [(True, True), (False, False)]
-
-
-def test_negative_number_of_tokens_is_refused(model):
-    assert message(ValueError, lambda: model.generate([1], -1)) == (
-        "generate: max_new_tokens must be >= 0, got -1"
-    )
-
-
-def test_id_outside_the_vocabulary_is_refused(model):
-    assert message(IndexError, lambda: model.generate([1, 11], 1)) == (
-        "token id 11 at (0, 1) is outside 0..10; was another tokenizer used?"
-    )
-
-
-@pytest.mark.parametrize("stop", [[1.5], ["a"], [True]])
-def test_stop_tokens_that_are_not_integers_are_refused(model, stop):
-    assert message(TypeError, lambda: model.generate([1], 1, stop_tokens=stop)) == (
-        f"generate: stop_tokens must be integers, got {np.array(stop).dtype}"
-    )
-
-
-def test_model_that_finds_nothing_but_nan_is_refused(model):
-    broken = tiny_gpt()
-    broken.ln_f.gamma.data[...] = np.nan
-    with pytest.raises(ValueError, match="a logit is nan or inf; did training diverge"):
-        broken.generate([1], 1, temperature=0)
 
 
 def test_a_misspelt_option_is_named_with_the_function_that_was_called():

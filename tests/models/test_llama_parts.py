@@ -2,20 +2,17 @@
 
 import numpy as np
 import pytest
-from tiny_models import LLAMA, exact, in_float64, message, normal, stirred, tiny_gpt
+from tiny_models import LLAMA, exact, message, normal, stirred, tiny_gpt
 
 from tinytorch import (
     GPT,
     MLP,
-    AdamW,
     RMSNorm,
     SwiGLU,
     Tensor,
-    TransformerBlock,
     check_gradients,
-    functional,
 )
-from tinytorch.models.generation import generate, stream
+from tinytorch.models.generation import stream
 
 IDS = np.random.default_rng(0).integers(0, 11, size=(3, 12))
 
@@ -34,19 +31,6 @@ def test_a_row_is_divided_by_its_root_mean_square_and_scaled():
     np.testing.assert_allclose(norm(Tensor([[1.0, 7.0]])).data, expected, rtol=1e-6)
 
 
-def test_the_length_of_a_row_does_not_matter_and_its_mean_does():
-    norm, x = in_float64(RMSNorm(6, eps=0.0)), exact(5, 6)
-    np.testing.assert_allclose(norm(x * 100).data, norm(x).data, rtol=1e-12)
-    assert np.abs(norm(x + 1).data - norm(x).data).max() > 0.1
-
-
-def test_a_row_without_a_mean_is_normalised_as_by_layer_norm():
-    x = normal(5, 6)
-    x -= x.mean(axis=-1, keepdims=True)
-    expected = functional.layer_norm(x, np.ones(6), np.zeros(6), eps=1e-5).data
-    np.testing.assert_allclose(RMSNorm(6)(x).data, expected, rtol=1e-5)
-
-
 def test_a_row_of_zeros_stays_zero_and_has_a_gradient():
     x = Tensor(np.zeros((1, 4)), requires_grad=True)
     result = RMSNorm(4)(x)
@@ -60,10 +44,6 @@ def test_gradients_of_rms_norm_are_those_of_finite_differences(shape):
     norm = stirred(RMSNorm(6))
     found = check_gradients(norm, normal(*shape), tol=1e-8)
     assert found and found.count == np.prod(shape) + 6, found
-
-
-def test_rms_norm_takes_integers():
-    np.testing.assert_allclose(RMSNorm(2)([[1, 7]]).data, [[0.2, 1.4]], rtol=1e-6)
 
 
 def test_rms_norm_says_what_is_wrong():
@@ -84,11 +64,6 @@ def test_every_hidden_number_is_multiplied_by_its_gate():
     np.testing.assert_allclose(mlp(x).data, hidden @ p["linear2.weight"], rtol=1e-12, atol=1e-14)
 
 
-def test_gradients_of_swiglu_are_those_of_finite_differences():
-    found = check_gradients(stirred(SwiGLU(4, 6)), normal(2, 3, 4), tol=1e-8)
-    assert found and found.count == 3 * 24 + 24, found
-
-
 def test_swiglu_has_no_bias_and_two_thirds_of_the_width_cost_what_an_mlp_costs():
     assert all(p.ndim == 2 for p in SwiGLU(6).parameters())
     biases = 24 + 6
@@ -103,30 +78,7 @@ def test_a_gate_far_below_zero_is_closed_without_a_warning():
     assert mlp(Tensor(ids)).data.item() == 0
 
 
-def test_swiglu_drops_in_training_and_not_in_evaluation():
-    mlp, x = SwiGLU(8, dropout_prob=0.5), np.ones((100, 8))
-    assert (mlp(x).data == 0).mean() == pytest.approx(0.5, abs=0.06)
-    assert (mlp.eval()(x).data != 0).all()
-
-
-def test_one_seed_draws_the_three_matrices_differently():
-    first, second = (p.data for p in SwiGLU(4, 4, rng=0).parameters()[:2])
-    assert not (first == second).any()
-
-
 # In a model --------------------------------------------------------------------------------------
-
-
-def test_gradients_of_a_block_of_todays_parts():
-    options = {name: LLAMA[name] for name in ("norm", "mlp", "attention")}
-    block = stirred(TransformerBlock(8, 4, mlp_ratio=2, dropout_prob=0.0, **options))
-    found = check_gradients(block, normal(1, 3, 8), tol=1e-7)
-    assert found and found.count == size(block) + 24, found
-
-
-def test_a_width_of_ones_own_is_given_by_a_function():
-    model = tiny_gpt(**{**LLAMA, "mlp": lambda d, hidden_dim, dropout: SwiGLU(d, 5, dropout)})
-    assert model.blocks[0].mlp.gate.weight.shape == (8, 5)
 
 
 def test_parameters_are_counted_by_part():
@@ -156,17 +108,3 @@ def test_text_read_on_arrays_is_that_of_forward(kv_heads):
     for _ in range(10):
         slow = np.append(slow, model(slow).data[:, -1:].argmax(-1), axis=1)
     assert np.transpose(fast).tolist() == slow[:, 3:].tolist()
-
-
-def test_a_llama_learns_a_text():
-    model = tiny_gpt(**LLAMA, init_std=0.1)
-    optimizer = AdamW(model.parameters(), lr=0.01)
-    text, losses = np.arange(12)[None] % 11, []
-    for _ in range(80):
-        loss = functional.cross_entropy(model(text[:, :-1]), text[:, 1:])
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    assert losses[0] > 2 and losses[-1] < 0.05
-    assert generate(model, text[:, :3], 6, temperature=0).data.tolist() == text[:, :9].tolist()

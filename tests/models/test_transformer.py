@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from own_parts import MINE
 from tiny_models import exact, in_float64, message, normal, stirred
 
@@ -38,35 +36,12 @@ def test_mlp_widens_bends_and_narrows():
     np.testing.assert_allclose(mlp(x).data, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_mlp_is_four_times_as_wide_inside_unless_told_otherwise():
-    assert MLP(4).linear1.weight.shape == (4, 16)
-    assert MLP(4, 6).linear1.weight.shape == (4, 6)
-    assert MLP(4, 6).linear2.weight.shape == (6, 4)
-
-
-def test_mlp_treats_every_token_by_itself():
-    mlp, x = stirred(MLP(4)).eval(), exact(2, 3, 4)
-    alone = mlp(x[1, 2]).data
-    np.testing.assert_allclose(mlp(x).data[1, 2], alone, rtol=1e-12, atol=1e-14)
-
-
 def test_mlp_drops_in_training_and_not_in_evaluation():
     mlp, x = MLP(8, dropout_prob=0.5), np.ones((100, 8))
     assert (mlp(x).data == 0).mean() == pytest.approx(0.5, abs=0.06)
     mlp.eval()
     assert (mlp(x).data != 0).all()
     assert MLP(8).dropout.p == 0.1
-
-
-def test_seed_of_an_mlp_draws_its_two_matrices_differently():
-    mlp = MLP(8, 8, rng=0)
-    assert (mlp.linear1.weight.data != mlp.linear2.weight.data).all()
-    np.testing.assert_array_equal(MLP(8, 8, rng=0).linear2.weight.data, mlp.linear2.weight.data)
-
-
-def test_mlp_gradients():
-    found = check_gradients(MLP(3, rng=0).eval(), normal(2, 3), tol=1e-8)
-    assert found and found.count == 3 * 12 + 12 + 12 * 3 + 3 + 6, found
 
 
 # Numbers of parameters, by hand ------------------------------------------------------------------
@@ -82,13 +57,6 @@ def test_mlp_gradients():
 )
 def test_number_of_parameters(module, count):
     assert size(module) == count
-
-
-@given(d=st.integers(1, 6), heads=st.integers(1, 3), ratio=st.integers(1, 5))
-def test_block_has_four_square_matrices_an_mlp_and_two_norms(d, heads, ratio):
-    d *= heads
-    attention, mlp, norms = 4 * d * d + 4 * d, 2 * ratio * d * d + (ratio + 1) * d, 2 * 2 * d
-    assert size(TransformerBlock(d, heads, ratio)) == attention + mlp + norms
 
 
 # The order of a block ----------------------------------------------------------------------------
@@ -109,35 +77,6 @@ def test_post_norm_block_is_two_other_lines():
     np.testing.assert_array_equal(block(x, mask=mask).data, y.data)
 
 
-def test_two_orders_differ_with_the_same_parameters():
-    pre, post = (stirred(kind(8, 2, dropout_prob=0)) for kind in ORDERS)
-    post.load_state_dict(pre.state_dict())
-    x = exact(1, 5, 8)
-    assert np.abs(pre(x).data - post(x).data).max() > 0.1
-
-
-def silent(block):
-    """The block with both branches writing zeros."""
-    for layer in (block.attention.out_proj, block.mlp.linear2):
-        layer.weight.data[...], layer.bias.data[...] = 0, 0
-    return block
-
-
-def test_pre_norm_block_with_silent_branches_is_the_identity_both_ways():
-    block, x = silent(TransformerBlock(8, 2, dropout_prob=0)), exact(2, 3, 8)
-    result, g = block(x), normal(2, 3, 8, seed=9)
-    np.testing.assert_array_equal(result.data, x.data)
-    result.backward(g)
-    np.testing.assert_allclose(x.grad, g, rtol=1e-7)
-
-
-def test_post_norm_block_normalises_its_output():
-    block = in_float64(PostNormBlock(8, 2, dropout_prob=0))
-    y = block(exact(2, 5, 8)).data
-    np.testing.assert_allclose(y.mean(axis=-1), 0, atol=1e-12)
-    np.testing.assert_allclose(y.var(axis=-1), 1, rtol=1e-3)  # eps in the denominator
-
-
 def test_mask_reaches_the_attention():
     block, x = stirred(TransformerBlock(8, 2)).eval(), normal(1, 6, 8)
     moved = x.copy()
@@ -156,12 +95,11 @@ def test_block_gradients(order):
     assert found and found.count == 4 * 20 + 2 * 32 + 8 + 4 + 16 + 12, found
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_block_drops_in_training_and_not_in_evaluation(order):
-    block, x = order(8, 2, dropout_prob=0.5), normal(1, 5, 8)
-    assert np.abs(block(x).data - block(x).data).max() > 1e-3
-    block.eval()
-    np.testing.assert_array_equal(block(x).data, block(x).data)
+def silent(block):
+    """The block with both branches writing zeros."""
+    for layer in (block.attention.out_proj, block.mlp.linear2):
+        layer.weight.data[...], layer.bias.data[...] = 0, 0
+    return block
 
 
 def test_dropout_of_a_block_applies_to_weights_and_to_both_branches():
@@ -242,47 +180,22 @@ def test_what_is_passed_to_a_constructor_can_be_read():
     assert block.mlp.hidden_dim == 24
 
 
-def test_names_of_a_block():
-    names = list(TransformerBlock(8, 2).state_dict())
-    assert names == [
-        "ln1.gamma", "ln1.beta",
-        *(f"attention.{x}_proj.{y}" for x in ("q", "k", "v", "out") for y in ("weight", "bias")),
-        "ln2.gamma", "ln2.beta",
-        "mlp.linear1.weight", "mlp.linear1.bias", "mlp.linear2.weight", "mlp.linear2.bias",
-    ]  # fmt: skip
-
-
 # Bad input ---------------------------------------------------------------------------------------
 
 
-def test_bad_sizes_are_refused():
-    assert message(ValueError, lambda: TransformerBlock(10, 3)) == (
-        "MultiHeadAttention: 3 heads do not divide embed_dim 10; "
-        "each head gets embed_dim / num_heads of it"
-    )
-    assert message(ValueError, lambda: MLP(0)) == "embed_dim must be at least 1, got 0"
-    assert message(ValueError, lambda: MLP(4, 0)) == "hidden_dim must be at least 1, got 0"
-    assert message(TypeError, lambda: MLP(4, 8.0)) == "hidden_dim must be an integer, got 8.0"
-    assert message(ValueError, lambda: TransformerBlock(0, 1)) == (
-        "embed_dim must be at least 1, got 0"
-    )
-    assert message(TypeError, lambda: TransformerBlock(4, 2, 2.5)) == (
-        "mlp_ratio must be an integer, got 2.5"
-    )
-    assert message(ValueError, lambda: MLP(4, dropout_prob=1.0)) == (
-        "Dropout: p must be in 0 <= p < 1, got 1.0"
-    )
-
-
-@pytest.mark.parametrize("part", ["norm", "attention", "mlp"])
-def test_part_that_cannot_be_called_is_refused(part):
-    assert message(TypeError, lambda: TransformerBlock(4, 2, **{part: 3})) == (
-        f"{part} must be a class or a function that makes it, got 3"
-    )
-
-
-def test_block_without_a_batch_axis_is_refused():
-    block = TransformerBlock(4, 2)
-    assert message(ValueError, lambda: block(Tensor(np.ones((5, 4))))) == (
-        "MultiHeadAttention: query must be (batch, seq, 4), got shape (5, 4)"
-    )
+@pytest.mark.parametrize(
+    ("error", "fails", "said"),
+    [
+        (ValueError, lambda: MLP(0), "embed_dim must be at least 1, got 0"),
+        (ValueError, lambda: MLP(4, 0), "hidden_dim must be at least 1, got 0"),
+        (TypeError, lambda: MLP(4, 8.0), "hidden_dim must be an integer, got 8.0"),
+        (ValueError, lambda: MLP(4, dropout_prob=1.0), "Dropout: p must be in 0 <= p < 1, got 1.0"),
+        (ValueError, lambda: TransformerBlock(0, 1), "embed_dim must be at least 1, got 0"),
+        (TypeError, lambda: TransformerBlock(4, 2, 2.5), "mlp_ratio must be an integer, got 2.5"),
+        (TypeError, lambda: TransformerBlock(4, 2, norm=3), "norm must be a class or a function t"),
+        (TypeError, lambda: TransformerBlock(4, 2, attention=3), "attention must be a class or a"),
+        (TypeError, lambda: TransformerBlock(4, 2, mlp=3), "mlp must be a class or a function tha"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_with_the_reason(error, fails, said):
+    assert said in message(error, fails)
