@@ -19,10 +19,6 @@ def models(law=TRUTH, noise=0.0, seed=0):
     return sizes.ravel(), tokens.ravel(), (law(sizes, tokens) * luck).ravel()
 
 
-def test_a_law_is_the_sum_of_its_three_terms():
-    assert TRUTH(100.0, 1000.0) == pytest.approx(0.1144 + 20 / 10 + 300 / 1000**0.6)
-
-
 @pytest.mark.parametrize("law", [TRUTH, CHINCHILLA, ScalingLaw(2.0, 5.0, 0.2, 4e4, 1.1)])
 def test_models_without_noise_give_back_their_law(law):
     assert fit_scaling_law(*models(law)) == pytest.approx(law, rel=1e-4)
@@ -56,15 +52,6 @@ def test_the_gradient_is_that_of_the_complex_step(delta):
         np.testing.assert_allclose(gradient[:, i], expected, rtol=1e-10)
 
 
-def test_where_the_search_ends_the_gradient_is_zero():
-    logs = scaling._logs(*models(noise=0.02))
-    law = fit_scaling_law(*models(noise=0.02))
-    theta = np.array([law])
-    theta[:, [0, 1, 3]] = np.log(theta[:, [0, 1, 3]])
-    gradient, _ = scaling._gradient(theta, logs, np.ones((1, 91)), scaling.DELTA)
-    assert np.abs(gradient).max() < 1e-5  # from 0.1 at most starts
-
-
 def test_no_start_nearby_is_needed_and_no_end_is_better_than_the_best():
     data = models(noise=0.02)
     logs = scaling._logs(*data)
@@ -77,30 +64,10 @@ def test_no_start_nearby_is_needed_and_no_end_is_better_than_the_best():
     assert at_the_best.mean() > 0.5  # most starts end there
 
 
-def test_an_averaged_sum_with_the_same_tolerance_stops_too_early():
-    data = models(noise=0.01)
-    start = [np.log(0.05), 1.0, 0.2, 3.0, 0.3]
-    whole = fit_scaling_law(*data, starts=start, tolerance=1e-4)
-    early = fit_scaling_law(*data, starts=start, tolerance=1e-4, average=True)
-    logs = scaling._logs(*data)
-    objective = [
-        float(np.sum(scaling._huber(np.log(law(*data[:2])) - logs[2], scaling.DELTA)))
-        for law in (whole, early)
-    ]
-    assert objective[0] < objective[1]
-
-
 def test_where_the_best_floor_is_zero_it_comes_out_as_next_to_nothing():
     data = models(ScalingLaw(1e-30, 20.0, 0.5, 300.0, 0.6))
     assert 0 < fit_scaling_law(*data).floor < 1e-6 * data[2].min()
     assert all(0 < law.floor < 1e-6 for law in bootstrap(*data, samples=5))
-
-
-def test_a_term_that_the_models_do_not_show_is_no_error():
-    sizes, tokens, losses = models(noise=0.02)
-    much = tokens > 3e6  # all have read equally much
-    laws = bootstrap(sizes[much], tokens[much], losses[much], samples=20)
-    assert np.isfinite(np.array(laws)).all()
 
 
 def test_a_sample_is_drawn_with_replacement_and_each_gives_a_law():
@@ -118,15 +85,6 @@ def test_a_sample_counts_a_model_as_often_as_it_was_drawn():
     again = (np.repeat(array, counts) for array in (sizes, tokens, losses))
     law = bootstrap(sizes, tokens, losses, samples=1, rng=3)[0]
     assert law == pytest.approx(fit_scaling_law(*again), rel=1e-3)
-
-
-def test_more_models_narrow_the_interval():
-    few, many = (
-        bootstrap(*(np.tile(a, times) for a in models(noise=0.03)), samples=60, delta=1.0)
-        for times in (1, 4)
-    )
-    width = [np.std([law.floor for law in laws]) for laws in (few, many)]
-    assert width[0] / 3 < width[1] < width[0] / 1.4  # about half
 
 
 def test_the_best_split_is_the_lowest_point_of_its_line():

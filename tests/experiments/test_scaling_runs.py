@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tinytorch.experiments import scaling_runs
-from tinytorch.experiments.fine_tuning import excess
 from tinytorch.experiments.scaling_runs import (
     FreshStories,
     scaling_model,
@@ -16,8 +15,7 @@ from tinytorch.experiments.scaling_runs import (
     scaling_run,
 )
 from tinytorch.experiments.scaling_runs import scaling_runs as all_runs
-from tinytorch.experiments.story_gpt import new_story_gpt, story_tokenizer, story_windows
-from tinytorch.training.evaluation import surprise
+from tinytorch.experiments.story_gpt import new_story_gpt, story_tokenizer
 
 
 def test_no_token_is_read_twice():
@@ -27,29 +25,10 @@ def test_no_token_is_read_twice():
     assert read.shape == (160, 112) and (read[:, 0] == newline).all()
 
 
-def test_a_longer_run_begins_with_the_stories_of_a_shorter_one():
-    short, long = FreshStories(steps=3, seed=1), FreshStories(steps=9, seed=1)
-    for step in range(3):
-        np.testing.assert_array_equal(short[step], long[step])
-    assert not np.array_equal(short[0][0], FreshStories(steps=3, seed=2)[0][0])
-
-
-def test_targets_are_the_tokens_that_follow():
-    inputs, targets = FreshStories(steps=2)[1]
-    np.testing.assert_array_equal(inputs[:, 1:], targets[:, :-1])
-
-
 @pytest.mark.parametrize("step", [-1, 2])
 def test_fresh_stories_end(step):
     with pytest.raises(IndexError, match=f"last for 2 steps, got step {step}"):
         FreshStories(steps=2)[step]
-
-
-def test_the_windows_to_test_on_are_not_read():
-    held_out = {row.tobytes() for row in story_windows(num_windows=500, seed=2).inputs}
-    fresh = FreshStories(steps=200)
-    read = [row.tobytes() for step in range(200) for row in fresh[step][0]]
-    assert not held_out & set(read)
 
 
 def test_the_model_of_the_book_is_one_of_the_sizes():
@@ -69,22 +48,6 @@ def test_a_run_says_what_it_was_and_what_it_came_to():
 def test_the_loss_is_the_entropy_and_what_comes_on_top(monkeypatch):
     monkeypatch.setattr(scaling_runs, "excess", lambda model, **given: 21.0)
     assert scaling_run(8, 1, steps=1)["loss"] == pytest.approx((24.0899 + 21) / 210.5551, abs=1e-5)
-
-
-def test_more_stories_measure_the_same_excess_with_less_luck():
-    model = scaling_model(8, 1)
-    held_out = story_windows(num_windows=7, seed=5)
-    whole = (held_out.inputs == story_tokenizer().encode("\n")).cumsum(axis=1) == 1
-    above = surprise(model, held_out.inputs, held_out.targets) - held_out.floor
-    assert excess(model, seed=5, num_stories=7) == pytest.approx(above[whole].sum() / 7)
-
-
-def test_the_order_of_the_runs_is_that_of_their_cost():
-    for wanted in scaling_runs._wanted().values():
-        costs = [scaling_runs._cost(run) for run in wanted]
-        assert costs == sorted(costs)
-    run = {"embed_dim": 24, "num_layers": 2, "steps": 10}
-    assert scaling_runs._cost(run) == scaling_model(24, 2).num_parameters()["total"] * 10 * 8 * 112
 
 
 # The table -----------------------------------------------------------------------------------

@@ -1,13 +1,9 @@
 """The safetensors format: what goes in comes out, and what does not add up is refused."""
 
-import errno
 import io
 import json
 import os
 import pickle
-import signal
-import subprocess
-import sys
 import tracemalloc
 import zipfile
 
@@ -66,15 +62,6 @@ def test_what_was_saved_is_loaded_bit_for_bit(shared, tensors, metadata):
         assert array.base is None  # memory of its own
 
 
-def test_the_loaded_arrays_are_not_tied_to_the_file(path):
-    save_safetensors(path, {"w": np.arange(3)})
-    loaded, _ = load_safetensors(path)
-    path.write_bytes(b"")
-    path.unlink()
-    loaded["w"] += 1
-    assert loaded["w"].tolist() == [1, 2, 3]
-
-
 def test_the_file_is_a_length_a_header_and_the_numbers(path):
     save_safetensors(path, {"w": np.array([[1, 2], [3, 4]], ">u2")}, {"b": "ü", "a": ""})
     header = (
@@ -101,12 +88,6 @@ def test_the_same_arrays_give_the_same_bytes_in_any_order(path):
     first = path.read_bytes()
     save_safetensors(path, dict(reversed(tensors.items())), {"y": "2", "x": "1"})
     assert path.read_bytes() == first
-
-
-def test_no_tensors_and_no_metadata_are_a_file_too(path):
-    save_safetensors(path, {})
-    assert path.read_bytes() == file_of(b"{}      ")
-    assert load_safetensors(path) == ({}, {})
 
 
 def test_bf16_is_widened_without_rounding(path):
@@ -152,11 +133,6 @@ def test_saving_copies_nothing_and_loading_takes_what_the_file_has(path):
     tensors = {str(i): np.ones((1000, 250), np.float32) for i in range(8)}  # a million bytes each
     assert peak_of(save_safetensors, path, tensors) < 100_000
     assert 8_000_000 <= peak_of(load_safetensors, path) < 8_100_000
-
-
-def test_saving_transposed_arrays_copies_each_once(path):
-    tensors = {str(i): np.ones((1000, 250), np.float32).T for i in range(8)}
-    assert peak_of(save_safetensors, path, tensors) < 8_100_000
 
 
 # Refusals ----------------------------------------------------------------------------------------
@@ -322,12 +298,6 @@ def test_a_named_pipe_is_refused_at_once(path):
     assert "is a named pipe" in reason(ValueError, load_safetensors, path)
 
 
-def test_a_huge_header_entry_is_cut_in_the_reason(path):
-    path.write_bytes(file_of({"w" * 5000: {"dtype": "x" * 5000, "shape": [], "data_offsets": []}}))
-    text = reason(ValueError, load_safetensors, path)
-    assert "w" * 90 in text and len(text) < 700
-
-
 def test_a_small_file_that_claims_much_takes_no_memory(path):
     # 2**40 numbers, at offsets that agree with them
     path.write_bytes(entry(shape=[2**20, 2**20], data_offsets=[0, 2**40]))
@@ -342,14 +312,6 @@ def test_a_file_larger_than_memory_is_refused(path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(safetensors.np, "empty", no_room)
         assert "does not fit into memory" in reason(ValueError, load_safetensors, path)
-
-
-@given(arrays_by_name)
-def test_mapped_arrays_hold_the_same_bits(shared, tensors):
-    save_safetensors(shared, tensors)
-    mapped, _ = load_safetensors(shared, mapped=True)
-    assert all(same_bits(mapped[name], tensors[name]) for name in tensors)
-    assert all(array.flags.aligned and array.flags.writeable for array in mapped.values())
 
 
 def test_where_files_cannot_be_mapped_they_are_read(path, monkeypatch):
@@ -383,11 +345,6 @@ def test_a_tensor_that_lies_askew_is_read(path):
         path.write_bytes(file_of(text + b" " * spaces, np.float32([1, 2]).tobytes()))
         array = load_safetensors(path, mapped=True)[0]["w"]
         assert array.tolist() == [1, 2] and array.flags.aligned
-
-
-def test_a_file_without_numbers_is_mapped(path):
-    save_safetensors(path, {"none": np.zeros((0, 3), np.float32)})
-    assert load_safetensors(path, mapped=True)[0]["none"].shape == (0, 3)
 
 
 @given(broken_files)
@@ -503,11 +460,6 @@ def test_a_model_saved_and_loaded_gives_the_same_numbers(path):
     assert load_safetensors(path)[0].keys() == model.state_dict().keys()
 
 
-def test_saving_a_model_copies_no_parameter(path):
-    model = Linear(1000, 1000)
-    assert peak_of(save_weights, path, model) < 100_000
-
-
 class Renamed(Module):
     def __init__(self):
         self.weight = Parameter(np.zeros((3, 2)))
@@ -543,57 +495,3 @@ def test_weights_that_are_no_floats_are_refused(path):
         ValueError, load_weights, path, model
     )
     assert not model.bias.data.any()
-
-
-def test_the_model_keeps_its_own_dtype(path):
-    save_safetensors(path, {"weight": np.full((3, 2), 0.1), "bias": np.zeros(2, np.float16)})
-    model = Linear(3, 2)
-    load_weights(path, model)
-    assert model.weight.dtype == model.bias.dtype == np.float32
-    assert (model.weight.data == np.float32(0.1)).all()
-
-
-# Whole or not at all -----------------------------------------------------------------------------
-
-
-def test_an_error_while_writing_leaves_the_old_file(path, monkeypatch):
-    save_safetensors(path, {"w": np.zeros(3)})
-    old = path.read_bytes()
-
-    def disk_full(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", disk_full)
-    told = reason(OSError, save_safetensors, path, {"w": np.ones(3)})
-    assert f"cannot write {str(path)!r}: No space left on device; free some space" in told
-    assert path.read_bytes() == old
-    assert list(path.parent.iterdir()) == [path]
-
-
-WRITER = """
-import os, signal, sys
-import numpy as np
-from tinytorch.training.checkpoint import save_safetensors
-
-def die(*args):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-for number in range(1, 4):
-    tensors = {name: np.full((100, 100), number, np.float32) for name in "abcd"}
-    if number == 3:
-        setattr(os, sys.argv[2], die)
-    save_safetensors(sys.argv[1], tensors, {"number": str(number)})
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
-@pytest.mark.parametrize("where", ["fsync", "replace"])
-def test_a_process_killed_while_it_saves_leaves_a_whole_file(path, where):
-    done = subprocess.run([sys.executable, "-c", WRITER, path, where], capture_output=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    tensors, metadata = load_safetensors(path)
-    assert metadata == {"number": "2"}
-    for name in "abcd":
-        assert (tensors[name] == 2).all()
-    save_safetensors(path, {"w": np.ones(3)})
-    assert list(load_safetensors(path)[0]) == ["w"]

@@ -56,10 +56,6 @@ def test_a_file_gets_a_line_for_every_tenth(total):
     assert shown == [-(-total * tenth // 10) for tenth in range(1, 11)]
 
 
-def test_a_short_run_gets_a_line_for_every_step():
-    assert len(written(3).splitlines()) == 3
-
-
 def test_a_line_in_a_file():
     assert written(1200, steps=[600, 1200], floor=0.25, validation=1.5).splitlines() == [
         "step 600/1,200 | loss 0.002, validation 1.500, floor 0.250 | 128 tokens/s | "
@@ -67,20 +63,6 @@ def test_a_line_in_a_file():
         "step 1,200/1,200 | loss 0.001, validation 1.500, floor 0.250 | 128 tokens/s | "
         "took 10 min 0 s",
     ]
-
-
-def test_what_is_not_known_is_not_shown():
-    assert written(1) == "step 1/1 | loss 1.000 | 128 tokens/s | took 0 s\n"
-
-
-def test_a_line_is_plain_text():
-    assert written(2, floor=0.5, validation=1.0).isascii()  # whatever the stream's encoding
-
-
-def test_no_time_at_all_is_no_error():
-    stream = Stream()
-    Progress(1, stream=stream).update(1, 1.0, 64, seconds=0.0)
-    assert stream.getvalue().endswith("tokens/s | took 0 s\n")
 
 
 # A terminal --------------------------------------------------------------------------------------
@@ -188,16 +170,6 @@ def test_notebook_has_one_output_that_is_updated(outputs, clock, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_every_run_in_a_notebook_has_its_own_output(outputs):
-    for _ in range(2):
-        Progress(1).update(1, 1.0, 64, 1.0)
-    assert len(outputs) == 2
-
-
-def test_stream_that_is_named_is_used_in_a_notebook_too(outputs):
-    assert written(1).startswith("step 1/1") and outputs == []
-
-
 def test_ipython_in_a_terminal_is_no_notebook(outputs, monkeypatch, capsys):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: types.SimpleNamespace())
     Progress(1).update(1, 1.0, 64, 1.0)
@@ -271,8 +243,3 @@ def test_the_time_left_is_that_of_the_steps_to_come():
     progress = Progress(total=30, stream=stream, begun=10)
     progress.update(20, 1.0, 64, seconds=5.0)  # ten steps took it, ten are to come
     assert stream.getvalue().endswith(" | 5 s left\n")
-
-
-def test_trainer_is_quiet_if_asked(capsys):
-    new_trainer(progress=False).run(2)
-    assert capsys.readouterr().out == ""

@@ -1,22 +1,17 @@
 """The training loop: every number of its history by hand, and nothing that disturbs it."""
 
 import math
-import threading
 
 import numpy as np
 import pytest
 from tiny_models import message, stirred, tiny_gpt
-from training_runs import FLOOR, bits, clock, held_out, losses, new_trainer
+from training_runs import bits, clock, held_out, losses, new_trainer
 
 from tinytorch import (
     SGD,
     Batches,
-    CosineSchedule,
-    Dropout,
     Embedding,
-    Linear,
     Module,
-    Sequential,
     Trainer,
     functional,
     manual_seed,
@@ -56,30 +51,6 @@ def test_every_step_has_a_record_and_runs_add_up():
         assert type(record["loss"]) is type(record["lr"]) is type(record["grad_norm"]) is float
 
 
-def test_two_runs_are_one():
-    one, other = new_trainer(), new_trainer()
-    manual_seed(3)
-    one.run(6)
-    manual_seed(3)
-    other.run(2)
-    other.run(4)
-    assert one.history == other.history and bits(one) == bits(other)
-
-
-def test_loss_falls_towards_the_floor_of_the_text():
-    trainer = new_trainer(
-        dropout=0.0,
-        clip=1.0,
-        text=clock(5000),
-        validation=held_out(20),
-        schedule=CosineSchedule(0.03, warmup_steps=10, total_steps=150),
-    )
-    start = evaluate(trainer.model, *trainer.validation)
-    end = trainer.run(150)[-1]["validation"]
-    assert start == pytest.approx(math.log(11), abs=0.05)
-    assert FLOOR * 0.98 < end < FLOOR * 1.15
-
-
 def test_lr_of_a_step_is_the_schedules_and_is_the_one_used():
     asked = []
 
@@ -97,13 +68,6 @@ def test_lr_of_a_step_is_the_schedules_and_is_the_one_used():
     assert states[0] == states[1] != states[2] == states[3]
 
 
-def test_without_a_schedule_the_optimisers_rate_stays():
-    trainer = new_trainer(schedule=None, optimizer="SGD")
-    trainer.run(2)
-    trainer.optimizer.lr = 0.05
-    assert [record["lr"] for record in trainer.run(1)] == [0.1, 0.1, 0.05]
-
-
 @pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, None, "0.1"])
 def test_a_schedule_that_gives_no_rate_is_named_before_the_step(rate):
     trainer = new_trainer(schedule=lambda step: 0.25 if step < 2 else rate)
@@ -113,12 +77,6 @@ def test_a_schedule_that_gives_no_rate_is_named_before_the_step(rate):
         f"the schedule must give a finite rate >= 0, got {rate!r} at step 2"
     )
     assert bits(trainer) == before and trainer.step_number == 2 and trainer.optimizer.lr == 0.25
-
-
-def test_a_schedule_may_give_numbers_of_numpy():
-    trainer = new_trainer(schedule=lambda step: np.float32(0.25))
-    (record,) = trainer.run(1)
-    assert type(record["lr"]) is float and record["lr"] == 0.25
 
 
 def test_a_step_is_clipped_and_the_norm_before_is_noted():
@@ -185,18 +143,6 @@ def test_four_small_batches_make_the_step_of_one_large_batch():
     for name in gradients:
         np.testing.assert_allclose(gradients[name], other_gradients[name], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(state[name], other_state[name], rtol=1e-9, atol=1e-12)
-
-
-def test_accumulation_reads_every_batch_once():
-    read = []
-
-    class Noting(Batches):
-        def __getitem__(self, step):
-            read.append(step)
-            return super().__getitem__(step)
-
-    Trainer(tiny_gpt(), Noting(clock(), 2, 8), accumulate=3, progress=False).run(3)
-    assert read == list(range(9))
 
 
 # Validation and modes ----------------------------------------------------------------------------
@@ -295,25 +241,3 @@ def test_what_is_no_part_of_a_run_is_refused_before_it_begins():
         arguments = {"batches": Batches(np.arange(50) % 5, 2, 8), **wrong}
         said = message(TypeError, lambda arguments=arguments: Trainer(tiny_gpt(), **arguments))
         assert said == f"Trainer: {wanted}"
-
-
-def test_a_run_has_at_least_one_step():
-    assert message(ValueError, lambda: new_trainer().run(0)) == "steps must be at least 1, got 0"
-
-
-def test_training_works_in_a_thread():
-    in_thread, in_main = new_trainer(), new_trainer()
-    manual_seed(3)
-    thread = threading.Thread(target=in_thread.run, args=(3,))
-    thread.start()
-    thread.join()
-    manual_seed(3)
-    in_main.run(3)
-    assert in_thread.history == in_main.history
-
-
-def test_a_model_need_not_be_a_gpt():
-    model = Sequential(Embedding(11, 8, rng=0), Dropout(0.1, rng=1), Linear(8, 11, rng=2))
-    trainer = Trainer(model, Batches(clock(2000), 8, 8), progress=False)
-    trainer.optimizer.lr = 0.05
-    assert trainer.run(80)[-1]["loss"] < 1.1  # the last hour alone says all there is to know
