@@ -17,7 +17,6 @@ from tinytorch.experiments.what_it_learned import (
     study_stories,
     study_stream,
 )
-from tinytorch.inside.stream import residual_stream
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_probs
 
 
@@ -68,18 +67,6 @@ def test_what_is_known_is_that_of_the_oracle_at_every_token(studied):
     first, last = posterior[1, at[1]], posterior[1, two.lengths[1] - 1]
     assert first.max() == pytest.approx(6 / 28) and last.max() == pytest.approx(1)
     assert posterior.shape[-1] == len(hidden_values(grammar, "place"))
-
-
-def test_a_probe_is_tried_on_what_it_has_not_seen():
-    rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(90, 50)), rng.normal(size=(90, 1))
-    assert readable(x, y)[0] < 0 < readable(x, x[:, :1])[0]
-
-
-def test_the_stream_is_the_same_in_batches(studied):
-    model = load_story_gpt()
-    whole = residual_stream(model, studied.ids)
-    np.testing.assert_allclose(study_stream(model, studied, 16), whole, atol=1e-4)
 
 
 def test_what_is_hidden_is_asked_for_before_its_word_one_token_earlier_and_at_the_end(studied):

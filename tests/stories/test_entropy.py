@@ -65,24 +65,6 @@ def test_entropy_is_the_mean_surprise_of_many_sampled_stories(stories):
         assert standard_error < 0.01 * expected, "the test can tell"
 
 
-def test_unigrams_and_bigrams_of_a_sample_come_near_the_exact_floors(stories):
-    tokens = stories.words("\n" + stories.generate(20_000, seed=2))
-    pairs = Counter(itertools.pairwise(tokens))
-    unigram = nats(sums_by(pairs, 0))
-    assert unigram == pytest.approx(stories.entropy.unigram_nats_per_word, abs=0.005)
-    assert nats(pairs.values()) - unigram == pytest.approx(
-        stories.entropy.bigram_nats_per_word, abs=0.005
-    )
-
-
-def test_who_sees_more_can_lose_less(stories):
-    entropy = stories.entropy
-    for unit in ("character", "word"):
-        names = ("uniform_", "unigram_", "bigram_", "")
-        floors = [getattr(entropy, f"{name}nats_per_{unit}") for name in names]
-        assert floors == sorted(floors, reverse=True) and floors[-1] > 0
-
-
 def test_a_long_story_is_summed_state_by_state():
     """Two texts of different length, 200 times: 2 ** 200 stories, but few states."""
     rules = {"story": ", ".join(["{x}"] * 200) + ".\n", "x": {"{y} b": 1, "a": 1}, "y": "c"}

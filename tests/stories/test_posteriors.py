@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -119,29 +118,6 @@ def test_a_place_says_which_animals_can_come(stories):
     at_the_pond = beliefs(stories, "One sunny morning Mia ran to the pond.", "animal")[-1]
     told = {value: round(p, 6) for value, p in zip(values, at_the_pond, strict=True) if p}
     assert told == {"duck": 0.5, "frog": 0.4, "goat": 0.1}
-
-
-def test_what_has_been_said_is_known_and_the_next_story_is_not(stories):
-    story = next(stories.stories(seed=3))
-    for name in ("hero", "animal", "adventure", "ending"):
-        found = beliefs(stories, story + story, name)
-        assert found[len(story) - 1].max() == 1
-        np.testing.assert_allclose(found[len(story)], found[0], atol=1e-12)
-
-
-def test_at_the_end_of_a_word_tokens_know_what_characters_know(stories):
-    tokenizer = story_tokenizer()
-    for story in islice(stories.stories(seed=21), 3):
-        ids = tokenizer.encode(story)
-        for name in ("animal", "adventure"):
-            tokens, characters = (
-                token_beliefs(stories, tokenizer, ids, name),
-                beliefs(stories, story, name),
-            )
-            for n in range(len(ids)):
-                end = len(tokenizer.decode(ids[:n]))
-                if story[end : end + 1] in "\n" or story[end - 1 : end] in ".!?":
-                    np.testing.assert_allclose(tokens[n], characters[end], atol=1e-12)
 
 
 def test_a_name_that_hides_nothing_is_refused(tiny):

@@ -3,7 +3,7 @@
 import math
 import re
 from collections import defaultdict
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -63,31 +63,6 @@ def test_a_token_says_which_longer_one_was_not_meant(stories):
     following = next_token_probs(stories, tokenizer, before)
     assert following[sunny] == pytest.approx(5 / 16) and following[s] == pytest.approx(2 / 16)
     assert next_token_probs(stories, tokenizer, [*before, s]) == {n: 1.0}
-
-
-def test_along_whole_stories_the_product_is_the_probability_of_the_text(stories):
-    tokenizer = story_tokenizer()
-    for story in islice(stories.stories(seed=21), 10):
-        ids = tokenizer.encode(story)
-        probs = [next_token_probs(stories, tokenizer, ids[:n])[i] for n, i in enumerate(ids)]
-        exact = stories.log_probs(story).sum()
-        np.testing.assert_allclose(np.log(probs).sum(), exact, rtol=0, atol=1e-9)
-
-
-def test_they_sum_to_one_and_come_in_the_order_of_the_ids(stories):
-    tokenizer = story_tokenizer()
-    ids = tokenizer.encode(stories.generate(2, seed=22))
-    for end in range(len(ids)):
-        probs = next_token_probs(stories, tokenizer, np.array(ids[:end], dtype=np.int32))
-        assert list(probs) == sorted(probs)
-        assert math.fsum(probs.values()) == pytest.approx(1, abs=1e-12)
-
-
-def test_after_a_story_comes_what_comes_first(stories):
-    tokenizer = story_tokenizer()
-    story = tokenizer.encode(stories.generate(1, seed=23))
-    first = next_token_probs(stories, tokenizer, [])
-    assert next_token_probs(stories, tokenizer, story) == pytest.approx(first, abs=1e-12)
 
 
 def test_an_impossible_text_is_refused_with_its_place(stories):

@@ -39,7 +39,3 @@ def test_it_tells_whose_the_parts_are_the_loss_the_floor_and_the_story(tmp_path)
     assert "0.172 nats a character" in read.text and "is 0.119." in read.text
     assert "Mia <ran> & hid." in read.text and "The GPT of Ada & Bo" in read.text
     assert "@media print" in page.file[1]
-
-
-def test_a_floor_that_is_not_known_is_not_told():
-    assert "floor" not in Keepsake(your_gpt({}), 0.2).file[1]

@@ -76,35 +76,6 @@ def test_a_part_can_be_made_of_a_function_and_kept_nowhere(notebook, tmp_path):
         parts.Part.of("lookup", 3)
 
 
-def test_the_file_is_python_that_can_be_imported(notebook, tmp_path):
-    check.token_lookup(notebook(LOOKUP)["lookup"])
-    command = "import my_parts, numpy as np; print(my_parts.lookup(np.eye(2), np.array([1])))"
-    done = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, capture_output=True)
-    assert done.stdout == b"[[0. 1.]]\n"
-
-
-def test_the_same_answer_is_not_written_twice(notebook, monkeypatch):
-    check.token_lookup(notebook(LOOKUP)["lookup"])
-    monkeypatch.setattr(parts, "_save", lambda path, text: pytest.fail("written again"))
-    report = check.token_lookup(notebook(LOOKUP)["lookup"])
-    assert report.kept == "kept as your part “lookup” in my_parts.py"
-
-
-def test_an_answer_that_is_not_accepted_is_not_kept(notebook):
-    report = check.token_lookup(notebook("def lookup(table, ids):\n    return table")["lookup"])
-    assert not report
-    assert report.kept == ""
-    assert parts.kept_parts() == {}
-
-
-def test_what_builds_no_part_is_not_kept(notebook):
-    report = check.token_counts(
-        notebook("import numpy as np\ndef f(i, n): return np.bincount(i.ravel(), minlength=n)")["f"]
-    )
-    assert report
-    assert (report.kept, parts.kept_parts()) == ("", {})
-
-
 def test_a_better_answer_takes_the_place_of_what_the_check_has_written(notebook):
     check.token_lookup(notebook(LOOKUP)["lookup"])
     again = notebook(LOOKUP.replace("np.take(table, ids, axis=0)", "table[ids]"))
@@ -138,13 +109,6 @@ def test_what_stands_around_the_parts_stays(notebook):
     assert "# a note\nnote = 1\n" in text
     assert "# the end\n" in text
     assert list(parts.kept_parts()) == ["lookup", "mask"]
-
-
-def test_a_damaged_part_is_left_alone(notebook):
-    check.token_lookup(notebook(LOOKUP)["lookup"])
-    change("# === end of part", "# == end of part")
-    report = check.token_lookup(notebook(LOOKUP)["lookup"])
-    assert report.kept.startswith("my_parts.py has a damaged part “lookup”")
 
 
 def test_two_parts_whose_functions_share_a_name_are_both_kept(notebook):
@@ -190,12 +154,6 @@ def test_a_folder_that_cannot_be_written_is_said(notebook, tmp_path, monkeypatch
     report = check.token_lookup(notebook(LOOKUP)["lookup"])
     assert report
     assert report.kept.startswith("not kept for your GPT: IsADirectoryError")
-
-
-def test_nothing_is_kept_where_no_file_is_named(notebook, monkeypatch):
-    monkeypatch.setenv("TINYTORCH_PARTS", "")
-    report = check.token_lookup(notebook(LOOKUP)["lookup"])
-    assert (bool(report), report.kept, report.part) == (True, "", None)
 
 
 def test_a_part_can_be_forgotten(notebook):

@@ -192,20 +192,6 @@ def test_a_part_that_is_wrong_in_one_place_is_left_out(name, ours, wrong, reason
     assert spoilt.reasons == {name: f"it changes the file's {reason}"}
 
 
-def test_a_part_may_name_the_axis_and_the_draws():
-    tempered = (
-        "from tinytorch import functional\nimport numpy as np\n\n"
-        "def mine(logits, temperature):\n    if temperature == 0:\n"
-        "        return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]\n"
-        "    return functional.softmax(logits / temperature, axis=-1).data\n"
-    )
-    mlp = MLP.replace("hidden_dim)\n", "hidden_dim, rng=0)\n")
-    assert mlp != MLP
-    file = your_gpt({"temperature": Part("temperature", "mine", tempered),
-                     "mlp": Part("mlp", "MyMLP", mlp)})  # fmt: skip
-    assert file.reasons == {}
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -236,12 +222,6 @@ def test_a_part_whose_helper_has_a_name_of_the_file_keeps_its_helper():
     assert "def _draw():\n    def total(x):" in file.source.replace("\n\n", "\n")
 
 
-def test_a_function_of_the_package_may_go_by_another_name():
-    source = MLP.replace("functional\n", "functional as F\n").replace("functional.gelu", "F.gelu")
-    file = your_gpt({"mlp": Part("mlp", "MyMLP", source)})
-    assert (file.yours, file.reasons) == (("mlp",), {})
-
-
 def test_a_part_that_makes_the_file_too_long_is_left_out(solved):
     long = solved["draw"].source + "# a line\n" * 50
     file = your_gpt({**solved, "draw": Part("draw", solved["draw"].answer, long)})
@@ -257,11 +237,6 @@ def test_the_first_lines_say_whose_the_parts_are(files, solved):
     )
     assert "Yours: nothing yet." in files["none"].source
     assert "The book's: no part." in files["all"].source
-
-
-def test_the_template_has_every_part():
-    slots = set(exporter._sections())
-    assert slots == set(PARTS) - {"heads with a cache"}
 
 
 def told_by_the_chapter(parts, path, monkeypatch, capsys):
