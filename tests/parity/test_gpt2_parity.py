@@ -7,7 +7,6 @@ a server on this machine does to them what servers do. The vocabulary is GPT-2's
 
 import hashlib
 import json
-from functools import partial
 
 import numpy as np
 import pytest
@@ -19,11 +18,8 @@ from hub_folders import tokenizer_files
 from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 from tiktoken_ext.openai_public import r50k_pat_str
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
-from unruly_server import unruly_server
 
 from tinytorch import no_grad
-from tinytorch.files import downloads
-from tinytorch.files.downloads import download
 from tinytorch.models import gpt2
 from tinytorch.models.gpt2 import load_gpt2, stream_text
 from tinytorch.text.corpus import book_prose
@@ -62,16 +58,6 @@ def saved(request, tmp_path_factory):
     return model.float(), folder
 
 
-@pytest.fixture
-def served(saved, monkeypatch):
-    """A server with the files of the folder."""
-    monkeypatch.setattr(downloads, "_sleep", lambda seconds: None)
-    monkeypatch.setattr(gpt2, "download", partial(download, timeout=0.5))
-    with unruly_server() as server:
-        server.files = {f"/hub/{f.name}": f.read_bytes() for f in saved[1].iterdir()}
-        yield server
-
-
 def assert_same_model(ours, theirs):
     with no_grad(), torch.no_grad():
         expected = theirs(torch.tensor(IDS)).logits.numpy()
@@ -90,41 +76,6 @@ def test_greedy_text_is_that_of_transformers(saved):
     written = stream_text(model, tokenizer, "to", T - 1, temperature=0)
     ids = model.generate(tokenizer.encode("to"), T - 1, temperature=0, stop_tokens=[258]).data
     assert "to" + "".join(written) == tokenizer.decode(ids).removesuffix("<|endoftext|>")
-
-
-@pytest.mark.parametrize("fault", [("break", 5000), ("stall", 5000), 503, ("break", 0)])
-def test_a_server_that_breaks_off_gives_the_same_model(saved, served, tmp_path, fault):
-    served.faults = [fault, None, None, None, fault, None, fault]
-    model, _ = load_gpt2(served.url + "/hub", cache_dir=tmp_path, progress=None)
-    assert_same_model(model, saved[0])
-    assert all(a.read_bytes() in served.files.values() for a in tmp_path.glob("*/*"))
-
-
-@pytest.mark.parametrize("saved", ["float32", "sharded"], indirect=True)
-@pytest.mark.parametrize("fault", [403, 404, 429, ("length", 10**7), ("stall", 10)])
-@pytest.mark.parametrize("file", ["config.json", "vocab.json", "merges.txt", "*.safetensors"])
-def test_a_file_is_complete_or_absent(saved, served, tmp_path, fault, file):
-    names = [path for path in served.files if path.startswith("/hub/")]
-    broken = [p for p in names if p.endswith(file.removeprefix("*"))]
-    whole = served.answer
-
-    def answer(request):
-        if request.path in broken:
-            served.faults = [fault]
-        whole(request)
-
-    served.answer = answer
-    if fault == ("stall", 10):  # ten bytes a time: too slow for a test but on the first tries
-        served.ranges = False
-    with pytest.raises(ConnectionError):
-        load_gpt2(served.url + "/hub", cache_dir=tmp_path, progress=None)
-    kept = [path for path in tmp_path.glob("*/*") if ".part" not in path.name]
-    assert all(path.read_bytes() == served.files[f"/hub/{path.name}"] for path in kept)
-    assert not {f"/hub/{path.name}" for path in kept} & set(broken)
-    served.answer = whole  # and when the server has recovered, so has the reader
-    served.ranges = True
-    model, _ = load_gpt2(served.url + "/hub", cache_dir=tmp_path, progress=None)
-    assert_same_model(model, saved[0])
 
 
 # The vocabulary ----------------------------------------------------------------------------------

@@ -61,14 +61,6 @@ def test_we_read_the_files_of_the_reference_bit_for_bit(path, tensors, metadata)
     assert all(same_bits(loaded[name], tensors[name]) for name in tensors)
 
 
-def test_a_transposed_array_is_read_as_it_was_in_both(path):
-    array = np.arange(6.0).reshape(2, 3).T
-    save_safetensors(path, {"w": array})
-    assert (safetensors.numpy.load_file(path)["w"] == array).all()
-    assert (load_safetensors(path)[0]["w"] == array).all()
-    assert not (safetensors.numpy.load(safetensors.numpy.save({"w": array}))["w"] == array).all()
-
-
 def test_bf16_from_torch_becomes_the_float32_that_torch_makes_of_it(path):
     every = torch.arange(2**16, dtype=torch.int32).to(torch.uint16).view(torch.bfloat16)
     tensors = {"every": every.reshape(256, 256), "one": torch.tensor(-1.5, dtype=torch.bfloat16)}

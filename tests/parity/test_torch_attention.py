@@ -8,7 +8,6 @@ from compare import DTYPES, TOLERANCE, array, assert_close
 from torch import nn
 
 from tinytorch import (
-    MLP,
     MultiHeadAttention,
     Tensor,
     TransformerBlock,
@@ -249,15 +248,6 @@ def call(f, x):
     return f(x)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_mlp(dtype):
-    layer = stirred(MLP(D, dropout_prob=0.0, rng=0), dtype)
-    reference = TorchMLP().to(torch.tensor(dtype(0)).dtype)
-    copy_into(reference, layer)
-    run_both(layer, reference, call, call, [array(2, T, D)], dtype)
-    assert_gradients(layer, reference, dtype)
-
-
 BLOCKS = {True: TransformerBlock, False: PostNormBlock}
 
 
@@ -273,30 +263,3 @@ def test_block(pre_norm, dtype):
     )
     assert_gradients(layer, reference, dtype)
     assert_attention_gradients(layer.attention, reference.attention, dtype)
-
-
-@pytest.mark.parametrize("pre_norm", [True, False])
-def test_block_is_the_encoder_layer_of_torch(pre_norm):
-    layer = stirred(BLOCKS[pre_norm](D, HEADS, dropout_prob=0.0), np.float64)
-    reference = nn.TransformerEncoderLayer(
-        D, HEADS, 4 * D, dropout=0.0, batch_first=True, norm_first=pre_norm,
-        activation=lambda x: tf.gelu(x, approximate="tanh"),
-    ).double()  # fmt: skip
-    names = {"ln1": "norm1", "ln2": "norm2", "mlp.linear1": "linear1", "mlp.linear2": "linear2"}
-    other, own = reference.state_dict(), layer.state_dict()
-    for ours, theirs, transposed in mlp_and_norms(layer):
-        path, last = theirs.rsplit(".", 1)
-        value = own[ours].T.copy() if transposed else own[ours]
-        other[f"{names[path]}.{last}"] = torch.tensor(value)
-    for name, value in torch_attention(layer.attention, np.float64).state_dict().items():
-        other[f"self_attn.{name}"] = value
-    reference.load_state_dict(other)
-    mask = torch.tensor(causal_mask(T)).double()
-    run_both(
-        layer,
-        reference,
-        lambda f, x: f(x, mask=causal_mask(T)),
-        lambda f, x: f(x, src_mask=mask, is_causal=True),
-        [array(2, T, D)],
-        np.float64,
-    )

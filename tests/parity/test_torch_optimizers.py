@@ -112,16 +112,3 @@ def test_lazy_adamw_without_decay_is_sparse_adam():
         ),
         rtol=1e-10,
     )
-
-
-def test_lazy_adamw_is_not_dense_adamw_when_rows_rest():
-    ours, _ = sparse_gradients(np.float64)
-    lazy = trained(lambda p: AdamW(p, lr=0.1), ours, np.float64)
-    dense = trained(lambda p: AdamW(p, lr=0.1), [g.to_dense() for g in ours], np.float64)
-    assert np.abs(lazy - dense).max() > 0.1
-
-
-def test_torch_refuses_sparse_gradients_in_adamw_where_ours_is_lazy():
-    _, theirs = sparse_gradients(np.float64)
-    with pytest.raises(RuntimeError, match="sparse"):
-        trained_by_torch(torch.optim.AdamW, theirs, np.float64)
