@@ -17,7 +17,6 @@ from tinytorch import (
     check_gradients,
     functional,
 )
-from tinytorch.core.array_forms import maker, reader
 from tinytorch.models.generation import generate
 from tinytorch.models.lora import (
     ATTENTION,

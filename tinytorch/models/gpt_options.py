@@ -52,7 +52,7 @@ def check(model: Any, **parts: Part) -> None:
     arguments.check_choice(model.pos_encoding, "pos_encoding", kinds)
 
 
-def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[int, ...]:
+def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], int]:
     """Raise unless a GPT can read these ids, after those that the cache holds.
 
     Args:
@@ -72,7 +72,7 @@ def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[int, ...]:
         raise ValueError(f"GPT: {expected}, got shape {shape}")
     past = 0 if cache is None else cache.length
     positions.check_length(shape[-1], model.max_seq_len, past)
-    return (*shape, past)
+    return shape, past
 
 
 def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
@@ -95,7 +95,18 @@ def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
 
 
 def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
-    """Add the vectors of the positions from `start` on to `(batch, seq, embed_dim)`, if any."""
+    """Add the vectors of the positions from `start` on, if any.
+
+    Args:
+        embedding: the first of what `positions_of` returns.
+        x: token vectors `(batch, seq, embed_dim)`, or `(seq, embed_dim)` for a batch of one.
+        start: the position of the first.
+
+    Returns:
+        `(batch, seq, embed_dim)`.
+    """
+    if x.ndim == 2:
+        x = x.unsqueeze(0)
     if embedding is None:
         return x
     if isinstance(embedding, Tensor):

@@ -246,17 +246,17 @@ class GPT(Module):
             TypeError: the ids are not integers.
             IndexError: an id is outside the vocabulary.
         """
-        *batch, seq, past = gpt_options.check_tokens(self, tokens, cache)
-        x = self.token_embedding(tokens).reshape(-1, seq, self.embed_dim)  # (batch, seq, d)
+        shape, past = gpt_options.check_tokens(self, tokens, cache)
+        x = self.token_embedding(tokens)  # (batch, seq, d)
         x = self.dropout(gpt_options.with_positions(self.position_embedding, x, past))
-        mask = causal_mask(seq, past)
+        mask = causal_mask(shape[-1], past)
         for i, block in enumerate(self.blocks):
             x = block(x, mask=mask) if cache is None else block(x, mask=mask, cache=cache.layer(i))
         if cache is not None:
-            cache.advance(seq)
+            cache.advance(shape[-1])
         x = self.ln_f(x[:, -1:] if last_only else x)
         logits = tied_logits(x, self.token_embedding) if self.lm_head is None else self.lm_head(x)
-        return logits.reshape(*batch, *logits.shape[1:])
+        return logits if len(shape) == 2 else logits.squeeze(0)
 
     preset = classmethod(gpt_options.preset)
     generate = generation.generate
