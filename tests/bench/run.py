@@ -26,6 +26,7 @@ PARTS = [  # a part and its threads
     ("tokens", 1), ("published", 1), ("page", 1),
 ]  # fmt: skip
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+TUNING = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")  # settings that slow a current NumPy
 TRAINING = {"S": 0.85, "M": 0.95, "L": 0.98}
 
 Row = dict[str, Any]
@@ -235,6 +236,14 @@ def page(_: int) -> Iterator[Row]:
     yield row(f"{name}, likeliest token of float32", *told, same / 99, "higher", reach=1.0)
 
 
+def against(rev: str) -> Iterator[Row]:
+    """Training and decoding of this package, beside that of another commit."""
+    import against as both
+
+    for name, here, there in both.programs(rev):
+        yield timed(f"{name}, {rev}", here, there, reach=both.LIMIT, seconds=15.0)
+
+
 CASES = {
     "training": training, "ranks": ranks, "decoding": decoding, "prefill": prefill,
     "quantized": quantized,
@@ -261,10 +270,11 @@ def machine() -> dict[str, Any]:
     }
 
 
-def measure(part: str, threads: int) -> Iterator[Row]:
-    """The rows of one part, from a process of its own."""
-    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads))}
-    command = [sys.executable, __file__, "--part", part, "--threads", str(threads)]
+def measure(part: str, threads: int, *more: str) -> Iterator[Row]:
+    """The rows of one part, from a process of its own, in which no variable tunes the BLAS."""
+    environment = {name: value for name, value in os.environ.items() if name not in TUNING}
+    environment |= dict.fromkeys(THREAD_VARIABLES, str(threads))
+    command = [sys.executable, __file__, "--part", part, "--threads", str(threads), *more]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         for line in child.stdout:
@@ -276,18 +286,32 @@ def measure(part: str, threads: int) -> Iterator[Row]:
 def main() -> None:
     """Run one part in this process, or all parts in processes of their own."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=CASES)
+    parser.add_argument("--part", choices=[*CASES, "against"])
+    parser.add_argument("--against", metavar="REV", help="measure beside this commit instead")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
     parser.add_argument("--store", action="store_true", help="keep the table for the book")
     options = parser.parse_args()
     if options.part is not None:
-        import torch
+        if not options.against:
+            import torch
 
-        torch.set_num_threads(options.threads)
-        for found in CASES[options.part](options.threads):
+            torch.set_num_threads(options.threads)
+        rows = against(options.against) if options.against else CASES[options.part](options.threads)
+        for found in rows:
             print(json.dumps(found), flush=True)
         return
+    if options.against:
+        slower = []
+        for found in measure("against", options.threads, "--against", options.against):
+            print(table.line(found), flush=True)
+            slower += [found["case"]] * (found["ratio"] > found["reach"])
+        sys.exit(
+            f"more than 5 % slower than {options.against}: {', '.join(slower)}" if slower else 0
+        )
+    tuned = [name for name in TUNING if name in os.environ]
+    if options.store and tuned:
+        sys.exit(f"a table is not stored while {' and '.join(tuned)} is set: unset it first")
     results: dict[str, Any] = {"machine": machine(), "rows": []}
     lines = [table.heading(results["machine"])]
     print(lines[0], flush=True)
