@@ -74,6 +74,11 @@ def test_calibration_is_counted_bin_by_bin():
     assert calibration_error(truth, said, bins=5) == pytest.approx(error)
 
 
+def test_what_is_said_outside_of_0_and_1_counts_as_certain():
+    table = calibration_table([0.0, 1.0, 1.0], [-0.2, 1.3, 1.0], bins=2)
+    np.testing.assert_allclose(table, [[0, 0, 1], [1, 1, 2]])
+
+
 def test_what_does_not_fit_is_refused():
     with pytest.raises(
         ValueError, match=r"x must be \(n, d\) and y \(n, k\).*\(3, 2\) and \(4, 1\)"

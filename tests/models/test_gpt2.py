@@ -359,6 +359,14 @@ def test_the_text_ends_before_the_end_of_the_document(folder):
     assert list(stream_text(Reciting(ids, 259), tokenizer, "a", 9, temperature=0)) == ["b"]
 
 
+def test_an_empty_prompt_begins_a_document(folder):
+    model, tokenizer = load_gpt2(folder)
+    same = stream_text(model, tokenizer, "<|endoftext|>", 5, rng=0)
+    assert list(stream_text(model, tokenizer, "", 5, rng=0)) == list(same)
+    with pytest.raises(ValueError, match="the prompt is empty"):
+        stream_text(model, BPETokenizer(tokenizer.ranks), "")
+
+
 # What the published weights are known to write ----------------------------------------------------
 
 # tests/models/gpt2/test_modeling_gpt2.py of huggingface/transformers, test_lm_generate_gpt2

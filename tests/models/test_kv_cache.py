@@ -193,6 +193,14 @@ def test_text_beyond_the_end_is_refused_before_anything_is_stored():
     assert cache.length == 14
 
 
+@pytest.mark.parametrize("kind", POSITIONS)
+def test_larger_cache_does_not_lengthen_the_model(kind):
+    model, cache = tiny_gpt(max_seq_len=4, pos_encoding=kind), KVCache(2, 16)
+    read_in_pieces(model, IDS, [4], cache)
+    with no_grad(), pytest.raises(ValueError, match="length 1 after 4 exceeds max_seq_len 4"):
+        model(IDS[:, :1], cache=cache)
+
+
 def test_layer_that_has_stored_nothing_cannot_look_back_and_is_named():
     class Forgetful(MultiHeadAttention):
         def forward(self, query, mask=None, cache=None):

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from fractions import Fraction
 from itertools import combinations
 from unittest.mock import Mock
 
@@ -59,7 +60,7 @@ def test_computes_in_float64_whatever_the_logits_are(dtype):
         np.testing.assert_allclose(next_token_probs(given_logits), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize("temperature", [1e-320, 1e-3, 1.0, 1e300])
+@pytest.mark.parametrize("temperature", [1e-320, Fraction(1, 1000), 1.0, 1e300])
 def test_extreme_logits_and_temperatures_neither_overflow_nor_warn(temperature):
     logits = np.array([3e38, -3e38, -INF], dtype=np.float32)
     with warnings.catch_warnings():

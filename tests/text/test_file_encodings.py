@@ -38,6 +38,11 @@ def test_another_encoding_is_asked_for_and_shown_as_it_would_read():
     assert decode_text("naïve".encode("latin-1"), encoding="latin-1") == "naïve"
 
 
+def test_the_line_is_shown_where_the_trouble_is():
+    with pytest.raises(ValueError, match=r"position 6 \(line 2\).*reads 'café x'"):
+        decode_text(b"ab\ncaf\xe9 x\nnext")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_utf_16_without_its_mark_is_named(encoding):
     content = "Once upon a time, Zoë said.".encode(encoding)
