@@ -225,6 +225,11 @@ def test_matrix_shapes_errors(shapes, between, message):
         plots.matrix_shapes(shapes, between)
 
 
+def test_shapes_that_do_not_broadcast_are_refused():
+    with pytest.raises(ValueError, match="broadcast"):
+        plots.matrix_shapes({"x": (2,), "y": (3,)}, broadcast=True)
+
+
 # --------------------------------------------------------------------------- curves and bars
 
 
@@ -319,6 +324,19 @@ def test_no_line_runs_through_a_value_and_no_name_of_a_line_covers_another():
     assert floor.x1 <= counted.x0 and counted.x1 <= ax.figure.bbox.x1
 
 
+@pytest.mark.parametrize(
+    ("steps", "floor", "message"),
+    [
+        ({}, 0.1, "at least one step"),
+        ({"a": 1.0, "b": 0.09}, 0.1, "0 < floor <= every step, got 0.1 and 0.09"),
+        ({"a": 1.0}, 0.0, "0 < floor"),
+    ],
+)
+def test_a_staircase_has_steps_above_its_floor(steps, floor, message):
+    with pytest.raises(ValueError, match=message):
+        plots.staircase(steps, floor=floor)
+
+
 # --------------------------------------------------------------------------- the plane
 
 
@@ -355,6 +373,13 @@ def test_arrows_go_from_start_to_tip_on_equal_axes():
     assert ax.get_aspect() == 1.0
 
 
+def test_arrows_errors():
+    with pytest.raises(ValueError, match=r"must be \(n, 2\), got \(1, 3\)"):
+        plots.arrows([[1, 2, 3]])
+    with pytest.raises(ValueError, match="2 labels for 1 vectors"):
+        plots.arrows([[1, 2]], ["a", "b"])
+
+
 def test_graph_places_boxes_and_connects_them():
     ax = plots.graph({"x": (0, 0), "y": (1, 0)}, [("x", "y")], backward=[("y", "x", "2")])
     assert texts(ax) == ["x", "y", "2"]
@@ -365,6 +390,11 @@ def test_graph_places_boxes_and_connects_them():
     assert matplotlib.colors.same_color(colours[1], plots.ACCENT_2)
 
 
+def test_graph_refuses_an_edge_to_nowhere():
+    with pytest.raises(ValueError, match=r"no node named \['z'\]"):
+        plots.graph({"x": (0, 0)}, [("x", "z")])
+
+
 # --------------------------------------------------------------------------- panels
 
 
@@ -373,3 +403,8 @@ def test_panels_are_in_reading_order_and_helpers_draw_on_them():
     assert len(axes) == 4
     assert tuple(figure.get_size_inches()) == (plots.WIDTH, 4.0)
     assert plots.bars(["a"], [1], ax=axes[3]) is axes[3]
+
+
+def test_panels_need_at_least_one():
+    with pytest.raises(ValueError, match="got 0 and 1"):
+        plots.panels(0)

@@ -343,6 +343,14 @@ def test_adam_leaves_untouched_rows_alone_and_does_not_decay_them():
     assert set(np.flatnonzero(moved)) == set(SPARSE[0])
 
 
+@pytest.mark.parametrize("kind", [Adam, AdamW])
+@pytest.mark.parametrize("name", ["lr", "eps", "weight_decay"])
+def test_option_of_the_wrong_type_is_named(kind, name):
+    assert message(TypeError, lambda: kind([table()], **{name: "0.1"})) == (
+        f"{name} must be a number, got '0.1'"
+    )
+
+
 @pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
 def test_gradient_given_as_a_tensor_counts_as_its_numbers(kind):
     one, other = table(), table()

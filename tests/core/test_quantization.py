@@ -52,6 +52,11 @@ def test_a_number_that_is_not_finite_is_refused_and_its_row_named(wrong, dtype, 
         quantize_rows(matrix)
 
 
+def test_only_a_matrix_has_rows():
+    with pytest.raises(ValueError, match=r"expected \(rows, columns\), got shape \(3,\)"):
+        quantize_rows(np.ones(3))
+
+
 # Layers --------------------------------------------------------------------------------------
 
 
@@ -99,6 +104,11 @@ def test_an_input_of_another_length_is_named():
 def test_a_layer_takes_a_matrix_with_a_scale_for_each_row_or_half_precision(kind, arguments, told):
     with pytest.raises(ValueError, match=rf"{kind.__name__}: .*{told}"):
         kind(*arguments)
+
+
+def test_half_precision_that_is_not_finite_is_refused():
+    with pytest.raises(ValueError, match="the weight holds a number that is not finite"):
+        QuantizedLinear(np.float16([[1, np.inf]]))
 
 
 def test_a_weight_that_half_precision_cannot_hold_is_refused():

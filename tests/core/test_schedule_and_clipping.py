@@ -146,6 +146,12 @@ def test_one_tensor_instead_of_a_list_is_refused():
     assert told == "clip_grad_norm takes a list of parameters, got one tensor; write [w]"
 
 
+@pytest.mark.parametrize("step", [-5, -1, float("nan")])
+def test_step_before_the_first_is_refused(step):
+    schedule = CosineSchedule(lr=1.0, warmup_steps=2, total_steps=6)
+    assert message(ValueError, lambda: schedule(step)) == f"step must be >= 0, got {step}"
+
+
 def test_settings_that_are_no_numbers_are_named():
     settings = {"lr": 1.0, "warmup_steps": 0, "total_steps": 8}
     for name in settings:

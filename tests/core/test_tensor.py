@@ -191,6 +191,15 @@ def test_gradient_that_does_not_fit_is_refused_when_it_is_set(gradient, error, s
     assert x.grad is None
 
 
+def test_gradient_that_has_a_graph_of_its_own_is_refused():
+    x = leaf([1.0])
+
+    def put():
+        x.grad = leaf([2.0]) * 2
+
+    assert "would lose the gradient" in message(TypeError, put)
+
+
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.bool_])
 def test_integers_cannot_be_made_to_require_a_gradient_afterwards(dtype):
     x = Tensor(np.ones(2, dtype))

@@ -256,6 +256,13 @@ def test_a_missing_file_is_named(folder, name):
         load_gpt2(folder)
 
 
+def test_integers_are_no_weights(tmp_path):
+    tensors = random_weights()
+    tensors["wte.weight"] = tensors["wte.weight"].astype(np.int64)
+    with pytest.raises(ValueError, match=r"'wte\.weight' is of int64"):
+        load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
+
+
 def test_what_can_be_asked_for_is_said(folder):
     with pytest.raises(FileNotFoundError, match="published names are gpt2, gpt2-medium"):
         load_gpt2("gpt3")
@@ -394,6 +401,14 @@ def test_one_wrong_token_is_named(position):
     match = f"writes token {KNOWN[position]} at position {position}, and this model 7"
     with pytest.raises(ValueError, match=match):
         verify(Small(ids))
+
+
+@pytest.mark.parametrize("size", ["embed_dim", "num_layers", "num_heads", "max_seq_len"])
+def test_a_model_of_another_shape_is_not_verified(size):
+    model = Small()
+    setattr(model, size, 5)
+    with pytest.raises(ValueError, match=f"of GPT-2 small alone, whose {size} is .* model's is 5"):
+        verify(model)
 
 
 # The command line --------------------------------------------------------------------------------

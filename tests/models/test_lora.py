@@ -254,6 +254,11 @@ def test_an_alpha_that_is_not_positive_is_refused(alpha):
     assert "alpha" in refused(ValueError, 2, alpha)
 
 
+def test_only_a_linear_is_wrapped():
+    with pytest.raises(TypeError, match="wraps a Linear, got Embedding"):
+        LoRALinear(Embedding(5, 3), rank=1)
+
+
 def test_lora_is_not_added_twice():
     model = add_lora(tiny_gpt(), rank=2)
     with pytest.raises(ValueError, match=r"has LoRA already; merge_lora\(model\) first"):

@@ -152,6 +152,12 @@ def test_batches_have_no_end_and_say_how_to_loop():
     assert batches  # and yet they are not empty
 
 
+@pytest.mark.parametrize(("error", "seed"), [(ValueError, -1), (TypeError, None), (TypeError, 0.5)])
+def test_a_seed_is_an_integer_from_zero_on(error, seed):
+    told = message(error, lambda: Batches(range(20), 2, 8, seed=seed))
+    assert told.startswith("Batches: seed must be ") and told.endswith(f"got {seed}")
+
+
 # Split -------------------------------------------------------------------------------------------
 
 
@@ -205,3 +211,9 @@ def test_limit_keeps_the_first_windows():
     assert windows(range(11), seq_len=3, starts=[7, 5, 0], limit=1)[0][:, 0].tolist() == [7]
     with pytest.raises(ValueError, match="limit must be at least 1, got 0"):
         windows(range(11), seq_len=3, limit=0)
+
+
+def test_windows_of_too_short_a_text_are_refused():
+    assert message(ValueError, lambda: windows(range(3), seq_len=3)) == (
+        f"no start leaves room for 3 tokens and the next in a text of 3; {LONGER}"
+    )

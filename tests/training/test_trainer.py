@@ -241,3 +241,7 @@ def test_what_is_no_part_of_a_run_is_refused_before_it_begins():
         arguments = {"batches": Batches(np.arange(50) % 5, 2, 8), **wrong}
         said = message(TypeError, lambda arguments=arguments: Trainer(tiny_gpt(), **arguments))
         assert said == f"Trainer: {wanted}"
+
+
+def test_a_run_has_at_least_one_step():
+    assert message(ValueError, lambda: new_trainer().run(0)) == "steps must be at least 1, got 0"
