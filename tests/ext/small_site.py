@@ -1,40 +1,47 @@
-"""A site of a few pages, for the tests of directives that bring a script or a style to some."""
+"""A site of a few pages, for the tests of directives."""
 
 import io
 
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-DIRECTIVES = (
+EXTENSIONS = (
+    "myst_nb",
+    "_ext.launch_links",
+    "_ext.directives.chapter_card",
+    "_ext.directives.questions",
+    "_ext.directives.page_measures",
+    "_ext.directives.folds_and_predictions",
+    "_ext.directives.exercises",
+    "_ext.execution.cached_runs",
+    "_ext.notebooks.builder",
     "_ext.directives.playground",
     "_ext.directives.published_weights",
     "_ext.directives.your_file",
 )
 
 
-def build(tmp_path, **pages):
+def build(tmp_path, *, builder="html", **pages):
     """Build pages; give the folder of the site and the warnings."""
     source = tmp_path / "source" / "book"
-    source.mkdir(parents=True)
+    source.mkdir(parents=True, exist_ok=True)
     for name, page in pages.items():
         (source / f"{name}.md").write_text(page, encoding="utf-8")
     warnings = io.StringIO()
     settings = {
-        "extensions": [
-            "myst_nb",
-            "_ext.execution.cached_runs",
-            "_ext.launch_links",
-            "_ext.directives.chapter_card",
-            *DIRECTIVES,
-        ],
+        "extensions": EXTENSIONS,
         "root_doc": "book/index",
+        "exclude_patterns": [],
         "nb_execution_mode": "off",
+        "myst_enable_extensions": ["dollarmath"],
         "html_theme": "sphinx_book_theme",
         "html_theme_options": {"repository_url": "https://github.com/a/b"},
     }
     folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
     with docutils_namespace():
-        Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True).build()
+        app = Sphinx(*folders, builder, settings, status=None, warning=warnings, freshenv=True)
+        app.build()
+        (tmp_path / "read").write_text("\n".join(map(str, app.env.dependencies["book/index"])))
     return tmp_path / "out" / "book", warnings.getvalue()
 
 

@@ -1,10 +1,7 @@
 """The book's own directives, as Sphinx renders them."""
 
-import io
-
 import pytest
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
+from small_site import build
 
 # Sphinx and its extensions may warn of their own deprecations
 pytestmark = pytest.mark.filterwarnings("default")
@@ -39,31 +36,9 @@ Which gradient?
 
 def render(tmp_path, page):
     """Build a page beside another one; give its HTML and the warnings."""
-    source = tmp_path / "source" / "book"
-    source.mkdir(parents=True)
-    (source / "other.md").write_text("---\norphan: true\n---\n\n# The other page\n")
-    (source / "index.md").write_text(page)
-    warnings = io.StringIO()
-    settings = {
-        "extensions": [
-            "myst_nb",
-            "_ext.launch_links",
-            "_ext.directives.chapter_card",
-            "_ext.directives.questions",
-            "_ext.directives.page_measures",
-        ],
-        "root_doc": "book/index",
-        "exclude_patterns": [],
-        "nb_execution_mode": "off",
-        "myst_enable_extensions": ["dollarmath"],
-        "html_theme_options": {"repository_url": "https://github.com/a/b"},
-        "html_theme": "sphinx_book_theme",
-    }
-    folders = (tmp_path / "source", None, tmp_path / "html", tmp_path / "trees")
-    with docutils_namespace():
-        app = Sphinx(*folders, "html", settings, status=None, warning=warnings, freshenv=True)
-        app.build()
-    return (tmp_path / "html" / "book" / "index.html").read_text(), warnings.getvalue()
+    other = "---\norphan: true\n---\n\n# The other page\n"
+    folder, warnings = build(tmp_path, index=page, other=other)
+    return (folder / "index.html").read_text(encoding="utf-8"), warnings
 
 
 def test_a_card_has_its_question_prerequisites_difficulty_and_reading_time(tmp_path):

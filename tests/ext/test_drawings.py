@@ -1,7 +1,6 @@
 """The drawings: what each is, the directive that puts it into a page, and its file."""
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -15,8 +14,7 @@ import pytest
 from _ext.directives import chapter_card, drawing
 from drawings import DRAWINGS, model
 from drawings.parts import MOVING_DATA, PAGE, ROLES, SMALLEST, WIDEST, panel
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
+from small_site import build
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 STATIC = BOOK / "_static"
@@ -198,61 +196,33 @@ def test_the_colours_of_a_file_are_those_of_the_light_scheme():
 # The directive --------------------------------------------------------------------------------
 
 
-def build(tmp_path, page, builder="html"):
-    """Build a page; give the folder and the warnings."""
-    source = tmp_path / "source" / "book"
-    source.mkdir(parents=True)
-    (source / "index.md").write_text(page, encoding="utf-8")
-    warnings = io.StringIO()
-    settings = {
-        "extensions": [
-            "myst_nb",
-            "_ext.execution.cached_runs",
-            "_ext.launch_links",
-            "_ext.directives.chapter_card",
-            "_ext.notebooks.builder",
-        ],
-        "root_doc": "book/index",
-        "exclude_patterns": [],
-        "nb_execution_mode": "off",
-        "html_theme": "sphinx_book_theme",
-        "html_theme_options": {"repository_url": "https://github.com/a/b"},
-    }
-    folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
-    with docutils_namespace():
-        app = Sphinx(*folders, builder, settings, status=None, warning=warnings, freshenv=True)
-        app.build()
-        (tmp_path / "read").write_text("\n".join(map(str, app.env.dependencies["book/index"])))
-    return tmp_path / "out", warnings.getvalue()
-
-
 @pytest.mark.filterwarnings("default")
 def test_a_page_has_the_drawing_its_words_and_its_caption_and_the_site_its_file(tmp_path):
     page = "# A\n\n```{drawing} block\n:caption: Two *orders*.\n```\n"
-    folder, warnings = build(tmp_path, page)
-    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    folder, warnings = build(tmp_path, index=page)
+    html = (folder / "index.html").read_text(encoding="utf-8")
     assert warnings == ""
     assert 'role="img" aria-label="A block in its two orders.' in html
     assert html.count('viewBox="0 0 340 330"') == 2
     assert "<figcaption>Two <em>orders</em>.</figcaption>" in html
-    assert (folder / "_static/drawings/block.svg").read_text().startswith("<svg xmlns=")
-    assert "Lit: attention" in (folder / "_static/drawings/model-attention.svg").read_text()
+    assert (folder.parent / "_static/drawings/block.svg").read_text().startswith("<svg xmlns=")
+    assert "Lit: attention" in (folder.parent / "_static/drawings/model-attention.svg").read_text()
 
 
 @pytest.mark.filterwarnings("default")
 def test_a_page_is_made_anew_when_a_drawing_has_changed(tmp_path):
-    build(tmp_path, "# A\n\n```{drawing} block\n```\n")
+    build(tmp_path, index="# A\n\n```{drawing} block\n```\n")
     assert "drawings/transformer.py" in (tmp_path / "read").read_text()
 
 
 @pytest.mark.filterwarnings("default")
 def test_the_parts_of_the_map_are_links_on_a_page_and_not_in_a_file(tmp_path):
-    folder, warnings = build(tmp_path, "# A\n\n```{drawing} map-of-the-book\n```\n")
-    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    folder, warnings = build(tmp_path, index="# A\n\n```{drawing} map-of-the-book\n```\n")
+    html = (folder / "index.html").read_text(encoding="utf-8")
     assert warnings == ""
     assert '<a class="d-link" href="foundations/tensors.html" aria-label="Tensors: ' in html
     assert 'role="group" aria-label="A map of GPT' in html
-    assert "<a " not in (folder / "_static/drawings/map-of-the-book.svg").read_text()
+    assert "<a " not in (folder.parent / "_static/drawings/map-of-the-book.svg").read_text()
 
 
 @pytest.mark.filterwarnings("default")
@@ -261,8 +231,8 @@ def test_a_drawing_that_moves_names_its_script_and_brings_its_numbers(tmp_path, 
     monkeypatch.setattr(drawing, "MOVING", tmp_path)
     monkeypatch.setitem(MOVING_DATA, "dice", lambda: {"faces": 6, "word": "</script>"})
     (tmp_path / "dice.js").touch()
-    folder, warnings = build(tmp_path, "# A\n\n```{drawing} block\n:moves: dice\n```\n")
-    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    folder, warnings = build(tmp_path, index="# A\n\n```{drawing} block\n:moves: dice\n```\n")
+    html = (folder / "index.html").read_text(encoding="utf-8")
     assert warnings == ""
     assert '<figure class="tt-drawing" data-moves="dice">' in html
     assert html.count('viewBox="0 0 340 330"') == 2  # what is printed
@@ -273,8 +243,8 @@ def test_a_drawing_that_moves_names_its_script_and_brings_its_numbers(tmp_path, 
 
 @pytest.mark.filterwarnings("default")
 def test_a_page_whose_drawings_stand_still_loads_nothing_that_moves_them(tmp_path):
-    folder, _ = build(tmp_path, "# A\n\n```{drawing} block\n```\n")
-    html = (folder / "book" / "index.html").read_text(encoding="utf-8")
+    folder, _ = build(tmp_path, index="# A\n\n```{drawing} block\n```\n")
+    html = (folder / "index.html").read_text(encoding="utf-8")
     assert "moving" not in html and "data-moves" not in html
 
 
@@ -292,5 +262,5 @@ def test_a_page_whose_drawings_stand_still_loads_nothing_that_moves_them(tmp_pat
 def test_a_drawing_that_does_not_exist_is_an_error_that_lists_those_that_do(
     tmp_path, directive, message
 ):
-    _, warnings = build(tmp_path, f"# A\n\n```{directive}\n```\n")
+    _, warnings = build(tmp_path, index=f"# A\n\n```{directive}\n```\n")
     assert message in warnings

@@ -1,7 +1,8 @@
 """The kind of an exercise stands in its title line."""
 
 import pytest
-from test_folds import article, build, words
+from small_site import build
+from test_folds import article, words
 
 EXERCISE = """# A
 
@@ -26,5 +27,5 @@ def test_a_title_says_of_which_kind_it_is(tmp_path, option, label):
 
 
 def test_an_unknown_kind_is_an_error_that_names_the_known_ones(tmp_path):
-    _, warnings = build(tmp_path, EXERCISE.replace("debug", "guess"))
+    _, warnings = build(tmp_path, index=EXERCISE.replace("debug", "guess"))
     assert '"guess" unknown; choose from "write", "predict", "debug"' in warnings

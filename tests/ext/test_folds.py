@@ -1,11 +1,8 @@
 """What a page folds away: predictions with their answers, and sections that go deeper."""
 
-import io
-
 import pytest
 from bs4 import BeautifulSoup
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
+from small_site import build
 
 # Sphinx and its extensions may warn of their own deprecations
 pytestmark = pytest.mark.filterwarnings("default")
@@ -60,39 +57,10 @@ Too.
 """
 
 
-def build(tmp_path, page, builder="html"):
-    """Build a page; give its outcome and the warnings."""
-    source = tmp_path / "source"
-    source.mkdir(parents=True, exist_ok=True)
-    (source / "index.md").write_text(page)
-    warnings = io.StringIO()
-    settings = {
-        "extensions": [
-            "myst_nb",
-            "_ext.launch_links",
-            "_ext.directives.chapter_card",
-            "_ext.directives.questions",
-            "_ext.directives.folds_and_predictions",
-            "_ext.directives.exercises",
-            "_ext.directives.page_measures",
-        ],
-        "nb_execution_mode": "off",
-        "root_doc": "index",
-        "myst_enable_extensions": ["dollarmath"],
-        "html_theme": "sphinx_book_theme",
-        "html_theme_options": {"repository_url": "https://github.com/a/b"},
-    }
-    folders = (source, None, tmp_path / builder, tmp_path / "trees")
-    with docutils_namespace():
-        app = Sphinx(*folders, builder, settings, status=None, warning=warnings, freshenv=True)
-        app.build()
-    return app, warnings.getvalue()
-
-
 def article(tmp_path, page):
-    _, warnings = build(tmp_path, page)
+    folder, warnings = build(tmp_path, index=page)
     assert warnings == ""
-    text = (tmp_path / "html" / "index.html").read_text()
+    text = (folder / "index.html").read_text(encoding="utf-8")
     return BeautifulSoup(text, "html.parser").select_one("article")
 
 
@@ -162,13 +130,13 @@ def test_a_number_is_asked_for_with_what_it_may_differ_by(tmp_path, tolerance, s
 def test_a_prediction_that_lacks_something_says_what(tmp_path, before, after, message):
     source = next(text for text in (CHOICES, NUMBER) if before in text)
     source = source.replace("- [ ] three\n", "") if before == "- one\n" else source
-    _, warnings = build(tmp_path, source.replace(before, after))
+    _, warnings = build(tmp_path, index=source.replace(before, after))
     assert message in " ".join(warnings.split())
 
 
 def test_a_prediction_in_a_box_is_refused(tmp_path):
     inner = NUMBER.partition("\n\n")[2].partition("\n\nLarge.")[0]
-    _, warnings = build(tmp_path, f"# A\n\n````{{note}}\n{inner}\n````\n\nLarge.\n")
+    _, warnings = build(tmp_path, index=f"# A\n\n````{{note}}\n{inner}\n````\n\nLarge.\n")
     assert "belongs in a section, not in a box" in warnings
 
 
@@ -184,12 +152,14 @@ def test_a_section_that_goes_deeper_is_folded_under_its_heading(tmp_path):
 
 
 def test_the_contents_name_a_folded_section(tmp_path):
-    app, _ = build(tmp_path, DEEPER)
-    assert "Deeper: Why is the root there?" in app.env.tocs["index"].astext()
+    folder, _ = build(tmp_path, index=DEEPER)
+    page = BeautifulSoup((folder / "index.html").read_text(encoding="utf-8"), "html.parser")
+    assert "Deeper: Why is the root there?" in words(page.select_one(".bd-sidebar-secondary"))
 
 
 def test_elsewhere_than_on_the_site_nothing_is_folded(tmp_path):
-    build(tmp_path, CHOICES + DEEPER.partition("\n\n")[2], builder="text")
-    text = (tmp_path / "text" / "index.txt").read_text()
+    both = CHOICES + DEEPER.partition("\n\n")[2]
+    folder, _ = build(tmp_path, builder="text", index=both)
+    text = (folder / "index.txt").read_text(encoding="utf-8")
     assert "Deeper: Why is the" in text and "It is two." in text
     assert "details" not in text and "Show me" not in text

@@ -49,8 +49,8 @@ def counts(page):
 @pytest.mark.parametrize("kind", ADDED)
 def test_counts(tmp_path, kind):
     text, added = ADDED[kind]
-    (tmp_path / "source").mkdir()
-    (tmp_path / "source" / "x.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (tmp_path / "source" / "book").mkdir(parents=True)
+    (tmp_path / "source" / "book" / "x.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     assert counts(article(tmp_path, f"{CARD}\n{text}\n")) == {
         **added,
         "words": 2 + added.get("words", 0),
