@@ -17,8 +17,9 @@ from tinytorch.core import functional
 from tinytorch.core.array_forms import read_attention, read_by
 from tinytorch.core.attention_options import bias_between, check_inputs, check_options, shared
 from tinytorch.core.incremental import incremental
-from tinytorch.core.layers import Linear, Module
+from tinytorch.core.layers import Linear
 from tinytorch.core.masks import causal_mask
+from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 
@@ -154,6 +155,7 @@ class MultiHeadAttention(Module):
         check_inputs(self.embed_dim, query, key, value, cache)
         key = query if key is None else key
         value = key if value is None else value
+        # (batch, queries, d) -> (batch, heads, queries, d / h), and likewise the keys and values
         q: Any = functional.split_heads(self.q_proj(query), num_heads=self.num_heads)
         k: Any = functional.split_heads(self.k_proj(key), num_heads=self.num_kv_heads)
         v: Any = functional.split_heads(self.v_proj(value), num_heads=self.num_kv_heads)

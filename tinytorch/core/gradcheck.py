@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import Module
-from tinytorch.core.tensor import Tensor, no_grad
+from tinytorch.core.module import Module
+from tinytorch.core.recording import no_grad
+from tinytorch.core.tensor import Tensor
 
 Result = Callable[[], Tensor]  # a function of tensors, which are changed from call to call
 

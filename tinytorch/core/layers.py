@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.arguments import check_not_negative, check_probability
-from tinytorch.core.arguments import check_sizes as check_sizes
+from tinytorch.core.arguments import check_not_negative, check_probability, check_sizes
 from tinytorch.core.array_forms import read_by, read_dropout, read_linear, read_norm
 from tinytorch.core.module import Module as Module
 from tinytorch.core.module import Parameter as Parameter

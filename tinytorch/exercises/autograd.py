@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.tensor import Tensor, primitive
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import primitive
 from tinytorch.exercises.report import Cases, NotYet, case, cases, drawn, exercise, one_of, seed_of
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import show

@@ -7,7 +7,7 @@ import numpy as np
 
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.incremental import incremental
-from tinytorch.core.tensor import no_grad
+from tinytorch.core.recording import no_grad
 from tinytorch.exercises.gpt import lively, lively_gpt
 from tinytorch.exercises.multi_head import OWN
 from tinytorch.exercises.report import (

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.layers import LayerNorm, Module
-from tinytorch.core.tensor import Tensor, primitive
+from tinytorch.core.layers import LayerNorm
+from tinytorch.core.module import Module
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import primitive
 from tinytorch.exercises.autograd import gradient_at, value_at
 from tinytorch.exercises.gpt import lively, lively_gpt
 from tinytorch.exercises.report import (

@@ -7,7 +7,8 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
-from tinytorch.core.layers import Linear, Module
+from tinytorch.core.layers import Linear
+from tinytorch.core.module import Module
 from tinytorch.core.positions import create_alibi_bias
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor

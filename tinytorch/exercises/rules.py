@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import Module, Parameter
+from tinytorch.core.module import Module, Parameter
 
 _HIDDEN_LOOPS = {id(f) for f in (map, functools.reduce, np.vectorize, np.apply_along_axis)}
 _HIDDEN_NAMES = {"vectorize", "apply_along_axis", "frompyfunc", "starmap"}

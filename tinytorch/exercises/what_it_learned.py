@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.layers import Module
+from tinytorch.core.module import Module
 from tinytorch.core.tensor import Tensor
 from tinytorch.exercises.report import (
     Cases,

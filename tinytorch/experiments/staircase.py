@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.seeding import default_rng
-from tinytorch.core.tensor import no_grad
 from tinytorch.experiments.story_gpt import (
     SEQ_LEN,
     StoryWindows,

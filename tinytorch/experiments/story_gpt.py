@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.optimizers import AdamW, CosineSchedule, only_matrices
+from tinytorch.core.optimizers import AdamW, only_matrices
+from tinytorch.core.schedules import CosineSchedule
 from tinytorch.files.command_line import add_output, run_command, whole
 from tinytorch.models.transformer import GPT
 from tinytorch.stories import StoryGrammar

@@ -14,8 +14,8 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.attention import scaled_dot_product_attention
 from tinytorch.core.attention_options import bias_between, shared
-from tinytorch.core.layers import evaluation_mode
 from tinytorch.core.masks import causal_mask
+from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.inside.stream import recorded

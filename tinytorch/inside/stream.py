@@ -13,7 +13,7 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.hooks import hooks
-from tinytorch.core.layers import evaluation_mode
+from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.models.transformer import tied_logits

@@ -11,8 +11,9 @@ from tinytorch.core import arguments
 from tinytorch.core.array_forms import maker, reader
 from tinytorch.core.incremental import is_incremental
 from tinytorch.core.module import evaluation_mode
+from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
-from tinytorch.core.tensor import Tensor, no_grad
+from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
 from tinytorch.models.sampling import check_sampling, next_tokens
@@ -202,7 +203,7 @@ def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.nd
         ValueError: the function does, if the model returns another shape.
     """
     if cache is not None and maker(model) is not None:
-        return reader(model, cache)
+        return reader(model, cache)  # of a GPT `read_gpt`, in models/array_forms.py
     options: dict[str, Any] = {"last_only": True} if is_incremental(model) else {}
     if cache is not None:
         options["cache"] = cache

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.functional import cross_entropy
+from tinytorch.core.losses import cross_entropy
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import clip_grad_norm
 from tinytorch.core.sparse import RowSparse

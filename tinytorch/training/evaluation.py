@@ -8,8 +8,8 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_ids, check_sizes
-from tinytorch.core.layers import evaluation_mode
-from tinytorch.core.tensor import no_grad
+from tinytorch.core.module import evaluation_mode
+from tinytorch.core.recording import no_grad
 from tinytorch.text.tokenization import BPETokenizer
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import seeding
-from tinytorch.core.layers import Module
+from tinytorch.core.module import Module
 
 _MEASURED = ("loss", "lr", "grad_norm", "validation")
 

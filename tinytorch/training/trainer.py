@@ -1,6 +1,7 @@
 """Training a language model: read a batch, take one step, and keep the record.
 
     inputs, targets = batches[step]
+    optimizer.zero_grad()
     loss = cross_entropy(model(inputs), targets)
     loss.backward()
     optimizer.step()
@@ -23,14 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.functional import cross_entropy
-from tinytorch.core.layers import Module, check_sizes
+from tinytorch.core.arguments import check_sizes
+from tinytorch.core.losses import cross_entropy
+from tinytorch.core.module import Module
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.state import restore
 from tinytorch.files.atomic_files import StrPath
+from tinytorch.files.safetensors import load_safetensors, save_safetensors
 from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors, without_prefix
+from tinytorch.training.checkpoint import without_prefix
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.progress import Progress
 

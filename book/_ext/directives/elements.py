@@ -1,5 +1,6 @@
 """HTML elements as nodes: what the book's own directives are built of."""
 
+from collections.abc import Callable
 from typing import Any
 
 from docutils import nodes
@@ -15,6 +16,11 @@ def build(
 ) -> element:
     """Make an element with its children, or with plain text."""
     return element("", text, *children, tag=tag, html=html, classes=classes.split())
+
+
+def has_class(name: str) -> Callable[[nodes.Element], bool]:
+    """Make a function that recognises the elements of a class."""
+    return lambda node: name in node["classes"]
 
 
 def visit_html(translator: Any, node: element) -> None:

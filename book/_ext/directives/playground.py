@@ -18,16 +18,11 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from .elements import build
+from .elements import build, has_class
 from .page_files import give
 
 FOLDER = "playground"
 CLASS = "tt-play"
-
-
-def is_place(node: nodes.Element) -> bool:
-    """Say whether this is where the playground will be."""
-    return CLASS in node["classes"]
 
 
 class Playground(SphinxDirective):
@@ -38,7 +33,7 @@ class Playground(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the place; there is one on a page, because its address holds the state of one."""
-        if any(map(is_place, self.state.document.findall(nodes.Element))):
+        if any(map(has_class(CLASS), self.state.document.findall(nodes.Element))):
             raise self.error("a page has one playground, and this one has it already")
         if not self.content:
             raise self.error("a playground needs a content: what is seen where no scripts run")
@@ -53,5 +48,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("playground", Playground)
     files = (f"{FOLDER}/playground.css", f"{FOLDER}/door.js")
-    give(app, is_place, *files, loading_method="async")
+    give(app, has_class(CLASS), *files, loading_method="async")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from tinytorch.models import gpt2
 
-from .elements import build
+from .elements import build, has_class
 from .page_files import give
 
 CLASS = "tt-published"
@@ -30,7 +30,7 @@ class PublishedWeights(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Make the place; there is one on a page, for there is one model."""
-        if any(map(is_place, self.state.document.findall(nodes.Element))):
+        if any(map(has_class(CLASS), self.state.document.findall(nodes.Element))):
             raise self.error("a page fetches the weights once, and this one does already")
         if not self.content:
             raise self.error("the weights need a content: what is seen where no scripts run")
@@ -61,13 +61,10 @@ def costs() -> dict[str, str]:
     return {name: str(value) for name, value in found.items()}
 
 
-def is_place(node: nodes.Element) -> bool:
-    """Say whether this is where the weights will be."""
-    return CLASS in node["classes"]
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("published-weights", PublishedWeights)
-    give(app, is_place, "published/published.css")  # the script comes with those of the cells
+    give(
+        app, has_class(CLASS), "published/published.css"
+    )  # the script comes with those of the cells
     return {"parallel_read_safe": True, "parallel_write_safe": True}

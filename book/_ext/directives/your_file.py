@@ -22,7 +22,7 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from .elements import build
+from .elements import build, has_class
 from .page_files import give
 
 CLASS = "tt-file"
@@ -55,13 +55,8 @@ class YourFile(SphinxDirective):
         return [place]
 
 
-def is_place(node: nodes.Element) -> bool:
-    """Whether this is the place of a file."""
-    return CLASS in node["classes"]
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("your-file", YourFile)
-    give(app, is_place, "live/your_file.css")  # live/page.js brings the script
+    give(app, has_class(CLASS), "live/your_file.css")  # live/page.js brings the script
     return {"parallel_read_safe": True, "parallel_write_safe": True}
