@@ -74,23 +74,6 @@ def test_every_weight_comes_to_its_place(folder):
     assert tokenizer.encode("to do to") == [83, 78, 220, 67, 78, 257]
 
 
-@pytest.mark.parametrize("prefix", ["", "transformer."])
-def test_names_with_and_without_the_prefix_are_read(tmp_path, folder, prefix):
-    tensors = {prefix + name: array for name, array in random_weights().items()}
-    tensors["lm_head.weight"] = tensors[f"{prefix}wte.weight"]  # tied, and in the file all the same
-    other = write_folder(tmp_path / "other", tensors=tensors)
-    np.testing.assert_array_equal(logits(other), logits(folder))
-
-
-def test_half_precision_is_widened(tmp_path):
-    half = {name: array.astype(np.float16) for name, array in random_weights().items()}
-    wide = {name: array.astype(np.float32) for name, array in half.items()}
-    there = write_folder(tmp_path / "half", tensors=half)
-    np.testing.assert_array_equal(logits(there), logits(write_folder(tmp_path / "w", tensors=wide)))
-    model, _ = load_gpt2(there)
-    assert {p.dtype for p in model.parameters()} == {np.dtype(np.float32)}
-
-
 def test_several_files_are_one_model(folder):
     expected = logits(folder)
     tensors = random_weights()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinytorch import RowSparse, Tensor
+from tinytorch import Tensor
 from tinytorch.text.embeddings import (
     Embedding,
     EmbeddingLayer,
@@ -33,22 +33,6 @@ def table(layer, rows):
 # Embedding ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        list,
-        tuple,
-        np.array,
-        Tensor,
-        lambda ids: np.array(ids, np.uint8),
-        lambda ids: Tensor(np.array(ids, np.int32)),
-    ],
-)
-def test_ids_may_be_a_list_a_tuple_an_array_or_a_tensor(kind):
-    layer = table(Embedding(3, 2), [[0, 1], [10, 11], [20, 21]])
-    assert layer(kind([2, 0, 2])).data.tolist() == [[20, 21], [0, 1], [20, 21]]
-
-
 def test_embedding_starts_xavier_uniform():
     weight = Embedding(300, 100, rng=0).weight.data
     limit = np.sqrt(6 / 400)
@@ -64,17 +48,6 @@ def test_gradient_of_a_repeated_token_is_summed():
         [[[1, 10], [2, 20], [3, 30]], [[4, 40], [5, 50], [6, 60]]]
     )
     assert layer.weight.grad.tolist() == [[5, 50], [8, 80], [0, 0], [8, 80], [0, 0]]
-
-
-def test_sparse_gradient_equals_the_dense_one():
-    ids = np.random.default_rng(0).integers(0, 10, size=(4, 6))
-    upstream = np.random.default_rng(1).normal(size=(4, 6, 3))
-    sparse, dense = Embedding(10, 3, sparse=True), Embedding(10, 3)
-    sparse(ids).backward(upstream)
-    dense(ids).backward(upstream)
-    assert isinstance(sparse.weight.grad, RowSparse)
-    assert isinstance(dense.weight.grad, np.ndarray)
-    np.testing.assert_allclose(sparse.weight.grad.to_dense(), dense.weight.grad, rtol=1e-6)
 
 
 # Learned positions -------------------------------------------------------------------------------

@@ -105,17 +105,6 @@ def test_run_saves_when_due_and_at_the_end(path):
     assert saved == [(path, 3), (path, 6), (path, 7)]
 
 
-def test_checkpoint_of_another_precision_is_converted(path):
-    trainer, other = new_trainer(), new_trainer()
-    trainer.save(path)
-    for p in other.model.parameters():
-        p.data = p.data.astype(np.float64)
-    other.load(path)
-    name, p = other.model.named_parameters()[0]
-    assert p.dtype == np.float64
-    np.testing.assert_array_equal(p.data, trainer.model.state_dict()[name])
-
-
 # What does not belong together -------------------------------------------------------------------
 
 
@@ -198,13 +187,6 @@ def test_other_optimiser_or_its_settings_are_named(path):
     same_but_one = new_trainer()
     same_but_one.optimizer.weight_decay = 0.5
     assert "'weight_decay': 0.5" in message(ValueError, lambda: same_but_one.load(path))
-
-
-def test_rate_is_a_setting_if_nothing_schedules_it(path):
-    trained_file(path, schedule=None)
-    other = new_trainer(schedule=None)
-    other.optimizer.lr = 0.5
-    assert "'lr': 0.5" in message(ValueError, lambda: other.load(path))
 
 
 @pytest.mark.parametrize("strict", [True, False])
