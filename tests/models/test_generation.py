@@ -266,20 +266,6 @@ def test_stopping_is_the_plain_text_cut_off(model, stop, use_cache):
     assert text.shape[1] == max(ends)
 
 
-def test_nothing_is_drawn_for_a_row_that_has_stopped():
-    class Once(Recorder):
-        """Good logits for one token, then none that could be drawn from in row 0."""
-
-        def __call__(self, ids):
-            result = np.tile([0.0, 1.0, 0.0], (*ids.shape, 1))
-            result[0] = [5.0, 0.0, 0.0] if not self.shown else np.nan
-            self.shown.append(ids)
-            return Tensor(result)
-
-    text = generate(Once([0.0]), [[2], [2]], 3, temperature=0, stop_tokens=[0])
-    assert text.data.tolist() == [[2, 0, 0, 0], [2, 1, 1, 1]]
-
-
 # Token by token ----------------------------------------------------------------------------------
 
 
