@@ -108,26 +108,6 @@ def test_floor_is_the_log_of_its_characters_shares_by_brute_force(tokenizer, gra
             assert floor[row, at] == pytest.approx(-math.log(share), abs=1e-9)
 
 
-def first_stories(targets, tokenizer):
-    """Which targets belong to the first story of their window."""
-    (newline,) = tokenizer.encode("\n")
-    ends = (targets == newline).argmax(axis=1)
-    return np.arange(targets.shape[1]) <= ends[:, None]
-
-
-def test_floors_of_many_stories_have_the_known_entropy(tokenizer, grammar):
-    _, targets, floor, characters = story_windows(num_windows=1000, seed=21)
-    inside = first_stories(targets, tokenizer)
-    nats, lengths = (floor * inside).sum(axis=1), (characters * inside).sum(axis=1)
-    for sample, expected in (
-        (nats, grammar.entropy.nats_per_story),
-        (lengths, grammar.entropy.characters_per_story),
-    ):
-        assert abs(sample.mean() - expected) < 4 * sample.std() / math.sqrt(1000)
-    rate = nats.sum() / lengths.sum()
-    assert rate == pytest.approx(grammar.entropy.nats_per_character, rel=0.01)
-
-
 class Oracle:
     """The grammar itself as a model of characters: ids in, the log of the true shares out."""
 
