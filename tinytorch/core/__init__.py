@@ -1,1 +1,1 @@
-"""Arrays that know their gradient, and the layers, losses and optimisers made of them."""
+"""Arrays that know their gradient, and the layers, losses and optimisers built on them."""

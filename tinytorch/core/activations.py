@@ -1,4 +1,4 @@
-"""Activation functions, each beside its derivative, and as layers with nothing to learn."""
+"""Activation functions, each beside its derivative, and as layers without parameters."""
 
 import math
 from functools import lru_cache
@@ -48,8 +48,8 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     """The Gaussian error linear unit, `x Phi(x)` (Hendrycks and Gimpel, 2016, section 2).
 
     `Phi(x)` is the probability that a standard normal number is below x. GPT-2 uses the tanh form,
-    `Phi(x) = (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2`, with which the result differs from the
-    exact one by less than 0.0005.
+    `Phi(x) = (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2`; its result differs from the exact one
+    by less than 0.0005.
 
     Args:
         x: of any shape.
@@ -72,7 +72,7 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     for at in chunks(x.size):  # bench: gelu
         part, phi = flat[at], phi_of(flat[at])
         np.multiply(part, phi, out=value[at])
-        if slope.size:  # the derivative of x Phi(x), while its parts are at hand
+        if slope.size:  # the derivative of x Phi(x), while its parts are in memory
             np.add(phi, part * slope_of(part, phi), out=slope[at])
 
     return value.reshape(shape), lambda g: g * slope.reshape(shape)
@@ -83,7 +83,7 @@ def softmax(x: Any, *, axis: int = -1) -> Result:
     """`exp(x) / sum(exp(x))` along `axis`: positive numbers that sum to one.
 
     The largest element is subtracted first, which changes nothing but the size of the exponents.
-    A row in which every element is -inf, nothing allowed, gives zeros.
+    A row in which every element is -inf (nothing is allowed) gives zeros.
 
     Raises:
         ValueError: `axis` has length 0.
@@ -98,7 +98,7 @@ def softmax(x: Any, *, axis: int = -1) -> Result:
 
 @primitive
 def log_softmax(x: Any, *, axis: int = -1) -> Result:
-    """The logarithm of `softmax`, without computing the small numbers first.
+    """The logarithm of `softmax`, computed without the small probabilities themselves.
 
     Raises:
         ValueError: `axis` has length 0, or a row is -inf everywhere.
@@ -131,7 +131,7 @@ class GELU(Module):
     """The Gaussian error linear unit.
 
     Args:
-        approximate: `'tanh'`, as GPT-2 has it, or `'none'` for the exact form.
+        approximate: `'tanh'`, as in GPT-2, or `'none'` for the exact form.
 
     Raises:
         ValueError: `approximate` is something else.
@@ -207,7 +207,7 @@ def gelu_array(x: np.ndarray) -> np.ndarray:
 
 
 def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
-    """`softmax` of an array, in the memory of `out` if it is given, for instance `x` itself.
+    """`softmax` of an array, written into `out` if given, for instance `x` itself.
 
     Example:
         >>> softmax_array(np.zeros(4), axis=-1)
@@ -218,13 +218,13 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
     largest = np.maximum.reduce(x, axis, keepdims=True, initial=_lowest(x.dtype))
     e = np.subtract(x, largest, out=np.empty_like(x) if out is None else out)
     e = products.exp(e, e)
-    e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # has exp(0), unless all is -inf
+    e /= np.maximum(np.add.reduce(e, axis, keepdims=True), 1)  # exp(0) or more unless all are -inf
     return e
 
 
 @lru_cache
 def _lowest(dtype: np.dtype[Any]) -> Any:
-    """The smallest float: what is subtracted where all is -inf, so that exp gives zeros."""
+    """The smallest float, subtracted where all elements are -inf: exp then gives zeros."""
     return np.finfo(dtype).min
 
 
@@ -253,7 +253,7 @@ _C, _K = math.sqrt(2 / math.pi), 0.044715
 
 
 def _tanh_phi(x: np.ndarray) -> np.ndarray:
-    """The tanh form of `Phi(x)`; `x**3` would call a general power, far slower than products."""
+    """The tanh form of `Phi(x)`; `x**3` would be a general power, far slower than products."""
     return products.tanh((x * x * (_C * _K) + _C) * x) * 0.5 + 0.5
 
 
@@ -279,8 +279,8 @@ _FORMS = {"tanh": (_tanh_phi, _tanh_slope), "none": (_exact_phi, _density)}
 def _erfc(z: np.ndarray) -> np.ndarray:
     """The complementary error function of `z >= 0`, `2 / sqrt(pi)` times the integral from z on.
 
-    In float32 a fit whose relative error is below 1.2e-7 (Press et al., 1992, Numerical Recipes in
-    C, section 6.2); in float64 Python's own, number by number, exact and some fifty times as slow.
+    In float32 it is a fit with a relative error below 1.2e-7 (Press et al., 1992, Numerical Recipes
+    in C, section 6.2); in float64 Python's `erfc` for each number, exact and some 50 times slower.
     """
     if z.dtype != np.float32:
         return np.frompyfunc(math.erfc, 1, 1)(z).astype(z.dtype)

@@ -1,4 +1,4 @@
-"""What an argument may be: each check names the argument, what it was and what is allowed."""
+"""Checks of arguments: each error names the argument, its value and what is allowed."""
 
 import numbers
 from typing import Any
@@ -31,7 +31,7 @@ def check_probability(p: Any, name: str) -> None:
 
     Raises:
         TypeError: it is not a number.
-        ValueError: it is outside; `name` says what was asked for.
+        ValueError: it is outside; the message begins with `name`.
 
     Example:
         >>> check_probability(1.5, "dropout: p")
@@ -100,7 +100,7 @@ def check_choice(value: Any, name: str, allowed: tuple[str | None, ...]) -> None
     """Raise unless `value` is one of the words allowed, or None if that is among them.
 
     Raises:
-        ValueError: it is not; all of them are listed.
+        ValueError: it is not; the message lists all of them.
 
     Example:
         >>> check_choice("average", "reduction", ("mean", "sum", "none"))
@@ -153,15 +153,15 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray
     """The ids in int64; raise unless every one is an integer in `0..count - 1`.
 
     Args:
-        ids: integers of any shape; none at all may be of any dtype, as NumPy makes an empty list
-            one of floats.
+        ids: integers of any shape; an empty array may have any dtype, as NumPy turns an empty list
+            into floats.
         count: how many there are to choose from.
-        what: what an id stands for, in the singular.
+        what: the name of an id, in the singular.
         remedy: what to ask or do if one is outside.
 
     Raises:
         TypeError: the ids are not integers.
-        IndexError: an id is outside; the message says which, and where it stands.
+        IndexError: an id is outside; the message says which one, and where it is.
 
     Example:
         >>> check_ids(np.array([[1, 65]]), 65, "token id", "was another tokenizer used?")
@@ -172,7 +172,7 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray
     if ids.dtype.kind not in "iu" and ids.size:
         remedy = "convert with ids.astype(numpy.int64)"
         raise TypeError(f"{what}s must be integers, got {ids.dtype}; {remedy}")
-    if ids.size and ids.astype(np.uint64).max() >= count:  # a negative one counts as a large one
+    if ids.size and ids.astype(np.uint64).max() >= count:  # a negative id wraps to a large one
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
         where = f" at {at}" if at else ""
         raise IndexError(f"{what} {ids[at]}{where} is outside 0..{count - 1}; {remedy}")

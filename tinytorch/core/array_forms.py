@@ -1,10 +1,10 @@
 """A second form of each `forward`, from array to array, for speed.
 
-A model that writes reads one token after the other. Its arrays are then so small that the tensors
+A model that generates text reads one token at a time. Its arrays are then so small that the tensors
 around them, and the checks before each operation, take longer than the arithmetic. So `@read_by`
 names, at a `forward`, the function that does the same to arrays, in evaluation and with a cache
-(bench: decoding). It stands for that very `forward`: one of your own is called itself. The weights
-are looked up at every call. The tests hold each pair of forms to equal results.
+(bench: decoding). It replaces that `forward` only: a subclass's `forward` is called itself. The
+weights are looked up at every call. The tests check that both forms give equal results.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from tinytorch.core.attention_options import bias_between
 from tinytorch.core.tracing import as_operand, wrap
 
 Reader = Callable[..., np.ndarray]
-_makers: dict[Any, Callable[..., Reader]] = {}  # what makes the reader, for each `forward`
+_makers: dict[Any, Callable[..., Reader]] = {}  # makes the reader of each `forward`
 
 
 def read_by(make: Callable[..., Reader]) -> Callable[[Any], Any]:
-    """Say of a `forward` that `make(part)` returns a function which does the same to arrays.
+    """Register, for a `forward`, that `make(part)` returns a function that does the same to arrays.
 
     Args:
-        make: called with the part and, if that looks at what was read before, with its cache.
+        make: called with the part and, if the part uses what was read before, with its cache.
 
     Example:
         >>> from tinytorch.core.module import Module
@@ -48,8 +48,8 @@ def read_by(make: Callable[..., Reader]) -> Callable[[Any], Any]:
 
 
 def maker(part: Any) -> Callable[..., Reader] | None:
-    """What was said by `read_by` of the `forward` that `part` has, or None while hooks look on."""
-    if hooks.are_open():  # they see the modules, which arrays would pass by
+    """What `read_by` registered for the `forward` of `part`, or None while hooks are open."""
+    if hooks.are_open():  # they see modules, which arrays would bypass
         return None
     return _makers.get(getattr(getattr(part, "forward", None), "__func__", None))
 
@@ -62,8 +62,8 @@ def reader(part: Any, cache: Any = None) -> Reader:
         cache: what the part has read before: a layer of a `KVCache` for a block or an attention.
 
     Returns:
-        A function of vectors `(tokens, d)`, and with a cache of `(batch * new, d)`, the size of the
-        batch and the mask, which returns the same shape.
+        A function of vectors `(tokens, d)`, or with a cache of `(batch * new, d)`, the size of the
+        batch and the mask. It returns the same shape.
 
     Example:
         >>> from tinytorch.core.layers import LayerNorm
@@ -121,7 +121,7 @@ def read_attention(part: Any, cache: Any) -> Reader:
         if part.rotate is not None:
             q, k = (as_operand(part.rotate(wrap(y), start)) for y in (q, k))
         k, v = cache.extend(k, v)  # (batch, heads, keys, d / h)
-        # heads that share their keys are so many queries more of one head
+        # heads that share their keys are treated as further queries of one head
         q = (q * scale).reshape(batch, part.num_kv_heads, -1, part.head_dim)
         scores = products.matmul(q, k.swapaxes(-1, -2))  # (batch, kv heads, h / g * new, keys)
         scores = scores.reshape(batch, part.num_heads, -1, k.shape[2])

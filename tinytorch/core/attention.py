@@ -1,8 +1,8 @@
 """Attention: how tokens look at each other.
 
-What a query may look at says a mask, one convention for all (see `masks`): it is *added* to the
-scores, 0 keeps a pair and -inf blocks it, and it broadcasts over `(batch, heads, queries, keys)`.
-A query for which everything is blocked receives zeros.
+A mask says what a query may look at, with one convention everywhere (see `masks`): it is *added* to
+the scores, 0 keeps a pair and -inf blocks it, and it broadcasts over `(batch, heads, queries,
+keys)`. A query for which everything is blocked receives zeros.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def scaled_dot_product_attention(
         V: values `(..., keys, dv)`.
         mask: added to the scores, broadcast to `(..., queries, keys)`: 0 keeps and -inf blocks;
             None blocks nothing.
-        bias: any numbers to be added to the scores too; a tensor of them can be learned.
+        bias: any numbers, also added to the scores; a tensor of them can be learned.
 
     Returns:
         The output `(..., queries, dv)` and the weights `(..., queries, keys)`, whose rows sum to 1.
@@ -68,29 +68,29 @@ def scaled_dot_product_attention(
 
 
 def _of_floats(x: Tensor) -> Tensor:
-    """The tensor, whose products would wrap or overflow if it were of integers or float16."""
+    """The tensor in floats: products of integers or float16 would wrap or overflow."""
     return x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
 
 
 class MultiHeadAttention(Module):
     """Several attentions side by side, each on its own part of the vectors.
 
-    Vaswani et al., 2017, section 3.2.2. With `key` and `value` given it is cross-attention, else
+    Vaswani et al., 2017, section 3.2.2. With `key` and `value` it is cross-attention, otherwise
     self-attention.
 
     Args:
         embed_dim: length d of the vectors.
         num_heads: number of heads h, which must divide d.
-        dropout_prob: share of the attention weights that training drops.
+        dropout_prob: fraction of the attention weights dropped in training.
         rotate: a function applied to queries and keys `(batch, heads, seq, d / h)` after they are
             split, `Rotary` for instance. With a cache it is called as `rotate(x, start)`, where
             `start` is the position of the first.
-        bias: an array `(heads, T, T)` added to the scores, ALiBi's for instance; cut to the lengths
-            at hand.
+        bias: an array `(heads, T, T)` added to the scores, ALiBi's for instance; cropped to the
+            lengths of the input.
         rng: where the initial weights and the dropout come from.
         num_kv_heads: number g of heads of keys and values, which must divide h: each is shared by
-            h / g neighbouring heads of queries, and a cache holds g (grouped-query attention,
-            Ainslie et al., 2023, section 2.2). 1 is multi-query attention; None is h, a head each.
+            h / g neighbouring heads of queries, and a cache keeps g (grouped-query attention,
+            Ainslie et al., 2023, section 2.2). 1 is multi-query attention; None means h.
         projection_bias: whether the four `Linear` add a bias; Llama's do not.
 
     Attributes:
@@ -133,7 +133,7 @@ class MultiHeadAttention(Module):
     def forward(
         self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
     ) -> Tensor:
-        """Let every query look at the keys and take from the values.
+        """Let every query look at the keys and collect from the values.
 
         Args:
             query: `(batch, queries, embed_dim)`.
@@ -141,8 +141,8 @@ class MultiHeadAttention(Module):
             value: `(batch, keys, embed_dim)`; None for `key`.
             mask: added to the scores, 0 keeps and -inf blocks; `(queries, keys)`, or with four axes
                 that broadcast to `(batch, heads, queries, keys)`.
-            cache: this layer's part of a `KVCache`: the tokens stand after those that it holds,
-                whose keys and values are looked at too. For self-attention.
+            cache: this layer's part of a `KVCache`: the tokens follow the cached ones, whose keys
+                and values are looked at too. For self-attention.
 
         Returns:
             `(batch, queries, embed_dim)`.

@@ -13,7 +13,7 @@ from tinytorch.core.tracing import wrap
 
 
 def shared(x: Any, num_heads: int) -> Any:
-    """Grouped queries: each key or value, once for every head of queries that looks at it.
+    """Grouped queries: each key or value, repeated for every head of queries that looks at it.
 
     Ainslie et al., 2023, section 2.2.
 
@@ -84,8 +84,8 @@ def check_inputs(embed_dim: int, query: Any, key: Any, value: Any, cache: Any) -
     """Raise unless an attention can read these.
 
     Raises:
-        ValueError: one of them is not `(batch, seq, embed_dim)`, or a cache comes with a key or a
-            value of its own.
+        ValueError: one of them is not `(batch, seq, embed_dim)`, or a cache comes with a separate
+            key or value.
     """
     if cache is not None and not (key is None and value is None):
         what = "a cache is for self-attention; pass no key and no value"

@@ -15,10 +15,10 @@ from tinytorch.core.tracing import Gradient, Node, Pullback, Record, as_gradient
 
 
 def backward(result: Node, gradient: Any = None) -> None:
-    """Leave the gradient of `result` in `.grad` of every leaf that requires one.
+    """Store the gradient of `result` in `.grad` of every leaf that requires one.
 
-    Gradients add up over the paths that lead to a leaf, and over repeated calls, until
-    `zero_grad()`. The graph is freed on the way. `Tensor.backward` is this function.
+    Gradients add up over the paths that lead to a leaf, and over repeated calls until
+    `zero_grad()`. The graph is freed on the way. `Tensor.backward` calls this function.
 
     Args:
         result: the tensor to differentiate.
@@ -28,7 +28,7 @@ def backward(result: Node, gradient: Any = None) -> None:
     Raises:
         ValueError: a gradient is missing or has the wrong shape.
         TypeError: the gradient does not consist of real numbers.
-        RuntimeError: nothing to differentiate, a used graph, or changed data; no gradient changes.
+        RuntimeError: nothing to differentiate, a used graph or changed data; no gradient changes.
 
     Example:
         >>> from tinytorch import Tensor
@@ -55,9 +55,9 @@ def backward(result: Node, gradient: Any = None) -> None:
 def topological_order(result: Node) -> list[Record | Node]:
     """Every tensor that needs a gradient, each before all the tensors computed from it.
 
-    A tensor that was computed is there by its record, a leaf is there itself.
+    A computed tensor is represented by its record, a leaf by itself.
 
-    An explicit stack instead of recursion: a graph may be deeper than Python's call stack.
+    An explicit stack replaces recursion: a graph may be deeper than Python's call stack.
 
     Example:
         >>> from tinytorch import Tensor
@@ -84,7 +84,7 @@ def topological_order(result: Node) -> list[Record | Node]:
 
 
 def total_gradient(held: Gradient, part: Gradient) -> Gradient:
-    """The sum of two gradients, arrays or row-sparse; an array even of a single number.
+    """The sum of two gradients, arrays or row-sparse; always an array, even for a single number.
 
     Example:
         >>> total_gradient(np.array(1.0), np.array(2.0))
@@ -111,7 +111,7 @@ def _first_gradient(result: Node, gradient: Any) -> Gradient:
 
 
 def _check_unchanged(order: list[Record | Node]) -> None:
-    """Refuse a graph that is freed, or whose numbers are no longer those that were recorded."""
+    """Refuse a graph that was freed, or whose data changed after they were recorded."""
     for node in order:
         if isinstance(node, Node):
             continue
@@ -151,7 +151,7 @@ def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradien
 
 
 def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray) -> Gradient:
-    """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nobody else holds."""
+    """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nothing else shares."""
     part, like = parts[i], _like(parent)
     if isinstance(part, RowSparse):
         return part.astype(like.dtype)
@@ -164,5 +164,5 @@ def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray
 
 
 def _like(node: Record | Node) -> Record | np.ndarray:
-    """What has the shape and the dtype of a tensor: its record, or the array of a leaf."""
+    """The object with the shape and dtype of a tensor: its record, or the array of a leaf."""
     return node._array if isinstance(node, Node) else node

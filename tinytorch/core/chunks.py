@@ -1,7 +1,7 @@
-"""Large arrays, worked through in pieces.
+"""Large arrays, processed in pieces.
 
-An elementwise formula of eight steps reads and writes an array eight times. Done to the whole of a
-large array, every step waits for memory; done to a piece that fits the cache, only the first does.
+An elementwise formula of eight steps reads and writes an array eight times. On a large array, every
+step waits for memory; on a piece that fits the cache, only the first does.
 """
 
 from collections.abc import Iterator

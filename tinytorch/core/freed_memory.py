@@ -1,8 +1,8 @@
 """Memory that a training step has freed, kept for the next one.
 
 Every step makes and frees arrays of the same sizes. The C library of most Linux systems, glibc,
-hands large ones back to the system, which clears their memory before it gives it out again: at
-128 numbers a token that took a seventh of a step (bench: freed memory).
+returns large ones to the system, which clears their memory before it hands it out again: with
+vectors of length 128 that took a seventh of a step (bench: freed memory).
 """
 
 import ctypes
@@ -11,12 +11,12 @@ import sys
 from functools import cache
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # settings of mallopt, from malloc.h
-LARGEST = 1 << 25  # bytes, 32 MiB: the most that every glibc takes
+LARGEST = 1 << 25  # bytes, 32 MiB: the most that every glibc accepts
 
 
 @cache
 def keep_freed_memory() -> bool:
-    """Let this process keep what arrays of up to 32 MiB have freed; every optimiser asks for it.
+    """Let this process keep the memory of freed arrays of up to 32 MiB; every optimiser calls it.
 
     Returns:
         Whether it does: False on a system without glibc, where nothing happens.

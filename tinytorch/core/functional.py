@@ -2,7 +2,7 @@
 
 Each could be composed of `ops`; the tests do so, and require the same values and gradients. Fused,
 it needs one node instead of many, keeps fewer arrays for the backward pass, and its derivative is a
-formula that can be read. The activations and the losses have files of their own, and are to be had
+formula that can be read. The activations and the losses are in separate files, and can be imported
 from here too.
 """
 
@@ -49,7 +49,7 @@ __all__ = [
     "split_heads",
 ]
 
-BLOCK = 64  # queries that attention works on at a time
+BLOCK = 64  # how many queries attention processes at a time
 
 
 @primitive
@@ -65,7 +65,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         `(..., out_features)`.
 
     Raises:
-        ValueError: the last axis of `x` is not `in_features` long, or `weight` has not two axes.
+        ValueError: the last axis of `x` is not `in_features` long, or `weight` is not 2-D.
 
     Example:
         >>> linear([[1.0, 2.0]], [[1.0, 0.0], [0.0, 10.0]], [0.5, 0.5])
@@ -78,7 +78,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
         wanted = f"the last axis must have length {weight.shape[0]}"
         raise ValueError(f"linear: input {x.shape} does not fit weight {weight.shape}; {wanted}")
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
-    # For a single row, a token that is written, `dot` is twice as fast as `@`.
+    # For a single row, a token being generated, `dot` is twice as fast as `@`.
     value = dot(rows, weight)  # (N, out)
     if bias is not None:  # a second array would take up to a quarter of the time (bench: linear)
         in_place = value.dtype == np.result_type(value, bias)
@@ -97,13 +97,12 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
     """The rows of `weight` that `ids` name.
 
     The gradient of row i is the sum of the gradients of all positions where i was looked up, and
-    zero for a row that was not: row-sparse by nature. It is stored as a full matrix unless
-    `sparse`.
+    zero for all other rows: it is row-sparse. It is stored as a full matrix unless `sparse`.
 
     Args:
         weight: `(vocab_size, embed_dim)`.
         ids: integers of any shape, each in `0..vocab_size - 1`; an array of them is copied.
-        sparse: whether the gradient shall be a `RowSparse`.
+        sparse: whether the gradient is a `RowSparse`.
 
     Returns:
         `ids.shape + (embed_dim,)`.
@@ -111,7 +110,7 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
     Raises:
         TypeError: the ids are not integers.
         ValueError: `weight` has another number of axes.
-        IndexError: an id is negative or too large; names it and where it stands.
+        IndexError: an id is negative or too large; the message says which one, and where it is.
 
     Example:
         >>> embedding([[1.0, 1.0], [2.0, 2.0]], [1, 0, 1])
@@ -165,7 +164,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
-        normalised = rows - mean  # again: it is not kept
+        normalised = rows - mean  # computed again: it is not kept
         normalised *= inverse_std
         every, share = np.ones(len(rows), dtype=g.dtype), gamma[:, None] / d
         along = g * normalised
@@ -218,7 +217,7 @@ def attention(
         v: values `(..., keys, dv)`.
         mask: an array added to the scores, 0 keeps and -inf blocks, broadcast to
             `(..., queries, keys)`; None blocks nothing. It gets no gradient.
-        bias: an array of any numbers added to the scores, ALiBi's for instance, likewise.
+        bias: an array of any numbers, likewise added to the scores, ALiBi's for instance.
         dropout: probability with which a weight is set to zero, the others being scaled up.
         rng: where the dropout comes from.
 
@@ -330,14 +329,14 @@ def merge_heads(x: Any) -> Result:
 
 
 def standardised(rows: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows `(N, d)` with mean 0 and variance 1, then their means and one over their deviations.
+    """Rows `(N, d)` with mean 0 and variance 1, their former means, and one over their deviations.
 
     Example:
         >>> standardised(np.array([[1.0, 5.0]]), eps=0.0)
         (array([[-1.,  1.]]), array([[3.]]), array([[0.5]]))
     """
     d = rows.shape[1]
-    ones = _ones(d)  # a sum is a product with ones, and faster so (bench: layer_norm)
+    ones = _ones(d)  # a product with ones is faster than a sum (bench: layer_norm)
     mean = rows.dot(ones) / d
     value = rows - mean
     inverse_std = 1 / np.sqrt((value * value).dot(ones) / d + eps)
@@ -351,7 +350,7 @@ def _ones(d: int) -> np.ndarray:
 
 
 def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:
-    """0 with probability `p`, otherwise `1 / (1 - p)`, for every element."""
+    """For every element, 0 with probability `p`, otherwise `1 / (1 - p)`."""
     return (default_rng(rng).random(shape) >= p).astype(np.float32) / np.float32(1 - p)
 
 
@@ -363,7 +362,7 @@ def _empty_heads(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def _common_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """What two shapes broadcast to; for equal ones NumPy would take longer than for a product."""
+    """What two shapes broadcast to; for equal ones NumPy's own check is slower than a product."""
     return a if a == b else np.broadcast_shapes(a, b)
 
 
@@ -393,7 +392,7 @@ def check_attention(
 
     Raises:
         TypeError: the mask is of Booleans.
-        ValueError: two of them do not fit; says which, and what is needed.
+        ValueError: two of them do not fit; the message says which, and what is needed.
 
     Example:
         >>> check_attention((3, 4), (5, 4), (6, 4), None)

@@ -1,8 +1,8 @@
 """Proof that a gradient is right: compare it with finite differences.
 
-Moving one input by a little, up and down, and dividing the change of the result by the distance
-gives the derivative without knowing any calculus. The error of this central difference falls with
-the square of the step, and in float64 a step of 1e-6 leaves about ten correct digits.
+Move one input a little up and down, and divide the change of the result by the distance: that is
+the derivative, without any calculus. The error of this central difference falls with the square of
+the step, and in float64 a step of 1e-6 leaves about ten correct digits.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tinytorch.core.module import Module
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 
-Result = Callable[[], Tensor]  # a function of tensors, which are changed from call to call
+Result = Callable[[], Tensor]  # a function of tensors, which change from call to call
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _analytic(tensor: Tensor) -> np.ndarray:
 
 
 def _numeric(f: Result, weights: np.ndarray, data: np.ndarray, eps: float) -> np.ndarray:
-    """The central difference for every element of `data`, which is changed and put back."""
+    """The central difference for every element of `data`, which is changed and restored."""
     slopes = np.empty(data.shape)
     for at in np.ndindex(data.shape):
         value = data[at]

@@ -1,7 +1,7 @@
-"""Looking into a model while it runs, and changing what one part hands to the next.
+"""Look into a model while it runs, and change what one part passes to the next.
 
-No part is replaced and none needs to know: `Module.__call__` shows what goes in and what comes out
-to whoever has asked. It holds in one `with` block and one thread, and leaves the model as it was.
+No part is replaced or changed: `Module.__call__` passes inputs and outputs to the hooks. They are
+active in one `with` block and one thread, and leave the model as it was.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tinytorch.core.tracing import wrap
 
 __all__ = ["hooks"]
 
-Hook = Callable[[Any], Any]  # is shown a value; returns what replaces it, or None to leave it
+Hook = Callable[[Any], Any]  # receives a value; returns its replacement, or None to leave it
 
 
 class _Around(NamedTuple):
-    """What is called around the modules of one block, by their identity."""
+    """The hooks of one block around its modules, by their identity."""
 
     before: dict[int, Hook]
     after: dict[int, Hook]
@@ -38,19 +38,19 @@ def hooks(
 ) -> Iterator[None]:
     """A context in which functions see what goes through the parts of a model, and may replace it.
 
-    Blocks may stand inside each other: the inner one sees what the outer one has replaced.
+    Blocks may be nested: the inner one sees what the outer one has replaced.
 
     Args:
         model: a `Module`, whose parts are named as in `model.named_modules()`: `"blocks.0.mlp"`.
         after: for names of parts, a function of what the part returns.
-        before: for names of parts, a function of the part's first argument. Each returns what takes
-            its place, a tensor or an array of the same shape, which is converted to the same
-            dtype, or None to leave it as it is.
+        before: for names of parts, a function of the part's first argument. Each returns a
+            replacement, a tensor or an array of the same shape, which is converted to the same
+            dtype, or None to leave the value as it is.
 
     Raises:
         ValueError: the model has no part of this name; or, when it runs, a hook has returned
             another shape.
-        TypeError: a hook cannot be called, or has returned floats in the place of ids.
+        TypeError: a hook cannot be called, or has returned floats instead of ids.
 
     Example:
         >>> from tinytorch import GPT
@@ -87,7 +87,7 @@ def are_open() -> bool:
 
 
 def called(part: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """What a part returns when its hooks have seen and replaced what they wanted."""
+    """What a part returns once its hooks have seen and replaced its input and output."""
     for around in _open.get():  # the outer block first
         if (hook := around.before.get(id(part))) is not None and args:
             args = (_replaced(hook, args[0]), *args[1:])
@@ -99,9 +99,9 @@ def called(part: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _replaced(hook: Hook, value: Any) -> Any:
-    """What a hook returns, if it fits in the place of `value`, or `value`."""
+    """What a hook returns if it can replace `value`, otherwise `value`."""
     new = hook(value)
-    if new is None or isinstance(value, tuple):  # of several tensors nothing is known
+    if new is None or isinstance(value, tuple):  # a tuple of tensors is not checked
         return value if new is None else new
     like = value if hasattr(value, "dtype") else np.asarray(value)  # ids may be a list
     new = new if hasattr(new, "dtype") else np.asarray(new)

@@ -1,10 +1,9 @@
-"""Reading a text piece by piece: how a part says that it can.
+"""Reading a text piece by piece: how a part declares that it can.
 
-A model that writes reads one new token after another, and goes on from what it has kept of those
-before it (incremental decoding). Not every part can: an attention must look at the keys and values
-that a cache holds, a layer of positions must count on from a given one. A part that can is asked
-for a mark on its `forward`, so that a `forward` of your own, which replaces ours, does not inherit
-a promise that ours has made.
+A model that generates text reads one new token at a time, and continues from what it has kept of
+the earlier ones (incremental decoding). Not every part can: attention must look at cached keys and
+values, and a layer of positions must count from a given one. A part that can has a mark on its
+`forward`, so that a custom `forward`, which replaces ours, does not inherit the promise.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ __all__ = ["incremental", "is_incremental"]
 def incremental(forward: Callable[..., Any]) -> Callable[..., Any]:
     """Mark a `forward` that can read a text piece by piece, to the same result as all at once.
 
-    What it takes for that: an attention and a block `cache=`, one layer of a `KVCache`; a layer of
-    positions or a rotation `start`, the position of the first vector; a model `cache=`, a whole
-    `KVCache`, and `last_only=`, whether to score the last position alone.
+    It must take these arguments: in an attention and a block `cache=`, one layer of a `KVCache`; in
+    a layer of positions or a rotation `start`, the position of the first vector; in a model
+    `cache=`, a whole `KVCache`, and `last_only=`, whether to score the last position alone.
 
     Args:
         forward: the method; returned as it is, with the mark.
@@ -44,7 +43,7 @@ def is_incremental(part: Any) -> bool:
     """Whether a part can read a text piece by piece.
 
     Args:
-        part: a module, whose `forward` is asked, or anything else that is called.
+        part: a module, whose `forward` is checked, or any other callable.
 
     Example:
         >>> from tinytorch import LayerNorm, MultiHeadAttention

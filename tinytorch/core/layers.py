@@ -1,4 +1,4 @@
-"""Layers: the modules that everything is built of."""
+"""Layers: the modules that everything is built from."""
 
 import math
 from typing import Any
@@ -104,7 +104,7 @@ class LayerNorm(Module):
 
 
 class Dropout(Module):
-    """In training, zero each element with probability `p` and scale the others up; else nothing.
+    """In training, zero each element with probability `p` and scale up the rest; else do nothing.
 
     Args:
         p: the probability.
@@ -125,7 +125,7 @@ class Dropout(Module):
 
     @read_by(read_dropout)
     def forward(self, x: Any) -> Tensor:
-        """Drop from `x`; the shape stays."""
+        """Zero elements of `x`; the shape stays."""
         if not self.training or self.p == 0:
             return x if isinstance(x, Tensor) else Tensor(x)
         return functional.dropout(x, p=self.p, rng=self.rng)

@@ -1,4 +1,4 @@
-"""Losses: what a model is asked to make small, each beside its derivative, and as layers."""
+"""Losses, which training makes small: each beside its derivative, and as layers."""
 
 import operator
 from typing import Any
@@ -30,12 +30,12 @@ def cross_entropy(
     Args:
         logits: `(..., num_classes)`, unnormalised.
         targets: integers of the shape of `logits` without its last axis; an array is copied.
-        ignore_index: a target that stands for none, -100 for instance: such a position has loss
-            and gradient 0 and is not counted. None ignores nothing.
+        ignore_index: a target that means "none", -100 for instance: such a position has loss and
+            gradient 0 and is not counted. None ignores nothing.
         reduction: `'mean'` over the positions that count, their `'sum'`, or `'none'` for one
             number a position.
-        weight: `(num_classes,)`, what each class counts: the mean is then a weighted one, the sum
-            of `weight[target] * loss` over the sum of `weight[target]`. None counts all the same.
+        weight: `(num_classes,)`, the weight of each class: the mean is then the sum of
+            `weight[target] * loss` over the sum of `weight[target]`. None weighs all equally.
 
     Returns:
         A single number, or with `'none'` the shape of `targets`. The gradient of the mean is
@@ -67,7 +67,7 @@ def cross_entropy(
         counts = counts / counts.sum()
     log_probs = log_softmax_array(rows, -1)
     at = np.arange(len(rows)), labels
-    losses = counts * np.where(counts > 0, -log_probs[at], 0)  # 0 also where that is infinite
+    losses = counts * np.where(counts > 0, -log_probs[at], 0)  # 0 even where that is infinite
 
     def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
         grad = products.exp(log_probs)
@@ -83,7 +83,7 @@ def mse(prediction: Any, target: Any) -> Result:
     """Mean squared error over all elements.
 
     Raises:
-        ValueError: the shapes differ; broadcasting here is almost always a mistake.
+        ValueError: the shapes differ; broadcasting would almost always be a mistake here.
 
     Example:
         >>> mse([1.0, 2.0], [1.0, 4.0])
@@ -104,8 +104,8 @@ class CrossEntropyLoss(Module):
     """The negative log-likelihood `-log softmax(logits)[target]`, in nats; see `cross_entropy`.
 
     Args:
-        weight: `(num_classes,)`, what each class counts, or None.
-        ignore_index: a target that stands for none, or None.
+        weight: `(num_classes,)`, the weight of each class, or None.
+        ignore_index: a target that means "none", or None.
         reduction: `'mean'`, `'sum'` or `'none'`.
 
     Raises:
@@ -137,14 +137,14 @@ class MSELoss(Module):
     """
 
     def forward(self, prediction: Any, target: Any) -> Tensor:
-        """Compare two tensors of one shape."""
+        """Compare two tensors of the same shape."""
         return mse(prediction, target)
 
 
 def _labels_and_counts(
     rows: np.ndarray, targets: np.ndarray, ignore_index: int | None, weight: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The class of each position, 0 where it is ignored, and what each position counts."""
+    """The class of each position, 0 where it is ignored, and the weight of each position."""
     num_classes = rows.shape[-1]
     ignored = np.zeros(targets.shape, bool)
     if ignore_index is not None:

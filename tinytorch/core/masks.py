@@ -1,8 +1,8 @@
 """Masks: which token may look at which.
 
 One convention everywhere: a mask is *added* to the scores, 0 keeps a pair and -inf blocks it, and
-it broadcasts over `(batch, heads, queries, keys)`. Other libraries write 1 or True, some for keep
-and some for block; a mask that could be read in two ways is refused.
+it broadcasts over `(batch, heads, queries, keys)`. Other libraries write 1 or True, some to keep
+and some to block; a mask that could be read either way is refused.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ BLOCKS_BELOW = -1e4  # the smallest mask in use: half precision ends at -65,504
 
 
 def causal_mask(seq_len: int, past: int = 0) -> np.ndarray:
-    """The mask of a model that writes from left to right: no token sees a later one.
+    """The mask of a model that generates from left to right: no token sees a later one.
 
     Args:
         seq_len: number of positions, T.
@@ -46,7 +46,7 @@ def causal_mask(seq_len: int, past: int = 0) -> np.ndarray:
 
 
 def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
-    """The mask as an array, if it blocks or keeps and cannot be mistaken.
+    """The mask as an array, if it is unambiguous: each number either keeps or blocks.
 
     Args:
         mask: numbers that are 0 or at most `BLOCKS_BELOW`, -inf for instance.
@@ -88,7 +88,7 @@ def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
 
 
 def without_gradient(name: str, shift: Any) -> np.ndarray:
-    """What is added to the scores as an array, if no gradient is lost by that.
+    """A mask or bias as an array, provided that no gradient is lost.
 
     Raises:
         TypeError: it is a tensor that requires a gradient.
@@ -105,7 +105,7 @@ def without_gradient(name: str, shift: Any) -> np.ndarray:
 
 
 def check_fits(name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:
-    """Raise unless what is added to the scores broadcasts to them.
+    """Raise unless a mask or bias broadcasts to the scores.
 
     Raises:
         ValueError: it does not, or would make them larger.

@@ -2,8 +2,8 @@
 
 A `Module` is plain Python. Its parameters are found by walking its attributes, lists and
 dictionaries included, in the order in which they were set; nothing is registered and nothing is
-hidden. What would be overlooked, a module in a set for instance, is refused by name. A `Tensor`
-that is no `Parameter` is a constant.
+hidden. What would be overlooked, a module in a set for instance, raises an error that names it. A
+`Tensor` that is not a `Parameter` is a constant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tinytorch.core.tensor import Tensor
 
 
 class Parameter(Tensor):
-    """A tensor that a model learns: it requires a gradient and `parameters()` finds it.
+    """A tensor that a model learns: it requires a gradient, and `parameters()` finds it.
 
     Example:
         >>> Parameter([1.0, 2.0]).requires_grad
@@ -42,8 +42,8 @@ _evaluating: ContextVar[bool] = ContextVar("evaluating", default=False)  # one f
 def evaluation_mode() -> Iterator[None]:
     """A context in which modules are evaluated: dropout is off.
 
-    It holds for every module that is called inside it, in this thread and no other, and leaves
-    each module's own switch as it is: after it, everything is in the mode that it was in before.
+    It applies to every module called inside it, in this thread only, and leaves each module's own
+    switch alone: afterwards every module is in its former mode.
 
     Example:
         >>> class Layer(Module):
@@ -63,9 +63,9 @@ def evaluation_mode() -> Iterator[None]:
 
 
 class Module:
-    """The base of every layer and model: parameters, saving and loading, train and eval.
+    """The base class of every layer and model: parameters, saving and loading, train and eval.
 
-    Subclasses write `forward`; `layer(x)` and `layer.forward(x)` are the same.
+    Subclasses define `forward`; `layer(x)` and `layer.forward(x)` are the same.
 
     Example:
         >>> class Scale(Module):
@@ -92,7 +92,7 @@ class Module:
         self._training = bool(training)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a parameter is not replaced by what `parameters()` would not find.
+        """Set an attribute; refuse to replace a parameter by what `parameters()` would not find.
 
         Raises:
             TypeError: the attribute is a `Parameter` and the value is an array or a plain tensor.
@@ -106,7 +106,7 @@ class Module:
         super().__setattr__(name, value)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output; every subclass says how."""
+        """Compute the output; every subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -135,12 +135,12 @@ class Module:
         return [parameter for parameter in self.parameters() if parameter.requires_grad]
 
     def named_modules(self) -> list[tuple[str, Module]]:
-        """This module, under the empty name, and every one inside it, with its path."""
+        """This module, under the empty name, and every module inside it, each with its path."""
         inside = ((name, part) for name, part in _walk(self, "", ()) if isinstance(part, Module))
         return [("", self), *inside]
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Clear the gradients of all parameters."""
         for parameter in self.parameters():
             parameter.zero_grad()
 
@@ -181,7 +181,7 @@ class Module:
 
 
 def _walk(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[tuple[str, Any]]:
-    """Everything held by `module`, at any depth; a module that holds one above it ends there."""
+    """Everything inside `module`, at any depth; a cycle of modules is followed once."""
     above = (*above, module)
     for name, part in _children(module):
         if isinstance(part, Parameter):
@@ -192,7 +192,7 @@ def _walk(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[tu
 
 
 def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
-    """The parameters and modules held by `module` directly, in lists and dictionaries too."""
+    """The parameters and modules directly in `module`, in lists and dictionaries too."""
     for name, value in vars(module).items():
         yield from _held(name, value, type(module).__name__)
 
@@ -210,7 +210,7 @@ def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Par
 
 
 def _elements(value: Any) -> Iterable[Any]:
-    """What a container that is not walked holds, a set for instance."""
+    """The elements of a container that is not walked, a set for instance."""
     if isinstance(value, np.ndarray):
         return value.flat if value.dtype == object else ()
     return value if isinstance(value, Collection) and not isinstance(value, (str, bytes)) else ()

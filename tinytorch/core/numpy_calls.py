@@ -1,9 +1,9 @@
-"""NumPy's own functions, called with a tensor: differentiated, computed or refused, never silent.
+"""NumPy's own functions called with a tensor: no gradient is lost silently.
 
 - NumPy's arithmetic (`np.exp(t)`, `array * t`) is the operation of the same name in `ops.py`.
 - Comparisons give a tensor of booleans, as the operators do.
-- Everything else reads a tensor as an array and returns arrays. Where numbers would come out that
-  depend on a tensor whose gradient is wanted, it is refused, with the name of what to use instead.
+- Everything else reads a tensor as an array and returns arrays. If the result would depend on a
+  tensor that requires a gradient, the call is refused, and the error names what to use instead.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from tinytorch.core import ops
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tracing import Node, as_operand, wrap
 
-# operations that NumPy calls by another name: ours, and theirs
+# operations with another name in NumPy: ours, and theirs
 NAMES = {
     "abs": "absolute",
     "concatenate": "hstack vstack",
@@ -33,7 +33,7 @@ WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask
 
 
 def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    """Answer an elementwise NumPy function that was called with a tensor.
+    """Compute an elementwise NumPy function that was called with a tensor.
 
     Raises:
         TypeError: the gradient of a tensor would be lost, or a tensor is to be written into.
@@ -52,7 +52,7 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[
 
 
 def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    """Answer any other NumPy function that was called with a tensor.
+    """Compute any other NumPy function that was called with a tensor.
 
     Raises:
         TypeError: the gradient of a tensor would be lost, or a tensor is to be written into.
@@ -115,7 +115,7 @@ def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:
 
 
 def _computed(name: str, function: Any, args: Any, settings: dict[str, Any], writes: bool) -> Any:
-    """What NumPy makes of the arrays; refused where a gradient or a change would go unnoticed."""
+    """NumPy's result for the arrays; refused where a gradient or a change would go unnoticed."""
     operands = (args, tuple(settings.values()))
     out = settings.get("out", args[0] if writes else None)
     if any(True for _ in _tensors(out)):

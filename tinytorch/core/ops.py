@@ -1,7 +1,7 @@
 """The primitive operations: each a NumPy function beside its pullback.
 
 Read an operation as one line of calculus. `mul` says: the value is `x * y`, and a gradient `g` of
-the value is a gradient `g * y` of x and `g * x` of y. Operands come first and may be tensors,
+the value becomes a gradient `g * y` of x and `g * x` of y. Operands come first and may be tensors,
 arrays or numbers; settings are keyword arguments.
 """
 
@@ -219,7 +219,7 @@ def abs(x: Any) -> Result:
 
 @primitive
 def maximum(x: Any, y: Any) -> Result:
-    """Elementwise larger of two; where they are equal each gets half of the gradient.
+    """Elementwise larger of two; where they are equal, each gets half of the gradient.
 
     Example:
         >>> maximum([1.0, 5.0], 3.0)
@@ -231,7 +231,7 @@ def maximum(x: Any, y: Any) -> Result:
 
 @primitive
 def clip(x: Any, *, min: Any = None, max: Any = None) -> Result:
-    """Elementwise `x`, but at least `min` and at most `max`; outside the gradient is 0.
+    """Elementwise `x`, but at least `min` and at most `max`; outside, the gradient is 0.
 
     Raises:
         ValueError: neither bound is given, or `min` is above `max`.
@@ -262,7 +262,7 @@ def cast(x: Any, like: Any) -> Result:
 
 @primitive
 def where(x: Any, y: Any, *, condition: Any) -> Result:
-    """`x` where `condition` holds and `y` elsewhere.
+    """`x` where `condition` is true and `y` elsewhere.
 
     Example:
         >>> where([1.0, 2.0], 0.0, condition=[True, False])
@@ -474,7 +474,7 @@ def _check_inner_sizes(x: np.ndarray, y: np.ndarray) -> None:
 
 
 def _count(x: np.ndarray, axis: Any, name: str) -> int:
-    """How many elements each mean over `axis` takes in; at least one."""
+    """How many elements each mean over `axis` covers; at least one."""
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
     if count == 0:
@@ -483,7 +483,7 @@ def _count(x: np.ndarray, axis: Any, name: str) -> int:
 
 
 def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Any) -> np.ndarray:
-    """Give the gradient of a reduction of `shape` back its axes of length 1."""
+    """Restore the axes of length 1 in the gradient of a reduction of `shape`."""
     axes = range(len(shape)) if axis is None else normalize_axis_tuple(axis, len(shape))
     return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
@@ -497,7 +497,7 @@ def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
 
 
 def _plain_index(index: Any) -> Any:
-    """Indices with copies of the arrays in them, those of tensors too: a pullback keeps them."""
+    """Indices with copies of their arrays and tensors: a pullback keeps them."""
     if isinstance(index, tuple):
         return tuple(_plain_index(part) for part in index)
     if isinstance(index, list):

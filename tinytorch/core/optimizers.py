@@ -1,7 +1,7 @@
-"""Optimisers: how a gradient becomes a step, which parameters decay, and how long a step may be.
+"""Optimisers: from a gradient to a step; weight decay; clipping.
 
-All optimisers take a row-sparse gradient as it comes and then touch its rows alone: the cost of a
-step on an embedding table follows the batch, not the vocabulary.
+All optimisers accept a row-sparse gradient and then update only its rows: the cost of a step on an
+embedding table depends on the batch, not on the vocabulary.
 """
 
 import math
@@ -19,10 +19,10 @@ from tinytorch.core.tensor import Tensor
 
 
 def only_matrices(parameter: Tensor) -> bool:
-    """Whether weight decay shall pull a parameter, as is usual for language models.
+    """Whether weight decay applies to a parameter, as is usual for language models.
 
-    Matrices and tables are pulled to zero; biases and the scales and shifts of norms, which have
-    one axis, are spared.
+    Matrices and tables decay to zero; biases and the scales and shifts of norms, which have one
+    axis, do not.
 
     Example:
         >>> only_matrices(Tensor(np.ones((2, 3)))), only_matrices(Tensor(np.ones(3)))
@@ -32,10 +32,10 @@ def only_matrices(parameter: Tensor) -> bool:
 
 
 class Optimizer:
-    """The base of the optimisers: holds the parameters and visits those that have a gradient.
+    """The base class of the optimisers: keeps the parameters, updates those with a gradient.
 
-    Who makes one is about to train: from then on the process keeps memory that was freed for the
-    next step (`keep_freed_memory`).
+    Making one means that training is about to begin: from then on the process keeps freed memory
+    for the next step (`keep_freed_memory`).
 
     Args:
         params: the tensors to update, each once.
@@ -64,7 +64,7 @@ class Optimizer:
         keep_freed_memory()
 
     def zero_grad(self) -> None:
-        """Forget all gradients; call it before each backward pass."""
+        """Clear all gradients; call it before each backward pass."""
         for p in self.params:
             p.zero_grad()
 
@@ -82,11 +82,11 @@ class Optimizer:
             p.mark_changed()
 
     def state_dict(self) -> dict[str, np.ndarray]:
-        """A copy of everything the next step depends on, the learning rate and gradients aside."""
+        """A copy of all that the next step depends on, except the learning rate and gradients."""
         return {name: array.copy() for name, array in self._state().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from where another optimiser of the same parameters stood.
+        """Continue from the state of another optimiser of the same parameters.
 
         Raises:
             ValueError: names are missing, unexpected or of another shape; nothing is changed.
@@ -94,7 +94,7 @@ class Optimizer:
         restore(self._state(), state, type(self).__name__)
 
     def _state(self) -> dict[str, np.ndarray]:
-        """The arrays that `step` changes, the parameters aside."""
+        """The arrays that `step` changes, except the parameters."""
         return {}
 
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
@@ -103,7 +103,7 @@ class Optimizer:
 
 
 class SGD(Optimizer):
-    """Stochastic gradient descent, with momentum if asked for.
+    """Stochastic gradient descent, with optional momentum.
 
     `v = momentum v + g + weight_decay w`, then `w = w - lr v`. With a row-sparse gradient only
     the rows in it move, decay and keep their momentum going.
@@ -152,9 +152,8 @@ class Adam(Optimizer):
     keeps it out of them.
 
     With a row-sparse gradient the update is *lazy*: only the rows in the gradient have their means
-    updated, move and decay; the others stay exactly as they are, as if the step had not happened to
-    them, while the bias correction counts all steps. A dense gradient would also let an unseen row
-    drift on the memory of its last gradients.
+    updated, move and decay. The others stay exactly as they are, while the bias correction counts
+    all steps. With a dense gradient an unseen row would go on drifting along its last gradients.
 
     Args:
         params: the tensors to update.
@@ -227,7 +226,7 @@ class Adam(Optimizer):
                 array[rows] = part
 
     def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
-        """The gradient with the pull to zero in it."""
+        """The gradient with weight decay added."""
         return g + self.weight_decay * data[rows]
 
 
@@ -256,7 +255,7 @@ class AdamW(Adam):
     usual_decay = 0.01
 
     def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
-        """The gradient as it is: the parameter is pulled here and now."""
+        """The gradient as it is: the parameter itself decays here."""
         data[rows] *= 1 - self.lr * self.weight_decay
         return g
 
@@ -264,11 +263,11 @@ class AdamW(Adam):
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     """Scale all gradients together so that their norm is at most `max_norm`.
 
-    The norm is that of one long vector in which all gradients stand one after the other, so the
-    direction of the step stays (Pascanu et al., 2013, section 3.2).
+    The norm is that of all gradients joined into one long vector, so the direction of the step
+    stays the same (Pascanu et al., 2013, section 3.2).
 
     Args:
-        params: tensors; those without a gradient are passed over.
+        params: tensors; those without a gradient are skipped.
         max_norm: the largest norm allowed; infinity to measure only.
 
     Returns:
@@ -294,7 +293,7 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     with_gradient = list({id(p): p for p in params if p.grad is not None}.values())  # each once
     for p in with_gradient:
         if isinstance(p.grad, RowSparse):
-            p.grad = p.grad.coalesce()  # a row that is listed twice has one gradient, the sum
+            p.grad = p.grad.coalesce()  # a row listed twice has one gradient, the sum
     arrays = (p.grad.values if isinstance(p.grad, RowSparse) else p.grad for p in with_gradient)
     norm = math.sqrt(sum(float(np.vdot(array, array)) for array in arrays))
     if not math.isfinite(norm):

@@ -79,7 +79,7 @@ def create_rotary_embeddings(
 def apply_rotary(x: Any, cos: Any, sin: Any, *, start: int = 0) -> Result:
     """Rotate each pair `(x[2i], x[2i+1])` of every vector by the angle of its position.
 
-    A dot product of two rotated vectors depends on their distance alone, not on where they stand.
+    A dot product of two rotated vectors depends on their distance only, not on their positions.
     The gradient is rotated back by the same angle.
 
     Args:
@@ -135,7 +135,7 @@ class Rotary:
 
     @incremental
     def __call__(self, x: Any, start: int = 0) -> Tensor:
-        """Rotate `(..., seq, head_dim)`, whose first vector stands at position `start`."""
+        """Rotate `(..., seq, head_dim)`, whose first vector is at position `start`."""
         return apply_rotary(x, self.cos, self.sin, start=start)
 
 
@@ -189,7 +189,7 @@ def create_alibi_bias(num_heads: int, seq_len: int) -> np.ndarray:
 
 
 def check_length(seq_len: int, max_seq_len: int, start: int = 0) -> None:
-    """Raise unless a sequence fits, after `start` others if those are cached.
+    """Raise unless a sequence fits, after `start` cached positions if there are any.
 
     Raises:
         ValueError: it is longer than `max_seq_len`.

@@ -1,19 +1,19 @@
-"""Products, exp and tanh: NumPy's own, and in a browser those of a small library.
+"""Products, exp and tanh: NumPy's own, or in a browser those of a small library.
 
-Natively a product is handed to a BLAS. In the reader's browser NumPy has none, nor the vector
-mathematics that compute exp and tanh: a product there took twenty times as long, a tanh seventy.
+Natively a product is computed by a BLAS. In the reader's browser NumPy has none, nor vector
+instructions for exp and tanh: a product there took 20 times as long, a tanh 70 times.
 `wasm/products.c` fills the gap, for float32. `make products` compiles it, twice: the faster one
 needs a fused multiply-add, which some browsers lack.
 
 A matrix of 8-bit integers is multiplied without a float32 copy of all of it: a few of its rows are
-converted at a time, into memory that the cache holds. `matmul_int8` and `matmul_int8_transposed`
-are the functions below that do so; in a browser the library stands in for them when `x` has no more
-than eight rows, and converts each number as it passes.
+converted at a time, into memory that fits the cache. `matmul_int8` and `matmul_int8_transposed`
+are the functions below that do so; in a browser the library replaces them when `x` has at most
+eight rows, and converts each number as it is read.
 
 Attributes:
-    matmul: `np.matmul`, or what stands in for it: the same values but for rounding.
+    matmul: `np.matmul`, or its replacement: the same values except for rounding.
     dot: the same for two matrices; natively `np.dot`, which is faster for a single row.
-    exp: `np.exp`, or what stands in for it, as `exp(x)` or `exp(x, out)`.
+    exp: `np.exp`, or its replacement, as `exp(x)` or `exp(x, out)`.
     tanh: `np.tanh`, likewise.
 """
 
@@ -33,7 +33,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
 
 def library(platform: str = sys.platform) -> Any:
-    """The compiled library in a browser; elsewhere, and where it cannot be loaded, NumPy.
+    """The compiled library in a browser; elsewhere, or if it cannot be loaded, NumPy.
 
     Example:
         >>> library("linux") is np
@@ -106,7 +106,7 @@ def int8_transposed_in_blocks(x: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def float32_blocks(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-    """Some rows of a matrix after the other, as float32; each block in the memory of the last.
+    """A matrix as float32, some rows at a time; each block reuses the memory of the last.
 
     The numbers are finite.
 
@@ -127,7 +127,7 @@ def float32_blocks(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 
 
 def _widen_half(part: np.ndarray, block: np.ndarray) -> None:
-    """Copy finite float16 to float32, in half of the time that NumPy takes (bench: float16).
+    """Copy finite float16 to float32, in half the time that NumPy takes (bench: float16).
 
     The bits of exponent and fraction keep their order and the sign goes to the front; the exponent
     counts from 15 in the one and from 127 in the other.

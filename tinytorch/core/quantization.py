@@ -1,14 +1,14 @@
 """Weights in fewer bits: 8-bit integers with a scale for each row, or half precision.
 
-To write one token a model reads every weight once, so that it is as fast as its weights are small.
-`quantize` makes a model whose matrices are stored as int8 or float16, a quarter or half of the
-memory, and which reads and writes as before: the sums are computed in float32, some rows at a time.
-It is for reading alone. A gradient step is far smaller than a step between two 8-bit numbers, so a
+To generate one token a model reads every weight once, so the smaller the weights, the faster it is.
+`quantize` makes a model whose matrices are stored as int8 or float16, in a quarter or half of the
+memory, and which is used as before: the sums are computed in float32, some rows at a time. It
+cannot be trained. A gradient step is far smaller than the step between two 8-bit numbers, so a
 model is trained in float32 first.
 
-With int8 each row of a matrix, as it is stored, is divided by a scale of its own and rounded
-(Dettmers et al., 2022, "LLM.int8()", sections 2.1 and 3.1). No number of a row is then off by more
-than half of its scale.
+With int8 each stored row of a matrix is divided by its own scale and rounded (Dettmers et al.,
+2022, "LLM.int8()", sections 2.1 and 3.1). No number of a row is then off by more than half of its
+scale.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def quantize_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
         `q * scales[:, None]`.
 
     Raises:
-        ValueError: it is no matrix, or a number is not finite.
+        ValueError: it is not a matrix, or a number is not finite.
 
     Example:
         >>> q, scales = quantize_rows([[1.27, -0.5], [0.0, 0.0]])
@@ -75,15 +75,15 @@ def quantize_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def quantize(model: Any, dtype: str = "int8") -> Any:
-    """A copy of a model that keeps its matrices in fewer bits, for reading and writing alone.
+    """A copy of a model that keeps its matrices in fewer bits, for inference only.
 
     The matrices are those of each `Linear` and `Embedding`, and of every part whose `forward` is
     marked by `quantized_by`. All others (norms, biases, learned positions) stay as they are. The
     model itself is not changed, and nothing is shared with it but matrices that were quantized
     already.
 
-    Its parameters have the names that they had; an 8-bit matrix has its scales beside it, under its
-    own name and `.scales`. So `save_weights` and `load_weights` work with it as with any model.
+    Its parameters keep their names; the scales of an 8-bit matrix are stored beside it, under its
+    name and `.scales`. So `save_weights` and `load_weights` work as with any model.
 
     Args:
         model: a `GPT`, or any other `Module`.
@@ -106,8 +106,8 @@ def quantize(model: Any, dtype: str = "int8") -> Any:
         True
     """
     check_choice(dtype, "quantize: dtype", ("int8", "float16"))
-    twins: dict[int, Any] = {}  # what stands for each part in the copy
-    replaced: set[int] = set()  # parameters of the parts that it stands for
+    twins: dict[int, Any] = {}  # the counterpart of each part in the copy
+    replaced: set[int] = set()  # parameters of the parts that were quantized
     for _, part in model.named_modules():
         make = getattr(part.forward, "quantized_by", None)
         if make is not None:
@@ -120,12 +120,12 @@ def quantize(model: Any, dtype: str = "int8") -> Any:
 
 
 def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Any], Any]:
-    """Say of a `forward` that `make(part, dtype)` does nearly the same with fewer bits.
+    """Register, for a `forward`, that `make(part, dtype)` does nearly the same with fewer bits.
 
-    A `forward` of your own, which replaces ours, does not inherit what was said of ours.
+    A custom `forward`, which replaces ours, does not inherit this.
 
     Args:
-        make: called with the part and `'int8'` or `'float16'`; returns what stands for it.
+        make: called with the part and `'int8'` or `'float16'`; returns its replacement.
     """
 
     def noted(forward: Any) -> Any:
@@ -139,7 +139,7 @@ def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Any], Any]:
 
 
 class QuantizedLinear(Module):
-    """What `quantize` makes of a `Linear`: `x @ weight + bias`, the weight in fewer bits.
+    """The quantized form of a `Linear`: `x @ weight + bias`, the weight in fewer bits.
 
     Since a scale belongs to a row of the weight, it multiplies the input: the result is the sum of
     `x[i] * scales[i] * q[i, j]` over i, so `(x * scales) @ q`.
@@ -176,7 +176,7 @@ class QuantizedLinear(Module):
 
     @classmethod
     def of(cls, linear: Any, dtype: str) -> QuantizedLinear:
-        """What stands for a `Linear`."""
+        """The quantized form of a `Linear`."""
         bias = None if linear.bias is None else linear.bias.data.copy()
         return cls(*_stored(linear.weight.data, dtype), bias)
 
@@ -188,7 +188,7 @@ class QuantizedLinear(Module):
 
 
 class QuantizedEmbedding(Module):
-    """What `quantize` makes of an `Embedding`: a table of vectors in fewer bits.
+    """The quantized form of an `Embedding`: a table of vectors in fewer bits.
 
     Args:
         weight: int8 or float16, `(vocab_size, embed_dim)`; not copied.
@@ -221,7 +221,7 @@ class QuantizedEmbedding(Module):
 
     @classmethod
     def of(cls, embedding: Any, dtype: str) -> QuantizedEmbedding:
-        """What stands for an `Embedding`."""
+        """The quantized form of an `Embedding`."""
         return cls(*_stored(embedding.weight.data, dtype))
 
     @quantized_by(lambda part, dtype: part)
@@ -250,7 +250,7 @@ class Constant(Parameter):
         data: an array of any real dtype; not copied.
 
     Raises:
-        RuntimeError: later, when it is asked to require a gradient.
+        RuntimeError: later, when `requires_grad` is set.
 
     Example:
         >>> Constant(np.int8([1, 2])).requires_grad
@@ -291,7 +291,7 @@ def _stored(matrix: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | No
 
 
 def _keep(module: Any, weight: np.ndarray, scales: np.ndarray | None) -> None:
-    """Set the matrix and the scales of a module, under the names that they have in a file."""
+    """Set the matrix and the scales of a module, under their names in a file."""
     who, kind = type(module).__name__, np.asarray(weight).dtype
     if np.ndim(weight) != 2 or kind != (np.float16 if scales is None else np.int8):
         wanted = "int8 (rows, columns) with scales, or float16 without"

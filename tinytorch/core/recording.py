@@ -25,9 +25,9 @@ def is_recording() -> bool:
 class no_grad:
     """A context, or a decorator, in which no graph is recorded: for evaluation and updates.
 
-    A decorated generator or asynchronous function pauses recording while its own body runs, and
-    not while it waits. As a context it knows no such thing: a `with no_grad():` block that is
-    open when a generator yields stays open for the caller, so decorate the generator instead.
+    A decorated generator or asynchronous function pauses recording only while its own body runs,
+    not while it waits. A `with no_grad():` block that is open when a generator yields, however,
+    stays open for the caller, so decorate the generator instead.
 
     Example:
         >>> from tinytorch import Tensor

@@ -18,8 +18,8 @@ class CosineSchedule:
         min_lr: the rate at the end.
 
     Raises:
-        TypeError: a number is none.
-        ValueError: the warm-up is longer than everything, or a rate is negative.
+        TypeError: an argument is not a number.
+        ValueError: the warm-up is longer than `total_steps`, or a rate is negative.
 
     Example:
         >>> schedule = CosineSchedule(lr=1.0, warmup_steps=2, total_steps=6)

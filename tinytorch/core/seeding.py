@@ -91,16 +91,16 @@ def default_state() -> dict[str, Any]:
 
 
 def _state_of(generator: Any) -> dict[str, Any]:
-    names = ("entropy", "spawn_key", "n_children_spawned")  # spawn() shall not repeat itself
+    names = ("entropy", "spawn_key", "n_children_spawned")  # spawn() must not repeat itself
     seed = {name: getattr(generator.seed_seq, name) for name in names}
     return {"seed": {**seed, "spawn_key": list(seed["spawn_key"])}, "state": generator.state}
 
 
 def restore_default(state: dict[str, Any]) -> None:
-    """Set the default generator to a state that `default_state` has noted.
+    """Set the default generator to a state that `default_state` returned.
 
     Raises:
-        ValueError: it is no such state; the generator stays as it is.
+        ValueError: it is not such a state; the generator stays as it is.
     """
     global _default
     try:

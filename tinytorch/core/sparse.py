@@ -19,7 +19,7 @@ class RowSparse:
         rows: integer array `(n,)`, the row numbers; a row may be listed several times, and then
             its values add up.
         values: array `(n, d)`, one row of values for each entry of `rows`.
-        shape: `(num_rows, d)`, the shape of the matrix this stands for.
+        shape: `(num_rows, d)`, the shape of the full matrix.
 
     Raises:
         ValueError: `rows`, `values` and `shape` do not fit together.
@@ -34,7 +34,7 @@ class RowSparse:
         array([1, 3])
     """
 
-    __array_ufunc__ = None  # array + RowSparse is ours to answer
+    __array_ufunc__ = None  # so that array + RowSparse calls our __radd__
 
     def __init__(self, rows: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
         rows, values = np.asarray(rows), np.asarray(values)

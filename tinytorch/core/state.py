@@ -1,4 +1,4 @@
-"""Saved numbers, put back strictly: all of them or none, and every mismatch named."""
+"""Restoring saved arrays strictly: all of them or none, and every mismatch named."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ def restore(own: Mapping[str, np.ndarray], saved: Mapping[str, Any], who: str) -
     Args:
         own: the arrays to overwrite, by name.
         saved: the arrays to copy.
-        who: what they belong to, for the message.
+        who: the name of their owner, for the message.
 
     Raises:
         ValueError: names are missing, unexpected, of another shape or of another kind (integers

@@ -1,8 +1,8 @@
 """Arrays that know their gradient.
 
-A `Tensor` is a NumPy array together with a note of how it was made: the tensors it was computed
-from and a function that carries a gradient back to them. The note is taken in `tracing.py` and read
-in `backward.py`; each operation is written in `ops.py`. Here they come together as one class.
+A `Tensor` is a NumPy array together with a record of how it was made: the tensors it was computed
+from and a function that carries a gradient back to them. The record is written in `tracing.py` and
+read in `backward.py`; the operations are in `ops.py`. Here they come together as one class.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Tensor(Node):
     Args:
         data: numbers, nested lists, an array or another Tensor; always copied. Floats become
             float32 unless `dtype` says otherwise, integers and booleans stay what they are.
-        requires_grad: whether `backward()` leaves a gradient in `.grad`.
+        requires_grad: whether `backward()` stores a gradient in `.grad`.
         dtype: a NumPy dtype to convert to.
 
     Raises:
-        TypeError: the data are not numbers, or integers are asked to require a gradient.
+        TypeError: the data are not numbers, or `requires_grad` is set for integers.
         ValueError: nested lists of unequal length.
 
     Example:
@@ -106,7 +106,7 @@ class Tensor(Node):
         return self.data
 
     def detach(self) -> Tensor:
-        """The same data, cut off from the graph."""
+        """The same data, detached from the graph."""
         twin = wrap(self._array)
         twin._changed = self.clock()  # a change of one is a change of the other
         return twin
@@ -153,11 +153,11 @@ class Tensor(Node):
     # Gradients -------------------------------------------------------------------------------
 
     def zero_grad(self) -> None:
-        """Forget the gradient."""
+        """Clear the gradient."""
         self.grad = None
 
     def backward(self, gradient: Any = None) -> None:
-        """Leave the gradient of this tensor in `.grad` of every leaf that requires one.
+        """Store the gradient of this tensor in `.grad` of every leaf that requires one.
 
         Gradients add up over repeated calls, until `zero_grad()`, and the graph is freed.
 
@@ -239,7 +239,7 @@ class Tensor(Node):
         return wrap(np.asarray(self.data.argmin(axis)))
 
     def clip(self, min: float | None = None, max: float | None = None) -> Tensor:
-        """The elements, those below `min` raised to it and those above `max` lowered to it."""
+        """The elements, limited to at least `min` and at most `max`."""
         return ops.clip(self, min=min, max=max)
 
     def astype(self, dtype: Any) -> Tensor:
@@ -260,7 +260,7 @@ class Tensor(Node):
         return ops.reshape(self, shape=_flatten(shape))
 
     def flatten(self, start_axis: int = 0, end_axis: int = -1) -> Tensor:
-        """The axes from `start_axis` to `end_axis`, both included, made one; by default all.
+        """The axes from `start_axis` to `end_axis` (inclusive) merged into one; by default all.
 
         Example:
             >>> Tensor(np.zeros((2, 3, 4))).flatten(1).shape
@@ -299,7 +299,7 @@ class Tensor(Node):
         return self.reshape(np.expand_dims(self._array, axis).shape)
 
     def transpose(self, axis0: int = -2, axis1: int = -1) -> Tensor:
-        """The tensor with two axes swapped, the last two unless told otherwise."""
+        """The tensor with two axes swapped, by default the last two."""
         return ops.transpose(self, axis0=axis0, axis1=axis1)
 
     def permute(self, *axes: Any) -> Tensor:

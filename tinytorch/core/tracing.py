@@ -1,4 +1,4 @@
-"""What an operation makes, and what it records.
+"""What an operation returns, and what it records.
 
 An operation is a plain NumPy function that returns its value *and* its pullback, the function that
 maps the gradient of the value to the gradients of the operands. `primitive` lifts it to tensors::
@@ -8,8 +8,8 @@ maps the gradient of the value to the gradients of the operands. `primitive` lif
         return x * y, lambda g: (g * y, g * x)
 
 The result is a `Node`: an array together with a `Record` of how it was made, and the records are
-what `backward.py` reads in reverse. Recording and dtype rules live here once, so that no operation
-repeats them; what a reader calls a tensor, a node with operators, is in `tensor.py`.
+what `backward.py` reads in reverse. The rules for recording and dtypes are here, so no operation
+repeats them; the class `Tensor`, a node with operators, is in `tensor.py`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Pullback = Callable[[np.ndarray], Any]
 
 
 class Record:
-    """How a tensor was made: what the backward pass needs of it, which is not its array.
+    """How a tensor was made: all that the backward pass needs, without the array itself.
 
-    A pullback holds the arrays that it asks for; the others are gone as soon as nobody names them.
+    A pullback keeps the arrays that it uses; the others are freed when nothing else refers to them.
 
     Attributes:
         name: the operation.
-        parents: the operands, each by its record, or itself if it is a leaf; None for no tensor.
-        pullback: the operation's, and None once it is used.
+        parents: for each operand its record, or itself if it is a leaf; None if it is not a tensor.
+        pullback: the operation's; None once it has been used.
         time: when it was made; see `Node`.
         shape: of the tensor; `dtype` likewise.
     """
@@ -61,8 +61,8 @@ class Record:
 class Node:
     """An array, its gradient, and the record of the operation that made it.
 
-    A time here is the number of changes in place that were noted so far. A record holds the time
-    when it was made, a node that of its own last change, and `backward` compares the two.
+    A time here is the number of in-place changes recorded so far. A record stores the time when it
+    was made, a node that of its last change, and `backward` compares the two.
     """
 
     result_class: ClassVar[type[Any]]  # what operations return: a node with operators, `Tensor`
@@ -72,7 +72,7 @@ class Node:
     _grad: Gradient
     _requires_grad: bool
     _record: Record | None  # None for a leaf
-    # the time of the last change, shared by all that share the data; of a result, its record has it
+    # the time of the last change, shared by all that share the data; a result's is in its record
     _changed: list[int] | None
 
     @property
@@ -81,8 +81,8 @@ class Node:
 
         Assigning to it (`t.data = a`, `t.data -= a`) is noted, and a backward pass through an
         operation that used the old numbers is refused. Writing into the array (`t.data[...] = a`)
-        cannot be seen: call `mark_changed()` after it if a graph is open. Floats without a dtype,
-        a list for instance, take that of the tensor.
+        cannot be detected: call `mark_changed()` after it if a graph is open. Floats without a
+        dtype, a list for instance, take that of the tensor.
         """
         return self._array
 
@@ -102,7 +102,7 @@ class Node:
 
     @property
     def grad(self) -> Any:
-        """The gradient that `backward()` has left: an array, a `RowSparse`, or None."""
+        """The gradient that `backward()` stored: an array, a `RowSparse`, or None."""
         return self._grad
 
     @grad.setter
@@ -126,7 +126,7 @@ class Node:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was made by hand and not computed from others that need a gradient."""
+        """Whether the tensor was created directly, not computed from others with a gradient."""
         return self._record is None
 
     def mark_changed(self) -> None:
@@ -149,7 +149,7 @@ class Node:
             clock[0] = _now
 
     def clock(self) -> list[int]:
-        """The time of the last change of the data, to be shared with whoever shares them."""
+        """The time of the last change of the data, shared by every tensor that shares them."""
         holder = self._record or self
         holder._changed = holder._changed or [0]
         return holder._changed
@@ -195,15 +195,15 @@ _new = object.__new__
 def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Tensor]:
     """Lift a NumPy function that returns `(value, pullback)` to an operation on tensors.
 
-    Positional arguments are operands: tensors, arrays or numbers, handed to `function` as arrays.
+    Positional arguments are operands: tensors, arrays or numbers, passed to `function` as arrays.
     Keyword arguments are settings and pass through untouched. The pullback takes the gradient of
     the value and returns one gradient for each operand (None where there is none); with a single
     operand it may return that gradient alone. It works with the arrays after broadcasting:
     `backward` sums a gradient back to its operand's shape.
 
-    A pullback may keep the arrays. Those of integers or Booleans are copied, so that the ids of the
-    next batch may take their place before `backward()`. Those of floats are not: if you write into
-    one before that, pass `Tensor(a)`, which is a copy.
+    A pullback may keep the arrays. Integers and Booleans are copied, so the ids of the next batch
+    may overwrite them before `backward()`. Floats are not: if you write into such an array before
+    `backward()`, pass `Tensor(a)`, which is a copy.
 
     The result has dtype float64 only if a tensor among the operands has.
 
@@ -211,7 +211,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
         function: `f(*arrays, **settings) -> (value, pullback)`, which must not change its inputs.
 
     Raises:
-        TypeError: the operation does, if `function` returns anything but such a pair.
+        TypeError: raised by the operation if `function` returns anything but such a pair.
 
     Example:
         >>> from tinytorch import Tensor
@@ -255,7 +255,7 @@ _FLOAT32 = np.dtype(np.float32)
 
 
 def as_operand(operand: Any) -> Any:
-    """What an operation computes with: the array of a tensor, an array of a list, else as it is.
+    """The operand as an operation uses it: a tensor's array, an array of a list, else unchanged.
 
     Integers and Booleans are copied if a pullback may keep them: a batch of ids is small, and the
     next one is often written in its place.
@@ -276,7 +276,7 @@ def as_operand(operand: Any) -> Any:
 
 
 def _settled(value: Any, name: str, operands: tuple[Any, ...]) -> np.ndarray:
-    """`value` as an array, which is wider than float32 only where a tensor is."""
+    """`value` as an array, wider than float32 only if an operand is a tensor that is."""
     array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"{name}: the result is of {array.dtype}; tensors hold real numbers")
@@ -291,7 +291,7 @@ def floats(x: Any) -> np.ndarray:
     """`x` as an array of floats in which a formula neither wraps nor loses digits.
 
     Integers, Booleans and half precision are widened: to float32, or to float64 if float32 cannot
-    hold them. An array of floats is handed back as it is.
+    hold them. An array of floats is returned as it is.
 
     Example:
         >>> floats(np.uint8([200])) * 2
@@ -307,7 +307,7 @@ _NARROW = "?bBhHiIlLqQe"  # how NumPy abbreviates Booleans, integers and float16
 
 
 def native(array: np.ndarray) -> np.ndarray:
-    """The same numbers, their bytes in the order of this machine."""
+    """The same numbers in the byte order of this machine."""
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
