@@ -17,21 +17,21 @@ from tinytorch.text.tokenization import as_token_ids, check_natural
 
 
 def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
-    """Cut a text in two: the beginning to learn from, the end to be tested on.
+    """Cut a text in two: the beginning to train on, the end to validate on.
 
-    The end stays in one piece, because neighbouring windows share most of their tokens: if the
-    validation windows were drawn here and there, the model would have read nearly all of them.
+    The end stays in one piece because neighbouring windows share most of their tokens: if the
+    validation windows were drawn at random, the model would have read nearly all of them.
 
     Args:
         tokens: integer ids `(n,)`.
-        validation: the share of the end, between 0 and 1.
+        validation: the fraction to validate on, between 0 and 1.
 
     Returns:
         The ids to train on and those to validate on.
 
     Raises:
-        TypeError: the ids are not integers, or the share is not a number.
-        ValueError: the share is not between 0 and 1, or leaves one part without a token.
+        TypeError: the ids are not integers, or the fraction is not a number.
+        ValueError: the fraction is not between 0 and 1, or leaves one part empty.
 
     Example:
         >>> train, validation = train_validation_split(range(10), validation=0.2)
@@ -48,18 +48,18 @@ def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.nda
 
 
 class Batches:
-    """Random windows of a text, a batch for every step.
+    """Random windows of a text, one batch for every step.
 
-    `batches[step]` depends on the seed and the step alone: the number of the step says where in the
-    data a training run stands, and where to resume it. There is a batch for every step from 0 on,
-    without end, so `Batches` has no length, and a loop runs over steps:
+    `batches[step]` depends only on the seed and the step, so the step number is all that is needed
+    to resume a training run. The batches never end: `Batches` has no length, and a loop runs over
+    steps:
     ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
         tokens: integer ids `(n,)`.
         batch_size: windows in a batch.
         seq_len: tokens in a window.
-        seed: which windows are drawn, an integer from 0 on.
+        seed: which windows are drawn, an integer of at least 0.
         starts: positions at which a window may begin, for instance those of the newlines; None
             for anywhere. Positions too near the end for a whole window are left out.
 

@@ -1,7 +1,7 @@
 r"""Byte-pair encoding made fast: cutting a text into words, learning the merges, applying them.
 
-The loop at the top of `tinytorch.text.tokenization` says what byte-pair encoding is; the functions
-here give exactly the same merges and tokens, and the tests hold them to it. They are what
+The loop at the top of `tinytorch.text.tokenization` shows what byte-pair encoding is; the functions
+here give exactly the same merges and tokens, as the tests check. They are what
 `BPETokenizer` uses.
 """
 
@@ -73,15 +73,14 @@ _GAP = -1  # between two pieces, and where a token has been merged into the one 
 def learn_merges(piece_counts: Mapping[bytes, int], num_merges: int) -> list[tuple[bytes, bytes]]:
     """The merges of byte-pair encoding, in order (Sennrich et al., 2016, on bytes).
 
-    The most frequent pair is merged; of several equally frequent pairs, the one that comes first
+    The most frequent pair is merged; of several equally frequent pairs, the one that occurs first
     in the text as it stands. Overlapping pairs, as in "aaa", all count; they are merged from left
     to right.
 
     Counting every pair again after every merge would take hours. Three observations make it
     seconds: a word that occurs a thousand times is kept once, with its count; a merge changes only
     the counts of the pairs beside it; and once both its tokens exist, the count of a pair can only
-    fall. So an outdated entry of the heap is never too low, and looking again at what comes out on
-    top is enough.
+    fall. So an outdated entry of the heap is never too low, and checking the top entry is enough.
 
     Args:
         piece_counts: how often each piece (roughly a word) occurs, in the order of first
@@ -101,7 +100,7 @@ def learn_merges(piece_counts: Mapping[bytes, int], num_merges: int) -> list[tup
     merges: list[tuple[bytes, bytes]] = []
     while heap and len(merges) < num_merges:
         negative_count, _, pair = heapq.heappop(heap)  # the smallest, so the most frequent pair
-        if -negative_count != text.counts[pair]:  # outdated: back to where it belongs now
+        if -negative_count != text.counts[pair]:  # outdated: push it back with its current count
             changed = [pair]
         else:
             changed = text.merge(pair, len(names))
@@ -164,7 +163,7 @@ class _LinkedTokens:
         return positions[0]
 
     def _count(self, position: int, sign: int = 1) -> Pair:
-        """Count the pair at a position, or, with a sign of -1, count it no more."""
+        """Count the pair at a position, or with a sign of -1 remove it from the count."""
         pair = self._pair(position)
         if _GAP not in pair:
             self.counts[pair] += sign * self.weight[position]

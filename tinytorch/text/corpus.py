@@ -1,9 +1,8 @@
-"""Something to read: the prose of this book, and your own text.
+"""Training texts: the prose of this book, and your own text.
 
 Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters at a
-release, and `load_text` reads a file of yours, or downloads one, checks it and keeps it.
-`describe_text` says what there is to learn from a text. Stories whose entropy is known come from
-`tinytorch.stories`.
+release, and `load_text` reads a file, or downloads one, checks it and keeps it. `describe_text`
+summarises a text. Stories with a known entropy come from `tinytorch.stories`.
 """
 
 import gzip
@@ -34,8 +33,8 @@ _TIMEOUT = 30.0  # seconds without a byte
 def book_prose() -> str:
     """The prose of this book: the paragraphs of its chapters, in reading order.
 
-    It is a corpus of its own, taken from the chapters at a release (`book_prose_version`): what is
-    trained on it gives the same numbers while the chapters are written on.
+    It is a fixed corpus, taken from the chapters at a release (`book_prose_version`): training on
+    it gives the same numbers while the chapters go on changing.
 
     Returns:
         One string; it comes with the package, so no network is needed.
@@ -51,7 +50,7 @@ def book_prose() -> str:
 
 
 def book_prose_version() -> str:
-    """Which prose `book_prose` gives: a number, and the date on which it was taken from the book.
+    """The version of `book_prose`: a number, and the date on which it was taken from the book.
 
     Returns:
         One line.
@@ -85,13 +84,12 @@ def load_text(
     first_bytes: int | None = None,
     max_bytes: int = 100_000_000,
 ) -> str:
-    r"""Read a text of your own: a local file, or a URL whose content you identify by its SHA-256.
+    r"""Read your own text: a local file, or a URL whose content you identify by its SHA-256.
 
-    A download is resumed after a break, checked, and only then put in the cache; the next call
-    reads it from there and needs no network. Newlines are universal: ``\r\n`` and ``\r`` become
-    ``\n``, and a byte-order mark at the beginning is dropped, after it has said whether the text is
-    in UTF-8, UTF-16 or UTF-32; without one, it is taken for UTF-8. The checksum is that of the
-    bytes as they are stored.
+    An interrupted download is resumed, checked, and only then cached; the next call reads it from
+    there and needs no network. Newlines are universal: ``\r\n`` and ``\r`` become ``\n``. A
+    byte-order mark says whether the text is in UTF-8, UTF-16 or UTF-32, and is dropped; without
+    one, UTF-8 is assumed. The checksum is that of the stored bytes.
 
     Args:
         path_or_url: a path, or an ``http:`` or ``https:`` URL.
@@ -99,10 +97,10 @@ def load_text(
             address may send another text tomorrow. For a local file it is optional.
         cache_dir: where downloads are kept; by default the user's cache folder for `tinytorch`,
             on Linux ``~/.cache/tinytorch``.
-        encoding: how the characters are stored, for instance "cp1252"; None to find out.
-        first_bytes: read the beginning of a long text alone, as far as the last whole character in
-            so many bytes; None for all of it.
-        max_bytes: refuse anything larger that is to be read.
+        encoding: how the characters are stored, for instance "cp1252"; None to detect it.
+        first_bytes: read only the beginning of a long text, up to the last whole character within
+            this many bytes; None for all of it.
+        max_bytes: refuse to read more than this.
 
     Returns:
         The text.
@@ -140,8 +138,8 @@ def load_text(
 
 
 def _read(path: Path, sha256: str | None, max_bytes: int, first_bytes: int | None) -> bytes:
-    """The bytes of a file, at least the first ones, if it is the expected one and not too large."""
-    alone = first_bytes is not None and sha256 is None  # nobody needs what follows them
+    """The bytes of a file, at least the first ones, once its size and checksum are verified."""
+    alone = first_bytes is not None and sha256 is None  # the rest is not needed
     limit = first_bytes if first_bytes is not None and alone else max_bytes
     with readable_file(path).open("rb") as file:
         content = file.read(limit + 1)
@@ -159,7 +157,7 @@ def _read(path: Path, sha256: str | None, max_bytes: int, first_bytes: int | Non
 
 
 class TextFacts(NamedTuple):
-    r"""What `describe_text` finds out; printed, it is three lines.
+    r"""The result of `describe_text`; it prints as three lines.
 
     Attributes:
         bytes: the length of the text in UTF-8.
@@ -189,7 +187,7 @@ class TextFacts(NamedTuple):
 
 
 def describe_text(text: str) -> TextFacts:
-    r"""Look at a text before training on it: its size, its alphabet, and how far it is compressed.
+    r"""Look at a text before training on it: its size, its alphabet, and how well it compresses.
 
     Args:
         text: not empty.
@@ -214,12 +212,12 @@ def describe_text(text: str) -> TextFacts:
 def compressed_bits(text: str, before: str = "") -> dict[str, float]:
     """How many bits for each byte two compressors need: the bar for a model's bits per byte.
 
-    A compressor that foresees a text well stores it in few bits, so it can be compared with a model
-    that has been trained on `before` and tested on `text`.
+    A compressor that predicts a text well stores it in few bits, so it can be compared with a model
+    trained on `before` and tested on `text`.
 
     Args:
         text: what is measured, not empty.
-        before: what the compressor has read already, as the model has its training text.
+        before: what the compressor has already read, like the model's training text.
 
     Returns:
         Bits a byte by name, `gzip` and `xz`: what `text` adds to the compressed size of `before`.
@@ -248,7 +246,7 @@ def compressed_bits(text: str, before: str = "") -> dict[str, float]:
 
 
 def _download(url: str, sha256: str | None, cache_dir: StrPath | None) -> Path:
-    """Where the content of a URL is kept, after downloading it if it is not there and whole."""
+    """The path of the content of a URL, which is downloaded unless it is there and complete."""
     if sha256 is None:
         how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"
         remedy = f"download it once, look at it, and pass {how}, or the path of your copy"

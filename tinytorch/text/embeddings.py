@@ -1,7 +1,7 @@
 """From integers to vectors: token embeddings, and four ways to tell a model the order.
 
 A transformer receives one vector for each token. `Embedding` looks it up in a table that training
-changes. Attention by itself sees a set, not a sequence, so it must be told
+changes. Attention by itself sees a set, not a sequence, so it needs
 the positions as well: a learned vector (`PositionalEncoding`) or a fixed one
 (`create_sinusoidal_embeddings`) is added, queries and keys are rotated (`apply_rotary`), or the
 distance is subtracted from the attention logits (`create_alibi_bias`). `EmbeddingLayer` joins
@@ -149,7 +149,7 @@ class EmbeddingLayer(Module):
 
     Raises:
         ValueError: `pos_encoding` is none of these, or a size is less than 1.
-        TypeError: a size is not an integer, or `scale_embeddings` neither True nor False.
+        TypeError: a size is not an integer, or `scale_embeddings` is neither True nor False.
 
     Example:
         >>> layer = EmbeddingLayer(65, 8, max_seq_len=32)
@@ -173,7 +173,7 @@ class EmbeddingLayer(Module):
         check_flags(scale_embeddings=scale_embeddings)
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
         self.scale_embeddings = scale_embeddings
-        rng = default_rng(rng)  # one generator: a seed must not draw both tables alike
+        rng = default_rng(rng)  # one generator: a seed must not give both tables the same numbers
         self.token_embedding = Embedding(vocab_size, embed_dim, rng=rng)
         self.pos_encoding: PositionalEncoding | Tensor | None = None
         if pos_encoding == "learned":
@@ -193,7 +193,7 @@ class EmbeddingLayer(Module):
         Raises:
             TypeError: the ids are not integers.
             IndexError: an id is outside `0..vocab_size - 1`.
-            ValueError: other than one or two axes, or a sequence longer than `max_seq_len`.
+            ValueError: not one or two axes, or a sequence longer than `max_seq_len`.
         """
         shape = check_equal_lengths(ids, "EmbeddingLayer")
         if len(shape) not in (1, 2):

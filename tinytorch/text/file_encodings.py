@@ -1,15 +1,15 @@
-"""From the bytes of a file to its text, or to a sentence that says why it has none.
+"""From the bytes of a file to its text, or to an error that says why it has none.
 
-A file does not say how its characters were written. UTF-8 is taken for granted, unless a
-*byte-order mark* at the beginning names UTF-16 or UTF-32. Any other encoding has to be asked for,
-because bytes above 127 are valid in each of them, as another character.
+A file does not say how its characters were encoded. UTF-8 is assumed unless a *byte-order mark* at
+the beginning names UTF-16 or UTF-32. Any other encoding has to be passed explicitly, because bytes
+above 127 are valid in most of them, as different characters.
 """
 
 import codecs
 
 __all__ = ["decode_text"]
 
-_MARKS = {  # UTF-32 first: its mark begins as that of UTF-16 does
+_MARKS = {  # UTF-32 first: its mark begins like that of UTF-16
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -20,7 +20,7 @@ _AS_TEXT = "save it as plain text (.txt) in the program that opens it"
 _UNPACK = "unpack it, and take a text file from inside"
 _PICTURE = "the words in a picture are not text"
 
-# How the files begin that are mistaken for a text, and what to do with them.
+# The first bytes of files that are mistaken for a text, and what to do with them.
 _OTHER_FILES = {
     b"%PDF-": ("a PDF", f"copy its text into a text file, or {_AS_TEXT}"),
     b"{\\rtf": ("a rich-text file (RTF)", _AS_TEXT),
@@ -33,15 +33,15 @@ _OTHER_FILES = {
     b"7z\xbc\xaf": ("a 7z archive", _UNPACK),
     b"SQLite format 3": ("a database", "export a table of it as text"),
 }
-_ZIPS = {  # what lies near the beginning of the zip files that are documents
+_ZIPS = {  # found near the beginning of zip files that are documents
     b"word/": ("a Word document (.docx)", _AS_TEXT),
     b"xl/": ("an Excel file (.xlsx)", _AS_TEXT),
     b"ppt/": ("a PowerPoint file (.pptx)", _AS_TEXT),
     b"application/epub": ("an e-book (EPUB)", "convert it to plain text (.txt)"),
     b"opendocument": ("a document of LibreOffice or OpenOffice", _AS_TEXT),
 }
-_CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1a\x1b"})  # in a text there are few of them
-_SAMPLE = 65_536  # bytes, or characters, that are looked at
+_CONTROLS = bytes({*range(32)} - {*b"\t\n\v\f\r\x1a\x1b"})  # rare in a text
+_SAMPLE = 65_536  # how many bytes, or characters, are checked
 
 
 def decode_text(
@@ -51,10 +51,10 @@ def decode_text(
 
     Args:
         content: the bytes.
-        name: what errors call them.
+        name: the name of the file in errors.
         encoding: one of Python's encodings, such as "cp1252" (Windows, Western Europe) or
             "utf-16-le". None for UTF-8, or for what a byte-order mark says.
-        cut: whether the bytes go on: then a character that is not whole at their end is left out.
+        cut: whether the bytes were cut off: an incomplete character at the end is then dropped.
 
     Returns:
         The text.
@@ -91,7 +91,7 @@ def decode_text(
 
 
 def _other_kind(content: bytes) -> tuple[str, str] | None:
-    """What kind of file begins so, and what to do with it; None if it may be a text."""
+    """What kind of file begins like this, and what to do with it; None if it may be a text."""
     kind = next((k for begin, k in _OTHER_FILES.items() if content.startswith(begin)), None)
     if kind or not content.startswith(b"PK\x03\x04"):
         return kind
@@ -106,7 +106,7 @@ def _controls(sample: bytes) -> bool:
 
 
 def _no_text(name: str, content: bytes, encoding: str | None) -> str:
-    """Say that these bytes are no text, or that they are UTF-16 without its mark."""
+    """The error for bytes that are not a text, or are UTF-16 without its mark."""
     sample = content[:_SAMPLE]
     first, second = (sample[i::2].count(0) / max(1, len(sample[i::2])) for i in (0, 1))
     if encoding is None and abs(second - first) > 0.5:
@@ -119,7 +119,7 @@ def _no_text(name: str, content: bytes, encoding: str | None) -> str:
 
 
 def _undecodable(name: str, content: bytes, error: UnicodeDecodeError, encoding: str | None) -> str:
-    """Say where bytes are not in an encoding, and which other one may be meant."""
+    """The error for bytes that are not in an encoding: where, and which other one may be meant."""
     if encoding is None and _controls(content[:_SAMPLE]):
         return _no_text(name, content, encoding)
     at = error.start

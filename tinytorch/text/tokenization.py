@@ -1,7 +1,7 @@
 r"""Text to integers and back: byte-pair encoding, and one token for each character.
 
 Byte-pair encoding (Sennrich et al., 2016; on bytes, Radford et al., 2019) comes first, in its
-plainest form. `train` merges the most frequent pair of neighbouring tokens, again and again;
+plainest form. `train` repeatedly merges the most frequent pair of neighbouring tokens;
 `encode` applies the merges to another text in the same order; `decode` undoes them. The classes
 below do this for whole texts: `CharTokenizer` is the simplest tokenizer there is, and
 `BPETokenizer` has the vocabulary that the loop would learn, from the faster functions of
@@ -41,7 +41,7 @@ Pair = tuple[bytes, bytes]
 
 
 def train(pieces: Iterable[bytes], num_merges: int) -> list[Pair]:
-    """Merge the most frequent pair, again and again; of several, the first in the text."""
+    """Repeatedly merge the most frequent pair; of several, the first in the text."""
     words = [[bytes([byte]) for byte in piece] for piece in pieces]
     merges: list[Pair] = []
     while len(merges) < num_merges:
@@ -80,7 +80,7 @@ def decode(ids: Iterable[int], merges: Sequence[Pair]) -> bytes:
 
 
 def _vocabulary(merges: Iterable[Pair]) -> list[bytes]:
-    """The bytes of every id: the 256 single bytes, then what each merge has made."""
+    """The bytes of every id: the 256 single bytes, then the result of each merge."""
     return [bytes([byte]) for byte in range(256)] + [left + right for left, right in merges]
 
 
@@ -194,15 +194,15 @@ class CharTokenizer:
 
 # -------------------------------------------------------------- byte-pair encoding, of any text
 
-_CACHE_SIZE, _CACHED_LENGTH = 1 << 15, 64  # the pieces that are kept, and their characters
+_CACHE_SIZE, _CACHED_LENGTH = 1 << 15, 64  # how many pieces are cached, and their longest length
 
 
 class BPETokenizer:
     """Byte-pair encoding: a text becomes bytes, and learned pairs of neighbours become tokens.
 
-    Every text can be encoded, and decoding returns exactly that text. Special tokens stand for
-    what is not text, such as the end of a document; they are never merged from other tokens, and
-    text becomes one only where `encode` is told to allow it.
+    Every text can be encoded, and decoding returns exactly that text. Special tokens represent what
+    is not text, such as the end of a document; they are never merged from other tokens, and text
+    becomes one only where `encode` is asked to allow it.
 
     Args:
         ranks: the bytes of every token and its id; all 256 single bytes must be there. Of several
@@ -247,10 +247,10 @@ class BPETokenizer:
     def train(cls, text: str, vocab_size: int, special_tokens: Iterable[str] = ()) -> BPETokenizer:
         """Learn a vocabulary from a text; the same text always gives the same vocabulary.
 
-        The text is cut into pieces (`split_like_gpt2`). The most frequent pair of neighbours
-        becomes a token, again and again; of several equally frequent pairs, the one that comes
-        first in the text. The ids 0 to 255 are the bytes, then come the merges in order, then the
-        special tokens.
+        The text is cut into pieces (`split_like_gpt2`). Repeatedly, the most frequent pair of
+        neighbours becomes a token; of several equally frequent pairs, the one that occurs first in
+        the text. The ids 0 to 255 are the bytes, then come the merges in order, then the special
+        tokens.
 
         Args:
             text: the text to learn from. Names of special tokens split it and are not learned from.
@@ -373,7 +373,7 @@ class BPETokenizer:
         return [self._tokens[i] for i in self.encode_ordinary(text)]
 
     def _allowed(self, names: Collection[str]) -> Collection[str]:
-        """The names that a text may use, after a check that they are special tokens."""
+        """The names that a text may use, checked to be special tokens."""
         if names == "all":
             return self.special_tokens
         allowed = _checked_names(names, "allowed_special")

@@ -1,8 +1,8 @@
-"""Tokenizers in files: our own JSON, GPT-2's pair of files, and the `tokenizer.json` of others.
+"""Tokenizers in files: our own JSON, GPT-2's pair of files, and `tokenizer.json`.
 
-All of them are text. Reading a file never runs anything in it, and a damaged file is refused with
-the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character of
-Latin-1 stands for itself, the others take the letters from U+0100 on, so that a space is "Ġ" and a
+All of them are text. Reading a file never runs anything in it, and the error for a damaged file
+gives the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character
+of Latin-1 is written as itself, the others as the letters from U+0100 on. A space is "Ġ", and a
 newline is "Ċ".
 """
 
@@ -39,7 +39,7 @@ def bytes_to_letters(token: bytes) -> str:
 
 
 def letters_to_bytes(letters: str) -> bytes:
-    r"""The bytes that a word of GPT-2's files stands for.
+    r"""The bytes that a word of GPT-2's files represents.
 
     Raises:
         ValueError: a character is not one of the 256 letters.
@@ -67,9 +67,9 @@ def write(path: StrPath, kind: str, **content: Any) -> None:
 
 @contextmanager
 def own(path: StrPath, kind: str) -> Iterator[dict[str, Any]]:
-    """The content of a file that `write` has written; whatever is wrong in it names the file.
+    """The content of a file that `write` has written; every error names the file.
 
-    The checksum comes last, when nothing else has said what is wrong. Older files have none.
+    The checksum is verified last, once nothing else was found wrong. Older files have none.
     """
     with damaged(path):
         content = _read(path, kind)
@@ -80,7 +80,7 @@ def own(path: StrPath, kind: str) -> Iterator[dict[str, Any]]:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    """The CRC-32 of what a file says, in whichever way it is laid out."""
+    """The CRC-32 of the content of a file, independent of its layout."""
     return f"{zlib.crc32(json.dumps(content, sort_keys=True).encode()):08x}"
 
 
@@ -195,7 +195,7 @@ def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int]
 
 
 def _added(tokens: Any) -> dict[str, int]:
-    """The added tokens, each of which stands in a text just as it is written."""
+    """The added tokens, each of which occurs in a text exactly as written."""
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise ValueError("its added_tokens are not a list of objects")
     found = {}
@@ -236,7 +236,7 @@ def _read_merges(path: StrPath) -> list[str]:
     return merged
 
 
-# ------------------------------------------------------------------------- what all share
+# ------------------------------------------------------------------------- shared helpers
 
 
 @contextmanager
@@ -246,7 +246,7 @@ def damaged(path: StrPath) -> Iterator[None]:
         yield
     except ValueError as error:
         if str(error).startswith("cannot read"):
-            raise  # the other one of two files, which has been named
+            raise  # an error in the other of two files, already named
         wrong = f"it is not UTF-8, {error}" if isinstance(error, UnicodeDecodeError) else error
         raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {wrong}") from None
 
