@@ -1,1 +1,1 @@
-"""Vectors to text: the transformer, GPT, and how it writes."""
+"""Vectors to text: the transformer, GPT, and how it generates."""

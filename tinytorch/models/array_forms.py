@@ -36,7 +36,7 @@ def read_block(part: Any, cache: Any, pre_norm: bool = True) -> Reader:
 
 
 def read_gpt(part: Any, cache: Any) -> Reader:
-    """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of what follows them."""
+    """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of the next tokens."""
     embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
     blocks = [reader(block, cache.layer(i)) for i, block in enumerate(part.blocks)]
     tied, place = part.token_embedding, part.position_embedding

@@ -1,4 +1,4 @@
-"""How a model writes: one token at a time, each chosen from the scores that the last ones give."""
+"""Generating text: one token at a time, each chosen from the scores that the model computes."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def generate(
     overflow: str = "slide",
     prefill_chunk: int = 256,
 ) -> Tensor:
-    """Write on from every prompt of a batch; the whole text at once.
+    """Continue every prompt of a batch; returns the whole text at once.
 
     Args:
         model: maps ids `(batch, seq)` to logits and has a `max_seq_len`.
         prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`, at least one a row.
         max_new_tokens: how many tokens to write at most.
-        temperature: as for `stream`, and so are all that follow.
+        temperature: as for `stream`, as are all that follow.
         top_k: as for `stream`.
         top_p: as for `stream`.
         stop_tokens: as for `stream`.
@@ -55,7 +55,7 @@ def generate(
         none.
 
     Raises:
-        ValueError: as for `stream`, and so the others.
+        ValueError: as for `stream`, as are the others.
         TypeError: as for `stream`.
         IndexError: as for `stream`.
 
@@ -94,13 +94,13 @@ def stream(
     overflow: str = "slide",
     prefill_chunk: int = 256,
 ) -> Iterator[np.ndarray]:
-    """Write on from every prompt of a batch, each token as soon as it is known.
+    """Continue every prompt of a batch, yielding each token as soon as it is known.
 
-    The arguments are checked at once; the model reads only when the next token is asked for.
+    The arguments are checked at once; the model reads only when the next token is requested.
     Between two tokens it is as you left it: in its own mode, and gradients are recorded.
 
-    Each row draws from a random stream of its own, so that what is written after one prompt does
-    not depend on the others. Dropout is off while the model reads.
+    Each row draws from its own random stream, so the continuation of one prompt does not depend on
+    the others. Dropout is off while the model reads.
 
     A text longer than the model's `max_seq_len` is read through a `SlidingWindow`. With and
     without a cache the model sees the same windows, so the tokens are the same; the cache only
@@ -110,20 +110,20 @@ def stream(
         model: maps ids `(batch, seq)` to logits and has a `max_seq_len`.
         prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`, at least one a row.
         max_new_tokens: how many tokens to write at most.
-        temperature: the scores are divided by it: below 1 surer, above 1 more even; 0 takes the
-            most likely token every time.
-        top_k: how many tokens each may be drawn from; see `sampling.next_token_probs`.
-        top_p: the share of probability that each is drawn from; the same.
-        stop_tokens: a row that has written one of these is finished: nothing is drawn for it any
-            more, and that token is repeated while other rows go on. When all rows are finished the
-            text ends, so that it may be shorter than asked for.
+        temperature: the scores are divided by it: below 1 the distribution is sharper, above 1
+            flatter; 0 takes the most likely token every time.
+        top_k: draw only from this many most likely tokens; see `sampling.next_token_probs`.
+        top_p: draw only from the most likely tokens with this probability together; the same.
+        stop_tokens: a row that has written one of these is finished: nothing more is drawn for it,
+            and that token is repeated while other rows go on. When all rows are finished the text
+            ends, so it may be shorter than `max_new_tokens`.
         rng: a generator, a seed, or None for the default generator.
         use_cache: whether to keep keys and values, in what `model.new_cache()` returns. A model
-            without that method, or one that returns None because a part cannot go on from a cache
-            (see `tinytorch.core.incremental`), is read without, to the same tokens. Norms and MLPs
-            of your own must work on each token by itself.
+            without that method, or one that returns None because a part cannot continue from a
+            cache (see `tinytorch.core.incremental`), is read without one, and writes the same
+            tokens. Custom norms and MLPs must work on each token by itself.
         overflow: `'slide'` as above, or `'error'` to refuse at once, before anything is written,
-            a text that the window might not hold.
+            a text that might not fit the window.
         prefill_chunk: with a cache, the prompt is read in pieces of this length: no array of
             (prompt, prompt) numbers is made, only of (prefill_chunk, prompt).
 
@@ -168,7 +168,7 @@ def stream(
 def read_next(
     read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow, prefill_chunk: int = 256
 ) -> np.ndarray:
-    """The scores of what follows a text: the model reads what is new, or without a cache all of it.
+    """The scores of the next token: the model reads the new tokens, or without a cache all of them.
 
     Args:
         read: maps ids `(batch, new)` to logits `(batch, vocab)`, see `logits_of`.
@@ -195,12 +195,12 @@ def read_next(
 
 
 def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
-    """How a model reads: a function from ids `(batch, new)` to logits `(batch, vocab)`.
+    """A function from ids `(batch, new)` to logits `(batch, vocab)`.
 
     With a cache, that is the model's own `reader` if it has one; otherwise the model is called.
 
     Raises:
-        ValueError: the function does, if the model returns another shape.
+        ValueError: raised by the function if the model returns another shape.
     """
     if cache is not None and maker(model) is not None:
         return reader(model, cache)  # of a GPT `read_gpt`, in models/array_forms.py
@@ -243,7 +243,7 @@ def write(
             return
 
 
-# What is allowed -----------------------------------------------------------------------------
+# Checks of arguments -------------------------------------------------------------------------
 
 _REMEDY = "was another tokenizer used?"
 

@@ -1,12 +1,12 @@
 """The published GPT-2 in our own `GPT`: its weights and its tokenizer (Radford et al., 2019).
 
-The model is the one that the book builds; here the numbers in it are those that OpenAI trained. A
-file of the hub holds them under other names, and the three projections of an attention side by
-side; its matrices lie as ours do, (in, out). From a terminal it writes on from a text:
+The model is the one that the book builds, with the weights that OpenAI trained. The files on the
+hub use other names, and store the three projections of an attention side by side; their matrices
+have the same layout as ours, (in, out). From a terminal it continues a text:
 
     python -m tinytorch.models.gpt2 "Once upon a time" --tokens 50 --temperature 0.8 --seed 0
 
-and `--verify` compares what the weights write with what GPT-2 small is known to write.
+and `--verify` compares what it generates with what GPT-2 small is known to generate.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ ADDRESS = "https://huggingface.co/openai-community/{}/resolve/{}"
 _CONFIG, _WEIGHTS, _INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 _VOCABULARY, _TOKENIZER_JSON = ("vocab.json", "merges.txt"), "tokenizer.json"
 
-# The commit of each model on the hub, and of its files the size and the SHA-256 where several who
-# fetched them agree; what is not here is compared with the SHA-256 that the hub states.
+# The commit of each model on the hub, and the size and SHA-256 of its files where several
+# downloads agree; other files are compared with the SHA-256 that the hub states.
 _TOKENIZER = {
     "vocab.json": (1_042_301, "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"),
     "merges.txt": (456_318, "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5"),
@@ -61,7 +61,7 @@ PUBLISHED: dict[str, tuple[str, dict[str, tuple[int | None, str]]]] = {
     "gpt2-xl": ("15ea56dee5df4983c59b2538573817e1667135e2", {_WEIGHTS: _XL, **_TOKENIZER}),
 }
 
-# "The dog" and what GPT-2 small makes of it, always taking the likeliest token. The source is
+# "The dog" and how GPT-2 small continues it, always taking the likeliest token. The source is
 # test_lm_generate_gpt2 in tests/models/gpt2/test_modeling_gpt2.py of huggingface/transformers.
 _THE_DOG = (464, 3290)
 _GOES_ON = (373, 1043, 287, 257, 2214, 1474, 262, 16246, 286,
@@ -78,15 +78,15 @@ def load_gpt2(
 ) -> tuple[GPT, BPETokenizer]:
     """A GPT-2 with its published weights, and its tokenizer.
 
-    What is not on the disk is downloaded once, resumed after a break, checked and kept. The sizes
+    Missing files are downloaded once (resumed after a break), checked and kept. The sizes
     of the files, in MB: 548 for `gpt2`, about 1,520, 3,250 and 6,430 for the larger ones. For
     `gpt2` and `gpt2-xl` the SHA-256 of the weights and the vocabulary is known here; for the others
     the weights are compared with the one that the hub states (`X-Linked-ETag`).
 
-    In float32 the weights stay in the file where that is possible (see `load_safetensors`), which
-    must then stay as it is: only what the file keeps otherwise takes memory, as the three
-    projections side by side. The published files begin their numbers at an odd byte, so all of
-    theirs are read.
+    In float32 the weights are mapped from the file where possible (see `load_safetensors`), which
+    must then not change; only what the file stores differently, as the three projections side by
+    side, takes memory. In the published files the numbers begin at an odd byte, so they are all
+    read into memory.
 
     Args:
         source: a published name (`gpt2`, `gpt2-medium`, `gpt2-large`, `gpt2-xl`), a folder in the
@@ -95,19 +95,19 @@ def load_gpt2(
             https address of such a folder.
         revision: a commit, branch or tag of a published name; by default the commit in `PUBLISHED`.
             A branch is fetched once, as it was then.
-        dtype: `'float32'`, `'float16'` or `'int8'`: how the matrices are kept, see
+        dtype: `'float32'`, `'float16'` or `'int8'`: how the matrices are stored, see
             `tinytorch.core.quantization.quantize`. Only a float32 model can be trained. Weights
-            that `save_weights` has written of a model in `'int8'` are read as they are.
+            that `save_weights` wrote from an `'int8'` model are read as they are.
         cache_dir: where downloads are kept, by default in `cache_folder()`. Delete a folder there
             to have its files fetched again.
-        progress: told how much of each file has come, see `download`; None for silence.
+        progress: called with how much of each file has arrived, see `download`; None for silence.
 
     Returns:
         The model, without dropout, and the tokenizer.
 
     Raises:
         FileNotFoundError: there is no such folder, or a file is missing in it.
-        DownloadError: a file did not come; the message says what to do.
+        DownloadError: a download failed; the message says what to do.
         OSError: a file cannot be written.
         ValueError: another dtype or revision, or a file is damaged, of another kind of model, or
             does not fit the others; the message names it.
@@ -135,20 +135,20 @@ def load_gpt2(
 def stream_text(
     model: Any, tokenizer: BPETokenizer, prompt: str, max_new_tokens: int = 50, **options: Any
 ) -> Iterator[str]:
-    """Write on from a text, each piece as soon as it is known.
+    """Continue a text, yielding each piece as soon as it is known.
 
-    A token may be a part of a character: it is kept back until the character is whole. The text
+    A token may be part of a character: it is held back until the character is complete. The text
     ends before `<|endoftext|>`, if the tokenizer has that.
 
     Args:
         model: a model that `stream` takes.
         tokenizer: its tokenizer.
-        prompt: the beginning; an empty one stands for `<|endoftext|>`, the begin of a document.
+        prompt: the beginning; an empty one means `<|endoftext|>`, the start of a document.
         max_new_tokens: how many tokens to write at most.
         options: those of `stream`, such as `temperature`, `top_k`, `top_p` and `rng`.
 
     Returns:
-        An iterator over the pieces of what is written, without the prompt.
+        An iterator over the generated pieces, without the prompt.
 
     Raises:
         ValueError: as for `stream`, or the prompt is empty and there is no `<|endoftext|>`.
@@ -170,12 +170,12 @@ def stream_text(
 
 
 def verify(model: Any) -> list[int]:
-    """Check that a model writes what the published GPT-2 small writes.
+    """Check that a model generates what the published GPT-2 small generates.
 
     The test suite of transformers states it: after "The dog" (`[464, 3290]`) the likeliest tokens
     are those of " was found in a field near the intersection of West and West Streets."
     (`test_lm_generate_gpt2` in tests/models/gpt2/test_modeling_gpt2.py). So the weights, their
-    places and the whole forward pass are compared with something outside this package.
+    positions and the whole forward pass are compared with something outside this package.
 
     Args:
         model: a GPT-2 small with its published weights, from `load_gpt2("gpt2")`.
@@ -207,14 +207,14 @@ def verify(model: Any) -> list[int]:
 
 
 def published_tensors(name: str = "gpt2") -> Places:
-    """The tensors of a published model, and what they are in ours.
+    """The tensors of a published model, and the parameters they become in ours.
 
     Args:
         name: one of those in `PUBLISHED`.
 
     Returns:
-        Of each tensor in the file of the weights, but for the masks, its shape, and the names of
-        the parameters of our `GPT` that it holds side by side.
+        For each tensor in the file of the weights, except the masks: its shape, and the names of
+        the parameters of our `GPT` that it contains side by side.
 
     Raises:
         ValueError: another name.
@@ -252,7 +252,7 @@ Find = Callable[[str], Path]
 def _finder(
     source: str, revision: str | None, cache_dir: StrPath | None, progress: Progress | None
 ) -> Find:
-    """What says where a file is, after fetching it if need be."""
+    """A function that returns the path of a file, downloading it if necessary."""
     is_address = re.match("https?://", source, re.IGNORECASE) is not None
     if revision is not None and source not in PUBLISHED:
         raise ValueError(f"revision= goes with a published name: {', '.join(PUBLISHED)}")
@@ -276,7 +276,7 @@ def _finder(
         size, sha256 = known.get(file, (None, None))
         path = folder / file
         if path.is_file() and size in (None, path.stat().st_size):
-            return path  # it was checked when it came
+            return path  # it was checked when it was downloaded
         url = f"{address}/{file}"
         return download(url, path, sha256=sha256, size=size, progress=progress)
 
@@ -293,7 +293,7 @@ def _checked_folder(source: str) -> Path:
 
 
 def _first_there(find: Find, *choices: tuple[str, ...]) -> list[Path]:
-    """The first choice whose files are all there; if none is, the first one's error is raised."""
+    """The first choice whose files all exist; if there is none, raise the first one's error."""
     missing: list[Exception] = []
     for names in choices:
         try:
@@ -332,7 +332,7 @@ def _weight_files(find: Find) -> Iterator[Path]:
 # What the model is -------------------------------------------------------------------------------
 
 _SIZES = ("vocab_size", "n_positions", "n_embd", "n_layer", "n_head")
-# What they must be; the first is meant where it is missing.
+# The allowed values; the first is the default.
 _SETTINGS: dict[str, tuple[Any, ...]] = {
     "model_type": ("gpt2",),
     "activation_function": ("gelu_new", "gelu_pytorch_tanh"),
@@ -378,7 +378,7 @@ def _check_size(name: str, size: Any) -> None:
 
 
 class _Placeholders(np.random.Generator):
-    """Draws a single zero where a matrix is asked for: what is in it comes from a file."""
+    """Draws a single zero instead of a matrix, whose values come from a file."""
 
     def uniform(self, *limits: Any, size: Any = ()) -> Any:
         return np.zeros((1,) * len(size))
@@ -388,7 +388,7 @@ class _Placeholders(np.random.Generator):
 
 
 def _empty_model(config: dict[str, Any]) -> GPT:
-    """The model, with placeholders for its matrices: drawing so many weights takes long."""
+    """The model, with placeholders for its matrices: drawing so many weights would be slow."""
     inner = config["n_inner"]
     with drawing_from(_Placeholders(np.random.PCG64(0))):
         return GPT(
@@ -402,11 +402,11 @@ def _empty_model(config: dict[str, Any]) -> GPT:
 # The weights -------------------------------------------------------------------------------------
 
 _QKV = ("attention.q_proj", "attention.k_proj", "attention.v_proj")
-_MASKS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # triangles of ones, which are no weights
+_MASKS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # triangles of ones, not weights
 
 
 def _places(config: dict[str, Any]) -> Places:
-    """Each tensor of the file: its shape, and the parameters that it holds side by side."""
+    """Each tensor of the file: its shape, and the parameters that it contains side by side."""
     d, inner, vocab = config["n_embd"], config["n_inner"], config["vocab_size"]
     position = "position_embedding.position_embeddings"
     places: Places = {
@@ -442,7 +442,7 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
         tensors, _ = load_safetensors(file, mapped=True)
         if "token_embedding.weight.scales" in tensors:
             return _filled_in_8_bits(quantize(model), places, tensors, file)
-        while tensors:  # one at a time, so that what is copied takes its place
+        while tensors:  # one at a time, so that its copy replaces it in memory
             name, array = tensors.popitem()
             name = name.removeprefix("transformer.")
             if _MASKS.fullmatch(name) or (name == "lm_head.weight" and name not in places):
@@ -465,7 +465,7 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
 def _filled_in_8_bits(
     model: GPT, places: Places, tensors: dict[str, np.ndarray], file: Path
 ) -> GPT:
-    """The quantized model with what `save_weights` has written of such a model: no copy is made."""
+    """The quantized model with the weights that `save_weights` wrote: no copy is made."""
     shapes: dict[str, tuple[int, ...]] = {}
     for shape, ours in places.values():
         shapes |= dict.fromkeys(ours, (*shape[:-1], shape[-1] // len(ours)))
@@ -492,14 +492,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _write(options: dict[str, Any]) -> None:
-    """Write on from a text, or verify the model."""
+    """Continue a text, or verify the model."""
     for output in (sys.stdout, sys.stderr):
         if hasattr(output, "reconfigure"):
             output.reconfigure(errors="replace")  # a terminal may lack a character
     names = "source", "prompt", "tokens", "verify"
     source, prompt, tokens, verifying = (options.pop(name) for name in names)
     loading = {name: options.pop(name) for name in ("revision", "dtype", "cache_dir")}
-    options["rng"] = np.random.default_rng(options.pop("seed"))  # without a seed, another each time
+    options["rng"] = np.random.default_rng(options.pop("seed"))  # None: another each time
     model, tokenizer = load_gpt2(source, **loading)
     if verifying:
         sys.stdout.write(f"{tokenizer.decode(verify(model))}\n\n{_VERIFIED}\n")
@@ -509,7 +509,7 @@ def _write(options: dict[str, Any]) -> None:
         for piece in chain([prompt], pieces, ["\n"]):
             sys.stdout.write(piece)
             sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads this has seen enough
+    except BrokenPipeError:  # the reader of the pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -517,7 +517,7 @@ _VERIFIED = "Verified: these are the tokens that transformers' own test states f
 
 
 def _options(arguments: list[str] | None) -> dict[str, Any]:
-    """What the command line says, by name."""
+    """The options of the command line, by name."""
     parser = _parser()
     options = vars(parser.parse_args(arguments))
     if options["revision"] is not None and options["source"] not in PUBLISHED:

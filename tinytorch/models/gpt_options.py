@@ -1,4 +1,4 @@
-"""What a GPT can be made with: published shapes, ways to tell positions; and what it can read."""
+"""Options of a GPT: published shapes and kinds of positions; and checks of what it reads."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def preset(cls: type[Any], /, name: str, **options: Any) -> Any:
 
 
 def check(model: Any, **parts: Part) -> None:
-    """Raise unless a GPT can be made with the sizes and flags that it has, and with these parts.
+    """Raise unless a GPT can be made with its sizes and flags, and with these parts.
 
     Raises:
-        ValueError: a number is out of range, or `pos_encoding` is none of the kinds.
+        ValueError: a number is out of range, or `pos_encoding` is unknown.
         TypeError: an option is of another type.
     """
     sizes = ("vocab_size", "embed_dim", "num_layers", "num_heads", "max_seq_len")
@@ -53,7 +53,7 @@ def check(model: Any, **parts: Part) -> None:
 
 
 def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], int]:
-    """Raise unless a GPT can read these ids, after those that the cache holds.
+    """Raise unless a GPT can read these ids, after the cached ones.
 
     Args:
         model: the GPT.
@@ -64,7 +64,7 @@ def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], 
         The shape of the ids, and how many were read before them.
 
     Raises:
-        ValueError: the ids have another number of axes, are none, or exceed `max_seq_len`.
+        ValueError: the ids have another number of axes, are empty, or exceed `max_seq_len`.
     """
     shape = arguments.check_equal_lengths(tokens, "GPT")
     if len(shape) not in (1, 2) or 0 in shape:
@@ -76,11 +76,11 @@ def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], 
 
 
 def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
-    """How a GPT is told the positions, by its `pos_encoding`.
+    """How a GPT receives the positions, by its `pos_encoding`.
 
     Returns:
         What is added to the token vectors: a `PositionalEncoding`, a table `(max_seq_len, d)` or
-        None; and options of each attention, which tell it instead.
+        None; and the options of each attention for positions that are not added.
     """
     length, d, heads = model.max_seq_len, model.embed_dim, model.num_heads
     if model.pos_encoding == "learned":

@@ -1,4 +1,4 @@
-"""The first weights of a GPT, and how many there are."""
+"""The initial weights of a GPT, and how many there are."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ def initial_weights(model: Any, rng: Any) -> Iterator[None]:
 
     Args:
         model: the GPT.
-        rng: a generator, a seed, or None for the default generator, which is left as it is by
-            the others.
+        rng: a generator, a seed, or None for the default generator; only None advances that one.
     """
     weights = default_rng(rng)
-    # the parts draw weights too, which are replaced: from a copy, if `rng` is given
+    # the parts also draw weights, later replaced: from a copy, if `rng` is given
     with drawing_from(weights if rng is None else copy.deepcopy(weights)):
         yield
     initialise(model, weights)

@@ -1,8 +1,8 @@
 """The keys and values of what a model has read, kept so that they are computed once.
 
-No token of a causal model sees a later one, so the keys and values of a text do not change when it
-grows. Kept (`KVCache`), they let the model read only what is new. When the text outgrows the model,
-the oldest half of what it could see is forgotten (`SlidingWindow`).
+No token of a causal model sees a later one, so the keys and values of a text do not change as it
+grows. With them cached (`KVCache`), the model reads only new tokens. When the text outgrows the
+model, the oldest half of the window is dropped (`SlidingWindow`).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ __all__ = ["KVCache", "LayerCache", "SlidingWindow"]
 
 
 class KVCache:
-    """Room for the keys and values of every layer.
+    """Memory for the keys and values of every layer.
 
-    Each layer has two arrays `(batch, heads, max_seq_len, head_dim)`, made when the first keys
-    come, of which the first `length` positions are filled. `GPT.forward` hands each block its own
+    Each layer has two arrays `(batch, heads, max_seq_len, head_dim)`, made when the first keys are
+    stored; their first `length` positions are filled. `GPT.forward` passes each block its own
     `layer(i)`, and calls `advance` when all layers have read the new tokens.
 
     Args:
         num_layers: number of layers.
-        max_seq_len: the most tokens there is room for.
+        max_seq_len: the most tokens that fit.
 
     Attributes:
         length: how many tokens have been read.
-        arrays: the two arrays of each layer, or None where nothing has come yet.
+        arrays: the two arrays of each layer, or None where nothing is stored yet.
 
     Raises:
         ValueError: a size is less than 1.
@@ -57,7 +57,7 @@ class KVCache:
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything; the next keys may be of another batch."""
+        """Clear everything; the next keys may be of another batch."""
         self.length = 0
         self.arrays: list[Any] = [None] * self.num_layers  # keys and values of each layer
         self._ends = [0] * self.num_layers  # how many tokens each layer has stored
@@ -119,7 +119,7 @@ class KVCache:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the arrays take, filled or not; 0 before the first keys come."""
+        """The bytes that the arrays take, filled or not; 0 before the first keys are stored."""
         return sum(part.nbytes for stored in self.arrays if stored is not None for part in stored)
 
     def _check_layer(self, layer: int) -> None:
@@ -129,7 +129,7 @@ class KVCache:
             raise IndexError(f"KVCache: {what}; {remedy}")
 
     def _stored(self, layer: int, k: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The two arrays of a layer, into which these keys and values fit."""
+        """The two arrays of a layer, checked to fit these keys and values."""
         check_length(k.shape[2], self.max_seq_len, start=self.length)
         (batch, heads, _, head_dim), stored = k.shape, self.arrays[layer]
         shape = batch, heads, self.max_seq_len, head_dim
@@ -143,7 +143,7 @@ class KVCache:
 
 
 class LayerCache:
-    """The part of a `KVCache` that belongs to one layer: what an attention is given as `cache`.
+    """The part of a `KVCache` that belongs to one layer: the `cache` of an attention.
 
     Args:
         cache: the whole cache.
@@ -170,21 +170,21 @@ class LayerCache:
 
 
 class SlidingWindow:
-    """The end of a growing text, as much of it as a model can read; older tokens are forgotten.
+    """The end of a growing text, as much as a model can read; older tokens are dropped.
 
-    Whenever the text outgrows `max_seq_len`, the start of the window moves on by half of that, so
-    that the model reads what is left from its first position, and the cache is cleared. To drop
-    only the oldest keys would not do: those kept were computed from the dropped ones, and with
-    learned positions each also holds its position in the longer window. Half a window at a time, a
-    token is read twice on average, and not once for every token written.
+    Whenever the text outgrows `max_seq_len`, the start of the window advances by half of that, the
+    cache is cleared, and the model reads the rest from its first position. Dropping only the oldest
+    keys would be wrong: the others were computed from the dropped ones, and with learned positions
+    each also depends on its position in the longer window. At half a window a time, a token is read
+    twice on average, not once for every token written.
 
     Args:
         text: ids `(batch, seq)`, at least one a row.
         max_seq_len: the most tokens that the model can read.
-        cache: the `KVCache` of what has been read of the window; None if every token is read anew.
+        cache: the `KVCache` of what has been read of the window; None if every token is read again.
 
     Attributes:
-        start: how many tokens of the text have been forgotten.
+        start: how many tokens of the text have been dropped.
 
     Example:
         >>> window = SlidingWindow(np.array([[1, 2, 3]]), max_seq_len=4)
@@ -211,11 +211,11 @@ class SlidingWindow:
 
     @property
     def unread(self) -> np.ndarray:
-        """The tokens in the window that the cache does not hold, `(batch, new)`."""
+        """The tokens in the window that are not cached, `(batch, new)`."""
         return self._room[:, 0 if self.cache is None else self.cache.length : self._end]
 
     def append(self, new: np.ndarray) -> None:
-        """Add a token to each row, `(batch,)`; if there is no room, forget half a window first."""
+        """Add a token to each row, `(batch,)`; if the window is full, drop half of it first."""
         if self._end == self.max_seq_len:
             self.start += self.step
             self._keep(self._room[:, self.step :])
@@ -227,7 +227,7 @@ class SlidingWindow:
         self._end += 1
 
     def _keep(self, ids: np.ndarray) -> None:
-        """Begin a new array with these and room for more; one handed out stays what it was."""
+        """Start a new array with these ids and space for more; earlier arrays stay unchanged."""
         self._end = ids.shape[1]
         length = min(self.max_seq_len, 2 * self._end + 64)
         self._room = np.empty((len(ids), length), dtype=np.int64)
@@ -238,7 +238,7 @@ def new_cache(model: Any) -> KVCache | None:
     """An empty cache for one batch of texts; None if a part of a GPT cannot read piece by piece.
 
     The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
-    norms and MLPs need not be, they see each token by itself.
+    norms and MLPs need not be: they see each token by itself.
 
     Example:
         >>> from tinytorch import GPT, MultiHeadAttention
@@ -260,7 +260,7 @@ def new_cache(model: Any) -> KVCache | None:
 
 
 def _array(x: Any) -> np.ndarray:
-    """Keys or values as an array, if no gradient is lost by that."""
+    """Keys or values as an array, provided that no gradient is lost."""
     if isinstance(x, Tensor) and x.requires_grad:
         what = "keys and values are stored without a gradient, but one is being recorded"
         raise ValueError(f"KVCache: {what}; call the model inside no_grad()")

@@ -1,4 +1,4 @@
-"""What today's models have in place of GPT-2's norm and MLP: `RMSNorm` and `SwiGLU`.
+"""The norm and MLP of newer models, in place of GPT-2's: `RMSNorm` and `SwiGLU`.
 
 With rotary positions and grouped queries they make a GPT a Llama (Touvron et al., 2023, section
 2.2). `GPT` takes them as it takes a part of your own:
@@ -104,14 +104,14 @@ class SwiGLU(Module):
     """An MLP with a gate for every hidden number: `linear2(silu(gate(x)) * linear1(x))`.
 
     `silu(z)` is `z sigmoid(z)`; no layer has a bias (Shazeer, 2020, section 2). It has three
-    matrices where `MLP` has two. For a width of your own, as in a file that names it, give `GPT` a
+    matrices where `MLP` has two. For a custom width, as in a file that names it, pass `GPT` a
     function: `mlp=lambda d, hidden_dim, dropout: SwiGLU(d, 5632, dropout)`. With two thirds of the
     width it has as many weights as `MLP` (same section).
 
     Args:
         embed_dim: length of the vectors.
         hidden_dim: length in between; None for four times `embed_dim`.
-        dropout_prob: share of the result that training drops.
+        dropout_prob: fraction of the result dropped in training.
         rng: where the initial weights and the dropout come from.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""LoRA: bend a trained model with a few numbers beside its weights.
+"""LoRA: adapt a trained model with a few numbers beside its weights.
 
 Every chosen `Linear` keeps its weight W as it is and gets two thin matrices beside it, A `(in,
 rank)` and B `(rank, out)`: it computes `x W + (alpha / rank) (x A) B`. Only A and B learn (Hu et
@@ -46,7 +46,7 @@ EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 
 
 def _read_lora(part: Any) -> Reader:
-    """A `LoRALinear` on arrays, for a model that writes token by token."""
+    """A `LoRALinear` on arrays, for generating token by token."""
     base = reader(part.linear)
     return lambda x: base(x) + part.scale * dot(dot(x, part.A.data), part.B.data)
 
@@ -60,7 +60,7 @@ class LoRALinear(Module):
     Args:
         linear: the layer; its parameters no longer require a gradient.
         rank: width r of the product, at most the smaller of the two lengths of the weight.
-        alpha: how much the product counts, a number greater than 0.
+        alpha: the strength of the product, a number greater than 0.
         rng: where A comes from.
 
     Attributes:
@@ -70,7 +70,7 @@ class LoRALinear(Module):
         rank: as given; `alpha` likewise.
 
     Raises:
-        TypeError: the layer is no `Linear`, or a number is of the wrong type.
+        TypeError: the layer is not a `Linear`, or a number is of the wrong type.
         ValueError: the rank is not in `1 .. min(in_features, out_features)`, or alpha not positive.
 
     Example:
@@ -118,7 +118,7 @@ def add_lora(
     targets: Sequence[str] = ATTENTION,
     rng: Any = None,
 ) -> Module:
-    """Freeze a model and put a `LoRALinear` in the place of every `Linear` with a chosen name.
+    """Freeze a model and replace every `Linear` with a chosen name by a `LoRALinear`.
 
     Args:
         model: changed in place.
@@ -152,17 +152,17 @@ def add_lora(
     _freeze(model)
     generator, made = default_rng(rng), {}
     for _, owner, key, linear in places:
-        if id(linear) not in made:  # a layer that is held twice is bent once
+        if id(linear) not in made:  # a layer used twice is adapted once
             made[id(linear)] = LoRALinear(linear, rank, alpha, generator).train(linear._training)
         setattr(owner, key, made[id(linear)])
     return model
 
 
 def merge_lora(model: Module) -> Module:
-    """Add every product to the weight beside it, and leave layers that can be trained.
+    """Add every product to the weight beside it; the layers become trainable again.
 
-    The merged model computes the same up to rounding, at the price of the first one, and its
-    parameters have their old names: a checkpoint of it is one of the plain model.
+    The merged model computes the same up to rounding, at the cost of the original, and its
+    parameters have their old names: its checkpoint is that of a plain model.
 
     Args:
         model: changed in place.
@@ -218,7 +218,7 @@ def load_lora_state_dict(model: Module, state: dict[str, Any]) -> None:
 
     Args:
         model: a model to which `add_lora` has given the same targets, rank and alpha.
-        state: what `lora_state_dict` has returned.
+        state: what `lora_state_dict` returned.
 
     Raises:
         ValueError: there is no LoRA in the model, or it has another rank, another alpha, other
@@ -252,11 +252,11 @@ def load_lora_state_dict(model: Module, state: dict[str, Any]) -> None:
 
 # Helpers -------------------------------------------------------------------------------------
 
-Place = tuple[str, Module, str, Any]  # the path of a layer, who holds it, in which attribute
+Place = tuple[str, Module, str, Any]  # the path of a layer, its owner, and the attribute
 
 
 def _places(model: Module, kind: type[Module]) -> Iterator[Place]:
-    """Where a model holds a module of this kind in an attribute."""
+    """Every attribute of a model that is a module of this kind."""
     for path, owner in model.named_modules():
         for key, value in vars(owner).items():
             if isinstance(value, kind):
@@ -264,7 +264,7 @@ def _places(model: Module, kind: type[Module]) -> Iterator[Place]:
 
 
 def _layers(model: Module) -> list[Place]:
-    """Where a model holds LoRA, of which it must have some."""
+    """Every LoRA layer of a model, of which there must be at least one."""
     found = list(_places(model, LoRALinear))
     if not found:
         raise ValueError(f"{type(model).__name__} has no LoRA; add_lora(model, rank=4) comes first")
@@ -281,7 +281,7 @@ def _difference(model: Module) -> dict[str, np.ndarray]:
 
 
 def _ranks(state: dict[str, Any]) -> str:
-    """The ranks that occur in a state, which are one if `add_lora` has made it."""
+    """The ranks that occur in a state: a single one if `add_lora` made it."""
     return _each(np.shape(array)[-1] for name, array in state.items() if name.endswith(".A"))
 
 

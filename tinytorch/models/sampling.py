@@ -1,8 +1,8 @@
 """From scores to one token: temperature, the two filters, and the draw.
 
 `next_token_probs` composes them in one order: the scores are divided by the temperature and become
-probabilities, top-k keeps the most likely, top-p keeps of those the fewest that hold enough, and
-what is left is made to sum to one. All of it is in float64.
+probabilities, top-k keeps the most likely, top-p keeps the fewest of those that reach its
+probability, and the rest is normalised. All of it is in float64.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ def next_token_probs(
 ) -> np.ndarray:
     """The probabilities from which the next token is drawn.
 
-    `softmax(logits / temperature)`, then `keep_top_k`, then `keep_top_p`. The share `top_p` is
-    that of what top-k has left, which sums to one again.
+    `softmax(logits / temperature)`, then `keep_top_k`, then `keep_top_p`. `top_p` is a share of
+    what top-k has left, which sums to one again.
 
     Args:
         logits: the model's scores `(..., vocab)`; -inf forbids a token.
-        temperature: below 1 surer, above 1 more even; 0 is certain of the most likely token, of
-            the one with the lowest id among equals.
-        top_k: how many tokens may be drawn at most; None for all.
-        top_p: the share of probability that the tokens to be drawn from must hold; None for all.
+        temperature: below 1 sharper, above 1 flatter; 0 always takes the most likely token, the
+            lowest id among equals.
+        top_k: draw only from this many most likely tokens; None for all.
+        top_p: draw only from the most likely tokens with this probability together; None for all.
 
     Returns:
         `(..., vocab)` in float64, each row sums to 1.
@@ -67,9 +67,9 @@ def next_tokens(
     Args:
         logits: the model's scores `(batch, vocab)`.
         rngs: a generator for each row; at temperature 0 nothing is drawn from them.
-        temperature: as for `next_token_probs`, and so are the others.
-        top_k: how many tokens may be drawn at most.
-        top_p: the share of probability that the tokens must hold.
+        temperature: as for `next_token_probs`.
+        top_k: as for `next_token_probs`.
+        top_p: as for `next_token_probs`.
 
     Returns:
         Ids `(batch,)`.
@@ -81,7 +81,7 @@ def next_tokens(
         >>> next_tokens(np.array([[0.0, 2.0], [3.0, 1.0]]), [], temperature=0).tolist()
         [1, 0]
     """
-    if temperature == 0:  # certain, whatever top-k and top-p keep
+    if temperature == 0:  # the same token, whatever top-k and top-p keep
         return _checked_logits(logits).argmax(axis=-1)
     probs = next_token_probs(logits, temperature, top_k, top_p)
     return np.array([choose(row, rng) for row, rng in zip(probs, rngs, strict=True)], dtype=int)
@@ -113,10 +113,10 @@ def keep_top_k(probs: Any, k: int) -> np.ndarray:
 
 
 def keep_top_p(probs: Any, p: float) -> np.ndarray:
-    """Keep the most likely tokens until they hold `p` of the probability: the nucleus.
+    """Keep the most likely tokens until they reach the probability `p`: the nucleus.
 
-    Holtzman et al., 2020, section 3.1: the smallest set whose probability reaches `p`. It has one
-    token at least; among equals the lower ids come first. A sum that misses `p` by rounding alone,
+    Holtzman et al., 2020, section 3.1: the smallest set whose probability reaches `p`. It has at
+    least one token; among equals the lower ids come first. A sum that misses `p` only by rounding,
     by less than 1e-12, has reached it.
 
     Args:
@@ -139,18 +139,18 @@ def keep_top_p(probs: Any, p: float) -> np.ndarray:
         return probs
     order = _likeliest_first(probs)
     falling = np.take_along_axis(probs, order, axis=-1)
-    before = falling.cumsum(axis=-1) - falling  # what the more likely ones hold
+    before = falling.cumsum(axis=-1) - falling  # the probability of the more likely ones
     keep = before < p - 1e-12
     keep[..., 0] = True  # also if p is smaller than rounding
     return _kept(probs, order, keep)
 
 
 def choose(probs: Any, rng: np.random.Generator) -> int:
-    """Draw one token; what has probability 0 is never drawn.
+    """Draw one token; a token with probability 0 is never drawn.
 
     Args:
         probs: probabilities `(vocab,)`.
-        rng: one number of it decides.
+        rng: the generator, from which one number is drawn.
 
     Raises:
         ValueError: they are not `(vocab,)`, not finite, one is negative, or all are 0.
@@ -215,7 +215,7 @@ def _likeliest_first(probs: np.ndarray) -> np.ndarray:
 
 
 def _kept(probs: np.ndarray, order: np.ndarray, keep: Any) -> np.ndarray:
-    """Of the tokens in this order those that `keep` says, their sum 1 again."""
+    """The tokens, in this order, that `keep` selects; normalised to sum to 1."""
     kept = np.zeros(probs.shape, dtype=bool)
     np.put_along_axis(kept, order, keep, axis=-1)
     return _normalised(np.where(kept, probs, 0.0))

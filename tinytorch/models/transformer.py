@@ -1,8 +1,8 @@
 """The transformer and GPT: attention and an MLP, in blocks, between two tables.
 
 The residual stream begins as token plus position, every block adds to it, and at the end it is
-compared with every token of the vocabulary. What a GPT can be made with stands in `gpt_options`,
-its first weights in `gpt_weights`, its form for writing fast in `array_forms`.
+compared with every token of the vocabulary. The options of a GPT are in `gpt_options`, its initial
+weights in `gpt_weights`, its faster form for generating text in `array_forms`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MLP(Module):
     Args:
         embed_dim: length of the vectors.
         hidden_dim: length in between; None for four times `embed_dim`.
-        dropout_prob: share of the result that training drops.
+        dropout_prob: fraction of the result dropped in training.
         rng: where the initial weights and the dropout come from.
 
     Attributes:
@@ -79,14 +79,14 @@ class MLP(Module):
 class TransformerBlock(Module):
     """Look, then think: attention and an MLP, each added to the residual stream.
 
-    The norms stand inside the branches, `x + f(norm(x))`, as in GPT-2 (Radford et al., 2019,
-    section 2.3): the path from end to end stays free of them. `PostNormBlock` is the other order.
+    The norms are inside the branches, `x + f(norm(x))`, as in GPT-2 (Radford et al., 2019, section
+    2.3), so the residual path has none. `PostNormBlock` has the other order.
 
     Args:
         embed_dim: length of the vectors.
         num_heads: number of attention heads.
         mlp_ratio: width of the MLP's hidden layer, in units of `embed_dim`.
-        dropout_prob: share of the attention weights and of both branches that training drops.
+        dropout_prob: fraction of the attention weights and of both branches dropped in training.
         norm: called as `norm(embed_dim)`; makes `ln1` and `ln2`.
         attention: called as `attention(embed_dim, num_heads, dropout_prob)`.
         mlp: called as `mlp(embed_dim, hidden_dim, dropout_prob)`.
@@ -136,8 +136,8 @@ class TransformerBlock(Module):
         Args:
             x: the residual stream.
             mask: the attention's.
-            cache: `cache=`, one layer of a `KVCache`, the attention's too; handed on only when it
-                is given, so that an attention of your own need not take one.
+            cache: `cache=`, one layer of a `KVCache`, for the attention; passed on only when given,
+                so a custom attention need not take one.
         """
         x = x + self.dropout(self.attention(self.ln1(x), mask=mask, **cache))
         return x + self.mlp(self.ln2(x))
@@ -176,17 +176,16 @@ class GPT(Module):
         num_layers: number of blocks.
         num_heads: attention heads in each block.
         max_seq_len: the longest sequence.
-        dropout: share that training drops, of embeddings, attention weights and branches.
+        dropout: fraction of embeddings, attention weights and branches dropped in training.
         tie_weights: whether the output layer is the token table.
         pos_encoding: `'learned'`, `'sinusoidal'`, `'rotary'`, `'alibi'` or None.
-        pre_norm: False for blocks of the kind `PostNormBlock`.
+        pre_norm: False for `PostNormBlock`.
         norm: a replacement for `LayerNorm`, called as `norm(embed_dim)`.
         attention: a replacement for `MultiHeadAttention`, called as
             `attention(embed_dim, num_heads, dropout)`.
         mlp: a replacement for `MLP`, called as `mlp(embed_dim, hidden_dim, dropout)`.
         init_std: the standard deviation of the initial weights.
-        rng: where the initial weights come from; if it is given, the default generator is left as
-            it is.
+        rng: where the initial weights come from; if given, the default generator is not used.
 
     Attributes:
         dropout: the `Dropout` of the embeddings.
@@ -197,7 +196,7 @@ class GPT(Module):
         lm_head: the output layer, or None when it is tied.
 
     Raises:
-        ValueError: `pos_encoding` is none of these, sizes do not fit, or a number is out of range.
+        ValueError: `pos_encoding` is unknown, sizes do not fit, or a number is out of range.
         TypeError: an argument is of another type.
 
     Example:
@@ -235,14 +234,14 @@ class GPT(Module):
 
         Args:
             tokens: integer ids `(batch, seq)` or `(seq,)`.
-            cache: what was read before: the tokens go on from there, and are added to it.
-            last_only: whether to score the last position alone, which is all that writing needs.
+            cache: the tokens read before: the new ones continue them, and are added to the cache.
+            last_only: whether to score only the last position, which is all that generation needs.
 
         Returns:
             Logits `(batch, seq, vocab_size)`, or `(seq, vocab_size)`; seq is 1 with `last_only`.
 
         Raises:
-            ValueError: the ids have another number of axes, are none, or exceed `max_seq_len`.
+            ValueError: the ids have another number of axes, are empty, or exceed `max_seq_len`.
             TypeError: the ids are not integers.
             IndexError: an id is outside the vocabulary.
         """
@@ -269,8 +268,8 @@ def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
 
     Args:
         x: vectors `(..., embed_dim)`.
-        token_embedding: the table, whose gradient is the sum of those of its two uses. One that is
-            stored in another way has a method `scores(x)`, which is asked instead.
+        token_embedding: the table, whose gradient is the sum of those of its two uses. A table
+            stored in another way has a method `scores(x)`, which is called instead.
 
     Returns:
         Logits `(..., vocab_size)`: dot products, without a bias.
