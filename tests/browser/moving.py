@@ -25,21 +25,17 @@ class Moving:
         self.figure.evaluate(SCROLL)
         self.page.wait_for_function(BEGUN, arg=self.figure.element_handle())
 
-    def move(self, label, value):
-        """Slide the handle with this label."""
-        self.figure.get_by_label(label, exact=True).fill(str(value))
-
-    def choose(self, label):
-        """Choose one of several."""
-        self.figure.get_by_label(label, exact=True).check()
+    def set(self, label, value):
+        """Slide the handle with this label, or choose one of its group."""
+        if isinstance(value, str):
+            group = self.figure.get_by_role("group", name=label, exact=True)
+            group.get_by_label(value, exact=True).check()
+        else:
+            self.figure.get_by_label(label, exact=True).fill(str(value))
 
     def press(self, label):
         """Press the button with this label."""
         self.figure.get_by_role("button", name=label, exact=True).click()
-
-    def numbers(self):
-        """What the figure shows, unrounded."""
-        return self.figure.evaluate("figure => figure.moving.numbers()")
 
     def words(self):
         """What it says in words."""
