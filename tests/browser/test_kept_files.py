@@ -1,6 +1,7 @@
-"""What the service worker keeps: a second visit needs no server for it, and nothing stays for ever.
+"""What the service worker keeps: a second visit needs no server for it.
 
-The server of these tests refuses files on request, and its pages can be another build's.
+The server of these tests refuses files on request, and its pages can be another build's. What is
+kept, replaced and forgotten is tested without a browser (tests/scripts/live_loading.test.mjs).
 """
 
 import functools
@@ -19,7 +20,6 @@ KEPT = """async () => {
     const kept = await caches.open('tinytorch-book');
     return (await kept.keys()).map(({url}) => url);
 }"""
-CONTROLLED = "() => navigator.serviceWorker.controller !== null"
 
 
 class Changing(Quiet):
@@ -110,6 +110,10 @@ def test_what_has_come_once_is_not_asked_for_again_until_it_is_another_version(v
 
     server.changed, server.build = {}, b"2"
     assert SNAPSHOT in run_a_cell(visit, server)
+    server.asked.clear()
+    visit.page.reload()
+    visit.page.wait_for_function(READY)
+    assert SCRIPT in server.asked, "a reload brings small files again"
     only = "(urls, wanted) => urls.filter(url => url.includes('python.bin')).join() === wanted"
     until_kept(visit, only, f"{server.address[:-1]}{SNAPSHOT}?v=2")
     assert visit.problems == []
@@ -122,48 +126,4 @@ def test_a_damaged_snapshot_is_given_back_and_comes_anew(visit, server):
     server.changed.clear()
     assert SNAPSHOT in run_a_cell(visit, server)
     assert visit.page.evaluate("tinytorchLive.kernel.times.memory") > 0
-    assert visit.problems == []
-
-
-def test_a_reload_brings_small_files_anew(visit, server):
-    run_a_cell(visit, server)
-    server.changed[SCRIPT] = lambda body: b"globalThis.damaged = true;"
-    visit.open_live(SHORT)
-    assert visit.page.evaluate("globalThis.damaged")
-    all_kept(visit, SCRIPT, SNAPSHOT)
-    server.changed.clear()
-    visit.page.reload()
-    visit.page.wait_for_function(READY)
-    assert not visit.page.evaluate("globalThis.damaged")
-    all_kept(visit, SNAPSHOT)
-
-
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        "Object.defineProperty(self, 'caches', {get() { throw new DOMException('refused'); }});",
-        "Cache.prototype.put = async () => { throw new DOMException('full'); };",
-        "caches.open = async () => { throw new DOMException('refused'); };",
-    ],
-)
-def test_where_nothing_can_be_kept_all_comes_from_the_network(visit, server, trouble):
-    server.changed["/live-headers.js"] = lambda body: trouble.encode() + body
-    run_a_cell(visit, server)
-    visit.page.wait_for_function(CONTROLLED)
-    assert SNAPSHOT in run_a_cell(visit, server)
-    assert visit.page.evaluate("crossOriginIsolated")
-    assert visit.problems == []
-
-
-def test_a_bounded_number_of_files_is_kept(visit, server):
-    run_a_cell(visit, server)
-    visit.page.wait_for_function(CONTROLLED)
-    many = [f"_static/{i}-1.{i}.whl" for i in range(70)]
-    server.changed.update({f"/{path}": lambda body: b"a wheel" for path in many})
-    visit.page.evaluate(
-        "async urls => { for (const url of urls) await (await fetch(url)).text(); }",
-        [server.address + path for path in many],
-    )
-    all_kept(visit, f"/{many[-1]}")
-    until_kept(visit, "urls => urls.length > 0 && urls.length <= 60")
     assert visit.problems == []
