@@ -1,1 +1,1 @@
-"""Training a model: the loop, what is measured and what is kept; and the model of this book."""
+"""Training a model: the loop, evaluation, checkpoints, and several processes."""

@@ -1,4 +1,4 @@
-"""Weights on disk: those of a model, in a safetensors file (`tinytorch.files.safetensors`)."""
+"""The weights of a model in a safetensors file (`tinytorch.files.safetensors`)."""
 
 import numpy as np
 
@@ -14,10 +14,10 @@ def save_weights(path: StrPath, model: Module, metadata: dict[str, str] | None =
     Args:
         path: the file; an old one is replaced only when the new one is complete.
         model: any `Module`; a shared parameter is written once.
-        metadata: texts to keep beside the weights, such as the model's sizes.
+        metadata: strings to store with the weights, such as the model's sizes.
 
     Raises:
-        TypeError: the metadata are not texts.
+        TypeError: the metadata are not strings.
 
     Example:
         >>> import pathlib, tempfile
@@ -36,7 +36,7 @@ def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, st
     Args:
         path: the file.
         model: a model with exactly the file's names and shapes; it keeps its own dtype.
-        prefix: how the names in the file begin; the tensors with other names are passed over.
+        prefix: how the names in the file begin; tensors with other names are skipped.
             The weights in a checkpoint of `Trainer` begin with "model.".
 
     Returns:
@@ -44,8 +44,8 @@ def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, st
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is damaged, or names or shapes differ, all of which are listed, or a
-            tensor holds integers where the model does not; the model is unchanged.
+        ValueError: the file is damaged, names or shapes differ (all are listed), or a tensor has
+            integers where the model has floats; the model is unchanged.
 
     Example:
         >>> import pathlib, tempfile

@@ -9,10 +9,10 @@ trains the story GPT in four processes, the *ranks* (its options are in
 
 which starts `mpiexec -hosts first,second -n 4` by ssh: each machine needs the package and the same
 Python at the same path, and rank 0, on the first of them, keeps the checkpoint. The same command
-resumes from it, with any number of ranks. The extra `mpi` brings all that is needed,
-as does `pip install mpi4py mpich`; one rank alone needs neither. `--help` lists the options.
+resumes from it, with any number of ranks. The extra `mpi` installs all that is needed, as does
+`pip install mpi4py mpich`; a single rank needs neither. `--help` lists the options.
 
-A script of one's own needs two names. Every rank runs all of it, and sees the whole batches:
+A custom script needs two names. Every rank runs all of it, and sees the whole batches:
 
     from tinytorch.training.distributed import RankTrainer, run_ranks
 
@@ -50,20 +50,20 @@ class RankTrainer(Trainer):
 
     The run is that of one process: the gradients are averaged over the ranks before they are
     clipped, dropout is drawn for the whole batch, the validation windows are shared too, and the
-    checkpoint is the one that `Trainer` writes. So a run may go on with another number of ranks.
-    Losses differ by rounding alone. Rank 0 alone writes and shows progress.
+    checkpoint is the one that `Trainer` writes. So a run may resume with another number of ranks.
+    Losses differ only by rounding. Only rank 0 writes and shows progress.
 
     Args:
         ranks: the processes of the run, from `run_ranks`.
-        model: as for `Trainer`; rank 0's weights are everybody's.
+        model: as for `Trainer`; every rank starts with the weights of rank 0.
         batches: the whole batches. Every rank reads all of them and takes its rows.
-        shard_optimizer: whether each rank keeps the optimiser's state for its share of the
-            parameters alone (ZeRO stage 1; Rajbhandari et al., 2020). While a checkpoint is
-            written or read, every rank has the whole of it.
+        shard_optimizer: whether each rank keeps the optimiser's state only for its share of the
+            parameters (ZeRO stage 1; Rajbhandari et al., 2020). While a checkpoint is written or
+            read, every rank has all of it.
         options: as for `Trainer`.
 
     Attributes:
-        times: for each step of this process, its seconds, and those of them spent waiting.
+        times: for each step of this process, its seconds, and how many of them were spent waiting.
 
     Raises:
         ValueError: the batch does not divide among the ranks.
@@ -100,7 +100,7 @@ class RankTrainer(Trainer):
         """Train for more steps, as `Trainer.run` does.
 
         Raises:
-            RankLost: another rank has ended. What was saved last can be resumed.
+            RankLost: another rank has ended. The last checkpoint can be resumed.
             ValueError: the ranks differ in version, settings or data.
         """
         shapes = {name: str(p.shape) for name, p in self.model.named_parameters()}
@@ -115,14 +115,14 @@ class RankTrainer(Trainer):
         return super().run(steps)
 
     def save(self, path: StrPath) -> None:
-        """Write the checkpoint of the run: rank 0 does, and all must call."""
+        """Write the checkpoint of the run; rank 0 writes, and every rank must call this."""
         with self._shard.whole() if self._shard else nullcontext():
             if self.ranks.rank == 0:
                 super().save(path)
-        self.ranks.sum(np.zeros(1))  # no rank goes on, or ends, before the file is there
+        self.ranks.sum(np.zeros(1))  # no rank continues or ends before the file is written
 
     def load(self, path: StrPath, strict: bool = True) -> None:
-        """Resume from a checkpoint that rank 0 can read; all must call.
+        """Resume from a checkpoint that rank 0 can read; every rank must call this.
 
         Raises:
             FileNotFoundError: there is no such file, on rank 0.
@@ -140,7 +140,7 @@ class RankTrainer(Trainer):
             except ValueError as error:
                 raise ValueError(str(error).replace(str(own), os.fspath(path))) from None
 
-    # What ranks do in another way than one process ---------------------------------------------
+    # What differs from a single process ---------------------------------------------------------
 
     def _step(self) -> dict[str, Any]:
         """Take one step, with the gradients of all ranks averaged before they are clipped."""
@@ -163,7 +163,7 @@ class RankTrainer(Trainer):
         return self._record(loss, norm)
 
     def _backward_of_own_rows(self) -> float:
-        """The mean loss of this rank's rows; not finite, it stops all ranks, not this one alone."""
+        """The mean loss of this rank's rows; if it is not finite, all ranks stop."""
         own = self.batches.batch_size // self.ranks.size
         rows = slice(self.ranks.rank * own, (self.ranks.rank + 1) * own)
         total = 0.0
@@ -183,7 +183,7 @@ class RankTrainer(Trainer):
         return float(found[0]) / self.ranks.size, [bool(anywhere) for anywhere in found[1:]]
 
     def _average(self, anywhere: list[bool]) -> None:
-        """Replace the gradients by their averages, of which a shard takes its part."""
+        """Replace the gradients by their averages; a shard takes only its part."""
         params, flat = self.optimizer.params, self._flat
         for p, cut in zip(params, self._cuts, strict=True):
             if isinstance(p.grad, RowSparse):
@@ -199,7 +199,7 @@ class RankTrainer(Trainer):
             p.grad = flat[cut].reshape(p.shape) if some else None
 
     def _evaluate(self, inputs: Any, targets: Any) -> float:
-        own = slice(self.ranks.rank, None, self.ranks.size)  # may be none
+        own = slice(self.ranks.rank, None, self.ranks.size)  # may be empty
         share = len(targets[own])
         mean = super()._evaluate(inputs[own], targets[own]) if share else 0.0
         total = np.array([mean * share, share])

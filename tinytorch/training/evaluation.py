@@ -1,4 +1,4 @@
-"""How good a model is: its surprise at text that it has not read."""
+"""Evaluation: the surprise of a model at text that it has not read."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from tinytorch.text.tokenization import BPETokenizer
 
 
 def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.ndarray:
-    """How surprised a model is by every token: `-log p(target | what stands before it)`, in nats.
+    """How surprised a model is by every token: `-log p(target | everything before it)`, in nats.
 
     Args:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
@@ -68,16 +68,16 @@ def character_surprise(
 ) -> np.ndarray:
     r"""How surprised a model is by every character of a text, although it reads tokens.
 
-    A token is certain only when its last byte is read. After some of its bytes, the tokens that
-    begin with them are still possible; what they hold of the probability, over what was held one
-    byte before, is the probability of that byte. So the surprise of a token is divided among its
+    A token is certain only once its last byte has been read. After some of its bytes, all tokens
+    that begin with them are still possible. Their total probability, divided by the total one byte
+    earlier, is the probability of that byte. So the surprise of a token is divided among its
     characters, and their sum is the token's.
 
     Args:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
-        tokenizer: what the model's tokens are.
-        text: the text, no longer than the model can read at once.
-        before: what the model has read when the text begins; it must end with a whole token.
+        tokenizer: the model's tokenizer.
+        text: the text, at most as long as the model can read at once.
+        before: what the model reads before the text; it must end with a complete token.
 
     Returns:
         One number of nats for each character, in float64.
@@ -102,7 +102,7 @@ def character_surprise(
         raise ValueError(f"character_surprise: {rule}; got {before!r} before {text[:20]!r}")
     with evaluation_mode(), no_grad():
         log_probs = functional.log_softmax(model(ids[None, :-1])).data[0]
-    spelled = sorted(tokenizer.ranks)  # tokens that begin alike stand next to each other
+    spelled = sorted(tokenizer.ranks)  # tokens with the same beginning are neighbours
     in_order = log_probs[skip - 1 :, [tokenizer.ranks[t] for t in spelled]].astype(float)
     nats: list[float] = []
     for row, token in zip(in_order, pieces[skip:], strict=True):
@@ -114,9 +114,9 @@ def character_surprise(
 
 
 def _still_possible(spelled: list[bytes], token: bytes) -> Iterator[slice]:
-    """Where in the sorted vocabulary the tokens are that begin with 1, 2, ... bytes of a token.
+    """The tokens in the sorted vocabulary that begin with the first 1, 2, ... bytes of a token.
 
-    After its last byte it is the token alone: the next one shows that it has ended.
+    After its last byte only the token itself is left: the next token shows that it has ended.
     """
     beyond = b"\xff" * max(map(len, spelled))
     for length in range(1, len(token)):

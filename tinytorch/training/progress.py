@@ -1,24 +1,24 @@
-"""How a training run is doing: in a notebook, in a terminal and in a log file.
+"""The progress of a training run: in a notebook, in a terminal and in a log file.
 
-In a notebook one output is updated, so that a saved page shows the last state; in a terminal one
-line is rewritten; in a file or a pipe there is one line for every tenth of the run.
+In a notebook one output is updated, and a saved page shows the last state. In a terminal one line
+is rewritten. In a file or a pipe there is one line for every tenth of the run.
 """
 
 import sys
 import time
 from typing import Any, TextIO
 
-_BETWEEN = 0.2  # seconds from one drawing to the next
+_BETWEEN = 0.2  # seconds from one update to the next
 
 
 class Progress:
-    """Shows how far a run is, and the numbers it reports.
+    """Shows how far a run has got, and the numbers it reports.
 
     Args:
         total: how many steps there are.
         floor: the lowest loss possible, shown beside the loss; None if unknown.
         stream: where to write; by default the notebook, or standard output.
-        begun: how many of the steps an earlier run has done.
+        begun: how many of the steps an earlier run has taken.
 
     Example:
         >>> progress = Progress(total=2, floor=0.5, stream=sys.stdout)
@@ -44,10 +44,10 @@ class Progress:
     def update(
         self, step: int, loss: float, tokens: int, seconds: float, validation: float | None = None
     ) -> None:
-        """Show the state after a step, if it is time to show something.
+        """Show the state after a step, if an update is due.
 
         Args:
-            step: how many steps are done.
+            step: how many steps have been taken.
             loss: the loss to show, in nats a token.
             tokens: how many tokens this run has read.
             seconds: the time it took.
@@ -65,7 +65,7 @@ class Progress:
         self._draw(step, losses, speed, f"took {duration(seconds)}" if last else f"{left} left")
 
     def close(self) -> None:
-        """Leave the last state standing."""
+        """Show the last state, and leave it there."""
         if self._width:
             self.stream.write("\n")
             self._width = 0
@@ -78,7 +78,7 @@ class Progress:
             return
         line = f"step {step:,}/{self.total:,} | {losses} | {speed} | {left}"
         if self._terminal:  # a line that wraps could not be rewritten
-            import shutil  # here, since it is slow to import and seldom needed
+            import shutil  # here, since it is slow to import and rarely needed
 
             line = line[: shutil.get_terminal_size().columns - 1]
             self.stream.write("\r" + line.ljust(self._width))
@@ -104,7 +104,7 @@ def duration(seconds: float) -> str:
 
 
 def _notebook_display(first: str) -> Any:
-    """Show a text; a function that shows another in its place. None outside notebooks."""
+    """Show a text; returns a function that replaces it, or None outside notebooks."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is None or not hasattr(shell, "kernel"):

@@ -1,7 +1,7 @@
-"""How the processes of a run start and end: all of them, and each with a word why.
+"""How the processes of a run start and end: all together, and each with a reason.
 
-mpiexec ends every process that it has started as soon as one fails, and says nothing. So each of
-them starts another one, which does the work, and waits for it.
+mpiexec ends every process that it has started as soon as one fails, without a message. So each of
+them starts another process, which does the work, and waits for it.
 """
 
 import math
@@ -27,18 +27,18 @@ from tinytorch.training.ranks import (
 
 __all__ = ["run_ranks"]
 
-_CHILD = "TINYTORCH_RANK_OF"  # set for the process that trains: who waits for its end
-_GRACE = 2.0  # seconds for a last word
+_CHILD = "TINYTORCH_RANK_OF"  # set for the process that trains: the process that waits for it
+_GRACE = 2.0  # seconds for a last message
 
 
 def run_ranks(work: Callable[[Ranks], Any], patience: float = PATIENCE) -> None:
-    """Run the same work in every rank, and see to it that all of them end.
+    """Run the same work in every rank, and make sure that all of them end.
 
-    A script that says this is started by `mpiexec -n 4 python script.py`; without `mpiexec` it is
+    Start a script that calls this with `mpiexec -n 4 python script.py`; without `mpiexec` there is
     a single rank. mpiexec ends every process it has started as soon as one of them fails, without
-    a word. Therefore the work is done by a process that this one starts and waits for: when
-    its rank fails, it says why, and when another one's does, it has the time to say that. Over
-    several machines, a killed rank's own machine says so; what the others say may be lost.
+    a message. Therefore this process starts another one, which does the work, and waits for it:
+    when its own rank fails, it reports why, and when another rank fails, it has time to report
+    that. Over several machines, a killed rank's own machine reports it; other reports may be lost.
 
     Args:
         work: what to do, given the ranks.
@@ -60,10 +60,10 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = PATIENCE) -> None:
     parent, told = (int(number) for number in os.environ.get(_CHILD, "0 0").split())
     if parent != os.getppid():
         code = _start_and_wait(patience)
-        if code < 0:  # all ranks have ended in the same way, and said so
+        if code < 0:  # all ranks have ended in the same way, and reported it
             sys.exit(-code)
         if code and any(name in os.environ for name in NUMBERS):
-            # A signal makes mpiexec end the ranks on all machines; of a code it takes no notice.
+            # A signal makes mpiexec end the ranks on all machines; it ignores an exit code.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             os.kill(os.getpid(), signal.SIGTERM)
         sys.exit(code)
@@ -75,14 +75,14 @@ def run_ranks(work: Callable[[Ranks], Any], patience: float = PATIENCE) -> None:
 
     end = _work(work, connect)
     if end > 0:
-        os._exit(end)  # MPI's own ending would wait for the ranks that are gone
+        os._exit(end)  # MPI's own shutdown would wait for ranks that are gone
     sys.exit(100 - end if end else 0)
 
 
 def _work(work: Callable[[Ranks], Any], connect: Callable[[], Ranks]) -> int:
-    """Do a rank's work: 0, or how it ended; as a negative number if all have ended so.
+    """Do a rank's work: its exit status, negated if all ranks have ended in the same way.
 
-    What all ranks would say is said by rank 0 alone.
+    A message that all ranks share is printed only by rank 0.
     """
     ranks = None
     try:
@@ -106,10 +106,10 @@ def _work(work: Callable[[Ranks], Any], connect: Callable[[], Ranks]) -> int:
 
 
 def _start_and_wait(patience: float) -> int:
-    """Run this program again, in a group of its own that mpiexec does not know, and wait.
+    """Run this program again, in a separate process group unknown to mpiexec, and wait.
 
     Returns:
-        Its exit status; that of a failure of all ranks in the same way as a negative number.
+        Its exit status, negated if all ranks have failed in the same way.
     """
     heard, told = os.pipe()  # one byte when MPI has started; closed at the end
     os.set_inheritable(told, True)
@@ -133,7 +133,7 @@ def _start_and_wait(patience: float) -> int:
 
 
 def _watch(child: int, heard: int, patience: float) -> NoReturn:
-    """End a rank that cannot notice by itself that the run is broken.
+    """End a rank that cannot detect by itself that the run is broken.
 
     It may be computing when mpiexec has ended its parent, or MPI may be waiting for a rank that
     never starts, which nothing interrupts.
@@ -156,7 +156,7 @@ def _watch(child: int, heard: int, patience: float) -> NoReturn:
 
 
 def _say(ranks: Ranks | None, what: str) -> None:
-    """One line to standard error that says who says it, if there are several."""
+    """Write one line to standard error, with the rank if there are several."""
     number = next((os.environ[name] for name in NUMBERS if name in os.environ), "0")
     who = f"rank {number if ranks is None else ranks.rank}: "
     with suppress(OSError):  # mpiexec may be gone already

@@ -12,7 +12,7 @@ import numpy as np
 __all__ = ["RankLost", "Ranks"]
 
 PATIENCE = 600.0  # seconds
-TOGETHER = 10.0  # seconds from the first rank that ends with some words to the last
+TOGETHER = 10.0  # seconds from the first rank that ends with a message to the last
 INSTALL = "pip install mpi4py mpich"
 NUMBERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")  # where launchers write a rank
 TOTALS = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE")
@@ -25,8 +25,8 @@ class RankLost(RuntimeError):
 class Ranks:
     """The processes of one run, seen from one of them.
 
-    Nothing here waits for ever: a wait looks whether the run is still whole, and raises `RankLost`
-    if another rank has ended, or has not answered for `patience` seconds.
+    Nothing here waits forever: each wait checks whether the run is still complete, and raises
+    `RankLost` if another rank has ended, or has not answered for `patience` seconds.
 
     Args:
         comm: an mpi4py communicator.
@@ -40,7 +40,7 @@ class Ranks:
 
     def __init__(self, comm: Any, patience: float = PATIENCE) -> None:
         self.comm, self.rank, self.size = comm, comm.rank, comm.size
-        self._apart = comm.Dup()  # where nothing of the work is under way
+        self._apart = comm.Dup()  # never used by the work itself
         self._in_place = None if isinstance(comm, OnlyRank) else _mpi().IN_PLACE
         self.patience, self.waited = patience, 0.0
         self._parent = os.getppid()
@@ -50,7 +50,7 @@ class Ranks:
         self._finish(self.comm.Iallreduce(self._in_place, array))
 
     def sum_of_own_part(self, array: np.ndarray) -> np.ndarray:
-        """Of the sum over all ranks this rank's part: the array cut into as many as there are."""
+        """This rank's part of the sum over all ranks: the array is cut into one part for each."""
         own = np.empty(len(array) // self.size, array.dtype)
         self._finish(self.comm.Ireduce_scatter_block(array, own))
         return own
@@ -64,7 +64,7 @@ class Ranks:
         self._finish(self.comm.Ibcast(array, root=0))
 
     def bytes_from_first(self, data: bytes) -> bytes:
-        """What rank 0 passed."""
+        """The bytes that rank 0 passed."""
         length = np.array(len(data))
         self.from_first(length)
         content = np.zeros(int(length), np.uint8)
@@ -74,10 +74,10 @@ class Ranks:
         return content.tobytes()
 
     def check_alike(self, facts: dict[str, str]) -> None:
-        """Raise on every rank unless all have the same facts.
+        """Raise on every rank unless all ranks have the same facts.
 
         Raises:
-            ValueError: some rank has others than rank 0; the first such rank is named with both.
+            ValueError: a rank differs from rank 0; the message names the first, and both values.
         """
         text = json.dumps(facts).encode()
         lengths = np.zeros(self.size, np.int64)
@@ -94,7 +94,7 @@ class Ranks:
                 raise ValueError(f"rank {number} differs from rank 0; {rule}:{''.join(lines)}")
 
     def all_end_with(self, words: str) -> bool:
-        """Whether all ranks end now, and with the same words; one that goes on says nothing."""
+        """Whether all ranks end now with the same message; a rank that goes on has none."""
         own = np.array([zlib.crc32(words.encode())])
         found = np.zeros(self.size, own.dtype)
         request = self._apart.Iallgather(own, found)
@@ -109,7 +109,7 @@ class Ranks:
         """Wait for a request, as long as all ranks are there."""
         began = now = time.perf_counter()
         while not request.Test():
-            if os.getppid() != self._parent:  # mpiexec has ended it, as it does when one fails
+            if os.getppid() != self._parent:  # ended by mpiexec, as when a rank fails
                 raise RankLost("another rank has ended, and said why if it could")
             if now - began > self.patience:
                 raise RankLost(f"the other ranks have not answered for {self.patience:g} seconds")
@@ -144,7 +144,7 @@ def connected(patience: float) -> Ranks:
     """All ranks of this run.
 
     Raises:
-        OSError: there is no MPI, or not the one that has started this process.
+        OSError: there is no MPI, or it is not the one that has started this process.
     """
     expected = started()
     try:

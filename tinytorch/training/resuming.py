@@ -1,7 +1,7 @@
-"""What a run depends on beside its weights, in a form that a checkpoint can hold.
+"""What a run depends on besides its weights, in a form that a checkpoint can store.
 
 That is the history, whose length is the position in the data, the states of all random generators,
-and a checksum that shows whether the file still holds what was saved.
+and a checksum that shows whether the file is still as it was saved.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def history_columns(history: list[dict[str, Any]]) -> dict[str, np.ndarray]:
 
 
 def history_records(columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
-    """The history that `history_columns` has made columns of.
+    """The history from which `history_columns` made these columns.
 
     Raises:
         ValueError: a column is missing, unknown or not of float64, or their lengths differ.
@@ -74,7 +74,7 @@ def generators(model: Module) -> dict[str, tuple[Module, str, np.random.Generato
 
 
 def random_states(model: Module) -> dict[str, Any]:
-    """The states of the default generator and of those in a model, as JSON can hold them."""
+    """The states of the default generator and of those in a model, as JSON can store them."""
     own = {name: rng.bit_generator.state for name, (_, _, rng) in generators(model).items()}
     return {"default": seeding.default_state(), "layers": _plain(own)}
 
@@ -84,10 +84,10 @@ def _plain(state: Any) -> Any:
 
 
 def restore_states(model: Module, saved: dict[str, Any]) -> None:
-    """Set the default generator and those of a model, which remain shared where they were.
+    """Set the default generator and those of a model; shared generators stay shared.
 
     Raises:
-        ValueError: a state is not one of its generator's kind; nothing is changed.
+        ValueError: a state does not fit its generator; nothing is changed.
     """
     trials: dict[str, Any] = {}
     for name, (_, _, rng) in generators(model).items():

@@ -12,14 +12,14 @@ from tinytorch.training.ranks import Ranks
 
 
 class Shard:
-    """A rank's part of an optimiser: that of a piece of the flat array of all parameters."""
+    """A rank's part of an optimiser: for one piece of the flat array of all parameters."""
 
     def __init__(self, whole: Optimizer, cuts: list[slice], ranks: Ranks) -> None:
         self.optimizer, self.cuts, self.ranks = whole, cuts, ranks
         size = -(-cuts[-1].stop // ranks.size)
         self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
         self.own = copy.copy(whole)  # shares the count of steps
-        self.pieces = [  # number of a parameter, and what of it is here
+        self.pieces = [  # number of a parameter, and which part of it is here
             (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
             for i, cut in enumerate(cuts)
             if cut.start < self.end and self.begin < cut.stop
@@ -53,7 +53,7 @@ class Shard:
         return before
 
     def step(self, flat: np.ndarray) -> None:
-        """Update the own part, and give and take the others; `flat` has room for all."""
+        """Update this rank's part and exchange the others; `flat` has space for all."""
         self.own.lr = self.optimizer.lr
         self.own.step()
         own = np.zeros(self.end - self.begin, flat.dtype)
@@ -82,7 +82,7 @@ class Shard:
             self._cut()
 
     def _cut(self) -> None:
-        """Keep of the state what belongs to the own part."""
+        """Keep only this rank's part of the state."""
         if hasattr(self.optimizer, "decays"):
             vars(self.own)["decays"] = [self.optimizer.decays[i] for i, _ in self.pieces]
         for name in self._states():

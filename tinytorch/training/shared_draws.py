@@ -1,4 +1,4 @@
-"""Random numbers of a whole batch, drawn alike by every rank, of which each keeps its rows."""
+"""Random numbers for a whole batch: every rank draws the same ones, and keeps its rows."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from tinytorch.training.resuming import generators
 
 
 class _WholeBatch(np.random.Generator):
-    """Draws for the whole batch what is as long as this rank's share, and keeps its rows.
+    """Draws for the whole batch where this rank's share is asked for, and keeps its rows.
 
-    Every rank's generator so moves on as that of one process does, and all remain alike.
+    So every rank's generator advances as that of a single process would, and all stay equal.
     """
 
     def __init__(self, bits: Any, ranks: Ranks, rows: int) -> None:

@@ -1,4 +1,4 @@
-"""Training a language model: read a batch, take one step, and keep the record.
+"""Training a language model: read a batch, take one step, record it.
 
     inputs, targets = batches[step]
     optimizer.zero_grad()
@@ -6,7 +6,7 @@
     loss.backward()
     optimizer.step()
 
-`Trainer` repeats these lines and adds what a run of minutes needs: a learning rate for every step,
+`Trainer` repeats these lines and adds what a longer run needs: a learning rate for every step,
 clipping, held-out text, a progress line, and checkpoints from which a run that was killed resumes
 to the same losses, bit for bit.
 """
@@ -43,21 +43,21 @@ class Trainer:
 
     Args:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
-        batches: what to read: `batches[step]` gives inputs and targets.
-        optimizer: by default `AdamW(lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)`, whose decay
-            spares biases and norms, of the parameters that are not frozen.
-        schedule: the learning rate of every step, for instance a `CosineSchedule`; None to leave
+        batches: the data: `batches[step]` gives inputs and targets.
+        optimizer: by default `AdamW(lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1)` of the
+            parameters that are not frozen, without decay of biases and norms.
+        schedule: the learning rate of every step, for instance a `CosineSchedule`; None to keep
             the optimiser's.
         clip: the largest norm of the gradients, or None.
         accumulate: how many batches make one step. Their gradients are averaged: the step is that
             of one large batch, in the memory of a small one.
-        validation: inputs and targets that are held out, each `(n, seq)`.
-        eval_every: how many steps lie between two evaluations.
+        validation: held-out inputs and targets, each `(n, seq)`.
+        eval_every: how many steps there are between two evaluations.
         floor: the lowest loss that any model can expect on the validation windows, if it is known.
         checkpoint: a path where the run is saved, replacing the file there; None for nowhere. Two
             runs need two paths.
-        save_every: how many steps lie between two checkpoints; the end of a run and an interrupt
-            are saved in any case.
+        save_every: how many steps there are between two checkpoints; at the end of a run and at an
+            interrupt one is always saved.
         progress: whether to show a progress line.
 
     Raises:
@@ -65,7 +65,7 @@ class Trainer:
         ValueError: a number of steps is less than 1.
 
     Attributes:
-        step_number: how many steps were taken.
+        step_number: how many steps have been taken.
         history: one dictionary a step with `loss`, `lr`, `grad_norm` and `validation` (None where
             it was not measured).
 
@@ -126,7 +126,7 @@ class Trainer:
             ValueError: the schedule gives no learning rate.
         """
         check_sizes(steps=steps)
-        stream = None if self.progress else io.StringIO()  # which nobody reads
+        stream = None if self.progress else io.StringIO()  # discarded
         seconds, validation, begun = 0.0, None, self.step_number
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
         with closing(Progress(begun + steps, self.floor, stream, begun)) as line, _noted() as noted:
@@ -195,9 +195,9 @@ class Trainer:
     def save(self, path: StrPath) -> None:
         """Write everything the run depends on to a safetensors file.
 
-        The file holds the parameters, the optimiser's state, the history, the states of the random
-        generators, the settings and a checksum. The number of the step is also the position in the
-        data. A file that was there before is replaced in one move, or not at all.
+        The file contains the parameters, the optimiser's state, the history, the states of the
+        random generators, the settings and a checksum. The step number is also the position in the
+        data. An existing file is replaced atomically.
         """
         saved = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         saved["history"] = resuming.history_columns(self.history)
@@ -212,13 +212,13 @@ class Trainer:
         Args:
             path: a file that `save` has written.
             strict: whether the settings (data, schedule, clipping ...) must be those of the saved
-                run; otherwise these ones are used from here on.
+                run; if False, this trainer's settings are used from here on.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is damaged or is no checkpoint, its tensors do not match the model
+            ValueError: the file is damaged or not a checkpoint, its tensors do not match the model
                 or the optimiser, or the settings differ; every mismatch is named. The trainer, the
-                model, the optimiser and the random generators are then as they were.
+                model, the optimiser and the random generators are then unchanged.
         """
         tensors, notes = load_safetensors(path)
         try:  # nothing is changed before everything is checked
@@ -243,7 +243,7 @@ class Trainer:
         self.history, self.step_number = history, len(history)
 
     def _settings(self) -> dict[str, str]:
-        """What must be the same for the run to continue as if nothing had happened."""
+        """What must be the same for the run to continue as if it had not stopped."""
         b, o = self.batches, self.optimizer
         text = zlib.crc32(b.starts.tobytes(), zlib.crc32(b.tokens.tobytes()))
         rate = ["lr"] if self.schedule is None else []
@@ -270,7 +270,7 @@ class Trainer:
 
 
 def _check_kinds(batches: Any, optimizer: Any, schedule: Any, validation: Any) -> None:
-    """Raise before a run begins, not in the middle of it."""
+    """Raise before a run begins rather than in the middle of it."""
     has_sizes = hasattr(batches, "batch_size") and hasattr(batches, "seq_len")
     is_pair = isinstance(validation, (tuple, list)) and len(validation) == 2
     for name, value, wanted, fits in (
@@ -297,7 +297,7 @@ def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None
 
 @contextmanager
 def _noted() -> Iterator[list[int]]:
-    """Note a first interrupt instead of raising it; a second one is raised as ever."""
+    """Note a first interrupt instead of raising it; a second one is raised as usual."""
     noted: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield noted  # only the main thread receives interrupts
