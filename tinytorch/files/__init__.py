@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, downloaded, safetensors, strict JSON; and command lines."""
+"""Files: atomic writes, downloads, safetensors, strict JSON; and command lines."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: what the package saves is written beside, then renamed."""
+"""Atomic writes: a file is written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # imported where it is needed, for it takes a twentieth of the package's import
+if TYPE_CHECKING:  # imported where needed: it takes a twentieth of the package's import time
     from pathlib import Path
 
 StrPath = str | os.PathLike[str]
@@ -24,18 +24,18 @@ def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
 
     A reader sees the old file or the new one, never half of it. If writing fails, the old file is
     still there and the temporary one is removed; a process that is killed leaves its temporary file
-    behind (`.part`). A missing folder is made. A symbolic link stays a link, and an old file keeps
-    its mode; one that is write-protected is not replaced. Of two processes that write the same
-    file, the last one wins.
+    behind (`.part`). A missing folder is created. A symbolic link stays a link, and an existing
+    file keeps its mode; a write-protected file is not replaced. Of two processes that write the
+    same file, the last one wins.
 
     Args:
-        path: where the file shall be; devices, named pipes and sockets are refused.
+        path: the path of the file; devices, named pipes and sockets are refused.
         chunks: the content, one piece after the other.
 
     Raises:
         OSError: the file cannot be written; the message names the path and a remedy. Its class is
             that of the cause, such as `PermissionError`.
-        ValueError: the path cannot be one, or is that of a device, a named pipe or a socket.
+        ValueError: the path is invalid, or is that of a device, a named pipe or a socket.
 
     Example:
         >>> import pathlib, tempfile

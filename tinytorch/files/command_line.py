@@ -1,8 +1,8 @@
 """What the commands of the package share: how options are read, and how a command ends.
 
 A command is a module with `main(arguments)`, which `python -m` runs. Its parser reads every option
-with one of the functions here, so that a wrong value is refused by name before any work begins;
-its work is done by `run_command`. `tests/test_commands.py` holds every command to this.
+with one of the functions here, so a wrong value is refused by name before any work begins. The work
+is done by `run_command`. `tests/test_commands.py` checks this for every command.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """What reads an integer of at least `least` and at most `most` from a command line.
+    """A reader of an integer of at least `least` and at most `most` from a command line.
 
     Example:
         >>> whole(1)("50")
@@ -38,7 +38,7 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def real(least: float, most: float = math.inf, without: float = math.inf) -> Any:
-    """What reads a finite number from a command line; `without` is an end that is not allowed.
+    """A reader of a finite number from a command line; `without` is an excluded end.
 
     Example:
         >>> real(0, 1, without=1)("0.5")
@@ -68,14 +68,14 @@ def _from(least: float, most: float) -> str:
 
 
 def word(text: str) -> str:
-    """What reads a text that must not be empty from a command line."""
+    """Read a text that must not be empty from a command line."""
     if not text:
         raise argparse.ArgumentTypeError("it is empty")
     return text
 
 
 def file_name(text: str) -> Path:
-    """What reads the name of a file from a command line; the file need not be there."""
+    """Read the name of a file from a command line; the file need not exist."""
     path = Path(text)
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{text!r} is a folder; add the name of a file")
@@ -85,7 +85,7 @@ def file_name(text: str) -> Path:
 
 
 def file_to_write(text: str) -> Path:
-    """What reads the name of a file that can be written: to learn that after the work is too late.
+    """Read the name of a file that can be written, checked before any work begins.
 
     Example:
         >>> file_to_write("results.json").name
@@ -99,7 +99,7 @@ def file_to_write(text: str) -> Path:
 
 
 def folder_name(text: str) -> Path:
-    """What reads the name of a folder from a command line; it need not be there."""
+    """Read the name of a folder from a command line; it need not exist."""
     if not text or (os.path.exists(text) and not os.path.isdir(text)):
         raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
     return Path(text)
@@ -109,10 +109,10 @@ def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | Non
     """Add where the results go: `--output`, by default a file of that name in this folder.
 
     Args:
-        parser: of the command.
+        parser: that of the command.
         default: the name.
-        stored: the file with these results that comes with the package. Then there is a second
-            option, `--in-package`, and it alone replaces that file.
+        stored: the file with these results that comes with the package. If given, a second option,
+            `--in-package`, replaces that file.
 
     Example:
         >>> parser = argparse.ArgumentParser()
@@ -131,12 +131,12 @@ def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | Non
 def run_command(
     work: Callable[[], int | None], output: Path | None = None, stopped: str = ""
 ) -> int:
-    """Do the work of a command; what ends it before its time is told in a sentence.
+    """Do the work of a command; an error or an interrupt is reported in one sentence.
 
     Args:
-        work: what to do; what it returns is the exit status, None for 0.
-        output: where the results go, if they do; it is named at the end.
-        stopped: what to say after Ctrl-C; by default that nothing was written.
+        work: what to do; it returns the exit status, or None for 0.
+        output: where the results are written, if any are; the path is shown at the end.
+        stopped: the message after Ctrl-C; by default that nothing was written.
 
     Returns:
         The exit status: 1 after an error that the sentence explains, 130 after Ctrl-C.
@@ -153,7 +153,7 @@ def run_command(
     except KeyboardInterrupt:
         status = 130  # 128 + SIGINT
         sentence = stopped or ("stopped" if output is None else "stopped; nothing was written")
-        if sys.stderr.isatty():  # where ^C stands in a line that is not ended
+        if sys.stderr.isatty():  # where ^C was echoed without a newline
             sentence = f"\n{sentence}"
     except (OSError, ValueError) as error:
         status, sentence = 1, str(error)

@@ -1,9 +1,9 @@
-"""Files from the network, whole or not at all: resumed after a break, checked, kept.
+"""Files from the network, complete or absent: resumed after a break, checked, kept.
 
-What has come of a file stands beside it as `.part`, and what says which file that is as
-`.part.json`. The next try asks for the rest alone (RFC 9110, section 14, "Range Requests") and
-begins anew if the server now has another file. The file gets its name only when its length and its
-SHA-256, as far as they are known, are right.
+What has arrived of a file is stored beside it as `.part`, and a note of which file it is as
+`.part.json`. The next try requests only the rest (RFC 9110, section 14, "Range Requests"), and
+starts again if the server now has another file. The file gets its name only when its length and
+its SHA-256, as far as they are known, are right.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = ["DownloadError", "cache_folder", "download", "show_progress"]
 
 Progress = Callable[[str, int, int | None], None]
 _BLOCK = 1 << 20  # bytes
-_LINKED = "X-Linked-ETag"  # the SHA-256 of a large file, where the hub sends on to it
-_TRIES, _LONGEST_WAIT = 5, 60.0  # tries in a row that bring nothing; seconds between two of them
-_PASSING = {408, 429, 500, 502, 503, 504}  # statuses that may be gone in a moment
+_LINKED = "X-Linked-ETag"  # the SHA-256 of a large file, where the hub redirects to it
+_TRIES, _LONGEST_WAIT = 5, 60.0  # tries in a row without new bytes; seconds between two of them
+_PASSING = {408, 429, 500, 502, 503, 504}  # statuses that may be temporary
 _STATUSES = {
     401: "it wants a password; choose an address that is open to all, or download it elsewhere",
     403: "it refuses this machine; try from another network, or download it elsewhere",
@@ -62,7 +62,7 @@ _sleep = time.sleep
 
 
 class DownloadError(ConnectionError):
-    """A file does not come.
+    """A download failed.
 
     Attributes:
         status: that of the server's answer, such as 404; None if there was none.
@@ -89,31 +89,31 @@ def download(
     progress: Progress | None = None,
     timeout: float = 30.0,
 ) -> Path:
-    r"""Bring a file from the network, unless it is there: complete, or absent.
+    r"""Download a file unless it is there: complete, or absent.
 
-    A connection that breaks or falls silent is taken up where it ended, some times in a row and
-    after growing pauses, as is one that the server refuses for the moment; so is a download that an
-    earlier call left unfinished. Where no checksum is given but the server states one, as the
-    hub does for large files (`X-Linked-ETag`), that one is compared.
+    A connection that breaks, stalls or is refused for the moment is resumed where it ended, a few
+    times in a row and after growing pauses; so is a download that an earlier call left unfinished.
+    If no checksum is given but the server states one, as the hub does for large files
+    (`X-Linked-ETag`), that one is compared.
 
     Args:
         url: an `http:` or `https:` address.
-        path: where the file shall be; missing folders are made.
+        path: where to save the file; missing folders are created.
         sha256: its SHA-256, 64 hexadecimal digits, if it is known.
         size: its length in bytes, if it is known.
-        progress: called as `progress(name, done, total)` with bytes: once before the first one
-            comes, then as they come. `total` is None while nobody knows it; see `show_progress`.
-        timeout: seconds of silence after which a connection is given up.
+        progress: called as `progress(name, done, total)` with bytes: once before the first byte,
+            then as they arrive. `total` is None while it is unknown; see `show_progress`.
+        timeout: seconds without a byte after which a connection is given up.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: the address or the checksum is none, or what came has another SHA-256; nothing
-            is kept of it.
-        DownloadError: it did not come; the message says why, and what to do. It is a
+        ValueError: the address or the checksum is malformed, or the download has another SHA-256;
+            nothing is kept of it.
+        DownloadError: the download failed; the message says why, and what to do. It is a
             `ConnectionError`.
-        OSError: it cannot be written, for want of space among other reasons.
+        OSError: the file cannot be written, for lack of space among other reasons.
 
     Example:
         >>> import pathlib, tempfile
@@ -142,7 +142,7 @@ def download(
 
 
 def show_progress(name: str, done: int, total: int | None) -> None:
-    """Write how much of a file has come to the standard error stream: in a terminal, on one line.
+    """Write to standard error how much of a file has arrived: in a terminal, on one line.
 
     Example:
         >>> from contextlib import redirect_stderr
@@ -159,7 +159,7 @@ def show_progress(name: str, done: int, total: int | None) -> None:
 
 
 def cache_folder() -> Path:
-    r"""Where downloads are kept: the folder `tinytorch` in the system's place for caches.
+    r"""Where downloads are kept: the folder `tinytorch` in the system's cache folder.
 
     That is ``~/.cache/tinytorch`` (or in ``$XDG_CACHE_HOME``), on a Mac
     ``~/Library/Caches/tinytorch``, on Windows ``%LOCALAPPDATA%\tinytorch``.
@@ -181,11 +181,11 @@ def cache_folder() -> Path:
 
 
 class _Failed(Exception):
-    """Why it does not come, with a remedy, and the status of the answer."""
+    """Why a download fails, with a remedy, and the status of the answer."""
 
 
 class _Interrupted(Exception):
-    """What has come so far is good, and another try may bring the rest."""
+    """What has arrived so far is good, and another try may get the rest."""
 
     def __init__(
         self, why: str, wait: float | None = None, remedy: str | None = None, status: Any = None
@@ -196,7 +196,7 @@ class _Interrupted(Exception):
 
 
 class _Redirected(urllib.request.HTTPRedirectHandler):
-    """Follows the addresses that a server sends on to, and keeps what it states of the file."""
+    """Follows redirects, and keeps what the server states about the file."""
 
     linked = ""
 
@@ -206,7 +206,7 @@ class _Redirected(urllib.request.HTTPRedirectHandler):
 
 
 class _Download:
-    """One file on its way."""
+    """One download in progress."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class _Download:
         self.progress = progress or (lambda name, done, total: None)
         self.part = path.with_name(f"{path.name}.part")
         self.note = path.with_name(f"{path.name}.part.json")
-        self.pieces = 0  # how many connections what has come is from
+        self.pieces = 0  # how many connections it took so far
         self.reached = False
 
     def is_there(self) -> bool:
@@ -233,7 +233,7 @@ class _Download:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """What has come of it, open and locked; errors of the disk get a remedy."""
+        """The part that has arrived, open and locked; errors of the disk get a remedy."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -250,7 +250,7 @@ class _Download:
             raise OSError(error.errno, why) from error
 
     def bring(self) -> None:
-        """Ask for it until it is there, or until nothing more comes."""
+        """Request it until it is complete, or until nothing more arrives."""
         tries, most = 0, self._kept()
         while True:
             try:
@@ -260,7 +260,7 @@ class _Download:
                 tries = 0 if self.done > most else tries + 1
                 most = max(most, self.done)
                 if not self.about.get("etag"):
-                    self._begin_anew()  # nobody could say whether the rest is of the same file
+                    self._begin_anew()  # the rest might be of another file
                 if tries == _TRIES:
                     why = f"{interrupted}, {tries} times in a row"
                     raise self._failed(why, interrupted.remedy, interrupted.status) from None
@@ -308,7 +308,7 @@ class _Download:
             return opener.open(request, timeout=self.timeout)
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code == 416:  # it has no such range: it is another file
+            if error.code == 416:  # no such range: it is another file
                 self._begin_anew()
                 raise _Interrupted("the server's file is shorter than what came of it", 0) from None
             why = f"the server answers {error.code} ({error.reason})"
@@ -327,13 +327,13 @@ class _Download:
             raise self._failed(why, _CERTIFICATES if bad else _NO_NETWORK) from None
 
     def _check(self, answer: Any) -> None:
-        """Compare what the server says of its file with what is known, and note it."""
+        """Compare what the server says about its file with what is known, and note it."""
         self.reached, headers = True, answer.headers
         linked = self.redirected.linked or headers[_LINKED] or ""
         etag = linked or headers["ETag"] or headers["Last-Modified"]
         found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers["Content-Range"] or "")
         length = found[2] if found else headers["Content-Length"]
-        packed = headers["Content-Encoding"] == "gzip"  # then its length is another
+        packed = headers["Content-Encoding"] == "gzip"  # then the length differs
         size = int(length) if length and length.isdecimal() and not packed else self.size
         about = {"etag": None if packed else etag, "size": size}
         if answer.status == 206:
@@ -359,7 +359,7 @@ class _Download:
         self.progress(self.path.name, self.done, size)
 
     def _read(self, source: Any) -> None:
-        """Append what comes."""
+        """Append what arrives."""
         told = self.done
         self.file.seek(self.done)
         while block := source.read1(_BLOCK):
@@ -372,18 +372,18 @@ class _Download:
             raise _Interrupted(f"the connection broke after {self.done:,} of {size:,} bytes")
 
     def _write(self, block: bytes) -> None:
-        """Write all of it: a disk that fills up takes a part."""
+        """Write all of it: a disk that is nearly full takes only a part."""
         while block:
             written = self.file.write(block)
             self.done += written
             block = block[written:]
 
     def _finish(self) -> None:
-        """Check what has come, and give it its name."""
+        """Check what has arrived, and give it its name."""
         os.fsync(self.file.fileno())
         digest = _digest(self.part)
         if self.sha256 not in (None, digest) and self.pieces > 1:
-            self._begin_anew()  # the pieces do not fit together: all of it in one
+            self._begin_anew()  # the pieces do not fit together: download all of it in one
             self.pieces = 0
             raise _Interrupted("its pieces do not fit together", 0)
         self._compare(digest)
@@ -408,7 +408,7 @@ class _Download:
             path.unlink(missing_ok=True)
 
     def _failed(self, why: str, remedy: str, status: int | None = None) -> _Failed:
-        """What to say when it does not come; nothing is left of it if nothing came."""
+        """The error when it fails; nothing is left behind if nothing arrived."""
         if self.done:
             remedy = f"{remedy}: the {self.done:,} bytes that came are kept in {self.part.name}"
         else:
@@ -417,7 +417,7 @@ class _Download:
 
 
 def _is_locked(descriptor: int) -> bool:
-    """Lock an open file, where the system can; whether another process has locked it already."""
+    """Lock an open file, if the system can; returns whether another process has locked it."""
     try:
         import fcntl  # which Windows and browsers lack
 

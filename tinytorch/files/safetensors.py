@@ -3,8 +3,8 @@
 A file is a length, a table of contents and the numbers, nothing else (Hugging Face, "Safetensors:
 format"): 8 bytes that say how long the header is, least significant first; the header, a JSON
 object that gives each tensor's dtype, shape and position; then the bytes of all tensors, end to
-end. Reading it runs nothing, unlike a pickle, which is a program. A file that does not add up is
-refused before any memory is set aside for its tensors.
+end. Reading it runs nothing, unlike a pickle, which is a program. An inconsistent file is refused
+before any memory is allocated for its tensors.
 """
 
 import io
@@ -36,7 +36,7 @@ _DTYPES: dict[str, str] = dict(pair.split() for pair in _TYPES.split(","))
 _WRITTEN = {kind[1:]: name for name, kind in _DTYPES.items() if name != "BF16"}
 _RANK = {name: rank for rank, name in enumerate(_DTYPES)}
 
-# How other files begin, for those who took the wrong one.
+# The first bytes of other kinds of file, for a helpful error.
 _NEVER = "a pickle is a program, never loaded here: where you trust it, save it as safetensors"
 _OTHER_FILES = {
     b"PK\x03\x04": f"it is a zip file, such as torch.save and numpy.savez write; {_NEVER}",
@@ -53,19 +53,19 @@ _OTHER_FILES = {
 def save_safetensors(
     path: StrPath, tensors: dict[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write named arrays to one file, whole or not at all.
+    """Write named arrays to one file, atomically.
 
     The same arrays give the same bytes: the tensors are sorted by dtype, then by name. A transposed
-    or big-endian array is written in the format's order (C, little-endian), by way of a copy of
-    that array; the others are written from where they are.
+    or big-endian array is first copied to the format's order (C, little-endian); the others are
+    written without a copy.
 
     Args:
         path: the file; an old one is replaced only when the new one is complete.
         tensors: arrays of booleans, integers or floats of 16, 32 or 64 bits, of any shape.
-        metadata: texts to keep beside them, such as the model's sizes.
+        metadata: strings to store with them, such as the model's sizes.
 
     Raises:
-        TypeError: a name is not a string, a tensor not an array, the metadata not texts.
+        TypeError: a name is not a string, a tensor not an array, or the metadata not strings.
         ValueError: a dtype or a name that the format does not have; nothing is written.
 
     Example:
@@ -104,12 +104,12 @@ def load_safetensors(
 
     Args:
         path: the file.
-        mapped: whether the numbers stay in the file, which must then stay as it is: the system
-            reads a part of them when it is first used, and may forget it again. What is written to
-            such an array changes this copy in memory, never the file. A tensor is read all the same
-            where it does not begin at a multiple of the size of its numbers, for such an array
-            would be copied at every product; so are BF16 and, on a big-endian machine or where the
-            file system cannot map files, all.
+        mapped: whether to map the file into memory; it must then not change. The system reads each
+            part when it is first used, and may drop it again. Writing to such an array changes the
+            copy in memory, never the file. A tensor that does not begin at a multiple of the size
+            of its numbers is still read, since such an array would be copied at every product. So
+            is BF16 and, on a big-endian machine or where the file system cannot map files, every
+            tensor.
 
     Returns:
         The arrays by name, in the order of the file, and the metadata (empty if there is none). The
@@ -139,7 +139,7 @@ def load_safetensors(
             in_order = sorted(_checked_entry(name, header[name], space) for name in header)
             _check_layout(in_order, space)
             if mapped:
-                with suppress(OSError):  # as with a file of the page, in a browser
+                with suppress(OSError):  # as with a page's file in a browser
                     content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)
                     return {e[2]: _map_tensor(file, content, space, *e) for e in in_order}, metadata
                 file.seek(-space, os.SEEK_END)
@@ -197,7 +197,7 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
 
 
 def _other_file(start: bytes) -> str:
-    """What a file is instead, as far as its first bytes tell."""
+    """What kind of file it is instead, judging by its first bytes."""
     found = [what for begin, what in _OTHER_FILES.items() if start.startswith(begin)]
     return f": {found[0]}" if found and start[8:] != b"{" else ""
 
@@ -242,7 +242,7 @@ def _checked_entry(name: str, entry: Any, space: int) -> tuple[Any, ...]:
 
 
 def _are_numbers(values: Any) -> bool:
-    """Whether this is a list of integers, of which True is not one."""
+    """Whether this is a list of integers; True does not count as one."""
     return isinstance(values, list) and all(type(value) is int for value in values)
 
 
@@ -268,7 +268,7 @@ def _read_tensor(file: io.BufferedReader, who: str, dtype: str, shape: list[int]
 def _map_tensor(
     file: io.BufferedReader, content: np.ndarray, space: int, begin: int, end: int, *rest: Any
 ) -> np.ndarray:
-    """The array that lies in the bytes of a file; what lies askew is read."""
+    """The array mapped from the bytes of a file; a misaligned one is read."""
     _, who, dtype, shape = rest
     first = content.size - space + begin
     if first % np.dtype(_DTYPES[dtype]).itemsize:

@@ -1,4 +1,4 @@
-"""JSON, read strictly: whole, in UTF-8, and without a name that an object has twice."""
+"""JSON, read strictly: complete, in UTF-8, and without repeated names in an object."""
 
 import json
 from collections import Counter
@@ -6,15 +6,15 @@ from typing import Any
 
 
 def parse_json(content: bytes, **options: Any) -> Any:
-    """What a JSON text says.
+    """The value of a JSON text.
 
     Args:
         content: the text in UTF-8.
         options: passed on to `json.loads`, for instance `parse_int=`.
 
     Raises:
-        ValueError: it is not UTF-8 or not JSON, is nested too deeply, or has a name twice: which
-            of the two was meant, nobody can know.
+        ValueError: it is not UTF-8 or not JSON, is nested too deeply, or has a name twice, which
+            would be ambiguous.
 
     Example:
         >>> parse_json(b'{"size": 1, "size": 2}')
