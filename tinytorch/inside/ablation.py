@@ -1,4 +1,4 @@
-"""Ablation: a part of a GPT is silenced, and what the model can no longer do tells its use."""
+"""Ablation: silence a part of a GPT, to see what the model can no longer do."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["ablated"]
 def ablated(
     model: Any, name: str, head: int | None = None, value: Any = 0.0
 ) -> AbstractContextManager[None]:
-    """A context in which a part of a GPT adds nothing to the stream, or always the same.
+    """A context in which a part of a GPT adds nothing to the stream, or a constant.
 
     Args:
         model: a `GPT`.
         name: `"blocks.0.attention"`, `"blocks.0.mlp"` or, for both, `"blocks.0"`.
-        head: of an attention, which head alone is silenced: the others go on.
-        value: what stands in place of the output, 0 or a mean `(embed_dim,)`; of a head, in place
-            of its `embed_dim / heads` numbers before they are mixed.
+        head: of an attention, the only head to ablate; the others keep working.
+        value: what replaces the output, 0 or a mean `(embed_dim,)`; for a head, what replaces its
+            `embed_dim / heads` numbers before they are mixed.
 
     Raises:
         ValueError: the model has no part of this name; the head is out of range, or is asked for

@@ -1,8 +1,8 @@
-"""What heads look at, and as a number: the share of their attention that falls where it would.
+"""What heads look at, and as a number: how much of it falls on expected targets.
 
-A head that looks at the token before gives it most of its weight, and so its score for
-`previous_token` is near 1. What a head *would* look at is a table of Booleans, so that a kind of
-head that is not listed here is one line more.
+A head that looks at the previous token gives it most of its weight, so its score for
+`previous_token` is near 1. The targets are a table of Booleans, so a new kind of head takes one
+line.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def head_scores(weights: Any, targets: Any) -> np.ndarray:
 
     Args:
         weights: of attention, `(..., batch, heads, queries, keys)`.
-        targets: Booleans `(batch, queries, keys)`: where the head would look.
+        targets: Booleans `(batch, queries, keys)`: where such a head looks.
 
     Returns:
         `(..., heads)`, each from 0 to 1.
@@ -99,7 +99,7 @@ def first_token(ids: Any, start: int | None = None) -> np.ndarray:
 
     Args:
         ids: integer ids `(batch, seq)`.
-        start: the id with which a text starts, if several stand one after another: the latest one
+        start: the id with which a text starts, if there are several texts in a row: the latest one
             counts. None for the first position.
 
     Example:
@@ -133,7 +133,7 @@ def after_same_token(ids: Any) -> np.ndarray:
     """Targets `(batch, seq, seq)`: what came after the same token (an induction head's).
 
     On random tokens that are repeated, the score is the *prefix matching* of Olsson et al. (2022),
-    section "Argument 4": where the text goes on as it did before.
+    section "Argument 4": where the text continues as it did before.
 
     Example:
         >>> after_same_token([[7, 8, 7, 8]])[0].astype(int)

@@ -1,4 +1,4 @@
-"""Activation patching: what a part returns is replaced by what it returned on another text."""
+"""Activation patching: replace what a part returns by what it returned for another text."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def patched(
 ) -> AbstractContextManager[None]:
     """A context in which what a part returns is replaced at some positions.
 
-    With a value from another text this is activation patching (Vig et al., 2020): what changes in
-    the forecast was carried by what was replaced.
+    With a value from another text this is activation patching (Vig et al., 2020): whatever changes
+    in the prediction was carried by the part that was replaced.
 
     Args:
         model: a `GPT`.
         name: of the part, `stage_name(1)` for the stream after the first block.
-        value: what stands there instead; it broadcasts to `(batch, positions, embed_dim)`.
+        value: the replacement; it broadcasts to `(batch, positions, embed_dim)`.
         positions: an index of the second axis: an integer, a slice or an array.
         rows: an index of the first axis. Two arrays go together: one position in each of the rows,
             and a value `(rows, embed_dim)`.

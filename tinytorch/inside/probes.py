@@ -1,7 +1,7 @@
-"""A linear probe: what can be read off activations by a weighted sum, and how well.
+"""A linear probe: what a weighted sum can read off activations, and how well.
 
-A probe that succeeds shows that its inputs can be told apart, not what the model knows of them, and
-not that it uses any of it. Compare it with the same probe on targets drawn at random for each type
+A probe that succeeds shows that its inputs can be told apart, not what the model knows about them,
+nor that it uses any of it. Compare it with the same probe on targets drawn at random for each type
 of input, the control task of Hewitt and Liang (2019; `what_it_learned.readable_controls`), and with
 one on an untrained model (Belinkov, 2022).
 """
@@ -20,7 +20,7 @@ class LinearProbe:
 
     Of all `W` and `b` those that minimise `sum |x W + b - y|^2 + ridge * n |S W|^2`, where the
     columns of `x` have the deviations `S`: the penalty does not depend on their units, and `b` is
-    free. So the mean of what it predicts is the mean of what it was shown.
+    not penalised. So the mean of the predictions is the mean of the targets.
 
     Args:
         x: activations `(n, d)`.
@@ -50,7 +50,7 @@ class LinearProbe:
             raise ValueError(f"LinearProbe: ridge must be 0 or more, got {ridge}")
         centre, mean = x.mean(axis=0), y.mean(axis=0)
         deviation = x.std(axis=0)
-        deviation[deviation == 0] = 1  # a column that never changes says nothing
+        deviation[deviation == 0] = 1  # a constant column is uninformative
         x = (x - centre) / deviation  # (n, d)
         # least squares of x below sqrt(ridge n) I: the same minimum, without squaring x
         below = np.sqrt(ridge * len(x)) * np.eye(x.shape[1])
@@ -63,7 +63,7 @@ class LinearProbe:
     def directions(self) -> np.ndarray:
         """An orthonormal basis of what it reads, `(d, rank)`: the span of the columns of `W`.
 
-        The part of `x` that it reads is `x @ Q @ Q.T`; to all that is at right angles it is blind.
+        The part of `x` that it reads is `x @ Q @ Q.T`; it ignores everything orthogonal to that.
 
         Example:
             >>> x = np.eye(3)
@@ -106,16 +106,16 @@ def r_squared(truth: Any, predicted: Any) -> float:
 
 
 def calibration_table(truth: Any, predicted: Any, bins: int = 10) -> np.ndarray:
-    """Of what is said with a probability, how much is so?
+    """How often do things with a predicted probability come true?
 
     Args:
         truth: probabilities or outcomes (0 or 1), any shape.
-        predicted: the probabilities that were said, of the same shape; cut off at 0 and 1.
+        predicted: the predicted probabilities, of the same shape; clipped to 0 and 1.
         bins: how many intervals of equal width.
 
     Returns:
-        `(bins, 3)`: for each interval the mean of what was said, the mean of the truth, and how
-        many there are; the means are NaN where there is none.
+        `(bins, 3)`: for each interval the mean prediction, the mean of the truth, and how many
+        there are; the means are NaN where there are none.
 
     Raises:
         ValueError: the shapes differ.
@@ -138,7 +138,7 @@ def calibration_table(truth: Any, predicted: Any, bins: int = 10) -> np.ndarray:
 
 
 def calibration_error(truth: Any, predicted: Any, bins: int = 10) -> float:
-    """The expected calibration error: how far off what is said is, on average over all of it.
+    """The expected calibration error: the average distance of predictions from the truth.
 
     Guo et al., 2017, section 2: `sum count / n |mean said - mean truth|` over the bins.
 

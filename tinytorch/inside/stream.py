@@ -1,8 +1,8 @@
 """The residual stream of a GPT: read after every block, and scored.
 
-A stream has `layers + 1` stages: 0 is what enters the first block, `i` what the `i`-th leaves.
-Everything here is done with `hooks`, so the model stays as it is, and may be one of your own as
-long as its parts have the names of `GPT`.
+A stream has `layers + 1` stages: 0 is the input of the first block, `i` the output of the `i`-th.
+Everything here uses `hooks`, so the model stays as it is. A custom model works too, as long as its
+parts have the names of `GPT`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def recorded(model: Any, ids: Any, *names: str) -> list[np.ndarray]:
 
 
 def stage_name(stage: int) -> str:
-    """The part of a GPT that hands on this stage of the stream.
+    """The part of a GPT that returns this stage of the stream.
 
     Example:
         >>> stage_name(0), stage_name(2)  # the embeddings end with their dropout
@@ -87,7 +87,7 @@ def residual_stream(model: Any, ids: Any) -> np.ndarray:
 
 
 def logit_lens(model: Any, stream: np.ndarray) -> np.ndarray:
-    """What the model would forecast if the stream ended here (nostalgebraist, 2020).
+    """What the model would predict if the stream ended here (nostalgebraist, 2020).
 
     Args:
         model: a `GPT`, whose last norm and output layer are used.
