@@ -3,13 +3,13 @@
 Every helper draws one kind of picture and returns its Matplotlib `Axes`, so you can read back what
 was drawn, add to it, or save it. Charts draw data (`charts`), diagrams draw ideas (`diagrams`), and
 both share a palette (`style`). Matplotlib is imported here and nowhere else in the package;
-importing this room sets the style once (`use_style`).
+importing this package sets the style once (`use_style`).
 
 Under IPython the figures come out as SVG with real text, fixed identifiers and no date: the same
 data gives the same bytes. The colours are the book's palette; on a page of the book they follow
-the light and the dark scheme, in a notebook they stand on their own paper.
+the light and the dark scheme, in a notebook the figure has its own background.
 
-In a notebook, keep the result (`ax = plots.bars(...)`), or its `repr` is printed under the figure.
+In a notebook, assign the result (`ax = plots.bars(...)`); else its `repr` is printed as well.
 
 Example:
     >>> from tinytorch import plots

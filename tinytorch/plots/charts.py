@@ -369,7 +369,7 @@ def staircase(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw losses as steps that go down to a floor: a dot each, its value in a column at the right.
+    """Draw losses as steps down to a floor: a dot each, its value in a column at the right.
 
     The axis is logarithmic, so that the last steps, which are near the floor, can be told apart.
     The last step is drawn in the second accent: it is the one just taken.
@@ -485,7 +485,7 @@ def scatter_words(
 def _place_words(
     ax: Axes, places: NDArray[np.float64], words: Sequence[str], colours: Sequence[str]
 ) -> None:
-    """Write each word on the side of its point where it covers least of what is there already."""
+    """Write each word on the side of its point where it covers least of what is already there."""
     ax.autoscale_view()
     in_points = ax.transData.transform(places) * 72 / ax.figure.dpi
     taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in in_points]
@@ -532,7 +532,7 @@ def text_bars(
     per_row: int = 36,
     ylabel: str | None = None,
 ) -> list[Axes]:
-    r"""Draw a bar above every character of a text, in rows that are broken at spaces.
+    r"""Draw a bar above every character of a text, in rows broken at spaces.
 
     Args:
         text: what is written under the bars; a newline is shown as an arrow.

@@ -209,7 +209,7 @@ def graph(
     Args:
         nodes: name to position `(x, y)`, x to the right and y upwards, in any unit.
         edges: `(from, to)` or `(from, to, text)`: values flowing forward.
-        labels: name to what its box says, where that is more than the name.
+        labels: name to the text of its box, where that is not the name.
         backward: likewise, but gradients flowing back: curved, dashed, in the second accent.
         highlight: names of the boxes drawn in the second accent.
         title: above the figure, at the left.

@@ -1,4 +1,4 @@
-"""The palette, the look of every figure, and what all helpers share."""
+"""The palette, the style of every figure, and shared helpers."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ ACCENT_4 = "#4f6f1f"  # moss
 SERIES = (ACCENT_1, ACCENT_2, ACCENT_3, ACCENT_4)
 
 # Text on a filled cell. In the dark scheme a pale fill is dark and a full one light, so the first
-# and the last change there; on what is half full black reads in both.
+# and the last change there; on a medium fill black is readable in both.
 ON_LIGHT = "#10151c"
 ON_MIDDLE = "#000000"
 ON_DARK = PAPER
 
 WIDTH, HEIGHT = 5.2, 3.4  # inches; a phone 390 pixels wide shows a point as 1.04 of them
 FONT_SIZE = 12.5  # points
-SMALL = 11.5  # the least that a phone shows readably
+SMALL = 11.5  # the smallest size readable on a phone
 
 
 # ----------------------------------------------------------------------------- colour
@@ -58,7 +58,7 @@ DIVERGING = _mixtures("tinytorch_diverging", ACCENT_2, PAPER, ACCENT_1)
 
 
 def text_on(rgba: ArrayLike) -> str:
-    """The text colour that reads on a colour of the maps in both schemes."""
+    """The text colour that is readable on a colour of the maps in both schemes."""
     fill = float(luminance(np.asarray(rgba)[..., :3]))
     return ON_LIGHT if fill > 0.338 else ON_MIDDLE if fill > 0.178 else ON_DARK
 
@@ -69,7 +69,7 @@ def text_on(rgba: ArrayLike) -> str:
 def use_style() -> None:
     """Set the book's figure style; runs when `tinytorch.plots` is imported.
 
-    Call it again to come back to the style after changing `matplotlib.rcParams`. Under IPython it
+    Call it again to restore the style after changing `matplotlib.rcParams`. Under IPython it
     also asks for SVG figures; without IPython it changes Matplotlib's settings and nothing else.
 
     Example:
@@ -138,7 +138,7 @@ def panels(columns: int = 2, rows: int = 1, *, height: float = HEIGHT) -> tuple[
     """An empty figure with `rows * columns` axes, as wide as the book's page.
 
     Args:
-        columns: panels side by side; two is the most that a phone shows readably.
+        columns: panels side by side; at most two are readable on a phone.
         rows: panels above each other.
         height: inches of each row.
 
