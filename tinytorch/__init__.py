@@ -1,6 +1,6 @@
 """TinyTorch: from tensors and embeddings to a GPT, in NumPy alone.
 
-Rooms, each using only the ones before it: `core` (arrays that know their gradient), `text`
+Packages, each using only the ones before it: `core` (arrays that know their gradient), `text`
 (text to vectors) and `models` (vectors to text). The names below are the public ones; the book
 builds each of them.
 """

@@ -1,6 +1,6 @@
 """Checks for the exercises of the book: `check.name(your_answer)` reports and never raises.
 
-Each is written in the module of `tinytorch.exercises` that is named after its chapter.
+Each is defined in the module of `tinytorch.exercises` named after its chapter.
 """
 
 from tinytorch.exercises.autograd import *  # noqa: F403

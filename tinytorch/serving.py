@@ -1,4 +1,4 @@
-"""The book without a network: a server, for this machine alone, of the site that is on its disk.
+"""The book without a network: a local server of the downloaded site.
 
     python -m tinytorch book                        looks for the archive in this folder
     python -m tinytorch book tinytorch-offline.zip  or the folder where it was unpacked
@@ -20,7 +20,7 @@ __all__ = ["address_of", "archive_address", "book_server", "content_type", "find
 
 Place = Path | zipfile.Path
 
-_HERE = (".", "tinytorch-offline", "_build/html")  # where the book may have been unpacked or built
+_HERE = (".", "tinytorch-offline", "_build/html")  # where the book may be unpacked or built
 # Written out: on Windows the registry may say that a script is plain text.
 _TYPES = {
     ".css": "text/css", ".html": "text/html; charset=utf-8", ".ico": "image/x-icon",
@@ -43,7 +43,7 @@ def find_book(path: str | None = None) -> Place:
             `tinytorch*.zip`, or a folder where it was unpacked or built.
 
     Raises:
-        FileNotFoundError: There is none; the message says where to have one.
+        FileNotFoundError: There is none; the message says where to get one.
         ValueError: What is there is not the book.
 
     >>> find_book("no-such.zip")  # doctest: +ELLIPSIS
@@ -103,7 +103,7 @@ def _remedy() -> str:
 
 
 def content_type(name: str) -> str:
-    """The type that a browser is told of a file, by the end of its name.
+    """The type of a file as sent to the browser, by the end of its name.
 
     >>> content_type("pyodide.asm.wasm"), content_type("page.js")
     ('application/wasm', 'text/javascript')
@@ -112,15 +112,15 @@ def content_type(name: str) -> str:
 
 
 def book_server(book: Place, port: int = 8000) -> ThreadingHTTPServer:
-    """A server of the book on this machine alone; `serve_forever()` lets it begin.
+    """A server of the book for this machine only; start it with `serve_forever()`.
 
     Args:
-        book: What `find_book` gave.
-        port: Where it listens; 0 takes any that is free (`server_address` says which).
+        book: The result of `find_book`.
+        port: Where it listens; 0 picks any free port (`server_address` says which).
 
     Raises:
         ValueError: There is no such port.
-        OSError: The port is taken, or needs rights; the message names the remedy.
+        OSError: The port is taken, or needs privileges; the message names the remedy.
 
     >>> book_server(Path(), port=70000)
     Traceback (most recent call last):
@@ -138,12 +138,12 @@ def book_server(book: Place, port: int = 8000) -> ThreadingHTTPServer:
 
 
 class _Server(ThreadingHTTPServer):
-    # where this is Windows, two programs could otherwise share a port, and take turns
+    # on Windows two programs could otherwise share a port, and take turns
     allow_reuse_address = sys.platform != "win32"
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of a connection that the browser has closed."""
+        """Ignore a connection that the browser has closed."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -157,11 +157,11 @@ class _Handler(SimpleHTTPRequestHandler):
         self._answer(with_content=True)
 
     def do_HEAD(self) -> None:
-        """Answer with what would come before the file."""
+        """Answer with the headers of the file."""
         self._answer(with_content=False)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a page asks for many files."""
+        """Log nothing: a page requests many files."""
 
     def _answer(self, with_content: bool) -> None:
         """Send a file of the book, or the address of a folder with its slash."""
