@@ -358,7 +358,7 @@ def offline():
 
 @task("test")
 def quick():
-    """Test the package and the book's tools: after every change, in a minute, without a network."""
+    """Test the package and the book's tools: after every change; needs no network or browser."""
     do("test-scripts")
     apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
