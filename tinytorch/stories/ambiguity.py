@@ -1,4 +1,4 @@
-"""Checks that a reader can tell every choice of a story from its text alone.
+"""Check that a reader can tell every choice of a story from its text alone.
 
 If so, a story has exactly one derivation, and its probability is the product of its choices'
 probabilities: everything that the book knows exactly about its stories rests on this.
@@ -51,7 +51,7 @@ def _check_rules(rules: Rules) -> None:
 
 
 def _check_cast(rules: Rules) -> None:
-    """Raise unless the first mention of a member of the cast tells all that it chooses."""
+    """Raise unless the first mention of a member of the cast reveals all that it chooses."""
     for symbol, chosen in _mentions(rules):
         parent = rules.members[rules.unchosen(symbol, chosen)[-1]].parent
         for _, _, known in rules.values(parent, rules.nothing):
@@ -73,7 +73,7 @@ def _mentions(rules: Rules) -> list[tuple[str, Chosen]]:
 
 
 def _one_begins_the_other(rules: Rules, one: Parts, other: Parts) -> bool:
-    """Whether a text of one is a text of the other, or the words with which such a text begins."""
+    """Whether a text of one is a text of the other, or the beginning of one, in whole words."""
     todo = [(one, other)]
     seen = set(todo)
     while todo:
@@ -94,7 +94,7 @@ def _one_begins_the_other(rules: Rules, one: Parts, other: Parts) -> bool:
 
 
 def _beginnings(rules: Rules, parts: Parts) -> list[tuple[str, Parts]]:
-    """The characters with which a text can begin, whatever the cast, and the parts after them."""
+    """The characters that a text can begin with, whatever the cast, and the parts after them."""
     return [
         (value, rest)
         for _, first, rest in (rules.openings(parts) if parts else ())

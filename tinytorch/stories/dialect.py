@@ -1,13 +1,13 @@
 """A second dialect of the stories: other names, another ending, a changed rule.
 
-The same words stand in the same kind of sentences, so the tokenizer of the stories cuts a dialect
-too, and a model of the stories can be bent to it. What it has learned and what it has forgotten
-are both known exactly, for a dialect is a `StoryGrammar`, with an entropy and an oracle of its own.
+The same words appear in the same kinds of sentences, so the tokenizer of the stories also fits a
+dialect, and a model of the stories can be fine-tuned to it. What it has learned and what it has
+forgotten are both known exactly: a dialect is a `StoryGrammar`, with its own entropy and oracle.
 
 Each change replaces some of `STORY_RULES` and `STORY_CAST`, and leaves the rest:
 
-* `"names"`: nobody is called as before, so no story of the dialect is one of the first grammar.
-* `"ending"`: every story ends in other sentences.
+* `"names"`: all names are different, so no story of the dialect is one of the first grammar.
+* `"ending"`: every story ends with other sentences.
 * `"food"`: what is eaten depends on the *place*, no longer on the animal. The words are the same;
   a reader has to look elsewhere for what they follow from.
 """
@@ -22,7 +22,7 @@ from tinytorch.stories.story_rules import STORY_CAST, STORY_KINDS, STORY_RULES
 
 __all__ = ["DIALECT_CHANGES", "story_dialect"]
 
-#: What each change replaces: a key of `STORY_RULES` or `STORY_CAST`, and what stands there instead.
+#: What each change replaces: a key of `STORY_RULES` or `STORY_CAST`, and its new value.
 DIALECT_CHANGES: dict[str, dict[str, dict[str, Any]]] = {
     "names": {
         "hero given child": {
@@ -59,7 +59,7 @@ def story_dialect(*changes: str) -> StoryGrammar:
     """The grammar of a dialect.
 
     Args:
-        changes: which of `DIALECT_CHANGES` are made; without any, all of them.
+        changes: which of `DIALECT_CHANGES` to make; by default all of them.
 
     Returns:
         A grammar with its own entropy and oracle.

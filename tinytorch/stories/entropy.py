@@ -5,9 +5,9 @@ surprises of its choices. The expected sum is, over all states in which a choice
 
     (how often a story is expected to be in this state) * (the entropy of the choice)
 
-`expected_visits` computes the first factor: it follows all stories at once, one state after
-another. Few states need to be distinguished, because the rules do not look at the cast: which
-sentence comes next does not depend on which animal the story is about.
+`expected_visits` computes the first factor: it follows all stories at once, state by state. Few
+states need to be distinguished because the rules do not look at the cast: the next sentence does
+not depend on which animal the story is about.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Pairs = dict[tuple[str, str], float]  # the expected number of each pair of neig
 
 @dataclass(frozen=True)
 class StoryEntropy:
-    """The exact entropy of a grammar's endless text, and what a model that sees less can reach.
+    """The exact entropy of a grammar's endless text, and the lowest losses of simpler models.
 
     Stories follow one another independently, so `n` of them carry `n * nats_per_story` nats and, by
     the law of large numbers, have about `n * characters_per_story` characters: the entropy rate of
@@ -134,7 +134,7 @@ def story_entropy(rules: Rules, characters: Pairs, words: Pairs) -> StoryEntropy
 
 
 def _nats_of_choice(rules: Rules, part: str, chosen: Chosen) -> float:
-    """The entropy of what is chosen when a part is written; of the cast, given its parents."""
+    """The entropy of the choices when a part is written; for the cast, given its parents."""
     if part in rules.choices:
         return rules.choices[part].nats
     nats = 0.0
@@ -178,7 +178,7 @@ def expected_pairs(rules: Rules, split: Split) -> Pairs:
 
 
 def _slots(rules: Rules, part: str, split: Split) -> list[str]:
-    """What a part adds to the text: tokens, or one of the cast, or (a rule) nothing yet."""
+    """What a part adds to the text: tokens, a member of the cast, or (a rule) nothing yet."""
     if part in rules.choices:
         return []
     return [part] if part in rules.members else split(part)

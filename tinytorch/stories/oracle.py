@@ -99,7 +99,7 @@ class Oracle:
     def unfold(
         self, parts: Parts, known: Known
     ) -> Iterator[tuple[float, tuple[str, Parts, Known]]]:
-        """Every hypothesis with which these parts can begin; after a story comes another one."""
+        """Every hypothesis that these parts can begin with; after a story comes another one."""
         if not parts:
             parts, known = self.rules.start, self.rules.nothing
         for p, part, rest in self.rules.openings(parts):
@@ -121,8 +121,8 @@ class Oracle:
     def anywhere(self) -> Belief:
         """The stationary distribution: where in a story a random character of the endless text is.
 
-        The cast that a window has not shown yet is left open: rules do not look at it, so it makes
-        no difference whether it was chosen before the window began or is chosen now.
+        Members of the cast that have not appeared in a window yet are left open. The rules do not
+        look at them, so it makes no difference whether they were chosen before the window began.
         """
         belief: Belief = defaultdict(float)
         for (parts, _), counts in expected_visits(self.rules, list).items():

@@ -1,8 +1,8 @@
-r"""What the best possible reader believes about what a story has not said yet, exactly.
+r"""The exact beliefs of the best possible reader about what a story has not said yet.
 
-The oracle expects a next character because it has beliefs about the story: who it is about, which
-animal will come, how it will end. Here those are asked for one by one, after every character or
-every token of a beginning.
+The oracle predicts the next character from its beliefs about the story: who it is about, which
+animal will come, how it will end. Here each belief is computed after every character or every token
+of a beginning.
 
     >>> tiny = StoryGrammar({"story": "a {pet}.\n", "pet": {"cat": 3, "cow": 1, "dog": 4}})
     >>> hidden_values(tiny, "pet")
@@ -32,7 +32,7 @@ __all__ = ["beliefs", "hidden_values", "token_beliefs"]
 
 
 def hidden_values(grammar: StoryGrammar, name: str) -> tuple[str | None, ...]:
-    """What can be hidden under a name: the values of one of the cast, or the options of a rule.
+    """What a name can hide: the values of a member of the cast, or the options of a rule.
 
     Args:
         grammar: The grammar.
@@ -55,8 +55,8 @@ def hidden_values(grammar: StoryGrammar, name: str) -> tuple[str | None, ...]:
 def beliefs(grammar: StoryGrammar, text: str, name: str) -> np.ndarray:
     r"""The exact posterior over what is hidden, before a text and after each of its characters.
 
-    It is about the story that the next character belongs to: after a newline, a new one. One of
-    the cast is chosen once per story, whether it is mentioned or not. Of a rule, the first option
+    It is about the story that the next character belongs to: after a newline, a new one. A member
+    of the cast is chosen once per story, whether mentioned or not. For a rule, the first option
     that the story takes counts.
 
     Args:
@@ -113,7 +113,7 @@ def token_beliefs(grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any, name: s
     rows = []
     for _, words in words_at_every_token(reader, tokenizer, given):
         if not words:
-            next_token_probs(grammar, tokenizer, given)  # raises, with the place
+            next_token_probs(grammar, tokenizer, given)  # raises, and names the position
         posteriors = [reader.posterior(belief) for _, _, belief in words]
         rows.append(np.average(posteriors, axis=0, weights=[p for p, _, _ in words]))
     return np.array(rows)
@@ -122,7 +122,7 @@ def token_beliefs(grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any, name: s
 class _Reader(Oracle):
     """An oracle whose hypotheses also remember which option of a rule was taken first.
 
-    It stands behind the cast, as if it were one more of them: `None` before it is taken.
+    The option is stored after the cast, like one more member: `None` before it is taken.
     """
 
     def __init__(self, rules: Rules, name: str) -> None:
@@ -149,7 +149,7 @@ class _Reader(Oracle):
         return np.array(list(total.values()))
 
     def expected(self, rest: Parts, known: Known) -> Iterable[tuple[str | None, float]]:
-        """Each value with its probability, given what is still to come and who is known."""
+        """Each value with its probability, given what is still to come and the known cast."""
         if self.symbol in self.rules.members:
             return ((text, p) for p, text, _ in self.rules.values(self.symbol, known))
         return self.first_option(rest).items() if known[-1] is None else [(known[-1], 1.0)]

@@ -1,4 +1,4 @@
-r"""Reads the rules and the cast of a grammar, as `tinytorch.stories.story_rules` writes them.
+r"""The rules and the cast of a grammar, in the format of `tinytorch.stories.story_rules`.
 
 What remains to be written of a story is a tuple of *parts*: characters, and symbols in braces.
 
@@ -61,7 +61,7 @@ class Choice(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One of the cast: its number, its parent, and its choice for each value of the parent."""
+    """A member of the cast: its number, its parent, and its choice for each value of the parent."""
 
     number: int
     parent: str  # a symbol, or "" without a parent
@@ -110,7 +110,7 @@ class Rules:
         return symbols
 
     def steps(self, parts: Parts, chosen: Chosen) -> list[tuple[float, Parts, Chosen]]:
-        """What is still to come, and what is chosen, after one step, with probabilities."""
+        """What is still to come and who has been chosen after one step, with probabilities."""
         if not parts:
             return []
         first, rest = parts[0], parts[1:]
@@ -213,7 +213,7 @@ def _read_rows(key: str, table: Any, cases: tuple[str, ...]) -> dict[str, Choice
 
 
 def _read_choice(where: str, options: Any) -> Choice:
-    """Weights normalised to probabilities; a text alone is certain."""
+    """Weights normalised to probabilities; a single text is certain."""
     if isinstance(options, str):
         options = {options: 1}
     if not isinstance(options, Mapping):
@@ -250,7 +250,7 @@ def _symbol(name: Any, where: str) -> str:
 
 
 def _parse(symbol: str, text: str) -> Parts:
-    """The parts of a text; a symbol stands apart from the words beside it."""
+    """The parts of a text; a symbol is separated from the words beside it."""
     where = f"rule {symbol[1:-1]!r}"
     parts = tuple(re.findall(r"\{[^{}]*\}|[^{}]+", text))
     if "".join(parts) != text:

@@ -3,9 +3,9 @@
 `tinytorch.stories.grammar` turns this file into text; change a word, and the stories change. To
 read it, begin at the rule `"story"` and replace what is in braces, from left to right:
 
-* `STORY_RULES` say what a symbol may become. `{opening}` in a text stands for one of the texts of
-  the rule `"opening"`, drawn afresh each time, with probability proportional to its weight, the
-  number beside it.
+* `STORY_RULES` say what a symbol may become. `{opening}` in a text is replaced by one of the texts
+  of the rule `"opening"`, drawn each time with probability proportional to its weight, the number
+  beside it.
 * `STORY_CAST` is what is chosen *once per story*, at the first mention, and then stays: the hero's
   name, the animal. `"food given animal"` is a choice whose weights depend on the animal, and a word
   alone, as in `"girl": "she"`, leaves no choice.

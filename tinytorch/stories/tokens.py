@@ -1,9 +1,9 @@
 r"""What the best possible reader expects next, in tokens: the truth beside a model's prediction.
 
 The oracle reads characters, a model reads tokens, and a token says more than its characters do. A
-text is always cut in the same way: where " cat" is one token, " c" says that no cat will come. So
-the oracle looks ahead from where the last word began: it follows every way on to the end of the
-word, and keeps the words that are cut as the tokens so far are.
+text is always cut in the same way: if " cat" is one token, " c" means that no cat will come. So the
+oracle looks ahead from the beginning of the last word: it follows every continuation to the end of
+the word, and keeps the words that are cut into the tokens seen so far.
 
     >>> from tinytorch.text.tokenization import BPETokenizer
     >>> tiny = StoryGrammar({"story": "a {pet}.\n", "pet": {"cat": 3, "cow": 1}})
@@ -34,13 +34,13 @@ from tinytorch.stories.rules import listed
 
 __all__ = ["Tokenizer", "next_token_probs", "next_token_table"]
 
-ENDS = " \n"  # a word ends before one of these
+ENDS = " \n"  # a word ends before either of these
 WORD_START = re.compile(rf"(?<=\S)(?=[{ENDS}])")  # and the next one begins there, with its space
 Word = tuple[float, list[int], Belief]  # probability, tokens, what is believed once it has ended
 
 
 class Tokenizer(Protocol):
-    """Whatever cuts a text into integers, each word by itself."""
+    """Anything that cuts a text into integers, each word by itself."""
 
     def encode(self, text: str, /) -> list[int]:
         """The ids of a text."""
@@ -83,7 +83,7 @@ def next_token_probs(grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any) -> d
     weights = _following(grammar._oracle, tokenizer, given)
     if not weights:
         for _ in grammar._oracle.follow(text):
-            pass  # the place where the text becomes impossible, if there is one
+            pass  # raises where the text becomes impossible, if it does
         raise ValueError(wrong_cut(grammar._oracle, tokenizer, given))
     total = math.fsum(weights.values())
     return {token: weights[token] / total for token in sorted(weights)}
@@ -104,7 +104,7 @@ def next_token_table(
         Probabilities `(n + 1, vocab_size)`: row `i` is what follows the first `i` tokens.
 
     Raises:
-        TypeError: As `next_token_probs`, and so are the other errors.
+        TypeError: As for `next_token_probs`, as are the other errors.
         ValueError: The grammar cannot produce the text, or its stories are never cut like this.
 
     Example:
@@ -121,14 +121,14 @@ def next_token_table(
         for token, p in _next_tokens(oracle, tokenizer, *fits).items():
             row[token] = p
         if not row.any():
-            next_token_probs(grammar, tokenizer, given)  # raises, with the place
+            next_token_probs(grammar, tokenizer, given)  # raises, and names the position
     return table / table.sum(axis=1, keepdims=True)
 
 
 def words_at_every_token(
     oracle: Oracle, tokenizer: Tokenizer, ids: list[int], first: int = 0
 ) -> Iterator[tuple[list[int], list[Word]]]:
-    """After each token, from `first` on: those of the word that has begun, and all words cut so."""
+    """After each token, from `first` on: the tokens of the current word, and all words cut so."""
     text = tokenizer.decode(ids)
     after = [oracle.story, *(belief for _, belief in oracle.follow(text, strict=False))]
 
@@ -154,7 +154,7 @@ def _next_tokens(
     last: list[int],
     words: list[Word],
 ) -> dict[int, float]:
-    """The tokens that can follow those of a word that has begun, in proportion."""
+    """The tokens that can follow those of an unfinished word, in proportion."""
     weights: dict[int, float] = defaultdict(float)
     for p, tokens, after in words:
         if tokens == last:  # the word is over
@@ -174,7 +174,7 @@ def _following(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> dict
 def words_to_come(
     oracle: Oracle, belief: Belief, begun: str = "", prob: float = 1.0
 ) -> Iterator[tuple[float, str, Belief]]:
-    """Every (probability, word, belief once it has ended) that can come, with the space before."""
+    """Every (probability, word, belief after it) that can come, with the space before it."""
     ended = {}
     if begun and not begun[-1].isspace():
         ended = {key: p for key, p in belief.items() if key[0][0] in ENDS}
@@ -187,12 +187,12 @@ def words_to_come(
 
 
 def wrong_cut(oracle: Oracle, tokenizer: Tokenizer, ids: Sequence[int]) -> str:
-    """The message that names the first token with which no story is cut."""
+    """The message that names the first token that no story is cut with."""
 
     def impossible(n: int) -> bool:
         return not _following(oracle, tokenizer, ids[: n + 1])
 
-    wrong = bisect_left(range(len(ids)), True, key=impossible)  # and so are all that are longer
+    wrong = bisect_left(range(len(ids)), True, key=impossible)  # and so are all longer ones
     allowed = sorted(_following(oracle, tokenizer, ids[:wrong]))
     before, token = tokenizer.decode(ids[:wrong]), tokenizer.decode(ids[wrong : wrong + 1])
     return (
