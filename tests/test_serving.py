@@ -145,9 +145,9 @@ class TestCommand:
     def test_it_says_what_there_is(self, capsys):
         assert command.main([]) == 0
         said = capsys.readouterr().out
-        rooms = [p.parent.name for p in Path(tinytorch.__file__).parent.glob("*/__init__.py")]
-        assert sorted(command.ROOMS) == sorted(rooms)
-        assert all(f"  tinytorch.{room} " in said for room in rooms)
+        packages = [p.parent.name for p in Path(tinytorch.__file__).parent.glob("*/__init__.py")]
+        assert sorted(command.PACKAGES) == sorted(packages)
+        assert all(f"  tinytorch.{name} " in said for name in packages)
         assert said.isascii(), "a console of Windows may know no other letters"
         assert (
             said.startswith(f"TinyTorch {tinytorch.__version__}: ") and address_of("Book") in said
