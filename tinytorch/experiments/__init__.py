@@ -1,1 +1,1 @@
-"""The runs behind the book's pages: their recipes, and what was stored of them."""
+"""The runs behind the book's pages: their recipes, and their stored results."""

@@ -28,7 +28,7 @@ _MEASURED = Path(__file__).with_name("data") / "ranks.json"
 
 
 def measured_ranks() -> dict[str, Any]:
-    """The times of training steps on several ranks that the book shows, and their machine.
+    """The times of training steps on several ranks that the book shows, and the machine.
 
     Returns:
         `machine`, a dictionary of texts, and `runs`: one dictionary each with `scaling` (strong or
@@ -55,16 +55,16 @@ def _parser() -> argparse.ArgumentParser:
         shown = "" if default is None else f" ({default})"
         parser.add_argument(name, type=read, default=default, metavar=kind, help=text + shown)
 
-    add("--steps", whole(1), 200, "of the whole run, those of a checkpoint included")
-    add("--batch-size", whole(1), 8, "rows of a batch, of all ranks together")
+    add("--steps", whole(1), 200, "of the whole run, including those of a checkpoint")
+    add("--batch-size", whole(1), 8, "rows of a batch, over all ranks")
     add("--accumulate", whole(1), 1, "batches in a step")
-    add("--dropout", real(0, 1, without=1), 0.0, "share that training drops", "X")
+    add("--dropout", real(0, 1, without=1), 0.0, "fraction dropped in training", "X")
     add("--embed-dim", _width, 64, "the model's width; its heads are 16 wide")
     add("--layers", whole(1), 2, "blocks of the model")
     add("--learning-rate", real(0), 6e-3, "the highest rate, after a tenth of the steps", "X")
     add("--num-stories", whole(2), 20_000, "to train on")
-    add("--seed", whole(0), 0, "of the first weights")
-    add("--checkpoint", file_name, None, "resume from it if it is there, and save to it", "FILE")
+    add("--seed", whole(0), 0, "of the initial weights")
+    add("--checkpoint", file_name, None, "resume from it if it exists, and save to it", "FILE")
     add("--save-every", whole(1), 100, "steps from one checkpoint to the next")
     add("--eval-every", whole(1), 100, "steps from one evaluation to the next")
     parser.add_argument("--shard-optimizer", action="store_true",
@@ -121,7 +121,7 @@ def _launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
 
 
 def _without_launch(arguments: Sequence[str]) -> list[str]:
-    """The arguments that are for the ranks."""
+    """The arguments that are meant for the ranks."""
     parser = argparse.ArgumentParser(add_help=False)
     parser.add_argument("--ranks")
     parser.add_argument("--hosts")
@@ -150,7 +150,7 @@ class _CommandTrainer(RankTrainer):
         super()._check_settings({**self.options, **saved})
 
 
-# What a run must keep from its beginning to its end.
+# Options that must not change during a run.
 _OF_THE_RUN = (
     "steps", "batch_size", "accumulate", "dropout", "embed_dim", "layers", "learning_rate",
     "num_stories", "seed",
@@ -158,7 +158,7 @@ _OF_THE_RUN = (
 
 
 def _train(ranks: Ranks, options: argparse.Namespace) -> None:
-    """Train a story GPT, in the size and for as long as the options say."""
+    """Train a story GPT of the size and for the steps that the options say."""
     manual_seed(options.seed)
     width, held_out = options.embed_dim, story_windows()
     model = GPT(
@@ -186,7 +186,7 @@ def _train(ranks: Ranks, options: argparse.Namespace) -> None:
 
 
 def _go_on(trainer: RankTrainer, options: argparse.Namespace) -> None:
-    """Take the steps that are still to be taken."""
+    """Take the remaining steps."""
     left = options.steps - trainer.step_number
     if left <= 0 and trainer.ranks.rank == 0:
         sys.stdout.write(f"{options.checkpoint}: all {options.steps} steps are done already\n")

@@ -1,11 +1,11 @@
-"""Bending the story GPT to a dialect: what it learns and what it forgets, both known exactly.
+"""Fine-tuning the story GPT to a dialect: what it learns and what it forgets, known exactly.
 
 `fine_tune` is one run, the same for a whole model and for LoRA: same stories, same steps, same
-schedule; only the rate is each one's own. `excess` measures it: by how many nats a story is the
-model more surprised than the oracle of a grammar? Asked about the dialect it is what is still to
-be learned, asked about the first grammar what was forgotten.
+schedule; only the rate differs. `excess` measures it: by how many nats a story is the model more
+surprised than the oracle of a grammar? For the dialect that is what is still to be learned, for the
+first grammar what was forgotten.
 
-`fine_tuning_results` gives what many such runs have come to. To make them again:
+`fine_tuning_results` gives the results of many such runs. To make them again:
 
     python -m tinytorch.experiments.fine_tuning
 
@@ -52,15 +52,15 @@ _RATES = {  # by rank, 0 for the whole model
 
 
 class MixedBatches:
-    """Batches in which some rows come from elsewhere: what is new, and a little of the old.
+    """Batches in which some rows are replaced: mostly new data, and a little of the old.
 
     Args:
-        batches: what is new.
-        others: what replaces some of its rows.
-        rows: how many rows of each batch.
+        batches: the new data.
+        others: the source of the replaced rows.
+        rows: how many rows of each batch to replace.
 
     Attributes:
-        batch_size: that of `batches`, and so is `seq_len`.
+        batch_size: that of `batches`; `seq_len` likewise.
 
     Example:
         >>> from tinytorch import Batches
@@ -80,11 +80,11 @@ class MixedBatches:
 
 
 def fine_tune(model: Any, batches: Any, lr: float, steps: int = STEPS) -> Any:
-    """Train a model further, whatever of it is not frozen.
+    """Train the parameters of a model that are not frozen further.
 
     Args:
         model: a trained model; changed in place.
-        batches: what it reads.
+        batches: the training data.
         lr: the highest rate, after a tenth of the steps; then it falls.
         steps: how many.
 
@@ -109,8 +109,8 @@ def excess(
 ) -> float:
     """How much more surprised a model is than the best possible reader, in nats a story.
 
-    Measured on the same stories, which no model has read, so that the luck of which stories they
-    are is in both surprises, and drops out of the difference.
+    Measured on the same unread stories: the luck of which stories they are is in both surprises,
+    and cancels in the difference.
 
     Args:
         model: maps ids `(batch, seq)` to logits.
@@ -129,14 +129,14 @@ def excess(
 
 
 def fine_tuning_results() -> dict[str, list[dict[str, Any]]]:
-    """What the runs of the recipe have come to.
+    """The results of the runs of the recipe.
 
     Returns:
         `"rates"`: every rate that was tried, on the whole dialect; `"ranks"`: the best rate of
         each rank (0 for the whole model) on three dialects, from several seeds; `"mixed"`: the same
         with some old stories in each batch. Each run is a dictionary with `rank`, `lr`, `dialect`,
         `seed`, `old_rows`, and the excess in nats a story of the dialect, `new`, and of the first
-        grammar, `old`, or None for a run that was broken off because its loss was not finite.
+        grammar, `old`, or None for a run that was stopped because its loss was not finite.
 
     Example:
         >>> sorted(fine_tuning_results())
@@ -167,7 +167,7 @@ def _bent(rank: int, seed: int) -> Module:
 def _run(
     rank: int, lr: float, dialect: str, seed: int, old_rows: int = 0, test: int = 2
 ) -> dict[str, Any]:
-    """One run, and what came of it."""
+    """One run, and its result."""
     grammar = _dialect(dialect)
     batches: Any = story_batches(num_stories=2000, seed=seed, grammar=grammar)
     if old_rows:

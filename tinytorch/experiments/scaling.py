@@ -2,13 +2,13 @@
 
     L(N, D) = E + A / N^alpha + B / D^beta
 
-(Hoffmann et al., 2022, equation 2): a floor E that no model gets below, what a model of N
-parameters lacks in size, and what it lacks in reading, D tokens. `fit_scaling_law` finds the five
-numbers from trained models by their third approach (appendix D.3): the sum of the Huber losses of
-the errors in log L, from many starts. `bootstrap` says how far to trust them.
+(Hoffmann et al., 2022, equation 2): a floor E that no model gets below, the cost of having only N
+parameters, and the cost of reading only D tokens. `fit_scaling_law` finds the five numbers from
+trained models by their third approach (appendix D.3): the sum of the Huber losses of the errors in
+log L, from many starts. `bootstrap` says how far to trust them.
 
     law = fit_scaling_law(parameters, tokens, losses)
-    law(1e6, 1e8)  # what a model would come to that nobody has trained
+    law(1e6, 1e8)  # the loss of a model that nobody has trained
 """
 
 import math
@@ -26,8 +26,8 @@ __all__ = ["ScalingLaw", "bootstrap", "fit_scaling_law"]
 DELTA = 1e-3  # Hoffmann et al., 2022, appendix D.3
 TOLERANCE = 1e-9
 _MOST_STEPS = 2000
-_STEEPEST = 10.0  # no exponent is looked for beyond: nothing is known of a term that vanishes
-_LEAST = 1e-9  # a search also ends where a step gains less than this share of the sum
+_STEEPEST = 10.0  # the largest exponent tried: a term that vanishes cannot be fitted
+_LEAST = 1e-9  # a search also ends when a step gains less than this fraction of the sum
 
 
 class ScalingLaw(NamedTuple):
@@ -59,9 +59,9 @@ class ScalingLaw(NamedTuple):
         return self.floor + lacks_size + self.reading / tokens**self.reading_exponent
 
     def best_split(self, compute: Any) -> tuple[Any, Any]:
-        """The size and the number of tokens whose loss is lowest for a given computation.
+        """The size and the number of tokens with the lowest loss for a given amount of compute.
 
-        A training takes `6 * parameters * tokens` floating-point operations; the minimum of the law
+        Training takes `6 * parameters * tokens` floating-point operations; the minimum of the law
         along that line is Hoffmann et al., 2022, equation 4.
 
         Args:
@@ -100,14 +100,14 @@ def fit_scaling_law(
         tokens: how many tokens each has read, `(n,)`.
         losses: what each came to, `(n,)`.
         floor: `E`, if it is known; by default it is found with the others.
-        delta: errors in `log L` that are larger count by their size, smaller ones by their square.
-        tolerance: a search ends where no entry of the gradient is larger, or where a step gains
+        delta: larger errors in `log L` count by their size, smaller ones by their square.
+        tolerance: a search ends when no entry of the gradient is larger, or when a step gains
             next to nothing.
-        average: whether to divide the sum of the errors by n. The minimum is where it was, but the
-            gradient is n times smaller, and the tolerance is reached before the minimum is: what
-            Besiroglu et al., 2024, found to have happened in the paper.
+        average: whether to divide the sum of the errors by n. The minimum stays where it is, but
+            the gradient is n times smaller, so the tolerance is reached before the minimum:
+            Besiroglu et al., 2024, found that this happened in the paper.
         starts: where the searches begin, rows of `log E, log A, alpha, log B, beta`; by default 144
-            of them. The best end is kept.
+            of them. The best result is kept.
 
     Raises:
         ValueError: the numbers are not positive and finite, or there are fewer than 5 models.
@@ -140,10 +140,10 @@ def bootstrap(
     """The laws of many samples of the models, each as many as there are, drawn with replacement.
 
     How much they differ says how much depends on which models happen to have been trained (Efron,
-    1979). It says nothing of what is wrong with the form of the law.
+    1979). It says nothing about errors in the form of the law.
 
-    Each search begins at the law of all models, and nowhere else: where a sample has a lower end
-    far from there, it is missed, and the laws differ a little less than they should.
+    Each search begins only at the law of all models. A lower minimum far from there is missed, so
+    the laws differ a little less than they should.
 
     Args:
         parameters: the sizes of the models, `(n,)`.
@@ -197,7 +197,7 @@ def _law(row: np.ndarray) -> ScalingLaw:
 
 
 def _starts(logs: Sequence[np.ndarray]) -> np.ndarray:
-    """A grid: floors below the lowest loss, and slopes through the middle of what was measured."""
+    """A grid: floors below the lowest loss, and slopes through the middle of the measurements."""
     log_n, log_d, log_l = logs
     floors = log_l.min() + np.log([0.2, 0.6, 0.9, 0.99])
     exponents = (0.1, 0.3, 0.6, 1.0, 1.5, 2.0)
@@ -209,7 +209,7 @@ def _starts(logs: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _errors(theta: Any, logs: Sequence[np.ndarray]) -> tuple[Any, Any]:
-    """The errors in log L, `(s, n)`, and their derivatives by the five numbers, `(s, n, 5)`."""
+    """The errors in log L, `(s, n)`, and their derivatives for the five numbers, `(s, n, 5)`."""
     log_n, log_d, log_l = logs
     e, a, alpha, b, beta = (column[:, None] for column in np.asarray(theta).T)
     terms = np.stack([e + 0 * log_n, a - alpha * log_n, b - beta * log_d], axis=-1)  # (s, n, 3)
@@ -229,7 +229,7 @@ def _huber(errors: Any, delta: float) -> Any:
 
 
 def _objective(theta: Any, logs: Sequence[np.ndarray], counts: Any, delta: float) -> Any:
-    """What is made smallest, `(s,)`."""
+    """The objective to minimise, `(s,)`."""
     return (counts * _huber(_errors(theta, logs)[0], delta)).sum(axis=-1)
 
 
@@ -252,8 +252,8 @@ def _search(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Go down from every start at once (Levenberg, 1944; Marquardt, 1963, on weighted squares).
 
-    Errors beyond `delta` are given the weight `delta / size`, so that a step of least squares goes
-    down the sum of the Huber losses too; where it does not, it is shortened.
+    Errors beyond `delta` get the weight `delta / size`, so that a least-squares step also reduces
+    the sum of the Huber losses; if it does not, it is shortened.
     """
     free = np.array([floor is None, True, True, True, True])
     lowest = logs[2].min() - 20 if floor is None else -np.inf  # a floor of 0 has no logarithm

@@ -1,16 +1,16 @@
 """Story GPTs of many sizes, trained on many tokens: what a scaling law is fitted to.
 
-`scaling_run` is one training, from a size and a number of steps to the loss on stories that it has
-not read. No token is read twice, and the rate falls to 0 at the end of every run, however long it
-is (Hoffmann et al., 2022, section 3): a run that is broken off in the middle of a longer schedule
-would look worse than what its tokens can buy.
+`scaling_run` is one training run, from a size and a number of steps to the loss on unread stories.
+No token is read twice, and the rate falls to 0 at the end of every run, however long it is
+(Hoffmann et al., 2022, section 3): a run stopped in the middle of a longer schedule would look
+worse than its tokens allow.
 
-`scaling_runs` gives what the trainings have come to. To make them again:
+`scaling_runs` gives the results of these runs. To make them again:
 
     python -m tinytorch.experiments.scaling_runs
 
-writes them to `scaling.json`; `--in-package` adds to those of the package what is missing there.
-Every run is kept as soon as it is done, so that this can be stopped and started again.
+writes them to `scaling.json`; `--in-package` adds the missing ones to those of the package. Every
+run is saved as soon as it is done, so this can be stopped and started again.
 """
 
 import argparse
@@ -42,7 +42,7 @@ __all__ = ["FreshStories", "scaling_model", "scaling_rate", "scaling_rates", "sc
 
 BATCH_SIZE = 8
 _FILE = Path(__file__).with_name("data") / "scaling.json"
-_FIRST_SEED = 100  # the stories of smaller seeds are those that other models are tested on
+_FIRST_SEED = 100  # other models are tested on the stories of smaller seeds
 _SIZES = (  # width, depth
     (8, 1), (8, 2), (16, 1), (16, 2), (24, 2), (32, 1), (32, 2),
     (32, 4), (64, 1), (64, 2), (64, 4), (96, 3), (128, 3),
@@ -60,14 +60,14 @@ _MOST = 2.45e11  # parameters times tokens of the longest run
 
 
 class FreshStories(Batches):
-    """Batches for a single reading: windows that each begin with a story, and share no token.
+    """Batches to read once: windows that each begin with a story, and share no token.
 
     Args:
         steps: how many batches there are.
         seed: which stories.
 
     Raises:
-        IndexError: a step from `steps` on is asked for.
+        IndexError: the step is not below `steps`.
 
     Example:
         >>> fresh = FreshStories(steps=3)
@@ -101,8 +101,8 @@ class FreshStories(Batches):
 def scaling_model(embed_dim: int, num_layers: int, seed: int = 0) -> GPT:
     """The story GPT in another size, before it has read anything.
 
-    Heads are 16 wide, and the first weights are the smaller the wider the model, so that a vector's
-    scores begin alike at every width; at a width of 64 both are those of `new_story_gpt`.
+    Heads are 16 wide, and a wider model starts with smaller weights, so the initial scores are
+    alike at every width; at a width of 64 both are those of `new_story_gpt`.
 
     Args:
         embed_dim: the width.
@@ -122,8 +122,7 @@ def scaling_model(embed_dim: int, num_layers: int, seed: int = 0) -> GPT:
 def scaling_rate(embed_dim: int) -> float:
     """The highest learning rate of a run: the narrower the model, the higher.
 
-    Among the rates that were tried at three widths (`scaling_rates`), it is at most a factor of two
-    from the best one.
+    It is within a factor of two of the best rate tried at each of three widths (`scaling_rates`).
 
     Example:
         >>> scaling_rate(8), scaling_rate(128)
@@ -146,9 +145,9 @@ def scaling_run(
 
     Returns:
         The arguments by name; `parameters`, and `body`, those of them that are not in the token
-        table; `tokens`, how many were read; `loss` on 500 stories that were not read, in nats a
-        letter. The luck of which stories they are is taken out: it is the exact entropy plus by
-        how much the model is more surprised than the oracle.
+        table; `tokens`, how many were read; `loss` on 500 unread stories, in nats a letter. The
+        luck of which stories they are is removed: the loss is the exact entropy plus the model's
+        excess surprise over the oracle.
 
     Example:
         >>> run = scaling_run(8, 1, steps=2)
@@ -182,7 +181,7 @@ def scaling_run(
 
 
 def scaling_runs() -> list[dict[str, Any]]:
-    """What the trainings of the recipe have come to, from the least computation to the most.
+    """The results of the runs of the recipe, from the least compute to the most.
 
     Returns:
         One dictionary a run: that of `scaling_run`, and `seconds` of a processor, `machine` and
@@ -196,7 +195,7 @@ def scaling_runs() -> list[dict[str, Any]]:
 
 
 def scaling_rates() -> list[dict[str, Any]]:
-    """What the trainings with which the rates were chosen have come to, as in `scaling_runs`.
+    """The results of the runs with which the rates were chosen, as in `scaling_runs`.
 
     Example:
         >>> sorted({run["embed_dim"] for run in scaling_rates()})
@@ -208,7 +207,7 @@ def scaling_rates() -> list[dict[str, Any]]:
 # Helpers -------------------------------------------------------------------------------------
 
 
-_entropy = cache(lambda: StoryGrammar().entropy)  # what is read and summed takes a moment
+_entropy = cache(lambda: StoryGrammar().entropy)  # cached: the sum takes a moment
 
 
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
@@ -218,7 +217,7 @@ def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def _write(path: Path, groups: dict[str, list[dict[str, Any]]]) -> None:
-    """Keep all runs, one a line."""
+    """Save all runs, one a line."""
     lines = [
         f'"{name}": [\n' + ",\n".join(map(json.dumps, sorted(runs, key=_cost))) + "\n]"
         for name, runs in groups.items()

@@ -1,7 +1,7 @@
-"""The staircase of this book: what every part's model writes, and how near it comes to the floor.
+"""The staircase of this book: each part's model, what it writes, and its distance to the floor.
 
-Each part ends by training the model as far as it is built, since the embeddings by one recipe
-(`train_on_stories`), and by measuring it with one number (`nats_per_letter`), on a hundred stories
+Each part ends by training the model built so far, from the embeddings on by one recipe
+(`train_on_stories`), and by measuring it with one number (`nats_per_letter`) on a hundred stories
 that no model has read.
 A model is anything that maps ids `(batch, seq)` of `story_tokenizer` to logits.
 
@@ -39,10 +39,10 @@ __all__ = [
     "write_on",
 ]
 
-#: What every model of the book writes on from.
+#: The beginnings that every model of the book continues.
 BEGINNINGS = ("Once upon a time there", "One rainy evening", "Mia was")
 
-#: The loss of every step, in nats a letter. A page finds its own anew, asserts it, and draws these.
+#: The loss of every step, in nats a letter. A page recomputes its own, asserts it, and draws these.
 STEPS = {
     "1 letter, counted": 2.088,
     "3 letters, counted": 0.719,
@@ -134,7 +134,7 @@ def floor_per_letter() -> float:
 
 
 def write_on(model: Any, beginning: str, rng: Any = 0) -> str:
-    """Let a model continue a story to its end: each token is drawn from the model's forecast.
+    """Let a model continue a story to its end: each token is drawn from the model's prediction.
 
     Args:
         model: maps ids `(batch, seq)` to logits.
@@ -142,7 +142,7 @@ def write_on(model: Any, beginning: str, rng: Any = 0) -> str:
         rng: where the draws come from.
 
     Returns:
-        The story with its beginning, cut off where it is longer than a window.
+        The story with its beginning, cut off after one window.
 
     Example:
         >>> from tinytorch.experiments.story_gpt import load_story_gpt
@@ -160,7 +160,7 @@ def write_on(model: Any, beginning: str, rng: Any = 0) -> str:
 
 @cache
 def _unread() -> StoryWindows:
-    """A hundred stories that are not read in training, one a row."""
+    """A hundred stories not read in training, one a row."""
     return story_windows(num_windows=100, seed=2)
 
 

@@ -38,7 +38,7 @@ _FILE = Path(__file__).with_name("data") / "story_gpt.safetensors"
 
 
 class StoryWindows(NamedTuple):
-    """Held-out windows of stories, and what the best possible reader would make of them.
+    """Held-out windows of stories, and the surprise of the best possible reader.
 
     Attributes:
         inputs: ids `(n, seq)`; every row begins with the newline before a story.
@@ -83,7 +83,7 @@ def story_batches(
         seq_len: tokens in a window.
         num_stories: how many stories are written; about 69 tokens each.
         seed: which stories, and which windows of them.
-        grammar: who writes them: by default that of the book, or a dialect.
+        grammar: which grammar writes them: by default that of the book, or a dialect.
     """
     ids, _ = _story_ids(num_stories, seed, grammar or _grammar())
     return Batches(ids, batch_size, seq_len, seed, starts=_newlines(ids))
@@ -101,7 +101,7 @@ def story_windows(
         num_windows: how many; one a story.
         seq_len: tokens in a window.
         seed: which stories; those to train on have seed 0.
-        grammar: who writes them, and whose oracle it is: by default that of the book.
+        grammar: which grammar writes them and gives the oracle: by default that of the book.
 
     Example:
         >>> held_out = story_windows(num_windows=2, seq_len=8)
@@ -117,7 +117,7 @@ def story_windows(
     ends = characters.cumsum()
     known = np.append(0.0, -grammar.log_probs(text[1:])).cumsum()  # nats up to a character
     floor = np.diff(known[ends - 1], prepend=0.0)
-    rows = starts[:, None] + np.arange(1, seq_len + 1)  # where the targets stand
+    rows = starts[:, None] + np.arange(1, seq_len + 1)  # the positions of the targets
     return StoryWindows(inputs, targets, floor[rows], characters[rows])
 
 
@@ -191,7 +191,7 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
 
     Returns:
         Arrays by name, one number a step: `loss`, `lr`, `grad_norm`, `validation` (NaN where it
-        was not measured); and what is known of the run: `seconds`, `tokens_per_second`, `floor`,
+        was not measured); and facts about the run: `seconds`, `tokens_per_second`, `floor`,
         `machine`, `date`, as text.
     """
     tensors, metadata = checkpoint.load_safetensors(_FILE)

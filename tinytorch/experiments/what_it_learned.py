@@ -1,11 +1,11 @@
-"""What the story GPT holds at each token, beside what can be known there.
+"""What the story GPT knows at each token, beside what can be known there.
 
 `study_stories` are stories that no model has read, cut into tokens, with the words that are about
 to come. `held` is one measurement: how well does a linear probe read the exact posterior over
 something hidden off the stream, where a word needs it and elsewhere? `readable_controls` is the
-same for targets that mean nothing, so that one sees what the probe owes to the posterior.
+same for meaningless targets, for comparison.
 
-`learned_when` gives what that comes to along whole trainings. To make them again:
+`learned_when` gives the results along whole training runs. To make them again:
 
     python -m tinytorch.experiments.what_it_learned
 
@@ -143,9 +143,9 @@ def story_truth(stories: StudyStories) -> np.ndarray:
 
 
 def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float, float]:
-    """How well a linear probe reads `y` off `x`, on rows that it has not seen.
+    """How well a linear probe reads `y` off `x`, on unseen rows.
 
-    It is fitted to the first two thirds and tried on the rest.
+    It is fitted to the first two thirds and tested on the rest.
 
     Args:
         x: activations `(n, d)`.
@@ -169,7 +169,7 @@ def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float
 def readable_controls(
     x: np.ndarray, y: np.ndarray, draws: int = _DRAWS, rng: int = 0, ridge: float = _RIDGE
 ) -> dict[str, np.ndarray]:
-    """How well the same probe reads targets that mean nothing: what `readable` is compared with.
+    """How well the same probe reads meaningless targets, for comparison with `readable`.
 
     The control task of Hewitt and Liang (2019, section 2): every *type* of input gets a target at
     random, and the probe is fitted to that. Rows with the same posterior are of one type here. A
@@ -231,7 +231,7 @@ def study_stream(model: Any, stories: StudyStories, batch_size: int = 100) -> np
 
 
 def asked(stories: StudyStories, hidden: str, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """Where a probe is asked for what is hidden.
+    """The positions at which a probe reads what is hidden.
 
     Args:
         stories: the stories.
@@ -262,7 +262,7 @@ def held(
         stream: `study_stream(model, stories)`.
         stories: what the model has read.
         posterior: `story_beliefs(stories, hidden)`.
-        hidden: what is asked for, as for `asked`.
+        hidden: what to read, as for `asked`.
         where: as for `asked`.
     """
     rows, at = asked(stories, hidden, where)
@@ -270,10 +270,10 @@ def held(
 
 
 def learned_when() -> list[dict[str, Any]]:
-    """What the probes read on the way through whole trainings.
+    """What the probes read in the course of whole training runs.
 
     Returns:
-        One dictionary for each run, step, thing that is hidden and place where it is asked for:
+        One dictionary for each run, step, hidden thing and position where it is read:
         `seed`, `step`, `hidden`, `where`, and the `r2` and the calibration error, `off`, of a
         probe at each stage of the stream, on 1,500 stories. `another` and `random` are the lowest
         and the highest R² of `readable_controls`, at each stage.
@@ -313,10 +313,10 @@ def _words(story: str) -> list[tuple[str, int, int]]:
 
 
 def _along(stories: StudyStories, size: int, known: Any) -> np.ndarray:
-    """What is known after every token of every row."""
+    """The values of `known` after every token of every row."""
     result = np.full((*stories.ids.shape, size), np.nan)
     for row, length in enumerate(stories.lengths):
-        result[row, :length] = known(stories.ids[row, 1:length])  # the newline is no part of it
+        result[row, :length] = known(stories.ids[row, 1:length])  # without the newline
     return result
 
 
