@@ -39,7 +39,7 @@ TASKS = {}  # by name: what to do, and the set that must be installed first
 
 
 def main(arguments):
-    """Do the named tasks, one after the other; NAME=value among them sets a variable."""
+    """Run the named tasks in order; NAME=value among them sets a variable."""
     os.chdir(ROOT)
     asked = ["help" if name in ("-h", "--help") else name for name in arguments]
     names = [name for name in asked if "=" not in name] or ["help"]
@@ -63,7 +63,7 @@ def main(arguments):
 
 
 def do(name):
-    """Do one task, after what it needs is installed."""
+    """Run one task, after installing what it needs."""
     function, needs = TASKS[name]
     if needs:
         install(needs)
@@ -71,7 +71,7 @@ def do(name):
 
 
 def task(needs=""):
-    """Make a task of a function: its name and the first line of its docstring are listed."""
+    """Register a function as a task, listed by its name and the first line of its docstring."""
 
     def keep(function):
         TASKS[function.__name__.replace("_", "-")] = (function, needs)
@@ -89,15 +89,15 @@ def set_environment():
         os.environ.pop(name, None)
     os.environ.update(PYTHONNOUSERSITE="1", JUPYTER_PLATFORM_DIRS="1")
     os.environ["IPYTHONDIR"] = str(ROOT / VENV / "ipython")
-    # The matrices of this book are small: more threads get in each other's way, above all where
+    # The matrices of this book are small: more threads slow each other down, above all where
     # tests run side by side.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if os.name == "nt":  # whose consoles and files have an older encoding
+    if os.name == "nt":  # its consoles and files default to an older encoding
         os.environ["PYTHONUTF8"] = "1"
 
 
 def say(*lines):
-    """Print lines at once, before the output of the program that is run next."""
+    """Print lines at once, before the output of the next program."""
     print(*lines, sep="\n", flush=True)
 
 
@@ -130,7 +130,7 @@ def extension(name, *arguments):
 
 
 def build(*options):
-    """Run jupyter-book; a page that warned must warn again next time."""
+    """Run jupyter-book; a page with warnings must warn again next time."""
     try:
         tool("jupyter-book", "build", ".", "-W", "-n", "--keep-going", *options)
     except SystemExit:  # forget what was read, keep what was executed
@@ -144,12 +144,12 @@ def write_notebooks():
 
 
 def jobs():
-    """Say how many tests run side by side."""
+    """Return how many tests run in parallel."""
     return os.environ.get("JOBS") or str(os.cpu_count() or 2)
 
 
 def port():
-    """Say where the site is served."""
+    """Return the port of the site."""
     return os.environ.get("PORT") or "8000"
 
 
@@ -157,7 +157,7 @@ def port():
 
 
 def check_python():
-    """End with a remedy if this Python is too old, or has no way to make an environment."""
+    """Exit with a remedy if this Python is too old or cannot make a virtual environment."""
     how = "make PYTHON=/path/to/python3.11 ..., or /path/to/python3.11 tasks.py ..."
     if sys.version_info < NEEDED:
         is_ = f"Python {sys.version.split()[0]} ({sys.executable})"
@@ -177,7 +177,7 @@ def check_python():
 
 
 def install(name):
-    """Install a set and the sets below it, unless that has been done from these very files."""
+    """Install a set and the sets below it, unless these versions of the files are installed."""
     below, files = SETS[name]
     state = install(below) if below else ""
     state = hashlib.sha256(b"".join([state.encode(), *map(read, files)])).hexdigest()
@@ -189,17 +189,17 @@ def install(name):
 
 
 def read(file):
-    """Read a file of requirements, whatever its line ends are."""
+    """Read a requirements file, whatever its line endings."""
     return Path(file).read_bytes().replace(b"\r\n", b"\n")
 
 
 def pip_install(*arguments):
-    """Have pip install into the virtual environment."""
+    """Run pip install in the virtual environment."""
     python("-m", "pip", "install", "--disable-pip-version-check", "--no-input", *arguments)
 
 
 def make_environment():
-    """Make the virtual environment, whose kernels print errors only."""
+    """Make the virtual environment; its kernels print only errors."""
     say(f"==> Making a virtual environment in {VENV} with Python {sys.version.split()[0]}")
     run(sys.executable, "-m", "venv", "--clear", VENV)
     profile = VENV / "ipython" / "profile_default"
@@ -240,7 +240,7 @@ def install_classroom():
 
 
 def install_dist():
-    """Install what looks at the archives, and the build backend that makes them."""
+    """Install the build backend and what checks the archives."""
     install("book")
     pip_install("--quiet", "--require-hashes", "-r", "requirements/dist.txt")
 
@@ -266,8 +266,8 @@ def help():
     for name, (function, _) in TASKS.items():
         say(f"  {name:15} {function.__doc__.splitlines()[0]}")
     say(
-        "Needs Python 3.11 or newer; make PYTHON=/path/to/python chooses one, PORT=8000 is where "
-        "serve listens."
+        "Needs Python 3.11 or newer; make PYTHON=/path/to/python chooses one, and PORT=8000 the "
+        "port of serve."
     )
 
 
@@ -285,7 +285,7 @@ def book():
 
 @task()
 def slides():
-    """Build the site, and with it a deck of slides for each part."""
+    """Build the site and a deck of slides for each part."""
     do("book")
     say(f"The slides are in {ROOT / SITE / 'slides'}, one file a part")
 
@@ -314,11 +314,11 @@ def notebooks():
 
 @task("book")
 def corpus():
-    """Take the book's prose as the next version of its second training text, at a release."""
+    """At a release, take the book's prose as the next version of its second training text."""
     say("==> Writing the corpus")
     write_notebooks()
     extension("notebooks.builder", "--corpus")
-    do("notebooks")  # what chapters print of the new text
+    do("notebooks")  # chapters print parts of the new text
 
 
 @task("book")
@@ -358,7 +358,7 @@ def offline():
 
 @task("test")
 def quick():
-    """Test the package and the book's tools: after every change; needs no network or browser."""
+    """Test the package and the book's tools, after every change; no network or browser needed."""
     do("test-scripts")
     apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
@@ -413,7 +413,7 @@ def proofs():
 
 @task("test")
 def test_notebooks():
-    """Test only the notebooks: run each where little is installed, compare every output."""
+    """Test only the notebooks: run each with few packages installed, compare every output."""
     say(
         "==> Running every notebook with NumPy, matplotlib and the wheel alone, and comparing "
         "what it prints"
@@ -461,7 +461,7 @@ def links():
 
 @task("dev")
 def check():
-    """Formatting, lint, types, layers, spelling, the names of directives and options."""
+    """Check formatting, lint, types, layers, spelling, the names of directives and options."""
     install("book")
     say("==> directives and options")
     extension("directives.names")
@@ -485,7 +485,7 @@ def check():
 
 @task("dist")
 def dist():
-    """Build the wheel and the source archive; try each in an empty environment (VERSIONS=3.12)."""
+    """Build the wheel and the source archive; try both in an empty environment (VERSIONS=3.12)."""
     say(
         "==> Building what is released, and trying it on each Python from 3.11 to 3.14 that is here"
     )
@@ -502,7 +502,7 @@ def launch():
 
 @task("test")
 def pages():
-    """How long the built chapters are, and which rules of a page each one breaks."""
+    """Show how long the built chapters are, and which page rules each one breaks."""
     python("tests/book/page_rules.py")
 
 
@@ -526,7 +526,7 @@ def story_gpt():
 
 @task("book")
 def scaling():
-    """Train the models of the scaling law that its table lacks (an hour; can be stopped)."""
+    """Train the models missing from the scaling law's table (an hour; can be stopped)."""
     say("==> Training the models of the scaling law")
     python("-m", "tinytorch.experiments.scaling_runs", "--in-package")
 
@@ -572,7 +572,7 @@ def fonts():
 
 @task("test")
 def cards():
-    """Make the pictures that messages show beside a link, from the built site."""
+    """Make the preview pictures of shared links, from the built site."""
     python("tests/browser/share_cards.py", PYTHONPATH=BOOK)
 
 
