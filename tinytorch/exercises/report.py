@@ -2,8 +2,8 @@
 
 An exercise is declared once, with a reference function, the mistakes that readers make, as
 functions too, and the rules that its statement names. A check is then a generator of cases, each
-a claim, the answer, and its inputs. What is expected comes from the reference, in float64; an
-answer that returns what a mistake returns is given the hint for that mistake::
+a claim, the answer, and its inputs. The expected result comes from the reference, in float64; an
+answer that returns what a mistake returns gets the hint for that mistake::
 
     @exercise(
         points=2, reference=lambda x: 2 * x, mistakes=[(lambda x: x * x, "Add, do not square.")]
@@ -68,13 +68,13 @@ class Case:
     """One thing that an answer should do: `case` and `raises` make it, `judge` runs it.
 
     Attributes:
-        claim: what should hold.
+        claim: what should be true.
         answer: the reader's function; with no `given` and not callable, the value itself.
-        given: what it is called with (copies of it).
-        expected: what it should return; without it, what the reference returns.
+        given: the arguments of the call (copies of them).
+        expected: what it should return; by default what the reference returns.
         error: the error that it should raise instead.
         hint: shown if it does something else.
-        rtol: the largest difference that counts as equal, as a share of what is expected.
+        rtol: the largest difference that counts as equal, relative to what is expected.
         atol: and in absolute terms, the same number unless given: 0 where tiny results count.
         part: what of the result is compared: its name, and a function that takes it out.
         mistakes: pairs of a wrong result, a function that returns it, or the class of an error, and
@@ -109,8 +109,8 @@ class Finding:
     """A case that was run: whether its claim held and, if not, what the report says, as text.
 
     Attributes:
-        claim: what should hold, a short clause: "sums repeated tokens".
-        passed: whether it held.
+        claim: what should be true, a short clause: "sums repeated tokens".
+        passed: whether it was true.
         given: the input.
         expected: what was expected.
         got: what the answer gave instead.
@@ -131,10 +131,10 @@ class Report:
 
     Attributes:
         name: the exercise.
-        points: what it is worth.
+        points: how much it is worth.
         cases: the cases that were run, the failing one last.
         untouched: whether nothing has been written yet; then there is nothing to report.
-        part: what a GPT of the reader's own takes from this answer, see `capstone.parts`.
+        part: what the reader's own GPT takes from this answer, see `capstone.parts`.
         kept: where that is kept, or why it is not; "" if the exercise builds no part.
         later: the cases after the failing one, which `told` runs.
 
@@ -171,10 +171,10 @@ class Report:
         return "\n".join(lines)
 
     def told(self) -> Iterator[dict[str, Any]]:
-        """The report as data, for a page: at once, and again with what later cases have found.
+        """The report as data, for a page: at once, and again with the findings of later cases.
 
         Each check is in one of three states: "passed", "not yet" or "not reached". An answer may
-        never end in a later case; what was found before is told by then.
+        run forever in a later case; what was found before has been shown by then.
 
         Example:
             >>> @exercise()
@@ -306,7 +306,7 @@ def raises(claim: str, answer: Any, *given: Any, error: type[Exception], hint: s
 
 
 class alone(dict):
-    """At the end of a line of a table for `cases`: the options of this line.
+    """The options of one line of a table for `cases`, as its last item.
 
     Example:
         >>> [posed] = cases(max, {"takes the larger": ("Look.", 1, 2, alone(rtol=0.1))})
@@ -321,7 +321,7 @@ def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) ->
     Args:
         answer: the reader's function.
         table: for each claim a hint, what the answer is given, and options of this line `alone`.
-        mistakes: as for `case`, and so are the others.
+        mistakes: as for `case`.
         options: `run`, `part`, `rtol`, `atol`.
 
     Example:
@@ -335,7 +335,7 @@ def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) ->
 
 
 def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
-    """A case for each value to be predicted in a dictionary: none told, nor a hint before one.
+    """A case for each value to be predicted in a dictionary; no value is shown.
 
     Args:
         answer: the reader's dictionary.
@@ -357,10 +357,10 @@ def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
 def measured(
     claim: str, answer: Any, *given: Any, run: Any, aim: float, told: str, **options: Any
 ) -> Cases:
-    """A case that holds if what is measured is at most the aim, and then the figure, as one more.
+    """A case that passes if a measurement is at most the aim, and then one that shows the figure.
 
     Args:
-        claim: what should hold, aim included.
+        claim: what should be true, including the aim.
         answer: the reader's.
         given: what it is called with.
         run: measures: `run(answer, *given)` is a number, or several, of which the first decides.
@@ -407,7 +407,7 @@ def drawn(*shapes: Any, seed: int = 0) -> list[np.ndarray]:
 
 
 def generator(seed: int = 0) -> "np.random.Generator":  # quoted: it is loaded when used
-    """For what `drawn` does not draw: whole numbers, an order, shares that sum to one.
+    """A generator for what `drawn` does not draw: whole numbers, an order, shares of one.
 
     Example:
         >>> bool(generator(1).integers(10) == generator(1).integers(10))
@@ -417,7 +417,7 @@ def generator(seed: int = 0) -> "np.random.Generator":  # quoted: it is loaded w
 
 
 def seed_of(seed: int) -> int:
-    """A seed for what a check draws in another way than by `drawn`: stories, whole numbers.
+    """A seed for what a check draws without `drawn`: stories, whole numbers.
 
     Args:
         seed: the number of the draw, below 1,000.
@@ -435,7 +435,7 @@ def seed_of(seed: int) -> int:
 
 @contextmanager
 def other_numbers(seed: int) -> Iterator[None]:
-    """Let the checks draw other numbers: an answer must not know those that a reader can see.
+    """Let the checks draw other numbers: an answer must not rely on those that a reader can see.
 
     Args:
         seed: at least 1; each has its own numbers.
@@ -454,11 +454,11 @@ def other_numbers(seed: int) -> Iterator[None]:
 
 
 def one_of(name: str, *names: str) -> tuple[str, Callable[[Any], Any]]:
-    """For `part`: takes out of a result that is a tuple or a list the item of this name.
+    """For `part`: takes the item of this name out of a tuple or a list.
 
     Args:
         name: one of the names.
-        names: what the result holds, in order.
+        names: the names of the items, in order.
 
     Example:
         >>> name, take = one_of("bytes", "runs", "bytes")
@@ -475,7 +475,7 @@ def one_of(name: str, *names: str) -> tuple[str, Callable[[Any], Any]]:
 
 
 def as_new(answer: Any, *given: Any) -> Any:
-    """For `run`: what an answer returns, if none of it is in the memory of what it was given.
+    """For `run`: what an answer returns, provided that it shares no memory with the arguments.
 
     Example:
         >>> x = np.zeros(2)
@@ -494,7 +494,7 @@ def as_new(answer: Any, *given: Any) -> Any:
 
 
 def judge(posed: Case) -> Finding:
-    """Run a case on the answer: it passes, or the finding says why not.
+    """Run a case on the answer; the finding says whether it passed, and if not, why.
 
     Example:
         >>> found = judge(case("adds", max, 1, 2, expected=3, hint="Not the larger one."))
@@ -534,7 +534,7 @@ def judge(posed: Case) -> Finding:
 
 
 def _called(posed: Case) -> tuple[Any, tuple[str, str]]:
-    """What of the answer's result is compared, and the rule that it breaks; `NotYet` if nothing."""
+    """The part of the answer's result to compare, and the rule it breaks; `NotYet` if nothing."""
     answer, given, function = posed.answer, posed.given, callable(posed.answer)
     if given and not function and answer is not ...:
         raise NotYet(f"{values.show(answer)}, which is not a function")
@@ -569,14 +569,14 @@ def _run(posed: Case, function: Any, given: Sequence[Any]) -> Any:
 
 
 def _result(posed: Case, function: Any) -> Any:
-    """What a function of ours returns for the inputs of a case, in float64."""
+    """What a reference or a mistake returns for the inputs of a case, in float64."""
     with np.errstate(all="ignore"):
         value = _run(posed, function, [values.copied(v, in_float64=True) for v in posed.given])
         return posed.part[1](value) if posed.part else value
 
 
 def _equal(posed: Case, got: Any, wanted: Any) -> bool:
-    """Whether the answer's result is what is wanted, or what a function returns."""
+    """Whether the answer's result is the expected one, or what a function returns."""
     try:
         wanted = _result(posed, wanted) if callable(wanted) else wanted
         return values.same(got, wanted, posed.rtol, posed.atol)
@@ -585,7 +585,7 @@ def _equal(posed: Case, got: Any, wanted: Any) -> bool:
 
 
 def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> str:
-    """The hint of the first mistake that gives the same; that of the case if none does."""
+    """The hint of the first mistake with the same result; that of the case if there is none."""
     for wrong, hint in posed.mistakes:
         if isinstance(wrong, type) and issubclass(wrong, BaseException):
             if isinstance(error, wrong):
@@ -609,7 +609,7 @@ def _labelled(part: tuple[str, Any] | None, text: str) -> str:
 
 
 def _wrapped(text: str, width: int, indent: int) -> str:
-    """Lines of at most `width`, if the words allow it, all but the first indented."""
+    """Lines of at most `width` if the words allow it, all but the first indented."""
     wrap = partial(textwrap.wrap, width=width, break_long_words=False, break_on_hyphens=False)
     pieces = (piece for line in text.split("\n") for piece in wrap(line) or [""])
     return ("\n" + " " * indent).join(pieces)

@@ -1,4 +1,4 @@
-"""Rules that an exercise states about how its answer is written, and how a breach is found.
+"""Rules that an exercise states about how its answer is written, and checks for breaches.
 
 A loop is found in the compiled code of the answer and of the functions of the reader's own that it
 uses; a call of the package while the answer runs, whatever name it goes by. Both need no source, so
@@ -39,7 +39,7 @@ class Rule:
     """A stated rule: what to say of a breach, and two ways to find one.
 
     Attributes:
-        hint: the rule, as a sentence that helps.
+        hint: the rule, as a helpful sentence.
         of_answer: from the answer to the breach that its code shows, "" if there is none.
         of_call: from the module and the name of what the answer calls to the breach, or "".
     """
@@ -98,7 +98,7 @@ def watched(rules: Sequence[Rule]) -> Iterator[list[tuple[str, str]]]:
 
 
 def is_empty(answer: Any) -> bool:
-    """Whether an answer is as a stub leaves it: `...`, or functions that do nothing.
+    """Whether an answer is still the stub: `...`, or functions that do nothing.
 
     Example:
         >>> is_empty(...), is_empty({"a": ..., "b": ...}), is_empty({"a": 1, "b": ...})
@@ -202,7 +202,7 @@ tensor_operations = package_only(_COMPOSED, "tinytorch.core.ops", *_MACHINERY)
 
 
 def _bare(answer: Any) -> Any:
-    """What a partial function, a bound method, a property or a decorator is made of."""
+    """The function inside a partial function, a bound method, a property or a decorator."""
     made_of = {functools.partial: "func", MethodType: "__func__", property: "fget"}
     while inner := getattr(answer, made_of.get(type(answer), "__wrapped__"), None):
         answer = inner
@@ -229,7 +229,7 @@ def functions_of(answer: Any) -> list[FunctionType]:
 
 
 def _codes_in(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all that are defined in it."""
+    """A code object and all code objects defined in it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -248,9 +248,9 @@ def globals_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _repeats(code: CodeType) -> bool:
-    """Whether what follows a step leads back to it.
+    """Whether a step is part of a loop.
 
-    A jump back alone is no loop: the compiler puts the handling of errors last, and returns.
+    A backward jump alone is not a loop: the compiler puts error handling last, and jumps back.
     """
     steps = list(dis.get_instructions(code))
     following = {s.offset: {s.argval} if s.opcode in _JUMPS else set() for s in steps}

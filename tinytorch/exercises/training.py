@@ -1,4 +1,4 @@
-"""The training that the checks of several chapters do with a reader's model."""
+"""Training a reader's model, for the checks of several chapters."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -79,7 +79,7 @@ def copied(value: Any, in_float64: bool = False) -> Any:
 
 
 def unchanged(before: Any, after: Any) -> bool:
-    """Whether an argument is, after the call, what it was before.
+    """Whether an argument is the same after the call as before.
 
     Example:
         >>> unchanged([1, np.zeros(2)], [1, np.zeros(2)]), unchanged(np.zeros(2), np.ones(2))
@@ -117,7 +117,7 @@ def is_numeric(value: Any) -> bool:
 
 
 def compared(expected: Any, got: Any, rtol: float, atol: float | None) -> tuple[str, str]:
-    """Two different results as text, both in the same way; of long ones where they differ.
+    """Two different results as text, both in the same form; long ones where they differ.
 
     Example:
         >>> compared(np.zeros(40), np.arange(40) // 39, 0.0, 0.0)
@@ -146,7 +146,7 @@ def compared(expected: Any, got: Any, rtol: float, atol: float | None) -> tuple[
 
 
 def _first_difference(expected: Any, got: Any, *near: Any) -> tuple[str, str]:
-    """Two results that look alike when shortened: the first item that differs, and its place."""
+    """For results that look alike when shortened: the first item that differs, and its position."""
     e, c = (x if isinstance(x, dict) else dict(enumerate(x)) for x in (expected, got))
     key = next(k for k in {**e, **c} if k not in e or k not in c or not same(c[k], e[k], *near))
     place = show(key) if e is expected else f"item {key}"
@@ -195,7 +195,7 @@ def _show_plain(value: Any) -> str:
 
 
 def _show_array(array: np.ndarray, shape: bool = False, precision: int = 4) -> str:
-    """An array with its shape where one does not see it, on one line if there is room."""
+    """An array, with its shape where it is not obvious, on one line if it fits."""
     if not _is_short(array):
         return f"an array of shape {array.shape}"
     text = _array_text(array, precision)
@@ -222,7 +222,7 @@ def _array_text(array: np.ndarray, precision: int) -> str:
 
 
 def show_all(given: Sequence[Any]) -> str:
-    """The arguments of a call: each array on a line of its own, what is short together.
+    """The arguments of a call: each array on a separate line, short ones together.
 
     Example:
         >>> print(show_all([np.zeros(2), 3, "learned"]))

@@ -1,1 +1,1 @@
-"""What readers have built, kept, and a GPT made of it."""
+"""The parts that readers have built, stored, and a GPT made of them."""

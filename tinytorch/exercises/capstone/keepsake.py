@@ -34,11 +34,11 @@ class Keepsake:
     """A page to keep, which `save` writes and a page of the book offers to download.
 
     Attributes:
-        gpt: whose parts it tells.
+        gpt: the GPT whose parts it lists.
         loss: the surprise at text that was not trained on, in nats a character.
-        floor: the least that a model of this text can reach, or None where it is not known.
+        floor: the lowest loss that a model of this text can reach, or None if unknown.
         story: what the model has written.
-        name: whose it is; "" for nobody's.
+        name: the reader's name, or "".
 
     Example:
         >>> from tinytorch.exercises.capstone.your_gpt import your_gpt

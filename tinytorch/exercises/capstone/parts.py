@@ -1,13 +1,13 @@
-"""What a reader has built, kept: the source of every accepted part of a GPT.
+"""The source of every accepted part of a GPT that a reader has built.
 
 A check that accepts a part writes it to `my_parts.py` in the current folder, with the imports,
-constants and functions of the reader's own that it uses, between two lines::
+constants and functions of the reader that it uses, between two lines::
 
     # === part norm, accepted by norm_layer, kept as 3fa9c1d2 ===
     ...
     # === end of part norm: MyLayerNorm ===
 
-The checksum is of what was written: a part that has another one was changed by hand, and stays.
+The checksum is that of the written source: a part with another one was edited by hand, and stays.
 The environment variable `TINYTORCH_PARTS` names another file; if it is empty, nothing is kept.
 """
 
@@ -78,13 +78,13 @@ class CannotKeep(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the reader's own.
+    """A part that the reader has written.
 
     Attributes:
         name: one of `PARTS`.
         answer: the name of the function or class in its source.
         source: its source, after all that it needs.
-        changed: whether it is no longer what the check has written.
+        changed: whether it was edited after the check wrote it.
     """
 
     name: str
@@ -94,14 +94,14 @@ class Part:
 
     @classmethod
     def of(cls, name: str, answer: Any) -> Part:
-        """A part made of a function or class, which is kept nowhere.
+        """A part made of a function or class, without storing it.
 
         Args:
             name: one of `PARTS`.
             answer: what the part does, defined in a cell or a file.
 
         Raises:
-            CannotKeep: its source cannot stand alone.
+            CannotKeep: its source does not work by itself.
 
         Example:
             >>> def my_mask(queries, keys):
@@ -173,7 +173,7 @@ def forget_part(name: str, path: str | None = None) -> None:
 
 
 def section(part: Part) -> str:
-    r"""A part as it stands in the file, between its two lines.
+    r"""A part as written in the file, between its two lines.
 
     Example:
         >>> section(Part("mask", "mine", "def mine(n, m): ...\n")).splitlines()[-1]
@@ -216,14 +216,14 @@ def _checksum(source: str) -> str:
 
 
 def _without(text: str, name: str) -> Iterator[str]:
-    """What stands around the section of a part."""
+    """The text around the section of a part."""
     found = next(each for each in _SECTION.finditer(text) if each["name"] == name)
     yield text[: found.start()].rstrip("\n") + "\n"
     yield text[found.end() :]
 
 
 def _written(path: str, part: Part) -> str:
-    """Write a part to the file unless a hand has changed it there; what to say about it."""
+    """Write a part to the file unless it was edited there; returns what to say about it."""
     text, there = _text(path) or _FIRST_LINES, kept_parts(path).get(part.name)
     first, last = f"# === part {part.name},", f"# === end of part {part.name}:"
     shown = os.path.basename(path)
@@ -267,7 +267,7 @@ def _source_of(answer: Any) -> tuple[str, str]:
 
 
 def _add(answer: Any, name: str, pieces: dict[str, str], above: tuple[str, ...]) -> str:
-    """Add the source of a function or class to `pieces`, what it needs first; its name."""
+    """Add the source of a function or class to `pieces`, after what it needs; returns its name."""
     code, names = _code_of(answer)
     own, source = _definition(code)
     for needed in sorted(_names_needed(source) - {own, *above}):
@@ -280,7 +280,7 @@ def _add(answer: Any, name: str, pieces: dict[str, str], above: tuple[str, ...])
 
 
 def _add_value(name: str, value: Any, pieces: dict[str, str], above: tuple[str, ...]) -> None:
-    """Add the line that gives a name its value, or the source of a function of the reader's."""
+    """Add the line that gives a name its value, or the source of one of the reader's functions."""
     if isinstance(value, ModuleType):
         _check_library(name, value.__name__)
         home, _, called = value.__name__.rpartition(".")

@@ -1,8 +1,8 @@
-"""Your GPT: one file that needs only NumPy, made of your parts and, where there is none, of ours.
+"""Your GPT: one file that needs only NumPy, made of your parts, or ours where you have none.
 
-`data/one_file.txt` is the file as it is without any part of a reader's. Each of its parts stands
-between two comments; a reader's takes its place, as it was written, and is tried: with it, a small
-model must compute, learn and write as before. What fails is left out, and the reason is told.
+`data/one_file.txt` is the file without any of the reader's parts. Each part is between two
+comments; a reader's part replaces it unchanged, and is tried: with it, a small model must compute,
+learn and write as before. A part that fails is left out, and the reason is reported.
 
     your_gpt().save()  # writes your_gpt.py, made of the parts in my_parts.py
 
@@ -41,12 +41,12 @@ _LACKS = "the file's small autograd lacks what it needs"
 
 @dataclass(frozen=True)
 class YourGPT:
-    """A GPT as one file. Its `repr` says whose each part is.
+    """A GPT as one file. Its `repr` says who wrote each part.
 
     Attributes:
         source: the file's text.
-        yours: the names of the parts that are the reader's.
-        reasons: why a part of the reader's is not among them, by its name.
+        yours: the names of the reader's parts.
+        reasons: why one of the reader's parts was left out, by its name.
     """
 
     source: str
@@ -93,10 +93,10 @@ class YourGPT:
 
 
 def your_gpt(parts: Mapping[str, Part] | None = None) -> YourGPT:
-    """Assemble a GPT of a reader's parts and ours, each part tried before it is taken.
+    """Assemble a GPT from a reader's parts and ours; each part is tried first.
 
     Args:
-        parts: the reader's, by name; None for those that are kept in `my_parts.py`.
+        parts: the reader's, by name; None for those stored in `my_parts.py`.
 
     Example:
         >>> ours = your_gpt({})
@@ -134,7 +134,7 @@ def _slot(name: str) -> str:
 
 @cache
 def _pieces() -> list[tuple[str, str]]:
-    """The template in order: the name of a part and its source, or "" and what stands between."""
+    """The template in order: the name of a part and its source, or "" and the text between."""
     text = _TEMPLATE.read_text(encoding="utf-8")
     found = re.split(r"^# (?:part: (.+)|end of parts)\n", text, flags=re.M)
     return [
@@ -181,7 +181,7 @@ def _joined(parts: Mapping[str, Part], close: bool = False) -> str:
 
 
 def _readers(part: Part, ours: str, taken: set[str]) -> tuple[str, list[str], str]:
-    """A part without its imports, the imports that the file lacks, and what its answer is called.
+    """A part without its imports, the imports that the file lacks, and the name of its answer.
 
     Raises:
         NameError: it uses what the file does not have.
@@ -244,7 +244,7 @@ def _alias_lines(aliases: list[tuple[str, str]]) -> str:
 
 
 def _defined(source: str) -> set[str]:
-    """The names that a source defines at its top."""
+    """The names that a source defines at its top level."""
     names: set[str] = set()
     for node in ast.parse(source).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
@@ -258,7 +258,7 @@ def _defined(source: str) -> set[str]:
 
 
 def _headed(source: str, imports: list[str], parts: Mapping[str, Part]) -> str:
-    """The file with its first lines, which say whose the parts are."""
+    """The file with its first lines, which say who wrote the parts."""
     slots = [_slot(name) for name in parts]
     others = [name for name in _sections() if name not in slots]
     told = [
@@ -299,7 +299,7 @@ def _expected() -> dict[str, Any]:
 
 
 def _tried(source: str) -> dict[str, Any]:
-    """What a file computes, learns and writes, in small."""
+    """What a file computes, learns and writes with a small model."""
     with np.errstate(all="ignore"):
         file = YourGPT(source).module()
         tokenizer = file.Tokenizer(_WORDS, 20)
@@ -321,7 +321,7 @@ def _tried(source: str) -> dict[str, Any]:
 
 
 def _values(file: ModuleType) -> dict[str, Any]:
-    """What some parts give where a small training or a short text does not reach."""
+    """Results of parts that a short training run or text does not exercise."""
     return {
         "rates": [file.rate_of(step, 1.0, 3, 12, 4) for step in range(12)],
         "small step": file.clip([np.array([0.3, 0.4])], 1.0)[0],
@@ -331,7 +331,7 @@ def _values(file: ModuleType) -> dict[str, Any]:
 
 
 def _difference(found: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
-    """The first thing that is not as it should be, as a sentence; "" if all is."""
+    """The first thing that is wrong, as a sentence; "" if nothing is."""
     gradients = {name for name in expected if name.startswith("gradient of ")}
     if gradients != {name for name in found if name.startswith("gradient of ")}:
         return "with it the model has other parameters"
