@@ -47,7 +47,7 @@ def test_a_value_that_two_parents_share_must_come_after_its_parent():
     StoryGrammar({"story": "The {pet} ate {food}.\n"}, cast)
 
 
-def test_a_value_that_tells_its_parent_may_come_first():
+def test_a_value_that_identifies_its_parent_may_come_first():
     cast = {
         "child": {"girl": 3, "boy": 1},
         "hero given child": {"girl": {"Mia": 1, "Ida": 2}, "boy": "Tom"},
@@ -84,7 +84,7 @@ def random_grammar(rng):
 LETTERS = ["a", "b", "ab", "a,", "b a"]
 
 
-def test_what_the_constructor_accepts_is_unambiguous_and_has_its_exact_entropy():
+def test_accepted_grammars_are_unambiguous_and_have_exact_entropy():
     rng = np.random.default_rng(5)
     accepted = 0
     for _ in range(1500):

@@ -15,7 +15,7 @@ def dialect():
     return story_dialect()
 
 
-def test_entropy_of_its_endings_and_food_is_the_sum_over_all_texts():
+def test_entropy_of_endings_and_food_is_the_sum_over_all_texts():
     """A small grammar with the new rules alone, whose stories can all be listed."""
     places = {place: 1 for place in ("forest", "pond")}
     food = DIALECT_CHANGES["food"]["food given place"]
@@ -45,7 +45,7 @@ def test_each_change_alone_changes_what_it_names(stories):
     assert set(food.kinds["foods"]) == set(stories.kinds["foods"])
 
 
-def test_in_the_dialect_the_food_follows_the_place_whatever_the_animal(dialect):
+def test_food_in_the_dialect_depends_on_the_place_not_the_animal(dialect):
     """The food is as likely at the pond for a duck as for a goat; it was not before."""
     before = "On a sunny day Bella and her mother walked to the {}. There she met a little {} "
     after = 'that was very hungry. "I only eat '
@@ -58,7 +58,7 @@ def test_in_the_dialect_the_food_follows_the_place_whatever_the_animal(dialect):
     assert set(meadow) == {"c", "g", "h"}
 
 
-def test_it_is_written_in_the_letters_of_the_first_grammar_and_fits_the_window(stories, dialect):
+def test_dialect_uses_the_same_alphabet_and_fits_the_window(stories, dialect):
     text = dialect.generate(2000, seed=5)
     assert set(text) <= set(stories.alphabet)
     tokenizer = story_tokenizer()

@@ -65,7 +65,7 @@ def test_entropy_is_the_mean_surprise_of_many_sampled_stories(stories):
         assert standard_error < 0.01 * expected, "the test can tell"
 
 
-def test_a_long_story_is_summed_state_by_state():
+def test_entropy_of_a_long_story_is_summed_over_states():
     """Two texts of different length, 200 times: 2 ** 200 stories, but few states."""
     rules = {"story": ", ".join(["{x}"] * 200) + ".\n", "x": {"{y} b": 1, "a": 1}, "y": "c"}
     entropy = StoryGrammar(rules).entropy

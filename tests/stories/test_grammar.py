@@ -24,7 +24,7 @@ def test_stories_are_short_paragraphs_in_a_small_alphabet(stories):
     assert set(stories.generate(3000, seed=8)) == set(stories.alphabet)
 
 
-def test_who_the_story_is_about_stays_the_same(stories):
+def test_hero_stays_the_same_within_a_story(stories):
     girls = set(STORY_CAST["hero given child"]["girl"])
     animals = set(stories.kinds["animals"])
     for story in itertools.islice(stories.stories(9), 500):
@@ -62,7 +62,7 @@ def test_words_of_one_kind_are_single_words_of_the_vocabulary(stories):
     assert len(words) == len(set(words)), "the kinds are disjoint"
 
 
-def test_kinds_of_a_grammar_of_your_own_are_its_choices_between_words(tiny):
+def test_kinds_of_a_custom_grammar_are_its_choices_between_words(tiny):
     assert tiny.kinds == {
         "size": ("big", "tiny"),
         "pet": ("cat", "cow"),

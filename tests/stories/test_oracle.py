@@ -50,12 +50,12 @@ def test_the_surprise_of_the_words_is_the_surprise_of_the_characters(stories):
     assert len(stories.word_log_probs("")) == 0
 
 
-def test_word_log_probs_want_complete_stories(stories):
+def test_word_log_probs_require_complete_stories(stories):
     with pytest.raises(ValueError, match="the last story is cut off"):
         stories.word_log_probs("One sunny")
 
 
-def test_an_impossible_character_is_named_with_its_place_and_what_was_allowed(stories):
+def test_error_names_the_impossible_character_its_position_and_the_allowed_ones(stories):
     with pytest.raises(
         ValueError,
         match=r"'x' at position 4, after 'One '; only 'f', 'r', 's', 'w' can be there",
@@ -65,12 +65,12 @@ def test_an_impossible_character_is_named_with_its_place_and_what_was_allowed(st
         stories.next_character_probs("One xylophone")
 
 
-def test_an_impossible_text_gets_minus_infinity_from_there_on_when_not_strict(stories):
+def test_impossible_characters_get_minus_infinity_when_not_strict(stories):
     result = stories.log_probs("One xylophone", strict=False)
     assert np.isfinite(result[:4]).all() and (result[4:] == -np.inf).all()
 
 
-def test_the_oracle_reads_strings_only(stories):
+def test_oracle_refuses_anything_but_strings(stories):
     with pytest.raises(TypeError, match="reads a string, got list"):
         stories.log_probs([1, 2])
     with pytest.raises(ValueError, match="'story' or 'anywhere'"):

@@ -71,7 +71,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("which", "name"), NAMED)
-def test_the_belief_after_every_character_is_that_of_all_stories_that_begin_so(which, name):
+def test_belief_after_each_character_matches_all_stories_with_that_beginning(which, name):
     rules, cast = GRAMMARS[which]
     grammar = StoryGrammar(rules, cast)
     values = hidden_values(grammar, name)
@@ -92,7 +92,7 @@ def test_the_belief_after_every_character_is_that_of_all_stories_that_begin_so(w
 
 @pytest.mark.parametrize(("which", "name"), NAMED)
 @pytest.mark.parametrize("merges", [None, 6])
-def test_the_belief_after_every_token_is_that_of_all_stories_that_are_cut_so(which, name, merges):
+def test_belief_after_each_token_matches_all_stories_with_those_tokens(which, name, merges):
     rules, cast = GRAMMARS[which]
     grammar = StoryGrammar(rules, cast)
     text = grammar.generate(200, seed=0)
@@ -113,7 +113,7 @@ def test_the_belief_after_every_token_is_that_of_all_stories_that_are_cut_so(whi
         np.testing.assert_allclose(found[:-1], exact, rtol=0, atol=1e-12)
 
 
-def test_a_place_says_which_animals_can_come(stories):
+def test_place_determines_which_animals_can_come(stories):
     values = hidden_values(stories, "animal")
     at_the_pond = beliefs(stories, "One sunny morning Mia ran to the pond.", "animal")[-1]
     told = {value: round(p, 6) for value, p in zip(values, at_the_pond, strict=True) if p}
@@ -125,7 +125,7 @@ def test_a_name_that_hides_nothing_is_refused(tiny):
         beliefs(tiny, "", "food_")
 
 
-def test_an_impossible_text_is_refused_with_its_place(tiny):
+def test_error_names_the_position_where_a_text_becomes_impossible(tiny):
     with pytest.raises(ValueError, match="no story has 'x' at position 4"):
         beliefs(tiny, "The x", "pet")
     letters = CharTokenizer(tiny.alphabet + "x")
@@ -133,7 +133,7 @@ def test_an_impossible_text_is_refused_with_its_place(tiny):
         token_beliefs(tiny, letters, letters.encode("The x"), "pet")
 
 
-def test_a_text_that_is_never_cut_so_is_refused(stories):
+def test_a_text_with_impossible_tokens_is_refused(stories):
     tokenizer = story_tokenizer()
     whole = tokenizer.encode("It was a")
     parts = [*whole[:2], *tokenizer.encode(" "), *tokenizer.encode("a")]

@@ -31,7 +31,7 @@ def refuse(match, rules, cast=None, error=ValueError):
         ("rule 'a b': a name is one word", {"story": "A.\n", "a b": "x"}),
     ],
 )
-def test_rules_that_are_not_sound_are_refused(match, rules):
+def test_invalid_rules_are_refused(match, rules):
     refuse(match, rules)
 
 
@@ -49,11 +49,11 @@ def test_rules_that_are_not_sound_are_refused(match, rules):
         ("or 'name given parent'", {"my pet": "x"}),
     ],
 )
-def test_a_cast_that_is_not_sound_is_refused(match, cast):
+def test_an_invalid_cast_is_refused(match, cast):
     refuse(match, {"story": "{pet}.\n"}, cast)
 
 
-def test_things_of_the_wrong_type_are_refused():
+def test_arguments_of_the_wrong_type_are_refused():
     refuse("rules must be a dictionary", ["A.\n"], error=TypeError)
     refuse("cast must be a dictionary", {"story": "A.\n"}, ["x"], error=TypeError)
     refuse(

@@ -40,7 +40,7 @@ def message(function, *arguments):
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
-def test_every_beginning_of_a_story_and_its_end_have_the_exact_next_token(name):
+def test_next_token_is_exact_for_every_beginning_and_end_of_a_story(name):
     grammar = StoryGrammar(*GRAMMARS[name])
     for tokenizer in cuts(grammar):
         mass = defaultdict(lambda: defaultdict(float))
@@ -55,7 +55,7 @@ def test_every_beginning_of_a_story_and_its_end_have_the_exact_next_token(name):
             assert next_token_probs(grammar, tokenizer, ids) == pytest.approx(exact, abs=1e-12)
 
 
-def test_a_token_says_which_longer_one_was_not_meant(stories):
+def test_a_short_token_rules_out_the_longer_one(stories):
     """ " sunny" is one token, so " s" begins nothing but " snowy"."""
     tokenizer = story_tokenizer()
     before = tokenizer.encode("One")
@@ -65,7 +65,7 @@ def test_a_token_says_which_longer_one_was_not_meant(stories):
     assert next_token_probs(stories, tokenizer, [*before, s]) == {n: 1.0}
 
 
-def test_an_impossible_text_is_refused_with_its_place(stories):
+def test_error_names_the_position_where_a_text_becomes_impossible(stories):
     tokenizer = story_tokenizer()
     place = "no story has 'x' at position 4, after 'One '; only 'f', 'r', 's', 'w' can be there"
     assert message(next_token_probs, stories, tokenizer, tokenizer.encode("One xylo")) == place
@@ -76,7 +76,7 @@ def test_an_impossible_text_is_refused_with_its_place(stories):
     )
 
 
-def test_a_text_that_is_never_cut_so_is_refused_with_the_token(stories):
+def test_error_names_the_first_impossible_token(stories):
     tokenizer = story_tokenizer()
     whole = tokenizer.encode("It was a sunny day, and Mia ran")
     parts = [*whole[:2], *tokenizer.encode(" "), *tokenizer.encode("a"), *whole[3:]]
@@ -87,7 +87,7 @@ def test_a_text_that_is_never_cut_so_is_refused_with_the_token(stories):
         )
 
 
-def test_ids_that_are_none_are_refused(stories):
+def test_invalid_ids_are_refused(stories):
     with pytest.raises(TypeError, match="must be integers"):
         next_token_probs(stories, story_tokenizer(), ["One"])
     with pytest.raises(IndexError, match=r"outside 0\.\.511"):
