@@ -45,7 +45,7 @@ def texts(sent, kind):
     return [message["text"] for message in sent if message["kind"] == kind]
 
 
-def test_lines_leave_as_they_are_printed_and_the_last_value_is_shown(page):
+def test_lines_are_sent_as_printed_and_the_last_value_is_shown(page):
     ok, sent = run(
         page,
         """
@@ -67,12 +67,12 @@ def test_a_semicolon_and_none_show_nothing(page):
     assert run(page, "") == (True, [])
 
 
-def test_standard_error_is_told_apart(page):
+def test_standard_error_is_sent_separately(page):
     _, sent = run(page, "import sys\nprint('careful', file=sys.stderr)")
     assert [(m["name"], m["text"]) for m in sent] == [("stderr", "careful\n")]
 
 
-def test_a_progress_line_leaves_at_its_carriage_return(page):
+def test_a_progress_line_is_sent_at_its_carriage_return(page):
     _, sent = run(page, "print('10 %', end='\\r')\nprint('20 %', end='\\r', flush=True)")
     assert texts(sent, "stream") == ["10 %\r", "20 %\r"]
 
@@ -110,7 +110,7 @@ def test_the_traceback_of_an_error_from_another_has_no_frames_of_the_runner(page
     assert "direct cause" in sent[0]["text"]
 
 
-def test_a_syntax_error_points_at_its_place(page):
+def test_a_syntax_error_points_at_its_position(page):
     ok, sent = run(page, "x = (1,\ny = 2")
     assert not ok
     assert sent[0]["name"] == "SyntaxError"
@@ -122,7 +122,7 @@ def test_a_missing_name_is_named(page):
     assert (sent[0]["name"], sent[0]["missing"]) == ("NameError", "vectors")
 
 
-def test_leaving_python_is_an_error_of_the_cell_and_nothing_else(page):
+def test_exiting_python_is_only_an_error_of_the_cell(page):
     ok, sent = run(page, "raise SystemExit(3)")
     assert not ok and "SystemExit: 3" in sent[0]["text"]
     assert run(page, "1 + 1")[0]
@@ -133,7 +133,7 @@ def test_an_interrupt_says_stopped(page):
     assert not ok and sent[0]["text"] == "Stopped."
 
 
-def test_magic_is_left_out_in_a_sentence_and_lines_keep_their_numbers(page):
+def test_skipped_magic_is_reported_and_lines_keep_their_numbers(page):
     _, sent = run(page, "%matplotlib inline\n!ls -l\n%timeit f()\n1 / 0")
     shell, magic, error = sent
     assert shell["text"] == "Line 2 was left out (!ls -l): a page has no shell."
@@ -151,7 +151,7 @@ def test_magic_is_left_out_in_a_sentence_and_lines_keep_their_numbers(page):
         ('raise RuntimeError("can\'t start new thread")', "A page has one thread"),
     ],
 )
-def test_what_a_page_cannot_do_is_said_with_where_it_is_possible(page, source, said, monkeypatch):
+def test_unsupported_features_are_named_with_where_they_work(page, source, said, monkeypatch):
     for name in ("torch", "sklearn"):  # this machine may have them, a page has not
         monkeypatch.setitem(sys.modules, name, None)
     ok, sent = run(page, source)
@@ -163,7 +163,7 @@ def test_what_a_page_cannot_do_is_said_with_where_it_is_possible(page, source, s
 @pytest.mark.parametrize(
     "source", ["import tinytorch.nothing", "1 / 0", "raise NotImplementedError"]
 )
-def test_an_error_of_the_cell_is_no_limit_of_the_page(page, source):
+def test_an_error_of_the_cell_is_not_reported_as_a_limit_of_the_page(page, source):
     assert [message["kind"] for message in run(page, source)[1]] == ["error"]
 
 
@@ -195,7 +195,7 @@ def test_a_cell_that_imports_matplotlib_begins_in_the_style_of_the_book(cells, f
     assert came.strip() == face
 
 
-def test_a_smaller_run_leaves_out_the_assertions_of_the_long_one(page):
+def test_a_smaller_run_skips_the_assertions_of_the_full_one(page):
     source = "steps = 3\nif steps:\n    assert steps > 100\nprint(steps)\nassert steps > 100"
     assert not page.run(source)
     page.sent.clear()
@@ -203,7 +203,7 @@ def test_a_smaller_run_leaves_out_the_assertions_of_the_long_one(page):
     assert texts(page.sent, "stream") == ["3\n"]
 
 
-def test_what_follows_from_a_smaller_run_is_known_and_its_assertions_are_left_out(page):
+def test_cells_that_depend_on_a_smaller_run_skip_their_assertions(page):
     page.run("import math\nsteps = 3", asserts=False)
     assert page.follows_smaller("curve = [steps]") and not page.follows_smaller("math.pi")
     assert page.run("curve = [steps]\nassert steps > 100")
@@ -217,7 +217,7 @@ def test_the_source_of_a_function_of_a_cell_can_be_read(page):
     assert "return 7" in sent[0]["text"]
 
 
-def test_display_replaces_what_it_showed(page):
+def test_display_updates_replace_their_output(page):
     ok, sent = run(page, "h = display('a', display_id=True)\nh.update('b')\ndisplay('c')")
     assert ok
     slots = [m["slot"] for m in sent]
@@ -252,12 +252,12 @@ def test_a_report_names_the_cells_that_its_answer_needs(page):
     ]
 
 
-def test_an_object_that_calls_itself_a_report_solves_nothing(page):
+def test_an_object_that_imitates_a_report_solves_nothing(page):
     _, sent = run(page, "class Report:\n    points = 1\n    name = 'double'\nReport()")
     assert [m["kind"] for m in sent] == ["display"]
 
 
-def test_installed_it_is_main_and_draws_figures(runner_module, monkeypatch):
+def test_installed_runner_is_main_and_draws_figures(runner_module, monkeypatch):
     for name in ("__main__", "IPython", "IPython.display"):
         if name in sys.modules:
             monkeypatch.setitem(sys.modules, name, sys.modules[name])

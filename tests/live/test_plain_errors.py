@@ -67,23 +67,23 @@ def raised(code):
 
 
 @pytest.mark.parametrize(("code", "said"), SAID.items())
-def test_an_error_is_said_in_the_readers_words(code, said):
+def test_an_error_is_explained_in_plain_words(code, said):
     ours = f"{CALLABLES}\n{code}" if code.partition("(")[0] in ("half", "named", "Shelf") else code
     assert plain_words(raised(ours)).startswith(said)
 
 
 @pytest.mark.parametrize("code", ["1 / 0", "1 + 'a'", "[][0]", "x = 5 if y", "raise NameError"])
-def test_where_python_itself_is_plain_nothing_is_added(code):
+def test_clear_python_errors_get_no_explanation(code):
     assert plain_words(raised(code)) == ""
 
 
-def test_names_that_are_not_the_cells_are_not_offered():
+def test_only_names_of_the_cells_are_suggested():
     """Those of what runs it, as `names` above, are not, nor those that begin with an underscore."""
     assert "yet" in plain_words(raised("nams"))
     assert "yet" in plain_words(raised("_hidden = 1\nhidden"))
 
 
-def test_the_sentence_goes_along_with_the_traceback():
+def test_explanation_accompanies_the_traceback():
     import live_runner
 
     sent = []

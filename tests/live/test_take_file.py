@@ -30,7 +30,7 @@ def give(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_a_text_is_there_for_the_cells(give, encoding):
+def test_an_uploaded_text_is_available_to_the_cells(give, encoding):
     told = give(POEM.encode(encoding), least=4000)
     assert told == {"ok": True, "text": "mine.txt: 6,000 characters in 401 lines."}
     assert load_text("your-text.txt") == POEM
@@ -62,14 +62,14 @@ def test_utf_16_without_a_mark_is_offered(give):
         (b"a", "mine.txt is too short: it has 1 character, and needs 4,000."),
     ],
 )
-def test_what_cannot_be_used_is_named_and_what_was_there_stays(give, content, said):
+def test_unusable_files_are_named_and_the_old_file_stays(give, content, said):
     give(POEM.encode())
     told = give(content, least=4000)
     assert not told["ok"] and not told["encoding"] and told["text"].startswith(said)
     assert load_text("your-text.txt") == POEM
 
 
-def test_a_model_is_looked_at_too(give, tmp_path):
+def test_models_are_inspected_too(give, tmp_path):
     save_safetensors("a.safetensors", {"w": np.float32([1, 2])})
     content = Path("a.safetensors").read_bytes()
     told = give(content, "my-model.safetensors")
