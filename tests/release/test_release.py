@@ -40,7 +40,7 @@ def change(path, old, new):
 TAG = f"v{tinytorch.__version__}"
 
 
-def test_a_release_says_what_its_section_of_the_changelog_says(released):
+def test_release_notes_are_the_section_of_the_changelog(released):
     assert notes(TAG, released) == "New.\n"
 
 
@@ -53,19 +53,19 @@ def test_a_release_says_what_its_section_of_the_changelog_says(released):
         ("CHANGELOG.md", f"## {TAG[1:]}", "## 9.9.9", "has nothing where the date of "),
     ],
 )
-def test_a_tag_that_does_not_agree_is_refused(released, file, old, new, told):
+def test_a_tag_that_differs_from_the_version_is_refused(released, file, old, new, told):
     change(released / file, old, new)
     with pytest.raises(CannotRelease, match=re.escape(told)):
         notes(TAG, released)
 
 
-def test_the_command_refuses_what_is_not_closed(capsys, tmp_path):
+def test_command_refuses_another_version_and_writes_nothing(capsys, tmp_path):
     assert main("v9.9.9", str(tmp_path / "notes.md")) == 1
     assert capsys.readouterr().err.startswith("cannot release v9.9.9: tinytorch.__version__ says ")
     assert not (tmp_path / "notes.md").exists()
 
 
-def test_the_version_is_everywhere_the_same():
+def test_version_is_the_same_everywhere():
     """The package's metadata takes it from `tinytorch.__version__` when it is built."""
     version = re.escape(tinytorch.__version__)
     for name, pattern in (
@@ -87,7 +87,7 @@ def test_actions_are_pinned_by_hash_and_leave_no_credentials(workflow):
             assert step["with"]["persist-credentials"] is False
 
 
-def test_the_index_is_given_what_was_tried_and_by_no_password():
+def test_index_receives_the_tested_archives_without_a_password():
     path = ROOT / ".github" / "workflows" / "release.yml"
     text = path.read_text(encoding="utf-8")
     jobs = yaml.safe_load(text)["jobs"]
@@ -102,7 +102,7 @@ def test_the_index_is_given_what_was_tried_and_by_no_password():
     assert made.split() == [".ci/run", *tried]
 
 
-def test_the_page_on_forks_names_every_file_with_a_fixed_address():
+def test_page_on_forks_lists_every_file_with_a_fixed_address():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     apart = ("book/notebooks/", "tests/")  # generated; what a fork need not change
     files = [name for name in listed.stdout.split() if not name.startswith(apart)]
@@ -113,7 +113,7 @@ def test_the_page_on_forks_names_every_file_with_a_fixed_address():
     assert found == {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
 
 
-def test_every_part_made_by_others_is_listed_with_the_text_of_its_licence():
+def test_every_third_party_part_is_listed_with_its_licence_text():
     listed = (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8")
     pinned = tomllib.loads((ROOT / "book/_runtime/pinned.toml").read_text(encoding="utf-8"))
     wheels = [*pinned["pyodide"]["files"], *pinned["kernel"]["files"]]
