@@ -135,7 +135,7 @@ def test_20_000_strings_have_the_ids_of_tiktoken(vocabulary, monkeypatch):
     assert total == 20_000 and len(used) > 40_000
 
 
-def test_the_vocabulary_is_the_one_that_the_published_names_have(vocabulary):
+def test_vocabulary_matches_the_published_names(vocabulary):
     for path, name in zip(vocabulary, ("vocab.json", "merges.txt"), strict=True):
         content = path.read_bytes()
         for published in ("gpt2", "gpt2-xl"):
@@ -143,7 +143,7 @@ def test_the_vocabulary_is_the_one_that_the_published_names_have(vocabulary):
             assert known == (len(content), hashlib.sha256(content).hexdigest())
 
 
-def test_the_one_file_that_transformers_saves_has_the_same_ids(vocabulary, tmp_path):
+def test_tokenizer_json_saved_by_transformers_gives_the_same_ids(vocabulary, tmp_path):
     for path, name in zip(vocabulary, ("vocab.json", "merges.txt"), strict=True):
         (tmp_path / name).write_bytes(path.read_bytes())
     (tmp_path / "config.json").write_text('{"model_type": "gpt2"}')
@@ -155,7 +155,7 @@ def test_the_one_file_that_transformers_saves_has_the_same_ids(vocabulary, tmp_p
         assert ours.encode_ordinary(text) == theirs.encode(text), text
 
 
-def test_a_model_of_full_vocabulary_takes_gpt2s_own(vocabulary, tmp_path):
+def test_a_model_of_full_vocabulary_uses_the_tokenizer_of_gpt2(vocabulary, tmp_path):
     config = GPT2Config(n_positions=16, n_embd=8, n_layer=1, n_head=2)
     theirs = GPT2LMHeadModel(config).eval()
     theirs.save_pretrained(tmp_path)

@@ -123,7 +123,7 @@ def test_logits_and_every_gradient(kv_heads, tied):
     assert not own  # every parameter was compared
 
 
-def test_logits_with_another_base_of_the_rotation():
+def test_logits_with_another_rotary_base():
     reference = reference_model(2, True, base=500000.0)
     expected = reference(torch.tensor(IDS)).logits.detach().numpy()
     assert_near(ours_from(reference, 2, True, 500000.0)(IDS).data, expected, "logits")

@@ -61,7 +61,7 @@ def test_we_read_the_files_of_the_reference_bit_for_bit(path, tensors, metadata)
     assert all(same_bits(loaded[name], tensors[name]) for name in tensors)
 
 
-def test_bf16_from_torch_becomes_the_float32_that_torch_makes_of_it(path):
+def test_bf16_becomes_the_same_float32_as_in_torch(path):
     every = torch.arange(2**16, dtype=torch.int32).to(torch.uint16).view(torch.bfloat16)
     tensors = {"every": every.reshape(256, 256), "one": torch.tensor(-1.5, dtype=torch.bfloat16)}
     safetensors.torch.save_file(tensors, path, {"format": "pt"})
@@ -143,12 +143,12 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("difference", STRICTER)
-def test_each_difference_from_the_reference_is_there(path, difference):
+def test_each_documented_difference_from_the_reference_exists(path, difference):
     assert is_read_by_the_reference(path, DIFFERENT[difference])
     assert STRICTER[difference] in refusal(path, DIFFERENT[difference])
 
 
-def test_broken_files_are_refused_by_both_but_for_the_differences(path):
+def test_both_refuse_broken_files_except_for_documented_differences(path):
     seen = {True: 0, False: 0}
 
     @settings(max_examples=600)

@@ -77,7 +77,7 @@ def test_the_pieces_are_those_of_the_pattern(text):
     assert split_like_gpt2(text) == regex.findall(r50k_pat_str, text)
 
 
-def test_every_character_there_is_falls_into_the_class_of_the_pattern():
+def test_every_unicode_character_is_in_the_class_of_the_pattern():
     known = [c for c in map(chr, range(0x110000)) if unicodedata.category(c) not in ("Cs", "Cn")]
     assert len(known) > 250_000
     for text in (" ".join(known), "x".join(known), "7".join(known), "!".join(known)):
@@ -108,11 +108,11 @@ def merges_allowed(text):
 
 @given(st.text("ab", max_size=60) | st.text("abc 1'", max_size=80) | st.text("é☃ \n", max_size=40))
 @settings(max_examples=60)
-def test_short_texts_full_of_ties_teach_the_same_merges(text):
+def test_short_texts_full_of_ties_give_the_same_merges(text):
     assert_same_merges(text, 300)
 
 
-def test_prose_teaches_the_same_merges():
+def test_prose_gives_the_same_merges():
     assert_same_merges(book_prose()[:12_000], 250)
 
 

@@ -65,7 +65,7 @@ def test_forward_and_all_gradients(shape, dtype):
     assert ours.linear.weight.grad is None and theirs.base.weight.grad is None
 
 
-def test_twenty_steps_of_adamw_end_at_the_same_matrices():
+def test_twenty_steps_of_adamw_give_the_same_matrices():
     ours, theirs = pair(6, 4, 2, 16.0)
     optimiser = AdamW(ours.trainable_parameters(), lr=0.02, weight_decay=0.1)
     other = torch.optim.AdamW([theirs.down, theirs.up], lr=0.02, weight_decay=0.1)

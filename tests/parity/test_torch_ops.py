@@ -248,7 +248,7 @@ def test_every_operation_is_compared():
     assert {*operations - {"primitive"}, *functional.__all__, "apply_rotary"} <= compared
 
 
-def test_softmax_with_forbidden_places_agrees():
+def test_softmax_with_blocked_positions_agrees():
     x = np.array([[0.0, -np.inf, 1.0], [-np.inf, 2.0, -np.inf]])
     agree(functional.softmax, lambda t: tf.softmax(t, -1), [x], np.float64)
 

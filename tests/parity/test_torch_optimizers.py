@@ -81,7 +81,7 @@ CASES = {
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
-def test_twenty_steps_end_at_the_same_place(name, dtype):
+def test_twenty_steps_give_the_same_parameters(name, dtype):
     ours, theirs = CASES[name]
     gradients = dense_gradients(dtype)
     tolerance = TOLERANCE[np.dtype(dtype)]
