@@ -55,13 +55,11 @@ def test_an_assignment_has_a_stub_a_solution_and_both_tests_for_each_exercise(na
     assert len(names) == len({*names}), "nbgrader needs a name of its own for each cell"
 
 
-def test_the_call_of_a_check_may_have_several_lines():
+def test_a_call_of_a_check_may_span_lines():
     assert split("x = 1\n\ncheck.a(\n    x,\n)\n") == ("x = 1", "check.a(\n    x,\n)")
 
 
-def test_the_command_writes_the_same_course_again_and_leaves_what_nbgrader_has_made(
-    tmp_path, capsys
-):
+def test_command_rewrites_the_course_and_keeps_files_of_nbgrader(tmp_path, capsys):
     arguments = ["--course", str(tmp_path / "a"), "--seed", "7"]
     assert main(arguments) == 0
     files = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()}
