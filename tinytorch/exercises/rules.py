@@ -147,7 +147,7 @@ def _packaged(answer: Any) -> str:
     """What of the package an answer is, or inherits from; a reader's layer is a Module anyway."""
     bare = _bare(answer)
     for base in inspect.getmro(bare) if isinstance(bare, type) else (bare,):
-        ours = _is_of(base, "tinytorch") and not _is_of(base, "tinytorch.check")
+        ours = _is_of(base, "tinytorch") and not _is_of(base, "tinytorch.exercises")
         if ours and base is not Module:
             return f"it is the package's {getattr(base, '__name__', type(base).__name__)}"
     return ""
@@ -288,7 +288,9 @@ def _is_handed_over(module: str, frame: FrameType) -> bool:
     """Whether the check hands over what is called, or a reader's layer has it from `Module`."""
     owner = type(frame.f_locals.get("self"))
     inherited = frame.f_code.co_qualname.startswith("Module.")
-    return _is_in(module, "tinytorch.check") or (inherited and not _is_library(owner.__module__))
+    return _is_in(module, "tinytorch.exercises") or (
+        inherited and not _is_library(owner.__module__)
+    )
 
 
 def _is_library(module: str) -> bool:
