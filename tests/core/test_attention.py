@@ -338,7 +338,7 @@ biased = MultiHeadAttention(4, 2, bias=create_alibi_bias(2, 5))
     [
         (ValueError, lambda: attend(ONES((2, 4)), ONES((3, 5)), ONES((3, 4))), "must have the sam"),
         (ValueError, lambda: attend(ONES((2, 4)), ONES((5, 4)), ONES((6, 4))), "5 keys (5, 4) nee"),
-        (ValueError, lambda: by_steps(ONES(4), ONES((3, 4)), ONES((3, 4))), "need two axes or mor"),
+        (ValueError, lambda: by_steps(ONES(4), ONES((3, 4)), ONES((3, 4))), "need two axes"),
         (TypeError, lambda: attend(*[ONES((2, 4))] * 3, mask=KEEP), "0 keeps and -inf blocks; got"),
         (TypeError, lambda: by_steps(*[ONES((2, 4))] * 3, KEEP), "got Booleans, convert with np.w"),
         (TypeError, lambda: biased(ONES((1, 2, 4)), mask=KEEP), "got Booleans"),

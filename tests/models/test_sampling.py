@@ -189,7 +189,7 @@ def test_what_is_drawn_has_a_probability_above_zero(row, k, p, number):
         (ValueError, lambda: next_token_probs([0.0], INF), "temperature must be finite, got inf"),
         (ValueError, lambda: next_token_probs([0.0], 10**400), "temperature must be finite, got i"),
         (TypeError, lambda: next_token_probs([0.0], None), "temperature must be a number, got Non"),
-        (TypeError, lambda: next_token_probs([0.0], True), "temperature must be a number, got Tru"),
+        (TypeError, lambda: next_token_probs([0.0], True), "temperature must be a number, got"),
         (ValueError, lambda: keep_top_k([1.0], 0), "top_k must be at least 1, got 0"),
         (ValueError, lambda: next_token_probs([0.0], top_k=-3), "top_k must be at least 1, got -3"),
         (TypeError, lambda: keep_top_k([1.0], 2.5), "top_k must be an integer, got 2.5"),

@@ -182,7 +182,7 @@ def test_what_is_passed_to_a_constructor_can_be_read():
         (TypeError, lambda: TransformerBlock(4, 2, 2.5), "mlp_ratio must be an integer, got 2.5"),
         (TypeError, lambda: TransformerBlock(4, 2, norm=3), "norm must be a class or a function t"),
         (TypeError, lambda: TransformerBlock(4, 2, attention=3), "attention must be a class or a"),
-        (TypeError, lambda: TransformerBlock(4, 2, mlp=3), "mlp must be a class or a function tha"),
+        (TypeError, lambda: TransformerBlock(4, 2, mlp=3), "mlp must be a class or a function"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_the_reason(error, fails, said):
