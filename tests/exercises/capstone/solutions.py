@@ -34,7 +34,7 @@ def solve(path):
         cells = [cell for cell in cells if cell["cell_type"] == "code"]
         if not any(called(cell) in CHECKS for cell in cells):
             continue
-        names = types.ModuleType("notebook").__dict__
+        names = types.ModuleType("readers_cells").__dict__
         for i, cell in enumerate(cells):
             name = f"<{notebook.stem}, cell {i}>"
             if called(cell) in CHECKS and "exercise-solution" in cell["metadata"]["tags"]:

@@ -33,7 +33,7 @@ def notebook(monkeypatch, tmp_path):
     """Runs cells in one namespace, as a notebook does, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TINYTORCH_PARTS", "my_parts.py")
-    names = types.ModuleType("notebook").__dict__
+    names = types.ModuleType("readers_cells").__dict__
 
     def cell(source):
         name, source = f"<cell {next(CELLS)}>", textwrap.dedent(source).strip() + "\n"
