@@ -15,7 +15,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from models import BATCH, SIZES, VOCAB
+from models import SIZES, batch, gpt
+
+import tinytorch
 
 LIMIT = 1.05  # a step backwards of more than 5 % is named
 
@@ -44,14 +46,12 @@ def package(folder: str) -> ModuleType:
 
 def step(tt: ModuleType, size: str) -> Callable[[], float]:
     """A training step: forward, loss, backward and AdamW."""
-    model = tt.GPT(vocab_size=VOCAB, **SIZES[size], rng=0)
+    model, (inputs, targets) = gpt(size, tt.GPT), batch(size)
     optimizer = tt.AdamW(model.parameters(), lr=1e-4)
-    shape = BATCH[size], SIZES[size]["max_seq_len"] + 1
-    ids = np.random.default_rng(0).integers(0, VOCAB, shape)
 
     def once() -> float:
         optimizer.zero_grad()
-        loss = tt.functional.cross_entropy(model(ids[:, :-1]), ids[:, 1:])
+        loss = tt.functional.cross_entropy(model(inputs), targets)
         loss.backward()
         optimizer.step()
         return float(loss.item())
@@ -61,16 +61,15 @@ def step(tt: ModuleType, size: str) -> Callable[[], float]:
 
 def written(tt: ModuleType, size: str, new: int = 100) -> Callable[[], Any]:
     """Greedy writing of `new` tokens after a prompt of eight."""
-    model = tt.GPT(vocab_size=VOCAB, **{**SIZES[size], "max_seq_len": 256}, rng=0)
+    model = gpt(size, tt.GPT, max_seq_len=256)
     return lambda: model.generate(np.arange(8)[None], new, temperature=0).data
 
 
 def programs(rev: str) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
     """Each case with its two programs: of the package here, and of that commit."""
-    here = package(".")
     with checked_out(rev) as folder:
         there = package(folder)
         for size in SIZES:
-            yield f"training step {size}", step(here, size), step(there, size)
+            yield f"training step {size}", step(tinytorch, size), step(there, size)
         for size in SIZES:
-            yield f"decoding {size}", written(here, size), written(there, size)
+            yield f"decoding {size}", written(tinytorch, size), written(there, size)

@@ -17,11 +17,11 @@ BATCH = {"S": 16, "M": 16, "L": 8}
 VOCAB = 65
 
 
-def gpt(size: str, **options: Any) -> GPT:
+def gpt(size: str, kind: type[GPT] = GPT, **options: Any) -> GPT:
     """One of the three sizes, or `gpt2-small`, with random weights."""
     if size in SIZES:
-        return GPT(**{"vocab_size": VOCAB, **SIZES[size], **options}, rng=0)
-    return GPT.preset(size, **options, rng=0)
+        return kind(**{"vocab_size": VOCAB, **SIZES[size], **options}, rng=0)
+    return kind.preset(size, **options, rng=0)
 
 
 def batch(size: str) -> tuple[np.ndarray, np.ndarray]:

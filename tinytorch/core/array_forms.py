@@ -130,9 +130,8 @@ def read_attention(part: Any, cache: Any) -> Reader:
                 scores += shift
         weights = softmax_array(scores, -1, out=scores)  # (batch, heads, new, keys)
         taken = products.matmul(weights.reshape(*q.shape[:3], -1), v)
-        taken = taken.reshape(
-            batch, part.num_heads, -1, part.head_dim
-        )  # (batch, heads, new, d / h)
+        # (batch, heads, new, d / h)
+        taken = taken.reshape(batch, part.num_heads, -1, part.head_dim)
         return mix(taken.swapaxes(1, 2).reshape(x.shape))
 
     return read

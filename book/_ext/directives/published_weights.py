@@ -64,7 +64,6 @@ def costs() -> dict[str, str]:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("published-weights", PublishedWeights)
-    give(
-        app, has_class(CLASS), "published/published.css"
-    )  # the script comes with those of the cells
+    # the script comes with those of the cells
+    give(app, has_class(CLASS), "published/published.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,13 +30,8 @@ class Package:
         self.data = [
             p for p in folder.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")
         ]
-        for question in (
-            "tree",
-            "used_by",
-            "print_of",
-            "offered",
-            "is_index",
-        ):  # asked again and again
+        # asked again and again
+        for question in ("tree", "used_by", "print_of", "offered", "is_index"):
             setattr(self, question, cache(getattr(self, question)))
 
     def fingerprint(self, modules: Iterable[str]) -> str:
