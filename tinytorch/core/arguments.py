@@ -172,6 +172,8 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray
     if ids.dtype.kind not in "iu" and ids.size:
         remedy = "convert with ids.astype(numpy.int64)"
         raise TypeError(f"{what}s must be integers, got {ids.dtype}; {remedy}")
+    if ids.size == 1 and 0 <= ids.item() < count:  # nothing to search (bench: decoding)
+        return ids.astype(np.int64, copy=False)
     if ids.size and ids.astype(np.uint64).max() >= count:  # a negative id wraps to a large one
         at = tuple(int(i) for i in np.argwhere((ids < 0) | (ids >= count))[0])
         where = f" at {at}" if at else ""

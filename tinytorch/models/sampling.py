@@ -109,7 +109,11 @@ def keep_top_k(probs: Any, k: int) -> np.ndarray:
     """
     check_sampling(top_k=k)
     probs = _checked_probs(probs, "keep_top_k")
-    return _kept(probs, _likeliest_first(probs)[..., :k], True)
+    k = min(k, probs.shape[-1])
+    least = np.partition(probs, -k, axis=-1)[..., -k, None]  # of the k most likely; nothing sorted
+    above, equal = probs > least, probs == least
+    fits = equal.cumsum(axis=-1) <= k - above.sum(axis=-1, keepdims=True)  # the lower ids first
+    return _normalised(np.where(above | equal & fits, probs, 0.0))
 
 
 def keep_top_p(probs: Any, p: float) -> np.ndarray:
@@ -137,12 +141,14 @@ def keep_top_p(probs: Any, p: float) -> np.ndarray:
     probs = _normalised(_checked_probs(probs, "keep_top_p"))
     if p == 1:
         return probs
-    order = _likeliest_first(probs)
+    order = np.argsort(-probs, axis=-1, kind="stable")  # the most likely first, then the lower id
     falling = np.take_along_axis(probs, order, axis=-1)
     before = falling.cumsum(axis=-1) - falling  # the probability of the more likely ones
     keep = before < p - 1e-12
     keep[..., 0] = True  # also if p is smaller than rounding
-    return _kept(probs, order, keep)
+    kept = np.zeros(probs.shape, dtype=bool)
+    np.put_along_axis(kept, order, keep, axis=-1)
+    return _normalised(np.where(kept, probs, 0.0))
 
 
 def choose(probs: Any, rng: np.random.Generator) -> int:
@@ -207,18 +213,6 @@ def _tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
         return np.equal(np.arange(logits.shape[-1]), logits.argmax(-1, keepdims=True)).astype(float)
     with np.errstate(over="ignore"):  # a tiny temperature: -inf, which exp makes 0
         return _normalised(np.exp((logits - largest) / temperature))
-
-
-def _likeliest_first(probs: np.ndarray) -> np.ndarray:
-    """The ids from the most likely to the least; among equals the lower first."""
-    return np.argsort(-probs, axis=-1, kind="stable")
-
-
-def _kept(probs: np.ndarray, order: np.ndarray, keep: Any) -> np.ndarray:
-    """The tokens, in this order, that `keep` selects; normalised to sum to 1."""
-    kept = np.zeros(probs.shape, dtype=bool)
-    np.put_along_axis(kept, order, keep, axis=-1)
-    return _normalised(np.where(kept, probs, 0.0))
 
 
 def _normalised(probs: np.ndarray) -> np.ndarray:
