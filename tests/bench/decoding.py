@@ -12,11 +12,11 @@ from torch_gpt import TorchGPT
 PROMPT = 8
 
 
-def programs(size: str, new: int):
-    """Greedy writing of `new` tokens, ours and theirs; both must write the same."""
+def programs(size: str, new: int, batch: int = 1):
+    """Greedy writing of `new` tokens a text, ours and theirs; both must write the same."""
     ours = gpt(size, max_seq_len=max(256, PROMPT + new))
     theirs = TorchGPT(ours).eval()
-    prompt = np.arange(PROMPT)[None]
+    prompt = np.random.default_rng(0).integers(0, ours.vocab_size, (batch, PROMPT))
     tensor = torch.tensor(prompt)
 
     def write():

@@ -1,8 +1,10 @@
-"""The benchmark's results as text."""
+"""The benchmark's results: one table for each kind of processor, kept with its date and load."""
 
 from __future__ import annotations
 
+import json
 import textwrap
+from pathlib import Path
 from typing import Any
 
 _LAYOUT = "{:46} {:>14} {:>14} {:>6}  {}"
@@ -17,11 +19,33 @@ def heading(machine: dict[str, Any]) -> str:
 
 def line(row: dict[str, Any]) -> str:
     """One case: both figures, their ratio and the goal; `<` or `>` says which side is good."""
-    sign = {"lower": "<", "higher": ">"}[row["better"]]
     goal = ""
     if "reach" in row:
-        short = row["reach"] - row["ratio"]
-        met = short >= 0 if row["better"] == "lower" else short <= 0
-        goal = f"{sign} {row['reach']:.2f} {'met' if met else 'missed'}"
+        sign = {"lower": "<", "higher": ">"}[row["better"]]
+        goal = f"{sign} {row['reach']:.2f} {'met' if met(row) else 'missed'}"
     case = row["case"] + (f", {row['threads']} threads" if row["threads"] > 1 else "")
     return _LAYOUT.format(case, row["ours"], row["theirs"], f"{row['ratio']:.2f}", goal).rstrip()
+
+
+def met(row: dict[str, Any]) -> bool:
+    """Whether a case reaches its goal."""
+    short: float = row["reach"] - row["ratio"]
+    return short >= 0 if row["better"] == "lower" else short <= 0
+
+
+def keep(column: dict[str, Any], folder: Path) -> None:
+    """Write this table in place of the one of the same processor; those of others stay.
+
+    Args:
+        column: `machine` and `rows`.
+        folder: where `bench.json` and `bench.txt` are.
+    """
+    file = folder / "bench.json"
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else []
+    name = column["machine"]["processor"]
+    columns = [column] + [other for other in before if other["machine"]["processor"] != name]
+    file.write_text(json.dumps(columns, indent=1) + "\n", encoding="utf-8")
+    tables = [
+        "\n".join([heading(each["machine"]), *map(line, each["rows"])]) + "\n" for each in columns
+    ]
+    (folder / "bench.txt").write_text("\n\n".join(tables), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from models import batch, gpt
 from torch.nn import functional as F
@@ -41,6 +42,32 @@ def theirs(size: str, **adamw: Any) -> Callable[[], float]:
         return loss.item()
 
     return step
+
+
+def products(size: str) -> tuple[Callable[[], object], Callable[[], object]]:
+    """The products of a step's linear layers alone: what NumPy's BLAS takes, and what PyTorch's.
+
+    Every layer makes three: its output, the gradient of its input and that of its weights.
+    """
+    model, (inputs, _) = gpt(size), batch(size)
+    d, tokens = model.embed_dim, inputs.size
+    widths = [(d, d)] * 4 + [(d, 4 * d), (4 * d, d)]  # queries, keys, values, output; the MLP
+    layers = widths * len(model.blocks) + [(d, model.vocab_size)]
+    rng = np.random.default_rng(0)
+    arrays = [
+        tuple(
+            rng.normal(size=shape).astype(np.float32)
+            for shape in ((tokens, a), (a, b), (tokens, b))
+        )
+        for a, b in layers
+    ]
+    tensors = [tuple(map(torch.from_numpy, each)) for each in arrays]
+
+    def run(triples: Any) -> None:
+        for x, weight, gradient in triples:
+            _ = x @ weight, gradient @ weight.T, x.T @ gradient
+
+    return lambda: run(arrays), lambda: run(tensors)
 
 
 def check_equal_losses(a: Callable[[], float], b: Callable[[], float]) -> None:

@@ -5,7 +5,7 @@ import json
 from built import ROOT
 
 PAGE = (ROOT / "book/systems/why-it-is-fast.md").read_text(encoding="utf-8")
-ROWS = json.loads((ROOT / "book/systems/bench.json").read_text(encoding="utf-8"))["rows"]
+ROWS = json.loads((ROOT / "book/systems/bench.json").read_text(encoding="utf-8"))[0]["rows"]
 
 
 def met(row):
@@ -20,7 +20,7 @@ def test_the_page_counts_the_goals_that_are_missed():
 
 
 def test_every_goal_among_the_rows_on_the_page_is_missed_as_it_says():
-    lines = (ROOT / "book/systems/bench.txt").read_text(encoding="utf-8").splitlines()[:14]
+    lines = (ROOT / "book/systems/bench.txt").read_text(encoding="utf-8").splitlines()[:15]
     assert "In these rows every goal is missed" in PAGE
     assert {line.split()[-1] for line in lines if " < " in line or " > " in line} == {"missed"}
     rows = {row["case"]: row["ratio"] for row in ROWS}
