@@ -230,7 +230,7 @@ def test_a_page_without_a_word_takes_a_few_looks_at_each_byte(text):
 
 
 def test_what_is_remembered_of_earlier_texts_stays_small_and_changes_nothing(bpe, monkeypatch):
-    monkeypatch.setattr("tinytorch.text.tokenization._CACHE_SIZE", 10)
+    monkeypatch.setattr("tinytorch.text.bpe_tokenizer._CACHE_SIZE", 10)
     text = book_prose()[:5000]
     fresh = BPETokenizer(bpe.ranks, bpe.special_tokens)
     assert fresh.encode(text) == fresh.encode(text) == bpe.encode(text)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinytorch.core.arguments import check_ids, check_probability, check_sizes
-from tinytorch.text.tokenization import as_token_ids, check_natural
+from tinytorch.text.token_ids import as_token_ids, check_natural
 
 
 def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,8 @@ from unicodedata import normalize
 
 from tinytorch import BPETokenizer
 from tinytorch.stories import StoryGrammar
-from tinytorch.text.bpe import join_by_rank, learn_merges, split_like_gpt2
+from tinytorch.text.bpe import join_by_rank, learn_merges
+from tinytorch.text.pretokenization import split_like_gpt2
 
 
 def cut(piece):
