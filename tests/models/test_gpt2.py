@@ -17,8 +17,8 @@ from tinytorch import GPT, BPETokenizer, no_grad
 from tinytorch.core.quantization import quantize
 from tinytorch.files import downloads
 from tinytorch.files.safetensors import save_safetensors
-from tinytorch.models import gpt2
 from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, published_tensors, stream_text, verify
+from tinytorch.models.gpt2 import __main__ as command
 from tinytorch.training.checkpoint import save_weights
 
 IDS = np.random.default_rng(1).integers(0, 259, (2, 20))
@@ -286,7 +286,7 @@ def test_an_address_is_fetched_once_and_in_pieces(server, folder, tmp_path):
 
 
 def test_a_published_name_is_fetched_at_its_commit_and_kept(server, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(gpt2, "ADDRESS", server.url + "/{}/resolve/{}")
+    monkeypatch.setattr("tinytorch.models.gpt2.hub_files.ADDRESS", server.url + "/{}/resolve/{}")
     commit = PUBLISHED["gpt2-medium"][0]
     for name in ("config.json", "vocab.json", "merges.txt", "model.safetensors"):
         content = server.files[f"/hub/{name}"]
@@ -398,8 +398,8 @@ def test_a_model_of_another_shape_is_not_verified(size):
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "tinytorch.models.gpt2", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    line = [sys.executable, "-m", "tinytorch.models.gpt2", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, encoding="utf-8")
 
 
 def test_the_command_writes_what_the_function_writes(folder, capsys):
@@ -407,7 +407,7 @@ def test_the_command_writes_what_the_function_writes(folder, capsys):
     options = {"temperature": 0.8, "top_k": 40, "top_p": 0.9}
     expected = "".join(stream_text(model, tokenizer, "Once", 12, rng=3, **options))
     line = ["Once", "--tokens=12", "--temperature=0.8", "--top-k=40", "--top-p=0.9", "--seed=3"]
-    assert gpt2.main([*line, f"--source={folder}"]) == 0
+    assert command.main([*line, f"--source={folder}"]) == 0
     assert capsys.readouterr() == (f"Once{expected}\n", "")
 
 
@@ -415,20 +415,20 @@ def test_the_command_verifies_and_shows_the_text(monkeypatch, capsys):
     letters = {bytes([byte]): byte for byte in range(256)}
     words = {f" {i}".encode(): i for i in KNOWN if i > 255}
     tokenizer = BPETokenizer({**letters, **words})
-    monkeypatch.setattr(gpt2, "load_gpt2", lambda source, **_: (Small(), tokenizer))
-    assert gpt2.main(["--verify"]) == 0
+    monkeypatch.setattr(command, "load_gpt2", lambda source, **_: (Small(), tokenizer))
+    assert command.main(["--verify"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith(" 464 3290 373 1043 287") and err == ""
     assert out.endswith("\nVerified: these are the tokens that transformers' own test states for "
                         "GPT-2 small.\n")  # fmt: skip
-    monkeypatch.setattr(gpt2, "load_gpt2", lambda source, **_: (Small(KNOWN[::-1]), tokenizer))
-    assert gpt2.main(["--verify"]) == 1
+    monkeypatch.setattr(command, "load_gpt2", lambda source, **_: (Small(KNOWN[::-1]), tokenizer))
+    assert command.main(["--verify"]) == 1
     out, err = capsys.readouterr()
     assert out == "" and "at position 2" in err
 
 
 def test_the_command_verifies_a_folder(folder, capsys):
-    assert gpt2.main(["--verify", f"--source={folder}"]) == 1
+    assert command.main(["--verify", f"--source={folder}"]) == 1
     assert "of GPT-2 small alone, whose vocab_size is 50257" in capsys.readouterr().err
 
 
@@ -450,7 +450,7 @@ def test_the_command_verifies_a_folder(folder, capsys):
 )
 def test_a_bad_option_says_what_is_allowed(capsys, options, match):
     with pytest.raises(SystemExit) as end:
-        gpt2.main(["Once", *options])
+        command.main(["Once", *options])
     assert end.value.code == 2 and match in capsys.readouterr().err
 
 
@@ -463,7 +463,7 @@ def test_a_bad_option_says_what_is_allowed(capsys, options, match):
 )
 def test_what_to_do_must_be_said(capsys, arguments, match):
     with pytest.raises(SystemExit) as end:
-        gpt2.main(arguments)
+        command.main(arguments)
     assert end.value.code == 2 and match in capsys.readouterr().err
 
 
@@ -475,5 +475,5 @@ def test_without_a_network_there_is_a_sentence_and_no_traceback(tmp_path):
 
 
 def test_a_folder_that_is_missing_is_said(capsys):
-    assert gpt2.main(["Once", "--source=no-such-folder"]) == 1
+    assert command.main(["Once", "--source=no-such-folder"]) == 1
     assert "there is no folder 'no-such-folder'" in capsys.readouterr().err
