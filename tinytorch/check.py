@@ -5,6 +5,7 @@ Each is defined in the module of `tinytorch.exercises` named after its chapter.
 
 from tinytorch.exercises.autograd import *  # noqa: F403
 from tinytorch.exercises.block import *  # noqa: F403
+from tinytorch.exercises.cases import Case
 from tinytorch.exercises.counting_letters import *  # noqa: F403
 from tinytorch.exercises.data_and_loss import *  # noqa: F403
 from tinytorch.exercises.embedding_layer import *  # noqa: F403
@@ -18,7 +19,7 @@ from tinytorch.exercises.normalisation_and_mlp import *  # noqa: F403
 from tinytorch.exercises.optimisation import *  # noqa: F403
 from tinytorch.exercises.positional_encodings import *  # noqa: F403
 from tinytorch.exercises.positions_in_attention import *  # noqa: F403
-from tinytorch.exercises.report import Case, Report
+from tinytorch.exercises.report import Report
 from tinytorch.exercises.sampling import *  # noqa: F403
 from tinytorch.exercises.scaled_dot_product import *  # noqa: F403
 from tinytorch.exercises.scaling import *  # noqa: F403

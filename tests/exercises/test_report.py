@@ -4,26 +4,29 @@ import numpy as np
 import pytest
 
 from tinytorch import RowSparse, Tensor
-from tinytorch.exercises import report
-from tinytorch.exercises.report import Finding, Report, exercise, judge, one_of
+from tinytorch.exercises import cases, drawn_numbers
+from tinytorch.exercises.cases import one_of
+from tinytorch.exercises.exercise import exercise
+from tinytorch.exercises.judging import Finding, judge
+from tinytorch.exercises.report import Report
 
 
 @exercise(points=2)
 def double(answer):
-    yield report.case("doubles a number", answer, 3, expected=6, hint="Add it to itself.")
+    yield cases.case("doubles a number", answer, 3, expected=6, hint="Add it to itself.")
     x, twice = np.array([1.0, 2.0]), np.array([2.0, 4.0])
-    yield report.case("doubles an array", answer, x, expected=twice)
-    yield report.raises("refuses nothing at all", answer, None, error=TypeError)
+    yield cases.case("doubles an array", answer, x, expected=twice)
+    yield cases.raises("refuses nothing at all", answer, None, error=TypeError)
 
 
 def case(*args, **kwargs):
     """A case that is run at once."""
-    return judge(report.case(*args, **kwargs))
+    return judge(cases.case(*args, **kwargs))
 
 
 def raises(*args, **kwargs):
     """The same for an error that is expected."""
-    return judge(report.raises(*args, **kwargs))
+    return judge(cases.raises(*args, **kwargs))
 
 
 def right(x):
@@ -71,7 +74,7 @@ def test_an_answer_that_passes_is_asked_again_with_numbers_that_nobody_has_seen(
 
     @exercise(reference=lambda x, seed: 2 * x)
     def doubled(answer):
-        yield report.case("doubles", answer, *report.drawn(3), report.seed_of(7))
+        yield cases.case("doubles", answer, *drawn_numbers.drawn(3), drawn_numbers.seed_of(7))
 
     def knows_the_first(x, seed):
         asked.append((seed, *x))
@@ -84,7 +87,7 @@ def test_an_answer_that_passes_is_asked_again_with_numbers_that_nobody_has_seen(
     ]
     assert len({*asked[0]} | {*asked[1]}) == 8, "all of them are others"
     assert len(doubled(lambda x, seed: 2 * x).cases) == 1
-    with report.other_numbers(3):
+    with drawn_numbers.other_numbers(3):
         assert not doubled(knows_the_first).cases[0].passed
     assert len(asked) == 3, "whoever sets the numbers is asked once"
 
@@ -121,9 +124,9 @@ def test_a_stub_is_told_what_will_be_checked_and_of_no_failure(stub):
 def test_an_exercise_whose_later_cases_cannot_be_posed_is_told_as_far_as_they_can():
     @exercise()
     def fragile(answer):
-        yield report.case("is 1", answer(), expected=1)
-        yield report.case("is 2", answer(), expected=2)
-        yield report.case("is 3", 1 / 0, expected=3)
+        yield cases.case("is 1", answer(), expected=1)
+        yield cases.case("is 2", answer(), expected=2)
+        yield cases.case("is 3", 1 / 0, expected=3)
 
     *_, told = fragile(lambda: 2).told()
     assert states(told) == ["not yet", "passed"]
@@ -354,7 +357,7 @@ FORGOTTEN = (lambda x, factor: x, "Multiply by the factor.")
 
 @exercise(points=2, reference=scaled, mistakes=[FORGOTTEN])
 def scale(answer):
-    yield report.case("scales", answer, np.array([1.0, 2.0]), 3.0, hint="x times the factor.")
+    yield cases.case("scales", answer, np.array([1.0, 2.0]), 3.0, hint="x times the factor.")
 
 
 def test_what_is_expected_comes_from_the_reference():
@@ -369,7 +372,7 @@ def test_a_mistake_is_recognised_by_what_it_returns():
 
 def test_the_reference_computes_in_float64_whatever_it_is_given():
     seen = []
-    posed = report.case("", lambda x: x, np.ones(1, np.float32), reference=lambda x: seen.append(x))
+    posed = cases.case("", lambda x: x, np.ones(1, np.float32), reference=lambda x: seen.append(x))
     judge(posed)
     assert seen[0].dtype == np.float64
 
@@ -398,7 +401,7 @@ def test_infinity_is_no_large_number(wrong):
 
 
 def test_a_prediction_is_not_told():
-    answers = report.predictions({"1 + 1": 3}, {"1 + 1": (2, "Count."), "2 + 2": (4, "Count.")})
+    answers = cases.predictions({"1 + 1": 3}, {"1 + 1": (2, "Count."), "2 + 2": (4, "Count.")})
     found = [judge(posed) for posed in answers]
     assert [(f.claim, f.expected, f.got) for f in found] == [
         ("1 + 1", "", "3"),
@@ -408,7 +411,7 @@ def test_a_prediction_is_not_told():
 
 def test_a_known_mistake_in_a_prediction_has_a_hint_of_its_own():
     results = {"2 + 2": (4, "Count.", (22, "Add the numbers, not the digits."))}
-    hints = [judge(*report.predictions({"2 + 2": n}, results)).hint for n in (5, 22)]
+    hints = [judge(*cases.predictions({"2 + 2": n}, results)).hint for n in (5, 22)]
     assert hints == ["Count.", "Add the numbers, not the digits."]
 
 
@@ -417,8 +420,8 @@ def test_a_known_mistake_in_a_prediction_has_a_hint_of_its_own():
 
 @exercise()
 def brief(answer):
-    yield report.case("takes a text", answer, "abc", expected=3)
-    yield from report.measured(
+    yield cases.case("takes a text", answer, "abc", expected=3)
+    yield from cases.measured(
         "is short", answer, run=lambda answer: answer(""), aim=2, told="{} steps"
     )
 
@@ -436,7 +439,7 @@ def test_the_figure_is_told_beside_the_aim(steps, claim, got):
 def test_of_several_figures_the_first_decides_and_all_can_be_told(rate, passed):
     @exercise()
     def few_errors(answer):
-        yield from report.measured(
+        yield from cases.measured(
             "few errors", answer, run=lambda answer: (answer(), 3, 4), aim=0.25,
             told="{1} of {2}, {0:.0%} wrong",
         )  # fmt: skip

@@ -8,7 +8,8 @@ import pytest
 
 from tinytorch import Tensor, functional, no_grad, primitive
 from tinytorch.core.layers import Linear, Module, Parameter
-from tinytorch.exercises.report import case, exercise
+from tinytorch.exercises.cases import case
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import (
     breach_of,
     in_numpy,

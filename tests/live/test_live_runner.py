@@ -226,7 +226,8 @@ def test_display_updates_replace_their_output(page):
 
 
 def test_a_report_says_whether_the_exercise_is_solved(page):
-    source = "from tinytorch.exercises.report import exercise, case\n@exercise(points=2)\n"
+    source = "from tinytorch.exercises.cases import case\n"
+    source += "from tinytorch.exercises.exercise import exercise\n@exercise(points=2)\n"
     source += "def double(answer):\n    yield case('doubles', answer, 3, expected=6)\n"
     source += "    yield case('doubles two', answer, 2, expected=4)\n"
     run(page, source)

@@ -6,7 +6,9 @@ import numpy as np
 
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
-from tinytorch.exercises.report import Cases, NotYet, case, cases, drawn, exercise, one_of, seed_of
+from tinytorch.exercises.cases import Cases, NotYet, case, cases, one_of
+from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import show
 

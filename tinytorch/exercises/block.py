@@ -8,7 +8,9 @@ import numpy as np
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.layers import LayerNorm
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.report import Cases, case, cases, drawn, exercise
+from tinytorch.exercises.cases import Cases, case, cases
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop
 from tinytorch.models.transformer import MLP
 

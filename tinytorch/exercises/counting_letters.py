@@ -7,7 +7,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from tinytorch.exercises.report import Cases, NotYet, case, cases, exercise, predictions, seed_of
+from tinytorch.exercises.cases import Cases, NotYet, case, cases, predictions
+from tinytorch.exercises.drawn_numbers import seed_of
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop, package_only
 from tinytorch.exercises.values import STRANGE, show
 from tinytorch.stories import StoryGrammar

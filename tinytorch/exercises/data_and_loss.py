@@ -6,16 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    case,
-    cases,
-    drawn,
-    exercise,
-    one_of,
-    predictions,
-    seed_of,
-)
+from tinytorch.exercises.cases import Cases, case, cases, one_of, predictions
+from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import STRANGE
 

@@ -4,17 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    alone,
-    case,
-    cases,
-    drawn,
-    exercise,
-    measured,
-    seed_of,
-)
+from tinytorch.exercises.cases import Cases, NotYet, alone, case, cases, measured
+from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import as_array, is_numeric, show
 

@@ -7,18 +7,18 @@ import numpy as np
 from tinytorch.core.layers import Linear
 from tinytorch.core.optimizers import Adam
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.report import (
+from tinytorch.exercises.cases import (
     Cases,
     NotYet,
     alone,
     case,
     cases,
-    drawn,
-    exercise,
     measured,
     one_of,
     predictions,
 )
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop
 from tinytorch.exercises.values import same, show
 from tinytorch.experiments.fine_tuning import excess

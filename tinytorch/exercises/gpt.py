@@ -14,17 +14,9 @@ from tinytorch.core.module import Module, evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import drawing_from
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    alone,
-    case,
-    cases,
-    drawn,
-    exercise,
-    measured,
-    seed_of,
-)
+from tinytorch.exercises.cases import Cases, NotYet, alone, case, cases, measured
+from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.training import train
 from tinytorch.exercises.values import show

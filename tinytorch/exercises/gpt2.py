@@ -5,16 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    case,
-    cases,
-    drawn,
-    exercise,
-    one_of,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, NotYet, case, cases, one_of, predictions
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import copied, same
 

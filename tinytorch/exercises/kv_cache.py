@@ -8,20 +8,20 @@ import numpy as np
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.incremental import incremental
 from tinytorch.core.recording import no_grad
-from tinytorch.exercises.gpt import lively, lively_gpt
-from tinytorch.exercises.multi_head import OWN
-from tinytorch.exercises.report import (
+from tinytorch.exercises.cases import (
     Cases,
     NotYet,
     alone,
     case,
     cases,
-    drawn,
-    exercise,
     measured,
     one_of,
     predictions,
 )
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
+from tinytorch.exercises.gpt import lively, lively_gpt
+from tinytorch.exercises.multi_head import OWN
 from tinytorch.exercises.rules import no_loop
 from tinytorch.exercises.scaled_dot_product import attention
 from tinytorch.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, load_story_gpt, story_tokenizer

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import Cases, case, cases, drawn, exercise, one_of, predictions
+from tinytorch.exercises.cases import Cases, case, cases, one_of, predictions
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop
 
 __all__ = ["ranks_average", "ranks_predict", "ranks_scatter", "ranks_sharded"]

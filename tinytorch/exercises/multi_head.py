@@ -8,18 +8,11 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.attention import MultiHeadAttention, causal_mask
 from tinytorch.core.tensor import Tensor
+from tinytorch.exercises.cases import Cases, NotYet, alone, case, cases, predictions
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.gpt import lively, lively_gpt
 from tinytorch.exercises.normalisation_and_mlp import built, gradients_of
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    alone,
-    case,
-    cases,
-    drawn,
-    exercise,
-    predictions,
-)
 from tinytorch.exercises.rules import Rule, functions_of, no_loop, package_only
 from tinytorch.exercises.scaled_dot_product import attention
 

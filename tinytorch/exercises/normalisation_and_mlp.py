@@ -12,17 +12,10 @@ from tinytorch.core.module import Module
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
 from tinytorch.exercises.autograd import gradient_at, value_at
+from tinytorch.exercises.cases import Cases, NotYet, alone, case, cases, predictions
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.gpt import lively, lively_gpt
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    alone,
-    case,
-    cases,
-    drawn,
-    exercise,
-    predictions,
-)
 from tinytorch.exercises.rules import (
     Rule,
     functions_of,

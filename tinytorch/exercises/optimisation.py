@@ -6,17 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    alone,
-    as_new,
-    case,
-    cases,
-    drawn,
-    exercise,
-    measured,
-)
+from tinytorch.exercises.cases import Cases, NotYet, alone, as_new, case, cases, measured
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy
 from tinytorch.exercises.values import show
 from tinytorch.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, story_batches, story_windows

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import Cases, case, drawn, exercise, generator, predictions
+from tinytorch.exercises.cases import Cases, case, predictions
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import as_array
 

@@ -12,18 +12,9 @@ from tinytorch.core.module import Module
 from tinytorch.core.positions import create_alibi_bias
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    alone,
-    as_new,
-    case,
-    cases,
-    drawn,
-    exercise,
-    generator,
-    measured,
-)
+from tinytorch.exercises.cases import Cases, NotYet, alone, as_new, case, cases, measured
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop, without
 from tinytorch.exercises.training import train
 from tinytorch.exercises.values import as_array, show

@@ -5,16 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    alone,
-    case,
-    cases,
-    drawn,
-    exercise,
-    generator,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, alone, case, cases, predictions
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop, without
 from tinytorch.models.sampling import keep_top_p, next_token_probs
 

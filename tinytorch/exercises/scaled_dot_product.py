@@ -4,15 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    alone,
-    case,
-    cases,
-    drawn,
-    exercise,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, alone, case, cases, predictions
+from tinytorch.exercises.drawn_numbers import drawn
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 
 __all__ = ["attend_causal_mask", "attend_masked_weights", "attend_memory", "attend_numpy",

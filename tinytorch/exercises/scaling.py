@@ -4,19 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
+from tinytorch.exercises.cases import (
     Cases,
     NotYet,
     alone,
     case,
     cases,
-    drawn,
-    exercise,
-    generator,
     measured,
     one_of,
     predictions,
 )
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop
 from tinytorch.exercises.values import show
 from tinytorch.experiments.scaling_runs import BATCH_SIZE, scaling_model, scaling_run

@@ -4,18 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    alone,
-    as_new,
-    case,
-    cases,
-    drawn,
-    exercise,
-    generator,
-    predictions,
-    raises,
-)
+from tinytorch.exercises.cases import Cases, alone, as_new, case, cases, predictions, raises
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop, no_numpy
 
 __all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_distances",

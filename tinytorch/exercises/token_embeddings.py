@@ -4,17 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    as_new,
-    case,
-    cases,
-    drawn,
-    exercise,
-    generator,
-    one_of,
-    raises,
-)
+from tinytorch.exercises.cases import Cases, as_new, case, cases, one_of, raises
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop, without
 
 __all__ = ["token_cost", "token_counts", "token_lookup", "token_neighbours", "token_row_step",

@@ -7,16 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    case,
-    cases,
-    exercise,
-    generator,
-    measured,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, NotYet, case, cases, measured, predictions
+from tinytorch.exercises.drawn_numbers import generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import package_only
 from tinytorch.exercises.values import STRANGE, show
 from tinytorch.stories import StoryGrammar

@@ -9,17 +9,9 @@ import numpy as np
 
 from tinytorch.core.module import Module
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    case,
-    cases,
-    drawn,
-    exercise,
-    generator,
-    measured,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, NotYet, case, cases, measured, predictions
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import Rule, globals_of, without
 from tinytorch.exercises.values import as_array, show
 from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer

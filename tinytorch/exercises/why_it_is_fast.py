@@ -8,17 +8,9 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    case,
-    drawn,
-    exercise,
-    generator,
-    measured,
-    one_of,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, NotYet, case, measured, one_of, predictions
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop
 from tinytorch.exercises.values import same
 

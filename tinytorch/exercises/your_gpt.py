@@ -4,17 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.report import (
-    Cases,
-    NotYet,
-    case,
-    cases,
-    drawn,
-    exercise,
-    generator,
-    measured,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, NotYet, case, cases, measured, predictions
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop
 from tinytorch.exercises.values import show
 from tinytorch.experiments.staircase import nats_per_letter, train_on_stories

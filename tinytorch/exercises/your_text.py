@@ -5,16 +5,9 @@ from functools import partial
 from typing import Any
 from unicodedata import normalize
 
-from tinytorch.exercises.report import (
-    Cases,
-    alone,
-    case,
-    cases,
-    exercise,
-    generator,
-    one_of,
-    predictions,
-)
+from tinytorch.exercises.cases import Cases, alone, case, cases, one_of, predictions
+from tinytorch.exercises.drawn_numbers import generator
+from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.values import STRANGE
 
 __all__ = ["text_bits", "text_decode", "text_limits", "text_new", "text_repeated"]

@@ -45,7 +45,7 @@ from tinytorch import check
 report = {call}
 assert report, f"\\n{{report}}"
 ### BEGIN HIDDEN TESTS
-from tinytorch.exercises.report import other_numbers
+from tinytorch.exercises.drawn_numbers import other_numbers
 
 with other_numbers({seed}):
     report = {call}
