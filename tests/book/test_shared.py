@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from _ext.addresses import site_url
-from _ext.look.sharing import CARD_SIZE, CARDS
+from _ext.look.page_cards import CARD_SIZE, CARDS
 from built import ROOT, SITE, pages, read, soup
 
 PAGES = [*pages(), "404", "search", "index"]

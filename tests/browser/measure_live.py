@@ -20,7 +20,7 @@ from served_pages import PAGES, ROOT, SITE, serve
 from visit import READY
 
 sys.path.insert(0, str(ROOT / "book"))
-from _ext.execution.cached_runs import key_of
+from _ext.execution.cell_times import key_of
 from _ext.print.chromium import ARGUMENTS, find_chromium
 
 TIMES = ROOT / "book" / "_runtime" / "browser_times.json"

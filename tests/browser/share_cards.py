@@ -10,7 +10,7 @@ pictures are committed.
 import io
 import sys
 
-from _ext.look.sharing import CARD_SIZE, CARDS, WHOLE_BOOK
+from _ext.look.page_cards import CARD_SIZE, CARDS, WHOLE_BOOK
 from _ext.print.chromium import ARGUMENTS, find_chromium
 from PIL import Image
 from served_pages import PAGES, ROOT, SITE, TOC, serve

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from _ext.execution import cached_runs
-from _ext.execution.cached_runs import fingerprint
+from _ext.execution import cached_runs, cell_times
+from _ext.execution.run_again import changed_below
+from _ext.live.package_wheel import fingerprint
 
 
 def package(root):
@@ -49,8 +50,8 @@ def book(tmp_path, monkeypatch):
     """An application with two chapters; `ran` has those that were executed, in their order."""
     slow = "from tinytorch import ops\n"
     chapters = {"quick": notebook("x = 1\n"), "slow": notebook(slow)}
-    key = cached_runs.key_of(slow)
-    path = tmp_path / cached_runs.MEASURED
+    key = cell_times.key_of(slow)
+    path = tmp_path / cell_times.MEASURED
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({key: 50.0}), "utf-8")
     app = SimpleNamespace(srcdir=tmp_path, outdir=tmp_path, chapters=chapters, ran=[], fails=set())
@@ -112,19 +113,19 @@ def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(boo
     module = book.srcdir / "tinytorch" / "ops.py"
     module.write_text('"""Words."""\nx = 1  # and a comment\n')
     book.read_package()
-    assert cached_runs.changed_below(book, book.env) == []
+    assert changed_below(book, book.env) == []
     module.write_text("x = 2\n")
     book.read_package()
-    assert cached_runs.changed_below(book, book.env) == ["slow"]
+    assert changed_below(book, book.env) == ["slow"]
     cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert book.ran == ["slow", "quick", "slow"]
-    assert cached_runs.changed_below(book, book.env) == []
+    assert changed_below(book, book.env) == []
 
 
 def test_without_its_cache_every_chapter_is_read_again(book):
     cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     shutil.rmtree(book.config.nb_execution_cache_path)
-    assert cached_runs.changed_below(book, book.env) == ["quick", "slow"]
+    assert changed_below(book, book.env) == ["quick", "slow"]
 
 
 def test_a_chapter_that_failed_is_read_again_next_time(book):
@@ -134,7 +135,7 @@ def test_a_chapter_that_failed_is_read_again_next_time(book):
     book.fails = {"slow"}
     with pytest.raises(cached_runs.CannotExecute):
         cached_runs.execute_missing(book, book.env, ["slow"])
-    assert cached_runs.changed_below(book, book.env) == ["slow"]
+    assert changed_below(book, book.env) == ["slow"]
 
 
 def test_a_chapter_that_fails_is_named_and_the_others_are_kept(book):
@@ -152,10 +153,10 @@ def test_times_are_kept_beside_the_cache_and_out_of_its_key(tmp_path):
         "iopub.status.busy": "2026-01-01T00:00:00.500000Z",
         "shell.execute_reply": "2026-01-01T00:00:02.750000Z",
     }
-    cached_runs.note_times(timed, tmp_path / "cache" / "times.json")
+    cell_times.note_times(timed, tmp_path / "cache" / "times.json")
     assert "execution" not in timed.cells[0].metadata
-    times = cached_runs.read_json(tmp_path / "cache" / "times.json")
-    assert times == {cached_runs.key_of("x = 1"): 2.25}
+    times = cell_times.read_json(tmp_path / "cache" / "times.json")
+    assert times == {cell_times.key_of("x = 1"): 2.25}
 
 
 def test_what_a_cell_prints_is_one_text_wherever_the_kernel_has_cut_it():

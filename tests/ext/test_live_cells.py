@@ -5,8 +5,8 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from _ext.execution import cached_runs
-from _ext.live import live_cells, package_wheel, pinned_downloads
+from _ext.execution import cell_times
+from _ext.live import live_cells, live_site, package_wheel, pinned_downloads
 from docutils import nodes
 
 
@@ -100,9 +100,9 @@ def test_a_smaller_run_of_a_number_that_is_not_there_once_is_a_warning(wish, mon
 def timed(tmp_path):
     """A book whose cells took some seconds where it was built, and one of them 5 in a browser."""
     native = {"measured": 3.0, "short": 1.26, "longer": 2.5, "skipped": 9.0}
-    (tmp_path / live_cells.MEASURED).parent.mkdir(parents=True)
-    (tmp_path / live_cells.MEASURED).write_text(json.dumps({"measured": 5.0}), encoding="utf-8")
-    (tmp_path / live_cells.TIMES).write_text(json.dumps(native), encoding="utf-8")
+    (tmp_path / cell_times.MEASURED).parent.mkdir(parents=True)
+    (tmp_path / cell_times.MEASURED).write_text(json.dumps({"measured": 5.0}), encoding="utf-8")
+    (tmp_path / cell_times.TIMES).write_text(json.dumps(native), encoding="utf-8")
     cells = [{"key": key, "tags": []} for key in ("measured", "short", "longer", "new")]
     cells.append({"key": "skipped", "tags": ["live-skip"]})
     return SimpleNamespace(
@@ -124,7 +124,7 @@ def test_a_page_takes_as_long_as_its_cells_that_run_there(timed):
 
 def test_measured_times_are_of_two_seconds_and_more(request):
     root = request.config.rootpath
-    times = json.loads((root / cached_runs.MEASURED).read_text(encoding="utf-8"))
+    times = json.loads((root / cell_times.MEASURED).read_text(encoding="utf-8"))
     assert times and all(re.fullmatch("[0-9a-f]{16}", key) for key in times)
     assert min(times.values()) >= 2
 
@@ -141,7 +141,7 @@ def test_without_the_runtime_the_pages_take_it_from_the_pinned_official_address(
 ):
     app, config = SimpleNamespace(srcdir=request.config.rootpath), SimpleNamespace()
     monkeypatch.setattr(pinned_downloads, "missing", lambda group, root: ["pyodide.mjs"])
-    live_cells.choose_runtime(app, config)
+    live_site.choose_runtime(app, config)
     assert re.fullmatch(r"https://cdn\.jsdelivr\.net/pyodide/v[\d.]+/full/", config.live_runtime)
     assert config.live_snapshot == ""
 
@@ -151,7 +151,7 @@ def test_with_the_runtime_the_pages_take_it_from_the_site(request, tmp_path, mon
     (tmp_path / "python.wasm").write_bytes(bytes(2_600_000))
     monkeypatch.setattr(pinned_downloads, "missing", lambda group, root: [])
     monkeypatch.setattr(pinned_downloads, "files", lambda group, root: [tmp_path / "python.wasm"])
-    live_cells.choose_runtime(app, config)
+    live_site.choose_runtime(app, config)
     assert (config.live_runtime, config.live_megabytes) == ("_static/live/pyodide/", 3)
 
 
@@ -159,9 +159,9 @@ def test_a_page_says_how_many_bytes_its_snapshot_has(tmp_path):
     made = SimpleNamespace(result=lambda: tmp_path / "python.bin")
     (tmp_path / "python.bin").write_bytes(bytes(1_600_000))
     config = SimpleNamespace(live_snapshot="abc", live_megabytes=27)
-    told = live_cells.start_of(SimpleNamespace(config=config, live_snapshot=made))
+    told = live_site.start_of(SimpleNamespace(config=config, live_snapshot=made))
     assert told == {"snapshot": "python.bin?v=abc", "bytes": 1_600_000, "megabytes": 2}
-    without = live_cells.start_of(SimpleNamespace(config=config, live_snapshot=None))
+    without = live_site.start_of(SimpleNamespace(config=config, live_snapshot=None))
     assert without == {"megabytes": 27}
 
 
@@ -169,8 +169,8 @@ def test_a_file_of_the_site_is_copied_when_it_has_changed(tmp_path):
     source, target = tmp_path / "a.js", tmp_path / "b.js"
     for text in ("one", "two"):
         source.write_text(text)
-        live_cells.copy_changed(source, target)
+        live_site.copy_changed(source, target)
         assert target.read_text() == text
     copied = target.stat().st_ino, target.stat().st_mtime_ns
-    live_cells.copy_changed(source, target)
+    live_site.copy_changed(source, target)
     assert (target.stat().st_ino, target.stat().st_mtime_ns) == copied

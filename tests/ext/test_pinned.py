@@ -12,7 +12,7 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
-from _ext.live import live_cells, pinned_downloads
+from _ext.live import live_site, pinned_downloads
 
 CORE = {"core.mjs": b"core", "core.wasm": b"\0asm"}
 
@@ -207,7 +207,7 @@ def test_the_lock_of_the_site_names_the_pinned_wheels_and_nothing_else(tmp_path,
     wheels = [tmp_path / "a-1.whl", tmp_path / "b-1.whl"]
     monkeypatch.setattr(pinned_downloads, "files", lambda group, root: wheels)
     monkeypatch.setattr(pinned_downloads, "folder", lambda group, root: tmp_path)
-    trimmed = live_cells.trimmed_lock(tmp_path)
+    trimmed = live_site.trimmed_lock(tmp_path)
     assert trimmed["info"] == lock["info"]
     assert {n: p["file_name"] for n, p in trimmed["packages"].items()} == {
         "a": "a-1.whl",
@@ -215,4 +215,4 @@ def test_the_lock_of_the_site_names_the_pinned_wheels_and_nothing_else(tmp_path,
     }
     del wheels[1]
     with pytest.raises(KeyError, match="lacks the wheels of b"):
-        live_cells.trimmed_lock(tmp_path)
+        live_site.trimmed_lock(tmp_path)

@@ -1,26 +1,16 @@
-"""Chapters are executed once, and again when their code changes or the package code that they use.
+"""Chapters are executed once, and again when `run_again.py` says so; a cache keeps the outputs.
 
-jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
-`tinytorch/` it would serve yesterday's outputs. So beside the cache stands what each chapter was
-executed with: the modules that it uses (`used_modules`) and their fingerprint. Chapters that need
-it are run side by side, the slowest first; what each cell took is noted beside the cache, too. The
-pages, and the notebooks of `book/notebooks`, show the outputs of this one run.
+Those that must run are run side by side, the slowest first (`cell_times.py`). The pages, and the
+notebooks of `book/notebooks`, show the outputs of this one run.
 """
 
 import gc
-import hashlib
-import json
 import os
-import sys
 import tempfile
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from IPython.core.inputtransformer2 import TransformerManager
 from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from jupyter_cache.executors.utils import single_nb_execution
@@ -31,14 +21,13 @@ from sphinx.config import Config
 from sphinx.errors import SphinxError
 from sphinx.util import logging
 
+from .cell_times import MEASURED, TIMES, expected_seconds, note_times, read_json, write_json
+from .run_again import USED, changed_below, must_run, used_by
 from .used_modules import Package
 
 logger = logging.getLogger(__name__)
 
 CACHE = Path("_build/.jupyter_cache")
-TIMES = "cell_times.json"
-USED = "used_modules.json"  # by chapter: the modules it was executed with, and their fingerprint
-MEASURED = Path("book/_runtime/browser_times.json")  # seconds in a browser, by the cells' keys
 
 
 class CannotExecute(SphinxError):
@@ -50,59 +39,10 @@ class CannotExecute(SphinxError):
 # The cache ------------------------------------------------------------------------------------
 
 
-def fingerprint(root: Path) -> str:
-    """Hash the package's files, whatever they contain, and the versions of what runs it.
-
-    Args:
-        root: the repository's root, the directory that holds `tinytorch/`.
-
-    Returns:
-        Sixteen hexadecimal digits.
-    """
-    digest = hashlib.sha256(versions().encode())
-    for path in sorted((root / "tinytorch").rglob("*")):
-        if path.is_file() and path.suffix != ".pyc":
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:16]
-
-
-def versions() -> str:
-    """Name the versions of what executes the chapters."""
-    libraries = (
-        f"{name} {metadata.version(name)}" for name in ("numpy", "matplotlib", "ipykernel")
-    )
-    return " ".join(["python", ".".join(map(str, sys.version_info[:3])), *libraries])
-
-
 def choose_cache(app: Sphinx, config: Config) -> None:
     """Point myst-nb at the cache, and read the package that the chapters use."""
     config.nb_execution_cache_path = str(Path(app.srcdir) / CACHE)
     app.book_package = Package(Path(app.srcdir) / "tinytorch")  # type: ignore[attr-defined]
-
-
-def used_by(app: Any, notebook: NotebookNode) -> dict[str, Any]:
-    """Give the modules that a chapter uses, and the fingerprint of what they do now."""
-    manager = TransformerManager()  # a cell may hold what is Python to a notebook alone
-    code = (c.source for c in notebook.cells if c.cell_type == "code")
-    return described(app, app.book_package.used(map(manager.transform_cell, code)))
-
-
-def described(app: Any, modules: Iterable[str]) -> dict[str, Any]:
-    """Give modules with the fingerprint of what they do now."""
-    print_ = f"{versions()} {app.book_package.fingerprint(modules)}"
-    return {"modules": sorted(modules), "fingerprint": print_}
-
-
-def changed_below(app: Any, env: Any, *args: Any) -> list[str]:
-    """Name the pages whose modules have changed since they were read: Sphinx reads them again."""
-    known = {d: u for d, u in getattr(env, "used_modules", {}).items() if d in env.found_docs}
-    noted = read_json(Path(app.config.nb_execution_cache_path) / USED)  # empty without a cache
-    return [
-        docname
-        for docname, used in known.items()
-        if noted.get(docname) != used or described(app, used["modules"]) != used
-    ]
 
 
 def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:
@@ -136,7 +76,7 @@ def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
     waiting = {
         name: notebook
         for name, notebook in read.items()
-        if noted.get(name) != used[name] or not is_cached(cache, notebook)
+        if must_run(cache, notebook, noted.get(name), used[name])
     }
     measured = read_json(Path(app.srcdir) / MEASURED)
     slowest_first = sorted(waiting, key=lambda name: -expected_seconds(waiting[name], measured))
@@ -160,20 +100,6 @@ def execute_missing(app: Sphinx, env: Any, docnames: list[str]) -> None:
         Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
         raise CannotExecute("\n".join(problems))
     env.used_modules = {**getattr(env, "used_modules", {}), **used}
-
-
-def is_cached(cache: Any, notebook: NotebookNode) -> bool:
-    """Say whether the outputs of this very code are there."""
-    try:
-        cache.match_cache_notebook(notebook)
-    except KeyError:
-        return False
-    return True
-
-
-def expected_seconds(notebook: NotebookNode, measured: dict[str, float]) -> float:
-    """Guess from what its cells take in a browser whether a chapter is slow."""
-    return sum(measured.get(key_of(cell.source), 0) for cell in notebook.cells)
 
 
 def execute(notebook: NotebookNode, timeout: int) -> Any:
@@ -202,42 +128,6 @@ def join_streams(notebook: NotebookNode) -> None:
                 joined.append((kind, output))
         if joined:
             cell.outputs = [output for _, output in joined]
-
-
-# What a cell took -----------------------------------------------------------------------------
-
-
-def key_of(source: str) -> str:
-    """Name a cell by its code."""
-    return hashlib.sha256(source.strip().encode()).hexdigest()[:16]
-
-
-def note_times(notebook: NotebookNode, path: Path) -> None:
-    """Move the times from the cells, where they would be part of the cache's key, to a file."""
-    times = read_json(path)
-    for cell in notebook.cells:
-        stamps = cell.metadata.pop("execution", None) or {}
-        begun, ended = (stamps.get(k) for k in ("iopub.status.busy", "shell.execute_reply"))
-        if begun and ended:
-            times[key_of(cell.source)] = round(seconds_between(begun, ended), 3)
-    write_json(path, times)
-
-
-def seconds_between(begun: str, ended: str) -> float:
-    """Subtract two times of the Jupyter protocol."""
-    first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (begun, ended))
-    return (last - first).total_seconds()
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read what was noted; nothing if nothing has been executed yet."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def write_json(path: Path, noted: dict[str, Any]) -> None:
-    """Write what is noted beside the cache."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(noted, indent=0, sort_keys=True), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -24,7 +24,7 @@ from sphinx.util import logging
 from ..addresses import site_url
 from ..directives.drawing import FOLDER as DRAWINGS
 from . import pinned_downloads
-from .live_cells import LOCK, STATIC, trimmed_lock
+from .live_site import LOCK, STATIC, trimmed_lock
 from .package_wheel import wheel_name
 
 logger = logging.getLogger(__name__)
@@ -233,5 +233,5 @@ def write(path: Path, content: Any) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.connect("config-inited", offer)
-    app.connect("build-finished", complete_site, priority=900)  # live_cells has built the wheel
+    app.connect("build-finished", complete_site, priority=900)  # live_site has built the wheel
     return {"parallel_read_safe": True, "parallel_write_safe": True}

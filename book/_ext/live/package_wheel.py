@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sphinx.errors import SphinxError
 
-from ..execution.cached_runs import fingerprint
+from ..execution.run_again import versions
 
 FOLDER = Path("_build/wheel")
 
@@ -59,3 +59,20 @@ def wheel(root: Path) -> Path:
         if done.returncode or not path.exists():
             raise CannotBuild(f"cannot build the package's wheel: {done.stderr or done.stdout}")
     return path
+
+
+def fingerprint(root: Path) -> str:
+    """Hash the package's files, whatever they contain, and the versions of what runs it.
+
+    Args:
+        root: the repository's root, the directory that holds `tinytorch/`.
+
+    Returns:
+        Sixteen hexadecimal digits.
+    """
+    digest = hashlib.sha256(versions().encode())
+    for path in sorted((root / "tinytorch").rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
