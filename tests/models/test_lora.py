@@ -32,7 +32,7 @@ from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
-def bent(rank=2, **options):
+def adapted(rank=2, **options):
     """A small GPT in float64 with LoRA in which no matrix is zero."""
     return stirred(add_lora(tiny_gpt(), rank, **{"targets": EVERY_LINEAR, "rng": 0, **options}))
 
@@ -70,7 +70,7 @@ def test_gradients_agree_with_finite_differences():
 
 
 def test_text_is_the_same_with_a_cache_and_without():
-    model = bent()
+    model = adapted()
     cached, plain = (
         generate(model, IDS, 8, temperature=0, use_cache=use).data for use in (True, False)
     )
@@ -81,7 +81,7 @@ def test_text_is_the_same_with_a_cache_and_without():
 
 
 def test_only_the_matrices_require_a_gradient_and_receive_one():
-    model = bent()
+    model = adapted()
     functional.cross_entropy(model(IDS), IDS).backward()
     with_gradient = {name for name, p in model.named_parameters() if p.grad is not None}
     trained = {name for name, p in model.named_parameters() if p.requires_grad}
@@ -117,7 +117,7 @@ def test_an_optimiser_refuses_frozen_parameters_and_names_the_others(optimiser):
 
 
 def test_merged_weights_are_those_of_the_formula():
-    model = bent(alpha=5.0)
+    model = adapted(alpha=5.0)
     expected = {
         id(layer): layer.linear.weight.data + 5.0 / 2 * layer.A.data @ layer.B.data
         for layer in lora_layers(model)
@@ -129,7 +129,7 @@ def test_merged_weights_are_those_of_the_formula():
 
 
 def test_a_merged_model_is_a_plain_one_that_can_be_trained():
-    model = merge_lora(bent())
+    model = merge_lora(adapted())
     assert not lora_layers(model)
     assert all(p.requires_grad for p in model.parameters())
     plain = in_float64(tiny_gpt())
@@ -156,15 +156,15 @@ def test_a_layer_that_is_held_twice_is_bent_once_and_merged_once():
 
 
 def test_the_difference_is_saved_and_loaded_alone(tmp_path):
-    model = bent()
-    save_safetensors(tmp_path / "bent", lora_state_dict(model))
+    model = adapted()
+    save_safetensors(tmp_path / "adapted", lora_state_dict(model))
     other = stirred(add_lora(tiny_gpt(), rank=2, targets=EVERY_LINEAR, rng=5))
     for (name, own), (_, theirs) in zip(
         other.named_parameters(), model.named_parameters(), strict=True
     ):
         if not name.endswith((".A", ".B")):
             own.data = theirs.data.copy()
-    state, _ = load_safetensors(tmp_path / "bent")
+    state, _ = load_safetensors(tmp_path / "adapted")
     assert sum(array.size for array in state.values()) == sum(
         p.size for p in model.trainable_parameters()
     ) + len(lora_layers(model))  # an alpha for each
@@ -186,7 +186,7 @@ def test_the_difference_is_saved_and_loaded_alone(tmp_path):
 def test_a_difference_of_another_kind_is_refused_and_nothing_is_changed(options, told):
     options = {"model": tiny_gpt(), "rank": 2, "targets": EVERY_LINEAR, **options}
     state = lora_state_dict(add_lora(**options))
-    model = bent()
+    model = adapted()
     before = model.state_dict()
     with pytest.raises(ValueError, match=told):
         load_lora_state_dict(model, state)

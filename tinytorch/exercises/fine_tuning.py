@@ -356,10 +356,10 @@ def _bent(answer: Any) -> tuple[float, int]:
     grammar, model = story_dialect("names"), load_story_gpt()
     before = model.state_dict()
     batches = _Counted(story_batches(num_stories=1000, grammar=grammar))
-    bent = answer(model, batches)
-    if not hasattr(bent, "named_parameters"):
-        raise NotYet(f"{show(bent)}, which is no model")
-    named = [(n.replace(".linear.", "."), p) for n, p in bent.named_parameters()]
+    adapted = answer(model, batches)
+    if not hasattr(adapted, "named_parameters"):
+        raise NotYet(f"{show(adapted)}, which is no model")
+    named = [(n.replace(".linear.", "."), p) for n, p in adapted.named_parameters()]
     learned = sum(p.size for n, p in named if p.requires_grad or n not in before)  # frozen later
     frozen = [(n, p.data) for n, p in named if n in before and not p.requires_grad]
     moved = [n for n, array in frozen if (array != before[n]).any()]
@@ -367,12 +367,12 @@ def _bent(answer: Any) -> tuple[float, int]:
         raise NotYet(f"{moved[0]} has changed, but is frozen, so it was not counted")
     if learned > NUMBERS:
         raise NotYet(f"{learned:,} numbers that learn")
-    return excess(bent, grammar), learned
+    return excess(adapted, grammar), learned
 
 
 @exercise(points=4)
 def lora_names(answer: Any) -> Cases:
-    """`answer(model, batches)` bends the story GPT to other names, with few numbers and steps.
+    """`answer(model, batches)` adapts the story GPT to other names, with few numbers and steps.
 
     Example:
         >>> lora_names(lambda model, batches: model).cases[-1].got

@@ -119,8 +119,8 @@ def excess(
         num_stories: how many.
 
     Example:
-        >>> bent = load_story_gpt()
-        >>> excess(bent) < 1 < 10 < excess(bent, story_dialect())
+        >>> adapted = load_story_gpt()
+        >>> excess(adapted) < 1 < 10 < excess(adapted, story_dialect())
         True
     """
     held_out, of_story = _held_out(grammar, seed, num_stories)

@@ -7,8 +7,8 @@ can be added to W, and nothing of it is left.
 
     add_lora(model, rank=4)
     Trainer(model, batches).run(200)                         # moves A and B alone
-    save_safetensors("bent.safetensors", lora_state_dict(model))
-    merge_lora(model)                                        # a plain model again, bent
+    save_safetensors("adapted.safetensors", lora_state_dict(model))
+    merge_lora(model)                                        # a plain model again, adapted
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ class LoRALinear(Module):
 
     Example:
         >>> layer, x = Linear(6, 4, rng=0), np.ones((2, 6))
-        >>> bent = LoRALinear(layer, rank=2, rng=0)
-        >>> bool((bent(x).data == layer(x).data).all())  # B is zero
+        >>> adapted = LoRALinear(layer, rank=2, rng=0)
+        >>> bool((adapted(x).data == layer(x).data).all())  # B is zero
         True
-        >>> [(name, p.shape) for name, p in bent.named_parameters() if p.requires_grad]
+        >>> [(name, p.shape) for name, p in adapted.named_parameters() if p.requires_grad]
         [('A', (6, 2)), ('B', (2, 4))]
     """
 

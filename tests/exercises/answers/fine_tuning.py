@@ -146,7 +146,7 @@ def merged_by_sum(W, A, B, scale):
 # Other names ----------------------------------------------------------------------------------
 
 
-def bend(rank=3, targets=("out_proj", "linear2"), lr=0.03, merge=False, steps=60, frozen=True):
+def adapt(rank=3, targets=("out_proj", "linear2"), lr=0.03, merge=False, steps=60, frozen=True):
     def answer(model, batches):
         add_lora(model, rank, targets=targets, rng=0)
         if not frozen:
@@ -160,7 +160,7 @@ def bend(rank=3, targets=("out_proj", "linear2"), lr=0.03, merge=False, steps=60
 
 
 def frozen_afterwards(model, batches):
-    model = bend(16, EVERY_LINEAR)(model, batches)
+    model = adapt(16, EVERY_LINEAR)(model, batches)
     for parameter in model.parameters():
         parameter.requires_grad = False
     return model
@@ -186,7 +186,7 @@ RIGHT = {
     "lora_by_hand": [by_hand, by_the_whole_product],
     "lora_stuck": [Repaired, ZeroA, AnotherName],
     "lora_merged": [merged, merged_by_sum, merged_end_to_end],
-    "lora_names": [bend(), by_a_loop_of_its_own],
+    "lora_names": [adapt(), by_a_loop_of_its_own],
 }
 WRONG = {
     "lora_predict": {
@@ -217,8 +217,8 @@ WRONG = {
     },
     "lora_names": {
         "frozen afterwards": frozen_afterwards,
-        "queries and values": bend(rank=1, targets=ATTENTION),
-        "too many numbers": bend(rank=4, targets=EVERY_LINEAR, steps=1),
+        "queries and values": adapt(rank=1, targets=ATTENTION),
+        "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },
 }
 HINTS = {
