@@ -137,7 +137,7 @@ def test_a_merged_model_is_a_plain_one_that_can_be_trained():
     assert np.array_equal(plain(IDS).data, model(IDS).data)
 
 
-def test_a_layer_that_is_held_twice_is_bent_once_and_merged_once():
+def test_a_layer_that_is_held_twice_is_adapted_once_and_merged_once():
     class Twice(Module):
         def __init__(self):
             self.left = self.right = Linear(3, 3, rng=0)

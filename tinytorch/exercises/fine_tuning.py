@@ -351,7 +351,7 @@ class _Counted:
         return self.batches[step]
 
 
-def _bent(answer: Any) -> tuple[float, int]:
+def _adapted(answer: Any) -> tuple[float, int]:
     """The excess on the names, and how many numbers learned, if the rest is as it was."""
     grammar, model = story_dialect("names"), load_story_gpt()
     before = model.state_dict()
@@ -384,4 +384,4 @@ def lora_names(answer: Any) -> Cases:
     )
     claim = f"within {AIM:.0f} nats of the floor, {NUMBERS:,} numbers, {STEPS} batches"
     told = "{0:.1f} nats a story above the floor, {1:,} numbers"
-    yield from measured(claim, answer, run=_bent, aim=AIM, told=told, hint=hint)
+    yield from measured(claim, answer, run=_adapted, aim=AIM, told=told, hint=hint)

@@ -12,8 +12,6 @@ first grammar what was forgotten.
 writes them to `fine_tuning.json`; with `--in-package` they replace those of the package.
 """
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -25,6 +23,7 @@ import numpy as np
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import AdamW
 from tinytorch.core.schedules import CosineSchedule
+from tinytorch.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch.experiments.story_gpt import (
     StoryWindows,
     load_story_gpt,
@@ -32,8 +31,6 @@ from tinytorch.experiments.story_gpt import (
     story_tokenizer,
     story_windows,
 )
-from tinytorch.files.atomic_files import write_atomically
-from tinytorch.files.command_line import add_output, run_command
 from tinytorch.models.lora import EVERY_LINEAR, add_lora
 from tinytorch.stories import StoryGrammar, story_dialect
 from tinytorch.training.evaluation import surprise
@@ -142,7 +139,7 @@ def fine_tuning_results() -> dict[str, list[dict[str, Any]]]:
         >>> sorted(fine_tuning_results())
         ['mixed', 'ranks', 'rates']
     """
-    return json.loads(_FILE.read_text(encoding="utf-8"))
+    return read_results(_FILE)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -158,7 +155,7 @@ def _held_out(
     return held_out, (held_out.inputs == newline).cumsum(axis=1) == 1
 
 
-def _bent(rank: int, seed: int) -> Module:
+def _adapted(rank: int, seed: int) -> Module:
     """The story GPT, whole or with LoRA of a rank."""
     model = load_story_gpt()
     return add_lora(model, rank, targets=EVERY_LINEAR, rng=seed) if rank else model
@@ -175,7 +172,7 @@ def _run(
     result: dict[str, Any] = {"rank": rank, "lr": lr, "dialect": dialect, "seed": seed}
     result["old_rows"] = old_rows
     try:
-        model = fine_tune(_bent(rank, seed), batches, lr)
+        model = fine_tune(_adapted(rank, seed), batches, lr)
         result["new"] = round(excess(model, grammar, test), 4)
         result["old"] = round(excess(model, None, test), 4)
     except FloatingPointError:
@@ -207,23 +204,13 @@ def _make(path: Path) -> None:
         for rank in (0, 16)
         for old_rows in (1, 2)
     ]
-    groups = {"rates": rates, "ranks": ranks, "mixed": mixed}
-    lines = [
-        f'"{name}": [\n' + ",\n".join(map(json.dumps, runs)) + "\n]"
-        for name, runs in groups.items()
-    ]
-    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    write_results(path, {"rates": rates, "ranks": ranks, "mixed": mixed})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tinytorch.experiments.fine_tuning",
-        description="Fine-tune the story GPT to dialects in many ways (an hour or so).",
-    )
-    add_output(parser, _FILE.name, _FILE)
-    options = parser.parse_args(arguments)
-    return run_command(lambda: _make(options.output), options.output)
+    about = "Fine-tune the story GPT to dialects in many ways (an hour or so)."
+    return run_recipe("fine_tuning", about, _make, _FILE, arguments)
 
 
 if __name__ == "__main__":

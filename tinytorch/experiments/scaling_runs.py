@@ -13,7 +13,6 @@ writes them to `scaling.json`; `--in-package` adds the missing ones to those of 
 run is saved as soon as it is done, so this can be stopped and started again.
 """
 
-import argparse
 import json
 import platform
 import sys
@@ -29,9 +28,8 @@ from tinytorch.core.arguments import check_sizes
 from tinytorch.core.optimizers import AdamW, only_matrices
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.experiments.fine_tuning import excess
+from tinytorch.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, story_batches
-from tinytorch.files.atomic_files import write_atomically
-from tinytorch.files.command_line import add_output, run_command
 from tinytorch.models.transformer import GPT
 from tinytorch.stories import StoryGrammar
 from tinytorch.text.batches import Batches
@@ -213,16 +211,7 @@ _entropy = cache(lambda: StoryGrammar().entropy)  # cached: the sum takes a mome
 def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
     if not path.exists():
         return {"rates": [], "runs": []}
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _write(path: Path, groups: dict[str, list[dict[str, Any]]]) -> None:
-    """Save all runs, one a line."""
-    lines = [
-        f'"{name}": [\n' + ",\n".join(map(json.dumps, sorted(runs, key=_cost))) + "\n]"
-        for name, runs in groups.items()
-    ]
-    write_atomically(path, ("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    return read_results(path)
 
 
 def _cost(run: dict[str, Any]) -> int:
@@ -255,21 +244,16 @@ def _make(path: Path) -> None:
             done["seconds"] = round(time.process_time() - began, 1)
             done["machine"] = f"{platform.machine()}, NumPy {np.__version__}"
             done["date"] = time.strftime("%Y-%m-%d")
-            groups[name].append(done)
-            _write(path, groups)
+            groups[name] = sorted([*groups[name], done], key=_cost)
+            write_results(path, groups)
             sys.stdout.write(f"{json.dumps(done)}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tinytorch.experiments.scaling_runs",
-        description="Train the scaling law's models that the file lacks, and add them (an hour).",
-    )
-    add_output(parser, _FILE.name, _FILE)
-    options = parser.parse_args(arguments)
+    about = "Train the scaling law's models that the file lacks, and add them (an hour)."
     stopped = "stopped; what is done is kept, and the same command goes on from there"
-    return run_command(lambda: _make(options.output), options.output, stopped)
+    return run_recipe("scaling_runs", about, _make, _FILE, arguments, stopped)
 
 
 if __name__ == "__main__":

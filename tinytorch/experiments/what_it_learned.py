@@ -14,8 +14,6 @@ writes it to `what_it_learned.json`; with `--in-package` it replaces that of the
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -24,9 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinytorch.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch.experiments.story_gpt import STEPS, story_tokenizer, story_trainer
-from tinytorch.files.atomic_files import write_atomically
-from tinytorch.files.command_line import add_output, run_command
 from tinytorch.inside.probes import LinearProbe, calibration_error, r_squared
 from tinytorch.inside.stream import residual_stream
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
@@ -282,7 +279,7 @@ def learned_when() -> list[dict[str, Any]]:
         >>> sorted(learned_when()[0])
         ['another', 'hidden', 'off', 'r2', 'random', 'seed', 'step', 'where']
     """
-    return json.loads(_FILE.read_text(encoding="utf-8"))
+    return read_results(_FILE)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -338,7 +335,7 @@ def _make(path: Path, seeds: tuple[int, ...] = (0, 1)) -> None:
     questions = [(hidden, where) for hidden in NEEDED for where in ("needed", "before", "end")]
     questions.append(("ending", "end"))
     posteriors = {hidden: story_beliefs(stories, hidden) for hidden, _ in questions}
-    lines = []
+    runs = []
     for seed in seeds:
         trainer = story_trainer(rng=seed, progress=False)
         for step in _MEASURED:
@@ -352,19 +349,14 @@ def _make(path: Path, seeds: tuple[int, ...] = (0, 1)) -> None:
                 )
                 run = {"seed": seed, "step": step, "hidden": hidden, "where": where}
                 spread = _control_ranges(stream, stories, posteriors[hidden], hidden, where)
-                lines.append(json.dumps({**run, "r2": r2, "off": off, **spread}))
-    write_atomically(path, ("[\n" + ",\n".join(lines) + "\n]\n").encode())
+                runs.append({**run, "r2": r2, "off": off, **spread})
+    write_results(path, runs)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tinytorch.experiments.what_it_learned",
-        description="Train the story GPT twice and probe it on the way (a quarter of an hour).",
-    )
-    add_output(parser, _FILE.name, _FILE)
-    options = parser.parse_args(arguments)
-    return run_command(lambda: _make(options.output), options.output)
+    about = "Train the story GPT twice and probe it on the way (a quarter of an hour)."
+    return run_recipe("what_it_learned", about, _make, _FILE, arguments)
 
 
 if __name__ == "__main__":
