@@ -75,19 +75,9 @@ class StoryEntropy:
         return self.nats_per_story / self.characters_per_story
 
     @property
-    def bits_per_character(self) -> float:
-        """The entropy rate in bits."""
-        return self.nats_per_character / math.log(2)
-
-    @property
     def nats_per_word(self) -> float:
         """The lowest possible mean loss of a next-word model."""
         return self.nats_per_story / self.words_per_story
-
-    @property
-    def bits_per_word(self) -> float:
-        """The entropy per word in bits."""
-        return self.nats_per_word / math.log(2)
 
     @property
     def uniform_nats_per_character(self) -> float:

@@ -23,7 +23,7 @@ The stories are data: `tinytorch.stories.story_rules` lists and explains them,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice, repeat
 from typing import Any
@@ -162,38 +162,13 @@ class StoryGrammar:
             text: Any text.
 
         Returns:
-            The tokens. For the stories of this book nothing is lost: `join_words` is the inverse.
+            The tokens. Of the stories of this book, only spaces are lost.
 
         Example:
             >>> StoryGrammar.words('"I am so sad!" it said.')
             ['"', 'I', 'am', 'so', 'sad', '!', '"', 'it', 'said', '.']
         """
         return WORD.findall(text)
-
-    @staticmethod
-    def join_words(words: Iterable[str]) -> str:
-        r"""Turn the tokens of `words` back into text, with spaces where they belong.
-
-        Args:
-            words: Tokens; quotation marks open and close alternately; a newline closes them.
-
-        Returns:
-            The text.
-
-        Example:
-            >>> StoryGrammar.join_words(["He", "said", ",", '"', "Oh", "!", '"', "\n", "A"])
-            'He said, "Oh!"\nA'
-        """
-        pieces: list[str] = []
-        quoted, glue = False, True  # glue: no space before the next token
-        for word in words:
-            closing = word == '"' and quoted
-            if not (glue or closing or word in set(".,!?;:\n")):
-                pieces.append(" ")
-            pieces.append(word)
-            quoted = (quoted != (word == '"')) and word != "\n"
-            glue = word == "\n" or (word == '"' and quoted)
-        return "".join(pieces)
 
     @cached_property
     def vocabulary(self) -> tuple[str, ...]:
