@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -49,8 +50,14 @@ EXTENSIONS = (  # in this order: of two that follow the same event, the first is
 )
 
 
+def write_in_parallel(app: Sphinx, env: object) -> None:
+    """Write pages in as many processes as there are processors; they were read in one."""
+    app.parallel = os.cpu_count() or 1
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every extension with Sphinx."""
     for name in EXTENSIONS:
         app.setup_extension(f"{__name__}.{name}")
+    app.connect("env-check-consistency", write_in_parallel)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

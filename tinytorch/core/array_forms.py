@@ -86,15 +86,22 @@ def reader(part: Any, cache: Any = None) -> Reader:
 # The layers -----------------------------------------------------------------------------------
 
 
-def read_linear(part: Any) -> Reader:
-    """A `Linear`, of vectors `(tokens, in_features)`."""
-    if part.bias is None:
-        return lambda x: products.dot(x, part.weight.data)
+def read_embedding(part: Any) -> Reader:
+    """An `Embedding`, of ids."""
+
+    def read(ids: np.ndarray) -> np.ndarray:
+        arguments.check_ids(ids, part.vocab_size, "token id", "was another tokenizer used?")
+        return part.weight.data[ids]
+
+    return read
+
+
+def read_positions(part: Any, cache: Any) -> Reader:
+    """A `PositionalEncoding`, of vectors `(batch, new, d)`."""
 
     def read(x: np.ndarray) -> np.ndarray:
-        y = products.dot(x, part.weight.data)
-        y += part.bias.data
-        return y
+        positions.check_length(x.shape[1], part.max_seq_len, cache.length)
+        return x + part.position_embeddings.data[cache.length : cache.length + x.shape[1]]
 
     return read
 
@@ -177,12 +184,15 @@ def read_projections(part: Any) -> Reader:
     return read
 
 
-def read_embedding(part: Any) -> Reader:
-    """An `Embedding`, of ids."""
+def read_linear(part: Any) -> Reader:
+    """A `Linear`, of vectors `(tokens, in_features)`."""
+    if part.bias is None:
+        return lambda x: products.dot(x, part.weight.data)
 
-    def read(ids: np.ndarray) -> np.ndarray:
-        arguments.check_ids(ids, part.vocab_size, "token id", "was another tokenizer used?")
-        return part.weight.data[ids]
+    def read(x: np.ndarray) -> np.ndarray:
+        y = products.dot(x, part.weight.data)
+        y += part.bias.data
+        return y
 
     return read
 
@@ -192,13 +202,3 @@ def read_tied(table: Any) -> Reader:
     if hasattr(table, "scores"):
         return lambda x: as_operand(table.scores(wrap(x)))
     return lambda x: products.dot(x, table.weight.data.T)
-
-
-def read_positions(part: Any, cache: Any) -> Reader:
-    """A `PositionalEncoding`, of vectors `(batch, new, d)`."""
-
-    def read(x: np.ndarray) -> np.ndarray:
-        positions.check_length(x.shape[1], part.max_seq_len, cache.length)
-        return x + part.position_embeddings.data[cache.length : cache.length + x.shape[1]]
-
-    return read

@@ -12,6 +12,23 @@ from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import wrap
 
 
+def check_inputs(embed_dim: int, query: Any, key: Any, value: Any, cache: Any) -> None:
+    """Raise unless an attention can read these.
+
+    Raises:
+        ValueError: one of them is not `(batch, seq, embed_dim)`, or a cache comes with a separate
+            key or value.
+    """
+    if cache is not None and not (key is None and value is None):
+        what = "a cache is for self-attention; pass no key and no value"
+        raise ValueError(f"MultiHeadAttention: {what}")
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+        if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
+            wanted = f"(batch, seq, {embed_dim})"
+            raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")
+
+
 def shared(x: Any, num_heads: int) -> Any:
     """Grouped queries: each key or value, repeated for every head of queries that looks at it.
 
@@ -78,20 +95,3 @@ def check_options(
     if bias is not None and (np.ndim(bias) != 3 or np.shape(bias)[0] != num_heads):
         wanted, got = f"({num_heads}, T, T), one table a head", np.shape(bias)
         raise ValueError(f"MultiHeadAttention: bias must be {wanted}, got shape {got}")
-
-
-def check_inputs(embed_dim: int, query: Any, key: Any, value: Any, cache: Any) -> None:
-    """Raise unless an attention can read these.
-
-    Raises:
-        ValueError: one of them is not `(batch, seq, embed_dim)`, or a cache comes with a separate
-            key or value.
-    """
-    if cache is not None and not (key is None and value is None):
-        what = "a cache is for self-attention; pass no key and no value"
-        raise ValueError(f"MultiHeadAttention: {what}")
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        shape = x.shape if isinstance(x, Tensor) else np.shape(x)
-        if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
-            wanted = f"(batch, seq, {embed_dim})"
-            raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")

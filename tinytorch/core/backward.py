@@ -52,6 +52,22 @@ def backward(result: Node, gradient: Any = None) -> None:
             waiting[id(parent)] = part if held is None else total_gradient(held, part)
 
 
+def _first_gradient(result: Node, gradient: Any) -> Gradient:
+    """The gradient that starts the backward pass."""
+    if not result.requires_grad:
+        remedy = "create an input with requires_grad=True, outside no_grad()"
+        what = "a tensor that does not depend on anything that requires a gradient"
+        raise RuntimeError(f"backward() on {what}; {remedy}")
+    data = result.data
+    if gradient is None and data.size != 1:
+        remedy = "reduce with .sum()"
+        raise ValueError(f"backward() on shape {data.shape} needs an explicit gradient; {remedy}")
+    if gradient is None:
+        return np.ones_like(data)
+    array = as_gradient(np.asarray(gradient), data.shape)
+    return array.astype(data.dtype, copy=result.is_leaf)  # a leaf keeps it
+
+
 def topological_order(result: Node) -> list[Record | Node]:
     """Every tensor that needs a gradient, each before all the tensors computed from it.
 
@@ -81,33 +97,6 @@ def topological_order(result: Node) -> list[Record | Node]:
                 if parent is not None and parent._requires_grad and id(parent) not in seen:
                     stack.append((parent, False))
     return order
-
-
-def total_gradient(held: Gradient, part: Gradient) -> Gradient:
-    """The sum of two gradients, arrays or row-sparse; always an array, even for a single number.
-
-    Example:
-        >>> total_gradient(np.array(1.0), np.array(2.0))
-        array(3.)
-    """
-    total = held + part
-    return total if isinstance(total, RowSparse) else np.asarray(total)
-
-
-def _first_gradient(result: Node, gradient: Any) -> Gradient:
-    """The gradient that starts the backward pass."""
-    if not result.requires_grad:
-        remedy = "create an input with requires_grad=True, outside no_grad()"
-        what = "a tensor that does not depend on anything that requires a gradient"
-        raise RuntimeError(f"backward() on {what}; {remedy}")
-    data = result.data
-    if gradient is None and data.size != 1:
-        remedy = "reduce with .sum()"
-        raise ValueError(f"backward() on shape {data.shape} needs an explicit gradient; {remedy}")
-    if gradient is None:
-        return np.ones_like(data)
-    array = as_gradient(np.asarray(gradient), data.shape)
-    return array.astype(data.dtype, copy=result.is_leaf)  # a leaf keeps it
 
 
 def _check_unchanged(order: list[Record | Node]) -> None:
@@ -166,3 +155,14 @@ def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray
 def _like(node: Record | Node) -> Record | np.ndarray:
     """The object with the shape and dtype of a tensor: its record, or the array of a leaf."""
     return node._array if isinstance(node, Node) else node
+
+
+def total_gradient(held: Gradient, part: Gradient) -> Gradient:
+    """The sum of two gradients, arrays or row-sparse; always an array, even for a single number.
+
+    Example:
+        >>> total_gradient(np.array(1.0), np.array(2.0))
+        array(3.)
+    """
+    total = held + part
+    return total if isinstance(total, RowSparse) else np.asarray(total)

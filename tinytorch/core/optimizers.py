@@ -18,6 +18,52 @@ from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
 
+def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
+    """Scale all gradients together so that their norm is at most `max_norm`.
+
+    The norm is that of all gradients joined into one long vector, so the direction of the step
+    stays the same (Pascanu et al., 2013, section 3.2).
+
+    Args:
+        params: tensors; those without a gradient are skipped.
+        max_norm: the largest norm allowed; infinity to measure only.
+
+    Returns:
+        The norm before clipping.
+
+    Raises:
+        TypeError: one tensor instead of a list.
+        ValueError: `max_norm` is not positive.
+        FloatingPointError: the norm is not finite; nothing is changed.
+
+    Example:
+        >>> w = Tensor([3.0, 4.0], requires_grad=True)
+        >>> (w * w).sum().backward()  # the gradient is (6, 8)
+        >>> clip_grad_norm([w], max_norm=5.0)
+        10.0
+        >>> w.grad
+        array([3., 4.], dtype=float32)
+    """
+    if not max_norm > 0:
+        raise ValueError(f"max_norm must be > 0, got {max_norm}")
+    if isinstance(params, Tensor):
+        raise TypeError("clip_grad_norm takes a list of parameters, got one tensor; write [w]")
+    with_gradient = list({id(p): p for p in params if p.grad is not None}.values())  # each once
+    for p in with_gradient:
+        if isinstance(p.grad, RowSparse):
+            p.grad = p.grad.coalesce()  # a row listed twice has one gradient, the sum
+    arrays = (p.grad.values if isinstance(p.grad, RowSparse) else p.grad for p in with_gradient)
+    norm = math.sqrt(sum(float(np.vdot(array, array)) for array in arrays))
+    if not math.isfinite(norm):
+        remedy = "lower the learning rate, or lengthen the warm-up"
+        cause = "a loss or a weight has overflowed"
+        raise FloatingPointError(f"the norm of the gradients is {norm}: {cause}; {remedy}")
+    if norm > max_norm:
+        for p in with_gradient:
+            p.grad = p.grad * (max_norm / norm)
+    return norm
+
+
 def only_matrices(parameter: Tensor) -> bool:
     """Whether weight decay applies to a parameter, as is usual for language models.
 
@@ -60,7 +106,7 @@ class Optimizer:
                 got = f"one of shape {p.shape} that was computed from others; pass those instead"
                 raise ValueError(f"an optimiser updates tensors that you made, got {got}")
         check_not_negative(lr=lr)
-        self.lr = lr
+        self.lr, self._steps = lr, np.zeros((), dtype=np.int64)
         keep_freed_memory()
 
     def zero_grad(self) -> None:
@@ -73,6 +119,7 @@ class Optimizer:
 
         For a dense gradient that is the whole array; for a row-sparse one its rows.
         """
+        self._steps += 1
         for i, p in enumerate(self.params):
             if p.grad is None:
                 continue
@@ -190,7 +237,6 @@ class Adam(Optimizer):
             check_probability(beta, name)
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         self.decays = [decay is None or bool(decay(p)) for p in self.params]
-        self._steps = np.zeros((), dtype=np.int64)
         self.m = [np.zeros_like(p.data) for p in self.params]
         self.v = [np.zeros_like(p.data) for p in self.params]
 
@@ -202,11 +248,6 @@ class Adam(Optimizer):
     def _state(self) -> dict[str, np.ndarray]:
         means = {f"m.{i}": m for i, m in enumerate(self.m)}
         return {"steps": self._steps, **means, **{f"v.{i}": v for i, v in enumerate(self.v)}}
-
-    def step(self) -> None:
-        """Update every parameter that has a gradient."""
-        self._steps += 1
-        super().step()
 
     def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
         g = np.asarray(g, dtype=data.dtype)
@@ -258,49 +299,3 @@ class AdamW(Adam):
         """The gradient as it is: the parameter itself decays here."""
         data[rows] *= 1 - self.lr * self.weight_decay
         return g
-
-
-def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
-    """Scale all gradients together so that their norm is at most `max_norm`.
-
-    The norm is that of all gradients joined into one long vector, so the direction of the step
-    stays the same (Pascanu et al., 2013, section 3.2).
-
-    Args:
-        params: tensors; those without a gradient are skipped.
-        max_norm: the largest norm allowed; infinity to measure only.
-
-    Returns:
-        The norm before clipping.
-
-    Raises:
-        TypeError: one tensor instead of a list.
-        ValueError: `max_norm` is not positive.
-        FloatingPointError: the norm is not finite; nothing is changed.
-
-    Example:
-        >>> w = Tensor([3.0, 4.0], requires_grad=True)
-        >>> (w * w).sum().backward()  # the gradient is (6, 8)
-        >>> clip_grad_norm([w], max_norm=5.0)
-        10.0
-        >>> w.grad
-        array([3., 4.], dtype=float32)
-    """
-    if not max_norm > 0:
-        raise ValueError(f"max_norm must be > 0, got {max_norm}")
-    if isinstance(params, Tensor):
-        raise TypeError("clip_grad_norm takes a list of parameters, got one tensor; write [w]")
-    with_gradient = list({id(p): p for p in params if p.grad is not None}.values())  # each once
-    for p in with_gradient:
-        if isinstance(p.grad, RowSparse):
-            p.grad = p.grad.coalesce()  # a row listed twice has one gradient, the sum
-    arrays = (p.grad.values if isinstance(p.grad, RowSparse) else p.grad for p in with_gradient)
-    norm = math.sqrt(sum(float(np.vdot(array, array)) for array in arrays))
-    if not math.isfinite(norm):
-        remedy = "lower the learning rate, or lengthen the warm-up"
-        cause = "a loss or a weight has overflowed"
-        raise FloatingPointError(f"the norm of the gradients is {norm}: {cause}; {remedy}")
-    if norm > max_norm:
-        for p in with_gradient:
-            p.grad = p.grad * (max_norm / norm)
-    return norm

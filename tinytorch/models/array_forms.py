@@ -14,27 +14,6 @@ from tinytorch.core.tracing import as_operand, wrap
 from tinytorch.models.gpt_options import with_positions
 
 
-def read_mlp(part: Any) -> Reader:
-    """An `MLP`, of vectors `(tokens, d)`."""
-    widen, narrow, drop = (reader(x) for x in (part.linear1, part.linear2, part.dropout))
-    return lambda x: drop(narrow(gelu_array(widen(x))))
-
-
-def read_block(part: Any, cache: Any, pre_norm: bool = True) -> Reader:
-    """A `TransformerBlock`, or without `pre_norm` a `PostNormBlock`; vectors `(batch * new, d)`."""
-    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
-    attention = reader(part.attention, cache)
-
-    def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
-        if not pre_norm:
-            x = ln1(x + drop(attention(x, batch, mask)))
-            return ln2(x + mlp(x))
-        x = x + drop(attention(ln1(x), batch, mask))
-        return x + mlp(ln2(x))
-
-    return read
-
-
 def read_gpt(part: Any, cache: Any) -> Reader:
     """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of the next tokens."""
     embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
@@ -56,3 +35,24 @@ def read_gpt(part: Any, cache: Any) -> Reader:
         return score(norm(x.reshape(batch, new, d)[:, -1]))
 
     return read
+
+
+def read_block(part: Any, cache: Any, pre_norm: bool = True) -> Reader:
+    """A `TransformerBlock`, or without `pre_norm` a `PostNormBlock`; vectors `(batch * new, d)`."""
+    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
+    attention = reader(part.attention, cache)
+
+    def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
+        if not pre_norm:
+            x = ln1(x + drop(attention(x, batch, mask)))
+            return ln2(x + mlp(x))
+        x = x + drop(attention(ln1(x), batch, mask))
+        return x + mlp(ln2(x))
+
+    return read
+
+
+def read_mlp(part: Any) -> Reader:
+    """An `MLP`, of vectors `(tokens, d)`."""
+    widen, narrow, drop = (reader(x) for x in (part.linear1, part.linear2, part.dropout))
+    return lambda x: drop(narrow(gelu_array(widen(x))))

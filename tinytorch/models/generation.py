@@ -165,35 +165,6 @@ def stream(
     )
 
 
-def read_next(
-    read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow, prefill_chunk: int = 256
-) -> np.ndarray:
-    """The scores of the next token: the model reads the new tokens, or without a cache all of them.
-
-    Args:
-        read: maps ids `(batch, new)` to logits `(batch, vocab)`, see `logits_of`.
-        window: the end of the text, and the cache of what has been read of it.
-        prefill_chunk: with a cache, how many tokens are read in one pass at most.
-
-    Returns:
-        Logits `(batch, vocab)`.
-
-    Example:
-        >>> from tinytorch import GPT
-        >>> model = GPT(vocab_size=5, embed_dim=8, num_layers=1, num_heads=2, max_seq_len=16, rng=0)
-        >>> window = SlidingWindow(np.array([[1, 2, 3]]), 16, model.new_cache())
-        >>> logits = read_next(logits_of(model, window.cache), window)
-        >>> logits.shape, window.unread.size
-        ((1, 5), 0)
-    """
-    unread = window.unread
-    chunk = unread.shape[1] if window.cache is None else prefill_chunk
-    with evaluation_mode(), no_grad():
-        for first in range(0, unread.shape[1], chunk):
-            logits = read(unread[:, first : first + chunk])
-    return logits
-
-
 def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
     """A function from ids `(batch, new)` to logits `(batch, vocab)`.
 
@@ -241,6 +212,35 @@ def write(
         rows = [row for row in rows if new[row] not in stops]
         if not rows:
             return
+
+
+def read_next(
+    read: Callable[[np.ndarray], np.ndarray], window: SlidingWindow, prefill_chunk: int = 256
+) -> np.ndarray:
+    """The scores of the next token: the model reads the new tokens, or without a cache all of them.
+
+    Args:
+        read: maps ids `(batch, new)` to logits `(batch, vocab)`, see `logits_of`.
+        window: the end of the text, and the cache of what has been read of it.
+        prefill_chunk: with a cache, how many tokens are read in one pass at most.
+
+    Returns:
+        Logits `(batch, vocab)`.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> model = GPT(vocab_size=5, embed_dim=8, num_layers=1, num_heads=2, max_seq_len=16, rng=0)
+        >>> window = SlidingWindow(np.array([[1, 2, 3]]), 16, model.new_cache())
+        >>> logits = read_next(logits_of(model, window.cache), window)
+        >>> logits.shape, window.unread.size
+        ((1, 5), 0)
+    """
+    unread = window.unread
+    chunk = unread.shape[1] if window.cache is None else prefill_chunk
+    with evaluation_mode(), no_grad():
+        for first in range(0, unread.shape[1], chunk):
+            logits = read(unread[:, first : first + chunk])
+    return logits
 
 
 # Checks of arguments -------------------------------------------------------------------------

@@ -20,6 +20,49 @@ GPT2_SHAPES = {
 }
 
 
+def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], int]:
+    """Raise unless a GPT can read these ids, after the cached ones.
+
+    Args:
+        model: the GPT.
+        tokens: ids `(batch, seq)` or `(seq,)`.
+        cache: a `KVCache`, or None.
+
+    Returns:
+        The shape of the ids, and how many were read before them.
+
+    Raises:
+        ValueError: the ids have another number of axes, are empty, or exceed `max_seq_len`.
+    """
+    shape = arguments.check_equal_lengths(tokens, "GPT")
+    if len(shape) not in (1, 2) or 0 in shape:
+        expected = "expected ids of shape (batch, seq) or (seq,), not empty"
+        raise ValueError(f"GPT: {expected}, got shape {shape}")
+    past = 0 if cache is None else cache.length
+    positions.check_length(shape[-1], model.max_seq_len, past)
+    return shape, past
+
+
+def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
+    """Add the vectors of the positions from `start` on, if any.
+
+    Args:
+        embedding: the first of what `positions_of` returns.
+        x: token vectors `(batch, seq, embed_dim)`, or `(seq, embed_dim)` for a batch of one.
+        start: the position of the first.
+
+    Returns:
+        `(batch, seq, embed_dim)`.
+    """
+    if x.ndim == 2:
+        x = x.unsqueeze(0)
+    if embedding is None:
+        return x
+    if isinstance(embedding, Tensor):
+        return x + embedding[start : start + x.shape[1]]  # + (seq, d)
+    return embedding(x, start) if start else embedding(x)
+
+
 def preset(cls: type[Any], /, name: str, **options: Any) -> Any:
     """A model in one of the published GPT-2 shapes, with random weights.
 
@@ -52,29 +95,6 @@ def check(model: Any, **parts: Part) -> None:
     arguments.check_choice(model.pos_encoding, "pos_encoding", kinds)
 
 
-def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], int]:
-    """Raise unless a GPT can read these ids, after the cached ones.
-
-    Args:
-        model: the GPT.
-        tokens: ids `(batch, seq)` or `(seq,)`.
-        cache: a `KVCache`, or None.
-
-    Returns:
-        The shape of the ids, and how many were read before them.
-
-    Raises:
-        ValueError: the ids have another number of axes, are empty, or exceed `max_seq_len`.
-    """
-    shape = arguments.check_equal_lengths(tokens, "GPT")
-    if len(shape) not in (1, 2) or 0 in shape:
-        expected = "expected ids of shape (batch, seq) or (seq,), not empty"
-        raise ValueError(f"GPT: {expected}, got shape {shape}")
-    past = 0 if cache is None else cache.length
-    positions.check_length(shape[-1], model.max_seq_len, past)
-    return shape, past
-
-
 def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
     """How a GPT receives the positions, by its `pos_encoding`.
 
@@ -92,23 +112,3 @@ def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
     if model.pos_encoding == "alibi":
         return None, {"bias": positions.create_alibi_bias(heads, length)}
     return None, {}
-
-
-def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
-    """Add the vectors of the positions from `start` on, if any.
-
-    Args:
-        embedding: the first of what `positions_of` returns.
-        x: token vectors `(batch, seq, embed_dim)`, or `(seq, embed_dim)` for a batch of one.
-        start: the position of the first.
-
-    Returns:
-        `(batch, seq, embed_dim)`.
-    """
-    if x.ndim == 2:
-        x = x.unsqueeze(0)
-    if embedding is None:
-        return x
-    if isinstance(embedding, Tensor):
-        return x + embedding[start : start + x.shape[1]]  # + (seq, d)
-    return embedding(x, start) if start else embedding(x)

@@ -19,6 +19,31 @@ from tinytorch.core.tensor import Tensor
 __all__ = ["KVCache", "LayerCache", "SlidingWindow"]
 
 
+def new_cache(model: Any) -> KVCache | None:
+    """An empty cache for one batch of texts; None if a part of a GPT cannot read piece by piece.
+
+    The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
+    norms and MLPs need not be: they see each token by itself.
+
+    Example:
+        >>> from tinytorch import GPT, MultiHeadAttention
+        >>> class Attention(MultiHeadAttention):  # a forward of your own, without a cache
+        ...     def forward(self, query, mask=None):
+        ...         return super().forward(query, mask=mask)
+        >>> (
+        ...     GPT(5, 8, 2, 2).new_cache().num_layers,
+        ...     GPT(5, 8, 2, 2, attention=Attention).new_cache(),
+        ... )
+        (2, None)
+    """
+    attentions = [getattr(block, "attention", block) for block in model.blocks]
+    rotations = [getattr(attention, "rotate", None) for attention in attentions]
+    by_position = [p for p in (model.position_embedding, *rotations) if callable(p)]
+    if all(is_incremental(part) for part in (model, *model.blocks, *attentions, *by_position)):
+        return KVCache(len(model.blocks), model.max_seq_len)
+    return None
+
+
 class KVCache:
     """Memory for the keys and values of every layer.
 
@@ -232,31 +257,6 @@ class SlidingWindow:
         length = min(self.max_seq_len, 2 * self._end + 64)
         self._room = np.empty((len(ids), length), dtype=np.int64)
         self._room[:, : self._end] = ids
-
-
-def new_cache(model: Any) -> KVCache | None:
-    """An empty cache for one batch of texts; None if a part of a GPT cannot read piece by piece.
-
-    The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
-    norms and MLPs need not be: they see each token by itself.
-
-    Example:
-        >>> from tinytorch import GPT, MultiHeadAttention
-        >>> class Attention(MultiHeadAttention):  # a forward of your own, without a cache
-        ...     def forward(self, query, mask=None):
-        ...         return super().forward(query, mask=mask)
-        >>> (
-        ...     GPT(5, 8, 2, 2).new_cache().num_layers,
-        ...     GPT(5, 8, 2, 2, attention=Attention).new_cache(),
-        ... )
-        (2, None)
-    """
-    attentions = [getattr(block, "attention", block) for block in model.blocks]
-    rotations = [getattr(attention, "rotate", None) for attention in attentions]
-    by_position = [p for p in (model.position_embedding, *rotations) if callable(p)]
-    if all(is_incremental(part) for part in (model, *model.blocks, *attentions, *by_position)):
-        return KVCache(len(model.blocks), model.max_seq_len)
-    return None
 
 
 def _array(x: Any) -> np.ndarray:

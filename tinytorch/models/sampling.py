@@ -17,6 +17,38 @@ from tinytorch.core.arguments import check_not_negative, check_number, check_siz
 __all__ = ["choose", "keep_top_k", "keep_top_p", "next_token_probs", "next_tokens"]
 
 
+def next_tokens(
+    logits: np.ndarray,
+    rngs: list[np.random.Generator],
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+) -> np.ndarray:
+    """One token for each row, drawn from `next_token_probs` with the row's own generator.
+
+    Args:
+        logits: the model's scores `(batch, vocab)`.
+        rngs: a generator for each row; at temperature 0 nothing is drawn from them.
+        temperature: as for `next_token_probs`.
+        top_k: as for `next_token_probs`.
+        top_p: as for `next_token_probs`.
+
+    Returns:
+        Ids `(batch,)`.
+
+    Raises:
+        ValueError: as for `next_token_probs`.
+
+    Example:
+        >>> next_tokens(np.array([[0.0, 2.0], [3.0, 1.0]]), [], temperature=0).tolist()
+        [1, 0]
+    """
+    if temperature == 0:  # the same token, whatever top-k and top-p keep
+        return _checked_logits(logits).argmax(axis=-1)
+    probs = next_token_probs(logits, temperature, top_k, top_p)
+    return np.array([choose(row, rng) for row, rng in zip(probs, rngs, strict=True)], dtype=int)
+
+
 def next_token_probs(
     logits: Any, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> np.ndarray:
@@ -53,38 +85,6 @@ def next_token_probs(
     if top_p is not None:
         probs = keep_top_p(probs, top_p)
     return probs
-
-
-def next_tokens(
-    logits: np.ndarray,
-    rngs: list[np.random.Generator],
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-) -> np.ndarray:
-    """One token for each row, drawn from `next_token_probs` with the row's own generator.
-
-    Args:
-        logits: the model's scores `(batch, vocab)`.
-        rngs: a generator for each row; at temperature 0 nothing is drawn from them.
-        temperature: as for `next_token_probs`.
-        top_k: as for `next_token_probs`.
-        top_p: as for `next_token_probs`.
-
-    Returns:
-        Ids `(batch,)`.
-
-    Raises:
-        ValueError: as for `next_token_probs`.
-
-    Example:
-        >>> next_tokens(np.array([[0.0, 2.0], [3.0, 1.0]]), [], temperature=0).tolist()
-        [1, 0]
-    """
-    if temperature == 0:  # the same token, whatever top-k and top-p keep
-        return _checked_logits(logits).argmax(axis=-1)
-    probs = next_token_probs(logits, temperature, top_k, top_p)
-    return np.array([choose(row, rng) for row, rng in zip(probs, rngs, strict=True)], dtype=int)
 
 
 def keep_top_k(probs: Any, k: int) -> np.ndarray:

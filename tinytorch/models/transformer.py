@@ -1,8 +1,9 @@
 """The transformer and GPT: attention and an MLP, in blocks, between two tables.
 
-The residual stream begins as token plus position, every block adds to it, and at the end it is
-compared with every token of the vocabulary. The options of a GPT are in `gpt_options`, its initial
-weights in `gpt_weights`, its faster form for generating text in `array_forms`.
+Read it from the top: each class uses those above it. The residual stream begins as token plus
+position, every block adds to it, and at the end it is compared with every token of the vocabulary.
+The options of a GPT are in `gpt_options`, its initial weights in `gpt_weights`, its faster form for
+generating text in `array_forms`.
 """
 
 from __future__ import annotations
