@@ -53,46 +53,6 @@ BLOCK = 64  # how many queries attention processes at a time
 
 
 @primitive
-def linear(x: Any, weight: Any, bias: Any = None) -> Result:
-    """`x @ weight + bias`.
-
-    Args:
-        x: `(..., in_features)`.
-        weight: `(in_features, out_features)`.
-        bias: `(out_features,)` or nothing.
-
-    Returns:
-        `(..., out_features)`.
-
-    Raises:
-        ValueError: the last axis of `x` is not `in_features` long, or `weight` is not 2-D.
-
-    Example:
-        >>> linear([[1.0, 2.0]], [[1.0, 0.0], [0.0, 10.0]], [0.5, 0.5])
-        Tensor([[ 1.5, 20.5]])
-    """
-    x, weight = floats(x), floats(weight)
-    if weight.ndim != 2:
-        raise ValueError(f"linear: weight {weight.shape} must be (in_features, out_features)")
-    if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
-        wanted = f"the last axis must have length {weight.shape[0]}"
-        raise ValueError(f"linear: input {x.shape} does not fit weight {weight.shape}; {wanted}")
-    rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
-    # For a single row, a token being generated, `dot` is twice as fast as `@`.
-    value = dot(rows, weight)  # (N, out)
-    if bias is not None:  # a second array would take up to a quarter of the time (bench: linear)
-        in_place = value.dtype == np.result_type(value, bias)
-        value = np.add(value, bias, out=value if in_place else None)
-
-    def pullback(g: np.ndarray) -> tuple[Any, ...]:
-        g = g.reshape(-1, weight.shape[1])  # (N, out)
-        parts = dot(g, weight.T).reshape(x.shape), dot(rows.T, g)
-        return parts if bias is None else (*parts, np.ones(len(g), g.dtype) @ g)
-
-    return value.reshape(*x.shape[:-1], weight.shape[1]), pullback
-
-
-@primitive
 def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
     """The rows of `weight` that `ids` name.
 
@@ -128,6 +88,25 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
         return rows if sparse else rows.to_dense(), None
 
     return weight[ids], pullback
+
+
+@primitive
+def dropout(x: Any, *, p: float, rng: Any = None) -> Result:
+    """Set each element to zero with probability `p` and divide the others by `1 - p`.
+
+    The division keeps the expected value unchanged (Srivastava et al., 2014, section 10).
+
+    Raises:
+        ValueError: `p` is not in `0 <= p < 1`.
+
+    Example:
+        >>> dropout([1.0, 1.0, 1.0, 1.0], p=0.5, rng=0)
+        Tensor([2., 0., 0., 0.])
+    """
+    check_probability(p, "dropout: p")
+    x = np.asarray(x)
+    scale = _dropout_scale(x.shape, p, rng)
+    return x * scale, lambda g: g * scale
 
 
 @primitive
@@ -180,22 +159,69 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
 
 
 @primitive
-def dropout(x: Any, *, p: float, rng: Any = None) -> Result:
-    """Set each element to zero with probability `p` and divide the others by `1 - p`.
+def linear(x: Any, weight: Any, bias: Any = None) -> Result:
+    """`x @ weight + bias`.
 
-    The division keeps the expected value unchanged (Srivastava et al., 2014, section 10).
+    Args:
+        x: `(..., in_features)`.
+        weight: `(in_features, out_features)`.
+        bias: `(out_features,)` or nothing.
+
+    Returns:
+        `(..., out_features)`.
 
     Raises:
-        ValueError: `p` is not in `0 <= p < 1`.
+        ValueError: the last axis of `x` is not `in_features` long, or `weight` is not 2-D.
 
     Example:
-        >>> dropout([1.0, 1.0, 1.0, 1.0], p=0.5, rng=0)
-        Tensor([2., 0., 0., 0.])
+        >>> linear([[1.0, 2.0]], [[1.0, 0.0], [0.0, 10.0]], [0.5, 0.5])
+        Tensor([[ 1.5, 20.5]])
     """
-    check_probability(p, "dropout: p")
+    x, weight = floats(x), floats(weight)
+    if weight.ndim != 2:
+        raise ValueError(f"linear: weight {weight.shape} must be (in_features, out_features)")
+    if x.ndim == 0 or x.shape[-1] != weight.shape[0]:
+        wanted = f"the last axis must have length {weight.shape[0]}"
+        raise ValueError(f"linear: input {x.shape} does not fit weight {weight.shape}; {wanted}")
+    rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
+    # For a single row, a token being generated, `dot` is twice as fast as `@`.
+    value = dot(rows, weight)  # (N, out)
+    if bias is not None:  # a second array would take up to a quarter of the time (bench: linear)
+        in_place = value.dtype == np.result_type(value, bias)
+        value = np.add(value, bias, out=value if in_place else None)
+
+    def pullback(g: np.ndarray) -> tuple[Any, ...]:
+        g = g.reshape(-1, weight.shape[1])  # (N, out)
+        parts = dot(g, weight.T).reshape(x.shape), dot(rows.T, g)
+        return parts if bias is None else (*parts, np.ones(len(g), g.dtype) @ g)
+
+    return value.reshape(*x.shape[:-1], weight.shape[1]), pullback
+
+
+@primitive
+def split_heads(x: Any, *, num_heads: int) -> Result:
+    """Cut every vector into a slice for each head, and put the heads before the positions.
+
+    Args:
+        x: `(batch, seq, d)`.
+        num_heads: number of heads h, which divides d.
+
+    Returns:
+        `(batch, h, seq, d / h)`.
+
+    Raises:
+        ValueError: `x` has another number of axes, or `num_heads` does not divide d.
+
+    Example:
+        >>> split_heads([[[1.0, 2.0, 3.0, 4.0]]], num_heads=2).data.tolist()
+        [[[[1.0, 2.0]], [[3.0, 4.0]]]]
+    """
     x = np.asarray(x)
-    scale = _dropout_scale(x.shape, p, rng)
-    return x * scale, lambda g: g * scale
+    if x.ndim != 3:
+        raise ValueError(f"split_heads: expected (batch, seq, d), got shape {x.shape}")
+    batch, seq, d = x.shape
+    heads = x.reshape(batch, seq, num_heads, d // num_heads)  # (batch, seq, h, d / h)
+    return heads.swapaxes(1, 2), lambda g: g.swapaxes(1, 2).reshape(batch, seq, d)
 
 
 @primitive
@@ -272,32 +298,6 @@ def attention(
         return grad_q, grad_k, grad_v
 
     return value, pullback
-
-
-@primitive
-def split_heads(x: Any, *, num_heads: int) -> Result:
-    """Cut every vector into a slice for each head, and put the heads before the positions.
-
-    Args:
-        x: `(batch, seq, d)`.
-        num_heads: number of heads h, which divides d.
-
-    Returns:
-        `(batch, h, seq, d / h)`.
-
-    Raises:
-        ValueError: `x` has another number of axes, or `num_heads` does not divide d.
-
-    Example:
-        >>> split_heads([[[1.0, 2.0, 3.0, 4.0]]], num_heads=2).data.tolist()
-        [[[[1.0, 2.0]], [[3.0, 4.0]]]]
-    """
-    x = np.asarray(x)
-    if x.ndim != 3:
-        raise ValueError(f"split_heads: expected (batch, seq, d), got shape {x.shape}")
-    batch, seq, d = x.shape
-    heads = x.reshape(batch, seq, num_heads, d // num_heads)  # (batch, seq, h, d / h)
-    return heads.swapaxes(1, 2), lambda g: g.swapaxes(1, 2).reshape(batch, seq, d)
 
 
 @primitive

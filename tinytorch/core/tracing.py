@@ -15,7 +15,7 @@ repeats them; the class `Tensor`, a node with operators, is in `tensor.py`.
 from __future__ import annotations
 
 import inspect
-import threading
+import itertools
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -52,7 +52,7 @@ class Record:
     def __init__(
         self, name: str, parents: list[Record | Node | None], pullback: Pullback, made: np.ndarray
     ) -> None:
-        self.name, self.parents, self.time = name, parents, _now
+        self.name, self.parents, self.time = name, parents, next(_ticks)
         self.pullback: Pullback | None = pullback
         self.shape, self.dtype = made.shape, made.dtype
         self._changed: list[int] | None = None
@@ -61,8 +61,8 @@ class Record:
 class Node:
     """An array, its gradient, and the record of the operation that made it.
 
-    A time here is the number of in-place changes recorded so far. A record stores the time when it
-    was made, a node that of its last change, and `backward` compares the two.
+    A time here is a number that no other record or change has. A record stores the time when it was
+    made, a node that of its last change, and `backward` compares the two.
     """
 
     result_class: ClassVar[type[Any]]  # what operations return: a node with operators, `Tensor`
@@ -142,11 +142,7 @@ class Node:
             Traceback (most recent call last):
             RuntimeError: backward() through mul: its operand 0 of shape (1,) was changed ...
         """
-        global _now
-        clock = self.clock()
-        with _one_at_a_time:
-            _now += 1
-            clock[0] = _now
+        self.clock()[0] = next(_ticks)
 
     def clock(self) -> list[int]:
         """The time of the last change of the data, shared by every tensor that shares them."""
@@ -155,7 +151,7 @@ class Node:
         return holder._changed
 
 
-_now, _one_at_a_time = 0, threading.Lock()  # the number of changes so far, in whatever thread
+_ticks = itertools.count(1)  # of all threads
 
 
 def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
