@@ -65,7 +65,7 @@ def _first_gradient(result: Node, gradient: Any) -> Gradient:
     if gradient is None:
         return np.ones_like(data)
     array = as_gradient(np.asarray(gradient), data.shape)
-    return array.astype(data.dtype, copy=result.is_leaf)  # a leaf keeps it
+    return array.astype(data.dtype, copy=False)
 
 
 def topological_order(result: Node) -> list[Record | Node]:

@@ -223,7 +223,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
 
     @wraps(function)
     def operation(*operands: Any, **settings: Any) -> Tensor:
-        arrays = [o._array if isinstance(o, Node) else as_operand(o) for o in operands]
+        arrays = [as_operand(operand) for operand in operands]
         try:
             made = function(*arrays, **settings)
         except ValueError as error:
@@ -232,14 +232,12 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
             pair = "a value and its pullback, a function of a gradient"
             raise TypeError(f"{name}: a primitive returns {pair}; got {type(made).__name__}")
         value, pullback = made
-        if type(value) is not np.ndarray or value.dtype != _FLOAT32:
-            value = _settled(value, name, operands)
-        result = wrap(value)
-        if not open_blocks.get() and value.dtype.kind == "f":
+        result = wrap(_settled(value, name, operands))
+        if not open_blocks.get() and result._array.dtype.kind == "f":
             parents = [(o._record or o) if isinstance(o, Node) else None for o in operands]
             if any([p._requires_grad for p in parents if p is not None]):
                 result._requires_grad = True
-                result._record = Record(name, parents, pullback, value)
+                result._record = Record(name, parents, pullback, result._array)
         return result
 
     signature = inspect.signature(function).replace(return_annotation="Tensor")
@@ -253,15 +251,14 @@ _FLOAT32 = np.dtype(np.float32)
 def as_operand(operand: Any) -> Any:
     """The operand as an operation uses it: a tensor's array, an array of a list, else unchanged.
 
-    Integers and Booleans are copied if a pullback may keep them: a batch of ids is small, and the
+    Integers and Booleans are copied, for a pullback may keep them: a batch of ids is small, and the
     next one is often written in its place.
     """
     if isinstance(operand, Node):
         return operand._array
     if isinstance(operand, np.ndarray):
         refuse_mask(operand, "an operand")
-        is_kept = operand.dtype.kind in "iub" and not open_blocks.get()
-        return operand.copy() if is_kept else operand
+        return operand.copy() if operand.dtype.kind in "iub" else operand
     if not isinstance(operand, (list, tuple)):
         return operand
     if any(isinstance(part, Node) and part.requires_grad for part in operand):
@@ -294,12 +291,7 @@ def floats(x: Any) -> np.ndarray:
         array([400.], dtype=float32)
     """
     array = np.asarray(x)
-    if array.dtype.char not in _NARROW:
-        return array
-    return array.astype(np.result_type(array, np.float32))
-
-
-_NARROW = "?bBhHiIlLqQe"  # how NumPy abbreviates Booleans, integers and float16
+    return array.astype(np.result_type(array, np.float32), copy=False)
 
 
 def native(array: np.ndarray) -> np.ndarray:
