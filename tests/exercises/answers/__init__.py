@@ -3,7 +3,6 @@
 Small slips are made by `mutants.py`; here stands what no small change of a solution comes to.
 
 One module a chapter, each with `RIGHT = {"name_of_check": [answer, ...]}` and
-`WRONG = {"name_of_check": {"what is wrong with it": answer, ...}}`; for those that have a hint of
-their own, `HINTS = {"name_of_check": {"what is wrong with it": "words of the hint"}}`. An exercise
-that asks for two functions has pairs of them.
+`WRONG = {"name_of_check": {"what is wrong with it": answer, "… words of its hint": answer, ...}}`.
+An exercise that asks for two functions has pairs of them.
 """

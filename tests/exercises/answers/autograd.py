@@ -29,9 +29,6 @@ def summed(x):
     return stable(x).sum(), lambda g: g * logistic(x)
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def undo_by_chapter(g, shape):
     while g.ndim > len(shape):
         g = g.sum(axis=0)
@@ -54,9 +51,6 @@ def undo_outer_only(g, shape):
 def undo_drops_axes(g, shape):
     g = undo_outer_only(g, shape)
     return g.sum(axis=tuple(i for i, n in enumerate(shape) if n == 1))
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 def record_by_chapter(record, result):
@@ -93,9 +87,6 @@ def record_with(combine, keep=lambda name, found: name in found):
 def record_with_zeros(record, result):
     names = {name for name, _ in record} | {p for _, parents in record for p, _ in parents}
     return dict.fromkeys(names, 0.0) | record_by_chapter(record, result)
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 def weights_by_the_package(x, k):
@@ -146,53 +137,27 @@ RIGHT = {
 WRONG = {
     "autograd_weights": {
         "turned round": lambda x, k: np.tile(x.sum(axis=0), (k, 1)),
-        "through the package": weights_by_the_package,
+        "… In NumPy alone": weights_by_the_package,
     },
     "autograd_softplus": {
-        "the naive value": softplus(lambda x: np.log(1 + np.exp(x)), logistic),
-        "the naive slope": softplus(stable, lambda x: np.exp(x) / (1 + np.exp(x))),
+        "… np.logaddexp never computes it": softplus(lambda x: np.log(1 + np.exp(x)), logistic),
+        "… infinity over infinity": softplus(stable, lambda x: np.exp(x) / (1 + np.exp(x))),
         "sums": summed,
     },
-    "autograd_undo_broadcast": {
-        "drops the stretched axes": undo_drops_axes,
-        "the package's": undo_broadcast,
-    },
+    "autograd_undo_broadcast": {"… keepdims": undo_drops_axes, "… In NumPy alone": undo_broadcast},
     "autograd_record": {
-        "overwrites": record_with(lambda old, slope, g: slope * g),
-        "unrelated names too": record_with_zeros,
+        "… do not overwrite": record_with(lambda old, slope, g: slope * g),
+        "… Skip a name": record_with_zeros,
     },
     "autograd_swish": {
-        "as it stands": swish(lambda x: x * logistic(x) * logistic(-x)),
-        "the logistic's own slope": swish(lambda x: logistic(x) * logistic(-x)),
-        "without the factor": swish(lambda x: logistic(x) + logistic(x) * logistic(-x)),
+        "… as well as the one through the logistic": swish(
+            lambda x: x * logistic(x) * logistic(-x)
+        ),
+        "… two terms": swish(lambda x: logistic(x) * logistic(-x)),
+        "… carries the factor x": swish(lambda x: logistic(x) + logistic(x) * logistic(-x)),
     },
     "autograd_costs": {
-        "and one in the middle": costs(lambda n, b, w: n * w * w + 1, kept),
-        "exchanged": lambda n, b, w: (kept(n, b, w), runs(n, b, w)),
-    },
-}
-
-HINTS = {
-    "autograd_weights": {"through the package": "In NumPy alone"},
-    "autograd_softplus": {
-        "the naive value": "np.logaddexp never computes it",
-        "the naive slope": "infinity over infinity",
-    },
-    "autograd_undo_broadcast": {
-        "drops the stretched axes": "keepdims",
-        "the package's": "In NumPy alone",
-    },
-    "autograd_record": {
-        "overwrites": "do not overwrite",
-        "unrelated names too": "Skip a name",
-    },
-    "autograd_swish": {
-        "as it stands": "as well as the one through the logistic",
-        "without the factor": "carries the factor x",
-        "the logistic's own slope": "two terms",
-    },
-    "autograd_costs": {
-        "and one in the middle": "not in the middle",
-        "exchanged": "First the number of runs",
+        "… not in the middle": costs(lambda n, b, w: n * w * w + 1, kept),
+        "… First the number of runs": lambda n, b, w: (kept(n, b, w), runs(n, b, w)),
     },
 }

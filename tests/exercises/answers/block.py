@@ -4,9 +4,8 @@ from itertools import accumulate
 
 import numpy as np
 
-# The stream -----------------------------------------------------------------------------------
 
-
+# The stream
 def stream(x, branches):
     result = [x]
     for branch in branches:
@@ -31,9 +30,7 @@ def replaced(x, branches):
     return list(accumulate(branches, lambda x, branch: branch(x), initial=x))
 
 
-# Parameters -----------------------------------------------------------------------------------
-
-
+# Parameters
 def parameters(d, ratio):
     hidden = ratio * d
     return 4 * (d * d + d) + d * hidden + hidden + hidden * d + d + 2 * (d + d)
@@ -44,9 +41,7 @@ def parameters_by_shapes(d, ratio):
     return sum(m * n + n for m, n in layers) + 4 * d
 
 
-# The stack ------------------------------------------------------------------------------------
-
-
+# The stack
 def stack(x, branches, norm):
     for branch in branches:
         x = x + branch(norm(x))
@@ -80,9 +75,7 @@ def normed_once(x, branches, norm):
     return norm(x)
 
 
-# The block ------------------------------------------------------------------------------------
-
-
+# The block
 def block(x, norm1, attention, norm2, mlp, pre_norm):
     if pre_norm:
         x = x + attention(norm1(x))
@@ -111,7 +104,7 @@ RIGHT = {
 WRONG = {
     "block_cosines": {
         "the product": lambda x, y: (x * y).sum(-1),
-        "something added": lambda x, y: (
+        "… Nothing is added": lambda x, y: (
             (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1) + 1e-8)
         ),
         "squeezed": lambda x, y: RIGHT["block_cosines"][0](x, y).squeeze(),
@@ -119,37 +112,23 @@ WRONG = {
     "block_stream": {
         "x itself is changed": in_the_callers_array,
         "three branches at most": lambda x, branches: RIGHT["block_stream"][0](x, branches[:3]),
-        "the branch replaces the stream": replaced,
+        "… Each branch's result is added to": replaced,
     },
     "block_parameters": {
-        "no biases": lambda d, r: (4 + 2 * r) * d * d + 4 * d,
+        "… Each of six matrices has a bias, as": lambda d, r: (4 + 2 * r) * d * d + 4 * d
     },
     "block_stack": {
-        "the norm acts on the stream": norm_on_the_stream,
-        "post-norm": post_norm,
-        "every branch reads the same": normed_once,
+        "… The branch added nothing": norm_on_the_stream,
+        "… In post-norm order it would not": post_norm,
+        "… Norm again before each": normed_once,
     },
     "block_forward": {
-        "always pre-norm": lambda x, n1, a, n2, m, pre_norm: block(x, n1, a, n2, m, True),
-        "norms exchanged": lambda x, n1, a, n2, m, pre: block(x, n2, a, n1, m, pre),
+        "… That is pre-norm order, norms": lambda x, n1, a, n2, m, pre_norm: block(
+            x, n1, a, n2, m, True
+        ),
+        "… norm1 goes with attention": lambda x, n1, a, n2, m, pre: block(x, n2, a, n1, m, pre),
         "norms exchanged in post-norm": lambda x, n1, a, n2, m, pre: (
             block(x, n1, a, n2, m, pre) if pre else block(x, n2, a, n1, m, pre)
         ),
     },
-}
-
-HINTS = {
-    "block_cosines": {"something added": "Nothing is added"},
-    "block_stack": {
-        "post-norm": "In post-norm order it would not",
-        "every branch reads the same": "Norm again before each",
-        "the norm acts on the stream": "The branch added nothing",
-    },
-    "block_forward": {
-        "norms exchanged": "norm1 goes with attention",
-        "norms exchanged in post-norm": "norm1 goes with attention",
-        "always pre-norm": "That is pre-norm order, norms",
-    },
-    "block_stream": {"the branch replaces the stream": "Each branch's result is added to"},
-    "block_parameters": {"no biases": "Each of six matrices has a bias, as"},
 }

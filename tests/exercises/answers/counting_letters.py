@@ -118,14 +118,16 @@ RIGHT = {
 
 WRONG = {
     "count_busiest": {
-        "the rarest": lambda f: min(f, key=lambda c: (f[c].total(), c)),
-        "a comprehension": lambda f: min((-f[c].total(), c) for c in f)[1],
+        "… Add up": lambda f: min(f, key=lambda c: (f[c].total(), c)),
+        "… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1],
     },
     "count_pairs": {
         "every second pair": lambda text: Counter(zip(text[::2], text[1::2], strict=False)),
-        "without the ends": lambda text: Counter(pairwise(text.strip())),
+        "… Change nothing": lambda text: Counter(pairwise(text.strip())),
         "a plain dictionary": lambda text: dict(Counter(pairwise(text))),
-        "in a loop": lambda text: Counter([(text[i], text[i + 1]) for i in range(len(text) - 1)]),
+        "… zip, Counter and min": lambda text: Counter(
+            [(text[i], text[i + 1]) for i in range(len(text) - 1)]
+        ),
     },
     "count_predict": {
         "a stroke for every letter": NUMBERS | {"strokes": 11},
@@ -133,49 +135,32 @@ WRONG = {
         "of five": NUMBERS | {"chance of b behind a": 2 / 5},
     },
     "count_guesses": {
-        "clears the strokes": lambda s, c: (guesses_by_two_sorts(s, c), s.clear())[0],
-        "ties as they come": lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1,
+        "… on a copy": lambda s, c: (guesses_by_two_sorts(s, c), s.clear())[0],
+        "… alphabet": lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1,
     },
     "count_words": {
-        "letters": count,
-        "joined words": lambda t, n: {" ".join(k): v for k, v in words_by_chapter(t, n).items()},
-        "plain dictionaries": lambda t, n: {k: {**v} for k, v in words_by_chapter(t, n).items()},
-        "lists as keys": lambda text, length: count(text.split(), length),
-        "tidied up": lambda t, n: words_by_chapter(t.replace("\0", "").replace("\u200b", ""), n),
+        "… a list of words": count,
+        "… A key is a tuple": lambda t, n: {
+            " ".join(k): v for k, v in words_by_chapter(t, n).items()
+        },
+        "… most_common": lambda t, n: {k: {**v} for k, v in words_by_chapter(t, n).items()},
+        "… make it a tuple": lambda text, length: count(text.split(), length),
+        "… changes no word": lambda t, n: words_by_chapter(
+            t.replace("\0", "").replace("\u200b", ""), n
+        ),
     },
     "count_loss": {
-        "has read the unseen": lambda r, u, n: mean_surprise(count(r + u, n), u, n),
-        "tests on what was read": lambda r, u, n: mean_surprise(count(r, n), r, n),
+        "… counted on the unseen": lambda r, u, n: mean_surprise(count(r + u, n), u, n),
+        "… the text that was counted": lambda r, u, n: mean_surprise(count(r, n), r, n),
         "tests on both": lambda r, u, n: mean_surprise(count(r, n), r + u, n),
     },
     "count_belief": {
-        "all alike": lambda before, letter: 1 / 38,
-        "before[-0:]": believe(len, last=lambda before, n: before[-n:]),
-        "no shorter one": lambda b, c: table(3).get(b[-3:], {}).get(c, 0) / len(table(3)[b[-3:]]),
+        "… Mix all": lambda before, letter: 1 / 38,
+        "… before[-0:] is all": believe(len, last=lambda before, n: before[-n:]),
+        "… Nothing was counted behind this text": lambda b, c: (
+            table(3).get(b[-3:], {}).get(c, 0) / len(table(3)[b[-3:]])
+        ),
         "has read the first test": believe(len, text=GRAMMAR.generate(40, seed=7)),
-        "asks the grammar": asks_the_grammar,
-    },
-}
-
-HINTS = {
-    "count_busiest": {"the rarest": "Add up", "a comprehension": "zip, Counter and min"},
-    "count_pairs": {"in a loop": "zip, Counter and min", "without the ends": "Change nothing"},
-    "count_guesses": {"ties as they come": "alphabet", "clears the strokes": "on a copy"},
-    "count_words": {
-        "letters": "a list of words",
-        "joined words": "A key is a tuple",
-        "plain dictionaries": "most_common",
-        "lists as keys": "make it a tuple",
-        "tidied up": "changes no word",
-    },
-    "count_loss": {
-        "has read the unseen": "counted on the unseen",
-        "tests on what was read": "the text that was counted",
-    },
-    "count_belief": {
-        "asks the grammar": "do not ask the grammar",
-        "all alike": "Mix all",
-        "before[-0:]": "before[-0:] is all",
-        "no shorter one": "Nothing was counted behind this text",
+        "… do not ask the grammar": asks_the_grammar,
     },
 }

@@ -9,8 +9,7 @@ from tinytorch.text import batches
 
 LN_2 = math.log(2)
 
-# Numbers on paper -----------------------------------------------------------------------------
-
+# Numbers on paper
 NUMBERS = {
     "windows of 8 tokens in a text of 100": 92,
     "training windows, 20 tokens held out": 72,
@@ -19,9 +18,8 @@ NUMBERS = {
     "bits per byte, at 4 bits and 2.5 bytes a token": 1.6,
 }
 
-# Windows of stories ---------------------------------------------------------------------------
 
-
+# Windows of stories
 def windows(ids, T, newline, skip=0, shift=1, room=0):
     """The solution; `skip`, `shift` and `room` are what one gets wrong."""
     starts = np.flatnonzero(ids == newline) + skip
@@ -42,9 +40,7 @@ def windows_of_the_package(ids, T, newline):
     return batches.windows(ids, T, np.flatnonzero(ids[:-T] == newline))
 
 
-# A split without a leak -----------------------------------------------------------------------
-
-
+# A split without a leak
 def split(n, T, share, last=0, cut=None):
     cut = n - round(n * share) if cut is None else cut(n, share)
     return np.arange(cut - T + last), np.arange(cut, n - T, T)
@@ -55,9 +51,7 @@ def split_by_ranges(n, T, share):
     return range(n - held_out - T), range(n - held_out, n - T, T)
 
 
-# Cross-entropy --------------------------------------------------------------------------------
-
-
+# Cross-entropy
 def cross_entropy(logits, targets):
     shifted = logits - logits.max(axis=-1, keepdims=True)
     log_q = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
@@ -82,9 +76,7 @@ def changed(loss=lambda loss, z, y: loss, gradient=lambda g, z, y: g):
     return wrong
 
 
-# Comparing tokenisers -------------------------------------------------------------------------
-
-
+# Comparing tokenisers
 def bits_per_byte(nats, text):
     return nats.sum() / math.log(2) / len(text.encode())
 
@@ -114,52 +106,34 @@ RIGHT = {
 }
 
 WRONG = {
-    "data_gather": {
-        "turned round": lambda ids, starts, T: ids[starts + np.arange(T)[:, None]],
-    },
+    "data_gather": {"turned round": lambda ids, starts, T: ids[starts + np.arange(T)[:, None]]},
     "data_numbers": {
         "windows side by side": {**NUMBERS, "windows of 8 tokens in a text of 100": 12},
         "starts up to the cut": {**NUMBERS, "training windows, 20 tokens held out": 80},
     },
     "data_windows": {
-        "begins after the newline": lambda *given: windows(*given, skip=1),
-        "by the package": windows_of_the_package,
+        "… A window begins with the newline,": lambda *given: windows(*given, skip=1),
+        "… In NumPy alone": windows_of_the_package,
     },
     "data_split": {
-        "reads held-out tokens": lambda n, T, share: split(n, T, share, last=T),
-        "the last target is held out": lambda n, T, share: split(n, T, share, last=1),
-        "training up to the end": lambda n, T, share: (np.arange(n - T), split(n, T, share)[1]),
+        "… What does the window of start 14 need": lambda n, T, share: split(n, T, share, last=T),
+        "… The last target is held out. Tokens": lambda n, T, share: split(n, T, share, last=1),
+        "… held out, as inputs and as targets": lambda n, T, share: (
+            np.arange(n - T),
+            split(n, T, share)[1],
+        ),
     },
     "loss_and_gradient": {
-        "a negative loss": changed(loss=lambda loss, z, y: -loss),
-        "truth minus softmax": changed(gradient=lambda g, z, y: -g),
-        "the softmax alone": changed(gradient=lambda g, z, y: g + np.eye(z.shape[-1])[y] / y.size),
+        "… A surprise is positive: minus the": changed(loss=lambda loss, z, y: -loss),
+        "… The other way round: softmax minus": changed(gradient=lambda g, z, y: -g),
+        "… Subtract 1 at the target of each": changed(
+            gradient=lambda g, z, y: g + np.eye(z.shape[-1])[y] / y.size
+        ),
     },
     "loss_bits_per_byte": {
         "normalised": lambda nats, text: bits_per_byte(nats, unicodedata.normalize("NFC", text)),
-        "per character": bits_per(lambda nats, text: len(text)),
+        "… A character of UTF-8 may have": bits_per(lambda nats, text: len(text)),
         "equals once": lambda nats, text: bits_per_byte(np.unique(nats), text),
-        "in nats": bits_per(of_bytes, unit=1.0),
-    },
-}
-
-HINTS = {
-    "data_windows": {
-        "by the package": "In NumPy alone",
-        "begins after the newline": "A window begins with the newline,",
-    },
-    "data_split": {
-        "reads held-out tokens": "What does the window of start 14 need",
-        "training up to the end": "held out, as inputs and as targets",
-        "the last target is held out": "The last target is held out. Tokens",
-    },
-    "loss_and_gradient": {
-        "a negative loss": "A surprise is positive: minus the",
-        "truth minus softmax": "The other way round: softmax minus",
-        "the softmax alone": "Subtract 1 at the target of each",
-    },
-    "loss_bits_per_byte": {
-        "per character": "A character of UTF-8 may have",
-        "in nats": "That is in nats: a bit is ln 2",
+        "… That is in nats: a bit is ln 2": bits_per(of_bytes, unit=1.0),
     },
 }

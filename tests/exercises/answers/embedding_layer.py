@@ -80,9 +80,6 @@ def empty_where_nothing_is_left(ids, tokens, places, start):
     return tokens[ids] + rows
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def clock(hours, n):
     """Where the hand of a clock of so many hours points, n hours long."""
     angles = 2 * np.pi * np.arange(n) / hours
@@ -130,53 +127,29 @@ RIGHT = {
 WRONG = {
     "layer_room": {
         "random": random_room(8),
-        "too many numbers": random_room(32),
-        "one clock for each": apart(clock(40, 40), clock(24, 24)),
+        "… Two tables": random_room(32),
+        "… how close": apart(clock(40, 40), clock(24, 24)),
     },
-    "layer_embed": {
-        "in a loop": by_loop,
-        "in the package": by_the_package,
-    },
+    "layer_embed": {"… Without a loop": by_loop, "… In NumPy alone": by_the_package},
     "layer_position_gradient": {
-        "only what was read": lambda g, n: g.sum(axis=0),
+        "… gradient zero": lambda g, n: g.sum(axis=0),
         "the last sequence": gradient_assigned,
     },
     "layer_scaled_embed": {
-        "as it stands": lambda ids, E, P: embed(ids, E, P) * np.sqrt(E.shape[1]),
-        "not scaled": embed,
-        "twice": scaled_by(lambda d: 2.0),
+        "… added as they are": lambda ids, E, P: embed(ids, E, P) * np.sqrt(E.shape[1]),
+        "… square root": embed,
+        "… whatever it is": scaled_by(lambda d: 2.0),
     },
     "layer_training_bytes": {
         "the weights": lambda V, d, T, p: training_bytes(V, d, T, p) // 4,
-        "a constant table too": lambda V, d, T, p: 16 * d * (V + (T if p else 0)),
+        "… no running means": lambda V, d, T, p: 16 * d * (V + (T if p else 0)),
     },
     "layer_embed_from": {
-        "gives an empty result for one token": empty_where_nothing_is_left,
-        "ignores start": lambda ids, E, P, start: (
+        "… compare its end": empty_where_nothing_is_left,
+        "… is at position `start`": lambda ids, E, P, start: (
             embed_from(ids, E, P, 0)
             if start + ids.shape[1] <= len(P)
             else embed_from(ids, E, P, start)
         ),
-    },
-}
-
-HINTS = {
-    "layer_room": {"too many numbers": "Two tables", "one clock for each": "how close"},
-    "layer_embed": {
-        "in a loop": "Without a loop",
-        "in the package": "In NumPy alone",
-    },
-    "layer_position_gradient": {"only what was read": "gradient zero"},
-    "layer_scaled_embed": {
-        "as it stands": "added as they are",
-        "not scaled": "square root",
-        "twice": "whatever it is",
-    },
-    "layer_training_bytes": {
-        "a constant table too": "no running means",
-    },
-    "layer_embed_from": {
-        "ignores start": "is at position `start`",
-        "gives an empty result for one token": "compare its end",
     },
 }

@@ -22,9 +22,7 @@ COUNTS = {
 }
 
 
-# Forward and back by hand ---------------------------------------------------------------------
-
-
+# Forward and back by hand
 def by_hand(x, W, A, B, alpha, g):
     s = alpha / A.shape[-1]
     return x @ W + s * ((x @ A) @ B), s * (x.T @ (g @ B.T)), s * ((x @ A).T @ g)
@@ -49,9 +47,7 @@ def gradients_without_scale(x, W, A, B, alpha, g):
     return y, x.T @ (g @ B.T), (x @ A).T @ g
 
 
-# A LoRA that is stuck -------------------------------------------------------------------------
-
-
+# A LoRA that is stuck
 class Repaired(Module):
     a, b, scale = 0.1, 0.0, staticmethod(lambda alpha, rank: alpha / rank)
     frozen, learns = True, Parameter
@@ -126,9 +122,7 @@ class BiasLearns(Repaired):
         linear.bias.requires_grad = True
 
 
-# Several at once ------------------------------------------------------------------------------
-
-
+# Several at once
 def merged(W, A, B, scale):
     return W + np.einsum("k,kir,kro->io", scale, A, B)
 
@@ -143,9 +137,7 @@ def merged_by_sum(W, A, B, scale):
     return (scale[:, None, None] * (A @ B)).sum(0) + W
 
 
-# Other names ----------------------------------------------------------------------------------
-
-
+# Other names
 def adapt(rank=3, targets=("out_proj", "linear2"), lr=0.03, merge=False, steps=60, frozen=True):
     def answer(model, batches):
         add_lora(model, rank, targets=targets, rng=0)
@@ -190,53 +182,34 @@ RIGHT = {
 }
 WRONG = {
     "lora_predict": {
-        "one block": COUNTS | {FEW: 24_576},
+        "… 12 blocks": COUNTS | {FEW: 24_576},
         "one matrix of the two": COUNTS | {FEW: 147_456},
-        "one mean": COUNTS | {BYTES: 294_912 * 4},
+        "… two means": COUNTS | {BYTES: 294_912 * 4},
     },
     "lora_by_hand": {
-        "alpha alone": with_scale(lambda alpha, r: alpha),
-        "upside down": with_scale(lambda alpha, r: r / alpha),
-        "gradients without scale": gradients_without_scale,
+        "… r is a side of A": with_scale(lambda alpha, r: alpha),
+        "… not r / alpha": with_scale(lambda alpha, r: r / alpha),
+        "… in both gradients": gradients_without_scale,
     },
     "lora_stuck": {
-        "both zero": BothZero,
-        "none zero": NoneZero,
-        "upside down": UpsideDown,
+        "… let only B be 0": BothZero,
+        "… one of A and B is 0": NoneZero,
+        "… upside down": UpsideDown,
         "the bias learns": BiasLearns,
-        "no parameters": NoParameters,
-        "the bias lost": NoBias,
-        "the bias twice": BiasTwice,
-        "x cut off": Detached,
+        "… two Parameters": NoParameters,
+        "… bias is missing": NoBias,
+        "… added twice": BiasTwice,
+        "… through A and B": Detached,
     },
     "lora_merged": {
-        "no scale": lambda W, A, B, scale: W + (A @ B).sum(0),
-        "mean": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
+        "… a scale of its own": lambda W, A, B, scale: W + (A @ B).sum(0),
+        "… not averaged": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
         "the rank is the shortest side": partial(merged_end_to_end, rank=lambda A: min(A.shape)),
         "squeezed": lambda W, A, B, scale: merged(W, A, B, scale).squeeze(),
     },
     "lora_names": {
         "frozen afterwards": frozen_afterwards,
-        "queries and values": adapt(rank=1, targets=ATTENTION),
+        "… compared with the token table": adapt(rank=1, targets=ATTENTION),
         "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },
-}
-HINTS = {
-    "lora_predict": {"one mean": "two means", "one block": "12 blocks"},
-    "lora_by_hand": {
-        "alpha alone": "r is a side of A",
-        "upside down": "not r / alpha",
-        "gradients without scale": "in both gradients",
-    },
-    "lora_stuck": {
-        "both zero": "let only B be 0",
-        "none zero": "one of A and B is 0",
-        "upside down": "upside down",
-        "no parameters": "two Parameters",
-        "the bias lost": "bias is missing",
-        "the bias twice": "added twice",
-        "x cut off": "through A and B",
-    },
-    "lora_merged": {"mean": "not averaged", "no scale": "a scale of its own"},
-    "lora_names": {"queries and values": "compared with the token table"},
 }

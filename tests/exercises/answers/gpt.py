@@ -17,9 +17,8 @@ from tinytorch import (
 )
 from tinytorch.core.positions import Rotary
 
-# One table, two uses --------------------------------------------------------------------------
 
-
+# One table, two uses
 def scatter_add(ids, g_in, x, g_logits):
     gradient = g_logits.T @ x
     np.add.at(gradient, ids, g_in)
@@ -30,9 +29,7 @@ def one_hot(ids, g_in, x, g_logits):
     return g_logits.T @ x + np.eye(g_logits.shape[1])[ids].T @ g_in
 
 
-# Counting -------------------------------------------------------------------------------------
-
-
+# Counting
 def count(V, d, L, T, ratio, tied):
     hidden = ratio * d
     mlp = 2 * d * hidden + hidden + d
@@ -44,9 +41,7 @@ def count_by_formula(V, d, L, T, r, tied):
     return V * d * (2 - tied) + T * d + L * ((4 + 2 * r) * d * d + (9 + r) * d) + 2 * d
 
 
-# A test for causality -------------------------------------------------------------------------
-
-
+# A test for causality
 def token_by_token(model, ids, rows=None, equal=lambda a, b: np.allclose(a, b, atol=1e-5)):
     """The solution; `rows` and `equal` are what one gets wrong."""
     before = model(ids)
@@ -74,9 +69,7 @@ def largest_difference(model, ids):
     return bool(worst < 1e-5)
 
 
-# A model --------------------------------------------------------------------------------------
-
-
+# A model
 class OwnGPT(Module):
     """The solution, with what one gets wrong as arguments."""
 
@@ -121,9 +114,7 @@ def own(**switches):
     return lambda *sizes, **parts: OwnGPT(*sizes, **parts, **switches)
 
 
-# Half the parameters --------------------------------------------------------------------------
-
-
+# Half the parameters
 def livelier(V, T, init_std=0.1, **parts):
     return GPT(V, 20, 1, 2, T, init_std=init_std, **parts)
 
@@ -155,16 +146,20 @@ WRONG = {
         "narrower": lambda V, T: GPT(V, 20, 1, 4, T),
     },
     "gpt_last_logits": {
-        "one too far": lambda logits, n: logits[np.arange(len(logits)), n % logits.shape[1]],
+        "one too far": lambda logits, n: logits[np.arange(len(logits)), n % logits.shape[1]]
     },
     "gpt_tied_gradient": {
         "the lookup alone": lambda ids, g_in, x, g: scatter_add(ids, g_in, x, 0 * g),
-        "the table's transpose": lambda ids, g_in, x, g: scatter_add(ids, g_in, x, g).T,
+        "… The result is (V, d)": lambda ids, g_in, x, g: scatter_add(ids, g_in, x, g).T,
     },
     "gpt_num_parameters": {
-        "an MLP four times as wide": lambda V, d, L, T, r, tied: count(V, d, L, T, 4, tied),
-        "always tied": lambda V, d, L, T, r, tied: count(V, d, L, T, r, True),
-        "an untied output with a bias": lambda V, d, L, T, r, tied: (
+        "… The MLP is mlp_ratio times as wide": lambda V, d, L, T, r, tied: count(
+            V, d, L, T, 4, tied
+        ),
+        "… Untied, the output is a matrix of": lambda V, d, L, T, r, tied: count(
+            V, d, L, T, r, True
+        ),
+        "… The output has no bias.": lambda V, d, L, T, r, tied: (
             count(V, d, L, T, r, tied) + (0 if tied else V)
         ),
     },
@@ -177,20 +172,7 @@ WRONG = {
         ),
     },
     "gpt_assembled": {
-        "one block, shared": own(shared=True),
-        "our norm at the end": own(last=LayerNorm),
-    },
-}
-
-HINTS = {
-    "gpt_tied_gradient": {"the table's transpose": "The result is (V, d)"},
-    "gpt_assembled": {
-        "one block, shared": "how many different blocks",
-        "our norm at the end": "ln_f is a norm too: norm(d).",
-    },
-    "gpt_num_parameters": {
-        "an MLP four times as wide": "The MLP is mlp_ratio times as wide",
-        "always tied": "Untied, the output is a matrix of",
-        "an untied output with a bias": "The output has no bias.",
+        "… how many different blocks": own(shared=True),
+        "… ln_f is a norm too: norm(d).": own(last=LayerNorm),
     },
 }

@@ -17,8 +17,7 @@ SIZES = {
     CACHED: 2 * 1024 // 4,
 }
 
-# The names ------------------------------------------------------------------------------------
-
+# The names
 OURS = {
     "wte.weight": "token_embedding.weight",
     "wpe.weight": "position_embedding.position_embeddings",
@@ -96,9 +95,7 @@ def state_by_replacing(tensors):
     return found
 
 
-# A loader with two mistakes -------------------------------------------------------------------
-
-
+# A loader with two mistakes
 def attention(tensors, i, turned=False, rows=False, order=QKV, block=None, bias="c_proj"):
     there = f"h.{i if block is None else block}.attn"
     weight, b = tensors[f"{there}.c_attn.weight"], tensors[f"{there}.c_attn.bias"]
@@ -120,9 +117,7 @@ def attention_split(tensors, i):
     return found
 
 
-# Eight bits -----------------------------------------------------------------------------------
-
-
+# Eight bits
 def rows(matrix, axis=1, steps=127, cut=False, kind=np.int8, order=1):
     scales = np.abs(matrix).max(axis=axis) / steps
     wide = np.expand_dims(scales, axis)
@@ -147,9 +142,7 @@ def divides_zeros(matrix):
     return np.rint(matrix / scales[:, None]).astype(np.int8), scales
 
 
-# Neighbours -----------------------------------------------------------------------------------
-
-
+# Neighbours
 def with_stack(rows, heads):
     halves = rows.reshape(heads, 2, -1, rows.shape[1])
     return np.stack([halves[:, 0], halves[:, 1]], axis=2).reshape(rows.shape)
@@ -169,61 +162,44 @@ RIGHT = {
 }
 WRONG = {
     "gpt2_predict": {
-        "masks forgotten": {**SIZES, ARRAYS: 24 * 12 + 4},
+        "… mask": {**SIZES, ARRAYS: 24 * 12 + 4},
         "only the blocks": {**SIZES, ARRAYS: 24 * 13},
-        "a scale for each column": {**SIZES, BYTES: 1024 * 4096 + 4 * 4096},
+        "… (in, out)": {**SIZES, BYTES: 1024 * 4096 + 4 * 4096},
     },
     "gpt2_state": {
-        "masks kept": lambda tensors: state(tensors, masks=True),
-        "one digit of the block's number": lambda tensors: state(
+        "… mask": lambda tensors: state(tensors, masks=True),
+        "… As many blocks": lambda tensors: state(
             {re.sub(r"^h\.(\d)\d", r"h.\1", name): array for name, array in tensors.items()}
         ),
-        "masks taken out of the file": lambda tensors: state(
+        "… on a copy": lambda tensors: state(
             {n: tensors.pop(n) for n in [*tensors] if n.endswith(".attn.bias")} and tensors
         ),
-        "the norms exchanged": lambda tensors: state(
+        "… That is h.0.ln_2.weight. ln_1 is": lambda tensors: state(
             {
                 re.sub("ln_[12]", lambda which: "ln_" + "21"[which[0] == "ln_2"], name): array
                 for name, array in tensors.items()
             }
         ),
-        "a shift from the scale": lambda tensors: (
+        "… compare this one": lambda tensors: (
             state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
         ),
     },
     "gpt2_attention": {
-        "as given": lambda tensors, i: attention(tensors, i, turned=True, rows=True),
-        "the square turned": lambda tensors, i: attention(tensors, i, turned=True),
+        "… side by side": lambda tensors, i: attention(tensors, i, turned=True, rows=True),
+        "… fits either way": lambda tensors, i: attention(tensors, i, turned=True),
         "one digit of the block": lambda tensors, i: attention(tensors, int(str(i)[0])),
     },
     "gpt2_rows": {
-        "cut off": lambda matrix: rows(matrix, cut=True),
-        "divides a row of zeros": divides_zeros,
+        "… round first": lambda matrix: rows(matrix, cut=True),
+        "… must not be divided": divides_zeros,
         "no tiny scale": lambda matrix: (rows(matrix)[0], np.maximum(rows(matrix)[1], 1e-8)),
-        "one scale": one_scale,
+        "… scale of its own": one_scale,
     },
     "gpt2_neighbours": {
         "as they were": lambda rows, heads: rows,
-        "across the heads": lambda rows, heads: by_index(rows, 1),
-        "the way back": lambda rows, heads: (
+        "… by itself": lambda rows, heads: by_index(rows, 1),
+        "… way back": lambda rows, heads: (
             rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
         ),
     },
-}
-HINTS = {
-    "gpt2_predict": {"masks forgotten": "mask", "a scale for each column": "(in, out)"},
-    "gpt2_state": {
-        "masks kept": "mask",
-        "masks taken out of the file": "on a copy",
-        "the norms exchanged": "That is h.0.ln_2.weight. ln_1 is",
-        "one digit of the block's number": "As many blocks",
-        "a shift from the scale": "compare this one",
-    },
-    "gpt2_attention": {"as given": "side by side", "the square turned": "fits either way"},
-    "gpt2_rows": {
-        "divides a row of zeros": "must not be divided",
-        "cut off": "round first",
-        "one scale": "scale of its own",
-    },
-    "gpt2_neighbours": {"across the heads": "by itself", "the way back": "way back"},
 }

@@ -6,13 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from tinytorch import (
-    Linear,
-    Module,
-    functional,
-    no_grad,
-    scaled_dot_product_attention,
-)
+from tinytorch import Linear, Module, functional, no_grad, scaled_dot_product_attention
 from tinytorch.experiments.story_gpt import story_tokenizer
 from tinytorch.stories import StoryGrammar
 
@@ -30,9 +24,8 @@ COST = {
     BYTES_16: FULL,
 }
 
-# One step of one head -------------------------------------------------------------------------
 
-
+# One step of one head
 def step(q, k, v, keys, values, root=None):
     keys, values = np.vstack([keys, k]), np.vstack([values, v])
     scores = keys @ q / np.sqrt(root or len(q))
@@ -63,9 +56,7 @@ def values_in_front(q, k, v, keys, values):
     return output, keys, np.vstack([v, values])
 
 
-# The loop that writes -------------------------------------------------------------------------
-
-
+# The loop that writes
 def write(model, prompt, n, cache):
     cache.clear()
     ids = list(prompt)
@@ -110,9 +101,7 @@ def written(clear="once", unread=True, extra=False, by_one=False, make=None, row
     return loop
 
 
-# Attention that remembers ---------------------------------------------------------------------
-
-
+# Attention that remembers
 class Attention(Module):
     """The solution in small steps; each answer below changes one of them."""
 
@@ -158,9 +147,7 @@ class MaskCut(Attention):
         return super().forward(x, mask, cache)
 
 
-# Fewer readings -------------------------------------------------------------------------------
-
-
+# Fewer readings
 @cache
 def followers():
     """What follows the last one to eight tokens in five hundred stories, the likeliest."""
@@ -220,51 +207,23 @@ RIGHT = {
 WRONG = {
     "cache_allowed": {
         "everything": lambda past, new: np.ones((new, past + new), dtype=bool),
-        "numbers": lambda past, new: np.tri(new, past + new, past),
+        "… The right positions, but as numbers: a": lambda past, new: np.tri(new, past + new, past),
     },
-    "cache_predict": {
-        "the last token read": {**COST, WITH: 100},
-    },
+    "cache_predict": {"… Nothing asks what follows the last": {**COST, WITH: 100}},
     "cache_step": {
-        "attends before it extends": attends_before_extending,
-        "the new token in front": in_front,
+        "… The new token belongs to them too:": attends_before_extending,
+        "… The new token comes last.": in_front,
         "the new value in front": values_in_front,
     },
     "cache_write": {
-        "cleared before every token": written(clear="always"),
-        "the last token read too": written(extra=True),
-        "the prompt token by token": written(by_one=True),
+        "… Pass the cache that you were given,": written(clear="always"),
+        "… Nothing asks what follows the last": written(extra=True),
+        "… All tokens of the prompt can be": written(by_one=True),
     },
-    "cache_attention": {
-        "the stub": Stub,
-        "a mask that begins at 0": MaskCut,
-    },
+    "cache_attention": {"the stub": Stub, "… the mask that comes covers the": MaskCut},
     "cache_readings": {
-        "not checked": drafting(checked=False),
-        "drafts beyond the window": drafting(room=False),
-        "the new tokens alone": lambda model, prompt, n: drafting()(model, prompt, n)[
-            len(prompt) :
-        ],
+        "… up to the first": drafting(checked=False),
+        "… outgrow the window": drafting(room=False),
+        "… Return the prompt": lambda model, prompt, n: drafting()(model, prompt, n)[len(prompt) :],
     },
-}
-
-HINTS = {
-    "cache_readings": {
-        "not checked": "up to the first",
-        "drafts beyond the window": "outgrow the window",
-        "the new tokens alone": "Return the prompt",
-    },
-    "cache_allowed": {"numbers": "The right positions, but as numbers: a"},
-    "cache_predict": {"the last token read": "Nothing asks what follows the last"},
-    "cache_step": {
-        "attends before it extends": "The new token belongs to them too:",
-        "the new token in front": "The new token comes last.",
-        "the new value in front": "The new token comes last.",
-    },
-    "cache_write": {
-        "cleared before every token": "Pass the cache that you were given,",
-        "the last token read too": "Nothing asks what follows the last",
-        "the prompt token by token": "All tokens of the prompt can be",
-    },
-    "cache_attention": {"a mask that begins at 0": "the mask that comes covers the"},
 }

@@ -10,9 +10,7 @@ N = 124_439_808
 COUNTS = {SENDS: 7 * N, MESSAGES: 14, LIMIT: 8 * N, REACH: 28 * N, MEANS: N}
 
 
-# Averages -------------------------------------------------------------------------------------
-
-
+# Averages
 def average(gradients, counts):
     total = np.zeros_like(gradients[0])
     for gradient, count in zip(gradients, counts, strict=True):
@@ -34,9 +32,7 @@ def poisoned(gradients, counts):
     return np.tensordot(np.array(counts, float), np.array(gradients), 1) / sum(counts)
 
 
-# A reduce-scatter -----------------------------------------------------------------------------
-
-
+# A reduce-scatter
 def scatter_by_sum(gradients):
     return np.reshape(gradients.sum(0) / len(gradients), (len(gradients), -1))
 
@@ -46,9 +42,7 @@ def scatter_by_parts(gradients):
     return gradients.reshape(n, n, -1).mean(axis=0)
 
 
-# A sharded optimiser --------------------------------------------------------------------------
-
-
+# A sharded optimiser
 def sharded(weights, gradients, velocities, lr, beta, average=True, decay=True, sign=-1):
     size, new, kept = len(velocities[0]), weights.copy(), []
     for rank, velocity in enumerate(velocities):
@@ -81,39 +75,25 @@ RIGHT = {
 WRONG = {
     "ranks_predict": {
         "numbers, not bytes": COUNTS | {SENDS: 7 * N // 4},
-        "once round": COUNTS | {MESSAGES: 7},
-        "its own too": COUNTS | {REACH: 32 * N},
+        "… go round twice": COUNTS | {MESSAGES: 7},
+        "… to itself": COUNTS | {REACH: 32 * N},
     },
     "ranks_average": {
-        "mean of means": mean_of_means,
-        "NaN": poisoned,
-        "NaN hidden": lambda gradients, counts: average(
+        "… weight each gradient": mean_of_means,
+        "… 0 times NaN": poisoned,
+        "… Leave out what has no tokens": lambda gradients, counts: average(
             [*map(np.nan_to_num, gradients)],
             [n * np.isfinite(g).all() for g, n in zip(gradients, counts, strict=True)],
         ),
     },
     "ranks_scatter": {
-        "sum": lambda g: g.sum(axis=0).reshape(len(g), -1),
+        "… not the sum": lambda g: g.sum(axis=0).reshape(len(g), -1),
         "columns": lambda g: g.mean(axis=0).reshape(-1, len(g)),
-        "with gaps": lambda g: g.mean(axis=0).reshape(-1, len(g)).T,
+        "… without gaps": lambda g: g.mean(axis=0).reshape(-1, len(g)).T,
     },
     "ranks_sharded": {
-        "each its own gradient": of_its_own,
-        "sum": lambda *given: sharded(*given, average=False),
-        "no momentum": lambda *given: sharded(*given, decay=False),
-    },
-}
-HINTS = {
-    "ranks_predict": {"once round": "go round twice", "its own too": "to itself"},
-    "ranks_average": {
-        "mean of means": "weight each gradient",
-        "NaN": "0 times NaN",
-        "NaN hidden": "Leave out what has no tokens",
-    },
-    "ranks_scatter": {"sum": "not the sum", "with gaps": "without gaps"},
-    "ranks_sharded": {
-        "each its own gradient": "Average over the ranks",
-        "sum": "not the sum",
-        "no momentum": "times beta",
+        "… Average over the ranks": of_its_own,
+        "… not the sum": lambda *given: sharded(*given, average=False),
+        "… times beta": lambda *given: sharded(*given, decay=False),
     },
 }

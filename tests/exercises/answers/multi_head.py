@@ -2,15 +2,9 @@
 
 import numpy as np
 
-from tinytorch import (
-    Linear,
-    Module,
-    functional,
-    scaled_dot_product_attention,
-)
+from tinytorch import Linear, Module, functional, scaled_dot_product_attention
 
-# Six predictions ------------------------------------------------------------------------------
-
+# Six predictions
 SHAPES = {
     "queries, split": (2, 4, 10, 16),
     "values, split": (2, 4, 7, 16),
@@ -21,9 +15,7 @@ COUNTS = {"parameters": 16640, "parameters with 8 heads": 16640}
 PREDICTIONS = {**SHAPES, **COUNTS}
 
 
-# Attention in several heads -------------------------------------------------------------------
-
-
+# Attention in several heads
 def softmax(scores, axis=-1):
     e = np.exp(scores - scores.max(axis=axis, keepdims=True))
     return e / e.sum(axis=axis, keepdims=True)
@@ -44,9 +36,7 @@ def heads_at_once(q, k, v, num_heads):
     return (weights @ v).transpose(1, 0, 2).reshape(q.shape[1], -1)
 
 
-# One head switched off ------------------------------------------------------------------------
-
-
+# One head switched off
 def columns_to_zero(merged, weight, bias, num_heads, head):
     size = merged.shape[1] // num_heads
     kept = merged.copy()
@@ -65,9 +55,7 @@ def head_alone(merged, weight, bias, num_heads, head):
     return merged[:, own] @ weight[own] + bias
 
 
-# A layer --------------------------------------------------------------------------------------
-
-
+# A layer
 class Attention(Module):
     """The solution in small steps; each answer below changes one of them."""
 
@@ -126,40 +114,23 @@ RIGHT = {
 }
 
 WRONG = {
-    "heads_owner": {
-        "every h-th": lambda d, h: np.arange(d) % h,
-    },
+    "heads_owner": {"every h-th": lambda d, h: np.arange(d) % h},
     "heads_predict": {
-        "the heads behind the positions": {**PREDICTIONS, "queries, split": (2, 10, 4, 16)},
-        "values as long as the queries": {**PREDICTIONS, "values, split": (2, 4, 10, 16)},
-        "weights with rows of keys": {**PREDICTIONS, "weights": (2, 4, 7, 10)},
+        "… The axis of the heads moves in": {**PREDICTIONS, "queries, split": (2, 10, 4, 16)},
+        "… Values come from the other": {**PREDICTIONS, "values, split": (2, 4, 10, 16)},
+        "… Rows are queries, columns keys.": {**PREDICTIONS, "weights": (2, 4, 7, 10)},
     },
     "heads_side_by_side": {
-        "the root of the whole width": lambda q, k, v, h: head_by_head(q, k, v, h, q.shape[1]),
-        "the root of the number of heads": lambda q, k, v, h: head_by_head(q, k, v, h, h),
+        "… Divide by the root of the number of": lambda q, k, v, h: head_by_head(
+            q, k, v, h, q.shape[1]
+        ),
+        "… One head: its length is 2; divide": lambda q, k, v, h: head_by_head(q, k, v, h, h),
     },
     "heads_output_without": {
-        "no bias": lambda merged, weight, bias, n, i: columns_to_zero(merged, weight, 0, n, i),
-        "the head alone": head_alone,
+        "… The bias belongs to no head; add": lambda merged, weight, bias, n, i: columns_to_zero(
+            merged, weight, 0, n, i
+        ),
+        "… That is this head alone, and the": head_alone,
     },
-    "heads_attention": {
-        "split by a reshape alone": OnlyReshaped,
-    },
-}
-
-HINTS = {
-    "heads_predict": {
-        "the heads behind the positions": "The axis of the heads moves in",
-        "values as long as the queries": "Values come from the other",
-        "weights with rows of keys": "Rows are queries, columns keys.",
-    },
-    "heads_side_by_side": {
-        "the root of the whole width": "Divide by the root of the number of",
-        "the root of the number of heads": "One head: its length is 2; divide",
-    },
-    "heads_output_without": {
-        "no bias": "The bias belongs to no head; add",
-        "the head alone": "That is this head alone, and the",
-    },
-    "heads_attention": {"split by a reshape alone": "A reshape alone mixes the tokens:"},
+    "heads_attention": {"… A reshape alone mixes the tokens:": OnlyReshaped},
 }

@@ -12,9 +12,8 @@ OUTPUTS = {
     "[0, 2], gamma 3, beta 1": [-2, 4],
 }
 
-# Each token by itself -------------------------------------------------------------------------
 
-
+# Each token by itself
 def over(axis, keepdims=True, ddof=0, inside=None, outside=0.0):
     """A normalisation with what one gets wrong about it."""
 
@@ -33,9 +32,7 @@ def centred_first(x, eps=1e-5):
     return centred / np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + eps)
 
 
-# A layer --------------------------------------------------------------------------------------
-
-
+# A layer
 class Norm(Module):
     """The solution; each answer below changes one thing about it."""
 
@@ -82,9 +79,7 @@ class OthersNames(Norm):
         return centred / self.deviation(centred) * self.weight + self.bias
 
 
-# A norm without a mean ------------------------------------------------------------------------
-
-
+# A norm without a mean
 @primitive
 def rms(x, *, eps=1e-5):
     r = np.sqrt((x * x).mean(axis=-1, keepdims=True) + eps)
@@ -123,9 +118,7 @@ def root(x, eps):
     return np.sqrt(mean(x * x) + eps)
 
 
-# The MLP --------------------------------------------------------------------------------------
-
-
+# The MLP
 class Two(Module):
     def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
         self.linear1 = Linear(embed_dim, hidden_dim)
@@ -173,13 +166,9 @@ RIGHT = {
 }
 
 WRONG = {
-    "mlp_layer": {
-        "no bend": Straight,
-        "another bend": Relu,
-        "bends at the end": Late,
-    },
+    "mlp_layer": {"no bend": Straight, "another bend": Relu, "bends at the end": Late},
     "norm_sizes": {
-        "the deviation": lambda x: x.std(axis=-1),
+        "… `std` subtracts the mean": lambda x: x.std(axis=-1),
         "the length": lambda x: np.linalg.norm(x, axis=-1),
     },
     "norm_outputs": {
@@ -187,37 +176,22 @@ WRONG = {
         "only the mean subtracted": {**OUTPUTS, "[100, 102]": [99, 101]},
     },
     "norm_each_token": {
-        "over all numbers": over(None),
-        "over the tokens": over(0),
-        "without keepdims": over(-1, keepdims=False),
+        "… The mean and the deviation are": over(None),
+        "… That is batch normalisation, over": over(0),
+        "… The mean of each token must stay in": over(-1, keepdims=False),
     },
     "norm_layer": {
-        "gamma starts at zero": GammaOfZeros,
-        "tensors, not parameters": PlainTensors,
-        "PyTorch's names": OthersNames,
+        "… gamma multiplies, so it starts at": GammaOfZeros,
+        "… Make each a Parameter in __init__;": PlainTensors,
+        "… PyTorch's names; ours are gamma and": OthersNames,
     },
     "norm_rms": {
-        "a mean subtracted": norm_of(lambda x, eps: root(x - mean(x), eps), centre=True),
-        "r a constant": norm_of(root, lambda g, y, r: g / r),
-        "the sum of g y": norm_of(root, lambda g, y, r: (g - y * mean(g * y) * y.shape[-1]) / r),
-    },
-}
-
-HINTS = {
-    "norm_sizes": {"the deviation": "`std` subtracts the mean"},
-    "norm_each_token": {
-        "over all numbers": "The mean and the deviation are",
-        "over the tokens": "That is batch normalisation, over",
-        "without keepdims": "The mean of each token must stay in",
-    },
-    "norm_layer": {
-        "gamma starts at zero": "gamma multiplies, so it starts at",
-        "tensors, not parameters": "Make each a Parameter in __init__;",
-        "PyTorch's names": "PyTorch's names; ours are gamma and",
-    },
-    "norm_rms": {
-        "a mean subtracted": "No mean is subtracted here.",
-        "r a constant": "r is treated as a constant, but",
-        "the sum of g y": "The mean of g y, no sum.",
+        "… No mean is subtracted here.": norm_of(
+            lambda x, eps: root(x - mean(x), eps), centre=True
+        ),
+        "… r is treated as a constant, but": norm_of(root, lambda g, y, r: g / r),
+        "… The mean of g y, no sum.": norm_of(
+            root, lambda g, y, r: (g - y * mean(g * y) * y.shape[-1]) / r
+        ),
     },
 }

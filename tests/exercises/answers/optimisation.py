@@ -6,9 +6,8 @@ import numpy as np
 
 from tinytorch import CosineSchedule
 
-# One step of AdamW ----------------------------------------------------------------------------
 
-
+# One step of AdamW
 def adamw(w, g, m, v, t, lr, decay):
     m = 0.9 * m + 0.1 * g
     v = 0.999 * v + 0.001 * g * g
@@ -36,9 +35,7 @@ def corrected_means_returned(w, g, m, v, t, lr, decay):
     return new, m / (1 - 0.9**t), v / (1 - 0.999**t)
 
 
-# Rise, stay, fall -----------------------------------------------------------------------------
-
-
+# Rise, stay, fall
 def rate_in_branches(step, lr, warmup, total, cooldown):
     if step < warmup:
         return lr * (step + 1) / warmup
@@ -52,9 +49,7 @@ def rate_interpolated(step, lr, warmup, total, cooldown):
     return np.interp(step, corners, [lr / warmup, lr, lr, 0.0])
 
 
-# Clipping -------------------------------------------------------------------------------------
-
-
+# Clipping
 def norm_of(gradients):
     return math.sqrt(sum(float(np.sum(g * g)) for g in gradients))
 
@@ -79,9 +74,7 @@ def scaled_by(factor):
     return lambda gradients, max_norm: [g * factor(gradients, max_norm) for g in gradients]
 
 
-# Memory ---------------------------------------------------------------------------------------
-
-
+# Memory
 def memory_in_branches(num_parameters, name):
     weights = gradients = 4 * num_parameters
     means = 0 if name == "sgd" else 4 * num_parameters if name == "momentum" else 8 * num_parameters
@@ -93,9 +86,7 @@ def arrays(sgd, momentum, adamw, size=4):
     return lambda n, name: size * kept[name] * n
 
 
-# A fixed budget -------------------------------------------------------------------------------
-
-
+# A fixed budget
 def settings(**changed):
     """Those of the page, some of them changed."""
     page = {"embed_dim": 48, "num_layers": 2, "num_heads": 4, "pos_encoding": "rotary"}
@@ -134,49 +125,30 @@ RIGHT = {
 
 WRONG = {
     "optim_adamw": {
-        "no corrections": lambda *given: adamw(*given[:4], np.inf, *given[5:]),
+        "… The means begin at zero: divide": lambda *given: adamw(*given[:4], np.inf, *given[5:]),
         "no mean of a zero": lambda w, g, m, *rest: adamw(w, g, np.where(g, m, m / 0.9), *rest),
-        "decay through the means": lambda w, g, m, v, t, lr, decay: adamw(
+        "… The decay went through the means": lambda w, g, m, v, t, lr, decay: adamw(
             w, g + decay * w, m, v, t, lr, 0.0
         ),
-        "no decay without a gradient": lambda w, g, m, v, t, lr, decay: adamw(
+        "… gradient is 0": lambda w, g, m, v, t, lr, decay: adamw(
             w, g, m, v, t, lr, np.where((v == 0) & (g == 0), 0, decay)
         ),
-        "corrected means returned": corrected_means_returned,
+        "… Return the means as they are; only": corrected_means_returned,
     },
     "optim_schedule": {
         "falls a step too late": lambda step, lr, warmup, total, cooldown: (
             lr * min(1, (step + 1) / warmup, (total + 1 - step) / cooldown)
-        ),
+        )
     },
     "optim_clip": {
         "the caller's arrays": clip_flat,
-        "each by itself": lambda gradients, max_norm: (
+        "… Compare the ratio of the two norms": lambda gradients, max_norm: (
             [g * min(1, max_norm / max(norm_of([g]), 1e-12)) for g in gradients]
         ),
-        "norms added": scaled_by(
+        "… Norms do not add; their squares do.": scaled_by(
             lambda gs, limit: limit / max(sum(norm_of([g]) for g in gs), limit)
         ),
     },
-    "optim_bytes": {
-        "numbers, not bytes": arrays(2, 3, 4, size=1),
-    },
-    "optim_budget": {
-        "the page's": (settings(), warmed),
-    },
-}
-
-HINTS = {
-    "optim_adamw": {
-        "no decay without a gradient": "gradient is 0",
-        "no corrections": "The means begin at zero: divide",
-        "decay through the means": "The decay went through the means",
-        "corrected means returned": "Return the means as they are; only",
-    },
-    "optim_budget": {"the page's": "How many steps"},
-    "optim_clip": {
-        "each by itself": "Compare the ratio of the two norms",
-        "norms added": "Norms do not add; their squares do.",
-    },
-    "optim_bytes": {"numbers, not bytes": "Bytes, not numbers: float32 takes"},
+    "optim_bytes": {"… Bytes, not numbers: float32 takes": arrays(2, 3, 4, size=1)},
+    "optim_budget": {"… How many steps": (settings(), warmed)},
 }

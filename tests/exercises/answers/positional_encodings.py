@@ -34,9 +34,6 @@ def sinusoids_with(speed):
     return lambda T, d: table_of(np.arange(T)[:, None] * speed(d))
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def add_by_loop(x, table):
     out = np.empty_like(x)
     for t in range(x.shape[1]):
@@ -47,9 +44,6 @@ def add_by_loop(x, table):
 def add_in_place(x, table):
     x += table[: x.shape[1]]
     return x
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 PREDICTIONS = {
@@ -84,31 +78,18 @@ WRONG = {
         ),
     },
     "positions_sinusoids": {
-        "from one": lambda T, d: sinusoids(T + 1, d)[1:],
-        "an integer base": lambda T, d: table_of(
+        "… Positions count from 0": lambda T, d: sinusoids(T + 1, d)[1:],
+        "… 10000.0": lambda T, d: table_of(
             np.arange(T)[:, None] * 10000 ** -np.arange(1, d // 2 + 1)
         ),
-        "the package's": create_sinusoidal_embeddings,
+        "… In NumPy alone": create_sinusoidal_embeddings,
     },
     "positions_add": {
-        "as it stands": lambda x, table: x + table[: len(x)][:, None],
-        "in place": add_in_place,
+        "… the middle one": lambda x, table: x + table[: len(x)][:, None],
+        "… Work on a copy": add_in_place,
     },
     "positions_predict": {
-        "once for the whole batch": predicting("gradient in row 0", 1),
-        "only the rows that are read": predicting("parameters", 28),
-    },
-}
-
-HINTS = {
-    "positions_sinusoids": {
-        "from one": "Positions count from 0",
-        "an integer base": "10000.0",
-        "the package's": "In NumPy alone",
-    },
-    "positions_add": {"as it stands": "the middle one", "in place": "Work on a copy"},
-    "positions_predict": {
-        "once for the whole batch": "Three sequences stand",
-        "only the rows that are read": "not read are parameters",
+        "… Three sequences stand": predicting("gradient in row 0", 1),
+        "… not read are parameters": predicting("parameters", 28),
     },
 }

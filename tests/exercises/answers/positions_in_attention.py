@@ -14,9 +14,6 @@ def frequencies(d, base=10000.0):
 # ---------------------------------------------------------------------------------------------
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def slopes_of(n):
     return 2.0 ** (-8 * np.arange(1, n + 1) / n)
 
@@ -46,9 +43,6 @@ def distances(T):
 def alibi_of_the_package(n, T):
     future = np.triu(np.ones((T, T), bool), 1)
     return np.where(future, -np.inf, package.create_alibi_bias(n, T))
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 def turn(x, positions, base=10000.0):
@@ -85,9 +79,6 @@ def turn_into_numbers_like_x(x, positions):
     return turned
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def complex_rows(x):
     angles = np.arange(len(x))[:, None] * frequencies(x.shape[1])
     return (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * angles)
@@ -102,8 +93,6 @@ def scores_by_distance(q, k):
     T = len(q)
     return np.array([[q[s] @ turn(k[t : t + 1], [t - s])[0] for t in range(T)] for s in range(T)])
 
-
-# ---------------------------------------------------------------------------------------------
 
 Rotary = package.Rotary
 
@@ -149,7 +138,7 @@ RIGHT = {
 
 WRONG = {
     "positions_any_length": {
-        "rotary": lambda T, d: (Rotary(T, d), None),
+        "… never shown": lambda T, d: (Rotary(T, d), None),
         "a window alone": lambda T, d: (None, rotary_in_a_window(T, d)[1]),
     },
     "inside_by_distance": {
@@ -163,37 +152,18 @@ WRONG = {
         "None has the default": lambda s, T, d: T * d if s in ("learned", None) else 0,
     },
     "positions_alibi": {
-        "a reward": alibi_with(slopes=lambda n: -slopes_of(n)),
-        "transposed": lambda n, T: alibi(n, T).swapaxes(1, 2),
-        "the package's bias": alibi_of_the_package,
+        "… it is negative": alibi_with(slopes=lambda n: -slopes_of(n)),
+        "… Row i is the token that looks": lambda n, T: alibi(n, T).swapaxes(1, 2),
+        "… np.arange and np.where": alibi_of_the_package,
     },
     "positions_rotate": {
-        "partners half a vector apart": turn_halves,
-        "whole numbers stay whole": turn_into_numbers_like_x,
-        "not turned": lambda x, positions: x.copy(),
+        "… columns 2i and 2i + 1": turn_halves,
+        "… zeros_like": turn_into_numbers_like_x,
+        "… comes from `positions`": lambda x, positions: x.copy(),
     },
     "positions_scores": {
-        "as it stands": lambda q, k: (complex_rows(q) @ complex_rows(k).T).real,
-        "the size": lambda q, k: np.abs(complex_rows(q) @ complex_rows(k).conj().T),
-        "complex": lambda q, k: complex_rows(q) @ complex_rows(k).conj().T,
-    },
-}
-
-HINTS = {
-    "positions_any_length": {"rotary": "never shown", "a window alone": "never shown"},
-    "positions_alibi": {
-        "a reward": "it is negative",
-        "transposed": "Row i is the token that looks",
-        "the package's bias": "np.arange and np.where",
-    },
-    "positions_rotate": {
-        "not turned": "comes from `positions`",
-        "partners half a vector apart": "columns 2i and 2i + 1",
-        "whole numbers stay whole": "zeros_like",
-    },
-    "positions_scores": {
-        "as it stands": "Angles of complex numbers add",
-        "complex": "real numbers",
-        "the size": "can be negative",
+        "… Angles of complex numbers add": lambda q, k: (complex_rows(q) @ complex_rows(k).T).real,
+        "… can be negative": lambda q, k: np.abs(complex_rows(q) @ complex_rows(k).conj().T),
+        "… real numbers": lambda q, k: complex_rows(q) @ complex_rows(k).conj().T,
     },
 }

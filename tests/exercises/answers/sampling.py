@@ -13,9 +13,8 @@ KEPT = {
     "top_k = 3, top_p = 0.8": 2,
 }
 
-# The draw -------------------------------------------------------------------------------------
 
-
+# The draw
 def draw_by_argmax(probs, u):
     sums = np.cumsum(probs, axis=-1)
     return np.argmax(sums > u[:, None] * sums[:, -1:], axis=-1)
@@ -32,9 +31,7 @@ def draw_by_comprehension(probs, u):
     return np.array([(s <= x * s[-1]).sum() for s, x in zip(sums, u, strict=True)])
 
 
-# Temperature ----------------------------------------------------------------------------------
-
-
+# Temperature
 def tempered(logits, temperature):
     if temperature == 0:
         return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
@@ -72,9 +69,7 @@ def all_of_the_largest(logits, temperature):
     return best / best.sum(axis=-1, keepdims=True)
 
 
-# The nucleus ----------------------------------------------------------------------------------
-
-
+# The nucleus
 def top_p_by_rows(probs, p):
     result = np.zeros(probs.shape)
     for row, out in zip(probs, result, strict=True):
@@ -105,9 +100,7 @@ def kept_equals(probs, p):
     return kept / kept.sum(axis=1, keepdims=True)
 
 
-# The loop -------------------------------------------------------------------------------------
-
-
+# The loop
 def draw_one(probs, u):
     return int(np.searchsorted(np.cumsum(probs), u, side="right"))
 
@@ -160,42 +153,32 @@ WRONG = {
             ]
         ).reshape(x.shape),
     },
-    "sampling_kept": {
-        "top-k not normalised": {**KEPT, "top_k = 3, top_p = 0.8": 3},
-    },
+    "sampling_kept": {"top-k not normalised": {**KEPT, "top_k = 3, top_p = 0.8": 3}},
     "sampling_draw": {
-        "the most likely": lambda probs, u: probs.argmax(axis=1),
+        "… That is the most likely token; u": lambda probs, u: probs.argmax(axis=1),
         "sums rounded": lambda probs, u: (
             (probs.cumsum(axis=1).round(2) <= u[:, None]).sum(axis=1) % max(probs.shape[1], 1)
         ),
         "a comprehension": draw_by_comprehension,
     },
     "sampling_temperature": {
-        "probabilities divided": scaled_probabilities,
+        "… Dividing all probabilities by 2, and": scaled_probabilities,
         "by the package": lambda logits, temperature: next_token_probs(logits, temperature),
         "0 from a hundredth on": lambda logits, t: tempered(logits, t if t >= 0.01 else 0.0),
         "all of the largest at 0": all_of_the_largest,
     },
     "sampling_top_p": {
-        "falls short of p": lambda probs, p: top_p_by_count(probs, p, more=-1),
+        "… They hold 0.8 only: keep the one": lambda probs, p: top_p_by_count(probs, p, more=-1),
         "all equals kept": kept_equals,
         "the package's": keep_top_p,
     },
     "sampling_write": {
-        "the stop token left out": lambda *given: [i for i in write(*given) if i != given[3]],
-        "reads the prompt alone": lambda f, prompt, *rest: write(
+        "… The stop token itself belongs to": lambda *given: [
+            i for i in write(*given) if i != given[3]
+        ],
+        "… next_probs must read the new tokens": lambda f, prompt, *rest: write(
             lambda ids: f(prompt), prompt, *rest
         ),
         "numbers rounded": lambda f, prompt, n, stop, u: write(f, prompt, n, stop, u.round(2)),
-    },
-}
-
-HINTS = {
-    "sampling_draw": {"the most likely": "That is the most likely token; u"},
-    "sampling_temperature": {"probabilities divided": "Dividing all probabilities by 2, and"},
-    "sampling_top_p": {"falls short of p": "They hold 0.8 only: keep the one"},
-    "sampling_write": {
-        "the stop token left out": "The stop token itself belongs to",
-        "reads the prompt alone": "next_probs must read the new tokens",
     },
 }

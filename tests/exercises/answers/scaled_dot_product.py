@@ -21,9 +21,6 @@ def mask_by_positions(queries, keys):
     return np.where(np.arange(keys) > position, -np.inf, 0)
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def transposed(x):
     return x.swapaxes(-1, -2)
 
@@ -64,9 +61,6 @@ def after_the_softmax(scores, mask):
 def renormalised(scores, mask):
     kept = after_the_softmax(scores, mask)
     return kept / kept.sum(axis=-1, keepdims=True)
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 def score_gradient_by_jacobian(w, v, g):
@@ -122,52 +116,29 @@ WRONG = {
         "in a loop": lambda mask: np.array([(row == 0).sum() for row in mask]),
     },
     "attend_causal_mask": {
-        "True and False": lambda n, m: mask_of(n, m) == 0,
-        "hides itself": lambda n, m: mask_of(n, m, later=0),
-        "the first queries": lambda n, m: np.triu(np.full((n, m), -np.inf), k=1),
+        "… added to the scores": lambda n, m: mask_of(n, m) == 0,
+        "… look at itself": lambda n, m: mask_of(n, m, later=0),
+        "… last of the keys": lambda n, m: np.triu(np.full((n, m), -np.inf), k=1),
     },
     "attend_numpy": {
-        "the largest before the mask": attend_with(largest_before_the_mask),
-        "masked after the softmax": attend_with(after_the_softmax),
-        "the package's softmax": lambda q, k, v, mask: (
+        "… mask first": attend_with(largest_before_the_mask),
+        "… one half": attend_with(after_the_softmax),
+        "… In NumPy alone": lambda q, k, v, mask: (
             functional.softmax(scores_of(q, k) + mask).data @ v
         ),
     },
     "attend_masked_weights": {
-        "as it stands": after_the_softmax,
-        "shared out afterwards": renormalised,
-        "-1e9 for -inf": lambda scores, mask: shared_out(np.where(mask == 0, scores, -1e9)),
+        "… denominator": after_the_softmax,
+        "… too late": renormalised,
+        "… subtract 0 there": lambda scores, mask: shared_out(np.where(mask == 0, scores, -1e9)),
     },
     "attend_score_gradient": {
-        "no row sum": lambda w, v, g: w * (g @ transposed(v)),
-        "one sequence": of_one_sequence,
+        "… row sum": lambda w, v, g: w * (g @ transposed(v)),
+        "… Swap the last two axes of v": of_one_sequence,
         "the package's": through_the_package,
     },
     "attend_memory": {
-        "the length counts once": MEBIBYTES | {THIRD: 192},
+        "… a quarter": MEBIBYTES | {THIRD: 192},
         "in bytes": {name: number * 2**20 for name, number in MEBIBYTES.items()},
     },
-}
-
-HINTS = {
-    "attend_causal_mask": {
-        "True and False": "added to the scores",
-        "hides itself": "look at itself",
-        "the first queries": "last of the keys",
-    },
-    "attend_numpy": {
-        "masked after the softmax": "one half",
-        "the largest before the mask": "mask first",
-        "the package's softmax": "In NumPy alone",
-    },
-    "attend_masked_weights": {
-        "as it stands": "denominator",
-        "shared out afterwards": "too late",
-        "-1e9 for -inf": "subtract 0 there",
-    },
-    "attend_score_gradient": {
-        "no row sum": "row sum",
-        "one sequence": "Swap the last two axes of v",
-    },
-    "attend_memory": {"the length counts once": "a quarter"},
 }

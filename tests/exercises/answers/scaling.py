@@ -16,9 +16,7 @@ COUNTS = {
 }
 
 
-# A power law above a floor --------------------------------------------------------------------
-
-
+# A power law above a floor
 def power(x, losses, floor):
     above = losses > floor
     slope, height = np.polyfit(np.log(x[above]), np.log(losses[above] - floor), 1)
@@ -44,9 +42,7 @@ def keeps_all(x, losses, floor):
     return np.exp(height), -slope
 
 
-# An interval ----------------------------------------------------------------------------------
-
-
+# An interval
 def interval_of(ends, size=lambda n: n):
     def interval(x, y, samples, rng):
         rows = rng.integers(0, len(x), size=(samples, size(len(x))))
@@ -88,9 +84,7 @@ def without_replacement(x, y, samples, rng):
     return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
 
 
-# The frontier ---------------------------------------------------------------------------------
-
-
+# The frontier
 def bought(width, depth, steps, lr):
     return lambda budget: {"embed_dim": width, "num_layers": depth, "steps": steps, "lr": lr}
 
@@ -107,51 +101,31 @@ RIGHT = {
 }
 WRONG = {
     "scaling_predict": {
-        "no table": COUNTS | {PARAMETERS: 81_216 - 512 * 48},
-        "upside down": COUNTS | {FACTOR: 10**0.34},
+        "… token table": COUNTS | {PARAMETERS: 81_216 - 512 * 48},
+        "… less than 1": COUNTS | {FACTOR: 10**0.34},
     },
     "scaling_power": {
-        "the floor left in": lambda x, losses, floor: power(x, losses, 0.0),
+        "… Subtract the floor": lambda x, losses, floor: power(x, losses, 0.0),
         "none near the floor": lambda x, losses, floor: power(
             x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
         ),
-        "no run left out": keeps_all,
+        "… leave that run out": keeps_all,
     },
     "scaling_interval": {
-        "drawn apart": drawn_apart,
-        "without replacement": without_replacement,
+        "… the same rows": drawn_apart,
+        "… in another order": without_replacement,
         "96 percent": interval_of([0.02, 0.98]),
-        "a thousand samples": samples_of(lambda samples: 1000),
+        "… as many samples as": samples_of(lambda samples: 1000),
     },
     "scaling_frontier": {
-        "better than the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
-        "strictly better": lambda losses: np.append(
+        "… not with the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
+        "… it counts": lambda losses: np.append(
             True, losses[1:] < np.minimum.accumulate(losses)[:-1]
         ),
-        "the lowest at some time": lambda losses: np.isin(losses, np.minimum.accumulate(losses)),
+        "… so far": lambda losses: np.isin(losses, np.minimum.accumulate(losses)),
         "in a loop": lambda losses: np.array(
             [loss <= losses[: i + 1].min() for i, loss in enumerate(losses)]
         ),
     },
-    "scaling_budget": {
-        "over the budget": bought(64, 2, 256, 0.0125),
-    },
-}
-HINTS = {
-    "scaling_predict": {"no table": "token table", "upside down": "less than 1"},
-    "scaling_power": {
-        "the floor left in": "Subtract the floor",
-        "no run left out": "leave that run out",
-    },
-    "scaling_interval": {
-        "drawn apart": "the same rows",
-        "without replacement": "in another order",
-        "a thousand samples": "as many samples as",
-    },
-    "scaling_frontier": {
-        "strictly better": "it counts",
-        "the lowest at some time": "so far",
-        "better than the one before": "not with the one before",
-    },
-    "scaling_budget": {"over the budget": "lowest loss"},
+    "scaling_budget": {"… lowest loss": bought(64, 2, 256, 0.0125)},
 }

@@ -99,58 +99,32 @@ RIGHT = {
 
 WRONG = {
     "tensors_distances": {
-        "the root": lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1)),
-        "turned round": lambda x, y: ((y[:, None] - x) ** 2).sum(axis=-1),
+        "… leave the root out": lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1)),
+        "… Rows of x go down": lambda x, y: ((y[:, None] - x) ** 2).sum(axis=-1),
         "in a loop": lambda x, y: np.array([((row - y) ** 2).sum(axis=1) for row in x]),
     },
     "tensors_broadcast_shape": {
-        "aligned from the left": lambda a, b: broadcast_by_chapter(
+        "… at their right ends": lambda a, b: broadcast_by_chapter(
             tuple(a) + (1,) * (len(b) - len(a)), tuple(b) + (1,) * (len(a) - len(b))
         ),
-        "the larger length, so a one is no zero": the_larger,
-        "NumPy's own": np.broadcast_shapes,
+        "… a length of 1 becomes 0": the_larger,
+        "… Without NumPy": np.broadcast_shapes,
     },
     "tensors_six_shapes": {
-        "a sum keeps its axis": SHAPES | {"x.sum(axis=1)": (2, 1, 4)},
-        "a product keeps all four axes": SHAPES | {"y @ y.transpose()": (2, 2, 4, 4)},
+        "… The summed axis disappears": SHAPES | {"x.sum(axis=1)": (2, 1, 4)},
+        "… the inner 4 is summed over": SHAPES | {"y @ y.transpose()": (2, 2, 4, 4)},
     },
     "tensors_centre_rows": {
-        "the second axis": lambda x: x - x.mean(axis=1, keepdims=True),
-        "no keepdims": lambda x: x - x.mean(axis=-1),
-        "in a loop": by_loop,
+        "… axis=-1": lambda x: x - x.mean(axis=1, keepdims=True),
+        "… look at keepdims": lambda x: x - x.mean(axis=-1),
+        "… A comprehension is a loop too": by_loop,
     },
     "tensors_error": {
-        "every prediction meets every target": lambda x, y: ((x - y) ** 2).mean(),
+        "… every prediction meets every": lambda x, y: ((x - y) ** 2).mean(),
         "rounded": lambda x, y: round(float(((x[:, 0] - y) ** 2).mean()), 9),
     },
     "tensors_heads": {
-        "a reshape alone splits": (lambda x, h: x.reshape(len(x), h, x.shape[1], -1), merge),
-        "every h-th number": (
-            lambda x, h: x.reshape(*x.shape[:2], -1, h).transpose(0, 3, 1, 2),
-            merge,
-        ),
-    },
-}
-
-HINTS = {
-    "tensors_broadcast_shape": {
-        "aligned from the left": "at their right ends",
-        "the larger length, so a one is no zero": "a length of 1 becomes 0",
-        "NumPy's own": "Without NumPy",
-    },
-    "tensors_six_shapes": {
-        "a sum keeps its axis": "The summed axis disappears",
-        "a product keeps all four axes": "the inner 4 is summed over",
-    },
-    "tensors_distances": {"the root": "leave the root out", "turned round": "Rows of x go down"},
-    "tensors_centre_rows": {
-        "no keepdims": "look at keepdims",
-        "the second axis": "axis=-1",
-        "in a loop": "A comprehension is a loop too",
-    },
-    "tensors_error": {"every prediction meets every target": "every prediction meets every"},
-    "tensors_heads": {
-        "a reshape alone splits": "Row t of each head",
-        "every h-th number": "i * d/h",
+        "… Row t of each head": (lambda x, h: x.reshape(len(x), h, x.shape[1], -1), merge),
+        "… i * d/h": (lambda x, h: x.reshape(*x.shape[:2], -1, h).transpose(0, 3, 1, 2), merge),
     },
 }

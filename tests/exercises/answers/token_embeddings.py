@@ -35,9 +35,6 @@ def refusing(bad):
     return answer
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def scatter(ids, g, vocab_size):
     table = np.zeros((vocab_size, g.shape[-1]))
     for i, row in zip(ids.reshape(-1), g.reshape(-1, g.shape[-1]), strict=True):
@@ -54,9 +51,6 @@ def scatter_at(ids, g, vocab_size):
 def scatter_mean(ids, g, vocab_size):
     counts = np.bincount(ids.reshape(-1), minlength=vocab_size)
     return scatter(ids, g, vocab_size) / np.maximum(counts, 1)[:, None]
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 def step_by_loop(table, ids, g, lr):
@@ -79,9 +73,6 @@ def step_as_it_stands(table, ids, g, lr):
     return table
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def cosines(table, i):
     unit = table / np.linalg.norm(table, axis=1, keepdims=True)
     return unit @ unit[i]
@@ -95,9 +86,6 @@ def neighbours_by_sorted(table, i, k):
 def neighbours_by_removal(table, i, k):
     order = np.argsort(cosines(table, i))[::-1]
     return order[order != i][:k]
-
-
-# ---------------------------------------------------------------------------------------------
 
 
 def cost(vocab_size, embed_dim, rest, tied):
@@ -134,50 +122,25 @@ WRONG = {
         "in a loop": lambda ids, V: np.array([(ids == i).sum() for i in range(V)]),
     },
     "token_lookup": {
-        "has no smallest id": refusing(lambda table, ids: ids.min() < 0),
-        "flat": lambda table, ids: lookup(table, ids.reshape(-1)),
+        "… no ids.min()": refusing(lambda table, ids: ids.min() < 0),
+        "… the shape of the ids": lambda table, ids: lookup(table, ids.reshape(-1)),
     },
-    "token_scatter_add": {
-        "a mean": scatter_mean,
-        "np.add.at": scatter_at,
-    },
+    "token_scatter_add": {"… A sum, not a mean": scatter_mean, "… find another": scatter_at},
     "token_row_step": {
-        "as it stands": step_as_it_stands,
+        "… reads and writes each row once": step_as_it_stands,
         "the same table for no ids": lambda t, ids, g, lr: (
             step_by_loop(t, ids, g, lr) if len(ids) else t
         ),
     },
     "token_neighbours": {
-        "farthest first": lambda t, i, k: neighbours_by_removal(t, i, len(t))[::-1][:k],
+        "… Nearest first": lambda t, i, k: neighbours_by_removal(t, i, len(t))[::-1][:k]
     },
     "token_cost": {
-        "per cent": lambda *given: (100 * cost(*given)[0], cost(*given)[1]),
-        "of the rest": lambda v, d, rest, tied: (
+        "… A fraction": lambda *given: (100 * cost(*given)[0], cost(*given)[1]),
+        "… The tables are part of the total": lambda v, d, rest, tied: (
             (2 - tied) * v * d / rest,
             16 * (2 - tied) * v * d,
         ),
-        "exchanged": lambda *given: cost(*given)[::-1],
-    },
-}
-
-HINTS = {
-    "token_lookup": {
-        "has no smallest id": "no ids.min()",
-        "flat": "the shape of the ids",
-    },
-    "token_scatter_add": {
-        "a mean": "A sum, not a mean",
-        "np.add.at": "find another",
-    },
-    "token_row_step": {
-        "as it stands": "reads and writes each row once",
-    },
-    "token_neighbours": {
-        "farthest first": "Nearest first",
-    },
-    "token_cost": {
-        "per cent": "A fraction",
-        "of the rest": "The tables are part of the total",
-        "exchanged": "First the share",
+        "… First the share": lambda *given: cost(*given)[::-1],
     },
 }

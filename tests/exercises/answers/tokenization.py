@@ -55,9 +55,6 @@ def encode_by_position_in_the_dictionary(piece, ranks):
     return [ranks[list(ranks)[i]] for i in encode_by_sorting(piece, order)]
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def train_with(count=pairwise, weight=lambda times: times, best=lambda p: p.most_common(1)[0][0]):
     """Training with other ways to count and to choose."""
 
@@ -110,9 +107,6 @@ def train_with_lists(words, num_merges):
     return merges
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def stream_by_chapter(tokens):
     waiting, shown = b"", []
     for token in tokens:
@@ -145,9 +139,6 @@ def stream_replaced(tokens):
     return shown
 
 
-# ---------------------------------------------------------------------------------------------
-
-
 def words_of(stories):
     return Counter(word for word in split_like_gpt2(stories) if len(word) > 1)
 
@@ -176,69 +167,44 @@ RIGHT = {
 
 WRONG = {
     "bpe_encode": {
-        "as it stands": encode_from_the_left,
-        "one merge only": lambda piece, ranks: encode_by_sorting(piece, ranks, merges=1),
-        "by the package": lambda piece, ranks: ids_of(join_by_rank(piece, ranks), ranks),
-        "a generator": lambda piece, ranks: (id for id in encode_by_sorting(piece, ranks)),
+        "… lowest rank": encode_from_the_left,
+        "… After every merge": lambda piece, ranks: encode_by_sorting(piece, ranks, merges=1),
+        "… Write it yourself": lambda piece, ranks: ids_of(join_by_rank(piece, ranks), ranks),
+        "… list(...)": lambda piece, ranks: (id for id in encode_by_sorting(piece, ranks)),
         "small letters": lambda piece, ranks: encode_by_sorting(piece.lower(), ranks),
-        "the order of the dictionary": encode_by_position_in_the_dictionary,
+        "… wherever it stands": encode_by_position_in_the_dictionary,
     },
     "tokenize_predict": {
         "characters": {text: len(text) for text in NUMBERS},
-        "an accent by itself": NUMBERS | {"café": 6},
+        "… Here é is one": NUMBERS | {"café": 6},
     },
     "bpe_train": {
-        "counts each word once": train_with(weight=lambda times: 1),
-        "by the package": lambda words, num_merges: learn_merges(words, num_merges),
+        "… counts three times": train_with(weight=lambda times: 1),
+        "… Write it yourself": lambda words, num_merges: learn_merges(words, num_merges),
         "small letters": lambda words, num_merges: train_with_lists(
             {word.lower(): times for word, times in words.items()}, num_merges
         ),
-        "no overlap": train_with(count=without_overlap),
-        "the first by alphabet": train_with(best=lambda p: min(p, key=lambda q: (-p[q], q))),
+        "… twice": train_with(count=without_overlap),
+        "… not the first by alphabet": train_with(best=lambda p: min(p, key=lambda q: (-p[q], q))),
     },
     "bpe_fewer": {
-        "byte-pair encoding": lambda stories, n: (
+        "… only steps": lambda stories, n: (
             [(a + b).decode() for a, b in BPETokenizer.train(stories, 256 + n).merges]
         ),
-        "asks the grammar": lambda stories, n: (
+        "… given alone": lambda stories, n: (
             words_by_letters_saved(stories, n) if StoryGrammar().generate(1, seed=5) else []
         ),
-        "a generator": lambda stories, n: (s for s in words_by_letters_saved(stories, n)),
+        "… a list": lambda stories, n: (s for s in words_by_letters_saved(stories, n)),
         "known by heart": lambda stories, n: [word for word in KNOWN if word in stories][:n],
     },
     "bpe_stream": {
-        "each by itself": lambda tokens: [token.decode(errors="replace") for token in tokens],
+        "… hold it back": lambda tokens: [token.decode(errors="replace") for token in tokens],
         "a mark dropped": lambda tokens: [
             text.replace("\ufeff", "") for text in stream_by_chapter(tokens)
         ],
-        "normalised": lambda tokens: [normalize("NFC", s) for s in stream_by_codec(tokens)],
-        "replacement characters are stripped": stream_replaced,
-    },
-}
-
-HINTS = {
-    "bpe_encode": {
-        "as it stands": "lowest rank",
-        "one merge only": "After every merge",
-        "by the package": "Write it yourself",
-        "a generator": "list(...)",
-        "the order of the dictionary": "wherever it stands",
-    },
-    "tokenize_predict": {"an accent by itself": "Here é is one"},
-    "bpe_train": {
-        "counts each word once": "counts three times",
-        "the first by alphabet": "not the first by alphabet",
-        "no overlap": "twice",
-        "by the package": "Write it yourself",
-    },
-    "bpe_fewer": {
-        "byte-pair encoding": "only steps",
-        "asks the grammar": "given alone",
-        "a generator": "a list",
-    },
-    "bpe_stream": {
-        "each by itself": "hold it back",
-        "normalised": "nothing else to the text",
-        "replacement characters are stripped": "is a character too",
+        "… nothing else to the text": lambda tokens: [
+            normalize("NFC", s) for s in stream_by_codec(tokens)
+        ],
+        "… is a character too": stream_replaced,
     },
 }

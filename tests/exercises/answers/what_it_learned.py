@@ -21,9 +21,7 @@ ABLATION = {
 }
 
 
-# The lens -------------------------------------------------------------------------------------
-
-
+# The lens
 def lens(stream, gamma, beta, table, eps=1e-5):
     x = stream - stream.mean(-1, keepdims=True)
     x = x / np.sqrt(x.var(-1, keepdims=True) + eps) * gamma + beta
@@ -51,9 +49,7 @@ def lens_that_overflows(stream, gamma, beta, table):
     return np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
 
 
-# The head -------------------------------------------------------------------------------------
-
-
+# The head
 def head(weights, asked, sought):
     targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
     return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
@@ -77,9 +73,7 @@ def head_text_by_text(weights, asked, sought):
     return np.unravel_index(share.mean(axis=1).argmax(), weights.shape[0:3:2])
 
 
-# A probe that is too good ---------------------------------------------------------------------
-
-
+# A probe that is too good
 def r2(x, y):
     n = 2 * len(x) // 3
     return r_squared(y[n:], LinearProbe(x[:n], y[:n], ridge=0.03)(x[n:]))
@@ -102,8 +96,7 @@ def r2_with(seen=False, centred=True, ridge=0.03, mean=np.mean, fit=slice, tried
     return wrong
 
 
-# A place never seen ---------------------------------------------------------------------------
-
+# A place never seen
 FIRST = [story_tokenizer().encode(f" {a}")[0] for a in hidden_values(StoryGrammar(), "animal")]
 
 
@@ -157,63 +150,38 @@ RIGHT = {
 }
 WRONG = {
     "inside_ablation": {
-        "heads of a block in a row": ABLATION | {"attention of head 0.0 changes": True},
-        "another word": ABLATION | {"the loss rises most before": "animal"},
-        "foods": ABLATION | {"the loss rises most before": "foods"},
+        "… beside each other": ABLATION | {"attention of head 0.0 changes": True},
+        "… one of animals, foods, names": ABLATION | {"the loss rises most before": "animal"},
+        "… more before": ABLATION | {"the loss rises most before": "foods"},
     },
-    "inside_lens": {"without the norm": lens_without_norm, "overflows": lens_that_overflows},
+    "inside_lens": {"… last norm": lens_without_norm, "… largest logit": lens_that_overflows},
     "inside_head": {
-        "head, block": lambda *given: head(*given)[::-1],
-        "text by text": head_text_by_text,
+        "… block comes first": lambda *given: head(*given)[::-1],
+        "… before you divide": head_text_by_text,
         "not at its own token": lambda weights, asked, sought: head(
             weights * np.tri(weights.shape[-1], k=-1), asked, sought
         ),
     },
     "inside_control": {
-        "fitted to all": r2_with(seen=True),
-        "about zero": r2_with(centred=False),
-        "the usual ridge": r2_with(ridge=1e-4),
+        "… has seen": r2_with(seen=True),
+        "… not about 0": r2_with(centred=False),
+        "… ridge is to be 0.03": r2_with(ridge=1e-4),
         "no ridge": r2_with(ridge=0.0),
         "fitted to the last third": r2_with(fit=lambda n: slice(n, None)),
         "tried on all": r2_with(tried=lambda *ends: slice(None)),
-        "exchanged": r2_with(fit=lambda n: slice(n, None), tried=lambda n, end: slice(n)),
-        "half of the rows": lambda x, y: r2_with(
+        "… to the first 2": r2_with(fit=lambda n: slice(n, None), tried=lambda n, end: slice(n)),
+        "… 2 * len(x) // 3": lambda x, y: r2_with(
             fit=lambda n: slice(len(x) // 2), tried=lambda n, end: slice(len(x) // 2, None)
         )(x, y),
-        "about the mean of the fitted": lambda x, y: r2_with(
+        "… mean of these rows": lambda x, y: r2_with(
             mean=lambda rest, axis: y[: 2 * len(y) // 3].mean(axis)
         )(x, y),
-        "what is not read": lambda x, y: 1 - r2(x, y),
+        "… 1 minus": lambda x, y: 1 - r2(x, y),
     },
     "inside_unseen": {
-        "a probe": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),
-        "stories of all eight places": by_the_nearest_story,
+        "… does not carry over": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),
+        "… nothing but x and belief": by_the_nearest_story,
         "fitted to all eight places": lambda x, belief, new: OF_ALL_PLACES(new),
         "reads other stories": lambda *given: study_stories(2) and by_the_mlp(*given),
-    },
-}
-HINTS = {
-    "inside_ablation": {
-        "heads of a block in a row": "beside each other",
-        "foods": "more before",
-        "another word": "one of animals, foods, names",
-    },
-    "inside_lens": {"without the norm": "last norm", "overflows": "largest logit"},
-    "inside_head": {"head, block": "block comes first", "text by text": "before you divide"},
-    "inside_control": {
-        "fitted to all": "has seen",
-        "about zero": "not about 0",
-        "the usual ridge": "ridge is to be 0.03",
-        "no ridge": "ridge is to be 0.03",
-        "fitted to the last third": "has seen",
-        "tried on all": "has seen",
-        "exchanged": "to the first 2",
-        "half of the rows": "2 * len(x) // 3",
-        "about the mean of the fitted": "mean of these rows",
-        "what is not read": "1 minus",
-    },
-    "inside_unseen": {
-        "a probe": "does not carry over",
-        "stories of all eight places": "nothing but x and belief",
     },
 }

@@ -18,9 +18,8 @@ COUNTS = {
     EIGHT: 4 * N,
 }
 
-# Piece by piece -------------------------------------------------------------------------------
 
-
+# Piece by piece
 def pieces(f, x, size):
     flat = x.reshape(-1)
     parts = [f(flat[start : start + size]) for start in range(0, flat.size, size)]
@@ -48,9 +47,7 @@ def pieces_in_place(f, x, size):
     return flat.reshape(x.shape).copy()
 
 
-# A step in place ------------------------------------------------------------------------------
-
-
+# A step in place
 def step_in_three_lines(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     m += (1 - beta1) * (g - m)
     v += (1 - beta2) * (g * g - v)
@@ -74,9 +71,7 @@ def stub(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     return w
 
 
-# A large vocabulary ---------------------------------------------------------------------------
-
-
+# A large vocabulary
 def whole(h, W, targets):
     logits = h @ W
     logits = logits - logits.max(axis=1, keepdims=True)
@@ -157,26 +152,30 @@ RIGHT = {
 WRONG = {
     "fast_pooled": {
         "columns": lambda x, size: x.reshape(-1, size).mean(axis=0),
-        "a copy": lambda x, size: np.array(np.split(x, len(x) // size)).mean(axis=1),
+        "… The numbers were copied; a reshape": lambda x, size: np.array(
+            np.split(x, len(x) // size)
+        ).mean(axis=1),
         "in a loop": lambda x, size: np.array(
             [x[i : i + size].mean() for i in range(0, len(x), size)]
         ),
     },
     "fast_row_products": {
-        "the diagonal of all pairs": lambda x, y: np.diag(x @ y.T),
+        "… 1,000 * 1,000 products were made:": lambda x, y: np.diag(x @ y.T),
         "in a loop": lambda x, y: np.array([a @ b for a, b in zip(x, y, strict=False)]),
     },
     "fast_strides": {
-        "numbers": lambda shape: tuple(np.cumprod((1, *shape[:0:-1]))[::-1]),
-        "float64": lambda shape: np.empty(shape).strides,
+        "… In bytes: a number in float32 takes": lambda shape: tuple(
+            np.cumprod((1, *shape[:0:-1]))[::-1]
+        ),
+        "… NumPy makes float64 unless told": lambda shape: np.empty(shape).strides,
     },
     "fast_count": {
-        "no output layer": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
-        "one FLOP a weight": {**COUNTS, FORWARD: N * 8 * 128},
-        "read for every text": {**COUNTS, EIGHT: 32 * N},
+        "… The output layer compares with": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
+        "… A product and a sum: two FLOPs.": {**COUNTS, FORWARD: N * 8 * 128},
+        "… Read once, a weight serves all 8": {**COUNTS, EIGHT: 32 * N},
     },
     "fast_pieces": {
-        "a call for each number": lambda f, x, size: pieces(f, x, 1),
+        "… Correct, but with a call for each": lambda f, x, size: pieces(f, x, 1),
         "in the order of memory": lambda f, x, size: pieces(
             f, np.ravel(x, order="K"), size
         ).reshape(x.shape),
@@ -184,27 +183,12 @@ WRONG = {
     },
     "fast_step": {
         "the stub": stub,
-        "a new mean of squares": lambda w, m, v, *rest: step_in_three_lines(w, m, v.copy(), *rest),
+        "… Change the arrays themselves: m *=": lambda w, m, v, *rest: step_in_three_lines(
+            w, m, v.copy(), *rest
+        ),
     },
-    "fast_vocabulary": {"the formulas": whole, "scores that overflow": by_tokens(part=from_shares)},
-}
-
-HINTS = {
     "fast_vocabulary": {
-        "the formulas": "every pair of a token",
-        "scores that overflow": "largest score",
+        "… every pair of a token": whole,
+        "… largest score": by_tokens(part=from_shares),
     },
-    "fast_pooled": {"a copy": "The numbers were copied; a reshape"},
-    "fast_row_products": {"the diagonal of all pairs": "1,000 * 1,000 products were made:"},
-    "fast_strides": {
-        "numbers": "In bytes: a number in float32 takes",
-        "float64": "NumPy makes float64 unless told",
-    },
-    "fast_count": {
-        "no output layer": "The output layer compares with",
-        "one FLOP a weight": "A product and a sum: two FLOPs.",
-        "read for every text": "Read once, a weight serves all 8",
-    },
-    "fast_pieces": {"a call for each number": "Correct, but with a call for each"},
-    "fast_step": {"a new mean of squares": "Change the arrays themselves: m *="},
 }

@@ -4,8 +4,7 @@ import numpy as np
 
 from tinytorch import MLP, Linear, Module, Tensor, functional
 
-# What a comparison sees -----------------------------------------------------------------------
-
+# What a comparison sees
 SEEN = {
     "a norm that never adds beta": "gradients",
     "an MLP without its GELU": "logits",
@@ -16,9 +15,7 @@ SEEN = {
 }
 
 
-# Two sets of gradients ------------------------------------------------------------------------
-
-
+# Two sets of gradients
 def near(a, b):
     if a is None or b is None:
         return a is None and b is None
@@ -48,9 +45,7 @@ def where(far):
     return lambda own, ours: [name for name in ours if differ(own.get(name), ours[name])]
 
 
-# An MLP of the reader's own -------------------------------------------------------------------
-
-
+# An MLP of the reader's own
 def before(x, by=1):
     return Tensor(np.eye(x.shape[1], k=-by)) @ x
 
@@ -84,9 +79,7 @@ class SeesTheNext(MLP):
         return super().forward(x * odd + before(x, -1) * (1 - odd))
 
 
-# The part at fault ----------------------------------------------------------------------------
-
-
+# The part at fault
 def filtered(parts, agrees):
     return filter(lambda name: not agrees({name: parts[name]}), parts)
 
@@ -126,17 +119,17 @@ RIGHT = {
 
 WRONG = {
     "capstone_seen": {
-        "beta in the logits": SEEN | {"a norm that never adds beta": "logits"},
-        "decay in the gradients": SEEN | {"an AdamW that forgets the decay": "gradients"},
+        "… zero": SEEN | {"a norm that never adds beta": "logits"},
+        "… comes later": SEEN | {"an AdamW that forgets the decay": "gradients"},
     },
     "capstone_differences": {
-        "by the mean": where(lambda apart, b: apart.mean() > 1e-3),
+        "… mean hides": where(lambda apart, b: apart.mean() > 1e-3),
         "by their sums": by_their_sums,
-        "not for NaN": where(lambda apart, b: (apart > 1e-5 + 1e-3 * np.abs(b)).any()),
+        "… NaN": where(lambda apart, b: (apart > 1e-5 + 1e-3 * np.abs(b)).any()),
     },
     "capstone_mlp": {"too large": TooLarge, "sees the next": SeesTheNext},
     "capstone_faults": {
-        "one left out at a time": lambda parts, agrees: (
+        "… one by one": lambda parts, agrees: (
             [n for n in parts if agrees({k: v for k, v in parts.items() if k != n})]
         ),
         "in alphabetical order": lambda parts, agrees: sorted(filtered(parts, agrees)),
@@ -148,10 +141,4 @@ WRONG = {
         ),
         "towards zero": lambda losses, floor: (losses[0] - losses) / losses[0],
     },
-}
-
-HINTS = {
-    "capstone_seen": {"beta in the logits": "zero", "decay in the gradients": "comes later"},
-    "capstone_differences": {"by the mean": "mean hides", "not for NaN": "NaN"},
-    "capstone_faults": {"one left out at a time": "one by one"},
 }

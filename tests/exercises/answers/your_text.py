@@ -12,16 +12,13 @@ YES_NO = "random lines, each 'yes' or 'no!', without line ends"
 AGAIN = "one page of a book, printed for ever"
 LIMITS = {ZERO_ONE: 1, HEX: 4, WIDE: 2, YES_NO: 1 / 3, AGAIN: 0}
 
-# Bits a byte ----------------------------------------------------------------------------------
 
-
+# Bits a byte
 def bits(loss, tokens, content):
     return loss * tokens / math.log(2) / len(content)
 
 
-# Encodings ------------------------------------------------------------------------------------
-
-
+# Encodings
 def decode(content, last="cp1252", ends=("\r\n", "\n")):
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         return content.decode("utf-16").replace(*ends)
@@ -53,9 +50,7 @@ def decode_and_strip_the_mark(content):
     return "\n".join(text.removeprefix("\ufeff").split("\r\n"))
 
 
-# Splits ---------------------------------------------------------------------------------------
-
-
+# Splits
 def new(paragraphs, share):
     cut = len(paragraphs) - round(len(paragraphs) * share)
     seen = {each.casefold() for each in paragraphs[:cut]}
@@ -133,21 +128,21 @@ RIGHT = {
 
 WRONG = {
     "text_limits": {
-        "eight bits": LIMITS | {ZERO_ONE: 8},
-        "in nats": LIMITS | {HEX: math.log(16)},
+        "… only two bytes occur": LIMITS | {ZERO_ONE: 8},
+        "… base 2": LIMITS | {HEX: math.log(16)},
     },
     "text_bits": {
-        "in nats": lambda loss, tokens, content: loss * tokens / len(content),
+        "… That is in nats": lambda loss, tokens, content: loss * tokens / len(content),
         "normalised": lambda loss, tokens, content: (
             bits(loss, tokens, normalize("NFC", content.decode(errors="ignore")).encode())
         ),
-        "characters": lambda loss, tokens, content: bits(loss, tokens, content.decode()),
+        "… Bytes, not characters.": lambda loss, tokens, content: bits(loss, tokens, content.decode()),
     },
     "text_decode": {
-        "latin-1 at last": lambda content: decode(content, last="latin-1"),
-        "line ends stay": lambda content: decode(content, ends=("", "")),
-        "normalised": lambda content: normalize("NFKC", decode(content)),
-        "U+FEFF nowhere": lambda content: decode(content).replace("\ufeff", ""),
+        "… latin-1 has controls": lambda content: decode(content, last="latin-1"),
+        "… Replace": lambda content: decode(content, ends=("", "")),
+        "… Every character stays": lambda content: normalize("NFKC", decode(content)),
+        "… further inside, it is text": lambda content: decode(content).replace("\ufeff", ""),
         "no zeros": lambda content: decode(content).replace("\0", ""),
         "plain spaces": lambda content: decode(content).replace("\xa0", " "),
         "UTF-16 by its mark anywhere": lambda content: decode(
@@ -158,7 +153,7 @@ WRONG = {
         ),
     },
     "text_new": {
-        "repeated ones too": lambda paragraphs, share: (
+        "… no test": lambda paragraphs, share: (
             new(paragraphs, share)[0],
             paragraphs[len(new(paragraphs, share)[0]) :],
         ),
@@ -166,37 +161,16 @@ WRONG = {
             new(paragraphs, share)[0],
             [each.lower() for each in new(paragraphs, share)[1]],
         ),
-        "from the end": new_from_the_end,
-        "without punctuation": new_without(r"[^\w\s]"),
+        "… p[-0:]": new_from_the_end,
+        "… Nothing but capitals": new_without(r"[^\w\s]"),
         "without accents": new_without("[\u0300-\u036f]"),
     },
     "text_repeated": {
-        "repeated first": lambda text, share, times: repeated(text * times, share, 1),
-        "both repeated": lambda text, share, times: tuple(
+        "… stands in the other copies": lambda text, share, times: repeated(text * times, share, 1),
+        "… The test stands there once.": lambda text, share, times: tuple(
             part * times for part in repeated(text, share, 1)
         ),
         "from the end": repeated_from_the_end,
         "without tabs": lambda text, share, times: repeated(text.expandtabs(), share, times),
     },
 }  # fmt: skip
-
-HINTS = {
-    "text_limits": {"eight bits": "only two bytes occur", "in nats": "base 2"},
-    "text_bits": {"in nats": "That is in nats", "characters": "Bytes, not characters."},
-    "text_decode": {
-        "latin-1 at last": "latin-1 has controls",
-        "line ends stay": "Replace",
-        "normalised": "Every character stays",
-        "U+FEFF nowhere": "further inside, it is text",
-        "UTF-16 by its mark anywhere": "further inside, it is text",
-    },
-    "text_new": {
-        "repeated ones too": "no test",
-        "from the end": "p[-0:]",
-        "without punctuation": "Nothing but capitals",
-    },
-    "text_repeated": {
-        "repeated first": "stands in the other copies",
-        "both repeated": "The test stands there once.",
-    },
-}
