@@ -35,6 +35,8 @@ SETS = {
 WORKFLOWS = [f".github/workflows/{name}.yml" for name in ("test", "weekly", "links", "release")]
 TIME_LIMITS = "custom.github-workflows-require-timeout"
 APART = ("classroom", "browser/test_print.py")  # with tests marked `proof`, what `make proofs` runs
+# not in `make quick`
+SLOW = ("book", "browser", "classroom", "parity", "bench", "exercises/test_mutants.py")
 TASKS = {}  # by name: what to do, and the set that must be installed first
 
 
@@ -360,7 +362,7 @@ def offline():
 def quick():
     """Test the package and the book's tools, after every change; no network or browser needed."""
     do("test-scripts")
-    apart = [f"--ignore=tests/{part}" for part in ("book", "browser", "parity", "bench")]
+    apart = [f"--ignore=tests/{part}" for part in SLOW]
     python("-m", "pytest", "-n", jobs(), "--dist", "worksteal", "-m", "not proof", *apart)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch import Tensor, check, exercises
+from tinytorch import Tensor, check, exercises, functional
 
 FRAMEWORK = {"__init__", "cases", "drawn_numbers", "exercise", "judging", "report", "rules",
              "training", "values"}  # fmt: skip
@@ -90,6 +90,39 @@ def test_a_wrong_answer_is_not_solved_and_is_told_why(name, answer, words):
     assert hint and words in hint
     assert max(map(len, repr(report).splitlines())) <= 76
     assert [told["passed"] for told in report.told()][-1] is False, "the later cases end as well"
+
+
+WITHOUT_A_LOOP = """
+    attend_numpy attend_seen autograd_weights block_cosines cache_allowed capstone_share
+    data_gather fast_pooled fast_row_products fast_strides gpt2_neighbours gpt2_rows
+    gpt_last_logits heads_owner inside_by_distance layer_embed lora_merged norm_sizes
+    positions_apart positions_sinusoids ranks_scatter sampling_draw sampling_top_k
+    scaling_frontier tensors_centre_rows tensors_distances token_counts
+""".split()
+IN_NUMPY = """
+    attend_causal_mask attend_numpy attend_score_gradient autograd_undo_broadcast
+    autograd_weights data_windows gpt2_rows gpt_tied_gradient layer_embed loss_and_gradient
+    optim_adamw positions_sinusoids sampling_draw sampling_top_p
+""".split()
+
+
+def looping(f):
+    return lambda *given: max([f(*given) for _ in range(1)], key=id)
+
+
+def calling_the_package(f):
+    return lambda *given: (functional.softmax(np.ones(1)), f(*given))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "breaking", "words"),
+    [(name, looping, "loop") for name in WITHOUT_A_LOOP]
+    + [(name, calling_the_package, "In NumPy alone") for name in IN_NUMPY],
+)
+def test_a_right_answer_that_breaks_a_stated_rule_is_refused(name, breaking, words):
+    [right] = [module.RIGHT[name][0] for module in ANSWERS.values() if name in module.RIGHT]
+    report = judged(name, breaking(right))
+    assert not report and words in report.cases[-1].hint
 
 
 PREDICTIONS = [

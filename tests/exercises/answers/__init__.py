@@ -6,3 +6,8 @@ One module a chapter, each with `RIGHT = {"name_of_check": [answer, ...]}` and
 `WRONG = {"name_of_check": {"what is wrong with it": answer, "… words of its hint": answer, ...}}`.
 An exercise that asks for two functions has pairs of them.
 """
+
+
+def changed(layer, **attributes):
+    """A class that differs from another in these attributes or methods."""
+    return type(layer.__name__, (layer,), attributes)

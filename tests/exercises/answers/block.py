@@ -68,13 +68,6 @@ def post_norm(x, branches, norm):
     return x
 
 
-def normed_once(x, branches, norm):
-    normed = norm(x)
-    for branch in branches:
-        x = x + branch(normed)
-    return norm(x)
-
-
 # The block
 def block(x, norm1, attention, norm2, mlp, pre_norm):
     if pre_norm:
@@ -103,15 +96,12 @@ RIGHT = {
 
 WRONG = {
     "block_cosines": {
-        "the product": lambda x, y: (x * y).sum(-1),
         "… Nothing is added": lambda x, y: (
             (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1) + 1e-8)
-        ),
-        "squeezed": lambda x, y: RIGHT["block_cosines"][0](x, y).squeeze(),
+        )
     },
     "block_stream": {
         "x itself is changed": in_the_callers_array,
-        "three branches at most": lambda x, branches: RIGHT["block_stream"][0](x, branches[:3]),
         "… Each branch's result is added to": replaced,
     },
     "block_parameters": {
@@ -120,15 +110,11 @@ WRONG = {
     "block_stack": {
         "… The branch added nothing": norm_on_the_stream,
         "… In post-norm order it would not": post_norm,
-        "… Norm again before each": normed_once,
     },
     "block_forward": {
         "… That is pre-norm order, norms": lambda x, n1, a, n2, m, pre_norm: block(
             x, n1, a, n2, m, True
         ),
         "… norm1 goes with attention": lambda x, n1, a, n2, m, pre: block(x, n2, a, n1, m, pre),
-        "norms exchanged in post-norm": lambda x, n1, a, n2, m, pre: (
-            block(x, n1, a, n2, m, pre) if pre else block(x, n2, a, n1, m, pre)
-        ),
     },
 }

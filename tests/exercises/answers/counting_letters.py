@@ -35,12 +35,11 @@ def count(text, length):
     return followers
 
 
-def mean_surprise(followers, text, length, extra=0.001, letters=38, log=math.log):
+def mean_surprise(followers, text, length):
     nats = []
     for i in range(length, len(text)):
         strokes = followers.get(text[i - length : i], Counter())
-        share = (strokes[text[i]] + extra) / (strokes.total() + extra * letters)
-        nats.append(-log(share))
+        nats.append(-math.log((strokes[text[i]] + 0.001) / (strokes.total() + 0.038)))
     return sum(nats) / len(nats)
 
 
@@ -75,15 +74,15 @@ ALPHABET = sorted(set(STORIES))
 
 
 @cache
-def table(length, text=STORIES):
-    return count(text, length)
+def table(length):
+    return count(STORIES, length)
 
 
-def believe(votes, most=9, text=STORIES, last=lambda before, n: before[len(before) - n :]):
+def believe(votes, most=9, last=lambda before, n: before[len(before) - n :]):
     def belief(before, letter):
         p = 1 / len(ALPHABET)
         for length in range(min(most, len(before)) + 1):
-            strokes = table(length, text).get(last(before, length))
+            strokes = table(length).get(last(before, length))
             if not strokes:
                 break
             n, kept = strokes.total(), votes(strokes)
@@ -117,14 +116,9 @@ RIGHT = {
 }
 
 WRONG = {
-    "count_busiest": {
-        "… Add up": lambda f: min(f, key=lambda c: (f[c].total(), c)),
-        "… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1],
-    },
+    "count_busiest": {"… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1]},
     "count_pairs": {
         "every second pair": lambda text: Counter(zip(text[::2], text[1::2], strict=False)),
-        "… Change nothing": lambda text: Counter(pairwise(text.strip())),
-        "a plain dictionary": lambda text: dict(Counter(pairwise(text))),
         "… zip, Counter and min": lambda text: Counter(
             [(text[i], text[i + 1]) for i in range(len(text) - 1)]
         ),
@@ -132,7 +126,6 @@ WRONG = {
     "count_predict": {
         "a stroke for every letter": NUMBERS | {"strokes": 11},
         "the last a counts": NUMBERS | {"different letters behind a": 4},
-        "of five": NUMBERS | {"chance of b behind a": 2 / 5},
     },
     "count_guesses": {
         "… on a copy": lambda s, c: (guesses_by_two_sorts(s, c), s.clear())[0],
@@ -143,24 +136,17 @@ WRONG = {
         "… A key is a tuple": lambda t, n: {
             " ".join(k): v for k, v in words_by_chapter(t, n).items()
         },
-        "… most_common": lambda t, n: {k: {**v} for k, v in words_by_chapter(t, n).items()},
         "… make it a tuple": lambda text, length: count(text.split(), length),
-        "… changes no word": lambda t, n: words_by_chapter(
-            t.replace("\0", "").replace("\u200b", ""), n
-        ),
     },
     "count_loss": {
         "… counted on the unseen": lambda r, u, n: mean_surprise(count(r + u, n), u, n),
         "… the text that was counted": lambda r, u, n: mean_surprise(count(r, n), r, n),
-        "tests on both": lambda r, u, n: mean_surprise(count(r, n), r + u, n),
     },
     "count_belief": {
-        "… Mix all": lambda before, letter: 1 / 38,
         "… before[-0:] is all": believe(len, last=lambda before, n: before[-n:]),
         "… Nothing was counted behind this text": lambda b, c: (
             table(3).get(b[-3:], {}).get(c, 0) / len(table(3)[b[-3:]])
         ),
-        "has read the first test": believe(len, text=GRAMMAR.generate(40, seed=7)),
         "… do not ask the grammar": asks_the_grammar,
     },
 }

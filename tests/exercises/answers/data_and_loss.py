@@ -1,11 +1,8 @@
 """Right and wrong answers to the exercises of "Data and loss"."""
 
 import math
-import unicodedata
 
 import numpy as np
-
-from tinytorch.text import batches
 
 LN_2 = math.log(2)
 
@@ -20,11 +17,10 @@ NUMBERS = {
 
 
 # Windows of stories
-def windows(ids, T, newline, skip=0, shift=1, room=0):
-    """The solution; `skip`, `shift` and `room` are what one gets wrong."""
+def windows(ids, T, newline, skip=0):
     starts = np.flatnonzero(ids == newline) + skip
-    starts = starts[starts + T + room < len(ids)]
-    return ids[starts[:, None] + np.arange(T)], ids[starts[:, None] + shift + np.arange(T)]
+    read = ids[starts[starts + T < len(ids), None] + np.arange(T + 1)]
+    return read[:, :-1], read[:, 1:]
 
 
 def windows_by_loop(ids, T, newline):
@@ -36,13 +32,9 @@ def windows_by_loop(ids, T, newline):
     return np.array(inputs), np.array(targets)
 
 
-def windows_of_the_package(ids, T, newline):
-    return batches.windows(ids, T, np.flatnonzero(ids[:-T] == newline))
-
-
 # A split without a leak
-def split(n, T, share, last=0, cut=None):
-    cut = n - round(n * share) if cut is None else cut(n, share)
+def split(n, T, share, last=0):
+    cut = n - round(n * share)
     return np.arange(cut - T + last), np.arange(cut, n - T, T)
 
 
@@ -66,14 +58,9 @@ def cross_entropy_by_logaddexp(logits, targets):
     return float(loss), (np.exp(log_q) - hot) / targets.size
 
 
-def changed(loss=lambda loss, z, y: loss, gradient=lambda g, z, y: g):
-    """The right pair with one of the two made wrong."""
-
-    def wrong(logits, targets):
-        right = cross_entropy(logits, targets)
-        return loss(right[0], logits, targets), gradient(right[1], logits, targets)
-
-    return wrong
+def softmax_alone(logits, targets):
+    loss, gradient = cross_entropy(logits, targets)
+    return loss, gradient + np.eye(logits.shape[-1])[targets] / targets.size
 
 
 # Comparing tokenisers
@@ -111,29 +98,13 @@ WRONG = {
         "windows side by side": {**NUMBERS, "windows of 8 tokens in a text of 100": 12},
         "starts up to the cut": {**NUMBERS, "training windows, 20 tokens held out": 80},
     },
-    "data_windows": {
-        "… A window begins with the newline,": lambda *given: windows(*given, skip=1),
-        "… In NumPy alone": windows_of_the_package,
-    },
+    "data_windows": {"… A window begins with the newline,": lambda *given: windows(*given, skip=1)},
     "data_split": {
-        "… What does the window of start 14 need": lambda n, T, share: split(n, T, share, last=T),
-        "… The last target is held out. Tokens": lambda n, T, share: split(n, T, share, last=1),
-        "… held out, as inputs and as targets": lambda n, T, share: (
-            np.arange(n - T),
-            split(n, T, share)[1],
-        ),
+        "… What does the window of start 14 need": lambda n, T, share: split(n, T, share, last=T)
     },
-    "loss_and_gradient": {
-        "… A surprise is positive: minus the": changed(loss=lambda loss, z, y: -loss),
-        "… The other way round: softmax minus": changed(gradient=lambda g, z, y: -g),
-        "… Subtract 1 at the target of each": changed(
-            gradient=lambda g, z, y: g + np.eye(z.shape[-1])[y] / y.size
-        ),
-    },
+    "loss_and_gradient": {"… Subtract 1 at the target of each": softmax_alone},
     "loss_bits_per_byte": {
-        "normalised": lambda nats, text: bits_per_byte(nats, unicodedata.normalize("NFC", text)),
         "… A character of UTF-8 may have": bits_per(lambda nats, text: len(text)),
-        "equals once": lambda nats, text: bits_per_byte(np.unique(nats), text),
         "… That is in nats: a bit is ln 2": bits_per(of_bytes, unit=1.0),
     },
 }

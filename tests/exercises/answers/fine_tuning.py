@@ -5,7 +5,9 @@ from functools import partial
 import numpy as np
 
 from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
-from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora, merge_lora
+from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora
+
+from . import changed
 
 FEW, MORE = "numbers that learn, rank 8, q_proj and v_proj", "the same with rank 16"
 ALL_SIX = "numbers that learn, rank 8, all six Linears"
@@ -34,14 +36,6 @@ def by_the_whole_product(x, W, A, B, alpha, g):
     return x @ (W + s * A @ B), whole @ B.T, A.T @ whole
 
 
-def with_scale(scale):
-    def wrong(x, W, A, B, alpha, g):
-        r = A.shape[1]
-        return by_hand(x, W, A, B, scale(alpha, r) * r, g)
-
-    return wrong
-
-
 def gradients_without_scale(x, W, A, B, alpha, g):
     y = by_hand(x, W, A, B, alpha, g)[0]
     return y, x.T @ (g @ B.T), (x @ A).T @ g
@@ -49,8 +43,7 @@ def gradients_without_scale(x, W, A, B, alpha, g):
 
 # A LoRA that is stuck
 class Repaired(Module):
-    a, b, scale = 0.1, 0.0, staticmethod(lambda alpha, rank: alpha / rank)
-    frozen, learns = True, Parameter
+    a, b, learns = 0.1, 0.0, Parameter
 
     def __init__(self, linear, rank, alpha):
         self.linear = linear
@@ -58,50 +51,12 @@ class Repaired(Module):
         rng = default_rng(0)
         self.A = self.learns(self.a * rng.normal(size=(rows, rank)))
         self.B = self.learns(self.b * rng.normal(size=(rank, columns)))
-        self.factor = self.scale(alpha, rank)
-        if self.frozen:
-            for p in linear.parameters():
-                p.requires_grad = False
+        self.factor = alpha / rank
+        for p in linear.parameters():
+            p.requires_grad = False
 
     def forward(self, x):
         return self.linear(x) + (x @ self.A) @ self.B * self.factor
-
-
-class ZeroA(Repaired):
-    """The other one is zero, which is as good."""
-
-    a, b = 0.0, 0.1
-
-
-class BothZero(Repaired):
-    a, b = 0.0, 0.0
-
-
-class NoneZero(Repaired):
-    a, b = 0.1, 0.1
-
-
-class UpsideDown(Repaired):
-    scale = staticmethod(lambda alpha, rank: rank / alpha)
-
-
-class NoParameters(Repaired):
-    learns = partial(Tensor, requires_grad=True)
-
-
-class NoBias(Repaired):
-    def forward(self, x):
-        return x @ self.linear.weight + (x @ self.A) @ self.B * self.factor
-
-
-class BiasTwice(Repaired):
-    def forward(self, x):
-        return super().forward(x) + self.linear.bias
-
-
-class Detached(Repaired):
-    def forward(self, x):
-        return self.linear(x) + (Tensor(x.data) @ self.A) @ self.B * self.factor
 
 
 class AnotherName(Repaired):
@@ -116,21 +71,9 @@ class AnotherName(Repaired):
         return self.base(x) + (x @ self.A) @ self.B * self.factor
 
 
-class BiasLearns(Repaired):
-    def __init__(self, linear, rank, alpha):
-        super().__init__(linear, rank, alpha)
-        linear.bias.requires_grad = True
-
-
 # Several at once
 def merged(W, A, B, scale):
     return W + np.einsum("k,kir,kro->io", scale, A, B)
-
-
-def merged_end_to_end(W, A, B, scale, rank=lambda A: A.shape[2]):
-    k, (rows, columns), r = len(A), W.shape, rank(A)
-    scaled = (scale[:, None, None] * B).reshape(k * r, columns)
-    return W + A.swapaxes(0, 1).reshape(rows, k * r) @ scaled
 
 
 def merged_by_sum(W, A, B, scale):
@@ -138,24 +81,15 @@ def merged_by_sum(W, A, B, scale):
 
 
 # Other names
-def adapt(rank=3, targets=("out_proj", "linear2"), lr=0.03, merge=False, steps=60, frozen=True):
+def adapt(rank=3, targets=("out_proj", "linear2"), steps=60):
     def answer(model, batches):
         add_lora(model, rank, targets=targets, rng=0)
-        if not frozen:
-            model.token_embedding.weight.requires_grad = True
         optimizer = AdamW(model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.0)
-        schedule = CosineSchedule(lr=lr, warmup_steps=6, total_steps=60)
+        schedule = CosineSchedule(lr=0.03, warmup_steps=6, total_steps=60)
         Trainer(model, batches, optimizer=optimizer, schedule=schedule, progress=False).run(steps)
-        return merge_lora(model) if merge else model
+        return model
 
     return answer
-
-
-def frozen_afterwards(model, batches):
-    model = adapt(16, EVERY_LINEAR)(model, batches)
-    for parameter in model.parameters():
-        parameter.requires_grad = False
-    return model
 
 
 def by_a_loop_of_its_own(model, batches):
@@ -176,8 +110,8 @@ def by_a_loop_of_its_own(model, batches):
 RIGHT = {
     "lora_predict": [COUNTS, COUNTS | {AS_LARGE: 384, BYTES: 2 * 4 * 294_912}],
     "lora_by_hand": [by_hand, by_the_whole_product],
-    "lora_stuck": [Repaired, ZeroA, AnotherName],
-    "lora_merged": [merged, merged_by_sum, merged_end_to_end],
+    "lora_stuck": [Repaired, changed(AnotherName, a=0.0, b=0.1)],
+    "lora_merged": [merged, merged_by_sum],
     "lora_names": [adapt(), by_a_loop_of_its_own],
 }
 WRONG = {
@@ -187,28 +121,20 @@ WRONG = {
         "… two means": COUNTS | {BYTES: 294_912 * 4},
     },
     "lora_by_hand": {
-        "… r is a side of A": with_scale(lambda alpha, r: alpha),
-        "… not r / alpha": with_scale(lambda alpha, r: r / alpha),
+        "… r is a side of A": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, alpha * len(B), g),
         "… in both gradients": gradients_without_scale,
     },
     "lora_stuck": {
-        "… let only B be 0": BothZero,
-        "… one of A and B is 0": NoneZero,
-        "… upside down": UpsideDown,
-        "the bias learns": BiasLearns,
-        "… two Parameters": NoParameters,
-        "… bias is missing": NoBias,
-        "… added twice": BiasTwice,
-        "… through A and B": Detached,
+        "… let only B be 0": changed(Repaired, a=0.0),
+        "… one of A and B is 0": changed(Repaired, b=0.1),
+        "… two Parameters": changed(Repaired, learns=partial(Tensor, requires_grad=True)),
     },
     "lora_merged": {
         "… a scale of its own": lambda W, A, B, scale: W + (A @ B).sum(0),
         "… not averaged": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
-        "the rank is the shortest side": partial(merged_end_to_end, rank=lambda A: min(A.shape)),
         "squeezed": lambda W, A, B, scale: merged(W, A, B, scale).squeeze(),
     },
     "lora_names": {
-        "frozen afterwards": frozen_afterwards,
         "… compared with the token table": adapt(rank=1, targets=ATTENTION),
         "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },

@@ -35,34 +35,24 @@ PRODUCTS["mlp.c_proj"] = "mlp.linear2"
 QKV = "q_proj", "k_proj", "v_proj"
 
 
-def state(tensors, order=QKV, masks=False, transposed=(), blocks=None, swap=False, thirds=None):
-    """The state dict, with one thing about it changed."""
+def state(tensors, masks=False):
     found = {}
     for name, array in tensors.items():
         if name in OURS:
             found[OURS[name]] = array
             continue
         _, i, rest = name.split(".", 2)
-        if blocks is not None and int(i) >= blocks:
-            continue
         here, kind = f"blocks.{i}", rest.rsplit(".", 1)[1]
         if rest == "attn.bias":
             if masks:
                 found[f"{here}.attention.bias"] = array
         elif rest in NORMS:
-            ours = NORMS[rest]
-            if swap:
-                ours = {"gamma": "beta", "beta": "gamma"}[ours[4:]]
-                ours = f"{NORMS[rest][:3]}.{ours}"
-            found[f"{here}.{ours}"] = array
+            found[f"{here}.{NORMS[rest]}"] = array
         elif rest.startswith("attn.c_attn"):
-            split = thirds or (lambda a: np.split(a, 3, axis=-1))
-            for part, third in zip(order, split(array), strict=True):
+            for part, third in zip(QKV, np.split(array, 3, axis=-1), strict=True):
                 found[f"{here}.attention.{part}.{kind}"] = third
         else:
-            ours = PRODUCTS[rest.rsplit(".", 1)[0]]
-            turned = array.T if ours in transposed else array
-            found[f"{here}.{ours}.{kind}"] = turned
+            found[f"{here}.{PRODUCTS[rest.rsplit('.', 1)[0]]}.{kind}"] = array
     return found
 
 
@@ -96,13 +86,13 @@ def state_by_replacing(tensors):
 
 
 # A loader with two mistakes
-def attention(tensors, i, turned=False, rows=False, order=QKV, block=None, bias="c_proj"):
-    there = f"h.{i if block is None else block}.attn"
+def attention(tensors, i, turned=False, rows=False):
+    there = f"h.{i}.attn"
     weight, b = tensors[f"{there}.c_attn.weight"], tensors[f"{there}.c_attn.bias"]
     out, d = tensors[f"{there}.c_proj.weight"], len(weight)
     found = {"out_proj.weight": out.T if turned else out}
-    found["out_proj.bias"] = tensors[f"{there}.{bias}.bias"][:d]
-    for n, name in enumerate(order):
+    found["out_proj.bias"] = tensors[f"{there}.c_proj.bias"]
+    for n, name in enumerate(QKV):
         parts = weight.reshape(3, d, d)[n] if rows else weight[:, n * d : (n + 1) * d]
         found[f"{name}.weight"], found[f"{name}.bias"] = parts, b[n * d : (n + 1) * d]
     return found
@@ -118,17 +108,15 @@ def attention_split(tensors, i):
 
 
 # Eight bits
-def rows(matrix, axis=1, steps=127, cut=False, kind=np.int8, order=1):
-    scales = np.abs(matrix).max(axis=axis) / steps
-    wide = np.expand_dims(scales, axis)
-    q = matrix / np.where(wide == 0, 1, wide)
-    q = (q if cut else np.rint(q)).astype(kind)
-    return (q, scales)[::order]
-
-
-def rows_rounded_up(matrix):
+def rows(matrix, rounded=np.rint):
     scales = np.abs(matrix).max(axis=1) / 127
-    q = np.floor(matrix / np.where(scales == 0, 1, scales)[:, None] + 0.5)
+    q = matrix / np.where(scales == 0, 1, scales)[:, None]
+    return rounded(q).astype(np.int8), scales
+
+
+def rows_by_maximum(matrix):
+    scales = np.maximum(matrix.max(axis=1), -matrix.min(axis=1)) / 127
+    q = np.floor(matrix / np.maximum(scales, 1e-300)[:, None] + 0.5)
     return q.astype(np.int8), scales
 
 
@@ -157,46 +145,30 @@ RIGHT = {
     "gpt2_predict": [SIZES, {**SIZES, SHAPE: [1024, 3072]}],
     "gpt2_state": [state, state_by_replacing],
     "gpt2_attention": [attention, attention_split],
-    "gpt2_rows": [rows, rows_rounded_up],
+    "gpt2_rows": [rows, rows_by_maximum],
     "gpt2_neighbours": [with_stack, by_index],
 }
 WRONG = {
     "gpt2_predict": {
         "… mask": {**SIZES, ARRAYS: 24 * 12 + 4},
-        "only the blocks": {**SIZES, ARRAYS: 24 * 13},
         "… (in, out)": {**SIZES, BYTES: 1024 * 4096 + 4 * 4096},
     },
     "gpt2_state": {
         "… mask": lambda tensors: state(tensors, masks=True),
-        "… As many blocks": lambda tensors: state(
-            {re.sub(r"^h\.(\d)\d", r"h.\1", name): array for name, array in tensors.items()}
-        ),
         "… on a copy": lambda tensors: state(
             {n: tensors.pop(n) for n in [*tensors] if n.endswith(".attn.bias")} and tensors
-        ),
-        "… That is h.0.ln_2.weight. ln_1 is": lambda tensors: state(
-            {
-                re.sub("ln_[12]", lambda which: "ln_" + "21"[which[0] == "ln_2"], name): array
-                for name, array in tensors.items()
-            }
-        ),
-        "… compare this one": lambda tensors: (
-            state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
         ),
     },
     "gpt2_attention": {
         "… side by side": lambda tensors, i: attention(tensors, i, turned=True, rows=True),
         "… fits either way": lambda tensors, i: attention(tensors, i, turned=True),
-        "one digit of the block": lambda tensors, i: attention(tensors, int(str(i)[0])),
     },
     "gpt2_rows": {
-        "… round first": lambda matrix: rows(matrix, cut=True),
+        "… round first": lambda matrix: rows(matrix, np.trunc),
         "… must not be divided": divides_zeros,
-        "no tiny scale": lambda matrix: (rows(matrix)[0], np.maximum(rows(matrix)[1], 1e-8)),
         "… scale of its own": one_scale,
     },
     "gpt2_neighbours": {
-        "as they were": lambda rows, heads: rows,
         "… by itself": lambda rows, heads: by_index(rows, 1),
         "… way back": lambda rows, heads: (
             rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)

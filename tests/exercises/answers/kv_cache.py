@@ -10,6 +10,8 @@ from tinytorch import Linear, Module, functional, no_grad, scaled_dot_product_at
 from tinytorch.experiments.story_gpt import story_tokenizer
 from tinytorch.stories import StoryGrammar
 
+from . import changed
+
 WITHOUT, WITH = "tokens read without a cache", "tokens read with a cache"
 KEYS = "keys of a layer after the prompt (B, h, T, d/h)"
 SCORES = "scores of a layer for the first new token (B, h, n, T)"
@@ -26,9 +28,9 @@ COST = {
 
 
 # One step of one head
-def step(q, k, v, keys, values, root=None):
+def step(q, k, v, keys, values):
     keys, values = np.vstack([keys, k]), np.vstack([values, v])
-    scores = keys @ q / np.sqrt(root or len(q))
+    scores = keys @ q / np.sqrt(len(q))
     return functional.softmax(scores).numpy() @ values, keys, values
 
 
@@ -45,15 +47,6 @@ def attends_before_extending(q, k, v, keys, values):
     if len(keys) == 0:
         return v, all_keys, all_values
     return step(q, keys[-1], values[-1], keys[:-1], values[:-1])[0], all_keys, all_values
-
-
-def in_front(q, k, v, keys, values):
-    return step(q, k, v, keys, values)[0], np.vstack([k, keys]), np.vstack([v, values])
-
-
-def values_in_front(q, k, v, keys, values):
-    output, keys, _ = step(q, k, v, keys, values)
-    return output, keys, np.vstack([v, values])
 
 
 # The loop that writes
@@ -77,28 +70,17 @@ def write_prompt_first(model, prompt, n, cache):
     return ids
 
 
-def written(clear="once", unread=True, extra=False, by_one=False, make=None, row=-1):
-    """The loop with one thing about it changed."""
+def write_afresh(model, prompt, n, cache):
+    for _ in range(n):
+        prompt = write(model, prompt, 1, cache)
+    return prompt
 
-    def loop(model, prompt, n, cache):
-        cache = make(cache) if make else cache
-        if clear == "once":
-            cache.clear()
-        ids = list(prompt)
-        with no_grad():
-            if by_one:
-                for i in ids[:-1]:
-                    model([i], cache=cache)
-            for _ in range(n):
-                if clear == "always":
-                    cache.clear()
-                new = ids[cache.length :] if unread else ids
-                ids.append(int(model(new, cache=cache).data[row].argmax()))
-            if extra:
-                model(ids[-1:], cache=cache)
-        return ids
 
-    return loop
+def write_and_read_all(model, prompt, n, cache):
+    ids = write(model, prompt, n, cache)
+    with no_grad():
+        model(ids[-1:], cache=cache)
+    return ids
 
 
 # Attention that remembers
@@ -114,37 +96,22 @@ class Attention(Module):
         B, T, _ = y.shape
         return y.reshape(B, T, self.heads, -1).permute(0, 2, 1, 3)
 
-    def remember(self, k, v, cache):
-        return (k, v) if cache is None else cache.extend(k, v)
-
     def attend(self, q, k, v, mask):
         return scaled_dot_product_attention(q, k, v, mask)[0]
 
     def forward(self, x, mask=None, cache=None):
         q, k, v = (self.split(p(x)) for p in (self.q_proj, self.k_proj, self.v_proj))
-        k, v = self.remember(k, v, cache)
+        k, v = (k, v) if cache is None else cache.extend(k, v)
         mixed = self.attend(q, k, v, mask)
         return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
 
 
-class Fused(Attention):
-    def attend(self, q, k, v, mask):
-        return functional.attention(q, k, v, mask=mask)
+def fused(self, q, k, v, mask):
+    return functional.attention(q, k, v, mask=mask)
 
 
-class Stub(Attention):
-    def forward(self, x, mask=None):
-        return super().forward(x, mask)
-
-
-class MaskCut(Attention):
-    """Takes the last columns of the mask, as if nothing had been read before."""
-
-    def forward(self, x, mask=None, cache=None):
-        T = x.shape[1]
-        if cache is not None and mask is not None:
-            mask = np.triu(np.full(mask.shape, -np.inf, dtype=np.float32), 1)[:T]
-        return super().forward(x, mask, cache)
+def forward_of_the_stub(self, x, mask=None):
+    return Attention.forward(self, x, mask)
 
 
 # Fewer readings
@@ -168,7 +135,7 @@ def counted(ids, most, lengths=(3, 2, 1)):
     return text[len(ids) :]
 
 
-def drafting(draft=counted, most=8, checked=True, free=True, room=True, cut=True, batch=False):
+def drafting(draft=counted, most=8, checked=True, room=True):
     """Speculative decoding with one thing about it changed."""
 
     def write(model, prompt, n):
@@ -176,15 +143,12 @@ def drafting(draft=counted, most=8, checked=True, free=True, room=True, cut=True
         while len(ids) < end:
             guesses = draft(ids, min(most, end - len(ids) - 1) if room else most)
             with no_grad():
-                given = [ids + guesses] * 2 if batch else ids + guesses
-                scores = model(given).data[0] if batch else model(given).data
-            best = scores[len(ids) - 1 :].argmax(axis=-1).tolist()
+                best = model(ids + guesses).data[len(ids) - 1 :].argmax(axis=-1).tolist()
             right = 0
             while right < len(guesses) and (not checked or guesses[right] == best[right]):
                 right += 1
-            own = best[right : right + 1] if free or not right else []
-            ids += guesses[:right] + own
-        return ids[:end] if cut else ids
+            ids += guesses[:right] + best[right : right + 1]
+        return ids[:end]
 
     return write
 
@@ -201,7 +165,7 @@ RIGHT = {
         drafting(),
         drafting(lambda ids, most: counted(ids, most, (8, 6, 4, 3, 2, 1)), most=12),
     ],
-    "cache_attention": [Attention, Fused],
+    "cache_attention": [Attention, changed(Attention, attend=fused)],
 }
 
 WRONG = {
@@ -210,20 +174,14 @@ WRONG = {
         "… The right positions, but as numbers: a": lambda past, new: np.tri(new, past + new, past),
     },
     "cache_predict": {"… Nothing asks what follows the last": {**COST, WITH: 100}},
-    "cache_step": {
-        "… The new token belongs to them too:": attends_before_extending,
-        "… The new token comes last.": in_front,
-        "the new value in front": values_in_front,
-    },
+    "cache_step": {"… The new token belongs to them too:": attends_before_extending},
     "cache_write": {
-        "… Pass the cache that you were given,": written(clear="always"),
-        "… Nothing asks what follows the last": written(extra=True),
-        "… All tokens of the prompt can be": written(by_one=True),
+        "… Pass the cache that you were given,": write_afresh,
+        "… Nothing asks what follows the last": write_and_read_all,
     },
-    "cache_attention": {"the stub": Stub, "… the mask that comes covers the": MaskCut},
+    "cache_attention": {"the stub": changed(Attention, forward=forward_of_the_stub)},
     "cache_readings": {
         "… up to the first": drafting(checked=False),
         "… outgrow the window": drafting(room=False),
-        "… Return the prompt": lambda model, prompt, n: drafting()(model, prompt, n)[len(prompt) :],
     },
 }

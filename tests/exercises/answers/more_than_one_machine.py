@@ -28,10 +28,6 @@ def mean_of_means(gradients, counts):
     return sum(gradients) / len(gradients)
 
 
-def poisoned(gradients, counts):
-    return np.tensordot(np.array(counts, float), np.array(gradients), 1) / sum(counts)
-
-
 # A reduce-scatter
 def scatter_by_sum(gradients):
     return np.reshape(gradients.sum(0) / len(gradients), (len(gradients), -1))
@@ -43,14 +39,13 @@ def scatter_by_parts(gradients):
 
 
 # A sharded optimiser
-def sharded(weights, gradients, velocities, lr, beta, average=True, decay=True, sign=-1):
+def sharded(weights, gradients, velocities, lr, beta):
     size, new, kept = len(velocities[0]), weights.copy(), []
     for rank, velocity in enumerate(velocities):
         own = slice(rank * size, (rank + 1) * size)
-        g = sum(gradient[own] for gradient in gradients)
-        g = g / len(gradients) if average else g
-        kept.append((beta * velocity if decay else 0) + g)
-        new[own] += sign * lr * kept[-1]
+        g = sum(gradient[own] for gradient in gradients) / len(gradients)
+        kept.append(beta * velocity + g)
+        new[own] -= lr * kept[-1]
     return new, kept
 
 
@@ -74,26 +69,13 @@ RIGHT = {
 }
 WRONG = {
     "ranks_predict": {
-        "numbers, not bytes": COUNTS | {SENDS: 7 * N // 4},
         "… go round twice": COUNTS | {MESSAGES: 7},
         "… to itself": COUNTS | {REACH: 32 * N},
     },
-    "ranks_average": {
-        "… weight each gradient": mean_of_means,
-        "… 0 times NaN": poisoned,
-        "… Leave out what has no tokens": lambda gradients, counts: average(
-            [*map(np.nan_to_num, gradients)],
-            [n * np.isfinite(g).all() for g, n in zip(gradients, counts, strict=True)],
-        ),
-    },
+    "ranks_average": {"… weight each gradient": mean_of_means},
     "ranks_scatter": {
         "… not the sum": lambda g: g.sum(axis=0).reshape(len(g), -1),
-        "columns": lambda g: g.mean(axis=0).reshape(-1, len(g)),
         "… without gaps": lambda g: g.mean(axis=0).reshape(-1, len(g)).T,
     },
-    "ranks_sharded": {
-        "… Average over the ranks": of_its_own,
-        "… not the sum": lambda *given: sharded(*given, average=False),
-        "… times beta": lambda *given: sharded(*given, decay=False),
-    },
+    "ranks_sharded": {"… Average over the ranks": of_its_own},
 }

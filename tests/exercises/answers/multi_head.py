@@ -4,6 +4,8 @@ import numpy as np
 
 from tinytorch import Linear, Module, functional, scaled_dot_product_attention
 
+from . import changed
+
 # Six predictions
 SHAPES = {
     "queries, split": (2, 4, 10, 16),
@@ -16,17 +18,16 @@ PREDICTIONS = {**SHAPES, **COUNTS}
 
 
 # Attention in several heads
-def softmax(scores, axis=-1):
-    e = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
+def softmax(scores):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
 
 
-def head_by_head(q, k, v, num_heads, root=None, axis=-1, transpose=False):
-    """The solution; `root`, `axis` and `transpose` are what one gets wrong."""
+def head_by_head(q, k, v, num_heads, root=None):
     outputs = []
     for part in np.split(np.arange(q.shape[1]), num_heads):
         scores = q[:, part] @ k[:, part].T / np.sqrt(root or len(part))
-        outputs.append(softmax(scores.T if transpose else scores, axis) @ v[:, part])
+        outputs.append(softmax(scores) @ v[:, part])
     return np.concatenate(outputs, axis=1)
 
 
@@ -49,25 +50,14 @@ def masked_columns(merged, weight, bias, num_heads, head):
     return (merged * (of_head != head)) @ weight + bias
 
 
-def head_alone(merged, weight, bias, num_heads, head):
-    size = merged.shape[1] // num_heads
-    own = slice(head * size, (head + 1) * size)
-    return merged[:, own] @ weight[own] + bias
-
-
 # A layer
 class Attention(Module):
     """The solution in small steps; each answer below changes one of them."""
 
     def __init__(self, embed_dim, num_heads, dropout_prob=0.0):
         self.num_heads = num_heads
-        self.q_proj = Linear(embed_dim, embed_dim)
-        self.k_proj = Linear(embed_dim, embed_dim)
-        self.v_proj = Linear(embed_dim, embed_dim)
-        self.out_proj = Linear(embed_dim, embed_dim)
-
-    def project(self, x):
-        return self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        self.q_proj, self.k_proj = Linear(embed_dim, embed_dim), Linear(embed_dim, embed_dim)
+        self.v_proj, self.out_proj = Linear(embed_dim, embed_dim), Linear(embed_dim, embed_dim)
 
     def split(self, y):
         B, T, _ = y.shape
@@ -76,27 +66,18 @@ class Attention(Module):
     def attend(self, q, k, v, mask):
         return scaled_dot_product_attention(q, k, v, mask)[0]
 
-    def merge(self, mixed):
-        B, h, T, size = mixed.shape
-        return mixed.permute(0, 2, 1, 3).reshape(B, T, h * size)
-
     def forward(self, x, mask=None):
-        q, k, v = (self.split(y) for y in self.project(x))
-        return self.out_proj(self.merge(self.attend(q, k, v, mask)))
+        q, k, v = (self.split(p(x)) for p in (self.q_proj, self.k_proj, self.v_proj))
+        mixed = self.attend(q, k, v, mask)
+        return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
 
 
-class Fused(Attention):
-    def attend(self, q, k, v, mask):
-        return functional.attention(q, k, v, mask=mask)
+def fused(self, q, k, v, mask):
+    return functional.attention(q, k, v, mask=mask)
 
 
-class OnlyReshaped(Attention):
-    def split(self, y):
-        return y.reshape(y.shape[0], self.num_heads, y.shape[1], -1)
-
-    def merge(self, mixed):
-        B, h, T, size = mixed.shape
-        return mixed.reshape(B, T, h * size)
+def only_reshaped(self, y):
+    return y.reshape(y.shape[0], self.num_heads, y.shape[1], -1)
 
 
 RIGHT = {
@@ -110,7 +91,7 @@ RIGHT = {
     ],
     "heads_side_by_side": [head_by_head, heads_at_once],
     "heads_output_without": [columns_to_zero, masked_columns],
-    "heads_attention": [Attention, Fused],
+    "heads_attention": [Attention, changed(Attention, attend=fused)],
 }
 
 WRONG = {
@@ -118,19 +99,18 @@ WRONG = {
     "heads_predict": {
         "… The axis of the heads moves in": {**PREDICTIONS, "queries, split": (2, 10, 4, 16)},
         "… Values come from the other": {**PREDICTIONS, "values, split": (2, 4, 10, 16)},
-        "… Rows are queries, columns keys.": {**PREDICTIONS, "weights": (2, 4, 7, 10)},
     },
     "heads_side_by_side": {
         "… Divide by the root of the number of": lambda q, k, v, h: head_by_head(
             q, k, v, h, q.shape[1]
-        ),
-        "… One head: its length is 2; divide": lambda q, k, v, h: head_by_head(q, k, v, h, h),
+        )
     },
     "heads_output_without": {
         "… The bias belongs to no head; add": lambda merged, weight, bias, n, i: columns_to_zero(
             merged, weight, 0, n, i
-        ),
-        "… That is this head alone, and the": head_alone,
+        )
     },
-    "heads_attention": {"… A reshape alone mixes the tokens:": OnlyReshaped},
+    "heads_attention": {
+        "… A reshape alone mixes the tokens:": changed(Attention, split=only_reshaped)
+    },
 }

@@ -4,6 +4,8 @@ import numpy as np
 
 from tinytorch import Linear, Module, Parameter, Tensor, functional, primitive
 
+from . import changed
+
 OUTPUTS = {
     "[0, 2]": [-1, 1],
     "[100, 102]": [-1, 1],
@@ -14,15 +16,12 @@ OUTPUTS = {
 
 
 # Each token by itself
-def over(axis, keepdims=True, ddof=0, inside=None, outside=0.0):
+def over(axis, keepdims=True):
     """A normalisation with what one gets wrong about it."""
 
     def normalise(x, eps=1e-5):
-        added = eps if inside is None else inside
-        mean = x.mean(axis=axis, keepdims=keepdims)
-        variance = x.var(axis=axis, keepdims=keepdims, ddof=ddof)
-        with np.errstate(all="ignore"):
-            return (x - mean) / (np.sqrt(variance + added) + outside)
+        variance = x.var(axis=axis, keepdims=keepdims)
+        return (x - x.mean(axis=axis, keepdims=keepdims)) / np.sqrt(variance + eps)
 
     return normalise
 
@@ -34,34 +33,20 @@ def centred_first(x, eps=1e-5):
 
 # A layer
 class Norm(Module):
-    """The solution; each answer below changes one thing about it."""
-
     def __init__(self, embed_dim, eps=1e-5):
         self.gamma = Parameter(np.ones(embed_dim))
         self.beta = Parameter(np.zeros(embed_dim))
         self.eps = eps
 
-    def mean(self, x):
-        return x.mean(axis=-1, keepdims=True)
-
-    def deviation(self, centred):
-        return ((centred * centred).mean(axis=-1, keepdims=True) + self.eps).sqrt()
-
     def forward(self, x):
-        centred = x - self.mean(x)
-        return centred / self.deviation(centred) * self.gamma + self.beta
+        centred = x - x.mean(axis=-1, keepdims=True)
+        deviation = ((centred * centred).mean(axis=-1, keepdims=True) + self.eps).sqrt()
+        return centred / deviation * self.gamma + self.beta
 
 
-class ByVar(Norm):
-    def forward(self, x):
-        y = (x - x.mean(axis=-1, keepdims=True)) / (x.var(axis=-1, keepdims=True) + self.eps) ** 0.5
-        return self.beta + self.gamma * y
-
-
-class GammaOfZeros(Norm):
-    def __init__(self, embed_dim, eps=1e-5):
-        super().__init__(embed_dim, eps)
-        self.gamma = Parameter(np.zeros(embed_dim))
+def by_var(self, x):
+    y = (x - x.mean(axis=-1, keepdims=True)) / (x.var(axis=-1, keepdims=True) + self.eps) ** 0.5
+    return self.beta + self.gamma * y
 
 
 class PlainTensors(Norm):
@@ -75,8 +60,8 @@ class OthersNames(Norm):
         self.eps = eps
 
     def forward(self, x):
-        centred = x - self.mean(x)
-        return centred / self.deviation(centred) * self.weight + self.bias
+        centred = x - x.mean(axis=-1, keepdims=True)
+        return centred / (x.var(axis=-1, keepdims=True) + self.eps) ** 0.5 * self.weight + self.bias
 
 
 # A norm without a mean
@@ -102,20 +87,17 @@ def mean(x):
     return x.mean(axis=-1, keepdims=True)
 
 
-def norm_of(divisor, pull=lambda g, y, r: (g - y * mean(g * y)) / r, centre=False):
-    """A primitive that divides by `divisor(x, eps)`, with a pullback of its own."""
-
-    @primitive
-    def norm(x, *, eps=1e-5):
-        r = divisor(x, eps)
-        y = (x - mean(x) if centre else x) / r
-        return y, lambda g: pull(g, y, r)
-
-    return norm
+@primitive
+def mean_subtracted(x, *, eps=1e-5):
+    x = x - mean(x)
+    r = np.sqrt(mean(x * x) + eps)
+    return x / r, lambda g: (g - x / r * mean(g * x / r)) / r
 
 
-def root(x, eps):
-    return np.sqrt(mean(x * x) + eps)
+@primitive
+def root_as_a_constant(x, *, eps=1e-5):
+    r = np.sqrt(mean(x * x) + eps)
+    return x / r, lambda g: g / r
 
 
 # The MLP
@@ -131,67 +113,44 @@ class Two(Module):
         return self.linear2(self.bent(x))
 
 
-class ByHand(Two):
-    def bent(self, x):
-        x = x @ self.linear1.weight + self.linear1.bias
-        inner = (x + x * x * x * 0.044715) * np.sqrt(2 / np.pi)
-        return x * 0.5 * (2 - 2 / ((inner * 2).exp() + 1))
-
-
-class Straight(Two):
-    def bent(self, x):
-        return self.linear1(x)
-
-
-class Relu(Two):
-    def bent(self, x):
-        return functional.relu(self.linear1(x))
-
-
-class Late(Two):
-    def forward(self, x):
-        return functional.gelu(self.linear2(self.linear1(x)))
+def bent_by_hand(self, x):
+    x = x @ self.linear1.weight + self.linear1.bias
+    inner = (x + x * x * x * 0.044715) * np.sqrt(2 / np.pi)
+    return x * 0.5 * (2 - 2 / ((inner * 2).exp() + 1))
 
 
 RIGHT = {
-    "mlp_layer": [Two, ByHand],
+    "mlp_layer": [Two, changed(Two, bent=bent_by_hand)],
     "norm_sizes": [
         lambda x: np.sqrt((x * x).mean(axis=-1)),
         lambda x: np.linalg.norm(x, axis=-1) / np.sqrt(x.shape[-1]),
     ],
     "norm_outputs": [OUTPUTS, {name: tuple(pair) for name, pair in OUTPUTS.items()}],
     "norm_each_token": [centred_first, over(-1)],
-    "norm_layer": [Norm, ByVar],
+    "norm_layer": [Norm, changed(Norm, forward=by_var)],
     "norm_rms": [rms, rms_with_a_named_pullback],
 }
 
 WRONG = {
-    "mlp_layer": {"no bend": Straight, "another bend": Relu, "bends at the end": Late},
-    "norm_sizes": {
-        "… `std` subtracts the mean": lambda x: x.std(axis=-1),
-        "the length": lambda x: np.linalg.norm(x, axis=-1),
+    "mlp_layer": {
+        "no bend": changed(Two, bent=lambda self, x: self.linear1(x)),
+        "another bend": changed(Two, bent=lambda self, x: functional.relu(self.linear1(x))),
+        "bends at the end": changed(
+            Two, forward=lambda self, x: functional.gelu(self.linear2(self.linear1(x)))
+        ),
     },
-    "norm_outputs": {
-        "not below zero": {**OUTPUTS, "[0, 2]": [0, 1]},
-        "only the mean subtracted": {**OUTPUTS, "[100, 102]": [99, 101]},
-    },
+    "norm_sizes": {"… `std` subtracts the mean": lambda x: x.std(axis=-1)},
+    "norm_outputs": {"only the mean subtracted": {**OUTPUTS, "[100, 102]": [99, 101]}},
     "norm_each_token": {
         "… The mean and the deviation are": over(None),
-        "… That is batch normalisation, over": over(0),
         "… The mean of each token must stay in": over(-1, keepdims=False),
     },
     "norm_layer": {
-        "… gamma multiplies, so it starts at": GammaOfZeros,
         "… Make each a Parameter in __init__;": PlainTensors,
         "… PyTorch's names; ours are gamma and": OthersNames,
     },
     "norm_rms": {
-        "… No mean is subtracted here.": norm_of(
-            lambda x, eps: root(x - mean(x), eps), centre=True
-        ),
-        "… r is treated as a constant, but": norm_of(root, lambda g, y, r: g / r),
-        "… The mean of g y, no sum.": norm_of(
-            root, lambda g, y, r: (g - y * mean(g * y) * y.shape[-1]) / r
-        ),
+        "… No mean is subtracted here.": mean_subtracted,
+        "… r is treated as a constant, but": root_as_a_constant,
     },
 }

@@ -2,22 +2,9 @@
 
 import numpy as np
 
-from tinytorch import create_sinusoidal_embeddings
-
-
-def frequencies(d, base=10000.0):
-    return base ** (-np.arange(0, d, 2) / d)
-
 
 def table_of(angles):
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), -1)
-
-
-def sinusoids(T, d):
-    angles = np.arange(T)[:, None] * frequencies(d)
-    table = np.empty((T, d))
-    table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
-    return table
 
 
 def sinusoids_at_once(T, d):
@@ -28,10 +15,6 @@ def sinusoids_at_once(T, d):
 def sinusoids_by_exp(T, d):
     angles = np.outer(np.arange(T), np.exp(np.arange(0, d, 2) * (-np.log(10000.0) / d)))
     return table_of(angles)
-
-
-def sinusoids_with(speed):
-    return lambda T, d: table_of(np.arange(T)[:, None] * speed(d))
 
 
 def add_by_loop(x, table):
@@ -70,26 +53,15 @@ RIGHT = {
 }
 
 WRONG = {
-    "positions_apart": {
-        "j - i": lambda n: np.arange(n) - np.arange(n)[:, None],
-        "up to 127 alone": lambda n: np.subtract.outer(*[np.arange(n).astype(np.int8)] * 2),
-        "in a loop": lambda n: np.array([[i - j for j in range(n)] for i in range(n)]).reshape(
-            n, n
-        ),
-    },
+    "positions_apart": {"j - i": lambda n: np.arange(n) - np.arange(n)[:, None]},
     "positions_sinusoids": {
-        "… Positions count from 0": lambda T, d: sinusoids(T + 1, d)[1:],
         "… 10000.0": lambda T, d: table_of(
             np.arange(T)[:, None] * 10000 ** -np.arange(1, d // 2 + 1)
-        ),
-        "… In NumPy alone": create_sinusoidal_embeddings,
+        )
     },
     "positions_add": {
         "… the middle one": lambda x, table: x + table[: len(x)][:, None],
         "… Work on a copy": add_in_place,
     },
-    "positions_predict": {
-        "… Three sequences stand": predicting("gradient in row 0", 1),
-        "… not read are parameters": predicting("parameters", 28),
-    },
+    "positions_predict": {"… Three sequences stand": predicting("gradient in row 0", 1)},
 }

@@ -7,8 +7,8 @@ import numpy as np
 from tinytorch.core import positions as package
 
 
-def frequencies(d, base=10000.0):
-    return base ** (-np.arange(0, d, 2) / d)
+def frequencies(d):
+    return 10000.0 ** (-np.arange(0, d, 2) / d)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -16,18 +16,6 @@ def frequencies(d, base=10000.0):
 
 def slopes_of(n):
     return 2.0 ** (-8 * np.arange(1, n + 1) / n)
-
-
-def alibi_with(slopes=slopes_of):
-    def answer(n, T):
-        back = np.arange(T)[:, None] - np.arange(T)
-        costs = -slopes(n)[:, None, None] * back
-        return np.where(back >= 0, costs, -np.inf)
-
-    return answer
-
-
-alibi = alibi_with()
 
 
 def alibi_by_mask(n, T):
@@ -45,8 +33,8 @@ def alibi_of_the_package(n, T):
     return np.where(future, -np.inf, package.create_alibi_bias(n, T))
 
 
-def turn(x, positions, base=10000.0):
-    angles = np.asarray(positions)[:, None] * frequencies(x.shape[1], base)
+def turn(x, positions):
+    angles = np.asarray(positions)[:, None] * frequencies(x.shape[1])
     even, odd = x[:, 0::2], x[:, 1::2]
     turned = np.empty(x.shape)
     turned[:, 0::2] = even * np.cos(angles) - odd * np.sin(angles)
@@ -101,17 +89,14 @@ def same_in_both(bias):
     return np.stack([bias, bias]).astype(np.float32)
 
 
-def rotary_in_a_window(T, head_dim, size=16, beyond=-np.inf):
-    return Rotary(T, head_dim), same_in_both(np.where(distances(T) < size, 0, beyond))
+def rotary_in_a_window(T, head_dim):
+    return Rotary(T, head_dim), same_in_both(np.where(distances(T) < 16, 0, -np.inf))
 
 
 RIGHT = {
     "positions_any_length": [
         rotary_in_a_window,
-        lambda T, head_dim, slope=0.3, base=100.0: (
-            Rotary(T, head_dim, base),
-            same_in_both(-slope * distances(T)),
-        ),
+        lambda T, head_dim: (Rotary(T, head_dim, 100.0), same_in_both(-0.3 * distances(T))),
     ],
     "inside_by_distance": [
         lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size)))),
@@ -142,28 +127,21 @@ WRONG = {
         "a window alone": lambda T, d: (None, rotary_in_a_window(T, d)[1]),
     },
     "inside_by_distance": {
-        "with sign": lambda b: b[np.arange(len(b))[:, None] - np.arange(len(b))],
-        "in a loop": lambda b: np.array(
-            [[b[abs(i - j)] for j in range(len(b))] for i in range(len(b))]
-        ),
+        "with sign": lambda b: b[np.arange(len(b))[:, None] - np.arange(len(b))]
     },
     "positions_count": {
-        "a fixed table counts": lambda s, T, d: T * d if s in ("learned", "sinusoidal") else 0,
-        "None has the default": lambda s, T, d: T * d if s in ("learned", None) else 0,
+        "a fixed table counts": lambda s, T, d: T * d if s in ("learned", "sinusoidal") else 0
     },
     "positions_alibi": {
-        "… it is negative": alibi_with(slopes=lambda n: -slopes_of(n)),
-        "… Row i is the token that looks": lambda n, T: alibi(n, T).swapaxes(1, 2),
+        "… Row i is the token that looks": lambda n, T: alibi_by_mask(n, T).swapaxes(1, 2),
         "… np.arange and np.where": alibi_of_the_package,
     },
     "positions_rotate": {
         "… columns 2i and 2i + 1": turn_halves,
         "… zeros_like": turn_into_numbers_like_x,
-        "… comes from `positions`": lambda x, positions: x.copy(),
     },
     "positions_scores": {
         "… Angles of complex numbers add": lambda q, k: (complex_rows(q) @ complex_rows(k).T).real,
-        "… can be negative": lambda q, k: np.abs(complex_rows(q) @ complex_rows(k).conj().T),
         "… real numbers": lambda q, k: complex_rows(q) @ complex_rows(k).conj().T,
     },
 }

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tinytorch import functional
-from tinytorch.models.sampling import keep_top_p, next_token_probs
+from tinytorch.models.sampling import next_token_probs
 
 KEPT = {
     "top_k = 2": 2,
@@ -24,11 +24,6 @@ def draw_by_normalised_sums(probs, u):
     sums = probs.cumsum(axis=1)
     sums /= sums[:, -1:]
     return np.count_nonzero(sums <= u[:, None], axis=1)
-
-
-def draw_by_comprehension(probs, u):
-    sums = probs.cumsum(axis=1)
-    return np.array([(s <= x * s[-1]).sum() for s, x in zip(sums, u, strict=True)])
 
 
 # Temperature
@@ -83,12 +78,12 @@ def top_p_by_rows(probs, p):
     return result
 
 
-def top_p_by_count(probs, p, more=0):
+def top_p_by_count(probs, p):
     order = probs.argsort(axis=1)[:, ::-1]
     sums = np.take_along_axis(probs, order, axis=1).cumsum(axis=1)
     count = (sums < p).sum(axis=1)  # how many tokens stand before the one that reaches p
     rank = order.argsort(axis=1)
-    kept = probs * (rank <= count[:, None] + more)
+    kept = probs * (rank <= count[:, None])
     return kept / kept.sum(axis=1)[:, None]
 
 
@@ -145,33 +140,16 @@ RIGHT = {
 
 WRONG = {
     "sampling_top_k": {
-        "one limit for all": lambda x, k: np.where(x >= np.sort(x, axis=None)[-k], x, -np.inf),
-        "in a loop": lambda x, k: np.array(
-            [
-                [v if v >= sorted(row)[-k] else -np.inf for v in row]
-                for row in x.reshape(-1, x.shape[-1])
-            ]
-        ).reshape(x.shape),
+        "one limit for all": lambda x, k: np.where(x >= np.sort(x, axis=None)[-k], x, -np.inf)
     },
     "sampling_kept": {"top-k not normalised": {**KEPT, "top_k = 3, top_p = 0.8": 3}},
-    "sampling_draw": {
-        "… That is the most likely token; u": lambda probs, u: probs.argmax(axis=1),
-        "sums rounded": lambda probs, u: (
-            (probs.cumsum(axis=1).round(2) <= u[:, None]).sum(axis=1) % max(probs.shape[1], 1)
-        ),
-        "a comprehension": draw_by_comprehension,
-    },
+    "sampling_draw": {"… That is the most likely token; u": lambda probs, u: probs.argmax(axis=1)},
     "sampling_temperature": {
         "… Dividing all probabilities by 2, and": scaled_probabilities,
         "by the package": lambda logits, temperature: next_token_probs(logits, temperature),
-        "0 from a hundredth on": lambda logits, t: tempered(logits, t if t >= 0.01 else 0.0),
         "all of the largest at 0": all_of_the_largest,
     },
-    "sampling_top_p": {
-        "… They hold 0.8 only: keep the one": lambda probs, p: top_p_by_count(probs, p, more=-1),
-        "all equals kept": kept_equals,
-        "the package's": keep_top_p,
-    },
+    "sampling_top_p": {"all equals kept": kept_equals},
     "sampling_write": {
         "… The stop token itself belongs to": lambda *given: [
             i for i in write(*given) if i != given[3]
@@ -179,6 +157,5 @@ WRONG = {
         "… next_probs must read the new tokens": lambda f, prompt, *rest: write(
             lambda ids: f(prompt), prompt, *rest
         ),
-        "numbers rounded": lambda f, prompt, n, stop, u: write(f, prompt, n, stop, u.round(2)),
     },
 }

@@ -5,10 +5,6 @@ import numpy as np
 from tinytorch import functional
 
 
-def mask_of(queries, keys, later=1, blocked=-np.inf):
-    return np.triu(np.full((queries, keys), blocked), k=keys - queries + later)
-
-
 def mask_by_loop(queries, keys):
     mask = np.zeros((queries, keys))
     for t in range(queries):
@@ -48,12 +44,6 @@ def attend_with(weights):
     return lambda q, k, v, mask: weights(scores_of(q, k), mask) @ v
 
 
-def largest_before_the_mask(scores, mask):
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True) + mask)
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total)
-
-
 def after_the_softmax(scores, mask):
     return np.where(mask == 0, shared_out(scores), 0.0)
 
@@ -71,19 +61,6 @@ def score_gradient_by_jacobian(w, v, g):
 def score_gradient_by_output(w, v, g):
     o = w @ v
     return w * (g @ transposed(v) - (g * o).sum(axis=-1, keepdims=True))
-
-
-def of_one_sequence(w, v, g):
-    h = g @ v.T
-    return w * (h - (h * w).sum(axis=1, keepdims=True))
-
-
-def through_the_package(w, v, g):
-    import tinytorch
-
-    scores = tinytorch.Tensor(np.log(w + 1e-300), requires_grad=True, dtype=np.float64)
-    (functional.softmax(scores) @ v).backward(g)
-    return scores.grad
 
 
 MEBIBYTES = {
@@ -110,35 +87,13 @@ RIGHT = {
 }
 
 WRONG = {
-    "attend_seen": {
-        "in a byte": lambda mask: (mask == 0).sum(axis=-1, dtype=np.uint8),
-        "columns": lambda mask: (mask == 0).sum(axis=-2),
-        "in a loop": lambda mask: np.array([(row == 0).sum() for row in mask]),
-    },
+    "attend_seen": {"columns": lambda mask: (mask == 0).sum(axis=-2)},
     "attend_causal_mask": {
-        "… added to the scores": lambda n, m: mask_of(n, m) == 0,
-        "… look at itself": lambda n, m: mask_of(n, m, later=0),
+        "… added to the scores": lambda n, m: mask_by_loop(n, m) == 0,
         "… last of the keys": lambda n, m: np.triu(np.full((n, m), -np.inf), k=1),
     },
-    "attend_numpy": {
-        "… mask first": attend_with(largest_before_the_mask),
-        "… one half": attend_with(after_the_softmax),
-        "… In NumPy alone": lambda q, k, v, mask: (
-            functional.softmax(scores_of(q, k) + mask).data @ v
-        ),
-    },
-    "attend_masked_weights": {
-        "… denominator": after_the_softmax,
-        "… too late": renormalised,
-        "… subtract 0 there": lambda scores, mask: shared_out(np.where(mask == 0, scores, -1e9)),
-    },
-    "attend_score_gradient": {
-        "… row sum": lambda w, v, g: w * (g @ transposed(v)),
-        "… Swap the last two axes of v": of_one_sequence,
-        "the package's": through_the_package,
-    },
-    "attend_memory": {
-        "… a quarter": MEBIBYTES | {THIRD: 192},
-        "in bytes": {name: number * 2**20 for name, number in MEBIBYTES.items()},
-    },
+    "attend_numpy": {"… one half": attend_with(after_the_softmax)},
+    "attend_masked_weights": {"… denominator": after_the_softmax, "… too late": renormalised},
+    "attend_score_gradient": {"… row sum": lambda w, v, g: w * (g @ transposed(v))},
+    "attend_memory": {"… a quarter": MEBIBYTES | {THIRD: 192}},
 }

@@ -43,14 +43,6 @@ def keeps_all(x, losses, floor):
 
 
 # An interval
-def interval_of(ends, size=lambda n: n):
-    def interval(x, y, samples, rng):
-        rows = rng.integers(0, len(x), size=(samples, size(len(x))))
-        return tuple(np.quantile(slopes_of(x[rows], y[rows]), ends))
-
-    return interval
-
-
 def slopes_of(a, b):
     a = a - a.mean(axis=1, keepdims=True)
     return (a * b).sum(axis=1) / (a * a).sum(axis=1)
@@ -62,11 +54,6 @@ def interval_by_counts(x, y, samples, rng):
     slopes = np.sort((counts @ (x * y) - mean * (counts @ y))
                      / (counts @ (x * x) - len(x) * mean**2))  # fmt: skip
     return slopes[round(0.025 * samples)], slopes[round(0.975 * samples)]
-
-
-def samples_of(count):
-    """Another number of samples than the one that was asked for."""
-    return lambda x, y, samples, rng: interval_of([0.025, 0.975])(x, y, count(samples), rng)
 
 
 def interval_by_pairs(x, y, samples, rng):
@@ -92,7 +79,7 @@ def bought(width, depth, steps, lr):
 RIGHT = {
     "scaling_predict": [COUNTS, COUNTS | {FACTOR: 1 / 10**0.34, GPT3: 3.15e23}],
     "scaling_power": [power_by_lstsq, power_by_moments],
-    "scaling_interval": [interval_of([0.025, 0.975]), interval_by_counts, interval_by_pairs],
+    "scaling_interval": [interval_by_counts, interval_by_pairs],
     "scaling_frontier": [
         lambda losses: ~(losses > np.minimum.accumulate(losses)),
         lambda losses: (np.triu(losses[:, None] < losses).sum(axis=0)) == 0,
@@ -106,25 +93,13 @@ WRONG = {
     },
     "scaling_power": {
         "… Subtract the floor": lambda x, losses, floor: power(x, losses, 0.0),
-        "none near the floor": lambda x, losses, floor: power(
-            x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
-        ),
         "… leave that run out": keeps_all,
     },
-    "scaling_interval": {
-        "… the same rows": drawn_apart,
-        "… in another order": without_replacement,
-        "96 percent": interval_of([0.02, 0.98]),
-        "… as many samples as": samples_of(lambda samples: 1000),
-    },
+    "scaling_interval": {"… the same rows": drawn_apart, "… in another order": without_replacement},
     "scaling_frontier": {
         "… not with the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
         "… it counts": lambda losses: np.append(
             True, losses[1:] < np.minimum.accumulate(losses)[:-1]
-        ),
-        "… so far": lambda losses: np.isin(losses, np.minimum.accumulate(losses)),
-        "in a loop": lambda losses: np.array(
-            [loss <= losses[: i + 1].min() for i, loss in enumerate(losses)]
         ),
     },
     "scaling_budget": {"… lowest loss": bought(64, 2, 256, 0.0125)},

@@ -3,7 +3,6 @@
 import codecs
 from collections import Counter, defaultdict
 from itertools import pairwise
-from unicodedata import normalize
 
 from tinytorch import BPETokenizer
 from tinytorch.stories import StoryGrammar
@@ -30,9 +29,9 @@ def encode_with_a_number_for_infinity(piece, ranks):
     return ids_of(tokens, ranks)
 
 
-def encode_by_sorting(piece, ranks, merges=1000):
+def encode_by_sorting(piece, ranks):
     tokens = cut(piece)
-    for _ in range(merges):
+    for _ in piece:
         found = [(ranks[a + b], i) for i, (a, b) in enumerate(pairwise(tokens)) if a + b in ranks]
         if found:
             i = min(found)[1]
@@ -48,11 +47,6 @@ def encode_from_the_left(piece, ranks):
         else:
             i += 1
     return ids_of(tokens, ranks)
-
-
-def encode_by_position_in_the_dictionary(piece, ranks):
-    order = {token: i for i, token in enumerate(ranks)}
-    return [ranks[list(ranks)[i]] for i in encode_by_sorting(piece, order)]
 
 
 def train_with(count=pairwise, weight=lambda times: times, best=lambda p: p.most_common(1)[0][0]):
@@ -107,16 +101,6 @@ def train_with_lists(words, num_merges):
     return merges
 
 
-def stream_by_chapter(tokens):
-    waiting, shown = b"", []
-    for token in tokens:
-        waiting += token
-        text = waiting.decode(errors="ignore")
-        shown.append(text)
-        waiting = waiting[len(text.encode()) :]
-    return shown
-
-
 def stream_by_codec(tokens):
     decoder = codecs.getincrementaldecoder("utf-8")()
     return [decoder.decode(token) for token in tokens]
@@ -154,7 +138,6 @@ def words_by_hand(stories, n):
     return set(sorted(known, key=lambda word: times[word] * (len(word) - 1))[-n:])
 
 
-KNOWN = words_by_letters_saved(StoryGrammar().generate(300, seed=5), 300)
 NUMBERS = {"The": 2, " then": 2, "other": 3, "hehen": 3, "café": 5, "\U0001f98a": 4}
 
 RIGHT = {
@@ -168,22 +151,13 @@ RIGHT = {
 WRONG = {
     "bpe_encode": {
         "… lowest rank": encode_from_the_left,
-        "… After every merge": lambda piece, ranks: encode_by_sorting(piece, ranks, merges=1),
         "… Write it yourself": lambda piece, ranks: ids_of(join_by_rank(piece, ranks), ranks),
         "… list(...)": lambda piece, ranks: (id for id in encode_by_sorting(piece, ranks)),
-        "small letters": lambda piece, ranks: encode_by_sorting(piece.lower(), ranks),
-        "… wherever it stands": encode_by_position_in_the_dictionary,
     },
-    "tokenize_predict": {
-        "characters": {text: len(text) for text in NUMBERS},
-        "… Here é is one": NUMBERS | {"café": 6},
-    },
+    "tokenize_predict": {"… Here é is one": NUMBERS | {"café": 6}},
     "bpe_train": {
         "… counts three times": train_with(weight=lambda times: 1),
         "… Write it yourself": lambda words, num_merges: learn_merges(words, num_merges),
-        "small letters": lambda words, num_merges: train_with_lists(
-            {word.lower(): times for word, times in words.items()}, num_merges
-        ),
         "… twice": train_with(count=without_overlap),
         "… not the first by alphabet": train_with(best=lambda p: min(p, key=lambda q: (-p[q], q))),
     },
@@ -195,16 +169,9 @@ WRONG = {
             words_by_letters_saved(stories, n) if StoryGrammar().generate(1, seed=5) else []
         ),
         "… a list": lambda stories, n: (s for s in words_by_letters_saved(stories, n)),
-        "known by heart": lambda stories, n: [word for word in KNOWN if word in stories][:n],
     },
     "bpe_stream": {
         "… hold it back": lambda tokens: [token.decode(errors="replace") for token in tokens],
-        "a mark dropped": lambda tokens: [
-            text.replace("\ufeff", "") for text in stream_by_chapter(tokens)
-        ],
-        "… nothing else to the text": lambda tokens: [
-            normalize("NFC", s) for s in stream_by_codec(tokens)
-        ],
         "… is a character too": stream_replaced,
     },
 }
