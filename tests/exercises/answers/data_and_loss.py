@@ -72,14 +72,6 @@ def bits_per_byte_by_log2(nats, text):
     return sum(float(n) for n in nats) * math.log2(math.e) / len(bytes(text, "utf-8"))
 
 
-def bits_per(count, unit=LN_2):
-    return lambda nats, text: nats.sum() / unit / count(nats, text)
-
-
-def of_bytes(nats, text):
-    return len(text.encode())
-
-
 RIGHT = {
     "data_gather": [
         lambda ids, starts, T: ids[starts[:, None] + np.arange(T)],
@@ -104,7 +96,7 @@ WRONG = {
     },
     "loss_and_gradient": {"… Subtract 1 at the target of each": softmax_alone},
     "loss_bits_per_byte": {
-        "… A character of UTF-8 may have": bits_per(lambda nats, text: len(text)),
-        "… That is in nats: a bit is ln 2": bits_per(of_bytes, unit=1.0),
+        "… A character of UTF-8 may have": lambda nats, text: nats.sum() / LN_2 / len(text),
+        "… That is in nats: a bit is ln 2": lambda nats, text: nats.sum() / len(text.encode()),
     },
 }

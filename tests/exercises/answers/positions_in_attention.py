@@ -61,12 +61,6 @@ def turn_halves(x, positions):
     return turned
 
 
-def turn_into_numbers_like_x(x, positions):
-    turned = np.zeros_like(x)
-    turned[...] = turn(x, positions)
-    return turned
-
-
 def complex_rows(x):
     angles = np.arange(len(x))[:, None] * frequencies(x.shape[1])
     return (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * angles)
@@ -136,10 +130,7 @@ WRONG = {
         "… Row i is the token that looks": lambda n, T: alibi_by_mask(n, T).swapaxes(1, 2),
         "… np.arange and np.where": alibi_of_the_package,
     },
-    "positions_rotate": {
-        "… columns 2i and 2i + 1": turn_halves,
-        "… zeros_like": turn_into_numbers_like_x,
-    },
+    "positions_rotate": {"… columns 2i and 2i + 1": turn_halves},
     "positions_scores": {
         "… Angles of complex numbers add": lambda q, k: (complex_rows(q) @ complex_rows(k).T).real,
         "… real numbers": lambda q, k: complex_rows(q) @ complex_rows(k).conj().T,

@@ -27,12 +27,6 @@ def draw_by_normalised_sums(probs, u):
 
 
 # Temperature
-def tempered(logits, temperature):
-    if temperature == 0:
-        return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
-    return functional.softmax(logits / temperature).numpy()
-
-
 def tempered_in_numpy(logits, temperature):
     best = logits.argmax(axis=-1)
     if not temperature:
@@ -59,7 +53,7 @@ def scaled_probabilities(logits, temperature):
 
 def all_of_the_largest(logits, temperature):
     if temperature:
-        return tempered(logits, temperature)
+        return tempered_in_numpy(logits, temperature)
     best = logits == logits.max(axis=-1, keepdims=True)
     return best / best.sum(axis=-1, keepdims=True)
 

@@ -17,12 +17,6 @@ COUNTS = {
 
 
 # A power law above a floor
-def power(x, losses, floor):
-    above = losses > floor
-    slope, height = np.polyfit(np.log(x[above]), np.log(losses[above] - floor), 1)
-    return np.exp(height), -slope
-
-
 def power_by_lstsq(x, losses, floor):
     kept = [(a, b - floor) for a, b in zip(x, losses, strict=True) if b > floor]
     logs = np.log10(kept)
@@ -92,7 +86,7 @@ WRONG = {
         "… less than 1": COUNTS | {FACTOR: 10**0.34},
     },
     "scaling_power": {
-        "… Subtract the floor": lambda x, losses, floor: power(x, losses, 0.0),
+        "… Subtract the floor": lambda x, losses, floor: power_by_lstsq(x, losses, 0.0),
         "… leave that run out": keeps_all,
     },
     "scaling_interval": {"… the same rows": drawn_apart, "… in another order": without_replacement},

@@ -6,7 +6,6 @@ from tinytorch import LayerNorm, Tensor, functional, no_grad
 from tinytorch.exercises.what_it_learned import _studied
 from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.experiments.what_it_learned import study_stories
-from tinytorch.inside.heads import head_scores
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import logit_lens
 from tinytorch.stories import StoryGrammar, hidden_values
@@ -50,11 +49,6 @@ def lens_that_overflows(stream, gamma, beta, table):
 
 
 # The head
-def head(weights, asked, sought):
-    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
-    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
-
-
 def head_by_loops(weights, asked, sought):
     totals = np.zeros((len(weights), weights.shape[2]))
     for row, query in zip(*np.nonzero(asked), strict=True):
@@ -141,7 +135,7 @@ WRONG = {
     },
     "inside_lens": {"… last norm": lens_without_norm, "… largest logit": lens_that_overflows},
     "inside_head": {
-        "… block comes first": lambda *given: head(*given)[::-1],
+        "… block comes first": lambda *given: head_by_loops(*given)[::-1],
         "… before you divide": head_text_by_text,
     },
     "inside_control": {

@@ -1,7 +1,6 @@
 """Right and wrong answers to the exercises of "Your text"."""
 
 import math
-import re
 from unicodedata import normalize
 
 import numpy as np
@@ -80,21 +79,6 @@ def new_by_loop(paragraphs, share):
     return training, held_out
 
 
-def new_without(signs):
-    """Paragraphs are compared without what a pattern matches."""
-
-    def answer(paragraphs, share):
-        training = new(paragraphs, share)[0]
-        bare = [re.sub(signs, "", normalize("NFD", each.casefold())) for each in paragraphs]
-        known = bare[: len(training)]
-        pairs = zip(paragraphs, bare, strict=True)
-        return training, [
-            each for each, signless in [*pairs][len(training) :] if signless not in known
-        ]
-
-    return answer
-
-
 def repeated(text, share, times):
     cut = len(text) - round(len(text) * share)
     return text[:cut] * times, text[cut:]
@@ -141,7 +125,6 @@ WRONG = {
             paragraphs[len(new(paragraphs, share)[0]) :],
         ),
         "… p[-0:]": new_from_the_end,
-        "… Nothing but capitals": new_without(r"[^\w\s]"),
     },
     "text_repeated": {
         "… stands in the other copies": lambda text, share, times: repeated(text * times, share, 1),
