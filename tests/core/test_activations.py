@@ -25,7 +25,7 @@ def test_values_at_minus_one_zero_and_one(layer, expected):
 
 
 @each_activation
-def test_gradient_by_finite_differences(layer, expected):
+def test_gradient_matches_finite_differences(layer, expected):
     assert check_gradients(layer, np.array([[-1.3, 0.4], [2.1, -0.2]]), tol=1e-8)
 
 
@@ -40,7 +40,7 @@ def exact(x):
     return np.array([v * 0.5 * math.erfc(-v / math.sqrt(2)) for v in x])
 
 
-def test_exact_gelu_is_that_of_the_error_function():
+def test_exact_gelu_uses_the_error_function():
     x = np.concatenate([np.linspace(-14, 14, 20_001), [0.0, 1e-6, -1e-6, 40.0, -40.0]])
     single = GELU("none")(Tensor(x)).data
     assert single.dtype == np.float32
@@ -64,14 +64,14 @@ def test_gradient_of_the_exact_gelu():
 
 
 @pytest.mark.parametrize("form", ["erf", None, True])
-def test_form_of_gelu_that_does_not_exist_is_refused(form):
+def test_unknown_form_of_gelu_is_refused(form):
     with pytest.raises(ValueError, match="GELU: approximate must be 'tanh' or 'none'"):
         GELU(form)
     with pytest.raises(ValueError, match="gelu: approximate must be 'tanh' or 'none'"):
         functional.gelu([1.0], approximate=form)
 
 
-def test_softmax_of_nothing_is_refused_by_name():
+def test_softmax_of_an_empty_axis_is_refused():
     for f in (functional.softmax, functional.log_softmax):
         with pytest.raises(ValueError, match=r"softmax: shape \(2, 0\) has nothing to choose"):
             f(np.zeros((2, 0)))

@@ -36,7 +36,7 @@ def masked_shapes(draw):
 
 
 @given(case=masked_shapes())
-def test_weights_are_probabilities_of_what_is_not_blocked(case):
+def test_weights_are_probabilities_over_unblocked_keys(case):
     shapes, mask = case
     q, k, v = (normal(*shape, seed=i) for i, shape in enumerate(shapes))
     output, weights = scaled_dot_product_attention(q, k, v, mask)
@@ -48,7 +48,7 @@ def test_weights_are_probabilities_of_what_is_not_blocked(case):
     np.testing.assert_allclose(fused.data, output.data, rtol=1e-5, atol=1e-6)
 
 
-def test_score_of_a_query_and_a_key_is_divided_by_the_root_of_their_length():
+def test_scores_are_divided_by_the_root_of_the_head_size():
     q, k = np.full((1, 16), 1.0), np.array([[0.5] * 16, [0.0] * 16])
     _, weights = scaled_dot_product_attention(q, k, np.zeros((2, 1)))
     assert weights.data[0, 0] == pytest.approx(
@@ -58,14 +58,14 @@ def test_score_of_a_query_and_a_key_is_divided_by_the_root_of_their_length():
     assert value.item() == pytest.approx(1 / (1 + np.exp(-2)))
 
 
-def test_integer_queries_are_not_rounded_anywhere():
+def test_integer_queries_are_computed_as_floats():
     q, k, v = np.array([[1, 0]]), np.array([[1, 0], [0, 1]]), np.array([[1], [0]])
     expected = 1 / (1 + np.exp(-(2**-0.5)))
     assert functional.attention(q, k, v).item() == pytest.approx(expected)
     assert functional.attention(q, k, v, mask=[[0.0, BLOCKED]]).item() == 1.0
 
 
-def test_gradients_of_attention_are_those_of_finite_differences():
+def test_gradients_of_attention_match_finite_differences():
     q, k, v = normal(2, 3, 4), normal(2, 5, 4, seed=1), normal(2, 5, 2, seed=2)
     mask = np.where(normal(3, 5, seed=3) > 0.5, BLOCKED, normal(3, 5, seed=4))
     found = check_gradients(lambda *qkv: functional.attention(*qkv, bias=mask), q, k, v, tol=1e-8)
@@ -104,7 +104,7 @@ def test_mask_broadcasts_over_batch_heads_queries_and_keys(shape):
 
 
 @pytest.mark.parametrize("with_weights", [False, True])
-def test_query_that_sees_nothing_gets_zeros_and_sends_no_gradient(with_weights):
+def test_fully_masked_query_returns_zeros_and_passes_no_gradient(with_weights):
     mask = np.array([[0.0, 0.0, 0.0], [BLOCKED] * 3])
     q, k, v = exact(2, 4), exact(3, 4, seed=1), exact(3, 2, seed=2)
     if with_weights:
@@ -121,7 +121,7 @@ def test_query_that_sees_nothing_gets_zeros_and_sends_no_gradient(with_weights):
 # Dropout -----------------------------------------------------------------------------------------
 
 
-def test_layer_drops_in_training_and_not_in_evaluation():
+def test_dropout_is_active_only_in_training():
     layer, x = MultiHeadAttention(8, 2, dropout_prob=0.5, rng=0), normal(1, 6, 8)
     assert np.abs(layer(x).data - layer(x).data).max() > 1e-3  # another choice each time
     layer.eval()
@@ -167,7 +167,7 @@ def random_layer(embed_dim, num_heads, **options):
     keys=st.integers(1, 5),
     kind=st.sampled_from(["none", "keys", "heads"]),
 )
-def test_cross_attention_of_any_shape_is_the_loop_over_heads(sizes, queries, keys, kind):
+def test_cross_attention_matches_a_loop_over_heads(sizes, queries, keys, kind):
     batch, num_heads, head_dim = sizes
     d = num_heads * head_dim
     layer = random_layer(d, num_heads)
@@ -199,7 +199,7 @@ def test_gradients_of_every_parameter_and_of_all_three_inputs():
     assert found and found.count == 4 * (16 + 4) + 24 + 32 + 32, found
 
 
-def test_parameters_have_the_names_and_number_of_the_design():
+def test_parameters_have_documented_names_and_sizes():
     layer = MultiHeadAttention(512, 8)
     names = [name for name, _ in layer.named_parameters()]
     assert names == [f"{x}_proj.{y}" for x in ("q", "k", "v", "out") for y in ("weight", "bias")]
@@ -237,7 +237,7 @@ def grouped_and_its_twin(num_kv_heads, num_heads=4, **options):
 @pytest.mark.parametrize(
     "mask", [None, causal_mask(5), np.where(normal(2, 4, 5, 5) > 1, BLOCKED, 0)]
 )
-def test_neighbouring_heads_share_the_keys_and_values_of_their_group(num_kv_heads, mask):
+def test_heads_of_a_group_share_keys_and_values(num_kv_heads, mask):
     layer, twin = grouped_and_its_twin(num_kv_heads, bias=create_alibi_bias(4, 5))
     assert layer.k_proj.weight.shape == layer.v_proj.weight.shape == (8, 2 * num_kv_heads)
     x = exact(2, 5, 8)
@@ -288,7 +288,7 @@ def window_mask(length, start):
 
 
 @pytest.mark.parametrize("make", [rotary_layer, alibi_layer])
-def test_only_distances_matter_to_a_layer_with_relative_positions(make):
+def test_relative_positions_make_attention_depend_on_distances_only(make):
     layer, text = make(), normal(1, 5, 8)
     here = layer(Tensor(text, dtype=np.float64), mask=causal_mask(5)).data
     later = np.concatenate([normal(1, 20, 8, seed=1), text], axis=1)
@@ -317,7 +317,7 @@ def rotary_from(embed_dim=8, num_heads=2):
 
 @pytest.mark.parametrize("make", [rotary_from, alibi_layer, lambda: random_layer(8, 2)])
 @pytest.mark.parametrize("pieces", [[5], [1, 1, 1, 1, 1], [2, 3], [3, 1, 1]])
-def test_text_read_in_pieces_with_a_cache_gives_the_same(make, pieces):
+def test_cached_attention_in_chunks_matches_one_pass(make, pieces):
     layer, x, cache, found = make(), exact(2, 5, 8), Kept(), []
     for n in pieces:
         past = cache.length
@@ -366,7 +366,7 @@ ONES = np.ones
 
 @pytest.mark.parametrize("f", [functional.attention, scaled_dot_product_attention])
 @pytest.mark.parametrize("shape", [(3, 3), (2,), (2, 1, 3), (7, 2, 3)])
-def test_mask_that_does_not_fit_is_named(f, shape):
+def test_mask_that_does_not_broadcast_is_refused(f, shape):
     q, kv = ONES((2, 4)), ONES((3, 4))
     assert message(ValueError, lambda: f(q, kv, kv, mask=np.zeros(shape))) == (
         f"attention: mask {shape} does not broadcast to the scores (2, 3)"
@@ -398,7 +398,7 @@ def bytes_of_attention(length, f=functional.attention):
     return peak, kept
 
 
-def test_a_causal_mask_halves_what_is_kept_and_the_peak_is_hardly_more():
+def test_causal_mask_halves_the_memory_kept_for_backward():
     square = 1024**2 * 4
     peak, kept = bytes_of_attention(1024)
     assert 0.5 * square < kept < 0.6 * square
@@ -477,14 +477,14 @@ TABLES = {
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_fused_gives_the_attention_that_can_be_read(case):
+def test_fused_attention_matches_the_readable_form(case):
     shapes, table = TABLES[case]
     arrays = [normal(*shape, seed=i) for i, shape in enumerate(shapes)]
     assert_same(outcome(fused(bias=table), arrays), outcome(composed(bias=table), arrays))
 
 
 @pytest.mark.parametrize("layout", ["F", "heads split", "spaced"])
-def test_queries_keys_and_values_may_lie_in_memory_in_any_way(layout):
+def test_attention_accepts_any_memory_layout(layout):
     lay = {
         "F": np.asfortranarray,
         "heads split": lambda a: np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2),
@@ -497,7 +497,7 @@ def test_queries_keys_and_values_may_lie_in_memory_in_any_way(layout):
     assert_same(outcome(fused(bias=bias), list(map(lay, arrays)), upstream), expected)
 
 
-def test_dropout_is_that_of_the_whole_table():
+def test_chunked_dropout_matches_dropout_of_the_whole_table():
     shapes, mask = TABLES["values of one for each head"]
     kept = (np.random.default_rng(3).random((2, 7, 7)) >= 0.5) * 2.0
 

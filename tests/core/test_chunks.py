@@ -33,5 +33,5 @@ def test_piece_holds_as_many_rows_as_the_limit_allows_and_at_least_one(length, r
     ("length", "expected"),
     [(0, []), (1, [1]), (CHUNK - 1, [CHUNK - 1]), (CHUNK, [CHUNK]), (CHUNK + 1, [CHUNK, 1])],
 )
-def test_real_limit_is_met_to_the_element(length, expected):
+def test_default_limit_is_exact_to_the_element(length, expected):
     assert [len(range(length)[at]) for at in chunks(length)] == expected

@@ -96,7 +96,7 @@ def test_every_public_function_is_tried():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("function", CALLS, ids=lambda f: f.__name__)
-def test_narrow_numbers_are_those_of_float64(function, kind, shape):
+def test_narrow_dtypes_agree_with_float64(function, kind, shape):
     def number(whole, *, exact):
         whole = np.array(KINDS[kind](np.array(SHAPES[shape](whole))))  # what the kind can hold
         return Tensor(whole, dtype=np.float64) if exact else KINDS[kind](whole)
@@ -119,7 +119,7 @@ def test_narrow_numbers_are_those_of_float64(function, kind, shape):
 
 
 @pytest.mark.parametrize("choose", [partial(functional.embedding, WHOLE), losses.cross_entropy])
-def test_ids_may_be_any_integers_or_none_and_nothing_else(choose):
+def test_ids_may_be_of_any_integer_dtype_or_empty(choose):
     logits = normal(3, 4)
     choose = partial(choose, logits) if choose is losses.cross_entropy else choose
     expected = choose(IDS).data
@@ -133,7 +133,7 @@ def test_ids_may_be_any_integers_or_none_and_nothing_else(choose):
     assert losses.cross_entropy(np.zeros((0, 4)), [], reduction="none").shape == (0,)
 
 
-def test_rows_of_several_lookups_add_up_whatever_integers_named_them():
+def test_gradients_of_lookups_with_different_integer_dtypes_add_up():
     weight = Tensor(np.zeros((4, 1)), requires_grad=True)
     for dtype in (np.uint64, np.int8):  # together NumPy would make floats of them
         functional.embedding(weight, IDS.astype(dtype), sparse=True).sum().backward()

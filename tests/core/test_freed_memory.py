@@ -28,7 +28,7 @@ print(before, faults())
 
 
 @pytest.mark.skipif(not ON_GLIBC, reason="needs glibc")
-def test_optimiser_lets_the_process_keep_freed_memory():
+def test_optimiser_keeps_freed_memory_in_the_process():
     run = subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True)
     before, after = map(int, run.stdout.split())
     assert before > 5000 and after < before / 10

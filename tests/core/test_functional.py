@@ -41,11 +41,11 @@ def test_softmax_of_large_numbers_does_not_overflow():
     assert functional.log_softmax([1000.0, 0.0]).data.tolist() == [0.0, -1000.0]
 
 
-def test_softmax_gives_what_is_forbidden_nothing():
+def test_softmax_gives_masked_entries_zero():
     assert functional.softmax([0.0, -np.inf, 0.0]).data.tolist() == [0.5, 0.0, 0.5]
 
 
-def test_row_in_which_everything_is_forbidden_gives_zeros_and_no_gradient():
+def test_fully_masked_row_gives_zeros_and_no_gradient():
     x = Tensor([[-np.inf, -np.inf], [0.0, 0.0]], requires_grad=True)
     y = functional.softmax(x)
     y.backward([[1.0, 2.0], [1.0, 3.0]])
@@ -56,7 +56,7 @@ def test_row_in_which_everything_is_forbidden_gives_zeros_and_no_gradient():
 # Layers ------------------------------------------------------------------------------------------
 
 
-def test_layer_norm_forgets_scale_and_shift_of_its_input():
+def test_layer_norm_is_invariant_to_scale_and_shift():
     x = np.array([[1.0, 2.0, 4.0]])
     once = functional.layer_norm(x, np.ones(3), np.zeros(3), eps=0.0)
     moved = functional.layer_norm(100 * x + 7, np.ones(3), np.zeros(3), eps=0.0)
@@ -68,13 +68,13 @@ def test_layer_norm_of_a_constant_row_is_beta():
     assert y.data.tolist() == [[0.5, -0.5]]
 
 
-def test_embedding_sums_the_gradient_of_a_token_that_comes_three_times():
+def test_embedding_sums_the_gradient_of_a_repeated_token():
     weight = Tensor(np.zeros((4, 2)), requires_grad=True)
     functional.embedding(weight, [1, 3, 1, 1]).backward([[1, 10], [2, 20], [3, 30], [4, 40]])
     assert weight.grad.tolist() == [[0, 0], [8, 80], [0, 0], [2, 20]]
 
 
-def test_sparse_embedding_gradient_lists_the_rows_as_they_came_and_sums_on_demand():
+def test_sparse_embedding_gradient_keeps_rows_in_order_until_summed():
     weight = Tensor(np.zeros((4, 1)), requires_grad=True)
     functional.embedding(weight, [3, 1, 3], sparse=True).backward([[1], [2], [5]])
     assert isinstance(weight.grad, RowSparse)
@@ -82,7 +82,7 @@ def test_sparse_embedding_gradient_lists_the_rows_as_they_came_and_sums_on_deman
     assert weight.grad.to_dense().tolist() == [[0], [2], [0], [6]]
 
 
-def test_sparse_gradient_passes_on_densely_to_what_the_table_was_computed_from():
+def test_sparse_gradient_becomes_dense_behind_a_computed_table():
     base = Tensor(np.ones((3, 1)), requires_grad=True)
     functional.embedding(base * 2, [1, 1], sparse=True).sum().backward()
     assert base.grad.tolist() == [[0], [4], [0]]
@@ -101,7 +101,7 @@ def test_dropout_keeps_the_expected_value():
     assert (y.data == 0).mean() == pytest.approx(0.25, abs=0.005)
 
 
-def test_dropout_sends_no_gradient_through_what_it_dropped():
+def test_dropped_elements_get_no_gradient():
     x = Tensor(np.ones(8), requires_grad=True)
     y = functional.dropout(x, p=0.5, rng=0)
     y.sum().backward()
@@ -145,7 +145,7 @@ def test_cross_entropy_gradient_is_probability_minus_one_hot_over_positions():
     assert logits.grad.tolist() == [[0.125, -0.375, 0.125, 0.125], [0.125, 0.125, 0.125, -0.375]]
 
 
-def test_cross_entropy_of_a_sure_and_wrong_guess_is_finite():
+def test_cross_entropy_of_a_confident_wrong_prediction_is_finite():
     assert functional.cross_entropy([[1000.0, 0.0]], [1]).item() == 1000.0
 
 
@@ -221,7 +221,7 @@ def test_layer_norm_keeps_the_precision_of_a_float64_shift():
     assert y.data.tolist() == [[1e-12, 0.0]]
 
 
-def test_gelu_calls_for_its_tanh_once(monkeypatch):
+def test_gelu_computes_tanh_once(monkeypatch):
     sizes = []
     monkeypatch.setattr(products, "tanh", lambda x: sizes.append(x.size) or np.tanh(x))
     functional.gelu(Tensor(np.ones(100_000), requires_grad=True)).sum().backward()
@@ -286,7 +286,7 @@ def assert_same(found, expected, tolerance):
 
 @each
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_arrays_of_any_layout_give_the_twin(name, layout):
+def test_fused_form_matches_its_twin_for_any_memory_layout(name, layout):
     arrays, settings = random_arrays(SHAPES[name]), SETTINGS.get(name, {})
     expected = run(TWINS[name], arrays, **settings)
     upstream = LAYOUTS[layout](upstream_of(expected[0]))
@@ -296,7 +296,7 @@ def test_arrays_of_any_layout_give_the_twin(name, layout):
 
 @each
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-5), (np.float64, 1e-11)])
-def test_large_arrays_give_the_twin(name, dtype, tolerance):
+def test_fused_form_matches_its_twin_for_large_arrays(name, dtype, tolerance):
     arrays, settings = random_arrays(LARGE[name], dtype), SETTINGS.get(name, {})
     found = run(getattr(functional, name), arrays, **settings)
     assert {array.dtype for array in found} == {np.dtype(dtype)}
@@ -318,6 +318,6 @@ def test_large_arrays_give_the_twin(name, dtype, tolerance):
         (np.ones((1, 1), np.int64), Tensor([0.5]), np.float32),
     ],
 )
-def test_bias_of_linear_may_need_more_precision_than_the_product(x, bias, dtype):
+def test_linear_keeps_the_precision_of_its_bias(x, bias, dtype):
     value = functional.linear(x, np.ones((1, 1), x.dtype), bias)
     assert value.dtype == dtype and value.data.item() == 1 + bias.item()

@@ -105,7 +105,7 @@ PLANTED = [
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted[0].__name__)
-def test_planted_mistake_is_caught(planted):
+def test_wrong_gradient_is_caught(planted):
     found = check_gradients(*planted)
     assert not found
     assert repr(found).startswith("WRONG: input ")
@@ -115,7 +115,7 @@ def test_planted_mistake_is_caught(planted):
 # What it says -------------------------------------------------------------------------------------
 
 
-def test_report_of_agreement_counts_the_derivatives():
+def test_report_of_success_counts_the_derivatives():
     found = check_gradients(lambda x, y: x @ y, np.ones((2, 3)), np.ones((3, 4)))
     assert found.ok and bool(found) and found.count == 18
     assert repr(found) == "ok: 18 derivatives agree with finite differences within 1e-05"
@@ -180,7 +180,7 @@ def test_nothing_to_check_is_an_error():
     )
 
 
-def test_dropout_left_on_is_an_error_that_says_so():
+def test_active_dropout_is_refused_by_name():
     assert message(ValueError, lambda: check_gradients(Dropout(0.5), np.ones(20))) == (
         "check_gradients: two calls of f gave different results; "
         "switch dropout off with .eval() or fix the seed inside f"

@@ -16,7 +16,7 @@ def model():
 IDS = [[1, 2, 3, 4]]
 
 
-def test_a_hook_sees_what_a_part_returns_and_changes_nothing(model):
+def test_hook_sees_the_output_and_changes_nothing(model):
     plain, seen = model(IDS).data, []
     with hooks(model, after={"blocks.0.mlp": seen.append}):
         looked_at = model(IDS).data
@@ -27,14 +27,14 @@ def test_a_hook_sees_what_a_part_returns_and_changes_nothing(model):
     np.testing.assert_array_equal(looked_at, plain)
 
 
-def test_a_hook_before_a_part_sees_its_first_argument(model):
+def test_input_hook_sees_the_first_argument(model):
     outputs, inputs = [], []
     with hooks(model, after={"blocks.0": outputs.append}, before={"blocks.1": inputs.append}):
         model(IDS)
     assert outputs[0] is inputs[0]
 
 
-def test_what_a_hook_returns_takes_the_place_of_the_value():
+def test_return_value_of_a_hook_replaces_the_output():
     model = Sequential(Linear(2, 2, rng=0), Linear(2, 2, rng=1))
     first, second = model.layers
     with hooks(model, before={"layers.1": lambda x: np.ones((1, 2))}):
@@ -46,7 +46,7 @@ def test_what_a_hook_returns_takes_the_place_of_the_value():
 
 
 @pytest.mark.parametrize("kind", [np.array, lambda x: Tensor(x, dtype=np.float64)])
-def test_what_takes_a_place_keeps_its_shape_and_its_dtype(model, kind):
+def test_replacement_must_keep_shape_and_dtype(model, kind):
     with hooks(model, after={"blocks.0": lambda x: kind(x.data.astype(np.float64))}):
         assert model(IDS).dtype == np.float32
     for shape in ((8,), (1, 1, 8), (2, 4, 8), ()):  # each would broadcast
@@ -63,7 +63,7 @@ def test_what_takes_a_place_keeps_its_shape_and_its_dtype(model, kind):
         )
 
 
-def test_gradients_flow_through_what_a_hook_returns(model):
+def test_gradients_flow_through_a_replacement(model):
     inner, loss = model.blocks[0].mlp.linear1.weight, lambda: (model(IDS) ** 2).sum()
     with hooks(model, after={"blocks.0": lambda x: x * 1.0}):
         loss().backward()
@@ -77,7 +77,7 @@ def test_gradients_flow_through_what_a_hook_returns(model):
     assert inner.grad is None and model.blocks[1].mlp.linear1.weight.grad.any()
 
 
-def test_hooks_end_with_their_block_also_after_an_error(model):
+def test_hooks_end_with_their_block_even_after_an_error(model):
     plain = model(IDS).data
     with pytest.raises(RuntimeError, match="stop"):
         with hooks(
@@ -88,7 +88,7 @@ def test_hooks_end_with_their_block_also_after_an_error(model):
     np.testing.assert_array_equal(model(IDS).data, plain)
 
 
-def test_the_inner_block_sees_what_the_outer_one_has_replaced():
+def test_inner_hooks_see_the_replacement_of_outer_hooks():
     model, seen = Sequential(Linear(2, 2, rng=0)), []
     ones, twos = (lambda x, n=n: np.full((1, 2), n) for n in (1, 2))
     with (
@@ -99,14 +99,14 @@ def test_the_inner_block_sees_what_the_outer_one_has_replaced():
     assert [value.data.tolist() for value in seen] == [[[1, 1]], [[2, 2]]]
 
 
-def test_only_the_model_that_is_named_is_seen(model):
+def test_hooks_apply_to_the_given_model_only(model):
     other, seen = GPT(7, 8, 2, 2, max_seq_len=16), []
     with hooks(model, after={"blocks.0": seen.append}):
         other(IDS)
     assert not seen
 
 
-def test_writing_is_seen_too_with_a_cache_and_without(model):
+def test_hooks_run_during_generation_with_and_without_a_cache(model):
     written = {}
     for use_cache in (True, False):
         with hooks(model, after={"blocks.1.mlp": lambda x: np.zeros(x.shape)}):
@@ -115,7 +115,7 @@ def test_writing_is_seen_too_with_a_cache_and_without(model):
     assert not np.array_equal(written[True], model.generate([1, 2], 8, rng=0).data)
 
 
-def test_a_part_that_is_not_there_and_a_hook_that_cannot_be_called_are_refused(model):
+def test_unknown_parts_and_uncallable_hooks_are_refused(model):
     with pytest.raises(
         ValueError, match=r"the model has no part 'blocks\.2'; there are .*blocks\.1"
     ):

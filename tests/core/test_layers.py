@@ -67,7 +67,7 @@ def test_train_and_eval_reach_every_module_and_return_the_module():
     assert [module.training, module.drop.training, module.last.layers[0].training] == [True] * 3
 
 
-def test_modules_are_listed_with_their_paths_the_whole_first():
+def test_modules_are_listed_with_their_paths_root_first():
     module = Nested()
     parts = dict(module.named_modules())
     assert [*parts] == [
@@ -82,7 +82,7 @@ def test_modules_are_listed_with_their_paths_the_whole_first():
     assert parts[""] is module and parts["last.layers.0"] is module.last.layers[0]
 
 
-def test_evaluation_mode_switches_all_off_and_each_back_to_what_it_was():
+def test_evaluation_mode_restores_the_mode_of_each_module():
     module = Nested()
     module.drop.eval()
     with evaluation_mode():
@@ -99,7 +99,7 @@ def test_loading_keeps_the_arrays_and_their_dtype():
     assert layer.weight.data is array and array.dtype == np.float32 and array[0, 0] == 0.5
 
 
-def test_loading_what_does_not_match_names_every_problem_and_changes_nothing():
+def test_loading_a_mismatched_state_names_every_problem_and_changes_nothing():
     model = Sequential(Linear(2, 3, rng=0), LayerNorm(3))
     before = copy.deepcopy(model.state_dict())
     state = model.state_dict()
@@ -139,7 +139,7 @@ def test_linear_is_x_times_weight_plus_bias():
     assert layer(Tensor([[1.0, 10.0]])).data.tolist() == [[41.5, 52.0, 62.5]]
 
 
-def test_linear_starts_xavier_uniform_with_a_bias_of_zero():
+def test_linear_is_initialised_xavier_uniform_with_zero_bias():
     layer = Linear(100, 50, rng=0)
     limit = np.sqrt(6 / 150)
     assert 0.98 * limit < np.abs(layer.weight.data).max() <= limit
@@ -162,14 +162,14 @@ def test_layer_norm_scales_by_gamma_and_shifts_by_beta():
 
 
 @pytest.mark.parametrize("shape", [4, (4,), [4], np.int64(4)])
-def test_layer_norm_takes_the_length_in_any_form(shape):
+def test_layer_norm_accepts_the_length_as_integer_or_tuple(shape):
     assert LayerNorm(shape).gamma.data.tolist() == [1.0] * 4
 
 
 # Dropout -----------------------------------------------------------------------------------------
 
 
-def test_dropout_drops_in_training_and_not_in_evaluation():
+def test_dropout_is_active_only_in_training():
     layer, x = Dropout(0.5, rng=0), Tensor(np.ones(1000))
     kept = layer(x).data
     assert set(np.unique(kept)) == {0.0, 2.0} and 450 < (kept == 0).sum() < 550

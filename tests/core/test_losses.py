@@ -38,7 +38,7 @@ def test_ignored_positions_are_not_counted():
     assert loss.item() == pytest.approx((nats * counts).sum() / 4, rel=1e-12)
 
 
-def test_weighted_mean_divides_by_the_weights_that_were_used():
+def test_weighted_mean_divides_by_the_sum_of_used_weights():
     nats, counts = by_hand(WEIGHT)
     logits = Tensor(LOGITS, dtype=np.float64)
     loss = CrossEntropyLoss(WEIGHT, -100)(logits, TARGETS)
@@ -51,7 +51,7 @@ def test_weighted_mean_divides_by_the_weights_that_were_used():
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
 @pytest.mark.parametrize("weight", [None, WEIGHT])
-def test_gradients_of_every_option_by_finite_differences(reduction, weight):
+def test_gradients_of_every_option_match_finite_differences(reduction, weight):
     loss = CrossEntropyLoss(weight, -100, reduction)
     upstream = np.random.default_rng(2).normal(size=(2, 3))
     assert check_gradients(lambda x: (loss(x, TARGETS) * upstream).sum(), LOGITS, tol=1e-8)
@@ -69,7 +69,7 @@ def refused(error, **options):
     return str(caught.value)
 
 
-def test_options_that_make_no_sense_are_refused():
+def test_invalid_options_are_refused():
     assert refused(ValueError, reduction="average") == (
         "cross_entropy: reduction must be 'mean', 'sum' or 'none', got 'average'"
     )
@@ -97,7 +97,7 @@ def test_mean_over_nothing_is_refused():
     assert total.item() == 0
 
 
-def test_target_outside_the_classes_is_named_with_its_place():
+def test_target_outside_the_classes_is_named_with_its_position():
     assert refused(IndexError) == (
         "target -100 at (0, 2) is outside 0..3; there are 4 classes; "
         "ignore_index= names a target that stands for none"

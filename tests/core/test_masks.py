@@ -38,14 +38,14 @@ def takers(mask):
         (np.full((3, 1), np.nan), "nan at (0, 0)"),
     ],
 )
-def test_mask_of_other_numbers_is_refused_everywhere(mask, said):
+def test_mask_with_invalid_values_is_refused_everywhere(mask, said):
     for f in takers(mask):
         with pytest.raises(ValueError) as caught:
             f()
         assert str(caught.value) == f"{RULE}{said}. {REMEDY}"
 
 
-def test_mask_for_each_text_does_not_fall_on_the_heads():
+def test_mask_per_text_is_not_broadcast_over_heads():
     x, masks = np.ones((2, 3, 4)), np.zeros((2, 3, 3))  # two texts, two heads
     q = np.ones((2, 2, 3, 4))
     for f in (
@@ -58,7 +58,7 @@ def test_mask_for_each_text_does_not_fall_on_the_heads():
         assert "write mask[:, None] for one a text, mask[None] for one a head" in str(caught.value)
 
 
-def test_mask_for_each_text_is_written_with_an_axis_for_the_heads():
+def test_mask_per_text_needs_an_axis_for_heads():
     x = np.random.default_rng(0).normal(size=(2, 3, 4))
     layer = MultiHeadAttention(4, 2, rng=0)
     masks = np.stack([causal_mask(3), np.zeros((3, 3))])
@@ -68,13 +68,13 @@ def test_mask_for_each_text_is_written_with_an_axis_for_the_heads():
 
 
 @pytest.mark.parametrize("name", ["mask", "bias"])
-def test_what_would_lose_its_gradient_is_refused(name):
+def test_mask_or_bias_that_requires_a_gradient_is_refused(name):
     x, learned = np.ones((3, 4)), Tensor(np.zeros((3, 3)), requires_grad=True)
     with pytest.raises(TypeError, match=f"the {name} gets no gradient here"):
         functional.attention(x, x, x, **{name: learned})
 
 
-def test_bias_can_be_learned_where_each_step_can_be_read():
+def test_bias_can_be_learned_in_the_readable_form():
     x = np.random.default_rng(0).normal(size=(3, 4))
     learned = Tensor(np.zeros((3, 3)), requires_grad=True)
     output, _ = readable(x, x, x, causal_mask(3), bias=learned)
@@ -82,7 +82,7 @@ def test_bias_can_be_learned_where_each_step_can_be_read():
     assert (learned.grad[2] != 0).all() and (learned.grad[0] == 0).all()
 
 
-def test_bias_that_does_not_fit_is_named():
+def test_bias_that_does_not_broadcast_is_refused():
     x = np.ones((3, 4))
     for f in (functional.attention, readable):
         with pytest.raises(ValueError, match=r"bias \(2, 3\) does not broadcast to the scores"):
@@ -91,7 +91,7 @@ def test_bias_that_does_not_fit_is_named():
         MultiHeadAttention(4, 2, bias=np.zeros((3, 3)))
 
 
-def test_attention_of_no_texts_is_empty_and_of_no_keys_refused():
+def test_empty_batch_is_allowed_and_empty_keys_are_refused():
     none = Tensor(np.ones((0, 3, 4)), requires_grad=True)
     layer = MultiHeadAttention(4, 2)
     result = layer(none, mask=causal_mask(3))

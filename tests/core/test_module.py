@@ -26,7 +26,7 @@ class Holder(Module):
 
 
 @pytest.mark.parametrize("value", [np.zeros((2, 2)), Tensor(np.zeros((2, 2))), 3.0, [1.0]])
-def test_parameter_is_not_replaced_by_what_is_no_parameter(value):
+def test_parameter_cannot_be_replaced_by_another_value(value):
     layer = Linear(2, 2)
     before = layer.weight
     with pytest.raises(TypeError) as caught:
@@ -39,13 +39,13 @@ def test_parameter_is_not_replaced_by_what_is_no_parameter(value):
     assert layer.weight is before
 
 
-def test_computed_weight_does_not_take_the_place_of_the_parameter():
+def test_parameter_cannot_be_replaced_by_a_computed_tensor():
     layer = Linear(2, 2)
     with pytest.raises(TypeError, match="would be lost to parameters"):
         layer.weight -= 0.1
 
 
-def test_parameter_may_be_replaced_by_a_parameter_or_nothing():
+def test_parameter_may_be_replaced_by_a_parameter_or_none():
     layer, other = Linear(2, 2), Parameter(np.ones((2, 2)))
     layer.weight, layer.bias = other, None
     (only,) = layer.parameters()
@@ -70,14 +70,14 @@ def in_an_array(parts):
     ],
 )
 @pytest.mark.parametrize("part", [lambda: Linear(2, 2), lambda: Parameter([1.0])])
-def test_parts_in_a_container_that_is_not_walked_are_refused(container, part):
+def test_parameters_in_unsupported_containers_are_refused(container, part):
     model = Holder(container([part()]))
     for use in (model.parameters, model.named_modules, model.state_dict, model.train):
         with pytest.raises(TypeError, match=r"Holder.held.* with modules or parameters in it"):
             use()
 
 
-def test_module_that_holds_its_parent_is_walked_once():
+def test_module_that_holds_its_parent_is_visited_once():
     parent = Sequential(Linear(2, 2), Linear(2, 2))
     parent.layers[0].parent = parent
     assert [name for name, _ in parent.named_parameters()] == [
@@ -92,7 +92,7 @@ def test_module_that_holds_its_parent_is_walked_once():
     assert len(copy.deepcopy(parent).parameters()) == 4
 
 
-def test_evaluation_in_one_thread_leaves_training_in_another():
+def test_evaluation_mode_holds_for_its_thread_only():
     layer, inside, done, seen = Dropout(0.5), threading.Event(), threading.Event(), []
 
     def evaluate():
@@ -110,7 +110,7 @@ def test_evaluation_in_one_thread_leaves_training_in_another():
     assert seen == [False, True]
 
 
-def test_switch_set_during_evaluation_counts_after_it():
+def test_mode_set_during_evaluation_applies_afterwards():
     layer = Dropout(0.5)
     with evaluation_mode():
         layer.eval()
@@ -129,7 +129,7 @@ def test_evaluation_inside_evaluation_ends_with_the_outer_one():
     assert layer.training
 
 
-def test_own_switch_is_kept_by_pickle_and_copy():
+def test_mode_survives_pickle_and_copy():
     for twin in (pickle.loads(pickle.dumps(Dropout(0.5).eval())), copy.copy(Dropout(0.5).eval())):
         assert not twin.training
 

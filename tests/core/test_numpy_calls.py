@@ -54,13 +54,13 @@ LOSES = {
 }
 
 
-def test_every_name_of_numpy_is_tried_and_leads_to_an_operation():
+def test_every_numpy_function_is_tried_and_its_replacement_exists():
     assert set(OURS) - set(ARITHMETIC.split()) <= set(LOSES)
     assert all(hasattr(ops, ours) for ours in OURS.values())
 
 
 @pytest.mark.parametrize("name", LOSES)
-def test_function_that_would_lose_a_gradient_is_refused_with_the_name_of_ours(name):
+def test_numpy_function_that_would_lose_a_gradient_is_refused(name):
     ours = OURS.get(name, name)
     remedy = f"tinytorch.ops.{ours}" if hasattr(ops, ours) else "the operations of tinytorch.ops"
     assert message(TypeError, lambda: LOSES[name](leaf(A), leaf(B))) == (
@@ -80,12 +80,12 @@ def test_function_that_would_lose_a_gradient_is_refused_with_the_name_of_ours(na
         (lambda t: np.sinh(t), "the operations of tinytorch.ops"),
     ],
 )
-def test_refusal_names_the_operation_of_ours(call, remedy):
+def test_refusal_names_our_operation(call, remedy):
     assert f"; use {remedy}, or detach()" in message(TypeError, lambda: call(leaf(A)))
 
 
 @pytest.mark.parametrize("name", LOSES)
-def test_function_of_tensors_without_a_gradient_is_that_of_their_arrays(name):
+def test_numpy_function_accepts_tensors_without_gradient(name):
     result = LOSES[name](Tensor(A), Tensor(B))
     expected = LOSES[name](np.float32(A), np.float32(B))
     np.testing.assert_array_equal(result, expected)
@@ -119,12 +119,12 @@ MIXED = {
 
 
 @pytest.mark.parametrize("name", MIXED)
-def test_no_other_way_loses_a_gradient_either(name):
+def test_array_conversions_that_would_lose_a_gradient_are_refused(name):
     text = message(TypeError, lambda: MIXED[name](leaf(A), leaf(B)))
     assert "would lose the gradient" in text or "gradients would be lost" in text
 
 
-def test_array_that_a_tensor_is_added_to_in_place_stays_as_it_was():
+def test_adding_a_tensor_in_place_leaves_the_array_unchanged():
     total = np.zeros(2)
 
     def accumulate():
@@ -151,7 +151,7 @@ def test_array_that_a_tensor_is_added_to_in_place_stays_as_it_was():
         lambda t: np.sum(np.ones((2, 2, 2)), axis=0, out=t),
     ],
 )
-def test_numpy_does_not_write_into_a_tensor_unnoticed(write):
+def test_numpy_cannot_write_into_a_tensor(write):
     t = Tensor(np.ones((2, 2)))
     assert "would change a tensor unnoticed; write into t.data and call t.mark_changed()" in (
         message(TypeError, lambda: write(t))
@@ -160,7 +160,7 @@ def test_numpy_does_not_write_into_a_tensor_unnoticed(write):
 
 
 @pytest.mark.parametrize("name", ARITHMETIC.split())
-def test_arithmetic_of_numpy_is_the_operation_of_ours_gradient_included(name):
+def test_numpy_arithmetic_calls_our_operation_with_its_gradient(name):
     ufunc = getattr(np, name)
     x, y = np.array([[2.0, 3.0], [4.0, 5.0]]), np.array([[1.0, 5.0], [2.0, 0.5]])
     arrays = [x, y][: ufunc.nin]
@@ -198,14 +198,14 @@ def test_comparison_with_an_array_on_the_left_is_a_tensor_of_booleans(name):
         (lambda t: np.argsort(t).tolist(), [0, 1]),
     ],
 )
-def test_function_whose_answer_has_no_gradient_takes_any_tensor(call, expected):
+def test_function_without_a_derivative_accepts_any_tensor(call, expected):
     assert call(leaf(A)) == expected
 
 
 # Masks -------------------------------------------------------------------------------------------
 
 
-def test_masks_are_combined_by_and_or_xor_and_not():
+def test_masks_combine_with_and_or_xor_and_not():
     x = Tensor([-1.0, 0.5, 2.0])
     assert ((x > 0) & (x < 1)).data.tolist() == [False, True, False]
     assert ((x < 0) | (x > 1)).data.tolist() == [True, False, True]

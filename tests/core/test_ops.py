@@ -38,12 +38,12 @@ def test_variance_divides_by_n_and_its_gradient_is_twice_the_deviation_over_n():
     assert grad(ops.var, [1.0, 2.0, 6.0]) == pytest.approx([-4 / 3, -2 / 3, 2.0])
 
 
-def test_elements_that_tie_for_the_maximum_share_the_gradient():
+def test_tied_maxima_share_the_gradient():
     assert grad(ops.max, [1.0, 5.0, 5.0]) == [0.0, 0.5, 0.5]
     assert grad(lambda x: ops.max(x, axis=0), [[1.0, 5.0], [3.0, 5.0]]) == [[0.0, 0.5], [1.0, 0.5]]
 
 
-def test_elements_that_tie_for_the_minimum_share_the_gradient():
+def test_tied_minima_share_the_gradient():
     assert grad(ops.min, [1.0, 1.0, 1.0, 5.0]) == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0])
 
 
@@ -76,11 +76,11 @@ def test_where_accepts_a_comparison_as_its_condition():
 # Indexing ----------------------------------------------------------------------------------------
 
 
-def test_element_taken_three_times_collects_three_gradients():
+def test_element_indexed_three_times_sums_three_gradients():
     assert grad(lambda x: x[[2, 0, 2, 2]], [1.0, 2.0, 3.0]) == [1.0, 0.0, 3.0]
 
 
-def test_mask_sends_the_gradient_to_the_chosen_elements():
+def test_boolean_index_passes_the_gradient_to_selected_elements():
     assert grad(lambda x: x[x > 1.5], [1.0, 2.0, 3.0]) == [0.0, 1.0, 1.0]
 
 
@@ -95,7 +95,7 @@ def test_empty_list_of_indices_takes_nothing():
     assert grad(lambda x: x[[]], [1.0, 2.0]) == [0.0, 0.0]
 
 
-def test_row_by_row_iteration():
+def test_iteration_yields_rows():
     rows = list(Tensor([[1.0, 2.0], [3.0, 4.0]]))
     assert [row.data.tolist() for row in rows] == [[1.0, 2.0], [3.0, 4.0]]
 

@@ -61,7 +61,7 @@ def test_adamw_weight_decay_is_decoupled_from_the_gradient():
     assert optimiser.m[0].tolist() == optimiser.v[0].tolist() == [0.0]
 
 
-def test_only_the_parameters_chosen_by_decay_are_pulled_to_zero():
+def test_weight_decay_applies_to_selected_parameters_only():
     matrix, bias = parameter([[2.0]], gradient=[[0.0]]), parameter([2.0], gradient=[0.0])
     AdamW([matrix, bias], lr=0.1, weight_decay=0.5, decay=only_matrices).step()
     assert matrix.data[0, 0] == pytest.approx(1.9) and bias.data[0] == 2.0
@@ -74,7 +74,7 @@ both = pytest.mark.parametrize("make", BOTH, ids=["SGD", "AdamW"])
 
 
 @both
-def test_parameter_without_a_gradient_stays(make):
+def test_parameter_without_a_gradient_is_unchanged(make):
     moved, still = parameter([1.0], gradient=[1.0]), parameter([3.0])
     make([moved, still]).step()
     assert moved.data[0] < 1.0 and still.data[0] == 3.0
@@ -89,7 +89,7 @@ def test_step_keeps_the_array_and_its_dtype(make):
 
 
 @both
-def test_parameter_named_twice_moves_once(make):
+def test_parameter_listed_twice_is_updated_once(make):
     once, twice = parameter([1.0], gradient=[1.0]), parameter([1.0], gradient=[1.0])
     make([once]).step()
     make([twice, twice]).step()
@@ -121,7 +121,7 @@ def test_repeated_rows_are_summed_before_the_step():
     ],
     ids=["SGD", "AdamW"],
 )
-def test_untouched_rows_stay_bit_for_bit_even_with_momentum_and_decay(make):
+def test_untouched_rows_are_unchanged_despite_momentum_and_decay(make):
     w = Parameter(np.random.default_rng(0).normal(size=SHAPE))
     before = w.data.copy()
     optimiser = make([w])
@@ -132,7 +132,7 @@ def test_untouched_rows_stay_bit_for_bit_even_with_momentum_and_decay(make):
     assert (w.data[2] != before[2]).all()
 
 
-def test_lazy_adamw_lets_a_row_rest_while_dense_adamw_lets_it_drift():
+def test_lazy_adamw_leaves_untouched_rows_unlike_dense_adamw():
     lazy, dense = table(), table()
     optimisers = [AdamW([w], lr=0.1, weight_decay=0.0) for w in (lazy, dense)]
     for touched in (1, 3):
@@ -174,7 +174,7 @@ def test_setting_outside_its_range_is_refused(make, told):
     assert message(ValueError, lambda: make(parameter([1.0]))) == told
 
 
-def test_what_needs_no_gradient_cannot_be_optimised():
+def test_tensor_without_requires_grad_cannot_be_optimised():
     assert message(TypeError, lambda: SGD([Tensor([1.0])], lr=0.1)) == (
         "an optimiser updates tensors that require a gradient, got Tensor([1.]); "
         "model.trainable_parameters() are those that do"
@@ -229,7 +229,7 @@ def locked(array):
 @pytest.mark.parametrize("gradient_layout", LAYOUTS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("shape", [(), (1,), (11,), (5, 3), (2, 3, 4), (0, 3)])
-def test_adamw_of_any_layout_is_adamw_of_every_element(shape, layout, gradient_layout):
+def test_adamw_updates_each_element_for_any_memory_layout(shape, layout, gradient_layout):
     rng = np.random.default_rng(0)
     start, *gradients = (np.asarray(rng.normal(size=shape)) for _ in range(4))
     w = Parameter(0.0, dtype=np.float64)
@@ -246,7 +246,7 @@ def test_adamw_of_any_layout_is_adamw_of_every_element(shape, layout, gradient_l
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_adamw_of_sparse_rows_is_adamw_of_their_elements(layout):
+def test_adamw_updates_each_element_of_sparse_rows(layout):
     rng = np.random.default_rng(0)
     start, gradients = rng.normal(size=(9, 3)), [rng.normal(size=(4, 3)) for _ in range(3)]
     w = Parameter(0.0, dtype=np.float64)

@@ -53,7 +53,7 @@ def test_every_primitive_has_an_example():
 
 @each_primitive
 @given(data=st.data())
-def test_value_is_what_numpy_computes(name, data):
+def test_value_matches_numpy(name, data):
     example = EXAMPLES[name]
     operands, settings = data.draw(example.inputs)
     result = example.operation(*as_tensors(operands), **settings)
@@ -65,7 +65,7 @@ def test_value_is_what_numpy_computes(name, data):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if EXAMPLES[name].analytic])
 @given(data=st.data())
-def test_gradient_is_the_complex_step(name, data):
+def test_gradient_matches_the_complex_step(name, data):
     example = EXAMPLES[name]
     operands, settings = data.draw(example.inputs)
     tensors = as_tensors(operands)
@@ -79,7 +79,7 @@ def test_gradient_is_the_complex_step(name, data):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not EXAMPLES[name].analytic])
 @given(data=st.data())
-def test_gradient_is_the_central_difference(name, data):
+def test_gradient_matches_the_central_difference(name, data):
     example = EXAMPLES[name]
     operands, settings = data.draw(example.inputs)
     found = check_gradients(lambda *xs: example.operation(*xs, **settings), *operands, tol=1e-8)
@@ -129,7 +129,7 @@ def test_ids_masks_and_indices_may_be_replaced_before_the_backward_pass(name, da
         np.testing.assert_array_equal(before, after)
 
 
-def test_factor_of_integers_may_be_replaced_before_the_backward_pass():
+def test_integer_factor_may_be_replaced_before_the_backward_pass():
     for factor in (np.array([2, 3]), np.array([True, False])):
         x, before = Tensor([1.0, 1.0], requires_grad=True), factor.tolist()
         y = x * factor
@@ -153,7 +153,7 @@ def test_primitive_that_returns_no_pullback_is_refused(made):
 
 @each_primitive
 @given(data=st.data())
-def test_float32_in_is_float32_out_and_float32_gradients(name, data):
+def test_float32_inputs_give_float32_outputs_and_gradients(name, data):
     example = EXAMPLES[name]
     operands, settings = data.draw(example.inputs)
     tensors = [Tensor(a, requires_grad=is_float(a)) for a in operands]

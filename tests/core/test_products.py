@@ -15,12 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 WASM = ROOT / "tinytorch" / "core" / "wasm"
 
 
-def test_natively_they_are_numpys_own():
+def test_native_products_are_numpys():
     for name in ("matmul", "dot", "exp", "tanh"):
         assert getattr(products, name) is getattr(np, name)
 
 
-def test_a_library_that_cannot_be_loaded_is_named_with_what_follows():
+def test_warning_names_a_library_that_cannot_be_loaded():
     """This machine's Python cannot load what was compiled for a browser."""
     with pytest.warns(RuntimeWarning, match=r"cannot be loaded \(.+\); NumPy multiplies") as caught:
         assert products.library("emscripten") is np
@@ -30,7 +30,7 @@ def test_a_library_that_cannot_be_loaded_is_named_with_what_follows():
 @pytest.mark.parametrize("block", [1, 10, 1000])
 @pytest.mark.parametrize("dtype", [np.int8, np.float16])
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_a_product_with_8_bits_is_that_of_the_whole_matrix(monkeypatch, block, dtype, n):
+def test_int8_product_in_chunks_matches_the_whole_matrix(monkeypatch, block, dtype, n):
     """Sums of at most 23 whole numbers are exact, in any order."""
     monkeypatch.setattr(products, "BLOCK", block)
     rng = np.random.default_rng(0)
@@ -46,7 +46,7 @@ def test_a_product_with_8_bits_is_that_of_the_whole_matrix(monkeypatch, block, d
     assert np.array_equal(products.matmul_int8_transposed(y, q[:0]), np.zeros((n, 0)))
 
 
-def test_every_finite_number_of_half_precision_is_widened_exactly(monkeypatch):
+def test_every_finite_float16_is_widened_exactly(monkeypatch):
     monkeypatch.setattr(products, "BLOCK", 10_000)
     half = np.arange(2**16, dtype=np.uint16).view(np.float16)
     half = half[np.isfinite(half)].reshape(-1, 31)
@@ -57,7 +57,7 @@ def test_every_finite_number_of_half_precision_is_widened_exactly(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["matmul_int8", "matmul_int8_transposed"])
-def test_operands_of_a_product_with_8_bits_that_do_not_fit_are_named(name):
+def test_int8_product_refuses_mismatched_operands(name):
     multiply = getattr(products, name)
     fits = (1, 3) if name == "matmul_int8" else (1, 2)
     x, q = np.ones(fits, np.float32), np.ones((3, 2), np.int8)
@@ -81,7 +81,7 @@ def grown(rng, *shape):
         (functional.attention, [(2, 3, 5), (2, 4, 5), (2, 4, 6)], 6),
     ],
 )
-def test_every_product_of_an_operation_and_its_pullback_is_taken_here(
+def test_operations_and_pullbacks_multiply_through_this_module(
     monkeypatch, operation, shapes, count
 ):
     """So that none of them is left to NumPy where that has no BLAS."""
@@ -108,7 +108,7 @@ def test_every_product_of_an_operation_and_its_pullback_is_taken_here(
         (lambda x: functional.cross_entropy(x, [0, 1, 2]), ["exp", "exp"]),
     ],
 )
-def test_every_exponential_of_a_training_step_is_taken_here(monkeypatch, operation, exponentials):
+def test_training_step_takes_exponentials_through_this_module(monkeypatch, operation, exponentials):
     taken = []
 
     def noted(name):
@@ -124,7 +124,7 @@ def test_every_exponential_of_a_training_step_is_taken_here(monkeypatch, operati
     not (shutil.which("clang-16") and shutil.which("wasm-ld-16")),
     reason="needs Debian's clang-16 and lld-16",
 )
-def test_what_is_committed_is_what_the_source_gives(tmp_path):
+def test_committed_library_matches_its_source(tmp_path):
     """Bit for bit, with the recipe of tasks.py."""
     shutil.copy(ROOT / "tasks.py", tmp_path)
     folder = tmp_path / WASM.relative_to(ROOT)

@@ -31,7 +31,7 @@ def widened(layer):
 # Rows ----------------------------------------------------------------------------------------
 
 
-def test_the_largest_error_of_a_row_is_half_of_its_scale(monkeypatch):
+def test_rounding_error_of_a_row_is_at_most_half_its_scale(monkeypatch):
     monkeypatch.setattr(products, "BLOCK", 1000)
     matrix = normal(64, 300) * np.geomspace(1e-6, 1e6, 64, dtype=np.float32)[:, None]
     q, scales = quantize_rows(matrix)
@@ -44,7 +44,7 @@ def test_the_largest_error_of_a_row_is_half_of_its_scale(monkeypatch):
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
-def test_a_number_that_is_not_finite_is_refused_and_its_row_named(wrong, dtype, monkeypatch):
+def test_non_finite_number_is_refused_with_its_row(wrong, dtype, monkeypatch):
     monkeypatch.setattr(products, "BLOCK", 4)
     matrix = normal(7, 2).astype(dtype)
     matrix[5, 1] = wrong
@@ -52,7 +52,7 @@ def test_a_number_that_is_not_finite_is_refused_and_its_row_named(wrong, dtype, 
         quantize_rows(matrix)
 
 
-def test_only_a_matrix_has_rows():
+def test_only_a_matrix_can_be_quantized():
     with pytest.raises(ValueError, match=r"expected \(rows, columns\), got shape \(3,\)"):
         quantize_rows(np.ones(3))
 
@@ -62,7 +62,7 @@ def test_only_a_matrix_has_rows():
 
 @pytest.mark.parametrize("dtype", KINDS)
 @pytest.mark.parametrize("bias", [True, False])
-def test_a_linear_layer_multiplies_by_the_numbers_that_it_keeps(dtype, bias):
+def test_quantized_linear_multiplies_by_its_stored_numbers(dtype, bias):
     layer = Linear(300, 40, bias=bias, rng=0)
     if bias:
         layer.bias.data[...] = normal(40)
@@ -74,7 +74,7 @@ def test_a_linear_layer_multiplies_by_the_numbers_that_it_keeps(dtype, bias):
 
 
 @pytest.mark.parametrize("dtype", KINDS)
-def test_a_table_looks_up_and_scores_with_the_numbers_that_it_keeps(dtype):
+def test_quantized_embedding_uses_its_stored_numbers(dtype):
     small = quantize(Embedding(40, 300, rng=0), dtype)
     ids, x = np.array([[3, 39], [0, 3]]), normal(2, 3, 300)
     assert isinstance(small, QuantizedEmbedding) and small.weight.dtype == dtype
@@ -85,7 +85,7 @@ def test_a_table_looks_up_and_scores_with_the_numbers_that_it_keeps(dtype):
     )
 
 
-def test_an_input_of_another_length_is_named():
+def test_input_of_the_wrong_length_is_refused():
     with pytest.raises(ValueError, match=r"input \(2, 3\) does not fit weight \(4, 5\); the last"):
         quantize(Linear(4, 5))(normal(2, 3))
 
@@ -101,24 +101,24 @@ def test_an_input_of_another_length_is_named():
     ],
 )
 @pytest.mark.parametrize("kind", [QuantizedLinear, QuantizedEmbedding])
-def test_a_layer_takes_a_matrix_with_a_scale_for_each_row_or_half_precision(kind, arguments, told):
+def test_quantized_layer_takes_int8_with_row_scales_or_float16(kind, arguments, told):
     with pytest.raises(ValueError, match=rf"{kind.__name__}: .*{told}"):
         kind(*arguments)
 
 
-def test_half_precision_that_is_not_finite_is_refused():
+def test_non_finite_float16_weight_is_refused():
     with pytest.raises(ValueError, match="the weight holds a number that is not finite"):
         QuantizedLinear(np.float16([[1, np.inf]]))
 
 
-def test_a_weight_that_half_precision_cannot_hold_is_refused():
+def test_weight_beyond_float16_is_refused():
     layer = Linear(2, 2)
     layer.weight.data[0, 0] = 1e5
     with pytest.raises(ValueError, match="up to 65504, and a weight is 100000"):
         quantize(layer, "float16")
 
 
-def test_a_forward_of_ones_own_keeps_its_part_in_float32():
+def test_layer_with_a_custom_forward_stays_float32():
     class Doubled(Linear):
         def forward(self, x):
             return super().forward(x) * 2
@@ -128,7 +128,7 @@ def test_a_forward_of_ones_own_keeps_its_part_in_float32():
     assert np.array_equal(small(np.ones((1, 3))).data, Doubled(3, 2, rng=0)(np.ones((1, 3))).data)
 
 
-def test_another_dtype_is_refused():
+def test_unknown_dtype_is_refused():
     with pytest.raises(ValueError, match="quantize: dtype must be 'int8' or 'float16', got 'int4'"):
         quantize(Linear(2, 2), "int4")
 
@@ -145,7 +145,7 @@ def test_no_gradient_passes_through_a_quantized_layer(layer, dtype):
 @pytest.mark.parametrize(
     ("saved", "loading"), [("int8", None), (None, "int8"), ("int8", "float16")]
 )
-def test_weights_of_another_kind_are_refused(tmp_path, saved, loading):
+def test_weights_of_another_dtype_are_refused(tmp_path, saved, loading):
     made, into = (quantize(Linear(4, 3), d) if d else Linear(4, 3) for d in (saved, loading))
     before = into.state_dict()
     save_weights(tmp_path / "weights.safetensors", made)
@@ -154,7 +154,7 @@ def test_weights_of_another_kind_are_refused(tmp_path, saved, loading):
     assert all(np.array_equal(before[name], p.data) for name, p in into.named_parameters())
 
 
-def test_constants_are_found_saved_and_never_learned():
+def test_constants_are_saved_but_never_trained():
     class Masked(Module):
         def __init__(self):
             self.mask, self.weight = Constant(np.int8([1, 0])), Parameter([1.0, 2.0])

@@ -45,7 +45,7 @@ def test_recording_resumes_after_an_error():
     assert recorded()
 
 
-def test_no_grad_holds_for_its_own_thread_alone():
+def test_no_grad_holds_for_its_thread_only():
     found = []
     with no_grad():
         thread = threading.Thread(target=lambda: found.append(recorded()))
@@ -54,7 +54,7 @@ def test_no_grad_holds_for_its_own_thread_alone():
     assert found == [True]
 
 
-def test_contexts_may_close_in_another_order_than_they_opened():
+def test_contexts_may_close_in_any_order():
     first, second = no_grad(), no_grad()
     first.__enter__()
     second.__enter__()
@@ -64,7 +64,7 @@ def test_contexts_may_close_in_another_order_than_they_opened():
     assert recorded()
 
 
-def test_context_of_one_task_leaves_the_other_tasks_alone():
+def test_no_grad_of_one_task_does_not_affect_others():
     async def quiet():
         with no_grad():
             await asyncio.sleep(0)
@@ -115,14 +115,14 @@ def talk():
 LAST = []
 
 
-def test_generator_records_nothing_while_its_body_runs_and_not_between():
+def test_decorated_generator_disables_recording_only_while_its_body_runs():
     assert inspect.isgeneratorfunction(talk)
     for inside in talk():
         assert not inside and recorded()
     assert recorded()
 
 
-def test_generator_is_sent_values_and_errors_and_returns():
+def test_decorated_generator_passes_on_values_errors_and_return():
     generator = talk()
     assert next(generator) is False
     assert generator.send("a") is False

@@ -38,7 +38,7 @@ def test_rate_of_a_step(step, lr):
 
 
 @given(st.integers(0, 30), st.integers(1, 100), st.floats(0, 1), st.floats(0, 1))
-def test_rate_rises_then_falls_and_stays_between_its_ends(warmup, rest, one, other):
+def test_rate_rises_then_falls_within_its_bounds(warmup, rest, one, other):
     low, high = sorted((one, other))
     schedule = CosineSchedule(high, warmup, warmup + rest, low)
     rates = [schedule(step) for step in range(warmup + rest + 5)]
@@ -68,7 +68,7 @@ def test_rates_are_plain_numbers_and_the_repr_is_the_call():
         ({"min_lr": 2.0}, "min_lr 2.0 is above lr 1.0; the schedule falls"),
     ],
 )
-def test_schedule_that_makes_no_sense_is_refused(options, told):
+def test_invalid_schedule_is_refused(options, told):
     settings = {"lr": 1.0, "warmup_steps": 0, "total_steps": 8, **options}
     assert message(ValueError, lambda: CosineSchedule(**settings)) == told
 
@@ -82,13 +82,13 @@ def with_gradient(gradient, dtype=np.float64):
     return p
 
 
-def test_gradients_are_scaled_together_to_the_largest_norm_allowed():
+def test_gradients_are_scaled_together_to_the_maximum_norm():
     one, other = with_gradient([[3.0, 0.0]]), with_gradient([4.0])
     assert clip_grad_norm([one, other], max_norm=2.5) == 5.0  # 3, 4, 5
     assert one.grad.tolist() == [[1.5, 0.0]] and other.grad.tolist() == [2.0]
 
 
-def test_gradients_below_the_limit_stay_bit_for_bit():
+def test_gradients_below_the_limit_are_unchanged():
     gradient = np.random.default_rng(0).normal(size=100).astype(np.float32)
     p = with_gradient(gradient, np.float32)
     before = p.grad
@@ -98,13 +98,13 @@ def test_gradients_below_the_limit_stay_bit_for_bit():
     assert p.grad is before
 
 
-def test_infinity_measures_only():
+def test_infinite_limit_only_measures():
     p = with_gradient([6.0, 8.0])
     assert clip_grad_norm([p], max_norm=math.inf) == 10.0
     assert p.grad.tolist() == [6.0, 8.0]
 
 
-def test_parameter_named_twice_counts_once():
+def test_parameter_listed_twice_counts_once():
     p = with_gradient([6.0, 8.0])
     assert clip_grad_norm([p, p], max_norm=5.0) == 10.0
     assert p.grad.tolist() == [3.0, 4.0]
@@ -120,7 +120,7 @@ def test_norm_of_a_row_sparse_gradient_is_that_of_its_summed_rows():
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_norm_that_is_not_finite_is_an_error_and_changes_nothing(bad, sparse):
+def test_non_finite_norm_is_an_error_and_changes_nothing(bad, sparse):
     good = with_gradient([30.0, 40.0])
     ill = with_gradient([[0.0, bad], [1.0, 2.0]])
     if sparse:

@@ -21,7 +21,7 @@ def test_manual_seed_repeats_every_draw_that_follows():
     assert (first != second).any()
 
 
-def test_process_that_seeds_nothing_starts_from_zero():
+def test_default_seed_is_zero():
     code = "from tinytorch import default_rng; print(default_rng().integers(10**6))"
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -29,7 +29,7 @@ def test_process_that_seeds_nothing_starts_from_zero():
     assert int(printed.stdout) == np.random.default_rng(0).integers(10**6)
 
 
-def test_generator_is_taken_as_it_is():
+def test_generator_is_returned_unchanged():
     rng = np.random.default_rng(4)
     assert default_rng(rng) is rng
 
@@ -60,7 +60,7 @@ def kept(state):
     return json.loads(json.dumps(state))
 
 
-def test_restored_generator_goes_on_with_the_same_draws():
+def test_restored_generator_repeats_the_same_draws():
     manual_seed(5).random(3)
     state = kept(default_state())
     first = default_rng().normal(size=4), default_rng().integers(10, size=3)
@@ -71,7 +71,7 @@ def test_restored_generator_goes_on_with_the_same_draws():
         np.testing.assert_array_equal(one, other)
 
 
-def test_restored_generator_keeps_half_a_number_that_was_drawn():
+def test_restored_generator_keeps_its_buffered_half_draw():
     manual_seed(5).integers(10, dtype=np.uint32)  # draws 64 bits and keeps 32 for the next
     state = kept(default_state())
     first = default_rng().integers(2**32, size=3, dtype=np.uint32).tolist()
@@ -79,7 +79,7 @@ def test_restored_generator_keeps_half_a_number_that_was_drawn():
     assert default_rng().integers(2**32, size=3, dtype=np.uint32).tolist() == first
 
 
-def test_restored_generator_spawns_the_children_that_would_have_come_next():
+def test_restored_generator_spawns_the_same_children():
     manual_seed(5).spawn(2)
     state = kept(default_state())
     first = [child.random() for child in default_rng().spawn(2)]

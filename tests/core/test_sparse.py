@@ -18,7 +18,7 @@ def test_dense_form_sums_repeated_rows():
     assert example().to_dense().tolist() == DENSE
 
 
-def test_coalescing_lists_every_row_once_in_order():
+def test_coalesced_rows_are_unique_and_sorted():
     once = example().coalesce()
     assert once.rows.tolist() == [1, 3]
     assert once.values.tolist() == [[2.0, 20.0], [6.0, 60.0]]
@@ -31,24 +31,24 @@ def test_sum_of_two_stays_sparse():
     assert total.to_dense().tolist() == [[7.0, 7.0], *DENSE[1:]]
 
 
-def test_sum_with_an_array_is_an_array_from_either_side():
+def test_sum_with_an_array_on_either_side_is_an_array():
     ones = np.ones((4, 2))
     for total in (example() + ones, ones + example()):
         assert isinstance(total, np.ndarray)
         assert total.tolist() == [[v + 1 for v in row] for row in DENSE]
 
 
-def test_product_with_a_number_scales_every_row_from_either_side():
+def test_product_with_a_number_on_either_side_scales_every_row():
     for scaled in (example() * 0.5, 0.5 * example()):
         assert isinstance(scaled, RowSparse)
         assert scaled.to_dense().tolist() == [[v / 2 for v in row] for row in DENSE]
 
 
-def test_repr_says_how_many_rows_of_what():
+def test_repr_gives_row_count_and_shape():
     assert repr(example()) == "RowSparse(3 rows of (4, 2))"
 
 
-def test_parts_that_do_not_fit_are_refused():
+def test_mismatched_rows_and_values_are_refused():
     with pytest.raises(ValueError) as caught:
         RowSparse(np.array([0, 1]), np.ones((2, 3)), (4, 2))
     assert str(caught.value) == (

@@ -40,7 +40,7 @@ def test_every_mismatch_is_named_and_nothing_is_changed():
     assert not any(array.any() for array in own.values())
 
 
-def test_texts_for_numbers_are_refused():
+def test_strings_in_place_of_numbers_are_refused():
     told = message(ValueError, lambda: restore({"w": np.zeros(1)}, {"w": ["1.0"]}, "Layer"))
     assert "dtype of w: expected float64, got <U3" in told
 
@@ -80,7 +80,7 @@ def bits(optimiser):
 @each
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "row-sparse"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_another_optimiser_goes_on_bit_for_bit(make, sparse, dtype):
+def test_restored_optimiser_continues_bit_for_bit(make, sparse, dtype):
     through = make(parameters(dtype))
     go(through, range(9), sparse)
     first = make(parameters(dtype))
@@ -95,7 +95,7 @@ def test_another_optimiser_goes_on_bit_for_bit(make, sparse, dtype):
         assert array.tobytes() == through.state_dict()[name].tobytes(), name
 
 
-def test_state_names_what_each_optimiser_remembers():
+def test_state_holds_every_buffer_of_the_optimiser():
     params = parameters()
     assert {n: a.shape for n, a in OPTIMISERS["AdamW"](params).state_dict().items()} == {
         "steps": (),

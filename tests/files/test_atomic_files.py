@@ -44,7 +44,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     assert names(path.parent) == ["poem.txt"]
 
 
-def test_a_file_is_written_through_links_which_stay(tmp_path):
+def test_writing_through_a_link_keeps_the_link(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to("there/other link")
     (tmp_path / "there" / "other link").symlink_to("poem.txt")
@@ -107,7 +107,7 @@ def test_a_write_protected_file_is_not_replaced():
 
 @posix
 @pytest.mark.parametrize("name", ["poem.txt", "new.txt", "new folder/new.txt"])
-def test_a_read_only_folder_is_told_and_stays_as_it_is(name):
+def test_a_read_only_folder_is_named_and_unchanged(name):
     with ordinary_user() as folder:
         (folder / "poem.txt").write_bytes(b"old")
         folder.chmod(0o555)
@@ -200,7 +200,7 @@ def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
         assert_refused(tmp_path / f"{path.name}{letter}", OSError, "choose a shorter name")
 
 
-def test_a_folder_that_is_a_file_is_told(path):
+def test_a_parent_that_is_a_file_is_named(path):
     path.write_bytes(b"old")
     told = message(OSError, lambda: write_atomically(path / "inside", b"new"))
     assert f"cannot write {str(path / 'inside')!r}: Not a directory; choose another path" in told

@@ -54,14 +54,14 @@ def ranges(server):
 # What arrives ------------------------------------------------------------------------------------
 
 
-def test_a_file_is_kept_and_not_asked_for_again(fetch, server, tmp_path):
+def test_a_cached_file_is_not_requested_again(fetch, server, tmp_path):
     path = fetch(size=SIZE)
     assert fetch(size=SIZE) == path == tmp_path / "kept" / "model"
     assert path.read_bytes() == CONTENT
     assert names(tmp_path) == ["model"] and len(server.requests) == 1
 
 
-def test_a_damaged_copy_or_one_of_another_size_is_fetched_again(fetch, server):
+def test_a_damaged_or_resized_copy_is_fetched_again(fetch, server):
     path = fetch()
     for options in ({}, {"sha256": None, "size": SIZE}):
         path.write_bytes(CONTENT[:-1])
@@ -70,7 +70,7 @@ def test_a_damaged_copy_or_one_of_another_size_is_fetched_again(fetch, server):
     assert len(server.requests) == 3
 
 
-def test_what_is_known_is_told_before_the_first_byte_and_to_the_last(fetch):
+def test_progress_is_reported_from_zero_to_the_full_size(fetch):
     told = []
     fetch(progress=lambda *state: told.append(state))
     assert told[0] == ("model", 0, SIZE) and told[-1] == ("model", SIZE, SIZE)
@@ -88,12 +88,12 @@ def test_progress_is_written_in_megabytes(capsys):
     "headers",
     [{"Content-Length": None}, {"Content-Encoding": "gzip"}, {"ETag": None}],
 )
-def test_answers_without_a_length_or_an_etag_and_packed_ones_are_read(fetch, server, headers):
+def test_responses_without_length_or_etag_or_compressed_are_read(fetch, server, headers):
     server.headers["/model"] = headers
     assert fetch().read_bytes() == CONTENT
 
 
-def test_other_addresses_are_followed_with_the_range(fetch, server):
+def test_redirects_are_followed_with_the_range(fetch, server):
     server.files["/resolve"] = "/model"
     server.faults = [None, ("break", 1000)]
     assert fetch("/resolve").read_bytes() == CONTENT
@@ -103,20 +103,20 @@ def test_other_addresses_are_followed_with_the_range(fetch, server):
 # Breaks ------------------------------------------------------------------------------------------
 
 
-def test_a_broken_connection_is_taken_up_where_it_ended(fetch, server, pauses):
+def test_a_broken_connection_is_resumed(fetch, server, pauses):
     server.faults = [("break", 1000), ("break", 50), ("break", 0)]
     assert fetch().read_bytes() == CONTENT
     assert ranges(server) == [None, "bytes=1000-", "bytes=1050-", "bytes=1050-"]
     assert pauses == [0.5, 0.5, 1.0]
 
 
-def test_a_stalled_connection_is_left_and_taken_up(fetch, server):
+def test_a_stalled_connection_is_closed_and_resumed(fetch, server):
     server.faults = [("stall", 1000)]
     assert fetch(timeout=0.2).read_bytes() == CONTENT
     assert ranges(server) == [None, "bytes=1000-"]
 
 
-def test_what_a_call_left_unfinished_the_next_one_goes_on_with(fetch, server, tmp_path):
+def test_an_unfinished_download_is_resumed_by_the_next_call(fetch, server, tmp_path):
     server.faults = [("break", 1000), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError, match=r"1,000 of 1,048,576 bytes, 5 times in a row"):
         fetch()
@@ -127,7 +127,7 @@ def test_what_a_call_left_unfinished_the_next_one_goes_on_with(fetch, server, tm
     assert ranges(server) == ["bytes=1000-"] and names(tmp_path) == ["model"]
 
 
-def test_a_part_that_is_whole_already_needs_no_network(fetch, server, tmp_path):
+def test_a_complete_part_needs_no_network(fetch, server, tmp_path):
     server.faults = [("break", SIZE - 1), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError):
         fetch()
@@ -137,7 +137,7 @@ def test_a_part_that_is_whole_already_needs_no_network(fetch, server, tmp_path):
     assert fetch().read_bytes() == CONTENT and server.requests == []
 
 
-def test_another_file_at_the_address_is_not_mixed_with_what_came(fetch, server):
+def test_a_replaced_file_is_not_mixed_with_the_partial_one(fetch, server):
     server.faults = [("break", 1000), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError):
         fetch(sha256=None)
@@ -145,7 +145,7 @@ def test_another_file_at_the_address_is_not_mixed_with_what_came(fetch, server):
     assert fetch(sha256=None).read_bytes() == changed
 
 
-def test_a_shorter_file_at_the_address_is_not_mixed_with_what_came(fetch, server):
+def test_a_shorter_file_is_not_mixed_with_the_partial_one(fetch, server):
     server.faults = [("break", 1000), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError):
         fetch(sha256=None)
@@ -153,20 +153,20 @@ def test_a_shorter_file_at_the_address_is_not_mixed_with_what_came(fetch, server
     assert fetch(sha256=None).read_bytes() == b"short"
 
 
-def test_a_server_without_ranges_sends_all_of_it_again(fetch, server):
+def test_a_server_without_ranges_sends_the_whole_file_again(fetch, server):
     server.ranges = False
     server.faults = [("break", 1000)]
     assert fetch().read_bytes() == CONTENT
 
 
-def test_without_an_etag_nothing_is_put_together(fetch, server):
+def test_without_an_etag_nothing_is_resumed(fetch, server):
     server.headers["/model"] = {"ETag": None}
     server.faults = [("break", 1000)]
     assert fetch().read_bytes() == CONTENT
     assert ranges(server) == [None, None]
 
 
-def test_a_damaged_part_is_fetched_as_a_whole(fetch, server, tmp_path):
+def test_a_damaged_part_is_fetched_from_the_start(fetch, server, tmp_path):
     server.faults = [("break", 1000), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError):
         fetch()
@@ -183,7 +183,7 @@ def test_a_part_of_unknown_origin_is_not_used(fetch, tmp_path, note):
     assert fetch(sha256=None).read_bytes() == CONTENT
 
 
-def test_the_user_may_stop_it_and_go_on_later(fetch, server, tmp_path):
+def test_an_interrupted_download_can_be_resumed_later(fetch, server, tmp_path):
     def stop(name, done, total):
         raise KeyboardInterrupt
 
@@ -197,7 +197,7 @@ def test_the_user_may_stop_it_and_go_on_later(fetch, server, tmp_path):
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_a_server_that_is_busy_is_asked_again(fetch, server, pauses, status):
+def test_a_busy_server_is_retried(fetch, server, pauses, status):
     server.faults = [status, (status, "3")]
     assert fetch().read_bytes() == CONTENT
     assert pauses == [1.0, 3.0]
@@ -217,7 +217,7 @@ def test_a_server_that_is_busy_is_asked_again(fetch, server, pauses, status):
         ([("length", SIZE + 1)] * 9, r"5 times in a row; try again later"),
     ],
 )
-def test_a_refusal_says_why_and_what_to_do(fetch, server, tmp_path, faults, match):
+def test_a_refused_request_gives_reason_and_remedy(fetch, server, tmp_path, faults, match):
     server.faults = faults
     with pytest.raises(ConnectionError, match=match) as error:
         fetch()
@@ -227,26 +227,26 @@ def test_a_refusal_says_why_and_what_to_do(fetch, server, tmp_path, faults, matc
         assert names(tmp_path) == []
 
 
-def test_a_stall_says_how_long_was_waited(fetch, server, tmp_path):
+def test_a_stall_reports_the_timeout(fetch, server, tmp_path):
     server.faults = [("stall", 0)] * 5
     with pytest.raises(ConnectionError, match=r"nothing has come for 0\.2 seconds, 5 times in a"):
         fetch(timeout=0.2)
     assert names(tmp_path) == []
 
 
-def test_a_circle_of_addresses_is_left(fetch, server):
+def test_a_redirect_loop_is_refused(fetch, server):
     server.files["/circle"] = "/circle"
     with pytest.raises(ConnectionError, match=r"answers 302 .*infinite loop"):
         fetch("/circle")
 
 
-def test_without_a_network_it_says_so_at_once(tmp_path, pauses):
+def test_a_missing_network_is_reported_at_once(tmp_path, pauses):
     with pytest.raises(ConnectionError, match=r"no connection to it .*look at the network"):
         download("http://127.0.0.1:1/model", tmp_path / "model")
     assert pauses == [] and list(tmp_path.iterdir()) == []
 
 
-def test_in_a_page_it_says_so(tmp_path, monkeypatch):
+def test_a_download_inside_a_page_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(downloads.sys, "platform", "emscripten")
     with pytest.raises(ConnectionError, match="in a web page opens no connections; run this on a"):
         download("https://example.org/model", tmp_path / "model")
@@ -257,7 +257,7 @@ def test_a_python_without_ssl_can_import_it():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_missing_certificate_has_a_remedy(tmp_path, monkeypatch):
+def test_a_certificate_error_names_a_remedy(tmp_path, monkeypatch):
     def refused(*args, **options):
         raise urllib.error.URLError(ssl.SSLCertVerificationError("no issuer"))
 
@@ -270,13 +270,13 @@ def test_a_missing_certificate_has_a_remedy(tmp_path, monkeypatch):
 # What is not what it should be -------------------------------------------------------------------
 
 
-def test_a_wrong_length_is_refused_before_it_comes(fetch, tmp_path):
+def test_a_wrong_length_is_refused_before_downloading(fetch, tmp_path):
     with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99.*another file"):
         fetch(size=99)
     assert names(tmp_path) == []
 
 
-def test_another_checksum_is_refused_and_nothing_kept(fetch, tmp_path):
+def test_a_wrong_checksum_is_refused_and_nothing_is_kept(fetch, tmp_path):
     with pytest.raises(ValueError, match=rf"SHA-256 is {DIGEST}, not {'0' * 64}.*nothing is kept"):
         fetch(sha256="0" * 64)
     assert names(tmp_path) == []
@@ -296,7 +296,7 @@ def test_the_checksum_that_the_server_states_is_compared(fetch, server, tmp_path
 
 
 @pytest.mark.parametrize("url", ["ftp://example.org/a", "model", "https://", "http://a/b c", None])
-def test_only_addresses_are_asked(tmp_path, url):
+def test_only_http_addresses_are_requested(tmp_path, url):
     with pytest.raises(ValueError, match="needs an http or https address, got"):
         download(url, tmp_path / "model")
 
@@ -309,7 +309,7 @@ def test_a_checksum_has_64_digits(tmp_path):
 # The disk ----------------------------------------------------------------------------------------
 
 
-def test_too_little_space_is_said_before_anything_comes(fetch, tmp_path, monkeypatch):
+def test_too_little_disk_space_is_reported_before_downloading(fetch, tmp_path, monkeypatch):
     usage = SimpleNamespace(free=100_000)
     monkeypatch.setattr(downloads.shutil, "disk_usage", lambda folder: usage)
     with pytest.raises(OSError, match=r"1\.0 MB more are needed, and 0\.1 MB are free.*free some"):
@@ -317,7 +317,7 @@ def test_too_little_space_is_said_before_anything_comes(fetch, tmp_path, monkeyp
     assert "model" not in names(tmp_path)
 
 
-def test_a_disk_that_fills_up_keeps_what_came(fetch, server, tmp_path):
+def test_a_full_disk_keeps_the_partial_file(fetch, server, tmp_path):
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, before[1]))
@@ -331,13 +331,13 @@ def test_a_disk_that_fills_up_keeps_what_came(fetch, server, tmp_path):
     assert ranges(server) == [None, "bytes=500000-"]
 
 
-def test_a_folder_that_cannot_be_made_is_said(server, tmp_path):
+def test_a_folder_that_cannot_be_created_is_named(server, tmp_path):
     (tmp_path / "kept").write_text("in the way")
     with pytest.raises(OSError, match=r"cannot write .*choose another"):
         download(server.url + "/model", tmp_path / "kept" / "model")
 
 
-def test_two_processes_do_not_write_into_one_part(fetch, tmp_path):
+def test_two_processes_do_not_share_a_partial_file(fetch, tmp_path):
     fcntl = pytest.importorskip("fcntl")
     (tmp_path / "kept").mkdir()
     with (tmp_path / "kept" / "model.part").open("wb") as part:
@@ -347,7 +347,7 @@ def test_two_processes_do_not_write_into_one_part(fetch, tmp_path):
     assert fetch().read_bytes() == CONTENT
 
 
-def test_the_cache_is_the_users(monkeypatch, tmp_path):
+def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
     monkeypatch.setattr(downloads.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "tinytorch"

@@ -43,13 +43,13 @@ def written_by_forward(gpt, ids, n, change=lambda i: None):
     ],
     ids=["linear", "linear without bias", "norm", "mlp", "rms norm", "swiglu"],
 )
-def test_a_part_reads_what_its_forward_computes(part):
+def test_array_form_of_a_part_matches_its_forward(part):
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     assert maker(part) is not None
     np.testing.assert_allclose(reader(part)(x), part(Tensor(x)).data, atol=1e-6)
 
 
-def test_a_forward_of_ones_own_is_called_itself():
+def test_a_custom_forward_is_called_itself():
     class Twice(LayerNorm):
         def forward(self, x):
             return super().forward(x) * 2
@@ -59,14 +59,14 @@ def test_a_forward_of_ones_own_is_called_itself():
     assert reader(Twice(2))(x).round(3).tolist() == [[-2.0, 2.0]]
 
 
-def test_an_inherited_forward_is_read_as_ours():
+def test_an_inherited_forward_uses_the_array_form():
     class Named(LayerNorm):
         name = "own"
 
     assert maker(Named(2)) is maker(LayerNorm(2)) is not None
 
 
-def test_own_dropout_of_the_embeddings_is_honoured():
+def test_a_custom_dropout_of_the_embeddings_is_applied():
     class Negated(Module):
         def forward(self, x):
             return x * -1
@@ -78,7 +78,7 @@ def test_own_dropout_of_the_embeddings_is_honoured():
 
 
 @pytest.mark.parametrize("assign", [False, True], ids=["in place", "assigned"])
-def test_weights_changed_between_two_tokens_count_from_the_next(assign):
+def test_changed_weights_apply_from_the_next_token(assign):
     def change(gpt, i):
         if i == 2:
             for p in gpt.parameters():
@@ -95,7 +95,7 @@ def test_weights_changed_between_two_tokens_count_from_the_next(assign):
     assert found[3:] != [new.tolist() for new in stream(model(), [[1, 2]], 8, temperature=0)][3:]
 
 
-def test_a_token_is_read_without_a_single_tensor(monkeypatch):
+def test_reading_a_token_creates_no_tensor(monkeypatch):
     gpt = model()
     read = logits_of(gpt, gpt.new_cache())
     read(np.array([[1, 2, 3]]))
@@ -107,7 +107,7 @@ def test_a_token_is_read_without_a_single_tensor(monkeypatch):
     assert made
 
 
-def test_every_second_form_is_compared_with_its_first():
+def test_every_array_form_is_compared_with_its_forward():
     compared = {
         "Linear", "LayerNorm", "Dropout", "MultiHeadAttention", "Embedding", "PositionalEncoding",
         "MLP", "TransformerBlock", "PostNormBlock", "GPT", "RMSNorm", "SwiGLU", "LoRALinear",

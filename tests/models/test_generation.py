@@ -65,7 +65,7 @@ def test_greedy_takes_the_most_likely_token_every_time(model):
 @pytest.mark.parametrize(
     "options", [{}, {"temperature": 0.7}, {"top_k": 3}, {"top_p": 0.6}, {"top_k": 4, "top_p": 0.8}]
 )
-def test_tokens_are_chosen_from_the_documented_probabilities_by_a_stream_for_each_row(
+def test_tokens_are_drawn_from_the_documented_probabilities_with_a_generator_per_row(
     model, options
 ):
     text = model.generate(PROMPTS, 8, rng=3, **options).data
@@ -97,7 +97,7 @@ def test_prompt_without_a_batch_axis_gives_a_text_without_one(model):
     np.testing.assert_array_equal(text.data, model.generate([[3, 1, 4]], 5, rng=0).data[0])
 
 
-def test_nothing_new_is_the_prompt(model):
+def test_zero_new_tokens_return_the_prompt(model):
     text = model.generate(PROMPTS, 0)
     np.testing.assert_array_equal(text.data, PROMPTS)
     assert model.generate([3], 0).data.tolist() == [3]
@@ -106,7 +106,7 @@ def test_nothing_new_is_the_prompt(model):
 # The window --------------------------------------------------------------------------------------
 
 
-def test_window_moves_on_by_half_when_the_text_outgrows_it():
+def test_window_slides_by_half_when_it_is_full():
     recorder = Recorder([0.0, 1.0, 0.0])
     text = generate(recorder, [[0, 1, 2, 0, 2]], 6, temperature=0)
     assert text.data.tolist() == [[0, 1, 2, 0, 2, 1, 1, 1, 1, 1, 1]]
@@ -120,7 +120,7 @@ def test_window_moves_on_by_half_when_the_text_outgrows_it():
     ]
 
 
-def test_window_of_one_token_moves_on_by_one():
+def test_window_of_one_token_slides_by_one():
     recorder = Recorder([0.0, 1.0])
     recorder.max_seq_len = 1
     generate(recorder, [[0, 0, 0]], 3, temperature=0)
@@ -128,7 +128,7 @@ def test_window_of_one_token_moves_on_by_one():
 
 
 @pytest.mark.parametrize(("prompt", "new"), [(8, 2), (9, 1), (20, 1), (3, 7)])
-def test_text_that_might_not_fit_can_be_refused(prompt, new):
+def test_overflow_error_refuses_a_text_that_may_not_fit(prompt, new):
     recorder = Counter()
     said = message(ValueError, lambda: generate(recorder, [[0] * prompt], new, overflow="error"))
     assert said == (
@@ -142,7 +142,7 @@ def test_text_that_might_not_fit_can_be_refused(prompt, new):
 
 
 @pytest.mark.parametrize(("prompt", "new"), [(8, 1), (3, 6), (20, 0)])
-def test_text_that_fits_is_the_same_whatever_overflow_says(prompt, new):
+def test_overflow_does_not_matter_for_a_text_that_fits(prompt, new):
     same = [
         generate(Counter(), [[0] * prompt], new, temperature=0, overflow=overflow).data.tolist()
         for overflow in ("error", "slide")
@@ -163,7 +163,7 @@ WINDOW = 6
     chunk=st.integers(1, 10),
     kind=st.sampled_from(POSITIONS),
 )
-def test_cached_tokens_are_the_uncached_ones_for_any_window(window, prompt, new, chunk, kind):
+def test_cached_and_uncached_tokens_agree_for_any_window(window, prompt, new, chunk, kind):
     model = stirred(tiny_gpt(max_seq_len=window, pos_encoding=kind))
     plain = model.generate(prompt, new, rng=0, use_cache=False).data
     cached = model.generate(prompt, new, rng=0, prefill_chunk=chunk).data
@@ -184,13 +184,13 @@ def lengths_read(model, monkeypatch, *args, **options):
     return lengths
 
 
-def test_cached_model_reads_every_token_once_until_the_window_moves(monkeypatch):
+def test_cached_model_reads_every_token_once_until_the_window_slides(monkeypatch):
     model = tiny_gpt(max_seq_len=8)
     found = lengths_read(model, monkeypatch, [[1, 2, 3, 4, 5]], 8, prefill_chunk=2)
     assert found == [2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1]  # 5; 6, 7, 8; 5 of 9 again; 10, 11, 12
 
 
-def test_no_square_array_of_a_long_prompt_is_made(monkeypatch):
+def test_long_prompt_makes_no_square_array(monkeypatch):
     from tinytorch.models import array_forms
 
     sizes = []
@@ -231,7 +231,7 @@ class CachedAttention(MyAttention):
         return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
 
 
-def test_own_attention_may_take_the_cache(monkeypatch):
+def test_custom_attention_may_use_the_cache(monkeypatch):
     own = stirred(tiny_gpt(max_seq_len=WINDOW, attention=CachedAttention))
     ours = stirred(tiny_gpt(max_seq_len=WINDOW))
     expected = ours.generate(PROMPTS, 10, rng=0).data
@@ -242,7 +242,7 @@ def test_own_attention_may_take_the_cache(monkeypatch):
 # Stopping ----------------------------------------------------------------------------------------
 
 
-def test_row_that_has_stopped_repeats_its_stop_token_until_all_have():
+def test_stopped_row_repeats_its_stop_token_until_all_have_stopped():
     text = generate(Counter(), [[3], [6], [1]], 9, temperature=0, stop_tokens=[8, 5])
     assert text.data.tolist() == [
         [3, 4, 5, 5, 5],
@@ -253,7 +253,7 @@ def test_row_that_has_stopped_repeats_its_stop_token_until_all_have():
 
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("stop", range(11))
-def test_stopping_is_the_plain_text_cut_off(model, stop, use_cache):
+def test_stopped_text_is_a_prefix_of_the_unstopped_one(model, stop, use_cache):
     plain = model.generate(PROMPTS, 30, rng=0).data
     text = model.generate(PROMPTS, 30, rng=0, stop_tokens=[stop], use_cache=use_cache).data
     ends = []
@@ -274,7 +274,7 @@ def test_stopping_is_the_plain_text_cut_off(model, stop, use_cache):
     "options",
     [{}, {"top_k": 3, "use_cache": False}, {"stop_tokens": [1, 2, 3]}, {"prefill_chunk": 2}],
 )
-def test_stream_is_what_generate_joins(model, prompt, options):
+def test_generate_joins_the_tokens_of_stream(model, prompt, options):
     whole = model.generate(prompt, 20, rng=4, **options).data
     pieces = list(stream(model, prompt, 20, rng=4, **options))
     rows = 3 if np.ndim(prompt) == 2 else 1
@@ -284,7 +284,7 @@ def test_stream_is_what_generate_joins(model, prompt, options):
     np.testing.assert_array_equal(new if np.ndim(prompt) == 2 else new[0], whole[..., 3:])
 
 
-def test_stream_reads_only_when_a_token_is_asked_for():
+def test_stream_runs_the_model_only_on_demand():
     recorder = Recorder([0.0, 1.0])
     tokens = stream(recorder, [[0]], 3, temperature=0)
     assert recorder.shown == []
@@ -294,7 +294,7 @@ def test_stream_reads_only_when_a_token_is_asked_for():
     assert next(tokens, None) is None and len(recorder.shown) == 3
 
 
-def test_between_two_tokens_gradients_are_recorded_and_the_mode_is_its_own():
+def test_stream_restores_mode_and_recording_between_tokens():
     model = tiny_gpt(dropout=0.5)
     model.blocks[1].eval()
     before = all_modes(model)
@@ -314,7 +314,7 @@ def all_modes(model):
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_dropout_is_off_meanwhile_and_the_mode_is_as_before(training):
+def test_dropout_is_off_while_generating_and_the_mode_is_restored(training):
     model = tiny_gpt(dropout=0.5)
     model.train(training)
     first, again = (model.generate(PROMPTS, 8, temperature=0).data for _ in range(2))
@@ -355,7 +355,7 @@ def test_dropout_is_off_meanwhile_and_the_mode_is_as_before(training):
         (TypeError, [1], {"rng": "0"}, "rng must be a numpy Generator, a seed or None, got str; m"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_before_a_token_is_asked_for(model, error, prompt, options, said):
+def test_bad_input_is_refused_before_the_first_token(model, error, prompt, options, said):
     options = {"max_new_tokens": 2, **options}
     for write in (stream, generate):
         assert said in message(error, lambda write=write: write(model, prompt, **options))
@@ -406,7 +406,7 @@ def test_model_may_return_an_array():
     assert generate(Bare(), [3], 2, temperature=0).data.tolist() == [3, 4, 5]
 
 
-def test_another_thread_does_not_see_the_evaluation_mode():
+def test_evaluation_mode_is_not_seen_by_another_thread():
     model = tiny_gpt(dropout=0.5)
     seen = []
 

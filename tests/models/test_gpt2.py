@@ -63,7 +63,7 @@ def twin(config=CONFIG, **options):
 # Weights -----------------------------------------------------------------------------------------
 
 
-def test_every_weight_comes_to_its_place(folder):
+def test_every_weight_is_loaded_into_its_parameter(folder):
     expected = twin()
     with no_grad():
         np.testing.assert_array_equal(logits(folder), expected(IDS).data)
@@ -74,7 +74,7 @@ def test_every_weight_comes_to_its_place(folder):
     assert tokenizer.encode("to do to") == [83, 78, 220, 67, 78, 257]
 
 
-def test_several_files_are_one_model(folder):
+def test_sharded_files_are_one_model(folder):
     expected = logits(folder)
     tensors = random_weights()
     names = sorted(tensors)
@@ -88,7 +88,7 @@ def test_several_files_are_one_model(folder):
     np.testing.assert_array_equal(logits(folder), expected)
 
 
-def test_an_untied_head_is_turned(tmp_path):
+def test_an_untied_head_is_transposed(tmp_path):
     tensors = random_weights()
     tensors["lm_head.weight"] = np.random.default_rng(5).normal(size=(259, 12)).astype(np.float32)
     folder = write_folder(tmp_path / "m", {**CONFIG, "tie_word_embeddings": False}, tensors)
@@ -96,7 +96,7 @@ def test_an_untied_head_is_turned(tmp_path):
     np.testing.assert_array_equal(model.lm_head.weight.data, tensors["lm_head.weight"].T)
 
 
-def test_weights_in_8_bits_are_read_as_they_were_written(tmp_path, folder):
+def test_int8_weights_are_read_as_written(tmp_path, folder):
     first, _ = load_gpt2(folder, dtype="int8")
     kept = write_folder(tmp_path / "kept")
     save_weights(kept / "model.safetensors", first)
@@ -114,7 +114,7 @@ def test_weights_in_8_bits_are_read_as_they_were_written(tmp_path, folder):
             load_gpt2(kept, dtype=dtype)
 
 
-def test_weights_in_8_bits_that_do_not_fit_are_refused(tmp_path, folder):
+def test_mismatched_int8_weights_are_refused(tmp_path, folder):
     small, _ = load_gpt2(folder, dtype="int8")
     kept = write_folder(tmp_path / "kept", {**CONFIG, "n_positions": 25})
     save_weights(kept / "model.safetensors", small)
@@ -134,7 +134,7 @@ def test_weights_in_8_bits_that_do_not_fit_are_refused(tmp_path, folder):
         load_gpt2(kept, dtype="int8")
 
 
-def test_weights_stay_in_the_file_where_they_can(tmp_path):
+def test_weights_are_memory_mapped_where_possible(tmp_path):
     config = {**CONFIG, "n_embd": 96, "n_inner": 768, "vocab_size": 4000}
     mapped = write_folder(tmp_path / "mapped", config)
     askew = write_folder(tmp_path / "askew", config, spaces=1)
@@ -150,7 +150,7 @@ def test_weights_stay_in_the_file_where_they_can(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
-def test_fewer_bits_are_those_of_quantize(folder, dtype):
+def test_loading_with_fewer_bits_matches_quantize(folder, dtype):
     model, _ = load_gpt2(folder, dtype=dtype)
     assert model.blocks[0].mlp.linear1.weight.dtype == model.token_embedding.weight.dtype == dtype
     with no_grad():
@@ -180,7 +180,7 @@ def test_fewer_bits_are_those_of_quantize(folder, dtype):
         ({"tie_word_embeddings": False}, r"missing weights: 1, among them lm_head\.weight"),
     ],
 )
-def test_a_config_that_does_not_fit_is_refused(tmp_path, changed, match):
+def test_an_unsupported_config_is_refused(tmp_path, changed, match):
     folder = write_folder(tmp_path / "model")
     (folder / "config.json").write_text(json.dumps({**CONFIG, **changed}))
     with pytest.raises(ValueError, match=match):
@@ -221,7 +221,7 @@ def test_an_index_names_files_beside_it(folder, index, match):
         load_gpt2(folder)
 
 
-def test_a_tokenizer_in_one_file_is_read_where_there_are_not_two(folder):
+def test_a_tokenizer_json_is_read_in_place_of_two_files(folder):
     _, two = load_gpt2(folder)
     (folder / "merges.txt").unlink()
     (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
@@ -239,14 +239,14 @@ def test_a_missing_file_is_named(folder, name):
         load_gpt2(folder)
 
 
-def test_integers_are_no_weights(tmp_path):
+def test_integer_weights_are_refused(tmp_path):
     tensors = random_weights()
     tensors["wte.weight"] = tensors["wte.weight"].astype(np.int64)
     with pytest.raises(ValueError, match=r"'wte\.weight' is of int64"):
         load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
 
 
-def test_what_can_be_asked_for_is_said(folder):
+def test_invalid_names_dtypes_and_revisions_are_refused(folder):
     with pytest.raises(FileNotFoundError, match="published names are gpt2, gpt2-medium"):
         load_gpt2("gpt3")
     with pytest.raises(ValueError, match=r"dtype must be .*'int8'"):
@@ -271,7 +271,7 @@ def server(folder, monkeypatch):
         yield server
 
 
-def test_an_address_is_fetched_once_and_in_pieces(server, folder, tmp_path):
+def test_an_address_is_fetched_once_in_pieces(server, folder, tmp_path):
     cache = tmp_path / "cache"
     server.faults = [None, None, None, ("break", 900)]
     told = []
@@ -333,7 +333,7 @@ class Reciting:
         return scores
 
 
-def test_characters_are_written_whole(folder):
+def test_only_whole_characters_are_written(folder):
     _, tokenizer = load_gpt2(folder)
     ids = tokenizer.encode("a é👩 b")
     model = Reciting(ids, 259)
@@ -378,7 +378,7 @@ def test_a_model_that_writes_the_known_text_is_verified():
 
 
 @pytest.mark.parametrize("position", range(2, 20))
-def test_one_wrong_token_is_named(position):
+def test_the_first_wrong_token_is_named(position):
     ids = [*KNOWN]
     ids[position] = 7
     match = f"writes token {KNOWN[position]} at position {position}, and this model 7"
@@ -402,7 +402,7 @@ def run(*arguments):
     return subprocess.run(line, capture_output=True, text=True, encoding="utf-8")
 
 
-def test_the_command_writes_what_the_function_writes(folder, capsys):
+def test_the_command_writes_the_same_text_as_the_function(folder, capsys):
     model, tokenizer = load_gpt2(folder)
     options = {"temperature": 0.8, "top_k": 40, "top_p": 0.9}
     expected = "".join(stream_text(model, tokenizer, "Once", 12, rng=3, **options))
@@ -461,19 +461,19 @@ def test_a_bad_option_says_what_is_allowed(capsys, options, match):
         (["--verify", "--source=gpt2-xl"], "it is for gpt2, the small model, not gpt2-xl"),
     ],
 )
-def test_what_to_do_must_be_said(capsys, arguments, match):
+def test_the_command_needs_a_prompt_or_verify(capsys, arguments, match):
     with pytest.raises(SystemExit) as end:
         command.main(arguments)
     assert end.value.code == 2 and match in capsys.readouterr().err
 
 
-def test_without_a_network_there_is_a_sentence_and_no_traceback(tmp_path):
+def test_a_missing_network_is_reported_without_a_traceback(tmp_path):
     done = run("Once", "--source=http://127.0.0.1:1/hub", "--cache-dir", tmp_path)
     assert done.returncode == 1 and done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert "there is no connection to it" in line and "look at the network" in line
 
 
-def test_a_folder_that_is_missing_is_said(capsys):
+def test_a_missing_folder_is_named(capsys):
     assert command.main(["Once", "--source=no-such-folder"]) == 1
     assert "there is no folder 'no-such-folder'" in capsys.readouterr().err

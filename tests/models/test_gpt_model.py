@@ -70,7 +70,7 @@ def test_tied_table_is_one_parameter_with_the_gradient_of_both_uses():
 
 
 @pytest.mark.parametrize("options", KINDS)
-def test_later_token_does_not_move_earlier_logits(options):
+def test_later_token_does_not_change_earlier_logits(options):
     model = stirred(tiny_gpt(**options))
     changed = IDS.copy()
     changed[:, 3] = [7, 8]  # another row of the table: no shift that a norm would take out
@@ -99,7 +99,7 @@ def test_other_projections_give_other_logits(part, options):
 
 
 @pytest.mark.parametrize("kind", ["learned", "sinusoidal", "rotary", "alibi"])
-def test_order_of_the_earlier_tokens_matters_when_positions_are_told(kind):
+def test_order_of_earlier_tokens_matters_with_positions(kind):
     swapped = IDS[:, [1, 0, 2, 3, 4]]
     one_layer = stirred(tiny_gpt(num_layers=1, pos_encoding=kind))
     assert np.abs(one_layer(swapped).data[:, -1] - one_layer(IDS).data[:, -1]).max() > 1e-3
@@ -113,7 +113,7 @@ def test_order_of_the_earlier_tokens_matters_when_positions_are_told(kind):
 
 
 @pytest.mark.parametrize("options", KINDS)
-def test_gradient_of_every_parameter_is_that_of_finite_differences(options):
+def test_gradient_of_every_parameter_matches_finite_differences(options):
     """Along a random direction: one number for each parameter, to which all its elements add."""
     model = stirred(tiny_gpt(embed_dim=8, **options))
     loss_of(model).backward()
@@ -136,7 +136,7 @@ def test_gradient_of_every_parameter_is_that_of_finite_differences(options):
 # Dropout -----------------------------------------------------------------------------------------
 
 
-def test_dropout_applies_in_training_and_not_in_evaluation():
+def test_dropout_applies_only_in_training():
     model = tiny_gpt(dropout=0.5)
     assert np.abs(model(IDS).data - model(IDS).data).max() > 1e-3
     model.eval()
@@ -163,7 +163,7 @@ def parameters_of(vocab_size, embed_dim, num_layers, max_seq_len, tied=True, lea
     tied=st.booleans(),
     kind=st.sampled_from(POSITIONS),
 )
-def test_number_of_parameters_is_the_formula(vocab, heads, layers, length, tied, kind):
+def test_number_of_parameters_matches_the_formula(vocab, heads, layers, length, tied, kind):
     d = 4 * heads
     model = GPT(vocab, d, layers, heads, length, tie_weights=tied, pos_encoding=kind)
     count = model.num_parameters()
@@ -186,7 +186,7 @@ def test_presets_have_the_published_numbers_of_parameters(name, count):
     assert shape["embed_dim"] == 64 * shape["num_heads"]
 
 
-def test_preset_makes_that_shape_and_takes_options():
+def test_preset_sets_the_shape_and_accepts_options():
     small = {"vocab_size": 5, "num_layers": 1, "max_seq_len": 4}
     model = GPT.preset("gpt2-small", **small, rng=0)
     assert model.blocks[0].attention.num_heads == 12 and model.embed_dim == 768
@@ -209,7 +209,7 @@ def test_parts_are_counted_by_name():
 # How it begins -----------------------------------------------------------------------------------
 
 
-def test_matrices_start_as_in_gpt2_and_vectors_as_zeros_and_ones():
+def test_initial_weights_follow_gpt2():
     model = GPT(300, 128, 8, 4, max_seq_len=64, tie_weights=False, rng=0)
     for name, p in model.named_parameters():
         if p.ndim == 1:
@@ -228,7 +228,7 @@ def test_matrices_start_as_in_gpt2_and_vectors_as_zeros_and_ones():
 
 
 @pytest.mark.parametrize("which", [["norm"], ["attention"], ["mlp"], ["norm", "attention", "mlp"]])
-def test_own_parts_load_our_checkpoint_and_give_our_logits(which):
+def test_custom_parts_load_a_checkpoint_and_give_the_same_logits(which):
     ours = stirred(tiny_gpt())
     own = in_float64(tiny_gpt(rng=9, **{part: MINE[part] for part in which}))
     assert list(own.state_dict()) == list(ours.state_dict())
@@ -254,7 +254,7 @@ def test_every_model_can_be_pickled_and_copied(options):
 # Randomness --------------------------------------------------------------------------------------
 
 
-def test_weights_of_a_seed_stay_those_of_the_first_edition():
+def test_initial_weights_of_a_seed_never_change():
     weights = GPT(5, 8, 1, 2, 4, rng=5).state_dict()
     expected = np.random.default_rng(5).normal(0.0, 0.02, size=(5, 8))
     np.testing.assert_array_equal(weights["token_embedding.weight"], expected.astype(np.float32))
@@ -282,7 +282,7 @@ def test_bad_input_is_refused_with_the_reason(error, fails, said):
     assert said in message(error, fails)
 
 
-def test_text_that_is_too_long_is_refused_by_every_kind_of_position():
+def test_text_beyond_max_seq_len_is_refused_for_every_position_kind():
     for kind in POSITIONS:
         model = tiny_gpt(pos_encoding=kind)
         with no_grad():
@@ -311,5 +311,5 @@ def test_text_that_is_too_long_is_refused_by_every_kind_of_position():
          "make one with numpy.random.default_rng(seed)"),
     ],
 )  # fmt: skip
-def test_arguments_of_another_type_are_refused_by_name(options, error, said):
+def test_arguments_of_the_wrong_type_are_refused_by_name(options, error, said):
     assert message(error, lambda: tiny_gpt(**options)) == said

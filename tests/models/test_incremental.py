@@ -42,7 +42,7 @@ def same_text(model, new=20):
 # The mark ----------------------------------------------------------------------------------------
 
 
-def test_mark_belongs_to_one_forward_and_is_not_inherited_by_another():
+def test_mark_is_not_inherited_by_an_overriding_forward():
     class Marked(Module):
         @incremental
         def forward(self, x, start=0):
@@ -68,14 +68,14 @@ def test_functions_and_callable_objects_carry_the_mark_too():
         assert not is_incremental(part)
 
 
-def test_parts_of_the_package_that_read_piece_by_piece():
+def test_parts_of_the_package_are_marked_as_incremental():
     model = tiny_gpt()
     marked = [model, model.position_embedding, *model.blocks, model.blocks[0].attention]
     assert all(map(is_incremental, [*marked, PostNormBlock(8, 2)]))
     assert not any(map(is_incremental, [model.ln_f, model.blocks[0].mlp, model.dropout]))
 
 
-def test_wrapped_forward_keeps_the_promise():
+def test_wrapped_forward_keeps_its_mark():
     model = tiny_gpt()
     forward = model.forward
 
@@ -100,7 +100,7 @@ def test_every_kind_of_model_has_a_cache(options):
     same_text(model, 40)
 
 
-def test_weights_changed_between_two_texts_are_seen():
+def test_changed_weights_apply_to_the_next_text():
     model = stirred(tiny_gpt())
     model.generate(IDS[:, :3], 10, temperature=0)
     for p in model.parameters():
@@ -209,7 +209,7 @@ CACHED = {
 
 
 @pytest.mark.parametrize("kind", CACHED)
-def test_part_of_another_kind_is_honoured_with_a_cache(kind):
+def test_model_with_custom_parts_writes_the_same_text_with_a_cache(kind):
     model = stirred(CACHED[kind]())
     assert model.new_cache() is not None
     same_text(model)
@@ -269,7 +269,7 @@ UNCACHED = {
 
 
 @pytest.mark.parametrize("kind", UNCACHED)
-def test_part_that_cannot_go_on_from_a_cache_is_read_without(kind):
+def test_model_with_a_non_incremental_part_runs_without_a_cache(kind):
     model = stirred(UNCACHED[kind]())
     assert model.new_cache() is None
     same_text(model)

@@ -41,14 +41,14 @@ def read_in_pieces(model, ids, pieces, cache=None):
     options=st.sampled_from(KINDS),
     batch=st.integers(1, 3),
 )
-def test_pieces_of_any_length_give_the_same_logits(pieces, options, batch):
+def test_chunks_of_any_length_give_the_same_logits(pieces, options, batch):
     model, ids = stirred(tiny_gpt(**options)), IDS[:batch, : sum(pieces)]
     cached = read_in_pieces(model, ids, pieces)
     np.testing.assert_allclose(cached, model(ids).data, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("options", KINDS)
-def test_last_only_is_the_last_row_of_all(options):
+def test_last_only_returns_the_last_row(options):
     model = stirred(tiny_gpt(**options))
     whole = model(IDS)
     last = model(IDS, last_only=True)
@@ -57,7 +57,7 @@ def test_last_only_is_the_last_row_of_all(options):
     assert model(IDS[0], last_only=True).shape == (1, 11)
 
 
-def test_cleared_cache_is_like_a_new_one():
+def test_cleared_cache_behaves_like_a_new_one():
     model, cache = stirred(tiny_gpt()), KVCache(2, 16)
     read_in_pieces(model, IDS, [7, 1], cache)
     cache.clear()
@@ -68,7 +68,7 @@ def test_cleared_cache_is_like_a_new_one():
     )
 
 
-def test_failed_reading_leaves_the_cache_as_it_was():
+def test_failed_forward_leaves_the_cache_unchanged():
     model, cache = stirred(tiny_gpt()), KVCache(2, 16)
     read_in_pieces(model, IDS, [4], cache)
     later, model.blocks[1].forward = model.blocks[1].forward, None  # the second layer fails
@@ -84,7 +84,7 @@ def test_failed_reading_leaves_the_cache_as_it_was():
 # What it keeps -----------------------------------------------------------------------------------
 
 
-def test_memory_is_two_arrays_a_layer_of_the_full_length_whatever_was_read():
+def test_cache_allocates_two_full_length_arrays_per_layer():
     batch, layers, length, d = 3, 4, 20, 12
     model, cache = GPT(11, d, layers, 3, length), KVCache(layers, length)
     assert cache.nbytes == 0
@@ -94,7 +94,7 @@ def test_memory_is_two_arrays_a_layer_of_the_full_length_whatever_was_read():
         assert cache.nbytes == 2 * layers * batch * length * d * 4
 
 
-def test_keys_are_written_after_those_of_before_and_come_back_as_views():
+def test_keys_are_appended_and_returned_as_views():
     cache = KVCache(2, 5)
     k, v = normal(1, 2, 3, 4), normal(1, 2, 3, 4, seed=1)
     for layer in (0, 1):
@@ -134,7 +134,7 @@ def test_window_is_the_text_from_the_first_multiple_of_half_at_which_it_fits(
         np.testing.assert_array_equal(window.ids, text[:, start:])
 
 
-def test_full_window_forgets_half_and_its_cache_everything():
+def test_full_window_drops_half_and_clears_its_cache():
     cache = KVCache(1, 6)
     window = window_of(5, 6, cache)
     assert window.unread.tolist() == window.ids.tolist()
@@ -201,7 +201,7 @@ def test_larger_cache_does_not_lengthen_the_model(kind):
         model(IDS[:, :1], cache=cache)
 
 
-def test_layer_that_has_stored_nothing_cannot_look_back_and_is_named():
+def test_layer_that_stored_nothing_is_named():
     class Forgetful(MultiHeadAttention):
         def forward(self, query, mask=None, cache=None):
             return super().forward(query, mask=mask)

@@ -40,13 +40,13 @@ def test_a_row_of_zeros_stays_zero_and_has_a_gradient():
 
 
 @pytest.mark.parametrize("shape", [(6,), (2, 3, 6)])
-def test_gradients_of_rms_norm_are_those_of_finite_differences(shape):
+def test_gradients_of_rms_norm_match_finite_differences(shape):
     norm = stirred(RMSNorm(6))
     found = check_gradients(norm, normal(*shape), tol=1e-8)
     assert found and found.count == np.prod(shape) + 6, found
 
 
-def test_rms_norm_says_what_is_wrong():
+def test_rms_norm_refuses_bad_input():
     told = message(ValueError, lambda: RMSNorm(4)(np.ones((2, 1))))  # 1 would broadcast
     assert told == "RMSNorm: the last axis must have length 4, got shape (2, 1)"
     assert "eps" in message(ValueError, lambda: RMSNorm(4, eps=-1.0))
@@ -56,7 +56,7 @@ def test_rms_norm_says_what_is_wrong():
 # SwiGLU ------------------------------------------------------------------------------------------
 
 
-def test_every_hidden_number_is_multiplied_by_its_gate():
+def test_every_hidden_unit_is_multiplied_by_its_gate():
     mlp, x = stirred(SwiGLU(4, 6)), exact(2, 3, 4)
     p = {name: parameter.data for name, parameter in mlp.named_parameters()}
     gate = x.data @ p["gate.weight"]
@@ -64,7 +64,7 @@ def test_every_hidden_number_is_multiplied_by_its_gate():
     np.testing.assert_allclose(mlp(x).data, hidden @ p["linear2.weight"], rtol=1e-12, atol=1e-14)
 
 
-def test_swiglu_has_no_bias_and_two_thirds_of_the_width_cost_what_an_mlp_costs():
+def test_swiglu_of_two_thirds_width_has_as_many_weights_as_an_mlp():
     assert all(p.ndim == 2 for p in SwiGLU(6).parameters())
     biases = 24 + 6
     assert size(SwiGLU(6, 16)) == size(MLP(6, 24)) - biases
@@ -90,7 +90,7 @@ def test_parameters_are_counted_by_part():
     assert found["token_embedding"] == found["lm_head"] == 11 * d
 
 
-def test_what_writes_into_the_stream_starts_smaller_in_a_llama_too():
+def test_llama_scales_down_the_output_projections():
     model = GPT(50, 64, 8, max_seq_len=8, rng=0, **LLAMA)
     narrow, wide = model.blocks[0].mlp.linear2.weight.data, model.blocks[0].mlp.gate.weight.data
     assert narrow.std() == pytest.approx(0.02 / 4, rel=0.05)
@@ -98,7 +98,7 @@ def test_what_writes_into_the_stream_starts_smaller_in_a_llama_too():
 
 
 @pytest.mark.parametrize("kv_heads", [1, 2, 4])
-def test_text_read_on_arrays_is_that_of_forward(kv_heads):
+def test_text_of_the_array_form_matches_forward(kv_heads):
     attention = LLAMA["attention"].func
     options = {**LLAMA, "attention": lambda *a, **k: attention(*a, **k, num_kv_heads=kv_heads)}
     model = stirred(tiny_gpt(**options))

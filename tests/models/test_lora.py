@@ -89,12 +89,12 @@ def test_only_the_matrices_require_a_gradient_and_receive_one():
     assert {name.rpartition(".")[2] for name in trained} == {"A", "B"} and len(trained) == 24
 
 
-def test_the_usual_targets_are_queries_and_values():
+def test_the_default_targets_are_queries_and_values():
     names = {n for n, p in add_lora(tiny_gpt(), rank=1).named_parameters() if p.requires_grad}
     assert {name.split(".")[-2] for name in names} == set(ATTENTION) == {"q_proj", "v_proj"}
 
 
-def test_training_moves_the_matrices_and_leaves_the_weights_bit_for_bit():
+def test_training_changes_the_matrices_and_not_the_weights():
     model = tiny_gpt()
     before = model.state_dict()
     add_lora(model, rank=2, rng=0)
@@ -116,7 +116,7 @@ def test_an_optimiser_refuses_frozen_parameters_and_names_the_others(optimiser):
 # Merging -----------------------------------------------------------------------------------------
 
 
-def test_merged_weights_are_those_of_the_formula():
+def test_merged_weights_follow_the_formula():
     model = adapted(alpha=5.0)
     expected = {
         id(layer): layer.linear.weight.data + 5.0 / 2 * layer.A.data @ layer.B.data
@@ -128,7 +128,7 @@ def test_merged_weights_are_those_of_the_formula():
         np.testing.assert_allclose(layer.linear.weight.data, expected[id(layer)], atol=1e-14)
 
 
-def test_a_merged_model_is_a_plain_one_that_can_be_trained():
+def test_a_merged_model_can_be_trained():
     model = merge_lora(adapted())
     assert not lora_layers(model)
     assert all(p.requires_grad for p in model.parameters())
@@ -155,7 +155,7 @@ def test_a_layer_that_is_held_twice_is_adapted_once_and_merged_once():
 # Only the difference -----------------------------------------------------------------------------
 
 
-def test_the_difference_is_saved_and_loaded_alone(tmp_path):
+def test_the_difference_can_be_saved_and_loaded_alone(tmp_path):
     model = adapted()
     save_safetensors(tmp_path / "adapted", lora_state_dict(model))
     other = stirred(add_lora(tiny_gpt(), rank=2, targets=EVERY_LINEAR, rng=5))
@@ -183,7 +183,7 @@ def test_the_difference_is_saved_and_loaded_alone(tmp_path):
     ],
     ids=["rank", "alpha", "targets", "width", "layers"],
 )
-def test_a_difference_of_another_kind_is_refused_and_nothing_is_changed(options, told):
+def test_a_mismatched_difference_is_refused_and_nothing_changes(options, told):
     options = {"model": tiny_gpt(), "rank": 2, "targets": EVERY_LINEAR, **options}
     state = lora_state_dict(add_lora(**options))
     model = adapted()
@@ -213,12 +213,12 @@ def test_unknown_targets_are_refused():
     assert "write ['q_proj']" in refused(TypeError, 2, targets="q_proj")
 
 
-def test_a_model_without_linears_is_refused():
+def test_a_model_without_linear_layers_is_refused():
     with pytest.raises(ValueError, match="nothing: it has none"):
         add_lora(Embedding(5, 3), rank=1)
 
 
-def test_a_rank_that_the_weight_cannot_have_is_refused():
+def test_a_rank_above_the_weights_is_refused():
     assert refused(ValueError, 9) == (
         "rank 9 is larger than blocks.0.attention.q_proj, whose weight is (8, 8), can have; "
         "choose a smaller one"
@@ -228,11 +228,11 @@ def test_a_rank_that_the_weight_cannot_have_is_refused():
 
 
 @pytest.mark.parametrize("alpha", [0, -1, np.inf, np.nan])
-def test_an_alpha_that_is_not_positive_is_refused(alpha):
+def test_a_non_positive_alpha_is_refused(alpha):
     assert "alpha" in refused(ValueError, 2, alpha)
 
 
-def test_only_a_linear_is_wrapped():
+def test_only_linear_layers_can_be_wrapped():
     with pytest.raises(TypeError, match="wraps a Linear, got Embedding"):
         LoRALinear(Embedding(5, 3), rank=1)
 

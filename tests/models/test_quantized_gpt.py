@@ -41,7 +41,7 @@ NAMES = ["tied", "untied", "rotary", "post-norm", "llama", "own parts"]
 
 @pytest.mark.parametrize("options", OPTIONS, ids=NAMES)
 @pytest.mark.parametrize("dtype", KINDS)
-def test_a_model_computes_what_its_numbers_in_float32_compute(dtype, options):
+def test_a_quantized_model_matches_its_dequantized_weights(dtype, options):
     """The oracle is the model itself, with the rounded weights put back into it."""
     model = gpt(**options)
     small = quantize(model, dtype)
@@ -62,7 +62,7 @@ def test_a_model_computes_what_its_numbers_in_float32_compute(dtype, options):
 
 
 @pytest.mark.parametrize("dtype", KINDS)
-def test_norms_biases_and_learned_positions_stay_as_they_are(dtype):
+def test_norms_biases_and_learned_positions_are_not_quantized(dtype):
     model = gpt()
     own, kept = dict(model.named_parameters()), dict(quantize(model, dtype).named_parameters())
     same = [name for name in kept if kept[name].dtype == np.float32 and name in own]
@@ -72,7 +72,7 @@ def test_norms_biases_and_learned_positions_stay_as_they_are(dtype):
         assert not np.shares_memory(kept[name].data, own[name].data)
 
 
-def test_a_quantized_part_is_taken_over():
+def test_an_already_quantized_part_is_reused():
     small = quantize(gpt())
     again = quantize(small, "float16")
     assert again.token_embedding is small.token_embedding and again.ln_f is not small.ln_f
@@ -82,7 +82,7 @@ def test_a_quantized_part_is_taken_over():
 
 
 @pytest.mark.parametrize("dtype", KINDS)
-def test_a_quantized_model_is_not_trained(dtype):
+def test_training_a_quantized_model_is_refused(dtype):
     small = quantize(gpt(), dtype)
     for parameter in small.parameters():
         with pytest.raises(RuntimeError, match="does not learn: train the float32 model"):

@@ -47,7 +47,7 @@ def test_probabilities_are_the_softmax_of_the_divided_logits(logits, temperature
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=0)
 
 
-def test_temperature_zero_takes_the_lower_id_among_equals():
+def test_temperature_zero_takes_the_lowest_id_among_ties():
     assert next_token_probs([1.0, 3.0, 3.0], 0).tolist() == [0, 1, 0]
 
 
@@ -82,7 +82,7 @@ def test_top_k_is_the_sort_by_hand(table, k):
         np.testing.assert_allclose(kept, expected, rtol=1e-14, atol=0)
 
 
-def test_top_k_keeps_exactly_k_among_equals_those_with_lower_ids():
+def test_top_k_keeps_exactly_k_and_prefers_lower_ids_among_ties():
     assert keep_top_k([0.25] * 4, 3).tolist() == [1 / 3, 1 / 3, 1 / 3, 0]
     assert keep_top_k([0.2, 0.2, 0.4, 0.2], 2).tolist() == pytest.approx([1 / 3, 0, 2 / 3, 0])
 
@@ -106,14 +106,14 @@ def test_top_p_by_hand(p, expected):
     np.testing.assert_allclose(keep_top_p([0.1, 0.5, 0.3, 0.1], p), expected, rtol=1e-15)
 
 
-def test_sum_that_misses_p_by_rounding_has_reached_it():
+def test_top_p_tolerates_rounding_of_the_sum():
     assert 0.6 + 0.3 < 0.9  # in binary
     np.testing.assert_allclose(keep_top_p([0.6, 0.3, 0.1], 0.9), [2 / 3, 1 / 3, 0], rtol=1e-15)
     assert 0.7 + 0.1 < 0.8
     np.testing.assert_allclose(keep_top_p([0.7, 0.1, 0.1, 0.1], 0.8), [7 / 8, 1 / 8, 0, 0])
 
 
-def test_filters_read_shares_of_what_they_are_given():
+def test_filters_normalise_their_input():
     np.testing.assert_allclose(keep_top_p([5.0, 3.0, 2.0], 0.8), [5 / 8, 3 / 8, 0], rtol=1e-15)
     np.testing.assert_allclose(keep_top_k([5.0, 3.0, 2.0], 2), [5 / 8, 3 / 8, 0], rtol=1e-15)
 
@@ -121,7 +121,7 @@ def test_filters_read_shares_of_what_they_are_given():
 # The order ---------------------------------------------------------------------------------------
 
 
-def test_top_p_is_a_share_of_what_top_k_has_left():
+def test_top_p_applies_after_top_k():
     logits = np.log([0.4, 0.2, 0.2, 0.2])
     # top-k leaves 2/3 and 1/3, and 2/3 is more than 0.6: one token
     np.testing.assert_allclose(next_token_probs(logits, top_k=2, top_p=0.6), [1, 0, 0, 0])
@@ -143,7 +143,7 @@ def test_tokens_are_drawn_with_their_probabilities(temperature):
 
 
 @pytest.mark.parametrize(("drawn", "expected"), [(0.0, 1), (0.49, 1), (0.51, 3), (1 - 2**-53, 3)])
-def test_ends_of_the_range_choose_tokens_that_are_allowed(drawn, expected):
+def test_extreme_draws_choose_allowed_tokens(drawn, expected):
     class Fixed:
         def random(self):
             return drawn
@@ -171,7 +171,7 @@ COUNTS = st.integers(1, 9) | st.sampled_from([10**9, 2**63, 10**30])
 
 
 @given(row=unlikely(), k=COUNTS, p=SHARES, number=RANDOM)
-def test_what_is_drawn_has_a_probability_above_zero(row, k, p, number):
+def test_drawn_tokens_have_positive_probability(row, k, p, number):
     rng = Mock(random=lambda: number)
     for probs in (row, keep_top_k(row, k), keep_top_p(row, p), keep_top_p(keep_top_k(row, k), p)):
         assert row[choose(probs, rng)] > 0

@@ -26,7 +26,7 @@ def size(module):
 # MLP ---------------------------------------------------------------------------------------------
 
 
-def test_mlp_widens_bends_and_narrows():
+def test_mlp_is_linear_activation_linear():
     mlp, x = stirred(MLP(4, rng=0)).eval(), exact(2, 3, 4)
     p = {name: parameter.data for name, parameter in mlp.named_parameters()}
     hidden = x.data @ p["linear1.weight"] + p["linear1.bias"]
@@ -35,7 +35,7 @@ def test_mlp_widens_bends_and_narrows():
     np.testing.assert_allclose(mlp(x).data, expected, rtol=1e-12, atol=1e-14)
 
 
-def test_mlp_drops_in_training_and_not_in_evaluation():
+def test_dropout_of_mlp_applies_only_in_training():
     mlp, x = MLP(8, dropout_prob=0.5), np.ones((100, 8))
     assert (mlp(x).data == 0).mean() == pytest.approx(0.5, abs=0.06)
     mlp.eval()
@@ -61,14 +61,14 @@ def test_number_of_parameters(module, count):
 # The order of a block ----------------------------------------------------------------------------
 
 
-def test_pre_norm_block_is_two_lines():
+def test_pre_norm_block_matches_its_two_lines():
     block, x, mask = stirred(TransformerBlock(8, 2)).eval(), exact(2, 5, 8), causal_mask(5)
     y = x + block.attention(block.ln1(x), mask=mask)
     y = y + block.mlp(block.ln2(y))
     np.testing.assert_array_equal(block(x, mask=mask).data, y.data)
 
 
-def test_post_norm_block_is_two_other_lines():
+def test_post_norm_block_matches_its_two_lines():
     block = stirred(PostNormBlock(8, 2)).eval()
     x, mask = exact(2, 5, 8), causal_mask(5)
     y = block.ln1(x + block.attention(x, mask=mask))
@@ -104,7 +104,7 @@ def test_dropout_of_a_block_applies_to_weights_and_to_both_branches():
 
 
 @pytest.mark.parametrize("which", [["norm"], ["attention"], ["mlp"], ["norm", "attention", "mlp"]])
-def test_own_parts_take_the_weights_of_ours_and_compute_the_same(which):
+def test_custom_parts_load_our_weights_and_agree(which):
     ours = stirred(TransformerBlock(8, 2, dropout_prob=0))
     own = TransformerBlock(8, 2, dropout_prob=0, **{part: MINE[part] for part in which})
     assert list(own.state_dict()) == list(ours.state_dict())
@@ -140,7 +140,7 @@ def test_parts_are_made_with_the_documented_arguments():
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_cache_is_handed_to_the_attention_only_if_it_is_given(order):
+def test_cache_is_passed_to_attention_only_if_given(order):
     given = []
 
     class Noting(MultiHeadAttention):
@@ -155,7 +155,7 @@ def test_cache_is_handed_to_the_attention_only_if_it_is_given(order):
     assert given == [{"mask": None}, {"mask": None}, {"mask": None, "cache": layer}]
 
 
-def test_what_is_passed_to_a_constructor_can_be_read():
+def test_constructor_arguments_are_attributes():
     mlp, block = MLP(8, 6, 0.25), TransformerBlock(8, 2, 3, 0.25)
     assert (mlp.embed_dim, mlp.hidden_dim, mlp.dropout_prob) == (8, 6, 0.25)
     assert (MLP(8).hidden_dim, MLP(8).dropout_prob) == (32, 0.1)

@@ -52,7 +52,7 @@ def test_the_windows_of_a_seed_are_the_same_everywhere():
     ]
 
 
-def test_windows_begin_at_the_given_starts_that_leave_room():
+def test_windows_begin_at_the_given_starts_that_fit():
     batches = Batches(range(20), batch_size=50, seq_len=5, starts=[3, 9, 14, 15, 19])
     assert set(places(batches, 0)) == {3, 9, 14}
 
@@ -85,7 +85,7 @@ def test_changing_the_text_afterwards_changes_no_batch():
         (TypeError, range(20), {"seq_len": 2.5}, "seq_len must be an integer, got 2.5"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_cut_is_refused(error, tokens, options, told):
+def test_invalid_ids_or_sizes_are_refused(error, tokens, options, told):
     sizes = {"batch_size": 2, "seq_len": 8, **options}
     assert told in message(error, lambda: Batches(tokens, **sizes))
 
@@ -100,11 +100,11 @@ def test_what_cannot_be_cut_is_refused(error, tokens, options, told):
         (TypeError, "1", "Batches: step must be an integer, got '1'"),
     ],
 )
-def test_a_step_is_an_integer_from_zero_on(error, step, told):
+def test_a_step_must_be_a_non_negative_integer(error, step, told):
     assert message(error, lambda: Batches(range(20), 2, 8)[step]) == told
 
 
-def test_batches_have_no_end_and_say_how_to_loop():
+def test_iterating_over_endless_batches_names_the_loop():
     batches = Batches(range(20), 2, 8)
     told = (
         "Batches has no end; loop over the steps you want, as in "
@@ -118,7 +118,7 @@ def test_batches_have_no_end_and_say_how_to_loop():
 
 
 @pytest.mark.parametrize(("error", "seed"), [(ValueError, -1), (TypeError, None), (TypeError, 0.5)])
-def test_a_seed_is_an_integer_from_zero_on(error, seed):
+def test_a_seed_must_be_a_non_negative_integer(error, seed):
     told = message(error, lambda: Batches(range(20), 2, 8, seed=seed))
     assert told.startswith("Batches: seed must be ") and told.endswith(f"got {seed}")
 
@@ -134,7 +134,7 @@ def test_split_cuts_once_in_order_and_loses_nothing(share, kept):
 
 
 @pytest.mark.parametrize("share", [1, -0.1, 1.5, float("nan")])
-def test_share_must_lie_between_0_and_1(share):
+def test_share_must_be_between_0_and_1(share):
     assert message(ValueError, lambda: train_validation_split(TEXT, share)) == (
         f"validation must be in 0 <= validation < 1, got {share}"
     )
@@ -153,14 +153,14 @@ def test_split_with_an_empty_part_is_refused(tokens, share):
 # Windows -----------------------------------------------------------------------------------------
 
 
-def test_windows_come_in_order_and_their_targets_are_the_whole_text_once():
+def test_windows_in_order_cover_every_target_once():
     inputs, targets = windows(range(11), seq_len=3)
     assert inputs.tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     assert targets.tolist() == [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
 
 
 @pytest.mark.parametrize(("length", "count"), [(4, 1), (6, 1), (7, 2), (9, 2), (10, 3)])
-def test_a_rest_shorter_than_a_window_is_left_out(length, count):
+def test_an_incomplete_last_window_is_dropped(length, count):
     assert windows(range(length), seq_len=3)[1].ravel().tolist() == [*range(1, 3 * count + 1)]
 
 

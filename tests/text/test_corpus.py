@@ -16,7 +16,7 @@ def test_the_prose_of_the_book_comes_with_the_package():
     assert not first.startswith("Version") and book_prose_version().startswith("Version")
 
 
-def test_missing_prose_says_how_to_make_it(monkeypatch, tmp_path):
+def test_missing_prose_names_the_command_that_writes_it(monkeypatch, tmp_path):
     monkeypatch.setattr(corpus.resources, "files", lambda package: tmp_path)
     with pytest.raises(FileNotFoundError, match=r"`make corpus` writes it"):
         book_prose()
@@ -38,14 +38,14 @@ def test_the_checksum_of_a_local_file_is_compared_when_given(tmp_path):
         (b"x" * 101, "more than 100 bytes"),
     ],
 )
-def test_a_file_that_is_no_text_is_refused(tmp_path, content, match):
+def test_a_binary_file_is_refused(tmp_path, content, match):
     path = tmp_path / "a.txt"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=match):
         load_text(path, max_bytes=100)
 
 
-def test_what_cannot_be_a_text_is_refused(tmp_path):
+def test_invalid_arguments_of_load_text_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file 'nowhere.txt'"):
         load_text("nowhere.txt")
     with pytest.raises(ValueError, match="is a folder"):
@@ -92,30 +92,30 @@ def test_a_damaged_copy_in_the_cache_is_fetched_again(server, tmp_path):
     assert len(server.requests) == 1
 
 
-def test_a_failed_download_says_what_to_do_and_leaves_nothing_behind(server, tmp_path):
+def test_a_failed_download_names_the_remedy_and_leaves_nothing_behind(server, tmp_path):
     with pytest.raises(ConnectionError, match=r"404.*download it elsewhere.*path of your copy"):
         load_text(server.url + "/missing", DIGEST, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_text_than_expected_is_not_kept(server, tmp_path):
+def test_an_unexpected_text_is_not_kept(server, tmp_path):
     with pytest.raises(ValueError, match=f"a.txt: its SHA-256 is {DIGEST}, not 0{{64}}"):
         load_text(server.url + "/a.txt", "0" * 64, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_download_without_a_checksum_is_refused_and_says_how_to_get_one(server):
+def test_a_download_without_a_checksum_is_refused_with_a_remedy(server):
     with pytest.raises(ValueError, match=r"needs sha256=.*hashlib.sha256"):
         load_text(server.url + "/a.txt")
     assert server.requests == []
 
 
-def test_without_a_network_the_error_says_what_to_do(tmp_path):
+def test_a_missing_network_is_reported_with_a_remedy(tmp_path):
     with pytest.raises(ConnectionError, match=rf"save it as .*{DIGEST}\.txt, or pass the path"):
         load_text("http://127.0.0.1:1/a.txt", DIGEST, tmp_path)
 
 
-def test_a_cache_folder_that_cannot_be_written_says_so(server, tmp_path):
+def test_an_unwritable_cache_folder_is_named(server, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OSError, match="pass another cache_dir="):
         load_text(server.url + "/a.txt", DIGEST, tmp_path / "file" / "cache")

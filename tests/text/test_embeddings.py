@@ -33,7 +33,7 @@ def table(layer, rows):
 # Embedding ---------------------------------------------------------------------------------------
 
 
-def test_embedding_starts_xavier_uniform():
+def test_embedding_is_initialised_xavier_uniform():
     weight = Embedding(300, 100, rng=0).weight.data
     limit = np.sqrt(6 / 400)
     assert weight.dtype == np.float32
@@ -67,14 +67,14 @@ def test_position_gradient_is_summed_over_the_batch_and_zero_past_the_sequence()
     assert x.grad.tolist() == [[[1], [2]], [[10], [20]]]
 
 
-def test_positional_encoding_of_two_axes_says_how_to_add_the_third():
+def test_two_axes_are_refused_with_a_remedy():
     assert message(ValueError, lambda: PositionalEncoding(16, 4)(np.zeros((3, 4)))) == (
         "PositionalEncoding: expected (batch, seq, 4), got shape (3, 4); "
         "add a batch axis with x.reshape(1, *x.shape)"
     )
 
 
-def test_later_start_adds_the_later_positions():
+def test_start_shifts_the_added_positions():
     layer = PositionalEncoding(6, 2)
     table = layer.position_embeddings.data
     np.testing.assert_array_equal(layer(np.zeros((1, 2, 2)), start=3).data[0], table[3:5])
@@ -118,12 +118,12 @@ def test_rotary_tables_are_cosine_and_sine_of_position_times_frequency():
     assert cos.dtype == sin.dtype == np.float32
 
 
-def test_rotary_base_sets_the_slowest_turn():
+def test_rotary_base_sets_the_slowest_rotation():
     _, sin = create_rotary_embeddings(2, 4, base=100.0)
     np.testing.assert_allclose(sin[1], np.sin([1, 0.1]), atol=1e-7)
 
 
-def test_rotary_turns_neighbouring_pairs():
+def test_rotary_rotates_neighbouring_pairs():
     cos, sin = create_rotary_embeddings(2, 4)
     turned = apply_rotary([[1.0, 0.0, 0.0, 1.0]] * 2, cos, sin).data
     np.testing.assert_allclose(turned[0], [1, 0, 0, 1], atol=1e-7)
@@ -133,7 +133,7 @@ def test_rotary_turns_neighbouring_pairs():
 
 
 @given(first=st.integers(0, 40), second=st.integers(0, 40), shift=st.integers(0, 20))
-def test_product_of_turned_vectors_depends_on_their_distance_alone(first, second, shift):
+def test_product_of_rotated_vectors_depends_on_their_distance_only(first, second, shift):
     q, k = np.random.default_rng(0).normal(size=(2, 8))
     cos, sin = (t.astype(np.float64) for t in create_rotary_embeddings(64, 8))
 
@@ -146,7 +146,7 @@ def test_product_of_turned_vectors_depends_on_their_distance_alone(first, second
     assert here == pytest.approx(there, abs=1e-5)
 
 
-def test_rotary_from_a_later_start_is_the_end_of_the_whole():
+def test_rotary_from_a_later_start_matches_the_end_of_the_full_table():
     cos, sin = create_rotary_embeddings(8, 4)
     x = np.random.default_rng(0).normal(size=(2, 8, 4))
     whole = apply_rotary(x, cos, sin).data

@@ -24,11 +24,11 @@ def zipped(*names):
 @pytest.mark.parametrize(
     "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"]
 )  # of these, three begin with a mark
-def test_an_encoding_that_says_what_it_is_is_found(encoding):
+def test_an_encoding_with_a_byte_order_mark_is_detected(encoding):
     assert decode_text(POEM.replace("\n", "\r\n").encode(encoding)) == POEM
 
 
-def test_another_encoding_is_asked_for_and_shown_as_it_would_read():
+def test_an_undeclared_encoding_is_suggested_with_a_preview():
     with pytest.raises(ValueError, match="not UTF-8: byte 0xeb at position 2") as caught:
         decode_text(POEM.encode("cp1252"), "a.txt")
     assert "(line 1)" in str(caught.value)
@@ -38,13 +38,13 @@ def test_another_encoding_is_asked_for_and_shown_as_it_would_read():
     assert decode_text("naïve".encode("latin-1"), encoding="latin-1") == "naïve"
 
 
-def test_the_line_is_shown_where_the_trouble_is():
+def test_the_line_of_the_bad_byte_is_shown():
     with pytest.raises(ValueError, match=r"position 6 \(line 2\).*reads 'café x'"):
         decode_text(b"ab\ncaf\xe9 x\nnext")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_utf_16_without_its_mark_is_named(encoding):
+def test_utf_16_without_its_mark_is_recognised(encoding):
     content = "Once upon a time, Zoë said.".encode(encoding)
     with pytest.raises(ValueError, match=f"without a byte-order mark: pass encoding='{encoding}'"):
         decode_text(content)
@@ -68,13 +68,13 @@ def test_utf_16_without_its_mark_is_named(encoding):
     ],
 )
 @pytest.mark.parametrize("encoding", [None, "latin-1"])
-def test_a_file_of_another_kind_gets_its_own_sentence(content, kind, encoding):
+def test_known_binary_formats_are_named(content, kind, encoding):
     with pytest.raises(ValueError, match=f"^mine is {kind}"):
         decode_text(content, "mine", encoding)
 
 
 @pytest.mark.parametrize("encoding", [None, "latin-1", "cp1252", "utf-16"])
-def test_bytes_of_a_program_are_no_text(encoding):
+def test_an_executable_is_not_a_text(encoding):
     noise = np.random.default_rng(0).integers(0, 256, 5000, dtype=np.uint8).tobytes()
     with pytest.raises(ValueError, match="is not"):
         decode_text(b"\x7fELF" + noise, encoding=encoding)
@@ -82,20 +82,20 @@ def test_bytes_of_a_program_are_no_text(encoding):
         decode_text(b"hello\0" + noise)
 
 
-def test_a_single_zero_is_no_text_but_a_form_feed_is():
+def test_a_zero_byte_is_refused_and_a_form_feed_accepted():
     with pytest.raises(ValueError, match="byte 0x00 at position 3"):
         decode_text(b"abc\0" + b"words and words " * 20)
     assert decode_text(b"one\n\ftwo\x1a") == "one\n\ftwo\x1a"
 
 
-def test_a_stray_control_character_is_forgiven_and_many_are_not():
+def test_one_control_character_is_accepted_and_many_are_refused():
     assert decode_text(b"\x07" + b"words " * 50).startswith("\x07words")
     with pytest.raises(ValueError, match="byte 0x07 at position 0, and others like it"):
         decode_text(b"\x07words" * 50)
 
 
 @pytest.mark.parametrize("content", [b"", b" \n\t", b"\xef\xbb\xbf", b"\xff\xfe"])
-def test_an_empty_text_says_so(content):
+def test_an_empty_text_is_refused(content):
     with pytest.raises(ValueError, match=f"is empty: .* in its {len(content)} bytes"):
         decode_text(content)
 
@@ -109,14 +109,14 @@ def test_an_encoding_that_is_wrong_or_unknown_is_named():
 
 
 @pytest.mark.parametrize("first", range(1, 12))
-def test_a_long_text_is_cut_at_a_whole_character(tmp_path, first):
+def test_a_long_text_is_cut_between_characters(tmp_path, first):
     path = tmp_path / "a.txt"
     path.write_bytes("aé€🦊b".encode())  # 1, 2, 3, 4 and 1 bytes
     whole = {1: "a", 3: "aé", 6: "aé€", 10: "aé€🦊", 11: "aé€🦊b"}
     assert load_text(path, first_bytes=first) == whole[max(n for n in whole if n <= first)]
 
 
-def test_the_beginning_of_a_file_that_is_too_large_is_read(tmp_path):
+def test_a_file_that_is_too_large_is_read_up_to_the_limit(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"word " * 10_000)
     with pytest.raises(ValueError, match=r"more than 1000 bytes.*or first_bytes="):
@@ -126,7 +126,7 @@ def test_the_beginning_of_a_file_that_is_too_large_is_read(tmp_path):
         load_text(path, first_bytes=0)
 
 
-def test_the_checksum_is_that_of_the_whole_file_also_when_it_is_cut(tmp_path):
+def test_the_checksum_covers_the_whole_file_even_when_it_is_cut(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"abc")
     digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -144,7 +144,7 @@ def test_a_text_is_described():
         describe_text("")
 
 
-def test_bits_of_noise_are_its_entropy_and_what_was_read_before_costs_little():
+def test_compressed_noise_costs_its_entropy_and_repetition_little():
     rng = np.random.default_rng(0)
     noise, other = ("".join(rng.choice([*"0123456789abcdef"], 20_000)) for _ in range(2))
     alone = compressed_bits(noise)

@@ -67,11 +67,11 @@ def with_tokens(*tokens, special_tokens=None):
         ("\ud800a", ["\ud800", "a"]),
     ],
 )
-def test_text_is_cut_as_gpt2_cuts_it(text, pieces):
+def test_text_is_split_as_by_gpt2(text, pieces):
     assert split_like_gpt2(text) == pieces
 
 
-def test_white_space_is_what_unicode_says():
+def test_white_space_follows_unicode():
     code_points = [*range(9, 14), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
     code_points += [0x2028, 0x2029, 0x202F, 0x205F, 0x3000]  # PropList.txt, but for " "
     pieces = split_like_gpt2("!" + "!".join(map(chr, range(0x110000))) + "!")
@@ -108,7 +108,7 @@ def test_of_equally_frequent_pairs_the_first_in_the_text_is_merged():
     assert learn_merges({b"abc": 2}, 1) == [(b"a", b"b")]
 
 
-def test_overlapping_pairs_all_count_and_are_merged_from_left_to_right():
+def test_overlapping_pairs_are_all_counted_and_merged_from_left_to_right():
     # (a, a) counts three times in "aaaa" and wins against (x, y)
     assert learn_merges({b"xy": 2, b"aaaa": 1}, 1) == [(b"a", b"a")]
     tokenizer = BPETokenizer.train("aaa", 257)
@@ -121,7 +121,7 @@ small = st.text("ab", max_size=40) | st.text("ab c'1", max_size=60) | st.text("a
 @given(st.lists(st.tuples(small.filter(bool), st.integers(1, 4)), max_size=12))
 @example([("aaaa", 1), ("aa", 3), ("aaaaaaa", 1)])
 @settings(max_examples=150)
-def test_the_fast_form_learns_and_encodes_as_the_loop_does(pieces):
+def test_the_fast_form_matches_the_loop(pieces):
     counts = {piece.encode(): count for piece, count in pieces}
     merges = tokenization.train(spelt_out(counts), 1000)
     assert learn_merges(counts, 1000) == merges
@@ -139,7 +139,7 @@ def test_the_bytes_come_first_then_the_merges_then_the_special_tokens(bpe):
     assert bpe.vocab_size == 700
 
 
-def test_a_special_token_divides_the_training_text_and_is_not_learned():
+def test_a_special_token_splits_the_training_text_and_is_not_learned():
     tokenizer = BPETokenizer.train("ab<|x|>ab<|x|>", 258, ["<|x|>"])
     assert tokenizer.merges == [(b"a", b"b")]
     with pytest.raises(ValueError, match="allows only 1 merges"):
@@ -176,12 +176,12 @@ def test_a_vocabulary_too_small_for_the_bytes_is_refused():
         (ValueError, "'\\\\ud800' at position 1 is a lone surrogate", ("a\ud800", 256)),
     ],
 )
-def test_training_on_something_else_is_refused(error, match, arguments):
+def test_training_on_anything_but_text_is_refused(error, match, arguments):
     with pytest.raises(error, match=match):
         BPETokenizer.train(*arguments)
 
 
-def test_a_merge_touches_only_the_places_of_its_pair(monkeypatch):
+def test_a_merge_visits_only_occurrences_of_its_pair(monkeypatch):
     rng = np.random.default_rng(0)
     words = ["".join(chr(97 + int(c)) for c in rng.integers(0, 26, n)) for n in [2, 4, 6, 8] * 500]
     weights = 1 / np.arange(1, len(words) + 1)
@@ -205,7 +205,7 @@ def test_a_merge_touches_only_the_places_of_its_pair(monkeypatch):
 # ------------------------------------------------------------------------------ encoding
 
 
-def test_the_lowest_rank_is_joined_first_not_the_longest_match():
+def test_the_lowest_rank_is_merged_first_not_the_longest_match():
     assert with_tokens(b"bc", b"ab", b"abcd").pieces("abcd") == [b"abcd"]  # a token as it is
     assert with_tokens(b"bc", b"ab", b"abc").pieces("abcd") == [b"abc", b"d"]
     assert with_tokens(b"bc", b"ab").pieces("abcd") == [b"a", b"bc", b"d"]
@@ -213,7 +213,7 @@ def test_the_lowest_rank_is_joined_first_not_the_longest_match():
 
 
 @pytest.mark.parametrize("text", ["a" * 20_000, "ab" * 10_000, "é" * 10_000, " " * 20_000])
-def test_a_page_without_a_word_takes_a_few_looks_at_each_byte(text):
+def test_a_long_unbroken_piece_takes_few_steps_per_byte(text):
     class Counting(dict):
         looks = 0
 
@@ -229,7 +229,7 @@ def test_a_page_without_a_word_takes_a_few_looks_at_each_byte(text):
     assert len(pieces) < len(text) / 30
 
 
-def test_what_is_remembered_of_earlier_texts_stays_small_and_changes_nothing(bpe, monkeypatch):
+def test_the_cache_of_pieces_is_bounded_and_changes_nothing(bpe, monkeypatch):
     monkeypatch.setattr("tinytorch.text.bpe_tokenizer._CACHE_SIZE", 10)
     text = book_prose()[:5000]
     fresh = BPETokenizer(bpe.ranks, bpe.special_tokens)
@@ -241,14 +241,14 @@ def test_what_is_remembered_of_earlier_texts_stays_small_and_changes_nothing(bpe
 
 @given(any_text)
 @settings(max_examples=100)
-def test_every_text_comes_back_from_its_ids(bpe, text):
+def test_decoding_restores_every_text(bpe, text):
     ids = bpe.encode_ordinary(text)
     assert bpe.decode(ids, errors="strict") == text
     assert all(type(i) is int and 0 <= i < bpe.vocab_size - 1 for i in ids)
     assert b"".join(bpe.pieces(text)) == bpe.decode_bytes(ids) == text.encode()
 
 
-def test_half_a_character_is_refused_with_its_place(bpe):
+def test_a_lone_surrogate_is_refused_with_its_position(bpe):
     message = r"'\\ud83d' at position 3 is a lone surrogate.*errors=\"ignore\""
     for encode in (bpe.encode, bpe.encode_ordinary, bpe.pieces):
         with pytest.raises(ValueError, match=message):
@@ -271,7 +271,7 @@ def test_a_special_token_is_one_id_where_it_is_allowed(bpe):
     assert bpe.decode(ids) == f"one{END} two"
 
 
-def test_a_special_token_that_is_not_allowed_is_refused_with_the_two_remedies(bpe):
+def test_a_disallowed_special_token_is_refused_with_two_remedies(bpe):
     message = (
         r"special token '<\|endoftext\|>' at position 3: pass "
         r"allowed_special=\{'<\|endoftext\|>'\}.*or use encode_ordinary"
@@ -280,21 +280,21 @@ def test_a_special_token_that_is_not_allowed_is_refused_with_the_two_remedies(bp
         bpe.encode(f"one{END}")
 
 
-def test_in_ordinary_encoding_nothing_is_special(bpe):
+def test_ordinary_encoding_ignores_special_tokens(bpe):
     ids = bpe.encode_ordinary(END)
     assert 699 not in ids
     assert bpe.decode(ids) == END
     assert bpe.encode("<|endoftext") == bpe.encode_ordinary("<|endoftext")
 
 
-def test_of_two_special_tokens_that_begin_alike_the_longer_one_is_meant():
+def test_the_longer_of_two_matching_special_tokens_wins():
     tokenizer = BPETokenizer(BYTES, {"<a>": 256, "<a><b>": 257, "<a": 258})
     assert tokenizer.encode("<a><b><a><a", allowed_special="all") == [257, 256, 258]
     with pytest.raises(ValueError, match=r"'<a><b>' at position 2"):
         tokenizer.encode("..<a><b>", allowed_special={"<a>"})
 
 
-def test_the_signs_of_patterns_are_only_signs_in_a_special_token():
+def test_regex_characters_in_a_special_token_are_literal():
     tokenizer = BPETokenizer(BYTES, {".*": 256, "a|b": 257})
     assert tokenizer.encode("ab.*a|b", allowed_special="all") == [97, 98, 256, 257]
 
@@ -331,21 +331,21 @@ def test_a_special_token_may_be_allowed_only_if_it_exists(bpe):
         (ValueError, "must be one row, got rows of several lengths", [[1, 2], [3]]),
     ],
 )
-def test_what_is_not_a_sequence_of_ids_is_refused(bpe, error, match, ids):
+def test_invalid_ids_are_refused(bpe, error, match, ids):
     characters = CharTokenizer([chr(0x100 + i) for i in range(700)])
     for decode in (bpe.decode, bpe.decode_bytes, characters.decode):
         with pytest.raises(error, match=match):
             decode(ids)
 
 
-def test_an_id_that_the_vocabulary_leaves_out_is_refused():
+def test_an_unknown_id_is_refused():
     tokenizer = BPETokenizer(BYTES, {END: 300})
     assert tokenizer.vocab_size == 301
     with pytest.raises(IndexError, match="id 299 at position 1 is not in this vocabulary; was"):
         tokenizer.decode([300, 299])
 
 
-def test_half_a_character_is_replaced_or_refused_when_decoded():
+def test_incomplete_utf_8_is_replaced_or_refused():
     tokenizer = BPETokenizer(BYTES)
     ids = tokenizer.encode("a🦆")
     assert tokenizer.decode(ids[:3]) == "a\ufffd"
@@ -381,7 +381,7 @@ def test_a_vocabulary_that_cannot_write_every_text_is_refused(error, match, rank
         BPETokenizer(ranks, special_tokens)
 
 
-def test_a_vocabulary_that_was_not_learned_has_no_merges():
+def test_a_given_vocabulary_has_no_merges():
     assert with_tokens(b"ab", b"abab").merges == [(b"a", b"b"), (b"ab", b"ab")]
     with pytest.raises(
         ValueError,
@@ -393,7 +393,7 @@ def test_a_vocabulary_that_was_not_learned_has_no_merges():
 # ---------------------------------------------------------------------------- characters
 
 
-def test_characters_are_numbered_in_their_order():
+def test_characters_are_numbered_in_sorted_order():
     tokenizer = CharTokenizer("the cat")
     assert tokenizer.alphabet == " aceht"
     assert tokenizer.vocab_size == 6
@@ -403,12 +403,12 @@ def test_characters_are_numbered_in_their_order():
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
-def test_every_text_comes_back_in_its_own_characters(text):
+def test_decoding_restores_every_text_of_the_alphabet(text):
     tokenizer = CharTokenizer(text)
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_an_unknown_character_is_refused_with_its_place():
+def test_an_unknown_character_is_refused_with_its_position():
     message = (
         r"'é' \(U\+00E9\) at position 3 is not in the alphabet of 3 characters; build the tokenizer"
     )
@@ -416,7 +416,7 @@ def test_an_unknown_character_is_refused_with_its_place():
         CharTokenizer("fac").encode("café éf")
 
 
-def test_an_alphabet_of_nothing_or_of_numbers_is_refused():
+def test_an_empty_or_numeric_alphabet_is_refused():
     with pytest.raises(ValueError, match="the alphabet is empty"):
         CharTokenizer("")
     for alphabet in ([1, 2], 7, None, b"abc"):
@@ -429,7 +429,7 @@ def test_an_alphabet_of_nothing_or_of_numbers_is_refused():
 # ------------------------------------------------------------------------------ own files
 
 
-def test_a_saved_tokenizer_is_the_same_when_loaded(bpe, tmp_path):
+def test_a_loaded_tokenizer_equals_the_saved_one(bpe, tmp_path):
     bpe.save(tmp_path / "bpe.json")
     loaded = BPETokenizer.load(tmp_path / "bpe.json")
     assert list(loaded.ranks.items()) == list(bpe.ranks.items())
@@ -438,7 +438,7 @@ def test_a_saved_tokenizer_is_the_same_when_loaded(bpe, tmp_path):
     assert loaded.encode(text, allowed_special="all") == bpe.encode(text, allowed_special="all")
 
 
-def test_a_saved_tokenizer_can_be_read_by_a_person_and_by_any_program(tmp_path):
+def test_a_saved_tokenizer_is_readable_json(tmp_path):
     with_tokens(b" the", b"\xc3\xa9\n", special_tokens={END: 258}).save(tmp_path / "bpe.json")
     text = (tmp_path / "bpe.json").read_text(encoding="utf-8")
     assert '"Ġthe": 256,\n' in text
@@ -494,7 +494,7 @@ def test_the_letters_of_bytes_are_those_of_gpt2():
         ("read it with CharTokenizer.load", "byte-pair encoding", "characters"),
     ],
 )
-def test_a_damaged_file_is_refused_and_says_why(match, old, new, tmp_path):
+def test_a_damaged_file_is_refused_with_a_reason(match, old, new, tmp_path):
     path = tmp_path / "bpe.json"
     with_tokens(b"ab", special_tokens={"<s>": 257}).save(path)
     text = path.read_text(encoding="utf-8")
@@ -513,7 +513,7 @@ MUTATIONS = {
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
 @pytest.mark.parametrize("kind", [BPETokenizer, CharTokenizer])
-def test_a_file_with_one_wrong_byte_is_refused_by_name_or_says_the_same(tmp_path, kind, mutation):
+def test_a_file_with_one_changed_byte_is_refused_or_equivalent(tmp_path, kind, mutation):
     path = tmp_path / "saved.json"
     (with_tokens(b"ab") if kind is BPETokenizer else CharTokenizer("a\n é🦆")).save(path)
     whole, expected = path.read_bytes(), vocabulary_of(kind.load(path))
@@ -552,13 +552,13 @@ def vocabulary_of(tokenizer):
         ("BPETokenizer.load", '{"format": "tinytorch byte-pair encoding", "version": 1}'),
     ],
 )
-def test_a_damaged_alphabet_is_refused_and_says_why(match, content, tmp_path):
+def test_a_damaged_alphabet_is_refused_with_a_reason(match, content, tmp_path):
     (tmp_path / "c.json").write_text(content)
     with pytest.raises(ValueError, match=rf"^cannot read .*c\.json' as a tokenizer: .*{match}"):
         CharTokenizer.load(tmp_path / "c.json")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path):
+def test_a_missing_file_is_named(tmp_path):
     path = tmp_path / "none.json"
     for load in (BPETokenizer.load, CharTokenizer.load):
         with pytest.raises(FileNotFoundError, match=r"there is no file '.*none\.json'"):
@@ -604,7 +604,7 @@ def added(**flags):
     return lambda content: content["added_tokens"].append({"id": 300, "content": "<new>", **flags})
 
 
-def test_a_tokenizer_json_has_the_ids_of_the_two_files(read_json, tmp_path):
+def test_a_tokenizer_json_gives_the_same_ids_as_the_two_files(read_json, tmp_path):
     for name, content in tokenizer_files().items():
         (tmp_path / name).write_bytes(content)
     two = BPETokenizer.from_gpt2_files(tmp_path / "vocab.json", tmp_path / "merges.txt")
@@ -623,7 +623,7 @@ def test_a_tokenizer_json_has_the_ids_of_the_two_files(read_json, tmp_path):
         at("model", "dropout", value=0.0),
     ],
 )
-def test_what_changes_no_id_is_read(read_json, change):
+def test_settings_that_change_no_id_are_accepted(read_json, change):
     assert vocabulary_of(read_json(change)) == vocabulary_of(read_json())
 
 
@@ -665,7 +665,7 @@ def test_an_added_token_need_not_be_in_the_vocabulary(read_json):
         ("its model.type is null", dict.clear),
     ],
 )
-def test_what_would_give_other_ids_is_refused(read_json, match, change):
+def test_settings_that_would_change_ids_are_refused(read_json, match, change):
     with pytest.raises(ValueError, match=rf"^cannot read .*tokenizer\.json' as a tok.*{match}"):
         read_json(change)
 
@@ -681,7 +681,7 @@ def write_gpt2_files(folder, tokenizer):
     return encoder, bpe
 
 
-def test_the_two_files_of_gpt2_give_the_tokens_of_their_tokenizer_with_its_ids(bpe, tmp_path):
+def test_the_two_files_of_gpt2_give_its_tokens_and_ids(bpe, tmp_path):
     loaded = BPETokenizer.from_gpt2_files(*write_gpt2_files(tmp_path, bpe))
     assert loaded.merges == bpe.merges
     assert loaded.special_tokens == {END: 699}
@@ -720,7 +720,7 @@ def test_the_two_files_of_gpt2_give_the_tokens_of_their_tokenizer_with_its_ids(b
         ("decode byte 0xff in position", 1, "a b", "a \udcff"),
     ],
 )
-def test_two_files_that_do_not_belong_together_are_refused(match, file, old, new, tmp_path):
+def test_mismatched_vocabulary_and_merges_are_refused(match, file, old, new, tmp_path):
     paths = write_gpt2_files(tmp_path, with_tokens(b"ab", b"abc"))
     text = paths[file].read_text(encoding="utf-8")
     assert old in text
@@ -730,7 +730,7 @@ def test_two_files_that_do_not_belong_together_are_refused(match, file, old, new
         BPETokenizer.from_gpt2_files(*paths)
 
 
-def test_merges_in_another_order_than_the_ids_are_refused(tmp_path):
+def test_merges_out_of_order_are_refused(tmp_path):
     encoder, merges = write_gpt2_files(tmp_path, with_tokens(b"ab", b"cd"))
     merges.write_text("#version: 0.2\nc d\na b\n")
     with pytest.raises(ValueError, match="'ab' is merged after 'cd', but has a lower id"):

@@ -51,7 +51,7 @@ def header_of(path):
 
 @settings(max_examples=100)
 @given(arrays_by_name, st.dictionaries(st.text(max_size=9), st.text(max_size=9), max_size=3))
-def test_what_was_saved_is_loaded_bit_for_bit(shared, tensors, metadata):
+def test_loaded_arrays_equal_the_saved_ones_bit_for_bit(shared, tensors, metadata):
     save_safetensors(shared, tensors, metadata)
     loaded, texts = load_safetensors(shared)
     assert texts == metadata
@@ -71,7 +71,7 @@ def test_the_file_is_a_length_a_header_and_the_numbers(path):
     assert path.read_bytes() == file_of(header, b"\1\0\2\0\3\0\4\0")
 
 
-def test_wide_numbers_come_first_so_that_each_tensor_is_aligned(path):
+def test_wide_dtypes_come_first_to_align_each_tensor(path):
     kinds = ["b1", "i1", "u1", "i2", "u2", "f2", "i4", "u4", "f4", "f8", "i8", "u8"]
     save_safetensors(path, {f"{kind} {i}": np.ones(3, kind) for i in (1, 0) for kind in kinds})
     header = json.loads(header_of(path))
@@ -129,7 +129,7 @@ def peak_of(f, *args):
         tracemalloc.stop()
 
 
-def test_saving_copies_nothing_and_loading_takes_what_the_file_has(path):
+def test_saving_copies_nothing_and_loading_allocates_the_file_size(path):
     tensors = {str(i): np.ones((1000, 250), np.float32) for i in range(8)}  # a million bytes each
     assert peak_of(save_safetensors, path, tensors) < 100_000
     assert 8_000_000 <= peak_of(load_safetensors, path) < 8_100_000
@@ -276,7 +276,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_add_up_is_refused_with_the_reason(path, name):
+def test_an_inconsistent_file_is_refused_with_the_reason(path, name):
     content, *parts = REFUSED[name]
     path.write_bytes(content)
     text = reason(ValueError, load_safetensors, path)
@@ -285,7 +285,7 @@ def test_what_does_not_add_up_is_refused_with_the_reason(path, name):
         assert part in text
 
 
-def test_a_missing_file_and_a_folder_are_named(tmp_path):
+def test_missing_files_and_folders_are_named(tmp_path):
     assert "no.safetensors" in reason(
         FileNotFoundError, load_safetensors, tmp_path / "no.safetensors"
     )
@@ -308,7 +308,7 @@ def test_a_file_larger_than_memory_is_refused(path):
         assert "does not fit into memory" in reason(ValueError, load_safetensors, path)
 
 
-def test_where_files_cannot_be_mapped_they_are_read(path, monkeypatch):
+def test_files_that_cannot_be_mapped_are_read(path, monkeypatch):
     def refuse(file, *args, **options):
         file.seek(0, 2)
         raise OSError(43, "no such device")
@@ -332,7 +332,7 @@ def test_mapped_arrays_take_no_memory_and_writing_to_them_leaves_the_file(path):
     assert array.sum() == 2 * 512 * 512 and path.read_bytes() == before
 
 
-def test_a_tensor_that_lies_askew_is_read(path):
+def test_an_unaligned_tensor_is_read(path):
     header = {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
     text = json.dumps(header).encode()
     for spaces in range(4):  # as in the published GPT-2, whose header ends at an odd byte
@@ -372,7 +372,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(path, monkeypatch):
         ({}, {"a": "\udfff"}, ValueError, "surrogates not allowed"),
     ],
 )
-def test_what_the_format_cannot_hold_is_not_written(path, tensors, metadata, error, part):
+def test_unsupported_content_is_not_written(path, tensors, metadata, error, part):
     path.write_bytes(b"old")
     assert part in reason(error, save_safetensors, path, {"a": np.ones(1), **tensors}, metadata)
     assert path.read_bytes() == b"old"
@@ -415,7 +415,7 @@ def check_any_content(path, content):
     return True
 
 
-def test_a_broken_file_is_a_valueerror_or_still_a_good_file(shared):
+def test_a_corrupted_file_raises_valueerror_or_still_loads(shared):
     accepted = []
 
     @settings(max_examples=600)
@@ -448,7 +448,7 @@ def test_a_prefix_chooses_among_the_tensors_of_a_file(path):
     assert "missing: weight (3, 2)" in reason(ValueError, load_weights, path, model, "other.")
 
 
-def test_weights_that_are_no_floats_are_refused(path):
+def test_non_float_weights_are_refused(path):
     save_safetensors(path, {"weight": np.ones((3, 2), np.int8), "bias": np.ones(2)})
     model = Linear(3, 2)
     assert "weights are floats, but weight is of int8" in reason(

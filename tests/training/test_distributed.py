@@ -88,7 +88,7 @@ def found(tmp_path_factory):
 @pytest.mark.parametrize("sharded", [False, True], ids=["whole", "sharded"])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("count", [2, 4])
-def test_losses_are_those_of_one_process(found, count, case, sharded):
+def test_losses_match_a_single_process(found, count, case, sharded):
     results, _ = found
     found, expected = results[count][f"{case}, {sharded}"], summary(alone(case))
     if case == "in float32":  # Adam makes steps of the rounding where a gradient is 0
@@ -99,7 +99,7 @@ def test_losses_are_those_of_one_process(found, count, case, sharded):
 
 
 @pytest.mark.parametrize("sharded", [False, True], ids=["whole", "sharded"])
-def test_a_run_goes_on_with_another_number_of_ranks(found, sharded):
+def test_a_run_resumes_with_another_number_of_ranks(found, sharded):
     results, folder = found
     case = "dropout, two batches a step"
     through = summary(alone(case, 7))["history"]  # 2 steps alone, 2 in two ranks, 2 in four
@@ -111,7 +111,7 @@ def test_a_run_goes_on_with_another_number_of_ranks(found, sharded):
     assert resumed.run(1)[-1]["loss"] == pytest.approx(through[-1]["loss"], rel=1e-6)
 
 
-def test_rank_0_has_the_weights_that_count(found):
+def test_every_rank_uses_the_weights_of_rank_0(found):
     _, folder = found
     of_rank_1 = json.loads((folder / "weights.json").read_text())
     assert_same_run(of_rank_1, summary(alone("plain", 1)))
@@ -128,7 +128,7 @@ def test_rank_0_has_the_weights_that_count(found):
         ("stopped", None, "the other ranks have not answered for 2 seconds"),
     ],
 )
-def test_when_a_rank_fails_all_say_so_and_the_last_checkpoint_goes_on(
+def test_a_failed_rank_stops_all_and_the_run_resumes_from_its_checkpoint(
     tmp_path, how, of_rank_1, of_others
 ):
     code, _, stderr = ranks(4, "fails", tmp_path, how)
@@ -149,13 +149,13 @@ def assert_goes_on_from(checkpoint, step):
     assert resumed.history[-1]["loss"] == pytest.approx(through.history[-1]["loss"], rel=1e-6)
 
 
-def test_an_interrupted_run_is_saved_and_says_so_once(tmp_path):
+def test_an_interrupted_run_is_saved_and_reported_once(tmp_path):
     code, _, stderr = ranks(4, "fails", tmp_path, "interrupted")
     assert (code, stderr) == (130, "rank 0: stopped after step 4; run() resumes\n")
     assert_goes_on_from(tmp_path / "run", 4)
 
 
-def test_ranks_that_differ_say_in_what(tmp_path):
+def test_differing_ranks_are_reported_with_their_differences(tmp_path):
     code, _, stderr = ranks(2, "differs", tmp_path)
     (told,) = said(stderr).values()
     assert code == 1 and told.startswith("rank 1 differs from rank 0; all ranks")
@@ -168,7 +168,7 @@ def test_ranks_that_differ_say_in_what(tmp_path):
         assert stderr.count(f"  {line}\n") == 1, stderr
 
 
-def test_what_every_rank_would_say_is_said_once_and_not_drowned(tmp_path):
+def test_a_message_of_all_ranks_is_printed_once(tmp_path):
     code, _, stderr = ranks(3, "nan", tmp_path)
     remedy = "make the batch 3 or 6, or use a number of ranks that divides 4"
     refused = f"a batch of 4 rows does not divide among 3 ranks; {remedy}"
@@ -178,12 +178,12 @@ def test_what_every_rank_would_say_is_said_once_and_not_drowned(tmp_path):
     assert stderr.count("\n") == 1
 
 
-def test_what_one_rank_alone_has_to_say_is_said_by_it(tmp_path):
+def test_a_message_of_one_rank_is_printed_by_it(tmp_path):
     code, _, stderr = ranks(2, "fails", tmp_path, "bad id")
     assert code != 0 and said(stderr)[1].startswith("IndexError: token id")
 
 
-def test_a_rank_that_fails_before_it_has_met_the_others_ends_the_run(tmp_path):
+def test_a_rank_that_fails_before_the_first_exchange_ends_the_run(tmp_path):
     code, _, stderr = ranks(3, "unborn")
     others = "MPI has not started within 2 seconds: a rank is missing"
     assert code != 0 and said(stderr) == {0: others, 1: "finds no data", 2: others}
@@ -207,7 +207,7 @@ def test_parameters_of_two_dtypes_are_refused():
         RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8))
 
 
-def test_gradients_of_single_rows_are_refused_with_a_remedy():
+def test_row_sparse_gradients_are_refused_with_a_remedy():
     model = Embedding(11, 11, sparse=True, rng=0)  # its rows are the logits
     trainer = RankTrainer(OneRank(), model, Batches(clock(), 4, seq_len=8), progress=False)
     with pytest.raises(TypeError, match="make the Embedding with sparse=False"):
@@ -219,7 +219,7 @@ def test_gradients_of_single_rows_are_refused_with_a_remedy():
 COMMAND = [sys.executable, "-m", "tinytorch.training.distributed", "--num-stories", "60"]
 
 
-def test_the_command_trains_saves_and_reads_what_it_has_saved(tmp_path):
+def test_the_command_trains_saves_and_resumes(tmp_path):
     saved, report = tmp_path / "run", tmp_path / "report.json"
     small = ["--embed-dim", "16", "--layers", "1", "--checkpoint", str(saved)]
     small += ["--batch-size", "4", "--save-every", "1", "--report", str(report)]
@@ -236,7 +236,7 @@ def test_the_command_trains_saves_and_reads_what_it_has_saved(tmp_path):
     assert (code, stderr) == (1, f"rank 0: {saved}: {differs}; {remedy}\n")
 
 
-def test_without_mpi_one_rank_works_and_several_say_what_is_missing(tmp_path):
+def test_several_ranks_without_mpi_are_refused_with_a_remedy(tmp_path):
     (tmp_path / "mpi4py.py").write_text("raise ImportError('No module named mpi4py')")
     paths = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
     small = ["--embed-dim=16", "--layers=1", "--batch-size=4", "--steps=2", "--shard-optimizer"]
@@ -249,14 +249,12 @@ def test_without_mpi_one_rank_works_and_several_say_what_is_missing(tmp_path):
     assert code == 0, stderr
 
 
-def test_two_mpis_that_do_not_know_each_other_are_told_apart():
+def test_mismatched_mpi_installations_are_detected():
     code, _, stderr = run(*COMMAND, environment={"OMPI_COMM_WORLD_SIZE": "4"})
     assert code == 1 and "mpiexec has started 4 processes, mpi4py sees 1" in said(stderr)[0]
 
 
-def test_a_checkpoint_of_an_earlier_version_has_no_options_and_is_resumed(
-    monkeypatch, tmp_path, capsys
-):
+def test_a_checkpoint_without_options_is_resumed(monkeypatch, tmp_path, capsys):
     saved = tmp_path / "run"
     small = ["--embed-dim=16", "--layers=1", "--batch-size=2", "--steps=2", "--num-stories=60"]
     options = distributed._parser().parse_args([*small, f"--checkpoint={saved}"])
@@ -279,7 +277,7 @@ def test_a_checkpoint_of_an_earlier_version_has_no_options_and_is_resumed(
         ("--hosts=first,-x", "--hosts: 'first,-x' is not a list of machines such as first,second"),
     ],
 )
-def test_an_option_says_what_it_may_be(capsys, option, match):
+def test_a_wrong_option_names_the_allowed_values(capsys, option, match):
     with pytest.raises(SystemExit):
         distributed.main([option])
     assert f"error: argument {match}" in capsys.readouterr().err

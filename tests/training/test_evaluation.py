@@ -32,13 +32,13 @@ def test_surprise_is_minus_the_log_of_what_the_model_gave_the_target():
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 5, 100])
-def test_batch_size_is_a_matter_of_memory_alone(batch_size):
+def test_batch_size_does_not_change_the_result(batch_size):
     model = stirred(tiny_gpt())
     whole = surprise(model, *held_out(5), batch_size=5)
     np.testing.assert_allclose(surprise(model, *held_out(5), batch_size), whole, rtol=1e-12)
 
 
-def test_surprise_of_what_cannot_be_is_infinite():
+def test_surprise_of_an_impossible_token_is_infinite():
     def certain(ids):
         logits = np.full((*ids.shape, 3), -np.inf)
         logits[..., 1] = 0.0
@@ -47,7 +47,7 @@ def test_surprise_of_what_cannot_be_is_infinite():
     assert surprise(certain, [[0, 0]], [[1, 2]]).tolist() == [[0.0, math.inf]]
 
 
-def test_evaluation_records_no_gradient_and_drops_nothing():
+def test_evaluation_records_no_gradient_and_disables_dropout():
     model = tiny_gpt(dropout=0.5)
     assert evaluate(model, *held_out()) == evaluate(model, *held_out())
     assert model.training and all(p.grad is None for p in model.parameters())
@@ -61,13 +61,13 @@ def test_evaluation_records_no_gradient_and_drops_nothing():
         (np.zeros((0, 4), int), np.zeros((0, 4), int), "got shapes (0, 4) and (0, 4)"),
     ],
 )
-def test_windows_that_do_not_fit_are_refused(inputs, targets, told):
+def test_mismatched_windows_are_refused(inputs, targets, told):
     assert message(ValueError, lambda: evaluate(tiny_gpt(), inputs, targets)) == (
         f"inputs and targets must both be (n, seq), not empty; {told}"
     )
 
 
-def test_targets_that_are_no_ids_are_refused():
+def test_invalid_targets_are_refused():
     for target in (-100, 11):
         told = f"target {target} at (0, 1) is outside 0..10; was another tokenizer used?"
         wrong = [[2, target]]
@@ -99,7 +99,7 @@ def guess(tokenizer, text, before="\n"):
     )
 
 
-def test_a_byte_costs_what_the_tokens_that_no_longer_fit_have_held():
+def test_a_byte_costs_the_probability_of_the_tokens_it_rules_out():
     tokenizer = with_tokens(b"lo", b"low")
     # 258 tokens; l, lo and low begin with "l", lo and low with "lo"; in the end it is low alone
     np.testing.assert_allclose(guess(tokenizer, "low"), [258 / 3, 3 / 2, 2 / 1])
@@ -128,7 +128,7 @@ def test_tokens_of_the_highest_byte_are_found():
     np.testing.assert_allclose(guess(tokenizer, "ab"), [262 / 5, 5 / 1])
 
 
-def test_ids_need_not_be_in_the_order_of_the_letters():
+def test_ids_need_not_be_in_alphabetical_order():
     tokenizer = with_tokens(b"zz", b"ab", b"abc", b"aa")
     ids = tokenizer.ranks
     logits = np.zeros(260)
@@ -138,7 +138,7 @@ def test_ids_need_not_be_in_the_order_of_the_letters():
     np.testing.assert_allclose(np.exp(nats), [total / 11, 11 / 5, 5 / 3])  # a, aa, ab, abc
 
 
-def test_what_is_very_unlikely_is_measured_as_exactly_as_the_rest():
+def test_very_unlikely_characters_are_measured_exactly():
     tokenizer = with_tokens(b"lo", b"low")
     logits = np.zeros(258)
     logits[[ord("l"), 256, 257]] = -1000.0, -2000.0, -3000.0
@@ -146,7 +146,7 @@ def test_what_is_very_unlikely_is_measured_as_exactly_as_the_rest():
     np.testing.assert_allclose(nats, [1000 + math.log(255), 1000, 1000], rtol=1e-12)
 
 
-def test_certainty_is_zero_without_a_sign():
+def test_certainty_costs_positive_zero():
     tokenizer = with_tokens(b"lo", b"low")
     logits = np.full(258, -1000.0)
     logits[257] = 0.0
@@ -155,7 +155,7 @@ def test_certainty_is_zero_without_a_sign():
 
 
 @pytest.mark.parametrize("count", [3, 5, 7, 12, 14, 19, 24, 26])
-def test_rounding_in_float32_leaves_nothing_below_zero(count):
+def test_rounding_in_float32_gives_no_negative_surprise(count):
     tokenizer = with_tokens(*(b"l" + BYTES[ord("a") + i] for i in range(count)))
     logits = np.full(tokenizer.vocab_size, -1000.0, dtype=np.float32)
     logits[256:] = 0.0  # the first byte is certain, the second one open
@@ -200,7 +200,7 @@ def nats_by_brute_force(model, tokenizer, text, before):
 
 @pytest.mark.parametrize("before", ["\n", "\nlow", "née!\n"])
 @pytest.mark.parametrize("text", [" lower low", " née \U0001f643.", " slowest\n", "\n", "!", " é"])
-def test_every_byte_is_what_a_search_through_the_vocabulary_finds(model, tokenizer, text, before):
+def test_every_byte_matches_a_search_through_the_vocabulary(model, tokenizer, text, before):
     expected = nats_by_brute_force(model, tokenizer, text, before)
     result = character_surprise(model, tokenizer, text, before)
     assert result.dtype == np.float64
@@ -226,7 +226,7 @@ def test_sum_over_a_tokens_characters_is_the_tokens_surprise(model, tokenizer, t
     assert_tokens_add_up(model, tokenizer, text, before)
 
 
-def test_what_stands_before_is_read_but_not_charged(model, tokenizer):
+def test_the_context_is_read_but_not_charged(model, tokenizer):
     whole = character_surprise(model, tokenizer, "low slow née lower\n")
     for known in ("low", "low slow", "low slow née"):
         rest = "low slow née lower\n"[len(known) :]
@@ -250,7 +250,7 @@ def test_text_that_does_not_begin_with_a_token_is_refused(text, before):
     )
 
 
-def test_text_may_be_as_long_as_the_models_window_and_no_longer(tokenizer):
+def test_text_longer_than_the_window_is_refused(tokenizer):
     model = tiny_gpt(tokenizer.vocab_size, max_seq_len=4)
     assert len(character_surprise(model, tokenizer, "!!!!")) == 4  # reads the newline and three
     assert message(ValueError, lambda: character_surprise(model, tokenizer, "!!!!!")).startswith(

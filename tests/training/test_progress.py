@@ -49,14 +49,14 @@ def written(total, steps=None, floor=None, validation=None, **stream):
 
 
 @pytest.mark.parametrize("total", [10, 100, 137, 1000])
-def test_a_file_gets_a_line_for_every_tenth(total):
+def test_a_file_gets_a_line_for_every_tenth_of_the_run(total):
     lines = written(total).splitlines()
     assert len(lines) == 10
     shown = [int(re.match(r"step ([\d,]+)/", line)[1].replace(",", "")) for line in lines]
     assert shown == [-(-total * tenth // 10) for tenth in range(1, 11)]
 
 
-def test_a_line_in_a_file():
+def test_format_of_a_line_in_a_file():
     assert written(1200, steps=[600, 1200], floor=0.25, validation=1.5).splitlines() == [
         "step 600/1,200 | loss 0.002, validation 1.500, floor 0.250 | 128 tokens/s | "
         "5 min 0 s left",
@@ -112,7 +112,7 @@ def test_a_line_never_wraps(clock, monkeypatch, columns):
     assert (" left" in line) == (columns >= 100)
 
 
-def test_line_is_ended_when_a_run_breaks_off(monkeypatch, clock):
+def test_line_is_ended_when_a_run_fails(monkeypatch, clock):
     stream = Stream(terminal=True)
     monkeypatch.setattr(sys, "stdout", stream)
     trainer = new_trainer(progress=True)
@@ -170,7 +170,7 @@ def test_notebook_has_one_output_that_is_updated(outputs, clock, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_ipython_in_a_terminal_is_no_notebook(outputs, monkeypatch, capsys):
+def test_ipython_in_a_terminal_is_not_a_notebook(outputs, monkeypatch, capsys):
     monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: types.SimpleNamespace())
     Progress(1).update(1, 1.0, 64, 1.0)
     assert outputs == [] and capsys.readouterr().out.startswith("step 1/1")
@@ -185,7 +185,7 @@ history = trainer.run(40)
 
 
 @pytest.mark.filterwarnings("ignore")  # of the machinery around the kernel
-def test_saved_notebook_holds_the_last_state_alone(monkeypatch):
+def test_saved_notebook_holds_only_the_last_state(monkeypatch):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     monkeypatch.setenv("JUPYTER_PLATFORM_DIRS", "1")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
@@ -230,7 +230,7 @@ def test_trainer_shows_its_numbers(capsys):
     assert last.startswith(f"step 2/2 | loss {loss:.3f}, floor 0.693 | ")
 
 
-def test_a_run_that_goes_on_counts_the_steps_before(capsys):
+def test_a_resumed_run_counts_earlier_steps(capsys):
     trainer = new_trainer(progress=True)
     trainer.run(2)
     trainer.run(3)
@@ -238,7 +238,7 @@ def test_a_run_that_goes_on_counts_the_steps_before(capsys):
     assert counts == ["step 1/2", "step 2/2", "step 3/5", "step 4/5", "step 5/5"]
 
 
-def test_the_time_left_is_that_of_the_steps_to_come():
+def test_the_time_left_counts_only_remaining_steps():
     stream = Stream(terminal=False)
     progress = Progress(total=30, stream=stream, begun=10)
     progress.update(20, 1.0, 64, seconds=5.0)  # ten steps took it, ten are to come

@@ -53,7 +53,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
-def test_new_objects_with_other_seeds_go_on_to_the_same_bits(path, options):
+def test_new_objects_with_other_seeds_resume_bit_for_bit(path, options):
     manual_seed(3)
     through = new_trainer(**options)
     through.run(9)
@@ -79,7 +79,7 @@ def with_generators_of_its_own(seed):
     return Trainer(model, Batches(clock(), 4, 8), progress=False)
 
 
-def test_generators_of_the_layers_go_on_too(path):
+def test_generators_of_layers_are_restored(path):
     through, first, second = (with_generators_of_its_own(seed) for seed in (0, 0, 50))
     through.run(7)
     first.run(3)
@@ -160,7 +160,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize(("options", "told"), OTHERS.values(), ids=OTHERS)
-def test_other_settings_are_named_and_nothing_is_changed(path, options, told):
+def test_different_settings_are_named_and_nothing_changes(path, options, told):
     trained_file(path)
     other = new_trainer(**options, seed=6)
     before = as_it_was(other)
@@ -175,7 +175,7 @@ def test_other_settings_are_named_and_nothing_is_changed(path, options, told):
     assert as_it_was(other) == before
 
 
-def test_other_optimiser_or_its_settings_are_named(path):
+def test_a_different_optimiser_or_setting_is_named(path):
     trained_file(path)
     other = new_trainer(optimizer="SGD")
     before = as_it_was(other)
@@ -190,7 +190,7 @@ def test_other_optimiser_or_its_settings_are_named(path):
 
 
 @pytest.mark.parametrize("strict", [True, False])
-def test_model_of_another_size_is_named_and_nothing_is_changed(path, strict):
+def test_a_different_model_size_is_named_and_nothing_changes(path, strict):
     trained_file(path)
     model = tiny_gpt(embed_dim=4, num_layers=1, max_seq_len=8)
     other = new_trainer()
@@ -207,7 +207,7 @@ def test_model_of_another_size_is_named_and_nothing_is_changed(path, strict):
     assert as_it_was(other) == before
 
 
-def test_strict_false_goes_on_with_the_new_settings(path):
+def test_strict_false_continues_with_the_new_settings(path):
     old = trained_file(path)
     other = new_trainer(clip=None, text=clock(seed=4), schedule=lambda step: 0.125)
     other.load(path, strict=False)
@@ -215,7 +215,7 @@ def test_strict_false_goes_on_with_the_new_settings(path):
     assert other.run(1)[-1]["lr"] == 0.125 and len(other.history) == 3
 
 
-def test_file_that_is_no_checkpoint_is_refused(path):
+def test_file_that_is_not_a_checkpoint_is_refused(path):
     trainer = new_trainer()
     save_safetensors(path, trainer.model.state_dict())
     before = as_it_was(trainer)
@@ -228,12 +228,12 @@ def test_file_that_is_no_checkpoint_is_refused(path):
     assert as_it_was(trainer) == before
 
 
-def test_checkpoint_that_is_not_there_is_told():
+def test_missing_checkpoint_is_named():
     with pytest.raises(FileNotFoundError, match="there is no file 'no\\.safetensors'"):
         new_trainer().load("no.safetensors")
 
 
-def test_other_generators_are_named(path):
+def test_different_generators_are_named(path):
     trainer = with_generators_of_its_own(0)
     trainer.save(path)
     trainer.model.layers[1].rng = None
@@ -402,7 +402,7 @@ def interrupted_trainer(times=1, **options):
     return trainer
 
 
-def test_interrupt_lets_the_step_finish_saves_and_is_raised(path):
+def test_interrupt_is_raised_after_finishing_the_step_and_saving(path):
     manual_seed(3)
     through = new_trainer()
     through.run(6)
@@ -426,7 +426,7 @@ def test_second_interrupt_is_raised_at_once():
     assert trainer.step_number == 2 and signal.getsignal(signal.SIGINT) is handler
 
 
-def test_interrupt_while_it_evaluates_is_saved_as_well(path):
+def test_interrupt_during_evaluation_saves_too(path):
     trainer = new_trainer(validation=held_out(), eval_every=2, checkpoint=path, save_every=100)
     honest = trainer.model.forward
 
@@ -446,7 +446,7 @@ def test_interrupt_while_it_evaluates_is_saved_as_well(path):
 # Files that cannot be written --------------------------------------------------------------------
 
 
-def test_run_that_cannot_save_says_so_and_can_go_on(path, monkeypatch):
+def test_failed_save_is_reported_and_the_run_can_continue(path, monkeypatch):
     def full(*args):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -467,7 +467,7 @@ def test_run_that_cannot_save_says_so_and_can_go_on(path, monkeypatch):
     assert trainer.history == through.history and steps_in(path) == 6
 
 
-def test_interrupt_while_it_saves_lets_the_file_be_finished(path, monkeypatch):
+def test_interrupt_during_saving_finishes_the_file(path, monkeypatch):
     honest = os.fsync
 
     def once(descriptor):

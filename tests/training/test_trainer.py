@@ -26,7 +26,7 @@ def log_softmax(logits):
 # The history -------------------------------------------------------------------------------------
 
 
-def test_first_loss_and_norm_are_those_of_cross_entropy_on_the_first_batch():
+def test_first_loss_and_norm_match_cross_entropy_on_the_first_batch():
     trainer, twin = new_trainer(dropout=0.0), new_trainer(dropout=0.0).model
     inputs, targets = trainer.batches[0]
     log_probs = log_softmax(twin(inputs).data.astype(np.float64))
@@ -51,7 +51,7 @@ def test_every_step_has_a_record_and_runs_add_up():
         assert type(record["loss"]) is type(record["lr"]) is type(record["grad_norm"]) is float
 
 
-def test_lr_of_a_step_is_the_schedules_and_is_the_one_used():
+def test_lr_of_a_step_comes_from_the_schedule_and_is_used():
     asked = []
 
     def schedule(step):
@@ -69,7 +69,7 @@ def test_lr_of_a_step_is_the_schedules_and_is_the_one_used():
 
 
 @pytest.mark.parametrize("rate", [-0.1, math.nan, math.inf, None, "0.1"])
-def test_a_schedule_that_gives_no_rate_is_named_before_the_step(rate):
+def test_an_invalid_rate_of_the_schedule_is_refused_before_the_step(rate):
     trainer = new_trainer(schedule=lambda step: 0.25 if step < 2 else rate)
     trainer.run(2)
     before = bits(trainer)
@@ -79,7 +79,7 @@ def test_a_schedule_that_gives_no_rate_is_named_before_the_step(rate):
     assert bits(trainer) == before and trainer.step_number == 2 and trainer.optimizer.lr == 0.25
 
 
-def test_a_step_is_clipped_and_the_norm_before_is_noted():
+def test_a_step_is_clipped_and_the_unclipped_norm_recorded():
     moved = {}
     for clip in (None, 1e-3):
         trainer = new_trainer(clip=clip, schedule=None, optimizer="SGD", dropout=0.0)
@@ -93,7 +93,7 @@ def test_a_step_is_clipped_and_the_norm_before_is_noted():
     assert moved[1e-3] == pytest.approx(1e-3, rel=1e-2)
 
 
-def test_the_default_optimiser_spares_biases_and_norms():
+def test_the_default_optimiser_does_not_decay_biases_and_norms():
     trainer = Trainer(tiny_gpt(), Batches(clock(), 2, 8))
     chosen = trainer.optimizer
     names = [name for name, _ in trainer.model.named_parameters()]
@@ -116,7 +116,7 @@ class Listed:
         return self.batches[step]
 
 
-def test_four_small_batches_make_the_step_of_one_large_batch():
+def test_four_accumulated_batches_equal_one_large_batch():
     small = Batches(clock(), batch_size=2, seq_len=8)
     large = [
         [
@@ -171,7 +171,7 @@ def test_validation_does_not_disturb_the_training():
     assert losses(with_it) == losses(without) and bits(with_it) == bits(without)
 
 
-def test_dropout_drops_in_training_even_after_eval():
+def test_dropout_is_active_in_training_even_after_eval():
     trainer, other = new_trainer(dropout=0.5), new_trainer(dropout=0.5)
     trainer.model.eval()
     trainer.run(1)
@@ -185,7 +185,7 @@ def test_dropout_drops_in_training_even_after_eval():
 
 
 @pytest.mark.parametrize("accumulate", [1, 2])
-def test_loss_that_is_not_finite_stops_the_run_with_the_parameters_before_the_step(accumulate):
+def test_non_finite_loss_stops_the_run_before_the_step(accumulate):
     trainer = new_trainer(accumulate=accumulate, validation=held_out())
     trainer.run(2)
     before = bits(trainer)
@@ -202,7 +202,7 @@ def test_loss_that_is_not_finite_stops_the_run_with_the_parameters_before_the_st
     assert len(trainer.run(1)) == 3  # and it can go on
 
 
-def test_gradient_that_is_not_finite_stops_the_run_too():
+def test_non_finite_gradient_stops_the_run():
     class Cliff(Module):
         """A finite loss whose gradient is not."""
 
@@ -225,12 +225,12 @@ def test_gradient_that_is_not_finite_stops_the_run_too():
 
 
 @pytest.mark.parametrize("name", ["accumulate", "eval_every", "save_every"])
-def test_counts_are_positive(name):
+def test_counts_must_be_positive(name):
     told = message(ValueError, lambda: new_trainer(**{name: 0}))
     assert told == f"{name} must be at least 1, got 0"
 
 
-def test_what_is_no_part_of_a_run_is_refused_before_it_begins():
+def test_invalid_parts_of_a_run_are_refused_before_it_begins():
     for wrong, wanted in (
         ({"batches": 5}, "batches must be a Batches, got 5"),
         ({"batches": [1, 2]}, "batches must be a Batches, got [1, 2]"),
