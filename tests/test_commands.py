@@ -88,7 +88,7 @@ def stopped_when_it_begins():
         sys.setprofile(before)
 
 
-def test_help_shows_what_there_is_and_does_nothing(command):
+def test_help_lists_the_options_and_does_nothing(command):
     _, helps, _ = command
     assert all("\noptions:\n" in said for said in helps.values())
 
@@ -110,7 +110,7 @@ def test_a_wrong_value_names_its_option(command, capsys):
                 assert f"error: argument {option}: " in told and len(told) < 500, (option, value)
 
 
-def test_ctrl_c_ends_with_a_sentence(command, capsys, tmp_path, monkeypatch):
+def test_ctrl_c_ends_with_a_message(command, capsys, tmp_path, monkeypatch):
     main, helps, needed = command
     monkeypatch.chdir(tmp_path)
     for words in helps:

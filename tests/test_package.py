@@ -24,12 +24,12 @@ def modules_imported_by(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_every_public_name_is_there_and_documented():
+def test_every_public_name_exists_and_is_documented():
     for name in tinytorch.__all__:
         assert getattr(tinytorch, name).__doc__, name
 
 
-def test_public_names_of_each_module_are_there():
+def test_public_names_of_each_module_exist():
     for path in SOURCES:
         dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         if dotted.startswith("tinytorch.plots"):
@@ -63,7 +63,7 @@ def test_published_import_works(statement):
     exec(statement, {})
 
 
-def test_package_says_that_it_is_typed():
+def test_package_is_marked_as_typed():
     assert (ROOT / "tinytorch" / "py.typed").is_file()
 
 

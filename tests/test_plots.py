@@ -176,7 +176,7 @@ def test_heatmap_writes_minus_signs_and_no_minus_zero():
     assert texts(plots.heatmap([[-0.001, -1.5]], fmt=".1f")) == ["0.0", "−1.5"]
 
 
-def test_the_name_of_the_columns_stands_clear_of_their_labels():
+def test_the_column_title_does_not_overlap_its_labels():
     ax = plots.heatmap(np.eye(3), list("abc"), ["keys", "query", "value"], xlabel="keys")
     ax.figure.canvas.draw()
     labels = max(label.get_window_extent().y1 for label in ax.get_xticklabels())
@@ -194,7 +194,7 @@ def test_the_name_of_the_columns_stands_clear_of_their_labels():
         (([["a"]],), TypeError, "real numbers"),
     ],
 )
-def test_heatmap_errors_say_what_came(arguments, error, message):
+def test_heatmap_errors_name_the_input(arguments, error, message):
     with pytest.raises(error, match=message):
         plots.heatmap(*arguments)
 
@@ -220,7 +220,7 @@ def test_broadcast_draws_repeated_cells_dashed():
         ({"x": (2,), "y": (2,)}, ("+", "="), "need 1 signs, got 2"),
     ],
 )
-def test_matrix_shapes_errors(shapes, between, message):
+def test_matrix_shapes_refuses_bad_input(shapes, between, message):
     with pytest.raises(ValueError, match=message):
         plots.matrix_shapes(shapes, between)
 
@@ -250,7 +250,7 @@ def test_labels_that_would_overlap_are_pushed_apart():
 
 
 @pytest.mark.parametrize("markers", [False, True])
-def test_of_more_than_four_lines_none_of_the_first_four_differ_by_colour_alone(markers):
+def test_first_four_of_many_lines_do_not_differ_by_colour_alone(markers):
     ax = plots.lines([0, 1], {f"line {i}": [i, i + 1] for i in range(8)}, markers=markers)
     drawn = [(line.get_marker(), str(line._dash_pattern)) for line in ax.lines]
     assert len(set(drawn[:4])) == 4
@@ -274,7 +274,7 @@ def test_more_than_four_lines_get_a_legend_and_dashes():
         ([[0, 1]], {"a": [1, 1]}, {}, r"1 dimension\(s\)"),
     ],
 )
-def test_lines_errors(x, series, options, message):
+def test_lines_refuses_bad_input(x, series, options, message):
     with pytest.raises(ValueError, match=message):
         plots.lines(x, series, **options)
 
@@ -294,7 +294,7 @@ def test_bars_need_a_label_each():
         plots.bars([], np.zeros(0))
 
 
-def test_steps_go_down_to_the_floor_and_the_last_one_stands_out():
+def test_steps_descend_to_the_floor_and_the_last_one_is_highlighted():
     ax = plots.staircase({"a": 2.0, "b": 0.5}, floor=0.1, reference={"counting": 0.3})
     (dots,) = ax.collections
     assert dots.get_offsets().tolist() == [[2.0, 0.0], [0.5, 1.0]]
@@ -312,7 +312,7 @@ def test_a_step_on_the_floor_and_steps_near_it_can_be_told_apart():
     assert lowest - box.x0 > 0.02 * box.width, "the dot is inside the axes"
 
 
-def test_no_line_runs_through_a_value_and_no_name_of_a_line_covers_another():
+def test_lines_do_not_cross_values_and_labels_do_not_overlap():
     steps = {"far": 2.0, "near": 0.203, "nearer": 0.18}
     ax = plots.staircase(steps, floor=0.119, reference={"7 letters, counted": 0.31})
     ax.figure.canvas.draw()
@@ -348,7 +348,7 @@ def test_scatter_words_tells_kinds_apart_by_colour_and_shape():
     assert shapes[0] != shapes[1]
 
 
-def test_words_of_near_points_do_not_cover_each_other():
+def test_labels_of_near_points_do_not_overlap():
     ax = plots.scatter_words([[0, 0], [0.01, 0], [1, 1]], ["mouse", "moose", "far"])
     assert ax.texts[0].get_position() != ax.texts[1].get_position()
 
@@ -361,7 +361,7 @@ def test_words_of_near_points_do_not_cover_each_other():
         ([[0, 0]], ["a"], ["k", "l"], "2 labels for 1 points"),
     ],
 )
-def test_scatter_words_errors(xy, words, kinds, message):
+def test_scatter_words_refuses_bad_input(xy, words, kinds, message):
     with pytest.raises(ValueError, match=message):
         plots.scatter_words(xy, words, kinds)
 
@@ -373,7 +373,7 @@ def test_arrows_go_from_start_to_tip_on_equal_axes():
     assert ax.get_aspect() == 1.0
 
 
-def test_arrows_errors():
+def test_arrows_refuses_bad_input():
     with pytest.raises(ValueError, match=r"must be \(n, 2\), got \(1, 3\)"):
         plots.arrows([[1, 2, 3]])
     with pytest.raises(ValueError, match="2 labels for 1 vectors"):

@@ -79,14 +79,14 @@ def ask(request):
         ("/_static/live/pyodide/pyodide.asm.wasm", "\0asm", "application/wasm"),
     ],
 )
-def test_every_file_comes_whole_with_its_type(ask, path, content, kind):
+def test_every_file_is_served_whole_with_its_type(ask, path, content, kind):
     status, headers, got = ask(path)
     assert (status, got, headers["Content-Type"]) == (200, content, kind)
     status, headers, got = ask(path, "HEAD")
     assert (status, got, headers["Content-Length"]) == (200, "", str(len(content)))
 
 
-def test_a_page_may_share_memory_with_its_python_as_with_the_service_worker(ask):
+def test_pages_are_cross_origin_isolated(ask):
     for path in ("/book/intro.html", "/_static/live/python_worker.js"):
         headers = ask(path)[1]
         assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
@@ -104,7 +104,7 @@ def test_nothing_outside_the_book_is_served(ask, path):
     assert ask(path)[2] == "There is no such page.\n"
 
 
-def test_a_folder_without_its_slash_is_sent_there(ask):
+def test_a_folder_without_a_slash_is_redirected(ask):
     status, headers, _ = ask("/lite")
     assert (status, headers["Location"]) == (301, "/lite/")
 
@@ -115,15 +115,15 @@ def test_a_type_does_not_depend_on_the_machine():
 
 
 class TestFinding:
-    def test_an_archive_beside_is_found(self, archive, monkeypatch):
+    def test_an_archive_in_the_folder_is_found(self, archive, monkeypatch):
         monkeypatch.chdir(archive.parent)
         assert (find_book() / "index.html").read_text(encoding="utf-8") == "the first page"
 
-    def test_what_was_unpacked_beside_is_found(self, unpacked, monkeypatch):
+    def test_an_unpacked_archive_in_the_folder_is_found(self, unpacked, monkeypatch):
         monkeypatch.chdir(unpacked.parent)
         assert (find_book() / "index.html").read_text(encoding="utf-8") == "the first page"
 
-    def test_without_one_it_says_where_to_have_it(self, tmp_path, monkeypatch):
+    def test_a_missing_archive_is_reported_with_its_source(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         with pytest.raises(FileNotFoundError) as error:
             find_book()
@@ -132,7 +132,7 @@ class TestFinding:
             "python -m tinytorch book tinytorch-offline.zip"
         )
 
-    def test_half_an_archive_and_another_folder_are_refused(self, archive, tmp_path):
+    def test_a_damaged_archive_and_a_wrong_folder_are_refused(self, archive, tmp_path):
         with pytest.raises(ValueError, match="does not hold the book's pages; download"):
             find_book(str(Path(__file__).parent))
         half = tmp_path / "half.zip"
@@ -142,7 +142,7 @@ class TestFinding:
 
 
 class TestCommand:
-    def test_it_says_what_there_is(self, capsys):
+    def test_it_lists_the_packages(self, capsys):
         assert command.main([]) == 0
         said = capsys.readouterr().out
         packages = [p.parent.name for p in Path(tinytorch.__file__).parent.glob("*/__init__.py")]
@@ -153,11 +153,11 @@ class TestCommand:
             said.startswith(f"TinyTorch {tinytorch.__version__}: ") and address_of("Book") in said
         )
 
-    def test_what_it_says_to_type_runs(self, capsys):
+    def test_the_suggested_commands_run(self, capsys):
         exec(command.NEXT.partition("\n\n")[2], {})
         assert capsys.readouterr().out.endswith(".\n")
 
-    def test_its_addresses_are_those_of_the_repository(self):
+    def test_it_prints_the_addresses_of_the_repository(self):
         from _ext.addresses import site_url
         from yaml import safe_load
 
@@ -180,7 +180,7 @@ class TestCommand:
         assert said.endswith("; choose another: python -m tinytorch book --port 8001\n")
 
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to the whole console")
-    def test_ctrl_c_ends_it_with_a_word(self, archive):
+    def test_ctrl_c_ends_the_server_with_a_message(self, archive):
         served = subprocess.Popen(
             [sys.executable, "-m", "tinytorch", "book", str(archive), "--port", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

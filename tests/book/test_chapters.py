@@ -113,7 +113,7 @@ def prose_of(markdown):
     return re.sub(r"[|*`>#\[\]-]+", " ", text)
 
 
-def test_figures_say_what_they_show(article):
+def test_figures_have_alternative_text(article):
     figures = article.select("figure:not(.tt-drawing)")
     assert figures, "a chapter has a figure"
     for figure in figures:

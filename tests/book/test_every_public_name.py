@@ -43,7 +43,7 @@ def where_it_may_stand(module, name):
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_public_name_of_a_module_stands_on_a_page(module, documented):
+def test_every_public_name_is_documented_on_a_page(module, documented):
     module = importlib.import_module(module)
     missing = [
         public

@@ -36,7 +36,7 @@ class TestEveryChapter:
     def test_offers_its_source(self, chapter, chapter_page, index):
         assert f"{index.repository}/blob/{index.branch}/{chapter}.md" in hrefs(chapter_page)
 
-    def test_offers_the_notebook_and_not_another_file(self, chapter, chapter_page):
+    def test_offers_its_own_notebook(self, chapter, chapter_page):
         name = chapter.rsplit("/", 1)[-1]
         offered = [
             link for link in hrefs(chapter_page) if link.endswith(f"_sources/{chapter}.ipynb")

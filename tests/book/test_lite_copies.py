@@ -64,7 +64,7 @@ def test_every_picture_of_a_copy_is_in_its_folder(built, chapter):
         assert (LITE / "files" / address.removeprefix("../../")).is_file()
 
 
-def test_every_drawing_is_the_site_s_in_letters_of_one_byte(built):
+def test_every_drawing_is_an_ascii_copy_of_the_sites(built):
     """What JupyterLite makes of the others is no picture."""
     folder = "_static/drawings"
     drawings = sorted((SITE / folder).iterdir())
@@ -76,7 +76,7 @@ def test_every_drawing_is_the_site_s_in_letters_of_one_byte(built):
         assert same[0] == same[1], path.name
 
 
-def test_python_and_every_package_are_of_this_site(built):
+def test_python_and_every_package_come_from_this_site(built):
     settings = read(LITE / "jupyter-lite.json")["jupyter-config-data"]["litePluginSettings"]
     kernel = settings["@jupyterlite/pyodide-kernel-extension:kernel"]
     assert kernel["disablePyPIFallback"] is True

@@ -24,7 +24,7 @@ def test_shows_no_raw_myst(name):
     assert [what for cell in cells(name, "markdown") for what in raw_myst(cell["source"])] == []
 
 
-def test_is_plain_python_but_for_the_cell_that_installs_the_package(name):
+def test_is_plain_python_except_for_the_install_cell(name):
     first, *rest = cells(name)
     assert "pip" in first["source"]
     assert tags(first) == {"remove-cell"}
@@ -33,7 +33,7 @@ def test_is_plain_python_but_for_the_cell_that_installs_the_package(name):
     assert not [cell["id"] for cell in rest if "get_ipython" in cell["source"]]
 
 
-def test_every_cell_was_run_and_stores_no_picture(name):
+def test_every_cell_has_run_and_stores_no_picture(name):
     code = cells(name)
     assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
     kinds = {kind for cell in code for out in cell["outputs"] for kind in out.get("data", {})}
@@ -45,7 +45,7 @@ def test_links_lead_to_built_pages_and_files(name, index):
     assert [problem for text in texts for problem in problem_with(text, index)] == []
 
 
-def test_a_page_and_its_notebook_number_things_alike(name):
+def test_a_page_and_its_notebook_use_the_same_numbers(name):
     page = soup(NAMES[name]).select_one("article")
     text = "\n".join(cell["source"] for cell in cells(name, "markdown"))
     formulas = [tag.get_text().strip("()#") for tag in page.select(".eqno")]
@@ -56,6 +56,6 @@ def test_a_page_and_its_notebook_number_things_alike(name):
     assert re.findall(r"(?m)^### (Exercise [\d.]+)", text) == [e.strip() for e in exercises]
 
 
-def test_a_page_offers_the_notebook_that_is_committed(name):
+def test_a_page_offers_the_committed_notebook(name):
     copied = SITE / "_sources" / f"{NAMES[name]}.ipynb"
     assert copied.read_bytes() == (NOTEBOOKS / f"{name}.ipynb").read_bytes()

@@ -93,7 +93,7 @@ def test_the_page_that_breaks_a_rule_is_named(page, capsys, rule, change, said):
     ["took 13 s", "30 seconds", "0.5 ms", "a 20-minute run", "two minutes", "half a minute",
      "a tenth of a second", "some seconds", "1,200 µs", "within an hour", "about 5 min"],
 )  # fmt: skip
-def test_a_measured_time_is_seen(text):
+def test_a_measured_time_is_detected(text):
     assert TIME.search(text)
 
 
@@ -102,11 +102,11 @@ def test_a_measured_time_is_seen(text):
     ["the second token", "two second-hand books", "a second line", "in the 1950s", "7 sentences",
      "5 samples", "tokens a second", "at that minute detail", "12 steps"],
 )  # fmt: skip
-def test_what_only_looks_like_a_time_is_not(text):
+def test_text_that_only_looks_like_a_time_is_not_detected(text):
     assert not TIME.search(text)
 
 
-def test_what_is_computed_from_a_clock_is_known():
+def test_values_computed_from_a_clock_are_detected():
     cells = ["from time import perf_counter as now", "def took(f):\n    return now() - f()",
              "seconds = took(len)", "print(seconds, other)", "found.append(seconds)",
              "for one in found:\n    share = one / 2"]  # fmt: skip

@@ -79,7 +79,7 @@ def test_every_link_into_the_repository_leads_to_a_file(page, index):
     ] == []
 
 
-def test_every_picture_says_what_it_shows(page):
+def test_every_picture_has_alternative_text(page):
     images = [str(tag)[:200] for tag in page.find_all("img") if tag.get("alt") is None]
     drawings = [str(tag)[:200] for tag in page.find_all("svg") if not says_what_it_shows(tag)]
     assert images + drawings == []

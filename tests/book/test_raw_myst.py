@@ -8,7 +8,7 @@ PLAIN = ["`{doc}`", "```python\n:::\n```", "$\\{a\\}`$", "a: b", "{a}"]
 
 
 @pytest.mark.parametrize("text", RAW)
-def test_raw_myst_is_seen(text):
+def test_raw_myst_is_detected(text):
     assert raw_myst(text)
 
 

@@ -24,7 +24,7 @@ def content(page, kind, name):
 
 
 @pytest.mark.parametrize("built_page", PAGES)
-def test_a_page_says_what_it_is(built_page):
+def test_a_page_has_a_title_and_description(built_page):
     page = soup(built_page)
     assert all(content(page, "name", key) for key in NAMES)
     assert all(content(page, "property", key) for key in PROPERTIES)
@@ -47,7 +47,7 @@ def test_descriptions_differ():
 
 
 @pytest.mark.parametrize("part", ["book", *sorted(PARTS)])
-def test_every_part_has_a_picture_of_the_size_that_is_announced(part):
+def test_every_part_has_a_picture_of_the_announced_size(part):
     data = (ROOT / "book/_static" / CARDS / f"{part}.png").read_bytes()
     assert struct.unpack(">II", data[16:24]) == CARD_SIZE, "run `make cards`"
 

@@ -81,6 +81,6 @@ def test_the_library_is_the_pinned_one():
 
 
 @pytest.mark.parametrize("folder", PARTS)
-def test_ids_of_a_deck_are_its_own(folder):
+def test_ids_of_a_deck_are_unique(folder):
     ids = [tag["id"] for tag in deck(folder).find_all(id=True)]
     assert len(ids) == len(set(ids))

@@ -68,12 +68,12 @@ def verdicts(tmp_path_factory):
 
 
 @pytest.mark.parametrize("what", ["same", "no picture stored", "another time", "ignored"])
-def test_what_may_differ_is_accepted(verdicts, what):
+def test_allowed_differences_are_accepted(verdicts, what):
     assert verdicts[what] == "PASSED"
 
 
 @pytest.mark.parametrize("what", ["changed number", "lost output", "another number beside a time"])
-def test_what_must_not_differ_is_found(verdicts, what):
+def test_forbidden_differences_are_found(verdicts, what):
     assert verdicts[what] == "FAILED"
 
 

@@ -36,7 +36,7 @@ def page_of(chapter):
     return f"{chapter.rsplit('/', 1)[-1]}.html"
 
 
-def test_each_exercise_stands_beside_an_aim(chapter):
+def test_every_exercise_is_listed_beside_an_aim(chapter):
     rows = list(table(["chapter", "at the end you can"]))
     links = linked(rows)
     for label in options(chapter):
@@ -44,7 +44,7 @@ def test_each_exercise_stands_beside_an_aim(chapter):
     assert all(row.select("td")[1].get_text().strip() for row in rows)
 
 
-def test_an_exercise_stands_beside_the_aim_that_it_names(chapter):
+def test_an_exercise_is_listed_beside_the_aim_it_names(chapter):
     aims = re.findall(r"(?m)^- ((?:.|\n  )*)", CARD.search(text_of(chapter))[1])
     for label, exercise in options(chapter).items():
         if "aim" not in exercise:
@@ -74,7 +74,7 @@ def minutes_of(chapter):
     return int(re.search(r"\d+", soup(chapter).select_one(".tt-card__reading").get_text())[0])
 
 
-def test_all_open_projects_are_listed_with_what_reaches_them():
+def test_all_open_projects_are_listed_with_their_prerequisites():
     wanted = [
         f"{page_of(c)}#{label}"
         for c in CHAPTERS

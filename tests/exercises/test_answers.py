@@ -71,7 +71,7 @@ def test_every_exercise_has_two_right_answers_and_a_misconception(chapter):
     assert [name for name in names if not module.WRONG[name]] == []
 
 
-def test_every_check_stands_in_a_chapter():
+def test_every_check_is_used_in_a_chapter():
     names = {n for c in CHAPTERS for n in import_module(f"tinytorch.exercises.{c}").__all__}
     assert names == {checked.__name__ for checked in CHECKS}
 
@@ -83,7 +83,7 @@ def test_a_right_answer_is_solved(name, answer):
 
 
 @pytest.mark.parametrize(("name", "answer", "words"), WRONG)
-def test_a_wrong_answer_is_not_solved_and_is_told_why(name, answer, words):
+def test_a_wrong_answer_is_refused_with_a_reason(name, answer, words):
     report = judged(name, answer)
     assert not report
     hint = report.cases[-1].hint
@@ -135,7 +135,7 @@ PREDICTIONS = [
 
 @pytest.mark.parametrize(("name", "right"), PREDICTIONS)
 @pytest.mark.parametrize("wrong", [..., -1])
-def test_a_prediction_that_is_missing_or_wrong_is_named_and_not_given_away(name, right, wrong):
+def test_a_missing_or_wrong_prediction_is_reported_without_the_answer(name, right, wrong):
     for key in right:
         found = judged(name, right | {key: wrong}).cases[-1]
         assert not found.passed and key in found.claim and not found.expected
@@ -143,14 +143,14 @@ def test_a_prediction_that_is_missing_or_wrong_is_named_and_not_given_away(name,
 
 
 @pytest.mark.parametrize(("name", "right"), PREDICTIONS)
-def test_a_prediction_in_quotes_is_told_to_be_text(name, right):
+def test_a_quoted_prediction_is_reported_as_text(name, right):
     for key in (key for key in right if not isinstance(right[key], str)):
         found = judged(name, right | {key: str(right[key])}).cases[-1]
         assert key in found.claim and "Without quotes" in found.hint
 
 
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)
-def test_no_check_raises_or_passes_whatever_it_is_given(checked):
+def test_no_check_raises_or_passes_on_arbitrary_input(checked):
     number = len(inspect.signature(checked.__wrapped__).parameters)
     for what, junk in JUNK.items():
         report = checked(*[junk] * number)

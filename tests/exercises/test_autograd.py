@@ -10,7 +10,7 @@ from tinytorch import Tensor, primitive
 from tinytorch.exercises import autograd as check
 
 
-def test_a_stub_under_its_decorator_is_a_stub():
+def test_a_decorated_stub_is_recognised():
     report = check.autograd_softplus(primitive(lambda x: ...))
     assert report.cases[-1].claim == "is log 2 at zero" and report.untouched
     got = check.autograd_softplus(primitive(lambda x: None)).cases[-1].got
@@ -49,11 +49,11 @@ def test_the_reference_for_a_record_agrees_with_the_package_on_the_toy():
     assert [found[n] for n in "wxb"] == [w.grad[0], x.grad[0], b.grad[0]] == [24.0, 16.0, 6.0]
 
 
-def test_costs_are_not_told_before_they_are_predicted():
+def test_costs_are_hidden_until_predicted():
     assert "expected" not in repr(check.autograd_costs(lambda n, b, w: (0, 0)))
 
 
-def test_a_single_cost_is_told_to_be_no_pair():
+def test_a_single_cost_is_reported_as_not_a_pair():
     report = check.autograd_costs(lambda n, b, w: 2 * n * w * w)
     assert report.cases[-1].got == "18, which is not (runs, bytes)"
 

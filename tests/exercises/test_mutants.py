@@ -41,13 +41,13 @@ def test_every_mutant_of_a_solution_is_refused_or_listed_with_a_reason(chapter):
     assert {one.exercise: one.outdated for one in outcomes if one.outdated} == {}
 
 
-def test_listed_mutants_are_of_exercises_that_there_are():
+def test_listed_mutants_belong_to_existing_exercises():
     known = {one.check for chapter in CHAPTERS.values() for one in chapter.exercises}
     assert set(mutants.equivalents()) <= known
 
 
 @forks
-def test_endless_mutants_are_refused_and_the_list_is_compared_with_those_accepted():
+def test_endless_mutants_are_refused_and_accepted_ones_compared_with_the_list():
     exercise = Exercise("down", "asked(answer)", 1, "", (), "def answer(n): ...", COUNT_DOWN)
     chapter = Chapter("x", "", "", ("def asked(f): return f(3) == 3",), (exercise,))
     listed = {"while n > 0: -> while n > -1:": "a line", "n -= 1 -> pass": "it never ends"}
@@ -58,7 +58,7 @@ def test_endless_mutants_are_refused_and_the_list_is_compared_with_those_accepte
     assert outcome.unlisted == ["while n > 0: -> while n > 1:"]
 
 
-def test_each_kind_of_change_is_made_and_told_in_a_line():
+def test_each_kind_of_mutation_is_made_and_described_in_a_line():
     code = "def f(x, y=1):\n    if y > 1:\n        return x[1:]\n    return x.copy() - y"
     changes = {mutant.change for mutant in mutants.mutants(code)}
     assert changes >= {

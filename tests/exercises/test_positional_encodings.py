@@ -6,18 +6,18 @@ from answers.positional_encodings import sinusoids_with
 from tinytorch import check
 
 
-def test_predicted_counts_are_not_told():
+def test_predicted_counts_are_hidden():
     assert "expected" not in repr(check.positions_count(lambda scheme, T, d: 3))
     report = check.positions_count(lambda scheme, T, d: 20 if scheme == "learned" else 0)
     assert "expected" not in repr(report) and str(2048 * 1024) not in repr(report)
 
 
-def test_the_report_says_which_part_of_the_table_it_shows():
+def test_the_report_names_the_part_of_the_table_it_shows():
     found = check.positions_sinusoids(sinusoids_with(lambda d: np.ones(d // 2))).cases[-1]
     assert found.expected.startswith("row 1: ") and found.got.startswith("row 1: ")
 
 
-def test_the_printed_row_alone_is_not_the_table():
+def test_a_single_row_is_not_accepted_as_the_table():
     def hard_coded(T, d):
         table = np.tile([0.0, 1.0], (T, d // 2))
         if d == 8:

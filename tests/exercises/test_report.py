@@ -47,7 +47,7 @@ def test_right_answer_is_solved():
     )
 
 
-def test_report_stops_at_the_first_case_that_does_not_hold():
+def test_report_stops_at_the_first_failing_case():
     found = double(lambda x: x * x if np.ndim(x) else 6)
     assert not found
     assert repr(found) == (
@@ -60,7 +60,7 @@ def test_report_stops_at_the_first_case_that_does_not_hold():
     )
 
 
-def test_hint_is_shown_with_what_failed():
+def test_hint_is_shown_with_the_failure():
     assert repr(double(lambda x: x * x)).splitlines()[2:] == [
         "      given     3",
         "      expected  6",
@@ -69,7 +69,7 @@ def test_hint_is_shown_with_what_failed():
     ]
 
 
-def test_an_answer_that_passes_is_asked_again_with_numbers_that_nobody_has_seen():
+def test_a_passing_answer_is_run_again_on_hidden_inputs():
     asked = []
 
     @exercise(reference=lambda x, seed: 2 * x)
@@ -99,7 +99,7 @@ def states(told):
     return [check["state"] for check in told["checks"]]
 
 
-def test_a_page_is_told_every_failure_and_the_first_before_the_others_are_run():
+def test_a_page_gets_every_failure_and_the_first_one_early():
     seen = []
     told = double(lambda x: seen.append(x) or x * x).told()
     assert states(next(told)) == ["not yet", "not reached", "not reached"] and len(seen) == 1
@@ -108,20 +108,20 @@ def test_a_page_is_told_every_failure_and_the_first_before_the_others_are_run():
     assert [check.get("got") for check in last["checks"]] == ["9", "[1., 4.]", ""]
 
 
-def test_a_solved_exercise_is_told_once():
+def test_a_solved_exercise_is_reported_once():
     (told,) = double(right).told()
     assert told["passed"] and states(told) == ["passed"] * 3 and told["points"] == 2
 
 
 @pytest.mark.parametrize("stub", [..., lambda x: ..., lambda x: None])
-def test_a_stub_is_told_what_will_be_checked_and_of_no_failure(stub):
+def test_a_stub_gets_a_list_of_checks_and_no_failure(stub):
     report = double(stub)
     (told,) = report.told()
     assert told["untouched"] and states(told) == ["not reached"] * 3
     assert repr(report) == "double: not yet\n  nothing yet: write it, then run the cell"
 
 
-def test_an_exercise_whose_later_cases_cannot_be_posed_is_told_as_far_as_they_can():
+def test_cases_that_cannot_be_posed_end_the_list_of_checks():
     @exercise()
     def fragile(answer):
         yield cases.case("is 1", answer(), expected=1)
@@ -151,7 +151,7 @@ def test_answer_that_raises_is_reported_with_its_error():
     assert not found.passed and found.got == "ZeroDivisionError: division by zero"
 
 
-def test_answer_that_is_no_function_is_reported():
+def test_answer_that_is_not_a_function_is_reported():
     assert case("adds", 3, 1, expected=2).got == "3, which is not a function"
 
 
@@ -223,19 +223,19 @@ def test_inputs_are_shown_as_they_were_before_the_answer_changed_them():
 # What is shown -----------------------------------------------------------------------------------
 
 
-def test_a_shape_is_shown_where_one_does_not_see_it():
+def test_a_shape_is_shown_where_the_values_hide_it():
     shown = [case("", 1, np.zeros(n), expected=1).given for n in (2, (1, 2), 1000)]
     assert shown == ["[0., 0.]", "[[0., 0.]], shape (1, 2)", "an array of shape (1000,)"]
 
 
-def test_both_results_have_their_shape_where_the_shape_is_wrong():
+def test_both_shapes_are_shown_where_they_differ():
     found = case("sums", lambda x: np.array([6.0, 60.0]), 0, expected=[[6.0], [60.0]])
     assert found.expected == "[[6.], [60.]], shape (2, 1)"
     assert found.got == "[6., 60.], shape (2,)"
     assert case("sums", lambda x: None, 0, expected=[[6.0]]).expected == "[[6.]], shape (1, 1)"
 
 
-def test_of_a_long_result_the_first_difference_is_shown():
+def test_the_first_difference_of_a_long_result_is_shown():
     expected = np.arange(40.0).reshape(2, 20)
     got = expected.copy()
     got[1, 3:5] = -1
@@ -293,7 +293,7 @@ def test_a_result_without_that_part_is_shown_whole():
     assert found.got == "5, which has no row 1"
 
 
-def test_a_result_without_the_named_items_is_told_so():
+def test_a_result_without_the_named_items_is_reported():
     first = one_of("runs", "runs", "bytes")
     assert case("", lambda x: (1, 2), 0, expected=1, part=first).passed
     assert case("", lambda x: 5, 0, expected=1, part=first).got == "5, which is not (runs, bytes)"
@@ -309,12 +309,12 @@ def test_a_known_mistake_has_its_own_hint():
 
 
 @pytest.mark.parametrize("answer", [lambda x: (i for i in [x]), lambda x: map(int, [x])])
-def test_items_that_come_one_at_a_time_are_to_be_collected(answer):
+def test_a_generator_in_place_of_a_list_is_reported(answer):
     found = case("", answer, 2, expected=[2], hint="Otherwise.")
     assert found.got in {"a generator", "a map"} and "list(...)" in found.hint
 
 
-def test_a_right_result_is_not_solved_if_an_argument_has_changed():
+def test_a_right_result_that_changes_an_argument_is_refused():
     def spoils(record, table):
         table += 1
         return 1
@@ -360,7 +360,7 @@ def scale(answer):
     yield cases.case("scales", answer, np.array([1.0, 2.0]), 3.0, hint="x times the factor.")
 
 
-def test_what_is_expected_comes_from_the_reference():
+def test_expected_values_come_from_the_reference():
     assert scale(lambda x, factor: factor * x)
     assert scale(lambda x, factor: x + 1).cases[-1].expected == "[3., 6.]"
 
@@ -390,17 +390,17 @@ def test_whole_numbers_are_compared_exactly(wrong):
     assert not case("counts", lambda x: wrong, 0, expected=12_582_912).passed
 
 
-def test_tiny_numbers_count_where_no_absolute_difference_is_allowed():
+def test_tiny_numbers_are_compared_relatively_without_an_absolute_tolerance():
     assert case("", lambda x: 2e-30, 0, expected=1e-30).passed
     assert not case("", lambda x: 2e-30, 0, expected=1e-30, atol=0.0).passed
 
 
 @pytest.mark.parametrize("wrong", [-1e9, 0.0, np.nan])
-def test_infinity_is_no_large_number(wrong):
+def test_infinity_does_not_equal_a_large_number(wrong):
     assert not case("", lambda x: np.array([wrong]), 0, expected=[-np.inf]).passed
 
 
-def test_a_prediction_is_not_told():
+def test_a_predicted_value_is_hidden():
     answers = cases.predictions({"1 + 1": 3}, {"1 + 1": (2, "Count."), "2 + 2": (4, "Count.")})
     found = [judge(posed) for posed in answers]
     assert [(f.claim, f.expected, f.got) for f in found] == [
@@ -409,7 +409,7 @@ def test_a_prediction_is_not_told():
     ]
 
 
-def test_a_known_mistake_in_a_prediction_has_a_hint_of_its_own():
+def test_a_known_mistake_in_a_prediction_has_its_own_hint():
     results = {"2 + 2": (4, "Count.", (22, "Add the numbers, not the digits."))}
     hints = [judge(*cases.predictions({"2 + 2": n}, results)).hint for n in (5, 22)]
     assert hints == ["Count.", "Add the numbers, not the digits."]
@@ -430,13 +430,13 @@ def brief(answer):
     ("steps", "claim", "got"),
     [(2, "reached: 2 steps", ""), (5, "is short", "5 steps"), (np.nan, "is short", "nan steps")],
 )
-def test_the_figure_is_told_beside_the_aim(steps, claim, got):
+def test_the_measured_figure_is_shown_beside_its_aim(steps, claim, got):
     last = brief(lambda text: 3 if text else steps).cases[-1]
     assert (last.claim, last.got, last.passed) == (claim, got, not got)
 
 
 @pytest.mark.parametrize(("rate", "passed"), [(0.25, True), (0.5, False)])
-def test_of_several_figures_the_first_decides_and_all_can_be_told(rate, passed):
+def test_the_first_of_several_figures_decides(rate, passed):
     @exercise()
     def few_errors(answer):
         yield from cases.measured(
@@ -450,7 +450,7 @@ def test_of_several_figures_the_first_decides_and_all_can_be_told(rate, passed):
     )  # fmt: skip
 
 
-def test_no_figure_is_told_before_it_was_measured():
+def test_no_figure_is_shown_before_it_is_measured():
     *_, told = brief(lambda text: 4 if text else 1).told()
     states = [(check["claim"], check["state"]) for check in told["checks"]]
     assert states == [("takes a text", "not yet"), ("is short", "passed")]

@@ -176,18 +176,18 @@ PACKAGED = {
 
 
 @pytest.mark.parametrize("answer", PACKAGED.values(), ids=PACKAGED)
-def test_the_package_is_refused_where_numpy_is_asked_for(answer):
+def test_the_package_is_refused_where_numpy_is_required(answer):
     report = judged(in_numpy, answer, X, expected=SOFTMAX)
     assert "the package's" in report.cases[-1].got
 
 
-def test_numpy_and_a_look_at_a_type_are_accepted():
+def test_numpy_and_isinstance_are_accepted():
     assert judged(in_numpy, plain_softmax, X, expected=SOFTMAX)
     looking = lambda x: plain_softmax(np.zeros(2) if isinstance(x, Tensor) else x)  # noqa: E731
     assert judged(in_numpy, looking, X, expected=SOFTMAX)
 
 
-def test_a_wrong_result_is_told_before_a_broken_rule():
+def test_a_wrong_result_is_reported_before_a_broken_rule():
     found = judged(in_numpy, lambda x: functional.softmax(2 * x), X, expected=SOFTMAX).cases[-1]
     assert found.expected and "package" not in found.got
 
@@ -203,7 +203,7 @@ def by_numpy(x):
     return e / e.sum(axis=-1, keepdims=True)
 
 
-def test_operations_on_tensors_are_accepted_and_a_fused_one_is_not():
+def test_tensor_operations_are_accepted_and_fused_ones_refused():
     assert judged(tensor_operations, composed, Tensor(X), expected=SOFTMAX)
     assert judged(tensor_operations, by_numpy, Tensor(X), expected=SOFTMAX)
     for fused in (lambda x: softmax(x), softmax, lambda x: Linear(2, 2) and composed(x)):
@@ -211,11 +211,11 @@ def test_operations_on_tensors_are_accepted_and_a_fused_one_is_not():
         assert "the package's" in report.cases[-1].got
 
 
-def test_what_the_check_hands_over_may_be_called():
+def test_functions_passed_by_the_check_may_be_called():
     assert judged(in_numpy, lambda f, x: f(x), no_loop.of_answer, len, expected="")
 
 
-def test_a_pullback_that_runs_is_no_call_of_the_reader():
+def test_a_running_pullback_does_not_count_as_a_call():
     def slope(x):
         t = Tensor(x, requires_grad=True)
         composed(t).sum().backward()
@@ -235,7 +235,7 @@ def test_one_function_is_refused_under_any_name():
     assert judged(rule, lambda a, b: max(a, b, key=sum), (2, 3), (3,), expected=(2, 3))
 
 
-def test_numpy_is_refused_where_plain_python_is_asked_for():
+def test_numpy_is_refused_where_plain_python_is_required():
     def inside(a):
         import numpy
 
@@ -247,7 +247,7 @@ def test_numpy_is_refused_where_plain_python_is_asked_for():
     assert judged(no_numpy, lambda a: sum(a), (1, 2), expected=3)
 
 
-def test_a_primitive_of_the_reader_obeys():
+def test_rules_apply_to_primitives_of_the_reader():
     @primitive
     def double(x):
         return 2 * x, lambda g: 2 * g
@@ -256,7 +256,7 @@ def test_a_primitive_of_the_reader_obeys():
     assert judged(tensor_operations, double, X, expected=2 * X)
 
 
-def test_a_profiler_that_runs_is_put_back():
+def test_a_running_profiler_is_restored():
     def profiler(frame, event, called):
         return None
 
@@ -269,7 +269,7 @@ def test_a_profiler_that_runs_is_put_back():
         sys.setprofile(before)
 
 
-def test_a_class_that_inherits_what_it_should_write_is_refused_and_a_module_is_not():
+def test_inheriting_the_solution_is_refused_and_inheriting_module_is_not():
     class Inherits(Linear):
         pass
 
@@ -281,7 +281,7 @@ def test_a_class_that_inherits_what_it_should_write_is_refused_and_a_module_is_n
     assert breach_of([tensor_operations], Writes) == ("", "")
 
 
-def test_a_layer_may_hold_parameters_and_layers_of_the_readers_own():
+def test_a_layer_may_hold_the_readers_own_parts():
     class Scale(Module):
         def __init__(self, factor):
             self.factor = Parameter([factor])

@@ -28,14 +28,14 @@ from tinytorch import (
 )
 
 
-def test_the_outputs_of_layer_norm_are_those_of_the_package():
+def test_layer_norm_reference_matches_the_package():
     for name, expected in list(normalisation_and_mlp.OUTPUTS.items())[:4]:
         x = np.array([float(n) for n in name.strip("[]").split(",")])
         assert np.allclose(functional.layer_norm(x, np.ones(2), np.zeros(2)), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("pre_norm", [True, False])
-def test_a_block_computes_what_that_of_the_package_does(pre_norm):
+def test_block_reference_matches_the_package(pre_norm):
     ours = (TransformerBlock if pre_norm else PostNormBlock)(8, 2, dropout_prob=0.0)
     x = np.random.default_rng(0).normal(size=(2, 3, 8))
     parts = ours.ln1, ours.attention, ours.ln2, ours.mlp
@@ -43,26 +43,26 @@ def test_a_block_computes_what_that_of_the_package_does(pre_norm):
 
 
 @pytest.mark.parametrize("d", [4, 64])
-def test_the_parameters_of_a_block_are_counted_as_they_are(d):
+def test_predicted_block_size_matches_the_package(d):
     assert sum(p.size for p in TransformerBlock(d, 2).parameters()) == block.parameters(d, 4)
 
 
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("size", [(65, 64, 2, 32), (7, 8, 3, 5)])
-def test_the_parameters_of_a_gpt_are_counted_as_they_are(size, tied):
+def test_predicted_gpt_size_matches_the_package(size, tied):
     V, d, L, T = size
     real = GPT(V, d, L, 4, T, tie_weights=tied).num_parameters()["total"]
     assert gpt.count(*size, 4, tied) == real
 
 
 @pytest.mark.parametrize(("n", "T", "share"), [(20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)])
-def test_no_held_out_token_is_read_in_training(n, T, share):
+def test_held_out_tokens_are_not_read_in_training(n, T, share):
     training, validation = data_and_loss.split(n, T, share)
     assert training.max() + T == n - round(n * share) - 1
     assert validation.max() + T < n
 
 
-def test_a_step_of_adamw_is_that_of_the_package():
+def test_adamw_reference_matches_the_package():
     w = Tensor([1.0, -2.0], requires_grad=True, dtype=np.float64)
     optimizer = AdamW([w], lr=0.1, betas=(0.9, 0.999), weight_decay=0.5)
     expected = w.data.copy(), np.zeros(2), np.zeros(2)
@@ -73,7 +73,7 @@ def test_a_step_of_adamw_is_that_of_the_package():
         assert np.allclose(w.data, expected[0])
 
 
-def test_gradients_are_clipped_as_in_the_package():
+def test_clipping_reference_matches_the_package():
     a, b = (Tensor(np.zeros(2), requires_grad=True) for _ in range(2))
     a.grad, b.grad = np.array([6.0, 0.0]), np.array([0.0, 8.0])
     clipped = optimisation.clip([a.grad, b.grad], 5.0)
@@ -81,7 +81,7 @@ def test_gradients_are_clipped_as_in_the_package():
     assert np.allclose([a.grad, b.grad], clipped)
 
 
-def test_the_cost_of_a_cache_is_that_of_the_package():
+def test_predicted_cache_cost_matches_the_package():
     cache = KVCache(6, 1024)
     new = np.zeros((1, 8, 40, 64), dtype=np.float16)
     keys = [cache.extend(layer, new, new)[0] for layer in range(6)]
@@ -154,7 +154,7 @@ def appends_to_the_prompt(model, prompt, n, cache):
         ("fast_pieces", lambda f, x, size: x * x, "f was never called"),
     ],
 )
-def test_what_the_answer_gave_is_told_in_words_that_help(name, wrong, got):
+def test_wrong_results_are_described_helpfully(name, wrong, got):
     assert got in getattr(check, name)(wrong).cases[-1].got
 
 
@@ -163,7 +163,7 @@ def test_a_report_names_a_toy_model_by_what_it_does():
     assert report.cases[-1].given.startswith("sure_of_last_plus_1")
 
 
-def test_memory_that_is_to_be_predicted_is_not_told():
+def test_memory_to_be_predicted_is_hidden():
     assert check.optim_bytes(lambda n, name: 0).cases[-1].expected == ""
 
 
@@ -174,13 +174,13 @@ def test_a_layer_whose_forward_is_still_a_stub_is_untouched():
     assert check.heads_attention(Stub).untouched
 
 
-def test_a_model_is_as_it_was_after_its_readings_were_counted():
+def test_counting_forward_passes_leaves_the_model_unchanged():
     before = GPT.forward
     for wrong in (lambda model, prompt, n: 1 / 0, lambda model, prompt, n: model([prompt] * 2)):
         assert not check.cache_readings(wrong)
         assert GPT.forward is before
 
 
-def test_a_rate_below_zero_is_named_before_the_training():
+def test_a_negative_rate_is_reported_before_training():
     report = check.optim_budget(optimisation.settings(batch_size=50), lambda step, steps: -step)
     assert report.cases[0].got == "a rate of -1 at step 1 of 10"

@@ -57,7 +57,7 @@ def test_mixed_batches_replace_the_last_rows_of_inputs_and_targets():
     assert (mixed.batch_size, mixed.seq_len) == (4, 8)
 
 
-def test_kept_results_are_those_that_the_recipe_makes():
+def test_stored_results_match_the_recipe():
     results = fine_tuning_results()
     tried = {(run["rank"], run["lr"]) for run in results["rates"]}
     assert tried == {(rank, lr) for rank, rates in fine_tuning._RATES.items() for lr in rates}
@@ -69,7 +69,7 @@ def test_kept_results_are_those_that_the_recipe_makes():
         assert run["lr"] == min(done, key=lambda r: r["new"])["lr"], "the best rate of its rank"
 
 
-def test_one_kept_run_comes_out_again():
+def test_a_stored_run_is_reproducible():
     (kept,) = (
         run
         for run in fine_tuning_results()["ranks"]
@@ -80,7 +80,7 @@ def test_one_kept_run_comes_out_again():
     assert again["old"] == pytest.approx(kept["old"], abs=0.5)
 
 
-def test_a_run_whose_loss_is_not_finite_is_kept_without_numbers(monkeypatch):
+def test_a_run_with_a_non_finite_loss_is_stored_without_numbers(monkeypatch):
     def breaks(*given, **options):
         raise FloatingPointError
 
@@ -89,7 +89,7 @@ def test_a_run_whose_loss_is_not_finite_is_kept_without_numbers(monkeypatch):
     assert run["new"] is None and run["old"] is None
 
 
-def test_the_recipe_writes_what_is_read(monkeypatch, tmp_path):
+def test_the_recipe_writes_the_file_that_is_read(monkeypatch, tmp_path):
     def run(rank, lr, dialect, seed, old_rows=0, test=2):
         new = None if lr > 0.05 else abs(lr - 0.003)
         kept = {"rank": rank, "lr": lr, "dialect": dialect, "seed": seed}

@@ -61,7 +61,7 @@ def story():
     return SimpleNamespace(model=model, windows=windows, logs=log_probs(model, windows))
 
 
-def test_8_bits_cost_the_story_gpt_next_to_nothing(story):
+def test_int8_barely_changes_the_loss_of_the_story_gpt(story):
     logs = log_probs(quantize(story.model), story.windows)
     cost = loss(logs, story.windows) - loss(story.logs, story.windows)
     assert 0 < abs(cost) < 5 * 1.5e-4
@@ -70,7 +70,7 @@ def test_8_bits_cost_the_story_gpt_next_to_nothing(story):
     assert abs(cost) < gap / 3  # less than what parts the model from the best one there can be
 
 
-def test_half_precision_costs_less_by_far_and_nothing_where_the_weights_have_it_already(story):
+def test_float16_changes_the_loss_even_less_and_not_at_all_for_float16_weights(story):
     """The stored weights are in half precision: some more steps give them the other bits."""
     assert np.array_equal(log_probs(quantize(story.model, "float16"), story.windows), story.logs)
     model, batches = load_story_gpt().train(), story_batches(num_stories=500)
@@ -85,7 +85,7 @@ def test_half_precision_costs_less_by_far_and_nothing_where_the_weights_have_it_
     assert 0 < divergence(old, new) < 5 * 3e-8
 
 
-def test_an_outlier_spoils_one_scale_for_all_but_not_a_scale_for_each_row(story):
+def test_an_outlier_spoils_a_shared_scale_but_not_row_scales(story):
     plain = divergence(story.logs, log_probs(quantize(story.model), story.windows))
     for factor, least in ((1, 2), (30, 30)):
         model = with_an_outlier(story.model, factor)

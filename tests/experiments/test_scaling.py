@@ -20,11 +20,11 @@ def models(law=TRUTH, noise=0.0, seed=0):
 
 
 @pytest.mark.parametrize("law", [TRUTH, CHINCHILLA, ScalingLaw(2.0, 5.0, 0.2, 4e4, 1.1)])
-def test_models_without_noise_give_back_their_law(law):
+def test_a_fit_to_noiseless_losses_recovers_the_law(law):
     assert fit_scaling_law(*models(law)) == pytest.approx(law, rel=1e-4)
 
 
-def test_a_few_models_that_failed_hardly_move_the_law():
+def test_a_few_outliers_hardly_change_the_fit():
     sizes, tokens, losses = models(noise=0.002)
     losses[::15] *= 3
     found = fit_scaling_law(sizes, tokens, losses)
@@ -33,14 +33,14 @@ def test_a_few_models_that_failed_hardly_move_the_law():
     assert squares.floor != pytest.approx(TRUTH.floor, rel=0.1)
 
 
-def test_with_a_known_floor_the_rest_is_found():
+def test_a_fit_with_a_known_floor_recovers_the_other_constants():
     found = fit_scaling_law(*models(noise=0.01), floor=0.1144)
     assert found.floor == pytest.approx(0.1144, rel=1e-14)
     assert found == pytest.approx(TRUTH, rel=0.2)
 
 
 @pytest.mark.parametrize("delta", [1e-3, 0.1, 1e9])
-def test_the_gradient_is_that_of_the_complex_step(delta):
+def test_the_gradient_matches_the_complex_step(delta):
     logs, rng = scaling._logs(*models(noise=0.05)), np.random.default_rng(1)
     theta = np.array([[-2.0, 3.0, 0.4, 5.0, 0.5], [-3.0, 1.0, 0.2, 6.0, 0.7]])
     counts = rng.integers(0, 3, size=(2, 91)).astype(float)
@@ -52,7 +52,7 @@ def test_the_gradient_is_that_of_the_complex_step(delta):
         np.testing.assert_allclose(gradient[:, i], expected, rtol=1e-10)
 
 
-def test_no_start_nearby_is_needed_and_no_end_is_better_than_the_best():
+def test_the_fit_needs_no_nearby_start_and_returns_the_best_end():
     data = models(noise=0.02)
     logs = scaling._logs(*data)
     found, value = scaling._search(
@@ -64,13 +64,13 @@ def test_no_start_nearby_is_needed_and_no_end_is_better_than_the_best():
     assert at_the_best.mean() > 0.5  # most starts end there
 
 
-def test_where_the_best_floor_is_zero_it_comes_out_as_next_to_nothing():
+def test_a_floor_of_zero_is_fitted_as_nearly_zero():
     data = models(ScalingLaw(1e-30, 20.0, 0.5, 300.0, 0.6))
     assert 0 < fit_scaling_law(*data).floor < 1e-6 * data[2].min()
     assert all(0 < law.floor < 1e-6 for law in bootstrap(*data, samples=5))
 
 
-def test_a_sample_is_drawn_with_replacement_and_each_gives_a_law():
+def test_bootstrap_samples_are_drawn_with_replacement_and_fitted():
     data = models(noise=0.03)
     laws = bootstrap(*data, samples=40, rng=3)
     floors = np.array([law.floor for law in laws])
@@ -104,6 +104,6 @@ def test_the_best_split_is_the_lowest_point_of_its_line():
         (lambda n, d, losses: (n, d * np.nan, losses), "tokens must be positive and finite"),
     ],
 )
-def test_what_no_law_can_be_fitted_to_is_named(change, said):
+def test_data_that_cannot_be_fitted_are_refused(change, said):
     with pytest.raises(ValueError, match=said):
         fit_scaling_law(*change(*models()))

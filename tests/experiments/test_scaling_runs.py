@@ -36,7 +36,7 @@ def test_the_model_of_the_book_is_one_of_the_sizes():
     assert all(np.array_equal(ours[name], books[name]) for name in books)
 
 
-def test_a_run_says_what_it_was_and_what_it_came_to():
+def test_a_run_records_its_settings_and_results():
     run = scaling_run(8, 2, steps=3, seed=1)
     count = scaling_model(8, 2).num_parameters()
     assert run["parameters"] == count["total"]
@@ -45,7 +45,7 @@ def test_a_run_says_what_it_was_and_what_it_came_to():
     assert 1.5 < run["loss"] < np.log(512) / 2.9  # hardly better than a guess of the token
 
 
-def test_the_loss_is_the_entropy_and_what_comes_on_top(monkeypatch):
+def test_the_loss_is_the_entropy_plus_the_excess(monkeypatch):
     monkeypatch.setattr(scaling_runs, "excess", lambda model, **given: 21.0)
     assert scaling_run(8, 1, steps=1)["loss"] == pytest.approx((24.0899 + 21) / 210.5551, abs=1e-5)
 
@@ -77,14 +77,14 @@ def test_the_rate_is_near_the_best_of_those_tried():
 
 
 @pytest.mark.parametrize("index", [0, 9])
-def test_a_run_of_the_table_comes_out_again(index):
+def test_a_run_of_the_table_is_reproducible(index):
     stored = all_runs()[index]
     again = scaling_run(*(stored[name] for name in ("embed_dim", "num_layers", "steps", "seed")))
     assert again["loss"] == pytest.approx(stored["loss"], rel=1e-3)  # another BLAS rounds otherwise
     assert {**stored, **again, "loss": stored["loss"]} == stored
 
 
-def test_a_stopped_recipe_goes_on_where_it_was(monkeypatch, tmp_path):
+def test_a_stopped_recipe_resumes(monkeypatch, tmp_path):
     sizes = "embed_dim", "num_layers", "steps", "seed", "lr"
     wanted = {"rates": [], "runs": [dict.fromkeys(sizes, i) for i in (1, 2, 3)]}
     made = []

@@ -39,14 +39,14 @@ def test_floor_is_the_oracles_surprise_at_a_hundred_whole_stories(grammar):
     assert floor_per_letter() == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_guesser_is_surprised_by_every_token_and_charged_by_the_letter(grammar):
+def test_uniform_guessing_is_charged_per_letter(grammar):
     text = grammar.generate(100, seed=2)
     tokens = len(story_tokenizer().encode(text))
     guess = nats_per_letter(forecast(np.zeros(512)))
     assert guess == pytest.approx(tokens * np.log(512) / len(text), rel=1e-6)
 
 
-def test_steps_come_in_order_and_as_far_as_asked():
+def test_steps_come_in_order_up_to_the_requested_one():
     assert list(steps_up_to("one head")) == list(STEPS)[:5]
     assert steps_up_to("trained longer") == STEPS
     with pytest.raises(ValueError, match="no step 'two heads'; its steps are 1 letter"):
@@ -57,7 +57,7 @@ def test_the_story_gpt_is_the_last_step():
     assert nats_per_letter(load_story_gpt()) == pytest.approx(STEPS["trained longer"], abs=5e-4)
 
 
-def test_training_is_seeded_and_brings_a_model_down_the_stairs():
+def test_training_is_seeded_and_lowers_the_loss():
     tables = [Embedding(512, 512, rng=0) for _ in range(2)]
     new = nats_per_letter(tables[0])
     one, other = (nats_per_letter(train_on_stories(table, steps=60)) for table in tables)

@@ -40,7 +40,7 @@ def held_out():
     return story_windows()
 
 
-def test_the_command_writes_a_file_of_its_own(monkeypatch, tmp_path):
+def test_the_command_writes_its_own_file(monkeypatch, tmp_path):
     from tinytorch.experiments import story_gpt
 
     def trained(steps):
@@ -75,14 +75,14 @@ def test_every_window_begins_with_the_newline_before_a_story(tokenizer, grammar)
         assert targets[row].tolist() == ids[1:151]
 
 
-def test_tokenizer_is_a_small_one_that_gives_the_stories_back(tokenizer, grammar):
+def test_tokenizer_is_small_and_restores_the_stories(tokenizer, grammar):
     text = grammar.generate(100, seed=13)
     assert tokenizer.vocab_size == 512 and story_tokenizer() is tokenizer
     assert tokenizer.decode(tokenizer.encode(text)) == text
     assert len(tokenizer.encode("\n")) == 1
 
 
-def test_batches_to_train_on_begin_at_stories_too(tokenizer, grammar):
+def test_training_batches_begin_at_stories(tokenizer, grammar):
     inputs, targets = story_batches(batch_size=6, seq_len=40, num_stories=30, seed=4)[0]
     stories = stories_of(grammar, 4, 30)
     beginnings = {tuple(tokenizer.encode("\n" + story)[:40]) for story in stories}
@@ -90,7 +90,7 @@ def test_batches_to_train_on_begin_at_stories_too(tokenizer, grammar):
     np.testing.assert_array_equal(inputs[:, 1:], targets[:, :-1])
 
 
-def test_held_out_stories_are_not_among_those_to_train_on(grammar):
+def test_held_out_stories_are_not_trained_on(grammar):
     assert not {*stories_of(grammar, 0, 20_000)} & {*stories_of(grammar, 1, 64)}
 
 
@@ -137,7 +137,7 @@ def test_the_grammar_as_a_model_of_characters_has_exactly_the_floor(tokenizer, g
 # New models --------------------------------------------------------------------------------------
 
 
-def test_new_model_knows_nothing(held_out):
+def test_new_model_predicts_uniformly(held_out):
     loss = evaluate(new_story_gpt(), held_out.inputs[:4], held_out.targets[:4])
     assert loss == pytest.approx(math.log(512), abs=0.5)  # its weights are lively: init_std=0.1
 
@@ -170,7 +170,7 @@ def test_trained_model_comes_close_to_the_floor_and_not_below_it(trained_loss, h
     assert floor * 0.99 < trained_loss < floor * 1.05
 
 
-def test_trained_model_is_the_one_that_the_record_is_of(trained_loss):
+def test_trained_model_matches_its_record(trained_loss):
     record, _ = story_gpt_run()
     measured = record["validation"][~np.isnan(record["validation"])]
     assert trained_loss == pytest.approx(measured[-1], abs=1e-3)  # kept in half precision
@@ -190,7 +190,7 @@ def test_trained_model_divides_a_storys_surprise_among_its_characters(tokenizer,
     assert np.abs(nats - known).mean() < 0.25 * known.mean()  # it wonders where the oracle does
 
 
-def test_record_is_that_of_a_whole_run(held_out):
+def test_record_covers_the_whole_run(held_out):
     record, facts = story_gpt_run()
     assert {*record} == {"loss", "lr", "grad_norm", "validation"}
     assert {len(column) for column in record.values()} == {STEPS}

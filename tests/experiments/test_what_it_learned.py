@@ -54,7 +54,7 @@ def test_tokens_within_a_word_of_a_kind_spell_it(studied):
         assert any(spelled == name * (len(spelled) // len(name)) for name in names)
 
 
-def test_what_is_known_is_that_of_the_oracle_at_every_token(studied):
+def test_beliefs_match_the_oracle_at_every_token(studied):
     grammar, tokenizer = StoryGrammar(), story_tokenizer()
     two = type(studied)(*(field[:2] for field in studied))
     truth, posterior = story_truth(two), story_beliefs(two, "place")
@@ -69,7 +69,7 @@ def test_what_is_known_is_that_of_the_oracle_at_every_token(studied):
     assert posterior.shape[-1] == len(hidden_values(grammar, "place"))
 
 
-def test_what_is_hidden_is_asked_for_before_its_word_one_token_earlier_and_at_the_end(studied):
+def test_probes_are_asked_before_the_word_one_token_earlier_and_at_the_end(studied):
     for hidden, (kind, again) in NEEDED.items():
         rows, at = asked(studied, hidden, "needed")
         assert (studied.kinds[rows, at] == kind).all() and (studied.again[rows, at] == again).all()
@@ -79,7 +79,7 @@ def test_what_is_hidden_is_asked_for_before_its_word_one_token_earlier_and_at_th
     assert all(story_tokenizer().decode([i])[-1] in '."' for i in studied.ids[rows, at])
 
 
-def test_the_command_writes_a_file_of_its_own(monkeypatch, tmp_path):
+def test_the_command_writes_its_own_file(monkeypatch, tmp_path):
     written = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(what_it_learned, "_make", written.append)
@@ -90,7 +90,7 @@ def test_the_command_writes_a_file_of_its_own(monkeypatch, tmp_path):
     assert written[2] == what_it_learned._FILE
 
 
-def test_the_stored_runs_begin_and_end_with_the_models_at_hand():
+def test_stored_runs_begin_and_end_with_the_packaged_models():
     runs = learned_when()
     studied = study_stories(1500)
     rows, at = asked(studied, "animal", "needed")
@@ -138,7 +138,7 @@ def test_a_control_is_a_probe_fitted_to_a_target_of_each_type():
         assert (np.abs(another - posteriors).max(axis=1) > 0.01).all(), "none keeps its own"
 
 
-def test_what_depends_on_more_than_the_type_has_a_better_r2_than_the_controls():
+def test_targets_that_depend_on_context_beat_the_controls():
     rng = np.random.default_rng(0)
     p = np.linspace(0.1, 0.9, 9)
     known, types = np.column_stack([p, 1 - p]), rng.integers(0, 9, 300)

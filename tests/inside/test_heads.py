@@ -29,13 +29,13 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_head_of_a_kind_scores_one_and_a_head_that_looks_at_itself_scores_zero(kind):
+def test_ideal_heads_score_one_and_self_attending_heads_zero(kind):
     itself = np.broadcast_to(np.eye(6), (2, 6, 6))
     weights = np.stack([perfect(KINDS[kind]), itself], axis=1)  # (batch, heads, queries, keys)
     np.testing.assert_allclose(head_scores(weights, KINDS[kind]), [1, 0])
 
 
-def test_targets_are_what_a_loop_finds():
+def test_targets_match_a_loop():
     for row, ids in enumerate(IDS):
         for query, token in enumerate(ids):
             for key in range(6):
@@ -63,7 +63,7 @@ def test_scores_are_over_the_queries_that_have_a_target():
     np.testing.assert_allclose(head_scores(weights, targets), [0.75])
 
 
-def test_shapes_that_do_not_fit_and_texts_without_targets_are_refused():
+def test_mismatched_shapes_and_texts_without_targets_are_refused():
     with pytest.raises(ValueError, match=r"expected weights .* got \(6, 6\), \(2, 6, 6\)"):
         head_scores(np.eye(6), KINDS["same"])
     with pytest.raises(ValueError, match="no query has a target"):

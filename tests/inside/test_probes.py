@@ -26,19 +26,19 @@ def test_the_probe_solves_the_normal_equations_of_its_penalty(data, ridge):
     np.testing.assert_allclose(probe(x[None]), [design @ both], rtol=0, atol=1e-8)
 
 
-def test_units_of_the_activations_make_no_difference(data):
+def test_scaling_the_activations_does_not_change_the_probe(data):
     x, y = data
     scale = np.array([1, 100, 0.01, 5, 1])
     np.testing.assert_allclose(LinearProbe(x, y, 0.1)(x), LinearProbe(x * scale, y, 0.1)(x * scale))
 
 
-def test_a_column_that_never_changes_or_repeats_another_is_no_obstacle(data):
+def test_constant_and_repeated_columns_are_allowed(data):
     x, y = data
     wide = np.column_stack([x, np.full(200, 7.0), x[:, 0]])
     np.testing.assert_allclose(LinearProbe(wide, y, 0)(wide), LinearProbe(x, y, 0)(x), atol=1e-8)
 
 
-def test_what_is_at_right_angles_to_the_directions_of_a_probe_changes_nothing(data):
+def test_orthogonal_activations_do_not_change_the_prediction(data):
     x, y = data
     y = np.column_stack([y, y.sum(axis=1)])  # of rank 3
     probe = LinearProbe(x, y, 0.1)
@@ -50,7 +50,7 @@ def test_what_is_at_right_angles_to_the_directions_of_a_probe_changes_nothing(da
     np.testing.assert_allclose(probe(x + change - blind), probe(x + change), atol=1e-9)
 
 
-def test_r_squared_is_one_minus_what_is_left(data):
+def test_r_squared_is_one_minus_the_residual_share(data):
     x, y = data
     assert r_squared(y, y) == 1
     assert r_squared(y, np.broadcast_to(y.mean(axis=0), y.shape)) == 0
@@ -74,12 +74,12 @@ def test_calibration_is_counted_bin_by_bin():
     assert calibration_error(truth, said, bins=5) == pytest.approx(error)
 
 
-def test_what_is_said_outside_of_0_and_1_counts_as_certain():
+def test_predictions_outside_0_and_1_count_as_certain():
     table = calibration_table([0.0, 1.0, 1.0], [-0.2, 1.3, 1.0], bins=2)
     np.testing.assert_allclose(table, [[0, 0, 1], [1, 1, 2]])
 
 
-def test_what_does_not_fit_is_refused():
+def test_mismatched_shapes_are_refused():
     with pytest.raises(
         ValueError, match=r"x must be \(n, d\) and y \(n, k\).*\(3, 2\) and \(4, 1\)"
     ):

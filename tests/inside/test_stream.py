@@ -25,7 +25,7 @@ def model():
     return lively()
 
 
-def test_every_stage_is_what_its_block_makes_of_the_one_before(model):
+def test_every_stage_is_its_block_applied_to_the_previous_one(model):
     stream = residual_stream(model, IDS)
     x = model.position_embedding(model.token_embedding(IDS))
     np.testing.assert_allclose(stream[0], x.data, atol=1e-6)
@@ -50,7 +50,7 @@ def test_the_lens_scores_every_stage_with_the_last_norm_and_the_output_layer(opt
 
 
 @pytest.mark.parametrize("encoding", ["learned", "rotary", "alibi"])
-def test_attention_weights_are_those_with_which_the_layer_mixes_its_values(encoding):
+def test_recorded_attention_weights_reproduce_the_layers_output(encoding):
     model = lively(pos_encoding=encoding)
     weights = attention_weights(model, IDS)
     for i, block in enumerate(model.blocks):
@@ -91,7 +91,7 @@ def test_a_head_that_is_ablated_is_missing_from_the_sum_of_the_heads(model):
     assert np.abs(seen[0] - whole).max() > 0.01 < np.abs(seen[1] - whole).max()
 
 
-def test_patching_one_position_leaves_all_earlier_ones(model):
+def test_patching_a_position_does_not_change_earlier_ones(model):
     other = residual_stream(model, IDS[::-1])[1]
     plain = residual_stream(model, IDS)
     with patched(model, stage_name(1), other[:, 2], positions=2):
@@ -102,7 +102,7 @@ def test_patching_one_position_leaves_all_earlier_ones(model):
     assert not np.allclose(stream[3][:, 3:], plain[3][:, 3:])
 
 
-def test_heads_that_are_not_there_are_refused(model):
+def test_unknown_heads_are_refused(model):
     with pytest.raises(ValueError, match=r"blocks\.0\.attention has the heads 0 to 1, not 2"):
         ablated(model, "blocks.0.attention", head=2)
     with pytest.raises(ValueError, match=r"'blocks\.0\.mlp' has no heads; name an attention"):

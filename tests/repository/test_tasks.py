@@ -35,7 +35,7 @@ def tasks(monkeypatch, tmp_path):
     return module
 
 
-def test_what_a_task_stands_on_is_installed_first_and_once(tasks):
+def test_requirements_of_a_task_are_installed_first_and_once(tasks):
     tasks.install("parity")
     tasks.install("test")
     tasks.install("dev")
@@ -50,7 +50,7 @@ def test_what_a_task_stands_on_is_installed_first_and_once(tasks):
         ("requirements/dev.txt", ["dev"]),
     ],
 )
-def test_only_what_changed_is_installed_again(tasks, changed, again):
+def test_only_changed_requirements_are_installed_again(tasks, changed, again):
     for name in ("parity", "dev"):
         tasks.install(name)
     tasks.asked.clear()
@@ -60,7 +60,7 @@ def test_only_what_changed_is_installed_again(tasks, changed, again):
     assert tasks.asked == again
 
 
-def test_line_ends_of_windows_are_no_change(tasks):
+def test_windows_line_ends_do_not_count_as_a_change(tasks):
     tasks.install("dev")
     file = Path("requirements/dev.txt")
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
@@ -68,7 +68,7 @@ def test_line_ends_of_windows_are_no_change(tasks):
     assert tasks.asked == ["python", "dev"]
 
 
-def test_an_installation_that_failed_is_made_again(tasks, monkeypatch):
+def test_a_failed_installation_is_repeated(tasks, monkeypatch):
     monkeypatch.setitem(tasks.INSTALL, "dev", lambda: sys.exit(1))
     with pytest.raises(SystemExit):
         tasks.install("dev")
@@ -77,7 +77,7 @@ def test_an_installation_that_failed_is_made_again(tasks, monkeypatch):
     assert tasks.asked == ["python", "dev"]
 
 
-def test_an_old_python_is_told_what_to_do(tasks, monkeypatch):
+def test_an_old_python_is_refused_with_a_remedy(tasks, monkeypatch):
     monkeypatch.setattr(tasks, "NEEDED", (4, 0))
     with pytest.raises(SystemExit) as stop:
         tasks.main(["quick"])
@@ -85,7 +85,7 @@ def test_an_old_python_is_told_what_to_do(tasks, monkeypatch):
     assert tasks.asked == []
 
 
-def test_a_python_without_venv_is_told_what_to_install(tasks, monkeypatch):
+def test_a_python_without_venv_is_refused_with_a_remedy(tasks, monkeypatch):
     monkeypatch.setitem(sys.modules, "ensurepip", None)
     with pytest.raises(SystemExit, match="sudo apt-get install python3-venv"):
         tasks.main(["quick"])
@@ -97,14 +97,14 @@ def test_an_unknown_task_is_named_beside_the_known_ones(tasks):
 
 
 @pytest.mark.parametrize("way", ["-h", "--help"])
-def test_help_is_there_by_its_usual_names_too(tasks, capsys, way):
+def test_usual_names_of_help_work(tasks, capsys, way):
     tasks.main([])
     usual = capsys.readouterr().out
     assert tasks.main([way]) is None
     assert capsys.readouterr().out == usual and "where TASK is one of" in usual
 
 
-def test_what_a_shell_holds_does_not_reach_the_book(tasks, monkeypatch):
+def test_python_variables_of_the_shell_do_not_reach_the_book(tasks, monkeypatch):
     seen = {}
     monkeypatch.setitem(tasks.TASKS, "look", (lambda: seen.update(tasks.os.environ), ""))
     tasks.os.environ.update(PYTHONPATH="elsewhere", MPLBACKEND="elsewhere")
@@ -129,7 +129,7 @@ def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
     assert [path.name for path in Path("_build").iterdir()] == [".jupyter_cache-1"]
 
 
-def test_every_task_is_listed_in_letters_that_any_console_has(tasks, capsys):
+def test_every_task_is_listed_in_ascii(tasks, capsys):
     tasks.main([])
     said = capsys.readouterr().out
     assert said.isascii() and all(f"\n  {name:15} " in said for name in tasks.TASKS)
@@ -144,13 +144,13 @@ def test_make_knows_every_task(tasks):
 
 
 @with_make
-def test_make_without_a_python_says_what_is_needed():
+def test_make_without_a_python_names_the_requirement():
     command = ["make", "PYTHON=no-such-python", "book"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 2 and "found: no-such-python, which is none" in told.stderr
 
 
-def test_every_file_that_a_readme_names_is_there():
+def test_every_file_that_a_readme_names_exists():
     folders = ("book", "book/_ext", "book/_static", "tests")
     for readme in ("README.md", "CONTRIBUTING.md", *(f"{f}/README.md" for f in folders)):
         text = (ROOT / readme).read_text("utf-8")
@@ -159,7 +159,7 @@ def test_every_file_that_a_readme_names_is_there():
         assert not [name for name in missing if not (ROOT / name).exists()], readme
 
 
-def test_every_task_that_a_text_names_is_there(tasks):
+def test_every_task_that_a_text_names_exists(tasks):
     texts = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "tests/README.md", ".ci/run")]
     for folder, kind in (("book", "*.md"), (".github/workflows", "*.yml"), ("tests", "*.py")):
         texts += [p for p in (ROOT / folder).rglob(kind) if "node_modules" not in p.parts]
@@ -175,7 +175,7 @@ def test_every_task_that_a_text_names_is_there(tasks):
     assert {(name, text) for name, text in named if name not in tasks.TASKS} == set()
 
 
-def test_every_module_of_the_extensions_that_a_text_names_is_there():
+def test_every_extension_module_that_a_text_names_exists():
     """As `book/_ext/look/theme.py`, `python -m _ext.print.pdf` or a call of `extension`."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     kinds = {".py", ".md", ".yml", ".toml", ".js", ".css"}

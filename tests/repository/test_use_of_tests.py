@@ -47,11 +47,11 @@ def test_nothing_outside_the_tests_imports_or_reads_from_them():
         'sys.path.append(str(ROOT / "tests" / "browser"))',
     ],
 )
-def test_a_use_of_the_tests_is_found(line):
+def test_a_use_of_the_tests_is_detected(line):
     assert uses_of_tests(f'"""Shown by tests/book."""\n{line}\n') == [2]
 
 
-def test_test_files_have_names_of_their_own():
+def test_test_files_have_unique_names():
     """Without packages, pytest imports each by its name alone."""
     names = [p.name for p in (ROOT / "tests").rglob("*.py") if p.name != "conftest.py"]
     assert [name for name in names if names.count(name) > 1] == []

@@ -204,7 +204,7 @@ def gelu_array(x: np.ndarray) -> np.ndarray:
     """
     x = floats(x)
     a, b, half = _constants(x.dtype)
-    y = x * x
+    y = np.multiply(x, x, out=np.empty_like(x))
     y *= a
     y += b
     y *= x
