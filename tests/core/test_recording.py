@@ -1,6 +1,7 @@
 """no_grad: as a context, and as a decorator of whatever Python can call."""
 
 import asyncio
+import contextvars
 import inspect
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,17 @@ def test_nothing_is_recorded_inside_no_grad():
     with no_grad():
         assert not recorded() and not is_recording()
     assert recorded() and is_recording()
+
+
+def test_block_that_is_closed_in_another_context_leaves_that_context_recording():
+    def waiting():
+        with no_grad():
+            yield
+
+    body = waiting()
+    contextvars.copy_context().run(next, body)
+    body.close()
+    assert recorded()
 
 
 def test_one_no_grad_object_nests_in_itself():

@@ -94,7 +94,7 @@ def topological_order(result: Node) -> list[Record | Node]:
             seen.add(id(node))
             stack.append((node, True))
             for parent in node.parents if isinstance(node, Record) else ():
-                if parent is not None and parent._requires_grad and id(parent) not in seen:
+                if parent is not None and parent._requires_grad:
                     stack.append((parent, False))
     return order
 
@@ -130,8 +130,8 @@ def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradien
             remedy = "it must return one each, None where there is none"
             raise ValueError(f"the pullback returned {got}; {remedy}")
         return [
-            (parent, _fitted(parts, i, parent, g))
-            for i, parent in enumerate(parents)
+            (parent, _fitted(part, parent, g))
+            for parent, part in zip(parents, parts, strict=True)
             if parent is not None and parent._requires_grad
         ]
     except Exception as error:
@@ -139,16 +139,15 @@ def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradien
         raise kind(f"backward() through {record.name}: {error}") from error
 
 
-def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray) -> Gradient:
-    """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nothing else shares."""
-    part, like = parts[i], _like(parent)
+def _fitted(part: Any, parent: Record | Node, g: np.ndarray) -> Gradient:
+    """A gradient in the shape and dtype of `parent`; a leaf gets a copy of `g` or of a view."""
+    like = _like(parent)
     if isinstance(part, RowSparse):
         return part.astype(like.dtype)
     if part is None:
         return np.zeros(like.shape, like.dtype)
-    if type(part) is not np.ndarray or part.shape != like.shape or part.dtype != like.dtype:
-        part = undo_broadcast(np.asarray(part), like.shape).astype(like.dtype, copy=False)
-    shared = part.base is not None or part is g or any(part is other for other in parts[:i])
+    part = undo_broadcast(np.asarray(part), like.shape).astype(like.dtype, copy=False)
+    shared = part.base is not None or part is g
     return part.copy() if shared and isinstance(parent, Node) else part
 
 
