@@ -180,3 +180,23 @@ def test_no_leaf_gradient_shares_memory_with_anything(name, data):
     for i, array in enumerate(arrays):
         for other in [*others, *arrays[:i]]:
             assert not np.shares_memory(array, other)
+
+
+def test_a_leaf_keeps_a_copy_of_the_gradient_it_is_given():
+    x, given = Tensor([1.0, 2.0], requires_grad=True), np.ones(2, np.float32)
+    x.backward(given)
+    x.backward(given)
+    assert given.tolist() == [1, 1] and x.grad.tolist() == [2, 2]
+
+
+def test_two_leaves_share_no_memory_when_a_pullback_returns_one_array_for_both():
+    """Otherwise clipping both would scale each of them twice."""
+
+    @primitive
+    def add(a, b):
+        return a + b, lambda g: (lambda both: (both, both))(2 * g)
+
+    x, y = (Tensor([1.0], requires_grad=True) for _ in range(2))
+    add(x, y).sum().backward()
+    x.grad *= 10
+    assert (x.grad, y.grad) == (20, 2)

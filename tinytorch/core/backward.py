@@ -65,7 +65,7 @@ def _first_gradient(result: Node, gradient: Any) -> Gradient:
     if gradient is None:
         return np.ones_like(data)
     array = as_gradient(np.asarray(gradient), data.shape)
-    return array.astype(data.dtype, copy=False)
+    return array.astype(data.dtype, copy=result.is_leaf)  # a leaf keeps it
 
 
 def topological_order(result: Node) -> list[Record | Node]:
@@ -130,8 +130,8 @@ def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradien
             remedy = "it must return one each, None where there is none"
             raise ValueError(f"the pullback returned {got}; {remedy}")
         return [
-            (parent, _fitted(part, parent, g))
-            for parent, part in zip(parents, parts, strict=True)
+            (parent, _fitted(parts, i, parent, g))
+            for i, parent in enumerate(parents)
             if parent is not None and parent._requires_grad
         ]
     except Exception as error:
@@ -139,15 +139,15 @@ def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradien
         raise kind(f"backward() through {record.name}: {error}") from error
 
 
-def _fitted(part: Any, parent: Record | Node, g: np.ndarray) -> Gradient:
-    """A gradient in the shape and dtype of `parent`; a leaf gets a copy of `g` or of a view."""
-    like = _like(parent)
+def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray) -> Gradient:
+    """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nothing else shares."""
+    part, like = parts[i], _like(parent)
     if isinstance(part, RowSparse):
         return part.astype(like.dtype)
     if part is None:
         return np.zeros(like.shape, like.dtype)
     part = undo_broadcast(np.asarray(part), like.shape).astype(like.dtype, copy=False)
-    shared = part.base is not None or part is g
+    shared = part.base is not None or part is g or any(part is other for other in parts[:i])
     return part.copy() if shared and isinstance(parent, Node) else part
 
 
