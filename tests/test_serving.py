@@ -137,7 +137,7 @@ class TestFinding:
             find_book(str(Path(__file__).parent))
         half = tmp_path / "half.zip"
         half.write_bytes(archive.read_bytes()[:-30])
-        with pytest.raises(ValueError, match="is no whole zip archive; download"):
+        with pytest.raises(ValueError, match="is not a complete zip archive; download"):
             find_book(str(half))
 
 

@@ -66,7 +66,7 @@ def _site(path: Path) -> Place:
     if not path.exists():
         raise FileNotFoundError(f"there is no {str(path)!r}; {_remedy()}")
     if path.is_file() and not zipfile.is_zipfile(path):
-        raise ValueError(f"{str(path)!r} is no whole zip archive; {_remedy()}")
+        raise ValueError(f"{str(path)!r} is not a complete zip archive; {_remedy()}")
     top: Place = zipfile.Path(path) if path.is_file() else path
     below: list[Place] = sorted(top.iterdir(), key=str)
     for place in [top, *below]:

@@ -14,7 +14,9 @@ def there(found: Found | None, what: str) -> Found:
         LookupError: the page lacks it.
     """
     if found is None:
-        raise LookupError(f"a built page has no {what}; is it of this version? Run `make book`")
+        raise LookupError(
+            f"a built page has no {what}; was it built by this version? Run `make book`"
+        )
     return found
 
 

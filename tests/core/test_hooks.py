@@ -117,7 +117,7 @@ def test_hooks_run_during_generation_with_and_without_a_cache(model):
 
 def test_unknown_parts_and_uncallable_hooks_are_refused(model):
     with pytest.raises(
-        ValueError, match=r"the model has no part 'blocks\.2'; there are .*blocks\.1"
+        ValueError, match=r"the model has no part 'blocks\.2'; its parts are .*blocks\.1"
     ):
         with hooks(model, after={"blocks.2": print}):
             pass

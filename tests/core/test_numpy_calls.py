@@ -216,10 +216,10 @@ def test_masks_combine_with_and_or_xor_and_not():
 @pytest.mark.parametrize(
     ("combine", "shown"),
     [
-        (lambda: Tensor([1, 0]) & Tensor([1, 1]), "& combines masks of booleans, got int64 and"),
-        (lambda: Tensor([True]) | 1.0, "| combines masks of booleans, got bool and float64"),
-        (lambda: np.array([1.0]) ^ Tensor([True]), "^ combines masks of booleans, got float64 and"),
-        (lambda: ~Tensor([0, 1]), "~ combines masks of booleans, got int64;"),  # numpy: -1 and -2
+        (lambda: Tensor([1, 0]) & Tensor([1, 1]), "& combines Boolean masks, got int64 and"),
+        (lambda: Tensor([True]) | 1.0, "| combines Boolean masks, got bool and float64"),
+        (lambda: np.array([1.0]) ^ Tensor([True]), "^ combines Boolean masks, got float64 and"),
+        (lambda: ~Tensor([0, 1]), "~ combines Boolean masks, got int64;"),  # numpy: -1 and -2
     ],
 )
 def test_numbers_are_not_masks(combine, shown):

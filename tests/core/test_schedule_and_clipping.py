@@ -65,7 +65,7 @@ def test_rates_are_plain_numbers_and_the_repr_is_the_call():
         ({"lr": -1.0}, "lr must be >= 0, got -1.0"),
         ({"lr": float("nan")}, "lr must be >= 0, got nan"),
         ({"min_lr": -0.1}, "min_lr must be >= 0, got -0.1"),
-        ({"min_lr": 2.0}, "min_lr 2.0 is above lr 1.0; the schedule falls"),
+        ({"min_lr": 2.0}, "min_lr 2.0 is above lr 1.0; the schedule decays from lr to min_lr"),
     ],
 )
 def test_invalid_schedule_is_refused(options, told):

@@ -171,8 +171,8 @@ def test_data_of_the_wrong_kind_are_refused(x, data, shown):
             ValueError,
             "the gradient of a tensor of shape (2, 3) has its shape, got (4, 3)",
         ),
-        (np.full((2, 3), 1j), TypeError, "a gradient consists of real numbers, got complex128"),
-        ("steep", TypeError, "a gradient consists of real numbers, got <U5"),
+        (np.full((2, 3), 1j), TypeError, "a gradient must hold real numbers, got complex128"),
+        ("steep", TypeError, "a gradient must hold real numbers, got <U5"),
     ],
 )
 def test_gradient_that_does_not_fit_is_refused_when_it_is_set(gradient, error, shown):
@@ -650,9 +650,9 @@ def test_failing_pullback_is_named(pullback, error, shown):
         (ValueError, lambda: bool(Tensor([1.0, 2.0]) > 0), "bool() needs one element, this tensor"),
         (ValueError, (leaf(np.ones((2, 3))) * 2).backward, "backward() on shape (2, 3) needs an"),
         (RuntimeError, (Tensor([1.0]) * 2).backward, "does not depend on anything that requires a"),
-        (TypeError, lambda: leaf([1.0]).backward(1j), "consists of real numbers, got complex128"),
-        (TypeError, lambda: leaf([1.0]).backward("steep"), "consists of real numbers, got <U5"),
-        (TypeError, lambda: leaf([1.0]).backward([None]), "consists of real numbers, got object"),
+        (TypeError, lambda: leaf([1.0]).backward(1j), "must hold real numbers, got complex128"),
+        (TypeError, lambda: leaf([1.0]).backward("steep"), "must hold real numbers, got <U5"),
+        (TypeError, lambda: leaf([1.0]).backward([None]), "must hold real numbers, got object"),
         (
             RuntimeError,
             lambda: setattr(leaf([1.0]) * 2, "requires_grad", False),

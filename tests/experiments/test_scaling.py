@@ -98,7 +98,7 @@ def test_the_best_split_is_the_lowest_point_of_its_line():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda n, d, losses: (n[1:], d, losses), "three rows of equal length"),
+        (lambda n, d, losses: (n[1:], d, losses), "three arrays of equal length"),
         (lambda n, d, losses: (n[:4], d[:4], losses[:4]), "at least 5 models, got 4"),
         (lambda n, d, losses: (n, d, losses * 0), "losses must be positive"),
         (lambda n, d, losses: (n, d * np.nan, losses), "tokens must be positive and finite"),

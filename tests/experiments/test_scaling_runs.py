@@ -27,7 +27,7 @@ def test_no_token_is_read_twice():
 
 @pytest.mark.parametrize("step", [-1, 2])
 def test_fresh_stories_end(step):
-    with pytest.raises(IndexError, match=f"last for 2 steps, got step {step}"):
+    with pytest.raises(IndexError, match=f"enough for 2 steps, got step {step}"):
         FreshStories(steps=2)[step]
 
 

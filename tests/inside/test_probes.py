@@ -86,7 +86,7 @@ def test_mismatched_shapes_are_refused():
         LinearProbe(np.ones((3, 2)), np.ones((4, 1)))
     with pytest.raises(ValueError, match="ridge must be 0 or more, got -1"):
         LinearProbe(np.ones((3, 2)), np.ones((3, 1)), ridge=-1)
-    with pytest.raises(ValueError, match="the truth is always the same"):
+    with pytest.raises(ValueError, match="truth is constant"):
         r_squared(np.ones((3, 1)), np.zeros((3, 1)))
-    with pytest.raises(ValueError, match=r"must be alike; got shapes \(2,\) and \(3,\)"):
+    with pytest.raises(ValueError, match=r"must have the same shape; got shapes \(2,\) and \(3,\)"):
         calibration_table([0, 1], [0, 1, 1])

@@ -103,12 +103,12 @@ def test_patching_a_position_does_not_change_earlier_ones(model):
 
 
 def test_unknown_heads_are_refused(model):
-    with pytest.raises(ValueError, match=r"blocks\.0\.attention has the heads 0 to 1, not 2"):
+    with pytest.raises(ValueError, match=r"blocks\.0\.attention has heads 0 to 1, not 2"):
         ablated(model, "blocks.0.attention", head=2)
     with pytest.raises(ValueError, match=r"'blocks\.0\.mlp' has no heads; name an attention"):
         ablated(model, "blocks.0.mlp", head=0)
     with (
-        pytest.raises(ValueError, match=r"no part 'blocks\.3\.mlp'; there"),
+        pytest.raises(ValueError, match=r"no part 'blocks\.3\.mlp'; its parts"),
         ablated(model, "blocks.3.mlp"),
     ):
         pass

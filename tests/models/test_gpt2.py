@@ -130,7 +130,7 @@ def test_mismatched_int8_weights_are_refused(tmp_path, folder):
         load_gpt2(kept, dtype="int8")
     arrays |= {"blocks.1.mlp.linear2.weight.scales": scales, "more": scales}
     save_safetensors(kept / "model.safetensors", arrays)
-    with pytest.raises(ValueError, match="'more' is no weight of this model"):
+    with pytest.raises(ValueError, match="'more' is not a weight of this model"):
         load_gpt2(kept, dtype="int8")
 
 
@@ -164,10 +164,10 @@ def test_loading_with_fewer_bits_matches_quantize(folder, dtype):
 @pytest.mark.parametrize(
     ("changed", "match"),
     [
-        ({"model_type": "llama"}, "model_type is 'llama', and this model knows 'gpt2' alone"),
+        ({"model_type": "llama"}, "model_type is 'llama', and this model supports only 'gpt2'"),
         ({"model_type": None}, "model_type is None"),
-        ({"activation_function": "relu"}, "'relu', and this model knows 'gelu_new' or"),
-        ({"scale_attn_by_inverse_layer_idx": True}, "knows False alone"),
+        ({"activation_function": "relu"}, "'relu', and this model supports only 'gelu_new'"),
+        ({"scale_attn_by_inverse_layer_idx": True}, "supports only False"),
         ({"n_layer": 0}, "n_layer must be an integer of at least 1, got 0"),
         ({"n_head": True}, "n_head must be an integer of at least 1, got True"),
         ({"n_head": 5}, "n_head 5 does not divide n_embd 12"),
@@ -175,7 +175,7 @@ def test_loading_with_fewer_bits_matches_quantize(folder, dtype):
         ({"layer_norm_epsilon": -1}, "layer_norm_epsilon must be a small number, got -1"),
         ({"vocab_size": 258}, "tokenizer has 259 tokens, but the model of 258"),
         ({"n_embd": 9, "n_head": 3}, "bias' is of float32 and shape .* asks for"),
-        ({"n_layer": 1}, r"'h\.1\..*' is no weight of this model"),
+        ({"n_layer": 1}, r"'h\.1\..*' is not a weight of this model"),
         ({"n_layer": 3}, r"missing weights: 12, among them h\.2\."),
         ({"tie_word_embeddings": False}, r"missing weights: 1, among them lm_head\.weight"),
     ],
@@ -190,12 +190,12 @@ def test_an_unsupported_config_is_refused(tmp_path, changed, match):
 @pytest.mark.parametrize(
     ("name", "content", "match"),
     [
-        ("config.json", b"[]", r"config\.json: it is list, not names"),
+        ("config.json", b"[]", r"config\.json: it is list, not an object"),
         ("config.json", b"{}", "has no 'model_type'"),
-        ("config.json", b"{", r"config\.json: it is not whole"),
+        ("config.json", b"{", r"config\.json: it is incomplete"),
         ("vocab.json", b"{", r"cannot read '.*vocab\.json' as a tokenizer"),
         ("merges.txt", b"a b\n", r"a merge makes 'ab', which has no id"),
-        ("model.safetensors", b"{", r"model\.safetensors: it announces"),
+        ("model.safetensors", b"{", r"model\.safetensors: it declares"),
     ],
 )
 def test_a_damaged_file_is_named(folder, name, content, match):
@@ -296,7 +296,9 @@ def test_a_published_name_is_fetched_at_its_commit_and_kept(server, folder, tmp_
     options = {"cache_dir": tmp_path / "cache", "progress": None}
     np.testing.assert_array_equal(logits_of("gpt2-medium", options), logits(folder))
     assert (tmp_path / "cache" / f"gpt2-medium-{commit}" / "model.safetensors").is_file()
-    with pytest.raises(ConnectionError, match=r"vocab\.json.* bytes, not 1,042,301.*another file"):
+    with pytest.raises(
+        ConnectionError, match=r"vocab\.json.* bytes, not 1,042,301.*a different file"
+    ):
         load_gpt2("gpt2", **options)
     np.testing.assert_array_equal(
         logits_of("gpt2", {**options, "revision": "main"}), logits(folder)

@@ -272,7 +272,7 @@ def test_initial_weights_of_a_seed_never_change():
         (IndexError, lambda: tiny_gpt()([[0, 11]]), "token id 11 at (0, 1) is outside 0..10; was"),
         (TypeError, lambda: tiny_gpt()([[0.0, 1.0]]), "token ids must be integers, got float64; c"),
         (ValueError, lambda: tiny_gpt(pos_encoding="absolute"), "'rotary', 'alibi' or None, got"),
-        (ValueError, lambda: GPT.preset("gpt3"), "no preset 'gpt3'; there are gpt2-small, gpt2-me"),
+        (ValueError, lambda: GPT.preset("gpt3"), "no preset 'gpt3'; the presets are gpt2-small,"),
         (ValueError, lambda: tiny_gpt(num_layers=0), "num_layers must be at least 1, got 0"),
         (ValueError, lambda: tiny_gpt(embed_dim=6, pos_encoding="rotary"), "head_dim must be even"),
         (ValueError, lambda: tiny_gpt(dropout=1.0), "Dropout: p must be in 0 <= p < 1, got 1.0"),

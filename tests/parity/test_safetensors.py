@@ -94,7 +94,7 @@ STRICTER = {
     "an entry is a list, or has other fields": "must have dtype, shape, data_offsets, no others",
     "a dtype that NumPy has not, or an object in its place": "is of dtype",
     "more axes than NumPy has": "a shape of at most 64 lengths",
-    "an empty tensor of an endless shape": "is beyond all bounds",
+    "an empty tensor of an endless shape": "is too large",
     "a boolean that is neither 0 nor 1": "whose bytes are 0 or 1",
 }
 

@@ -80,7 +80,7 @@ def test_changing_the_text_afterwards_changes_no_batch():
         (TypeError, [0.0, 1.0], {}, "token ids must be integers, got float64; encode the text fir"),
         (TypeError, "once upon", {}, "token ids must be integers, got 'once upon'; encode the tex"),
         (ValueError, [[1, 2], [3, 4]], {}, "must have the shape (n,), got (2, 2); pass one row at"),
-        (ValueError, [[1, 2], [3]], {}, "token ids must be one row, got rows of several lengths"),
+        (ValueError, [[1, 2], [3]], {}, "token ids must form one sequence, got rows of"),
         (ValueError, range(20), {"batch_size": 0}, "batch_size must be at least 1, got 0"),
         (TypeError, range(20), {"seq_len": 2.5}, "seq_len must be an integer, got 2.5"),
     ],

@@ -140,7 +140,7 @@ def test_a_text_is_described():
     facts = describe_text("aab\n" + "é")
     assert (facts.bytes, facts.characters, facts.lines) == (6, 5, 2)
     assert facts.alphabet == "ab\né"
-    with pytest.raises(ValueError, match="need a text that is not empty"):
+    with pytest.raises(ValueError, match="need a non-empty text"):
         describe_text("")
 
 

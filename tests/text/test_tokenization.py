@@ -328,7 +328,7 @@ def test_a_special_token_may_be_allowed_only_if_it_exists(bpe):
         (TypeError, r"must be integers, got \{1, 2\}", {1, 2}),
         (ValueError, r"shape \(n,\), got \(2, 3\); pass one row at a", np.zeros((2, 3), int)),
         (ValueError, r"shape \(n,\), got \(\); pass \[id\]", 7),
-        (ValueError, "must be one row, got rows of several lengths", [[1, 2], [3]]),
+        (ValueError, "must form one sequence, got rows of several lengths", [[1, 2], [3]]),
     ],
 )
 def test_invalid_ids_are_refused(bpe, error, match, ids):
@@ -464,7 +464,7 @@ def test_the_letters_of_bytes_are_those_of_gpt2():
 @pytest.mark.parametrize(
     ("match", "old", "new"),
     [
-        (r"it is not whole, or not JSON: .*line 4 column 2 \(", '"size"', "size"),
+        (r"it is incomplete or not JSON: .*line 4 column 2 \(", '"size"', "size"),
         ("decode byte 0xff in position 3: invalid start byte", "{", "{\n \udcff"),
         ("it has the name 'a' twice", '"b": 98', '"a": 98'),
         ("the id of 'b' is '98', not an integer", '"b": 98', '"b": "98"'),
@@ -473,7 +473,7 @@ def test_the_letters_of_bytes_are_those_of_gpt2():
         ("b'a' and b'b' both have the id 97", '"b": 98', '"b": 97'),
         ("the id of b'b' must be 0 or more, got -98", '"b": 98', '"b": -98'),
         (
-            "it has 257 tokens and 1 special tokens, but says.*size is 259",
+            "it has 257 tokens and 1 special tokens, but declares the size 259",
             '"size": 258',
             '"size": 259',
         ),
@@ -712,7 +712,7 @@ def test_the_two_files_of_gpt2_give_its_tokens_and_ids(bpe, tmp_path):
         ("line 3 is 'ab c', not two tokens of the lines above", 1, "a b\nab c", "b c\nab c"),
         ("line 3 is 'abc', not two tokens of the lines above with a space", 1, "ab c", "abc"),
         ("line 2 is 'a  b', not two tokens", 1, "a b", "a  b"),
-        ("it is not whole, or not JSON", 0, '"a": 64', '"a" 64'),
+        ("it is incomplete or not JSON", 0, '"a": 64', '"a" 64'),
         ("the id of 'abc' is None", 0, '"abc": 257', '"abc": null'),
         ("both have the id 256", 0, '"<|endoftext|>": 258', '"<|endoftext|>": 256'),
         ("1 of the 256 single bytes have no id, the first is b'z'", 0, '"z": 89, ', ""),

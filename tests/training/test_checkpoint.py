@@ -359,8 +359,8 @@ def test_a_file_that_shrinks_while_it_is_read_is_refused(path, monkeypatch):
     [
         ({"w": [1.0]}, None, TypeError, "'w' must be a NumPy array"),
         ({"w": np.ma.array([1.0], mask=[1])}, None, TypeError, "'w': a masked array would lose"),
-        ({3: np.ones(1)}, None, TypeError, "the name of a tensor is a string, got 3"),
-        ({"__metadata__": np.ones(1)}, None, ValueError, "names the metadata"),
+        ({3: np.ones(1)}, None, TypeError, "the name of a tensor must be a string, got 3"),
+        ({"__metadata__": np.ones(1)}, None, ValueError, "is reserved for the metadata"),
         ({"\ud800": np.ones(1)}, None, ValueError, "surrogates not allowed"),
         ({"w": np.ones(1, complex)}, None, ValueError, "'w' is of complex128; the format has bool"),
         ({"w": np.ones(1, object)}, None, ValueError, "'w' is of object"),

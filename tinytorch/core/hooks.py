@@ -70,7 +70,7 @@ def hooks(
         for name, hook in asked.items():
             if name not in parts:
                 there = ", ".join(filter(None, parts))
-                raise ValueError(f"hooks: the model has no part {name!r}; there are {there}")
+                raise ValueError(f"hooks: the model has no part {name!r}; its parts are {there}")
             if not callable(hook):
                 raise TypeError(f"hooks: the hook of {name!r} must be a function, got {hook!r:.60}")
             found[id(parts[name])] = hook

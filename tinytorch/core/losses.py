@@ -63,7 +63,9 @@ def cross_entropy(
     labels, counts = _labels_and_counts(rows, targets, ignore_index, weight)  # (N,) each
     if reduction == "mean":
         if not counts.any():
-            raise ValueError(f"cross_entropy: logits {logits.shape} hold no position that counts")
+            raise ValueError(
+                f"cross_entropy: logits {logits.shape} leave no position to average over"
+            )
         counts = counts / counts.sum()
     log_probs = log_softmax_array(rows, -1)
     at = np.arange(len(rows)), labels

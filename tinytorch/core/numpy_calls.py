@@ -76,7 +76,7 @@ def _with_booleans(ufunc: Any, sign: str) -> Callable[..., Any]:
         kinds = [str(np.asarray(array).dtype) for array in arrays] if sign else []
         if {*kinds} - {"bool"}:
             got = f"got {' and '.join(kinds)}; compare first, as in (x > 0) & (y > 0)"
-            raise TypeError(f"{sign} combines masks of booleans, {got}")
+            raise TypeError(f"{sign} combines Boolean masks, {got}")
         return wrap(np.asarray(ufunc(*arrays)))
 
     return operator

@@ -33,7 +33,9 @@ class CosineSchedule:
             steps = f"the {total_steps} steps do"
             raise ValueError(f"the warm-up of {warmup_steps} steps must end before {steps}")
         if min_lr > lr:
-            raise ValueError(f"min_lr {min_lr} is above lr {lr}; the schedule falls")
+            raise ValueError(
+                f"min_lr {min_lr} is above lr {lr}; the schedule decays from lr to min_lr"
+            )
         self.lr, self.min_lr = lr, min_lr
         self.warmup_steps, self.total_steps = warmup_steps, total_steps
 

@@ -109,5 +109,5 @@ def restore_default(state: dict[str, Any]) -> None:
         if _state_of(generator) != state:
             raise ValueError(state)
     except (KeyError, TypeError, OverflowError, ValueError) as error:
-        raise ValueError(f"this is no state of the default generator: {error!r}") from None
+        raise ValueError(f"this is not a state of the default generator: {error!r}") from None
     _default = np.random.Generator(generator)

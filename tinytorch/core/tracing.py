@@ -167,7 +167,7 @@ def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
     """
     array = gradient if isinstance(gradient, RowSparse) else np.asarray(gradient)
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"a gradient consists of real numbers, got {array.dtype}")
+        raise TypeError(f"a gradient must hold real numbers, got {array.dtype}")
     if array.shape != shape:
         wrong = f"has its shape, got {array.shape}"
         raise ValueError(f"the gradient of a tensor of shape {shape} {wrong}")

@@ -375,7 +375,7 @@ def _made(make: Any) -> Module:
     with drawing_from(np.random.default_rng(0)):
         model = make(LETTERS, WINDOW)
     if not isinstance(model, Module):
-        raise NotYet(f"{show(model)}, which is no Module")
+        raise NotYet(f"{show(model)}, which is not a Module")
     if not 0 < (number := sum({id(p): p.size for p in model.parameters()}.values())) <= MOST:
         raise NotYet(f"{number:,} parameters")
     if (loss := _loss(model, *_drawing(1)(64)).item()) < 3:

@@ -259,7 +259,7 @@ def heads_attention(answer: Any) -> Cases:
 
 def _integers(result: Any) -> Any:
     if np.asarray(result).dtype.kind == "f":
-        raise NotYet("floats, where whole numbers are wanted: divide with //")
+        raise NotYet("floats, where integers are needed: divide with //")
     return result
 
 

@@ -221,7 +221,7 @@ def _chosen(choose: Any, stories: str) -> set[str]:
         raise _NoTokens(f"{show(tokens)}, which is not a list of strings")
     for token in tokens:
         if not (isinstance(token, str) and token and token in stories):
-            raise _NoTokens(f"{show(token)} among them, which is no string of the stories")
+            raise _NoTokens(f"{show(token)} among them, which is not a string from the stories")
     if len(set(tokens)) > NUMBER:
         raise _NoTokens(f"{len(set(tokens))} different strings, of which {NUMBER} are allowed")
     return set(tokens)

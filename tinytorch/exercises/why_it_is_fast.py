@@ -270,7 +270,7 @@ def _traced(answer: Any, *given: Any) -> tuple[Any, int]:
 def _frugal(answer: Any, *given: Any, most: float) -> Any:
     result, peak = _traced(answer, *given)
     if peak > most:
-        raise NotYet(f"{peak / 1e6:.1f} MB of new memory, and {most / 1e6:g} MB are ample")
+        raise NotYet(f"{peak / 1e6:.1f} MB of new memory, and {most / 1e6:g} MB are enough")
     return result
 
 

@@ -182,9 +182,9 @@ def _logs(parameters: Any, tokens: Any, losses: Any) -> tuple[np.ndarray, ...]:
     arrays = {name: np.asarray(values, float) for name, values in given.items()}
     shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
     if len({array.shape for array in arrays.values()}) > 1 or arrays["losses"].ndim != 1:
-        raise ValueError(f"a law is fitted to three rows of equal length, got {shapes}")
+        raise ValueError(f"a scaling law needs three arrays of equal length, got {shapes}")
     if arrays["losses"].size < 5:
-        raise ValueError(f"five numbers need at least 5 models, got {arrays['losses'].size}")
+        raise ValueError(f"five constants need at least 5 models, got {arrays['losses'].size}")
     for name, array in arrays.items():
         if not (np.isfinite(array) & (array > 0)).all():
             raise ValueError(f"{name} must be positive and finite, got {array.tolist()}")

@@ -90,7 +90,7 @@ class FreshStories(Batches):
     def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The inputs and targets of a step, each `(8, 112)`."""
         if not 0 <= step < self.steps:
-            raise IndexError(f"these stories last for {self.steps} steps, got step {step}")
+            raise IndexError(f"these stories are enough for {self.steps} steps, got step {step}")
         first = self.starts[step * BATCH_SIZE : (step + 1) * BATCH_SIZE]
         rows = self.tokens[first[:, None] + np.arange(SEQ_LEN + 1)]  # (8, 113)
         return rows[:, :-1], rows[:, 1:]

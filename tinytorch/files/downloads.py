@@ -296,7 +296,7 @@ class _Download:
                 packed = answer.headers["Content-Encoding"] == "gzip"
                 self._read(gzip.GzipFile(fileobj=answer) if packed else answer)
         except TimeoutError:
-            raise _Interrupted(f"nothing has come for {self.timeout:g} seconds") from None
+            raise _Interrupted(f"no data arrived for {self.timeout:g} seconds") from None
         except _BREAKS as error:
             raise _Interrupted(f"the connection broke ({_reason(error)})") from None
 
@@ -310,11 +310,13 @@ class _Download:
             error.close()
             if error.code == 416:  # no such range: it is another file
                 self._begin_anew()
-                raise _Interrupted("the server's file is shorter than what came of it", 0) from None
+                raise _Interrupted(
+                    "the file on the server is shorter than the part already here", 0
+                ) from None
             why = f"the server answers {error.code} ({error.reason})"
             remedy = _STATUSES.get(error.code)
             if error.code not in _PASSING:
-                remedy = remedy or "look at the address"
+                remedy = remedy or "check the address"
                 raise self._failed(why, remedy, error.code) from None
             after = error.headers.get("Retry-After") or ""
             wait = float(after) if after.isdecimal() else None
@@ -339,13 +341,13 @@ class _Download:
         if answer.status == 206:
             if about != self.about or found is None or int(found[1]) != self.done:
                 self._begin_anew()
-                raise _Interrupted("the server has another file now", 0)
+                raise _Interrupted("the file on the server has changed", 0)
         elif self.done:  # it sends all of it
             self._begin_anew()
         if self.size is not None and size != self.size:
             self._refuse()
             why = f"the server's file has {size:,} bytes, not {self.size:,}"
-            raise self._failed(why, "that is another file; look at the address")
+            raise self._failed(why, "that is a different file; check the address")
         digest = linked.strip('"').lower()
         if re.fullmatch("[0-9a-f]{64}", digest):
             self.sha256 = self.sha256 or digest
@@ -397,7 +399,7 @@ class _Download:
         if self.sha256 not in (None, digest):
             self._refuse()
             what = f"its SHA-256 is {digest}, not {self.sha256}: another file, or a damaged one"
-            raise ValueError(f"{self.url}: {what}; nothing is kept of it, look at the address")
+            raise ValueError(f"{self.url}: {what}; nothing was kept, check the address")
 
     def _refuse(self) -> None:
         """Keep nothing."""

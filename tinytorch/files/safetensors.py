@@ -155,9 +155,11 @@ def load_safetensors(
 def _name_of_dtype(name: Any, array: Any) -> str:
     """The format's name for the dtype of an array, if both names are allowed."""
     if not isinstance(name, str):
-        raise TypeError(f"the name of a tensor is a string, got {name!r}")
+        raise TypeError(f"the name of a tensor must be a string, got {name!r}")
     if name == _METADATA:
-        raise ValueError(f"{_METADATA!r} names the metadata; give the tensor another name")
+        raise ValueError(
+            f"{_METADATA!r} is reserved for the metadata; give the tensor another name"
+        )
     if not isinstance(array, np.ndarray):
         given = type(array).__name__
         raise TypeError(f"tensor {name!r} must be a NumPy array (.data of a Tensor), got {given}")
@@ -188,7 +190,7 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(start[:8], "little")
     if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
         allowed = f"allowed are 2 to {_HEADER_LIMIT}, and the file has {size} in all"
-        raise ValueError(f"it announces a header of {length} bytes; {allowed}{_other_file(start)}")
+        raise ValueError(f"it declares a header of {length} bytes; {allowed}{_other_file(start)}")
     if start[8:] != b"{":
         raise ValueError(f"its header begins with {start[8:]!r}, not b'{{'{_other_file(start)}")
     header = parse_json(b"{" + file.read(length - 1), parse_int=_whole_number)
@@ -237,7 +239,7 @@ def _checked_entry(name: str, entry: Any, space: int) -> tuple[Any, ...]:
         takes = f"of {dtype} and shape {_short(shape)} takes {needed} bytes"
         raise ValueError(f"{who} {takes}, but its offsets {begin} to {end} hold {end - begin}")
     if math.prod(n or 1 for n in shape) >= 2**60:  # NumPy counts so, with room for 8 bytes each
-        raise ValueError(f"{who} is empty, but its shape {_short(shape)} is beyond all bounds")
+        raise ValueError(f"{who} is empty, but its shape {_short(shape)} is too large")
     return begin, end, name, who, dtype, shape
 
 

@@ -25,7 +25,7 @@ def parse_json(content: bytes, **options: Any) -> Any:
     try:
         return json.loads(content.decode(), object_pairs_hook=_without_repetition, **options)
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is not whole, or not JSON: {error}") from None
+        raise ValueError(f"it is incomplete or not JSON: {error}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

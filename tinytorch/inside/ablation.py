@@ -43,7 +43,7 @@ def ablated(
     if not hasattr(part, "num_heads") or not hasattr(part, "out_proj"):
         raise ValueError(f"ablated: {name!r} has no heads; name an attention, blocks.0.attention")
     if not 0 <= head < part.num_heads:
-        raise ValueError(f"ablated: {name} has the heads 0 to {part.num_heads - 1}, not {head}")
+        raise ValueError(f"ablated: {name} has heads 0 to {part.num_heads - 1}, not {head}")
     size = part.head_dim
 
     def silence(x: Any) -> np.ndarray:

@@ -76,7 +76,7 @@ def head_scores(weights: Any, targets: Any) -> np.ndarray:
         raise ValueError(f"head_scores: expected {wanted}, got {weights.shape}, {targets.shape}")
     asked = np.any(targets, axis=-1)  # (batch, queries)
     if not asked.any():
-        raise ValueError("head_scores: no query has a target; read a text in which there is one")
+        raise ValueError("head_scores: no query has a target; use a text in which one has")
     given = (weights * targets[:, None]).sum(axis=-1)  # (..., batch, heads, queries)
     return (given * asked[:, None]).sum(axis=(-3, -1)) / asked.sum()
 

@@ -101,7 +101,7 @@ def r_squared(truth: Any, predicted: Any) -> float:
         raise ValueError(f"r_squared: truth and predicted must both be (n, k); {got}")
     total = ((truth - truth.mean(axis=0)) ** 2).sum()
     if not total:
-        raise ValueError("r_squared: the truth is always the same, so there is nothing to explain")
+        raise ValueError("r_squared: truth is constant, so there is no variance to explain")
     return float(1 - ((truth - predicted) ** 2).sum() / total)
 
 
@@ -128,7 +128,7 @@ def calibration_table(truth: Any, predicted: Any, bins: int = 10) -> np.ndarray:
     truth, predicted = np.asarray(truth, dtype=float), np.asarray(predicted, dtype=float)
     if truth.shape != predicted.shape:
         got = f"got shapes {truth.shape} and {predicted.shape}"
-        raise ValueError(f"calibration_table: truth and predicted must be alike; {got}")
+        raise ValueError(f"calibration_table: truth and predicted must have the same shape; {got}")
     said = predicted.clip(0, 1).ravel()
     at = np.minimum((said * bins).astype(int), bins - 1)
     count = np.bincount(at, minlength=bins)

@@ -75,7 +75,7 @@ def preset(cls: type[Any], /, name: str, **options: Any) -> Any:
         ValueError: another name.
     """
     if name not in GPT2_SHAPES:
-        raise ValueError(f"no preset {name!r}; there are {', '.join(GPT2_SHAPES)}")
+        raise ValueError(f"no preset {name!r}; the presets are {', '.join(GPT2_SHAPES)}")
     return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
 
 

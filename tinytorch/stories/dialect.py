@@ -82,7 +82,7 @@ def story_dialect(*changes: str) -> StoryGrammar:
     unknown = [change for change in changes if change not in DIALECT_CHANGES]
     if unknown:
         allowed = f"the changes are {listed(DIALECT_CHANGES)}"
-        raise ValueError(f"story_dialect: no change is called {listed(unknown)}; {allowed}")
+        raise ValueError(f"story_dialect: there is no change called {listed(unknown)}; {allowed}")
     rules, cast = dict(STORY_RULES), dict(STORY_CAST)
     for change in changes or DIALECT_CHANGES:
         for key, value in DIALECT_CHANGES[change].items():

@@ -233,7 +233,7 @@ def compressed_bits(text: str, before: str = "") -> dict[str, float]:
     import lzma  # here, since not every Python has it
 
     if not text:
-        raise ValueError("compressed_bits and describe_text need a text that is not empty")
+        raise ValueError("compressed_bits and describe_text need a non-empty text")
     first, both = before.encode(), (before + text).encode()
     size = len(both) - len(first)
     return {
@@ -250,7 +250,7 @@ def _download(url: str, sha256: str | None, cache_dir: StrPath | None) -> Path:
     if sha256 is None:
         how = "hashlib.sha256(open(FILE, 'rb').read()).hexdigest()"
         remedy = f"download it once, look at it, and pass {how}, or the path of your copy"
-        raise ValueError(f"{url} needs sha256=, for it may send another text tomorrow: {remedy}")
+        raise ValueError(f"{url} needs sha256=, because its text may change: {remedy}")
     from tinytorch.files.downloads import cache_folder, download  # urllib loads slowly
 
     folder = cache_folder() if cache_dir is None else Path(cache_dir)

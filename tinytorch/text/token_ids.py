@@ -15,7 +15,7 @@ def as_token_ids(ids: Any) -> np.ndarray:
     try:
         array = np.asarray(ids)
     except ValueError:  # ragged
-        raise ValueError("token ids must be one row, got rows of several lengths") from None
+        raise ValueError("token ids must form one sequence, got rows of several lengths") from None
     if array.size and array.dtype.kind not in "iu":
         got = repr(array.ravel().tolist()[0])[:60] if array.dtype.kind in "OUS" else array.dtype
         raise TypeError(f"token ids must be integers, got {got}; encode the text first")

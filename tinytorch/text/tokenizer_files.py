@@ -105,7 +105,7 @@ def vocabulary(content: dict[str, Any]) -> Vocabulary:
     specials = _ids(content.get("special_tokens"), "special tokens")
     if len(tokens) + len(specials) != content.get("size"):
         there = f"{len(tokens)} tokens and {len(specials)} special tokens"
-        raise ValueError(f"it has {there}, but says that its size is {content.get('size')!r}")
+        raise ValueError(f"it has {there}, but declares the size {content.get('size')!r}")
     return {letters_to_bytes(letters): i for letters, i in tokens.items()}, specials
 
 

@@ -155,7 +155,8 @@ def connected(patience: float) -> Ranks:
         raise OSError(f"there is no MPI for {sys.executable} ({error}); {INSTALL}") from None
     if expected not in (None, comm.size):
         what = f"mpiexec has started {expected} processes, mpi4py sees {comm.size}"
-        raise OSError(f"{what}: they are of two MPIs; use the mpiexec beside {sys.executable}")
+        why = "they belong to different MPI installations"
+        raise OSError(f"{what}: {why}; use the mpiexec beside {sys.executable}")
     return Ranks(comm, patience)
 
 

@@ -95,7 +95,7 @@ def restore_states(model: Module, saved: dict[str, Any]) -> None:
             trials[name] = type(rng.bit_generator)()
             trials[name].state = saved["layers"][name]
             if _plain(trials[name].state) != saved["layers"][name]:
-                raise ValueError(f"the state of the random generator {name} is not one of its kind")
+                raise ValueError(f"the state of the random generator {name} does not fit its type")
     before = seeding.default_rng()
     seeding.restore_default(saved["default"])
     for name, (part, attribute, rng) in generators(model).items():

@@ -187,7 +187,9 @@ def plain_outputs(cell: NotebookNode) -> list[NotebookNode]:
         outputs.append(output)
     found = ADDRESS.search(str(outputs))
     if found:
-        raise CannotShow(f"{cell['id']} prints a memory address ({found[0]}), other on every run")
+        raise CannotShow(
+            f"{cell['id']} prints a memory address ({found[0]}), which differs on every run"
+        )
     return outputs
 
 

@@ -216,7 +216,7 @@ def print_pdf(source: Path, target: Path) -> int:
             if found == before:
                 return times
             page.evaluate(FILL, found)
-    raise RuntimeError(f"after {PASSES} passes page numbers still move")
+    raise RuntimeError(f"after {PASSES} passes the page numbers still change")
 
 
 def places(path: Path) -> dict[str, int]:

@@ -343,7 +343,7 @@ def _code_of(answer: Any) -> tuple[CodeType, dict[str, Any]]:
     """Some code of a function or class, which knows its file, and the names around it."""
     bare = inspect.unwrap(answer) if callable(answer) else answer
     if isinstance(bare, functools.partial) or not isinstance(bare, (type, FunctionType)):
-        raise CannotKeep("it is no function or class; define one with def or class")
+        raise CannotKeep("it is not a function or a class; define one with def or class")
     methods = [bare] if isinstance(bare, FunctionType) else map(_function, vars(bare).values())
     for method in methods:
         if isinstance(method, FunctionType) and method.__module__ == bare.__module__:

@@ -145,14 +145,14 @@ def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = parse_json(path.read_bytes())
         if not isinstance(config, dict):
-            raise ValueError(f"it is {type(config).__name__}, not names with their values")
+            raise ValueError(f"it is {type(config).__name__}, not an object of names and values")
         if "model_type" not in config:
             raise ValueError("it has no 'model_type'; is it the file of another program?")
         for name, allowed in _SETTINGS.items():
             value = config.setdefault(name, allowed[0])
             if value not in allowed:
                 names = " or ".join(map(repr, allowed))
-                raise ValueError(f"{name} is {value!r}, and this model knows {names} alone")
+                raise ValueError(f"{name} is {value!r}, and this model supports only {names}")
         for name in _SIZES:
             _check_size(name, config.get(name))
         if config.get("n_inner") is None:
@@ -160,7 +160,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         _check_size("n_inner", config["n_inner"])
         if config["n_embd"] % config["n_head"]:
             heads = f"n_head {config['n_head']} does not divide n_embd {config['n_embd']}"
-            raise ValueError(f"{heads}: every head needs as many numbers")
+            raise ValueError(f"{heads}: all heads must have the same size")
         eps = config.setdefault("layer_norm_epsilon", 1e-5)
         if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps < 1:
             raise ValueError(f"layer_norm_epsilon must be a small number, got {eps!r}")
@@ -273,7 +273,7 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
             if _MASKS.fullmatch(name) or (name == "lm_head.weight" and name not in places):
                 continue  # with tied weights, the head is the token table once more
             if name not in places:
-                raise ValueError(f"{file}: {name!r} is no weight of this model, or comes twice")
+                raise ValueError(f"{file}: {name!r} is not a weight of this model, or comes twice")
             shape, ours = places.pop(name)
             if array.shape != shape or array.dtype.kind != "f":
                 found = f"is of {array.dtype} and shape {array.shape}"
@@ -303,5 +303,5 @@ def _filled_in_8_bits(
             raise ValueError(f"{file}: expected {name!r}, {parameter.dtype} of {shape}; {found}")
         parameter.data = array
     if tensors:
-        raise ValueError(f"{file}: {next(iter(tensors))!r} is no weight of this model")
+        raise ValueError(f"{file}: {next(iter(tensors))!r} is not a weight of this model")
     return model
