@@ -1,7 +1,7 @@
 """The training that the drawing `word-vectors` shows: where 24 words stand, from step to step.
 
 It is the training of the chapter on token embeddings. `python -m drawings.word_vectors`, called in
-`book`, writes `word_vectors.json` anew; a test says whether it still is what the package gives.
+`book`, writes `word_vectors.json` again; a test says whether it is still what the package gives.
 """
 
 import json

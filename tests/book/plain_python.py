@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def make_environment(python: Path, versions: list[str]) -> None:
-    """Make the environment anew: what is needed, in the versions of this one, and its kernel."""
+    """Make the environment again: what is needed, in the versions of this one, and its kernel."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     venv.create(FOLDER, with_pip=True)
     allowed = FOLDER / "versions.txt"

@@ -15,6 +15,6 @@ export async function accompany(root) {
     await workers.register(new URL("live-headers.js", root));
     await there;
   } catch {
-    // refused: then all comes from the network, and Stop starts Python anew
+    // refused: then all comes from the network, and Stop starts Python again
   }
 }

@@ -44,7 +44,7 @@ export class Downloads {
     }
   }
 
-  // The clock starts anew with each byte, and stands while nothing is awaited.
+  // The clock restarts with each byte, and stops while nothing is awaited.
   #watch(change, name) {
     this.open += change;
     clearTimeout(this.clock);

@@ -81,7 +81,7 @@ class Place {
       const limit = `a page takes ${size(MOST)} at most. Cut off a piece of it.`;
       return this.#say(`${file.name} has ${size(file.size)}; ${limit}`, "error");
     }
-    try { // a copy: the file may be changed or gone when Python is started anew
+    try { // a copy: the file may be changed or gone when Python is started again
       return await this.#give({ blob: new Blob([await file.arrayBuffer()]), given: file.name });
     } catch {
       return this.#say(`${file.name} cannot be read. Is it a folder?`, "error");

@@ -1,4 +1,4 @@
-// The graph of loss = (w·x − y)² with inputs of one's own: values forward, and the gradients as far back as one goes.
+// The graph of loss = (w·x − y)² with the reader's inputs: values forward, and the gradients as far back as the reader goes.
 
 const WIRES = { // the ends of each, and where its value and its gradient stand
   w: [[74, 62], [102, 96], 37, 48, 37, 82],

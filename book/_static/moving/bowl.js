@@ -1,4 +1,4 @@
-// Gradient descent in the chapter's bowl, with a rate and a momentum of one's own: v = momentum v + g; w = w − rate v.
+// Gradient descent in the chapter's bowl, with a rate and a momentum that the reader sets: v = momentum v + g; w = w − rate v.
 
 const STEPS = 40;
 const FRAME = { x: [8, 332], y: [34, 202] };

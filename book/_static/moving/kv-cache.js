@@ -13,7 +13,7 @@ export default function (figure, { text, note, box, cell, panel, slider, words }
   let now;
 
   function show(more) {
-    const sizes = Array.from({ length: more + 1 }, (_, pass) => prompt + pass); // what each pass would read anew
+    const sizes = Array.from({ length: more + 1 }, (_, pass) => prompt + pass); // what each pass would read again
     const fresh = sizes.map((size, pass) => (pass ? 1 : size));
     now = { kept: prompt + more, with: sum(fresh), without: sum(sizes), fresh: fresh.at(-1) };
     cache.replaceChildren(

@@ -1,4 +1,4 @@
-// Rows of a matrix in 8 bits, to the bit as `quantize_rows` in tinytorch/core/quantization.py makes them.
+// Rows of a matrix in 8 bits, bit for bit as `quantize_rows` in tinytorch/core/quantization.py makes them.
 
 const LARGEST = 127;
 const ROUND = 1.5 * 2 ** 52; // added and taken away it leaves the nearest whole number, of two equally near the even one
