@@ -20,7 +20,8 @@ plt.show()"""
 FIGURE = nbformat.v4.new_output(
     "display_data", data={"text/plain": "<Figure size 600x400 with 1 Axes>"}
 )
-CELLS = {  # the code of each cell, what is stored for it, and its tags
+VALUE = nbformat.v4.new_output("execute_result", data={"text/plain": "[0.25]"}, execution_count=1)
+CELLS = {  # the code of each cell, what is stored for it, its tags, and how far numbers may differ
     "same": ("print(0.25)", "0.25\n", []),
     "changed number": ("print(0.25)", "0.26\n", []),
     "lost output": ("print(0.25)", None, []),
@@ -28,13 +29,17 @@ CELLS = {  # the code of each cell, what is stored for it, and its tags
     "another time": ("print('took 3.1 s')", "took 0.2 s\n", []),
     "another number beside a time": ("print('7 took 3.1 s')", "8 took 0.2 s\n", []),
     "ignored": ("print(0.25)", "0.26\n", ["nbval-ignore-output"]),
+    "within 5 %": ("print('loss', 3.1)", "loss 3.00\n", [], {"within": "5%"}),
+    "beyond 5 %": ("print('loss', 3.2)", "loss 3.00\n", [], {"within": "5%"}),
+    "other words": ("print('gain 3.0')", "loss 3.0\n", [], {"within": "5%"}),
+    "within a result": ("[0.254]", VALUE, [], {"decimals": 2}),
 }
 
 
-def stored_cell(source, output, tags):
+def stored_cell(source, output, tags, compare=None):
     outputs = [nbformat.v4.new_output("stream", text=output)] if isinstance(output, str) else []
     outputs = outputs if output is None or outputs else [output]
-    metadata = {"tags": tags} if tags else {}
+    metadata = ({"tags": tags} if tags else {}) | ({"compare": compare} if compare else {})
     return nbformat.v4.new_code_cell(source, outputs=outputs, metadata=metadata, execution_count=1)
 
 
@@ -50,6 +55,7 @@ def validated(folder, *options):
     command += ["--nbval-sanitize-with", ROOT / "book/_ext/notebooks/nbval_ignores.cfg"]
     command += ["--nbval-kernel-startup-timeout=600", "--rootdir", folder, "-p", "no:randomly"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = str(ROOT / "book")  # the notebooks' own folder is there
     return subprocess.run(
         [*map(str, command), "."], cwd=folder, env=environment, capture_output=True, text=True
     )
@@ -67,12 +73,18 @@ def verdicts(tmp_path_factory):
     return {list(CELLS)[int(number)]: verdict for verdict, number in found}
 
 
-@pytest.mark.parametrize("what", ["same", "no picture stored", "another time", "ignored"])
+@pytest.mark.parametrize(
+    "what",
+    ["same", "no picture stored", "another time", "ignored", "within 5 %", "within a result"],
+)
 def test_allowed_differences_are_accepted(verdicts, what):
     assert verdicts[what] == "PASSED"
 
 
-@pytest.mark.parametrize("what", ["changed number", "lost output", "another number beside a time"])
+@pytest.mark.parametrize(
+    "what",
+    ["changed number", "lost output", "another number beside a time", "beyond 5 %", "other words"],
+)
 def test_forbidden_differences_are_found(verdicts, what):
     assert verdicts[what] == "FAILED"
 

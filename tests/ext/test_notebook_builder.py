@@ -372,7 +372,7 @@ def test_what_cannot_be_shown_is_an_error_that_says_where(writer, node, message)
     ("metadata", "message"),
     [
         ({"tags": ["hide-imput"]}, r"unknown cell tags \['hide-imput'\]; allowed: .*hide-input"),
-        ({"name": "x"}, r"unknown cell options \['name'\]; allowed: live, mystnb, tags"),
+        ({"name": "x"}, r"unknown cell options \['name'\]; allowed: compare, live, mystnb, tags"),
     ],
 )
 def test_a_mistyped_cell_option_is_an_error(metadata, message):

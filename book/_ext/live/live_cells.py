@@ -79,6 +79,8 @@ def describe(cell: nodes.container) -> dict[str, Any] | None:
     alt = metadata.get("mystnb", {}).get("image", {}).get("alt")
     if alt:
         about["alt"] = " ".join(alt.split())
+    if "compare" in metadata:
+        about["compare"] = metadata["compare"]
     wish = metadata.get("live", {}).get("smaller")
     if wish:
         found = NAMED_NUMBER.fullmatch(str(wish).strip())

@@ -22,6 +22,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from datetime import date
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from ..addresses import NOTEBOOKS, ROOT, package_requirement, site_url
 from ..execution.cached_runs import executed
 from .cell_options import OPTIONS, TAGS
 from .plain_markdown import CannotShow, PlainMarkdown, place_of, prose
+from .tolerance import Tolerance, agree
 
 FRESH = Path("_build/notebooks")
 PROSE = Path("tinytorch/text/data/book_prose.txt")
@@ -116,7 +118,9 @@ class NotebookBuilder(Builder):
                 continue
             yield from markdown_cells("\n\n".join(gathered))
             cell = run[int(piece["cell_index"])]
-            yield code_cell(cell.source, allowed_tags(cell, piece), cell.outputs)
+            made = code_cell(cell.source, allowed_tags(cell, piece), cell.outputs)
+            made.metadata |= compare_option(cell, piece)
+            yield made
             yield from markdown_cells(writer.figure_note(piece))
             gathered = []
         yield from markdown_cells("\n\n".join(gathered))
@@ -159,6 +163,22 @@ def allowed_tags(cell: NotebookNode, node: Any) -> list[str]:
             wrong, names = sorted(set(came) - allowed), ", ".join(sorted(allowed))
             raise CannotShow(f"{place_of(node)}: unknown cell {what} {wrong}; allowed: {names}")
     return tags
+
+
+def compare_option(cell: NotebookNode, node: Any) -> dict[str, Any]:
+    """Give how far a cell's numbers may differ, as metadata; nothing where they must be the same.
+
+    Raises:
+        CannotShow: The option says neither a share nor a number of decimals.
+    """
+    option = cell.metadata.get("compare")
+    if option is None:
+        return {}
+    try:
+        Tolerance(option)
+    except ValueError as error:
+        raise CannotShow(f"{place_of(node)}: {error}") from None
+    return {"compare": option}
 
 
 def plain_outputs(cell: NotebookNode) -> list[NotebookNode]:
@@ -222,16 +242,21 @@ def with_kept_times(new: NotebookNode, old: NotebookNode | None, rules: Any) -> 
 
     So all outputs of a notebook come from the same run, also those that are not compared.
     """
-    if old is None or compared(new, rules) != compared(old, rules):
+    if old is None or not agrees(new, old, rules):
         return new
     for cell, before in zip(code_of(new), code_of(old), strict=True):
         cell.outputs = before.outputs
     return new
 
 
-def compared(notebook: NotebookNode, rules: Any) -> list[tuple[str, str]]:
-    """Give the source of each code cell, and of its outputs what two runs have in common."""
-    return [(cell.source, without_times(cell, rules)) for cell in code_of(notebook)]
+def agrees(new: NotebookNode, old: NotebookNode, rules: Any) -> bool:
+    """Say whether two runs of a notebook differ at most in what may differ."""
+    pairs = [*zip_longest(code_of(new), code_of(old), fillvalue=NotebookNode(source=None))]
+    return all(
+        a.source == b.source
+        and agree(without_times(a, rules), without_times(b, rules), a.metadata.get("compare"))
+        for a, b in pairs
+    )
 
 
 def code_of(notebook: NotebookNode) -> list[NotebookNode]:

@@ -1,6 +1,6 @@
 """The tags and options that a code cell may have."""
 
-OPTIONS = {"live", "mystnb", "tags"}
+OPTIONS = {"compare", "live", "mystnb", "tags"}
 TAGS = {
     "exercise-solution",
     "exercise-stub",
