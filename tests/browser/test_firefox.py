@@ -32,7 +32,7 @@ def firefox(site, tmp_path_factory):
 
 
 def run(firefox, number, code):
-    """Write a cell anew and press its button."""
+    """Rewrite a cell and press its button."""
     firefox.run(
         "const cell = tinytorchLive.cells[given[0]]; await cell.edit();"
         " cell.editor.text = given[1];",

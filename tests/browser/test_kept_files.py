@@ -119,7 +119,7 @@ def test_what_has_come_once_is_not_asked_for_again_until_it_is_another_version(v
     assert visit.problems == []
 
 
-def test_a_damaged_snapshot_is_given_back_and_comes_anew(visit, server):
+def test_a_damaged_snapshot_is_discarded_and_fetched_again(visit, server):
     server.changed[SNAPSHOT] = lambda body: body[: len(body) // 2]
     run_a_cell(visit, server)
     assert "without its snapshot" in visit.noted.pop()

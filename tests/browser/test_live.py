@@ -178,7 +178,7 @@ def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, 
 
 
 def test_an_endless_loop_is_stopped(opened):
-    """First by starting Python anew; once the page is isolated by a true interrupt."""
+    """First by restarting Python; once the page is isolated by a true interrupt."""
     visit = opened(SHORT)
     press(visit, 1)
     ended(visit, 1)

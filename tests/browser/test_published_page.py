@@ -100,7 +100,7 @@ def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, conte
     assert (
         'stream_text(gpt2, gpt2_tokenizer, "Tom", 20' in place.place.locator("pre").text_content()
     )
-    # a Python that has been started anew is shown the files again
+    # a Python that has been restarted is shown the files again
     place.page.evaluate("tinytorchLive.kernel.restart()")
     place.write(BEGINNING, 30, 0)
     assert place.text == BEGINNING + greedy

@@ -88,7 +88,7 @@ class Visit:
         return self.noted + [f"request stopped: {r.url}" for r in here]
 
     def forget(self):
-        """Begin anew: what went wrong before is another test's."""
+        """Start again: what went wrong before is another test's."""
         self.noted.clear()
         self.stopped.clear()
 

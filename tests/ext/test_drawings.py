@@ -210,7 +210,7 @@ def test_a_page_has_the_drawing_its_words_and_its_caption_and_the_site_its_file(
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_page_is_made_anew_when_a_drawing_has_changed(tmp_path):
+def test_a_page_is_made_again_when_a_drawing_has_changed(tmp_path):
     build(tmp_path, index="# A\n\n```{drawing} block\n```\n")
     assert "drawings/transformer.py" in (tmp_path / "read").read_text()
 

@@ -335,7 +335,7 @@ test("a full window writes no more until something is taken back", async () => {
   play.it.random = () => 0.3;
   for (let i = 0; i < 4; i += 1) await play.write("story");
   assert.equal(play.tokens.length, WINDOW - 1);
-  assert.ok(play.said("note").includes("Take some back, or begin anew"));
+  assert.ok(play.said("note").includes("Take some back, or start again"));
   await play.write("token");
   assert.equal(play.tokens.length, WINDOW - 1);
   await play.press("Take back");

@@ -224,7 +224,7 @@ def test_a_long_unbroken_piece_takes_few_steps_per_byte(text):
     tokenizer = BPETokenizer.train(text[:4096], 256 + 6)
     ranks = Counting(tokenizer.ranks)
     pieces = join_by_rank(text.encode(), ranks)
-    assert ranks.looks < 4 * len(text.encode())  # looking at all pairs anew: 2,000 times as many
+    assert ranks.looks < 4 * len(text.encode())  # looking at all pairs again: 2,000 times as many
     assert b"".join(pieces).decode() == text == tokenizer.decode(tokenizer.encode(text))
     assert len(pieces) < len(text) / 30
 

@@ -59,7 +59,7 @@ def default_rng(rng: np.random.Generator | int | None = None) -> np.random.Gener
 
 @contextmanager
 def drawing_from(rng: np.random.Generator) -> Iterator[None]:
-    """A context in which `rng` stands in for the default generator, in this thread alone.
+    """A context in which `rng` replaces the default generator, in this thread alone.
 
     Example:
         >>> rng, before = np.random.default_rng(0), default_state()

@@ -186,7 +186,7 @@ def norm_layer(answer: Any) -> Cases:
         "multiplies by gamma, then adds beta": (scaled, _TOKEN, scale),
         "has the gradient of its input: how the last output responds": (cut, _TOKEN, _LAST, at_x),
         "has the gradients of a batch, of gamma and of beta": (themselves, x, g, gradients),
-        "stands in for ours in a GPT": (called, np.array([[1, 4, 2, 0]]), model),
+        "works in a GPT in place of ours": (called, np.array([[1, 4, 2, 0]]), model),
     }, rtol=1e-4)  # fmt: skip
 
 
@@ -293,7 +293,7 @@ class _MLPSlip(MLP):
 
 _MLP_SLIPS = [
     (partial(_MLPSlip, slip="linear"), "Without a bend in between, two linear layers are one."),
-    (partial(_MLPSlip, slip="relu"), "That is ReLU; this MLP bends with functional.gelu."),
+    (partial(_MLPSlip, slip="relu"), "That is ReLU; this MLP uses functional.gelu."),
     (partial(_MLPSlip, slip="late"), "GELU stands between the two layers, not after them."),
     (partial(_MLPSlip, slip="added"), "The block adds x; the MLP returns its branch alone."),
 ]
@@ -339,7 +339,7 @@ def mlp_layer(answer: Any) -> Cases:
         >>> mlp_layer(MLP).cases[-1].got
         "the right result, but it is the package's MLP"
     """
-    hint = "linear1 widens, GELU bends, linear2 narrows."
+    hint = "linear1 widens, GELU comes between, linear2 narrows."
     sizes = "linear1 maps embed_dim to hidden_dim, linear2 maps it back."
     cut = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
     built_as = "Models build it as (embed_dim, hidden_dim, dropout)."
@@ -352,5 +352,5 @@ def mlp_layer(answer: Any) -> Cases:
         "a batch": (hint, batch, 16),
         "a hidden layer that is not four times as wide": (sizes, wide, 7),
         "has the gradients of its input and its parameters": (cut, x, gradients),
-        "stands in for ours in a GPT": (built_as, ids, model),
+        "works in a GPT in place of ours": (built_as, ids, model),
     }, rtol=1e-4)  # fmt: skip

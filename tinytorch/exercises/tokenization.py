@@ -146,7 +146,7 @@ def bpe_train(train: Any) -> Cases:
         "finds the most frequent pair": (count, toy, 1),
         "counts a word as often as it occurs": (often, {b"hid": 1, b"hut": 1, b"he": 3}, 1),
         "keeps words apart, and stops when no pair is left": (apart, {b"ab": 2, b"ba": 1}, 5),
-        "goes on with the merged words": (again, toy, 2),
+        "continues with the merged words": (again, toy, 2),
         "settles a tie": (tie, toy, 3),
         "merges equal neighbours from the left": (left, {b"xaaay": 1, b"aaa": 2}, 4),
         "counts pairs that overlap": (twice, {b"bcbcb": 1, b"aaa": 1, b"aab": 1}, 1),

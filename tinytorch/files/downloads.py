@@ -260,7 +260,7 @@ class _Download:
                 tries = 0 if self.done > most else tries + 1
                 most = max(most, self.done)
                 if not self.about.get("etag"):
-                    self._begin_anew()  # the rest might be of another file
+                    self._start_again()  # the rest might be of another file
                 if tries == _TRIES:
                     why = f"{interrupted}, {tries} times in a row"
                     raise self._failed(why, interrupted.remedy, interrupted.status) from None
@@ -276,10 +276,10 @@ class _Download:
             if isinstance(about, dict) and about.get("etag") and self.done:
                 self.about, self.pieces = about, 1
         if not self.about:
-            self._begin_anew()
+            self._start_again()
         return self.done
 
-    def _begin_anew(self) -> None:
+    def _start_again(self) -> None:
         self.file.truncate(0)
         self.about, self.done, self.pieces = {}, 0, 0
 
@@ -309,7 +309,7 @@ class _Download:
         except urllib.error.HTTPError as error:
             error.close()
             if error.code == 416:  # no such range: it is another file
-                self._begin_anew()
+                self._start_again()
                 raise _Interrupted(
                     "the file on the server is shorter than the part already here", 0
                 ) from None
@@ -340,10 +340,10 @@ class _Download:
         about = {"etag": None if packed else etag, "size": size}
         if answer.status == 206:
             if about != self.about or found is None or int(found[1]) != self.done:
-                self._begin_anew()
+                self._start_again()
                 raise _Interrupted("the file on the server has changed", 0)
         elif self.done:  # it sends all of it
-            self._begin_anew()
+            self._start_again()
         if self.size is not None and size != self.size:
             self._refuse()
             why = f"the server's file has {size:,} bytes, not {self.size:,}"
@@ -385,7 +385,7 @@ class _Download:
         os.fsync(self.file.fileno())
         digest = _digest(self.part)
         if self.sha256 not in (None, digest) and self.pieces > 1:
-            self._begin_anew()  # the pieces do not fit together: download all of it in one
+            self._start_again()  # the pieces do not fit together: download all of it in one
             self.pieces = 0
             raise _Interrupted("its pieces do not fit together", 0)
         self._compare(digest)

@@ -367,7 +367,7 @@ class Playground {
       return `The model reads ${WINDOW} tokens and no more, its start counted${upTo}. What follows stays in your text, unread`
         + (this.state.text.length < LONGEST ? "." : "; the field holds no more than 2,000 characters.");
     }
-    if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more, its start counted. Take some back, or begin anew.`;
+    if (ids.length >= WINDOW - 1) return `The model reads ${WINDOW} tokens and no more, its start counted. Take some back, or start again.`;
     return "";
   }
 

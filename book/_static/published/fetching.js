@@ -81,7 +81,7 @@ export class Published {
         if (error instanceof Changed && !began) {
           began = true;
           await this.store.clear();
-          onprogress({ why: "The published file has changed: what was here is thrown away, and it begins anew." });
+          onprogress({ why: "The published file has changed: what was here is thrown away, and it starts again." });
         } else {
           tries += 1;
           if (!(error instanceof Break) || !reached || tries === TRIES) throw inWords(error);
