@@ -83,6 +83,13 @@ def block_of_pairs(x, norm1, attention, norm2, mlp, pre_norm):
     return x
 
 
+def normed_once(x, branches, norm):
+    normed = norm(x)
+    for branch in branches:
+        x = x + branch(normed)
+    return norm(x)
+
+
 RIGHT = {
     "block_cosines": [
         lambda x, y: (x * y).sum(-1) / np.sqrt((x * x).sum(-1) * (y * y).sum(-1)),
@@ -108,10 +115,16 @@ WRONG = {
         "… Each of six matrices has a bias, as": lambda d, r: (4 + 2 * r) * d * d + 4 * d
     },
     "block_stack": {
+        "every branch reads the same": (normed_once),
         "… The branch added nothing": norm_on_the_stream,
         "… In post-norm order it would not": post_norm,
     },
     "block_forward": {
+        "norms exchanged in post-norm": (
+            lambda x, n1, a, n2, m, pre: (
+                block(x, n1, a, n2, m, pre) if pre else block(x, n2, a, n1, m, pre)
+            )
+        ),
         "… That is pre-norm order, norms": lambda x, n1, a, n2, m, pre_norm: block(
             x, n1, a, n2, m, True
         ),

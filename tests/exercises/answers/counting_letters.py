@@ -118,6 +118,8 @@ RIGHT = {
 WRONG = {
     "count_busiest": {"… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1]},
     "count_pairs": {
+        "a plain dictionary": (lambda text: dict(Counter(pairwise(text)))),
+        "without the ends": (lambda text: Counter(pairwise(text.strip()))),
         "every second pair": lambda text: Counter(zip(text[::2], text[1::2], strict=False)),
         "… zip, Counter and min": lambda text: Counter(
             [(text[i], text[i + 1]) for i in range(len(text) - 1)]
@@ -132,6 +134,8 @@ WRONG = {
         "… alphabet": lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1,
     },
     "count_words": {
+        "tidied up": (lambda t, n: words_by_chapter(t.replace("\0", "").replace("\u200b", ""), n)),
+        "plain dictionaries": (lambda t, n: {k: {**v} for k, v in words_by_chapter(t, n).items()}),
         "… a list of words": count,
         "… A key is a tuple": lambda t, n: {
             " ".join(k): v for k, v in words_by_chapter(t, n).items()

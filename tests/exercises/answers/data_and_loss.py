@@ -1,6 +1,7 @@
 """Right and wrong answers to the exercises of "Data and loss"."""
 
 import math
+import unicodedata
 
 import numpy as np
 
@@ -96,6 +97,7 @@ WRONG = {
     },
     "loss_and_gradient": {"… Subtract 1 at the target of each": softmax_alone},
     "loss_bits_per_byte": {
+        "normalised": (lambda nats, text: bits_per_byte(nats, unicodedata.normalize("NFC", text))),
         "… A character of UTF-8 may have": lambda nats, text: nats.sum() / LN_2 / len(text),
         "… That is in nats: a bit is ln 2": lambda nats, text: nats.sum() / len(text.encode()),
     },

@@ -107,6 +107,17 @@ def by_a_loop_of_its_own(model, batches):
     return model
 
 
+class BiasLearns(Repaired):
+    def __init__(self, linear, rank, alpha):
+        super().__init__(linear, rank, alpha)
+        linear.bias.requires_grad = True
+
+
+class Detached(Repaired):
+    def forward(self, x):
+        return self.linear(x) + (Tensor(x.data) @ self.A) @ self.B * self.factor
+
+
 RIGHT = {
     "lora_predict": [COUNTS, COUNTS | {AS_LARGE: 384, BYTES: 2 * 4 * 294_912}],
     "lora_by_hand": [by_hand, by_the_whole_product],
@@ -125,6 +136,8 @@ WRONG = {
         "… in both gradients": gradients_without_scale,
     },
     "lora_stuck": {
+        "x cut off": (Detached),
+        "the bias learns": (BiasLearns),
         "… let only B be 0": changed(Repaired, a=0.0),
         "… one of A and B is 0": changed(Repaired, b=0.1),
         "… two Parameters": changed(Repaired, learns=partial(Tensor, requires_grad=True)),

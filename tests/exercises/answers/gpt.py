@@ -111,6 +111,10 @@ def untied_and_rotary(V, T):
     return livelier(V, T, 0.2, tie_weights=False, pos_encoding=None, attention=attention)
 
 
+def softmax(logits):
+    return functional.softmax(logits, axis=-1).data
+
+
 RIGHT = {
     "gpt_half": [partial(livelier, pos_encoding="rotary"), untied_and_rotary],
     "gpt_last_logits": [
@@ -137,9 +141,14 @@ WRONG = {
         )
     },
     "gpt_is_causal": {
+        "softmax compared": (
+            partial(
+                token_by_token, equal=lambda *logits: np.allclose(*map(softmax, logits), atol=1e-5)
+            )
+        ),
         "sums compared": partial(
             token_by_token, equal=lambda a, b: np.allclose(a.sum(-1), b.sum(-1), atol=1e-5)
-        )
+        ),
     },
     "gpt_assembled": {
         "… how many different blocks": partial(OwnGPT, shared=True),

@@ -154,16 +154,34 @@ WRONG = {
         "… (in, out)": {**SIZES, BYTES: 1024 * 4096 + 4 * 4096},
     },
     "gpt2_state": {
+        "a shift from the scale": (
+            lambda tensors: state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
+        ),
+        "the norms exchanged": (
+            lambda tensors: state(
+                {
+                    re.sub("ln_[12]", lambda which: "ln_" + "21"[which[0] == "ln_2"], name): array
+                    for name, array in tensors.items()
+                }
+            )
+        ),
+        "one digit of the block's number": (
+            lambda tensors: state(
+                {re.sub(r"^h\.(\d)\d", r"h.\1", name): array for name, array in tensors.items()}
+            )
+        ),
         "… mask": lambda tensors: state(tensors, masks=True),
         "… on a copy": lambda tensors: state(
             {n: tensors.pop(n) for n in [*tensors] if n.endswith(".attn.bias")} and tensors
         ),
     },
     "gpt2_attention": {
+        "one digit of the block": (lambda tensors, i: attention(tensors, int(str(i)[0]))),
         "… side by side": lambda tensors, i: attention(tensors, i, turned=True, rows=True),
         "… fits either way": lambda tensors, i: attention(tensors, i, turned=True),
     },
     "gpt2_rows": {
+        "no tiny scale": (lambda matrix: (rows(matrix)[0], np.maximum(rows(matrix)[1], 1e-8))),
         "… round first": lambda matrix: rows(matrix, np.trunc),
         "… must not be divided": divides_zeros,
         "… scale of its own": one_scale,

@@ -153,6 +153,25 @@ def drafting(draft=counted, most=8, checked=True, room=True):
     return write
 
 
+def in_front(q, k, v, keys, values):
+    return step(q, k, v, keys, values)[0], np.vstack([k, keys]), np.vstack([v, values])
+
+
+def values_in_front(q, k, v, keys, values):
+    output, keys, _ = step(q, k, v, keys, values)
+    return output, keys, np.vstack([v, values])
+
+
+class MaskCut(Attention):
+    """Takes the last columns of the mask, as if nothing had been read before."""
+
+    def forward(self, x, mask=None, cache=None):
+        T = x.shape[1]
+        if cache is not None and mask is not None:
+            mask = np.triu(np.full(mask.shape, -np.inf, dtype=np.float32), 1)[:T]
+        return super().forward(x, mask, cache)
+
+
 RIGHT = {
     "cache_allowed": [
         lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
@@ -174,13 +193,23 @@ WRONG = {
         "… The right positions, but as numbers: a": lambda past, new: np.tri(new, past + new, past),
     },
     "cache_predict": {"… Nothing asks what follows the last": {**COST, WITH: 100}},
-    "cache_step": {"… The new token belongs to them too:": attends_before_extending},
+    "cache_step": {
+        "the new value in front": (values_in_front),
+        "the new token in front": (in_front),
+        "… The new token belongs to them too:": attends_before_extending,
+    },
     "cache_write": {
         "… Pass the cache that you were given,": write_afresh,
         "… Nothing asks what follows the last": write_and_read_all,
     },
-    "cache_attention": {"the stub": changed(Attention, forward=forward_of_the_stub)},
+    "cache_attention": {
+        "a mask that begins at 0": (MaskCut),
+        "the stub": changed(Attention, forward=forward_of_the_stub),
+    },
     "cache_readings": {
+        "the new tokens alone": (
+            lambda model, prompt, n: drafting()(model, prompt, n)[len(prompt) :]
+        ),
         "… up to the first": drafting(checked=False),
         "… outgrow the window": drafting(room=False),
     },

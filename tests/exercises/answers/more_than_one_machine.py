@@ -61,6 +61,10 @@ def of_its_own(weights, gradients, velocities, lr, beta):
     return weights - lr * np.concatenate(kept), kept
 
 
+def poisoned(gradients, counts):
+    return np.tensordot(np.array(counts, float), np.array(gradients), 1) / sum(counts)
+
+
 RIGHT = {
     "ranks_predict": [COUNTS, {name: float(count) for name, count in COUNTS.items()}],
     "ranks_average": [average, average_by_numpy],
@@ -72,7 +76,16 @@ WRONG = {
         "… go round twice": COUNTS | {MESSAGES: 7},
         "… to itself": COUNTS | {REACH: 32 * N},
     },
-    "ranks_average": {"… weight each gradient": mean_of_means},
+    "ranks_average": {
+        "NaN hidden": (
+            lambda gradients, counts: average(
+                [*map(np.nan_to_num, gradients)],
+                [n * np.isfinite(g).all() for g, n in zip(gradients, counts, strict=True)],
+            )
+        ),
+        "NaN": (poisoned),
+        "… weight each gradient": mean_of_means,
+    },
     "ranks_scatter": {
         "… not the sum": lambda g: g.sum(axis=0).reshape(len(g), -1),
         "… without gaps": lambda g: g.mean(axis=0).reshape(-1, len(g)).T,

@@ -88,6 +88,11 @@ def level_then_down(step, steps):
 SINGLES = settings(batch_size=1, num_layers=1, embed_dim=64)
 
 
+def clip_flat(gradients, max_norm):
+    norm = np.linalg.norm(np.concatenate([g.reshape(-1) for g in gradients]))
+    return [g / norm * max_norm for g in gradients] if norm > max_norm else gradients
+
+
 RIGHT = {
     "optim_adamw": [adamw_decay_first, adamw_as_a_list],
     "optim_schedule": [rate_in_branches, rate_interpolated],
@@ -109,6 +114,12 @@ RIGHT = {
 
 WRONG = {
     "optim_adamw": {
+        "no decay without a gradient": (
+            lambda w, g, m, v, t, lr, decay: adamw(
+                w, g, m, v, t, lr, np.where((v == 0) & (g == 0), 0, decay)
+            )
+        ),
+        "no mean of a zero": (lambda w, g, m, *rest: adamw(w, g, np.where(g, m, m / 0.9), *rest)),
         "… The means begin at zero: divide": lambda *given: adamw(*given[:4], np.inf, *given[5:]),
         "… The decay went through the means": lambda w, g, m, v, t, lr, decay: adamw(
             w, g + decay * w, m, v, t, lr, 0.0
@@ -121,9 +132,10 @@ WRONG = {
         )
     },
     "optim_clip": {
+        "the caller's arrays": (clip_flat),
         "… Compare the ratio of the two norms": lambda gradients, max_norm: (
             [g * min(1, max_norm / max(norm_of([g]), 1e-12)) for g in gradients]
-        )
+        ),
     },
     "optim_bytes": {"… Bytes, not numbers: float32 takes": arrays(2, 3, 4, size=1)},
     "optim_budget": {"… How many steps": (settings(), warmed)},

@@ -87,6 +87,12 @@ def rotary_in_a_window(T, head_dim):
     return Rotary(T, head_dim), same_in_both(np.where(distances(T) < 16, 0, -np.inf))
 
 
+def turn_into_numbers_like_x(x, positions):
+    turned = np.zeros_like(x)
+    turned[...] = turn(x, positions)
+    return turned
+
+
 RIGHT = {
     "positions_any_length": [
         rotary_in_a_window,
@@ -124,13 +130,17 @@ WRONG = {
         "with sign": lambda b: b[np.arange(len(b))[:, None] - np.arange(len(b))]
     },
     "positions_count": {
-        "a fixed table counts": lambda s, T, d: T * d if s in ("learned", "sinusoidal") else 0
+        "None has the default": (lambda s, T, d: T * d if s in ("learned", None) else 0),
+        "a fixed table counts": lambda s, T, d: T * d if s in ("learned", "sinusoidal") else 0,
     },
     "positions_alibi": {
         "… Row i is the token that looks": lambda n, T: alibi_by_mask(n, T).swapaxes(1, 2),
         "… np.arange and np.where": alibi_of_the_package,
     },
-    "positions_rotate": {"… columns 2i and 2i + 1": turn_halves},
+    "positions_rotate": {
+        "whole numbers stay whole": (turn_into_numbers_like_x),
+        "… columns 2i and 2i + 1": turn_halves,
+    },
     "positions_scores": {
         "… Angles of complex numbers add": lambda q, k: (complex_rows(q) @ complex_rows(k).T).real,
         "… real numbers": lambda q, k: complex_rows(q) @ complex_rows(k).conj().T,

@@ -120,6 +120,12 @@ def write_recursive(next_probs, prompt, max_new, stop, u):
     return ids if ids[-1] == stop else write_recursive(next_probs, ids, max_new - 1, stop, u[1:])
 
 
+def tempered(logits, temperature):
+    if temperature == 0:
+        return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
+    return functional.softmax(logits / temperature).numpy()
+
+
 RIGHT = {
     "sampling_top_k": [
         lambda x, k: np.where(np.argsort(np.argsort(-x, axis=-1), axis=-1) < k, x, -np.inf),
@@ -137,14 +143,23 @@ WRONG = {
         "one limit for all": lambda x, k: np.where(x >= np.sort(x, axis=None)[-k], x, -np.inf)
     },
     "sampling_kept": {"top-k not normalised": {**KEPT, "top_k = 3, top_p = 0.8": 3}},
-    "sampling_draw": {"… That is the most likely token; u": lambda probs, u: probs.argmax(axis=1)},
+    "sampling_draw": {
+        "sums rounded": (
+            lambda probs, u: (
+                (probs.cumsum(axis=1).round(2) <= u[:, None]).sum(axis=1) % max(probs.shape[1], 1)
+            )
+        ),
+        "… That is the most likely token; u": lambda probs, u: probs.argmax(axis=1),
+    },
     "sampling_temperature": {
+        "0 from a hundredth on": (lambda logits, t: tempered(logits, t if t >= 0.01 else 0.0)),
         "… Dividing all probabilities by 2, and": scaled_probabilities,
         "by the package": lambda logits, temperature: next_token_probs(logits, temperature),
         "all of the largest at 0": all_of_the_largest,
     },
     "sampling_top_p": {"all equals kept": kept_equals},
     "sampling_write": {
+        "numbers rounded": (lambda f, prompt, n, stop, u: write(f, prompt, n, stop, u.round(2))),
         "… The stop token itself belongs to": lambda *given: [
             i for i in write(*given) if i != given[3]
         ],

@@ -71,6 +71,18 @@ MEBIBYTES = {
 }
 FIRST, SECOND, THIRD, FOURTH = MEBIBYTES
 
+
+def largest_before_the_mask(scores, mask):
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True) + mask)
+    total = e.sum(axis=-1, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+
+def of_one_sequence(w, v, g):
+    h = g @ v.T
+    return w * (h - (h * w).sum(axis=1, keepdims=True))
+
+
 RIGHT = {
     "attend_seen": [lambda mask: np.isfinite(mask).sum(-1), lambda mask: np.exp(mask).sum(axis=-1)],
     "attend_causal_mask": [mask_by_loop, mask_by_positions],
@@ -87,13 +99,26 @@ RIGHT = {
 }
 
 WRONG = {
-    "attend_seen": {"columns": lambda mask: (mask == 0).sum(axis=-2)},
+    "attend_seen": {
+        "in a byte": (lambda mask: (mask == 0).sum(axis=-1, dtype=np.uint8)),
+        "columns": lambda mask: (mask == 0).sum(axis=-2),
+    },
     "attend_causal_mask": {
         "… added to the scores": lambda n, m: mask_by_loop(n, m) == 0,
         "… last of the keys": lambda n, m: np.triu(np.full((n, m), -np.inf), k=1),
     },
-    "attend_numpy": {"… one half": attend_with(after_the_softmax)},
-    "attend_masked_weights": {"… denominator": after_the_softmax, "… too late": renormalised},
-    "attend_score_gradient": {"… row sum": lambda w, v, g: w * (g @ transposed(v))},
+    "attend_numpy": {
+        "the largest before the mask": (attend_with(largest_before_the_mask)),
+        "… one half": attend_with(after_the_softmax),
+    },
+    "attend_masked_weights": {
+        "-1e9 for -inf": (lambda scores, mask: shared_out(np.where(mask == 0, scores, -1e9))),
+        "… denominator": after_the_softmax,
+        "… too late": renormalised,
+    },
+    "attend_score_gradient": {
+        "one sequence": (of_one_sequence),
+        "… row sum": lambda w, v, g: w * (g @ transposed(v)),
+    },
     "attend_memory": {"… a quarter": MEBIBYTES | {THIRD: 192}},
 }

@@ -70,6 +70,12 @@ def bought(width, depth, steps, lr):
     return lambda budget: {"embed_dim": width, "num_layers": depth, "steps": steps, "lr": lr}
 
 
+def power(x, losses, floor):
+    above = losses > floor
+    slope, height = np.polyfit(np.log(x[above]), np.log(losses[above] - floor), 1)
+    return np.exp(height), -slope
+
+
 RIGHT = {
     "scaling_predict": [COUNTS, COUNTS | {FACTOR: 1 / 10**0.34, GPT3: 3.15e23}],
     "scaling_power": [power_by_lstsq, power_by_moments],
@@ -86,11 +92,17 @@ WRONG = {
         "… less than 1": COUNTS | {FACTOR: 10**0.34},
     },
     "scaling_power": {
+        "none near the floor": (
+            lambda x, losses, floor: power(
+                x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
+            )
+        ),
         "… Subtract the floor": lambda x, losses, floor: power_by_lstsq(x, losses, 0.0),
         "… leave that run out": keeps_all,
     },
     "scaling_interval": {"… the same rows": drawn_apart, "… in another order": without_replacement},
     "scaling_frontier": {
+        "the lowest at some time": (lambda losses: np.isin(losses, np.minimum.accumulate(losses))),
         "… not with the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
         "… it counts": lambda losses: np.append(
             True, losses[1:] < np.minimum.accumulate(losses)[:-1]

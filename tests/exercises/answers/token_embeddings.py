@@ -82,6 +82,12 @@ def cost(vocab_size, embed_dim, rest, tied):
     return tables / (tables + rest), 16 * tables
 
 
+def lookup(table, ids):
+    if (ids < 0).any():
+        raise IndexError("ids begin at 0")
+    return table[ids]
+
+
 RIGHT = {
     "token_counts": [
         lambda ids, V: (ids.reshape(-1, 1) == np.arange(V)).sum(axis=0),
@@ -109,9 +115,17 @@ WRONG = {
     "token_counts": {
         "in a byte": lambda ids, V: np.bincount(ids.ravel(), minlength=V).astype(np.uint8)
     },
-    "token_lookup": {"… no ids.min()": lookup_by_the_smallest},
+    "token_lookup": {
+        "flat": (lambda table, ids: lookup(table, ids.reshape(-1))),
+        "… no ids.min()": lookup_by_the_smallest,
+    },
     "token_scatter_add": {"… A sum, not a mean": scatter_mean, "… find another": scatter_at},
-    "token_row_step": {"… reads and writes each row once": step_as_it_stands},
+    "token_row_step": {
+        "the same table for no ids": (
+            lambda t, ids, g, lr: step_by_loop(t, ids, g, lr) if len(ids) else t
+        ),
+        "… reads and writes each row once": step_as_it_stands,
+    },
     "token_neighbours": {
         "… Nearest first": lambda t, i, k: neighbours_by_removal(t, i, len(t))[::-1][:k]
     },

@@ -6,6 +6,7 @@ from tinytorch import LayerNorm, Tensor, functional, no_grad
 from tinytorch.exercises.what_it_learned import _studied
 from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.experiments.what_it_learned import study_stories
+from tinytorch.inside.heads import head_scores
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import logit_lens
 from tinytorch.stories import StoryGrammar, hidden_values
@@ -121,6 +122,11 @@ def by_the_nearest_story(x, belief, new):
     return np.array(BELIEFS)[apart.argmin(axis=1)]
 
 
+def head(weights, asked, sought):
+    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
+    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
+
+
 RIGHT = {
     "inside_ablation": [ABLATION, dict(reversed(ABLATION.items()))],
     "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
@@ -135,6 +141,11 @@ WRONG = {
     },
     "inside_lens": {"… last norm": lens_without_norm, "… largest logit": lens_that_overflows},
     "inside_head": {
+        "not at its own token": (
+            lambda weights, asked, sought: head(
+                weights * np.tri(weights.shape[-1], k=-1), asked, sought
+            )
+        ),
         "… block comes first": lambda *given: head_by_loops(*given)[::-1],
         "… before you divide": head_text_by_text,
     },

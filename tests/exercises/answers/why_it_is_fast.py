@@ -78,12 +78,12 @@ def whole(h, W, targets):
     return loss, probs @ W.T, h.T @ probs
 
 
-def by_tokens(h, W, targets):
+def by_tokens(h, W, targets, part=whole):
     """Some tokens at a time."""
     loss, dh, dW = 0.0, np.zeros_like(h), np.zeros_like(W)
     for at in (slice(start, start + 24) for start in range(0, len(h), 24)):
         share = len(targets[at]) / len(h)
-        nats, dh[at], some = (share * each for each in whole(h[at], W, targets[at]))
+        nats, dh[at], some = (share * each for each in part(h[at], W, targets[at]))
         loss, dW = loss + nats, dW + some
     return loss, dh, dW
 
@@ -107,6 +107,23 @@ def by_words(h, W, targets):
         probs[here, targets[here] - start] -= 1 / len(h)
         dW[:, start : start + size] = h.T @ probs
     return (surprise - (h * right).sum(axis=1)).mean(), dh, dW
+
+
+def pieces_in_place(f, x, size):
+    flat = x.reshape(-1)
+    for start in range(0, flat.size, size):
+        flat[start : start + size] = f(flat[start : start + size])
+    return flat.reshape(x.shape).copy()
+
+
+def from_shares(h, W, targets):
+    probs = np.exp(h @ W)
+    probs /= probs.sum(axis=1, keepdims=True)
+    at = np.arange(len(h)), targets
+    loss = -np.log(probs[at]).mean()
+    probs[at] -= 1
+    probs /= len(h)
+    return loss, probs @ W.T, h.T @ probs
 
 
 RIGHT = {
@@ -144,12 +161,21 @@ WRONG = {
         "… The output layer compares with": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
         "… Read once, a weight serves all 8": {**COUNTS, EIGHT: 32 * N},
     },
-    "fast_pieces": {"… Correct, but with a call for each": lambda f, x, size: pieces(f, x, 1)},
+    "fast_pieces": {
+        "x overwritten": (pieces_in_place),
+        "in the order of memory": (
+            lambda f, x, size: pieces(f, np.ravel(x, order="K"), size).reshape(x.shape)
+        ),
+        "… Correct, but with a call for each": lambda f, x, size: pieces(f, x, 1),
+    },
     "fast_step": {
         "the stub": stub,
         "… Change the arrays themselves: m *=": lambda w, m, v, *rest: step_in_three_lines(
             w, m, v.copy(), *rest
         ),
     },
-    "fast_vocabulary": {"… every pair of a token": whole},
+    "fast_vocabulary": {
+        "scores that overflow": lambda *given: by_tokens(*given, part=from_shares),
+        "… every pair of a token": whole,
+    },
 }

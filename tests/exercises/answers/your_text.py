@@ -1,6 +1,7 @@
 """Right and wrong answers to the exercises of "Your text"."""
 
 import math
+import re
 from unicodedata import normalize
 
 import numpy as np
@@ -91,6 +92,21 @@ def repeated_by_loop(text, share, times):
     return [training, text[cut:]]
 
 
+def new_without(signs):
+    """Paragraphs are compared without what a pattern matches."""
+
+    def answer(paragraphs, share):
+        training = new(paragraphs, share)[0]
+        bare = [re.sub(signs, "", normalize("NFD", each.casefold())) for each in paragraphs]
+        known = bare[: len(training)]
+        pairs = zip(paragraphs, bare, strict=True)
+        return training, [
+            each for each, signless in [*pairs][len(training) :] if signless not in known
+        ]
+
+    return answer
+
+
 RIGHT = {
     "text_limits": [LIMITS, {name: float(number) for name, number in LIMITS.items()}],
     "text_bits": [
@@ -108,18 +124,27 @@ RIGHT = {
 WRONG = {
     "text_limits": {"… only two bytes occur": LIMITS | {ZERO_ONE: 8}},
     "text_bits": {
+        "normalised": (
+            lambda loss, tokens, content: bits(
+                loss, tokens, normalize("NFC", content.decode(errors="ignore")).encode()
+            )
+        ),
         "… That is in nats": lambda loss, tokens, content: loss * tokens / len(content),
         "… Bytes, not characters.": lambda loss, tokens, content: bits(
             loss, tokens, content.decode()
         ),
     },
     "text_decode": {
+        "UTF-16 by its mark anywhere": (
+            lambda content: decode(content[max(0, content.find(b"\xff\xfe")) :])
+        ),
         "… latin-1 has controls": lambda content: decode(content, last="latin-1"),
         "… Replace": lambda content: decode(content, ends=("", "")),
         "… Every character stays": lambda content: normalize("NFKC", decode(content)),
         "… further inside, it is text": lambda content: decode(content).replace("\ufeff", ""),
     },
     "text_new": {
+        "without punctuation": (new_without(r"[^\w\s]")),
         "… no test": lambda paragraphs, share: (
             new(paragraphs, share)[0],
             paragraphs[len(new(paragraphs, share)[0]) :],
