@@ -8,6 +8,14 @@ import pytest
 from brute_force import all_stories, derivations
 
 from tinytorch.stories import StoryGrammar
+from tinytorch.stories.ambiguity import check_unambiguous
+from tinytorch.stories.rules import Rules
+from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
+
+
+def test_the_book_s_own_grammar_is_unambiguous():
+    """It is not checked when it is made."""
+    check_unambiguous(Rules(STORY_RULES, STORY_CAST))
 
 
 def test_sampled_stories_have_exactly_one_derivation(stories):

@@ -83,12 +83,14 @@ class StoryGrammar:
         kinds: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Read the grammar and check that it is sound."""
+        own = rules is None  # the book's grammar: a test checks it, which takes a while
         if rules is None:
             if cast is not None or kinds is not None:
                 raise ValueError("cast and kinds need their own rules; pass rules= as well")
             rules, cast, kinds = STORY_RULES, STORY_CAST, STORY_KINDS
         self._rules = Rules(rules, {} if cast is None else cast)
-        check_unambiguous(self._rules)
+        if not own:
+            check_unambiguous(self._rules)
         self._oracle = Oracle(self._rules)
         self.rules = dict(rules)
         self.cast = dict(cast or {})
