@@ -4,8 +4,10 @@ A model that generates text reads one token at a time. Its arrays are then so sm
 around them, and the checks before each operation, take longer than the arithmetic. So `@read_by`
 names, at a `forward`, the function that does the same to arrays, in evaluation and with a cache
 (bench: decoding). It replaces that `forward` only: a subclass's `forward` is called itself. The
-weights are looked up at every call, those of a narrow attention's queries, keys and values when its
-reader is made. The tests check that both forms give equal results.
+weights are looked up at every call. The tests check that both forms give equal results.
+
+A single vector has one axis, `(d,)`, because NumPy takes three times as long to add a bias to
+`(1, d)`; in a browser it has two, as the products there ask for (`as_vectors`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ from tinytorch.core import arguments, functional, hooks, positions, products
 from tinytorch.core.attention_options import bias_between
 from tinytorch.core.tracing import as_operand, wrap
 
-WIDEST_JOINED = 512  # features up to which an attention's three matrices are joined
 Reader = Callable[..., np.ndarray]
 _makers: dict[Any, Callable[..., Reader]] = {}  # makes the reader of each `forward`
 
@@ -63,8 +64,8 @@ def reader(part: Any, cache: Any = None) -> Reader:
         cache: what the part has read before: a layer of a `KVCache` for a block or an attention.
 
     Returns:
-        A function of vectors `(tokens, d)`, or with a cache of `(batch * new, d)`, the size of the
-        batch and the mask. It returns the same shape.
+        A function of vectors `(tokens, d)` or of one, `(d,)`; with a cache of `(batch * new, d)` or
+        `(d,)`, the size of the batch and the mask. It returns the same shape.
 
     Example:
         >>> from tinytorch.core.layers import LayerNorm
@@ -74,13 +75,29 @@ def reader(part: Any, cache: Any = None) -> Reader:
     if (make := maker(part)) is not None:
         return make(part) if cache is None else make(part, cache)
     if cache is None:
-        return lambda x: as_operand(part(wrap(x[None])))[0]
+
+        def of_tensors(x: np.ndarray) -> np.ndarray:
+            found = as_operand(part(wrap(x[None, None] if x.ndim == 1 else x[None])))
+            return found[0, 0] if x.ndim == 1 else found[0]
+
+        return of_tensors
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
         stacked = wrap(x.reshape(batch, -1, x.shape[-1]))  # (batch, new, d)
         return as_operand(part(stacked, mask=mask, cache=cache)).reshape(x.shape)
 
     return read
+
+
+def as_vectors(x: np.ndarray) -> np.ndarray:
+    """The vectors `(batch, new, d)` in the shape that readers take: `(batch * new, d)` or `(d,)`.
+
+    Example:
+        >>> as_vectors(np.zeros((2, 3, 4))).shape, as_vectors(np.zeros((1, 1, 4))).shape
+        ((6, 4), (4,))
+    """
+    d = x.shape[-1]
+    return x.reshape(d) if x.size == d and products.dot is np.dot else x.reshape(-1, d)
 
 
 # The layers -----------------------------------------------------------------------------------
@@ -117,10 +134,9 @@ def read_norm(part: Any) -> Reader:
     average = np.full(d, 1 / d, np.float32)  # a product with it is faster than a mean
 
     def read(x: np.ndarray) -> np.ndarray:
-        if len(x) == 1:  # plain numbers for the mean and the deviation (bench: decoding)
-            value = x[0] - x[0].dot(average)
+        if x.ndim == 1:  # plain numbers for the mean and the deviation (bench: decoding)
+            value = x - x.dot(average)
             value *= 1 / math.sqrt(value.dot(value) / d + part.eps)
-            value = value[None]
         else:
             value = functional.standardised(x, part.eps)[0]
         value *= part.gamma.data
@@ -132,14 +148,14 @@ def read_norm(part: Any) -> Reader:
 
 def read_attention(part: Any, cache: Any) -> Reader:
     """A `MultiHeadAttention`, of vectors `(batch * new, d)`."""
+    projections = [reader(layer) for layer in (part.q_proj, part.k_proj, part.v_proj)]
+    mix, scale = reader(part.out_proj), 1 / math.sqrt(part.head_dim)
     heads, kv_heads, head_dim = part.num_heads, part.num_kv_heads, part.head_dim
-    project, mix = read_projections(part), reader(part.out_proj)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
-        new, start = len(x) // batch, cache.length
-        # (batch, h + 2 g, new, d / h): the heads of queries, then of keys, then of values
-        every = project(x).reshape(batch, new, -1, head_dim).swapaxes(1, 2)
-        q, k, v = every[:, :heads], every[:, heads:-kv_heads], every[:, -kv_heads:]
+        new, start = x.size // x.shape[-1] // batch, cache.length
+        q, k, v = (split(project(x), batch, new) for project in projections)
+        q = q * np.asarray(scale, q.dtype)  # a number takes twice as long as an array
         if part.rotate is not None:
             q, k = (as_operand(part.rotate(wrap(y), start)) for y in (q, k))
         k, v = cache.extend(k, v)  # (batch, g, keys, d / h)
@@ -154,32 +170,13 @@ def read_attention(part: Any, cache: Any) -> Reader:
         weights = products.exp(scores, scores)
         weights /= np.add.reduce(weights, 3, keepdims=True)  # (batch, heads, new, keys)
         taken = products.matmul(weights.reshape(*q.shape[:3], -1), v)
-        taken = taken.reshape(batch, heads, new, head_dim).swapaxes(1, 2)
-        return mix(taken.reshape(x.shape))
+        taken = taken.reshape(batch, heads, new, head_dim)
+        return mix((taken if new == 1 else taken.swapaxes(1, 2)).reshape(x.shape))
 
-    return read
-
-
-def read_projections(part: Any) -> Reader:
-    """Scaled queries, keys and values of a `MultiHeadAttention`, side by side: `(tokens, ...)`.
-
-    Their matrices are joined, once, where a product takes less time than its call.
-    """
-    layers, scale = (part.q_proj, part.k_proj, part.v_proj), 1 / math.sqrt(part.head_dim)
-    if part.embed_dim > WIDEST_JOINED or any(maker(layer) is not read_linear for layer in layers):
-        q, k, v = map(reader, layers)
-        return lambda x: np.concatenate([q(x) * scale, k(x), v(x)], axis=1)
-    weight = np.concatenate([layer.weight.data for layer in layers], axis=1)
-    zeros = [np.zeros(layer.out_features, weight.dtype) for layer in layers]
-    biases = [z if x.bias is None else x.bias.data for x, z in zip(layers, zeros, strict=True)]
-    bias = np.concatenate(biases)
-    for joined in (weight, bias):
-        joined[..., : part.embed_dim] *= scale
-
-    def read(x: np.ndarray) -> np.ndarray:
-        y = products.dot(x, weight)
-        y += bias
-        return y
+    def split(y: np.ndarray, batch: int, new: int) -> np.ndarray:  # (batch, its heads, new, d / h)
+        if new == 1:
+            return y.reshape(batch, -1, 1, head_dim)
+        return y.reshape(batch, new, -1, head_dim).swapaxes(1, 2)
 
     return read
 

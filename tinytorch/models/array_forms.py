@@ -8,7 +8,7 @@ import numpy as np
 
 from tinytorch.core import positions
 from tinytorch.core.activations import gelu_array
-from tinytorch.core.array_forms import Reader, maker, read_tied, reader
+from tinytorch.core.array_forms import Reader, as_vectors, maker, read_tied, reader
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.tracing import as_operand, wrap
 from tinytorch.models.gpt_options import with_positions
@@ -27,7 +27,7 @@ def read_gpt(part: Any, cache: Any) -> Reader:
         positions.check_length(new, part.max_seq_len, cache.length)
         x = embed(ids)  # (batch, new, d)
         x = add(x) if add else as_operand(with_positions(place, wrap(x), cache.length))
-        x = drop(x.reshape(-1, d))  # (batch * new, d)
+        x = drop(as_vectors(x))  # (batch * new, d)
         mask = None if new == 1 else causal_mask(new, cache.length)
         for block in blocks:
             x = block(x, batch, mask)
