@@ -185,7 +185,7 @@ FORBIDDEN = [[0.0, 1.0], [-np.inf, -np.inf]]
         (
             ValueError,
             lambda: f.cross_entropy(ONES[:0], np.zeros(0, int)),
-            "no position that counts",
+            "no position to average over",
         ),
         (
             ValueError,

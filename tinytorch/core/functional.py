@@ -186,9 +186,8 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
     rows = x.reshape(-1, weight.shape[0])  # (N, in): one 2-D product is faster than many
     # For a single row, a token being generated, `dot` is twice as fast as `@`.
     value = dot(rows, weight)  # (N, out)
-    if bias is not None:  # a second array would take up to a quarter of the time (bench: linear)
-        in_place = value.dtype == np.result_type(value, bias)
-        value = np.add(value, bias, out=value if in_place else None)
+    if bias is not None:
+        value = value + bias
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
