@@ -8,8 +8,9 @@
 - `print`: the PDF, the EPUB and the archive
 - `teaching`: slides, syllabus, a course for nbgrader
 
-`addresses`, `launch_links` and `built_pages` are what several of them need. The folder above,
-`book`, must be on Python's path.
+`addresses`, `cell_options`, `launch_links` and `built_pages` are what several of them need. No
+folders import each other (`make check` verifies that). The folder above, `book`, must be on
+Python's path.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]  # of this repository
 NOTEBOOKS = PurePosixPath("book/notebooks")
-IN_PRINT = "print"  # the folder of the published site
+IN_PRINT = "print"  # folders of the published site
+DRAWINGS = Path("_static/drawings")
 
 
 def repository_url(configured: str) -> str:

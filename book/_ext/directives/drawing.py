@@ -28,13 +28,13 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
+from ..addresses import DRAWINGS as FOLDER
 from ..addresses import ROOT
 from .page_files import give
 
 BOOK = ROOT / "book"
 STYLE = BOOK / "_static" / "drawings.css"
 MOVING = BOOK / "_static" / "moving"
-FOLDER = Path("_static/drawings")
 ROW, GAP = 740, 24  # of a file
 LINK = re.compile(rf'(?<=href="){PAGE}([^"]+)')
 

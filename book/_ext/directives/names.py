@@ -20,7 +20,7 @@ from mdit_py_plugins.colon_fence import colon_fence_plugin
 from sphinx.directives.code import LiteralInclude
 from sphinx.domains.std import Glossary
 
-from ..notebooks.cell_options import OPTIONS, TAGS
+from ..cell_options import OPTIONS, TAGS
 
 BOOK = Path(__file__).resolve().parents[2]
 OURS = (

@@ -21,8 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from ..addresses import site_url
-from ..directives.drawing import FOLDER as DRAWINGS
+from ..addresses import DRAWINGS, site_url
 from . import pinned_downloads
 from .live_site import LOCK, STATIC, trimmed_lock
 from .package_wheel import wheel_name

@@ -33,8 +33,8 @@ from sphinx.builders import Builder
 from sphinx.directives.code import LiteralInclude
 
 from ..addresses import NOTEBOOKS, ROOT, package_requirement, site_url
+from ..cell_options import OPTIONS, TAGS
 from ..execution.cached_runs import executed
-from .cell_options import OPTIONS, TAGS
 from .plain_markdown import CannotShow, PlainMarkdown, place_of, prose
 from .tolerance import Tolerance, agree
 
