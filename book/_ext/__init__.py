@@ -9,7 +9,7 @@
 - `teaching`: slides, syllabus, a course for nbgrader
 
 `addresses`, `cell_options`, `launch_links` and `built_pages` are what several of them need. No
-folders import each other (`make check` verifies that). The folder above, `book`, must be on
+two folders import each other (`make check` verifies it). The folder above, `book`, must be on
 Python's path.
 """
 

@@ -22,14 +22,14 @@ def repository_url(configured: str) -> str:
 
 
 def site_url(repository: str) -> str:
-    """Give the address at which GitHub Pages serves a repository's site."""
+    """Return the address at which GitHub Pages serves a repository's site."""
     owner, name = repository.rsplit("/", 2)[-2:]
     host = f"https://{owner.lower()}.github.io/"
     return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
 
 
 def released_tag(root: Path) -> str:
-    """Give the tag of the release that this tree is, by the changelog's first date; else ""."""
+    """Return the tag of the release that this tree is, by the changelog's first date; else ""."""
     changes = root / "CHANGELOG.md"
     text = changes.read_text(encoding="utf-8") if changes.exists() else ""
     found = re.search(r"^## (\S+)(?: \((.*)\))?$", text, re.M)
@@ -37,6 +37,6 @@ def released_tag(root: Path) -> str:
 
 
 def package_requirement(repository: str, root: Path) -> str:
-    """Give what pip installs the package from: a release's tag, else the newest state."""
+    """Return pip's requirement for the package: at a release's tag, else the newest state."""
     tag = released_tag(root)
     return f"tinytorch-book @ git+{repository}{f'@{tag}' if tag else ''}"

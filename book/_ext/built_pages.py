@@ -8,7 +8,7 @@ Found = TypeVar("Found")
 
 
 def there(found: Found | None, what: str) -> Found:
-    """Give what was looked for in a page, if it is there.
+    """Return what was looked for in a page, if it is there.
 
     Raises:
         LookupError: the page lacks it.
@@ -21,7 +21,7 @@ def there(found: Found | None, what: str) -> Found:
 
 
 def part_of(element: Tag, selector: str) -> Tag:
-    """Give the first part of an element that a selector names.
+    """Return the first part of an element that a selector names.
 
     Raises:
         LookupError: there is none.
@@ -30,5 +30,5 @@ def part_of(element: Tag, selector: str) -> Tag:
 
 
 def text_of(element: Tag, attribute: str) -> str:
-    """Give the value of an attribute that is no list."""
+    """Return the value of an attribute that is not a list."""
     return str(element[attribute])

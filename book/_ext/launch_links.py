@@ -22,7 +22,7 @@ from .addresses import IN_PRINT, NOTEBOOKS, released_tag, repository_url, site_u
 
 
 def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
-    """Give the links of an executable page, by the label they carry.
+    """Return the links of an executable page, by the label they carry.
 
     Args:
         app: the Sphinx application.
@@ -60,12 +60,12 @@ def launch_links(app: Sphinx, docname: str) -> dict[str, str]:
 
 
 def notebook_of(docname: str) -> PurePosixPath:
-    """Give the path of a page's generated notebook, whether it exists or not."""
+    """Return the path of a page's generated notebook, whether it exists or not."""
     return NOTEBOOKS / f"{PurePosixPath(docname).name}.ipynb"
 
 
 def download_of(app: Sphinx, docname: str) -> Path:
-    """Give the place in the site from which a page's notebook is downloaded."""
+    """Return the path in the site from which a page's notebook is downloaded."""
     return Path(app.outdir, "_sources", f"{docname}.ipynb")
 
 

@@ -62,12 +62,12 @@ def test_what_is_taken_back_before_a_bracket_in_tex_stays_in_mathml():
 
 
 @pytest.mark.parametrize("tex", [r"\frac{a", r"\nosuchcommand", "a}"])
-def test_wrong_tex_says_so(tex):
+def test_invalid_tex_is_reported(tex):
     with pytest.raises(formulas.WrongFormula, match="ParseError"):
         formulas.mathml(tex)
 
 
-def test_a_wrong_formula_is_a_warning_and_stays_tex(monkeypatch):
+def test_an_invalid_formula_is_a_warning_and_stays_tex(monkeypatch):
     said = []
     monkeypatch.setattr(formulas.logger, "warning", lambda *args, **kwargs: said.append(args))
     assert formulas.typeset(nodes.math("", r"a < \frac{"), display=False) == r"a &lt; \frac{"

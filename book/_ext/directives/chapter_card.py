@@ -177,7 +177,7 @@ def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def run_time(app: Sphinx, docname: str) -> list[nodes.Node]:
-    """Say how long the page's cells take where the reader runs them, as the cells themselves do."""
+    """Describe how long the page's cells take in the browser, as the cells themselves do."""
     text = live_cells.run_time(app, docname)
     return fact("Run time", nodes.Text(text)) if text else []
 

@@ -31,7 +31,7 @@ class AuthorYearLabels(BaseLabelStyle):
     """What a citation says, before its entry in the bibliography."""
 
     def format_labels(self, entries: Iterable[Entry]) -> Iterator[str]:
-        """Give the labels in the order of the entries."""
+        """Return the labels in the order of the entries."""
         return map(label, entries)
 
 

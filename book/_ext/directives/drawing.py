@@ -96,7 +96,7 @@ def drawing_node(name: str, lit: str = "", moves: str = "") -> drawing:
 
 
 def described(name: str, lit: str = "") -> tuple[str, list[Panel]]:
-    """Give what one would see in a drawing, and its panels."""
+    """Return a drawing's alternative text and its panels."""
     found = DRAWINGS[name]
     if not lit:
         return found.alt, found.draw()
@@ -107,7 +107,7 @@ def described(name: str, lit: str = "") -> tuple[str, list[Panel]]:
 
 
 def inline(name: str, lit: str, address_of: Callable[[str], str]) -> str:
-    """Give a drawing as HTML; its panels stand beside each other where there is room.
+    """Return a drawing as HTML; its panels stand side by side where they fit.
 
     Args:
         name: of the drawing.
@@ -128,7 +128,7 @@ def inline(name: str, lit: str, address_of: Callable[[str], str]) -> str:
 
 
 def numbers(name: str) -> str:
-    """Give what a figure that moves is told, or nothing where it needs nothing."""
+    """Return the data of a figure that moves, or nothing if it needs none."""
     if name not in MOVING_DATA:
         return ""
     told = json.dumps(MOVING_DATA[name](), separators=(",", ":"), ensure_ascii=False)
@@ -153,7 +153,7 @@ def depart(translator: Any, node: drawing) -> None:
 
 
 def is_moving(node: nodes.Element) -> bool:
-    """Say whether this is a drawing that moves."""
+    """Return whether this is a drawing that moves."""
     return isinstance(node, drawing) and bool(node.get("moves"))
 
 
@@ -161,12 +161,12 @@ def is_moving(node: nodes.Element) -> bool:
 
 
 def address(name: str, lit: str = "") -> str:
-    """Say where the site has the drawing's file."""
+    """Return the path of the drawing's file in the site."""
     return f"{FOLDER.as_posix()}/{name}{'-' * bool(lit)}{lit}.svg"
 
 
 def as_file(name: str, lit: str = "") -> str:
-    """Give a drawing as a file that needs nothing else: in light colours, on paper."""
+    """Return a drawing as a file that needs nothing else: in light colours, on paper."""
     alt, panels = described(name, lit)
     placed, left, top, row = [], 0.0, 0.0, 0.0
     width = 0.0

@@ -120,7 +120,7 @@ class Prediction(SphinxDirective):
         return made
 
     def number(self, box: element) -> nodes.Node:
-        """Give the answer in words, which the page hides for a while, and to the script."""
+        """Return the answer in words, hidden at first, and as data for the script."""
         number, unit = self.options["number"], self.options.get("unit", "")
         tolerance = self.options.get("tolerance", "0")
         try:

@@ -137,7 +137,7 @@ def write_display(writer: Any, node: nodes.math_block) -> None:
 
 
 def typeset(node: nodes.Element, display: bool) -> str:
-    """Give a node's formula, described by its TeX; a wrong one is a warning, and stays TeX."""
+    """Return a node's formula as MathML; an invalid one is a warning, and stays TeX."""
     tex = node.astext().strip()
     try:
         described = f'<math alttext="{html.escape(" ".join(tex.split()))}"'

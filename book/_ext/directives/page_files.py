@@ -14,7 +14,7 @@ def give(
     script: str = "",
     **how: Any,
 ) -> None:
-    """Give the pages with an element that needs it a style sheet and a script.
+    """Add a style sheet and a script to the pages with an element that needs them.
 
     Args:
         app: what builds the site.

@@ -103,13 +103,13 @@ def is_folded(node: nodes.Element) -> bool:
 
 
 def heading(section: nodes.section) -> str:
-    """Give a section's heading; the text of an exercise is a section without one."""
+    """Return a section's heading; the text of an exercise is a section without one."""
     title = section.next_node(nodes.title)
     return title.astext() if title is not None and title.parent is section else ""
 
 
 def minutes(counts: Counter[str]) -> float:
-    """Give the time that one takes to read this.
+    """Return how many minutes this takes to read.
 
     >>> minutes(Counter(words=1000, symbols=25 * 7, formulas=4))
     9.0

@@ -26,7 +26,7 @@ CLASS = "tt-play"
 
 
 class Playground(SphinxDirective):
-    """The place of the playground, holding what is seen without it."""
+    """The place of the playground, with its fallback content."""
 
     has_content = True
     option_spec: ClassVar = {"compact": directives.flag}

@@ -24,7 +24,7 @@ CLASS = "tt-published"
 
 
 class PublishedWeights(SphinxDirective):
-    """The place of what fetches the weights, holding what is seen without it."""
+    """The place of the weights' panel, with its fallback content."""
 
     has_content = True
 

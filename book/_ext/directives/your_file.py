@@ -30,7 +30,7 @@ NAME = re.compile(r"[\w-]+\.(txt|safetensors)")
 
 
 class YourFile(SphinxDirective):
-    """The place of a reader's file, holding what is seen where no cells run."""
+    """The place of a reader's file, with its fallback content."""
 
     has_content = True
     required_arguments = 1

@@ -55,7 +55,7 @@ def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:
 
 
 def executed(app: Sphinx, docname: str) -> NotebookNode:
-    """Give a chapter as a notebook with the outputs of its one run."""
+    """Return a chapter's executed notebook."""
     cache = get_cache(app.config.nb_execution_cache_path)
     return cache.merge_match_into_notebook(notebook_of(app, docname))[1]
 

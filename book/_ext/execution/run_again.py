@@ -21,7 +21,7 @@ USED = "used_modules.json"  # by chapter: the modules it was executed with, and 
 
 
 def must_run(cache: Any, notebook: NotebookNode, noted: Any, used: dict[str, Any]) -> bool:
-    """Say whether a chapter's outputs are not there, or are those of other code."""
+    """Return whether a chapter's outputs are missing, or are those of other code."""
     return noted != used or not is_cached(cache, notebook)
 
 
@@ -37,14 +37,14 @@ def changed_below(app: Any, env: Any, *args: Any) -> list[str]:
 
 
 def used_by(app: Any, notebook: NotebookNode) -> dict[str, Any]:
-    """Give the modules that a chapter uses, and the fingerprint of what they do now."""
+    """Return the modules that a chapter uses, and the fingerprint of what they do now."""
     manager = TransformerManager()  # a cell may hold what is Python to a notebook alone
     code = (c.source for c in notebook.cells if c.cell_type == "code")
     return described(app, app.book_package.used(map(manager.transform_cell, code)))
 
 
 def described(app: Any, modules: Iterable[str]) -> dict[str, Any]:
-    """Give modules with the fingerprint of what they do now."""
+    """Return modules with the fingerprint of what they do now."""
     print_ = f"{versions()} {app.book_package.fingerprint(modules)}"
     return {"modules": sorted(modules), "fingerprint": print_}
 
@@ -58,7 +58,7 @@ def versions() -> str:
 
 
 def is_cached(cache: Any, notebook: NotebookNode) -> bool:
-    """Say whether the outputs of this very code are there."""
+    """Return whether the outputs of exactly this code are cached."""
     try:
         cache.match_cache_notebook(notebook)
     except KeyError:

@@ -64,7 +64,7 @@ class Package:
         return set(self.imported(self.tree(module)))
 
     def tree(self, module: str) -> ast.Module:
-        """Read what a module does; of a package, what it does beyond offering names of others."""
+        """Read what a module does; of a package, what it does apart from re-exports."""
         text = self.paths[module].read_text(encoding="utf-8")
         tree = ast.parse(text)
         if not DOCUMENTED.search(text):
@@ -154,17 +154,17 @@ class Package:
         yield from self.offered(package).values() if self.is_package(package) else ()
 
     def is_package(self, module: str) -> bool:
-        """Say whether this is a folder of modules, or a file that only passes names on."""
+        """Return whether this is a folder of modules, or a file that only re-exports."""
         return self.paths[module].name == "__init__.py" or self.is_index(module)
 
     def is_index(self, module: str) -> bool:
-        """Say whether a file has only imports and the list of its names, as `tinytorch.check`."""
+        """Return whether a file is only imports and the list of its names, as `tinytorch.check`."""
         body = ast.parse(self.paths[module].read_text(encoding="utf-8")).body[1:]
         kinds = [type(part) for part in body]
         return ast.ImportFrom in kinds and {*kinds} <= {ast.ImportFrom, ast.Assign}
 
     def only_offers(self, part: ast.stmt, tree: ast.Module) -> bool:
-        """Say whether a statement of a package only passes names on."""
+        """Return whether a statement of a package only re-exports names."""
         if isinstance(part, ast.Assign):
             return ast.unparse(part.targets[0]) in LOOKS
         if not isinstance(part, ast.ImportFrom) or part.module not in self.paths:
@@ -188,7 +188,7 @@ def attributes(node: ast.AST) -> list[str]:
 
 
 def strings(tree: ast.AST) -> Iterator[str]:
-    """Give the string literals of some code."""
+    """Yield the string literals of some code."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value

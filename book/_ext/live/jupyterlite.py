@@ -39,7 +39,7 @@ EPOCH = "2026-01-01T00:00:00Z"  # the notebooks' times, so that a build can be r
 
 
 def can_be_built(root: Path) -> bool:
-    """Say whether everything that JupyterLite needs has been fetched."""
+    """Return whether everything that JupyterLite needs has been fetched."""
     return not pinned_downloads.missing("pyodide", root) and not pinned_downloads.missing(
         "kernel", root
     )
@@ -67,7 +67,7 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
 
 
 def kernel_packages(root: Path) -> dict[str, Path]:
-    """Give the wheel of each package that the kernel needs, by the package's name."""
+    """Return the wheel of each package that the kernel needs, by the package's name."""
     wheels = pinned_downloads.files("kernel", root)
     return {path.name.split("-")[0].replace("_", "-"): path for path in wheels}
 
@@ -110,7 +110,7 @@ def made_of() -> str:
 
 
 def settings(name: str, kernel_packages: Iterable[str]) -> dict[str, Any]:
-    """Say where Python is and what it loads before the first cell.
+    """Return the settings: where Python is and what it loads before the first cell.
 
     Args:
         name: what the window is called.
@@ -195,7 +195,7 @@ def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path
 
 
 def list_folder(target: Path, folder: str, content: list[dict[str, Any]]) -> None:
-    """Say what a folder holds."""
+    """Write the listing of a folder."""
     listing = target / "api/contents" / folder / "all.json"
     listing.parent.mkdir(parents=True, exist_ok=True)
     write(listing, {**entry(folder, "directory"), "format": "json", "content": content})

@@ -61,7 +61,7 @@ def points(exercise: nodes.Element) -> int:
 
 
 def describe(cell: nodes.container) -> dict[str, Any] | None:
-    """Say of one cell what its page needs; None if the page does not show its code."""
+    """Describe a cell for its page; None if the page does not show its code."""
     code = next(
         (
             block
@@ -162,7 +162,7 @@ def begin_without_failure(app: Sphinx, doctree: nodes.document, docname: str) ->
 def tell_page(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Give a page with cells its script, its style and what they need to know."""
+    """Add to a page with cells the script, the style and the data that they need."""
     cells = getattr(app.env, "live_cells", {}).get(pagename, [])
     if not cells and pagename != app.config.root_doc:
         return
@@ -188,7 +188,7 @@ def tell_page(
 
 
 def expected_seconds(app: Sphinx, cells: list[dict[str, Any]]) -> list[float | None]:
-    """Say how long each cell takes in the browser, as measured or by a rule of thumb.
+    """Return how long each cell takes in the browser, as measured or by a rule of thumb.
 
     A cell that takes two seconds and more there has been measured; a shorter one takes there about
     as long as where the book is built. None stands for a cell that has not been executed.
@@ -206,7 +206,7 @@ def expected_seconds(app: Sphinx, cells: list[dict[str, Any]]) -> list[float | N
 
 
 def run_time(app: Sphinx, docname: str) -> str:
-    """Say how long all cells of a page take in the browser; nothing where none was executed."""
+    """Describe how long a page's cells take in the browser; empty if none was executed."""
     cells = getattr(app.env, "live_cells", {}).get(docname, [])
     known = [cell for cell in cells if "live-skip" not in cell["tags"]]
     seconds = [s for s in expected_seconds(app, known) if s is not None]

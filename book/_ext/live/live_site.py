@@ -47,7 +47,7 @@ def make_snapshot(app: Sphinx) -> None:
 
 
 def start_of(app: Sphinx) -> dict[str, Any]:
-    """Say what a page loads before its first cell: the snapshot, if there is one, and bytes."""
+    """Describe what a page loads before its first cell: the snapshot, if any, and its size."""
     making = app.live_snapshot  # type: ignore[attr-defined]
     if making is None:
         return {"megabytes": app.config.live_megabytes}

@@ -65,12 +65,12 @@ def pins(root: Path = ROOT) -> dict[str, Any]:
 
 
 def folder(group: str, root: Path = ROOT) -> Path:
-    """Give the folder of a group's files."""
+    """Return the folder of a group's files."""
     return root / pins(root)[group]["folder"]
 
 
 def files(group: str, root: Path = ROOT) -> list[Path]:
-    """Give the places of a group's files, whether they are there or not."""
+    """Return the paths of a group's files, whether they exist or not."""
     return [folder(group, root) / name for name in pins(root)[group]["files"]]
 
 
@@ -81,7 +81,7 @@ def missing(group: str, root: Path = ROOT) -> list[str]:
 
 
 def is_right(path: Path, digest: str) -> bool:
-    """Say whether a file is there and has its hash."""
+    """Return whether a file exists and has this hash."""
     return path.exists() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
 
@@ -118,7 +118,7 @@ def obtain(path: Path, digest: str, urls: list[str], download: Download) -> None
 
 
 def package_of(name: str) -> str:
-    """Give the requirement that a wheel's name stands for; nothing for other files."""
+    """Return the requirement that a wheel's name stands for; empty for other files."""
     return "==".join(name.split("-")[:2]) if name.endswith(".whl") else ""
 
 

@@ -66,7 +66,7 @@ def node() -> str | None:
 
 
 def can_be_made(root: Path) -> bool:
-    """Say whether the runtime has been fetched and Node is there."""
+    """Return whether the runtime has been fetched and Node is there."""
     return not pinned_downloads.missing("pyodide", root) and node() is not None
 
 
@@ -106,7 +106,7 @@ def snapshot(root: Path) -> Path:
 
 
 def told(done: subprocess.CompletedProcess[str]) -> str:
-    """Give what a process has said, without the lines of a minified source that it quotes."""
+    """Return what a process printed, without lines of minified source that it quotes."""
     lines = (done.stderr or done.stdout).splitlines()
     return "\n".join(line for line in lines if len(line) < 500)
 
@@ -124,5 +124,5 @@ def unpack(root: Path, place: Path) -> None:
 
 
 def is_left_out(name: str) -> bool:
-    """Say whether a page has no use for a file of a wheel."""
+    """Return whether no page uses this file of a wheel."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in LEFT_OUT)

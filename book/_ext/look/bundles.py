@@ -105,7 +105,7 @@ def bundled(page: str, is_search: bool) -> str:
 
 
 def gone(address: str, patterns: Iterable[str]) -> bool:
-    """Say whether an address on a page is one of these files."""
+    """Return whether an address on a page is one of these files."""
     return any(Path(address).match(pattern) for pattern in patterns)
 
 

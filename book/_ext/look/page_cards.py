@@ -25,7 +25,7 @@ SENTENCE_END = re.compile(r"(?<=[.?!])\s+")
 def describe(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Give a page its description and its card."""
+    """Add a description and a card to a page."""
     address = urljoin(app.config.html_baseurl, app.builder.get_target_uri(pagename))
     text = description(doctree) if doctree is not None else ""
     title = context.get("title") or app.config.html_title

@@ -21,7 +21,7 @@ class BookEnglish(SearchEnglish):
     """English without numbers."""
 
     def word_filter(self, word: str) -> bool:
-        """Say whether a word may be found."""
+        """Return whether a word is indexed."""
         return not word.isdigit() and super().word_filter(word)
 
 
@@ -43,7 +43,7 @@ def slim_index(app: Sphinx) -> None:
 
 
 def keep_entries(app: Sphinx, docnames: Any) -> None:
-    """Give the index of the last build's pages its entries: Sphinx reads back all but them."""
+    """Restore the entries of the last build's index: Sphinx reads back everything but them."""
     path = Path(app.outdir, "searchindex.js")
     if not path.exists():
         return
@@ -67,7 +67,7 @@ def slimmed(doctree: Any) -> Any:
 
 
 def unwanted(node: nodes.Node) -> bool:
-    """Say whether this is a formula, a picture, or the entry of the description that follows."""
+    """Return whether this is a formula, a picture, or the entry of the description that follows."""
     if isinstance(node, addnodes.index):
         following = node.next_node(descend=False, siblings=True)
         return isinstance(following, addnodes.desc)

@@ -1,8 +1,8 @@
-"""What has to be corrected on every page after the theme and the extensions, in one order.
+"""Fixes applied to every page, after the theme and the extensions.
 
-While a page is read, exercises get ids of their own and folds get names; when it is resolved and
-given to its template, thebe goes, which Jupyter Book always loads and nothing here uses; when its
-template has been filled in, its HTML passes through `fixed`, once.
+While a page is read, exercises get ids of their own and folds get names. When it is resolved and
+given to its template, thebe, which Jupyter Book always loads and nothing here uses, is removed.
+When its template has been filled in, its HTML passes through `fixed`, once.
 """
 
 import hashlib
@@ -118,7 +118,7 @@ def tell_exercises_apart(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def name_folds(app: Sphinx, doctree: nodes.document) -> None:
-    """Say what a folded cell holds: a solution, or the code of a figure."""
+    """Label a folded cell with what it holds: a solution, or the code of a figure."""
     for cell in doctree.findall(nodes.container):
         if "prompt_show" in cell:
             what = "solution" if SOLUTION in cell["classes"] else "code of the figure"
@@ -137,7 +137,7 @@ def tell_columns(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def in_columns(text: str) -> bool:
-    r"""Say whether a text has two lines with a gap, or rows of an array.
+    r"""Return whether a text has two lines with a gap, or rows of an array.
 
     >>> in_columns("d    loss\n16   0.5"), in_columns("[[1 2]\n [3 4]]"), in_columns("a story.  So")
     (True, True, False)
@@ -190,7 +190,7 @@ def fixed(page: str) -> str:
 
 
 def with_one_of_each(page: str) -> str:
-    """Say once how wide a page is, which docutils and the theme say too, and the book's name."""
+    """Drop the second viewport, which docutils and the theme both set, and the doubled title."""
     page = TITLE_TWICE.sub(r"<title>\1</title>", page)
     first = VIEWPORT.search(page)
     return page[: first.end()] + VIEWPORT.sub("", page[first.end() :]) if first else page
@@ -273,7 +273,7 @@ def with_names(page: str) -> str:
 
 
 def with_submit(form: str) -> str:
-    """Give a search form its button, unless it has one."""
+    """Add a button to a search form, unless it has one."""
     return form if 'type="submit"' in form else f"{form}\n  {SUBMIT}"
 
 

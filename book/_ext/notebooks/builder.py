@@ -70,11 +70,11 @@ class NotebookBuilder(Builder):
         return "all notebooks"
 
     def get_target_uri(self, docname: str, typ: str | None = None) -> str:
-        """Give the address of a page on the site."""
+        """Return the address of a page on the site."""
         return f"{site_url(self.config.book_repository)}{docname}.html"
 
     def get_relative_uri(self, from_: str, to: str, typ: str | None = None) -> str:
-        """Give the same: a notebook is opened elsewhere."""
+        """Return the same: a notebook is opened elsewhere."""
         return self.get_target_uri(to, typ)
 
     def write(self, *args: Any, **kwargs: Any) -> None:
@@ -109,7 +109,7 @@ class NotebookBuilder(Builder):
         return notebook
 
     def cells(self, docname: str, doctree: Any) -> Iterator[NotebookNode]:
-        """Give the cells of a page in order; the outputs are those of its run."""
+        """Yield the cells of a page in order; the outputs are those of its run."""
         run, writer = executed(self.app, docname).cells, PlainMarkdown(self, docname)
         gathered: list[str] = []
         for piece in writer.pieces(doctree):
@@ -152,7 +152,7 @@ def code_cell(source: str, tags: list[str], outputs: Any = ()) -> NotebookNode:
 
 
 def allowed_tags(cell: NotebookNode, node: Any) -> list[str]:
-    """Give a cell's tags.
+    """Return a cell's tags.
 
     Raises:
         CannotShow: The cell has an option or a tag that does not exist.
@@ -166,7 +166,7 @@ def allowed_tags(cell: NotebookNode, node: Any) -> list[str]:
 
 
 def compare_option(cell: NotebookNode, node: Any) -> dict[str, Any]:
-    """Give how far a cell's numbers may differ, as metadata; nothing where they must be the same.
+    """Return how far a cell's numbers may differ, as metadata; empty if they must be equal.
 
     Raises:
         CannotShow: The option says neither a share nor a number of decimals.
@@ -182,7 +182,7 @@ def compare_option(cell: NotebookNode, node: Any) -> dict[str, Any]:
 
 
 def plain_outputs(cell: NotebookNode) -> list[NotebookNode]:
-    """Give a cell's outputs with streams merged and without pictures, times and file names.
+    """Return a cell's outputs with streams merged and without pictures, times and file names.
 
     Raises:
         CannotShow: The cell writes to stderr, or prints a memory address.
@@ -214,7 +214,7 @@ def plain_outputs(cell: NotebookNode) -> list[NotebookNode]:
 
 
 def dumps(notebook: NotebookNode) -> str:
-    """Give the text of the notebook's file."""
+    """Return the text of the notebook's file."""
     return nbformat.writes(notebook).rstrip("\n") + "\n"
 
 
@@ -222,7 +222,7 @@ def dumps(notebook: NotebookNode) -> str:
 
 
 def expected(root: Path) -> dict[Path, str]:
-    """Give the files that should be committed, and their text.
+    """Return the files that should be committed, and their text.
 
     They are those that the builder wrote. But where two runs of a notebook differ only in what may
     differ, in times, the committed one stays: running again must not change committed files.
@@ -250,7 +250,7 @@ def with_kept_times(new: NotebookNode, old: NotebookNode | None, rules: Any) -> 
 
 
 def agrees(new: NotebookNode, old: NotebookNode, rules: Any) -> bool:
-    """Say whether two runs of a notebook differ at most in what may differ."""
+    """Return whether two runs of a notebook differ at most in what may differ."""
     pairs = [*zip_longest(code_of(new), code_of(old), fillvalue=NotebookNode(source=None))]
     return all(
         a.source == b.source
@@ -260,12 +260,12 @@ def agrees(new: NotebookNode, old: NotebookNode, rules: Any) -> bool:
 
 
 def code_of(notebook: NotebookNode) -> list[NotebookNode]:
-    """Give the code cells."""
+    """Return the code cells."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def without_times(cell: NotebookNode, rules: list[tuple[str, str]]) -> str:
-    """Give a cell's outputs as nbval compares them, as one text."""
+    """Return a cell's outputs as nbval compares them, as one text."""
     if "nbval-ignore-output" in cell.metadata.get("tags", []):
         return ""
     text = json.dumps(cell.outputs, sort_keys=True)
@@ -298,7 +298,7 @@ def check(root: Path) -> list[str]:
 
 
 def first_difference(path: Path, text: str) -> str:
-    """Say which cell differs first, and what to do."""
+    """Describe which cell differs first, and what to do."""
     old, new = nbformat.read(path, as_version=4), nbformat.reads(text, as_version=4)
     pairs = zip(new.cells, old.cells, strict=False)
     first = next((a["id"] for a, b in pairs if a != b), "the number of cells or the metadata")

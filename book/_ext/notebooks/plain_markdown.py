@@ -54,7 +54,7 @@ class PlainMarkdown:
         self.files = f"{builder.config.book_repository}/blob/{builder.config.book_branch}"
 
     def pieces(self, node: nodes.Element, depth: int = 0) -> Iterator[str | nodes.container]:
-        """Give the blocks of a page in order: Markdown, and each code cell as its node."""
+        """Yield the blocks of a page in order: Markdown, and each code cell as its node."""
         for child in node.children:
             if is_cell(child):
                 yield child
@@ -341,7 +341,7 @@ class PlainMarkdown:
         return f"**{number}:** {text}" if number else f"*{text}*"
 
     def number(self, node: nodes.Element, kind: str) -> str:
-        """Give the number of a figure, table, exercise or formula as the page shows it."""
+        """Return the number of a figure, table, exercise or formula as the page shows it."""
         numbers = self.env.toc_fignumbers.get(self.docname, {}).get(kind, {})
         found = next((numbers[i] for i in node["ids"] if i in numbers), None)
         text = ".".join(map(str, found or ()))
@@ -359,7 +359,7 @@ def is_cell(node: nodes.Node) -> bool:
 
 
 def place_of(node: nodes.Node) -> str:
-    """Give the file and the line that a node comes from, as far as they are known."""
+    """Return the file and the line that a node comes from, as far as they are known."""
     while node.parent is not None and node.line is None:
         node = node.parent
     source = node.source or (node.document and node.document.get("source"))
@@ -367,7 +367,7 @@ def place_of(node: nodes.Node) -> str:
 
 
 def prose(doctree: nodes.Element) -> list[str]:
-    """Give the paragraphs of a page, one a line, without lists, boxes, tables and display maths."""
+    """Return a page's paragraphs, one a line, without lists, boxes, tables and display maths."""
     found = []
     for child in doctree.children:
         if isinstance(child, nodes.section):

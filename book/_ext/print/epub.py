@@ -151,7 +151,7 @@ def identifier(name: str) -> str:
 
 
 def files_of(book: list[Chapter], site: Path, source: Path) -> dict[str, bytes]:
-    """Give the files of the book: its chapters, what stands before them, style and fonts."""
+    """Return the files of the book: its chapters, what stands before them, style and fonts."""
     xml = articles(book, site, source)
 
     def page(title: str, body: str) -> bytes:

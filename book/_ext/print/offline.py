@@ -40,7 +40,7 @@ Pyodide (MPL 2.0): THIRD-PARTY.md.
 
 
 def files(site: Path) -> Iterator[Path]:
-    """Give what belongs in the archive, in a fixed order."""
+    """Yield the files that belong in the archive, in a fixed order."""
     for path in sorted(site.rglob("*")):
         name = path.relative_to(site)
         left_out = any(name.match(pattern) or name.parts[0] == pattern[:-2] for pattern in LEFT_OUT)

@@ -185,7 +185,7 @@ def article(chapter: Chapter) -> str:
 
 
 def is_far(anchor: Tag, chapter: Chapter) -> bool:
-    """Say whether a link names a place that the reader has to turn pages for."""
+    """Return whether a link leads to a place that the reader has to turn pages for."""
     inner = anchor.find("span")
     kinds = {*anchor["class"], *((inner.get("class") or []) if inner else [])}
     place = text_of(anchor, "href")[1:]
@@ -194,7 +194,7 @@ def is_far(anchor: Tag, chapter: Chapter) -> bool:
 
 
 def page_of(place: str) -> Tag:
-    """Give the words that follow a link."""
+    """Return the page reference that follows a link."""
     return BeautifulSoup(f'<span class="tt-print-page"> (p. {number(place)})</span>', "html.parser")
 
 
@@ -236,7 +236,7 @@ def page_labels(first: int) -> pikepdf.Dictionary:
 
 
 def finish(path: Path, target: Path, first: int) -> None:
-    """Say what the book is, and pack it: most of what Chromium writes is not compressed.
+    """Add metadata and compress: most of what Chromium writes is uncompressed.
 
     Args:
         path: what Chromium has printed.

@@ -64,12 +64,12 @@ class Chapter:
 
     @property
     def name(self) -> str:
-        """Give the name that no other chapter has, `foundations-tensors`."""
+        """Return the chapter's unique name, such as `foundations-tensors`."""
         return name_of(self.docname)
 
     @property
     def question(self) -> str:
-        """Give the question on the chapter's card, if it has one."""
+        """Return the question on the chapter's card, if it has one."""
         found = self.body.select_one(".tt-card__question")
         return found.get_text(" ", strip=True) if found else ""
 
@@ -84,7 +84,7 @@ def name_of(docname: str) -> str:
 
 
 def made_at() -> datetime:
-    """Give the date of the edition: SOURCE_DATE_EPOCH, else that of the last commit, else now."""
+    """Return the edition's date: SOURCE_DATE_EPOCH, else that of the last commit, else now."""
     stamp = os.environ.get("SOURCE_DATE_EPOCH")
     if not stamp:
         log = ["git", "log", "-1", "--format=%ct"]
@@ -101,7 +101,7 @@ def edition() -> str:
 
 @cache
 def contents() -> list[tuple[str, str]]:
-    """Give every page that is printed, in reading order, after the caption of its part."""
+    """Return every page that is printed, in reading order, after the caption of its part."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     found = [(FRONT, toc["root"])]
     for part in toc["parts"]:
@@ -124,7 +124,7 @@ def chapters(site: Path = SITE) -> list[Chapter]:
 
 @cache
 def home_of(site: Path) -> str:
-    """Give the address at which the site is published, which its pages name."""
+    """Return the address at which the site is published, as its pages name it."""
     page = (site / "index.html").read_text(encoding="utf-8")
     found = there(CANONICAL.search(page), "canonical address")
     return found[1].removesuffix("index.html").removesuffix("book/intro.html")
@@ -201,7 +201,7 @@ def solutions(soup: BeautifulSoup, body: Tag) -> Iterator[Tag]:
 
 
 def is_right(choice: Tag) -> bool:
-    """Say whether a choice is the right one."""
+    """Return whether a choice is the right one."""
     return any(RIGHT.search(name) for name in choice["class"])
 
 
@@ -232,7 +232,7 @@ def answer_to(soup: BeautifulSoup, box: Tag, words: str) -> Tag:
 
 
 def verdict(soup: BeautifulSoup, letter: str, right: bool, reasons: Tag | None) -> Tag:
-    """Say of a choice whether it is right, and why."""
+    """Make the verdict on a choice: right or wrong, and why."""
     said = new(soup, "div", classes="tt-print-verdict")
     said.append(new(soup, "strong", f"{letter}, {'right' if right else 'wrong'}."))
     said.append(" ")
@@ -282,7 +282,7 @@ def unfold(soup: BeautifulSoup, body: Tag) -> None:
 
 
 def link(body: Tag, docname: str, home: str) -> None:
-    """Give ids the chapter's name, let links lead to chapters, and others to the site."""
+    """Prefix ids with the chapter's name; point links to chapters, and others to the site."""
     page = urljoin(home, f"{docname}.html")
     names = {urljoin(home, f"{each}.html"): name_of(each) for _, each in contents()}
     drawn = {id(part) for svg in body.find_all("svg") for part in (svg, *svg.find_all(id=True))}
@@ -300,5 +300,5 @@ def link(body: Tag, docname: str, home: str) -> None:
 
 
 def leaves_the_book(anchor: Tag) -> bool:
-    """Say whether a link leads out of the book."""
+    """Return whether a link leads out of the book."""
     return bool(urlsplit(text_of(anchor, "href")).scheme)

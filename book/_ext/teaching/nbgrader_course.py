@@ -140,7 +140,7 @@ def with_what_acts(above: list[str], needed: list[int]) -> list[int]:
 
 
 def acts_on(source: str, names: set[str]) -> bool:
-    """Say whether a statement of a cell only calls a method of something that has such a name."""
+    """Report whether a statement of a cell only calls a method of one of these names."""
     calls = [s.value for s in ast.parse(source).body if isinstance(s, ast.Expr)]
     methods = [c.func.value for c in calls if isinstance(c, ast.Call) and hasattr(c.func, "value")]
     return any(getattr(n, "id", "") in names for m in methods for n in ast.walk(m))
@@ -168,7 +168,7 @@ def read_exercise(cells: Sequence[NotebookNode], i: int) -> Exercise:
 
 
 def tags(cell: NotebookNode) -> list[str]:
-    """Give a cell's tags."""
+    """Return a cell's tags."""
     return cell.metadata.get("tags", [])
 
 
@@ -219,7 +219,7 @@ def assignment(chapter: Chapter, seed: int) -> NotebookNode:
 
 
 def cells_of(chapter: Chapter, seed: int) -> Iterator[NotebookNode]:
-    """Give the cells of an assignment in order."""
+    """Yield the cells of an assignment in order."""
     facts = {"title": chapter.title, "address": chapter.address, "points": chapter.points}
     yield nbformat.v4.new_markdown_cell(INTRODUCTION.format(**facts))
     for number, code in enumerate(chapter.needed):

@@ -67,7 +67,7 @@ class Slide:
     notes: list[str] = field(default_factory=list)
 
     def written(self, chapter: str, name: str = "") -> str:
-        """Give the slide as a `<section>`, which only reveal.js makes a slide."""
+        """Return the slide as a `<section>`, which only reveal.js turns into a slide."""
         label = f' id="{name}"' if name else ""
         heading = "h1" if self.kind == "title" else "h2"
         above = "" if self.kind == "title" else f'<p class="tt-slide__chapter">{chapter}</p>'
@@ -84,7 +84,7 @@ class Slide:
 
 
 def parts(root: Path) -> dict[str, tuple[str, list[str]]]:
-    """Give the caption and the chapters of each part, by the name of its folder.
+    """Return the caption and the chapters of each part, by the name of its folder.
 
     A chapter is in the folder of its part; the landing page and the appendix have none.
     """
@@ -161,7 +161,7 @@ class Reader:
         self.wants_code = False  # the next cell that has an output is shown with its code
 
     def chapter(self, article: Tag) -> list[Slide]:
-        """Give the slides of a page."""
+        """Return the slides of a page."""
         self.section(there(part_of(article, "h1").parent, "section"))
         self.say()
         return self.slides
@@ -205,7 +205,7 @@ class Reader:
         self.lead.append(str(tag))
 
     def shown_lead(self) -> str:
-        """Give the paragraph that leads to a slide, unless it is a long one."""
+        """Return the paragraph that leads to a slide, unless it is long."""
         last = self.lead[-1] if self.lead else ""
         return last if len(BeautifulSoup(last, "html.parser").get_text()) <= SHOWN_LEAD else ""
 

@@ -109,7 +109,7 @@ def exercise(node: nodes.Element) -> Exercise:
 
 
 def chapters_of(env: Any) -> dict[str, Course]:
-    """Give what is known of the chapters."""
+    """Return what is known about the chapters."""
     if not hasattr(env, "course"):
         env.course = {}
     return env.course
@@ -165,7 +165,7 @@ class CourseTable(SphinxDirective):
 
 
 def names_of(known: dict[str, tuple[str, list[str]]]) -> dict[str, str]:
-    """Give the chapter with which each part and each chapter begins."""
+    """Return the chapter with which each part and each chapter begins."""
     chapters = {file.partition("/")[2]: file for _, files in known.values() for file in files}
     return {folder: files[0] for folder, (_, files) in known.items()} | chapters
 
@@ -184,7 +184,7 @@ class Writer:
         self.parts = parts(Path(app.srcdir))
 
     def of(self, folder: str) -> list[str]:
-        """Give the chapters of a part that have been read."""
+        """Return the chapters of a part that have been read."""
         return [file for file in self.parts[folder][1] if file in self.chapters]
 
     def link(self, docname: str, text: str = "", label: str = "") -> nodes.reference:
@@ -212,7 +212,7 @@ class Writer:
         return [table(["week", "chapters", "before and in the lab"], rows)]
 
     def sums(self, files: list[str]) -> nodes.paragraph:
-        """Say how long chapters take to read, and how many exercises they have."""
+        """Describe how long chapters take to read, and how many exercises they have."""
         found = [self.chapters[file] for file in files]
         core, whole = sum(c.core for c in found) / 60, sum(c.whole for c in found) / 60
         exercises = [e for chapter in found for e in chapter.exercises]
@@ -232,7 +232,7 @@ class Writer:
         return folds
 
     def aims_of(self, file: str) -> list[list[Any]]:
-        """Give the rows of a chapter; what it builds is the aim of exercises that name none."""
+        """Return a chapter's rows; what it builds is the aim of exercises that name none."""
         chapter = self.chapters[file]
         rows = []
         for number, aim in enumerate([*chapter.aims, chapter.builds], start=1):
