@@ -3,7 +3,7 @@
 Every chosen `Linear` keeps its weight W as it is and gets two thin matrices beside it, A `(in,
 rank)` and B `(rank, out)`: it computes `x W + (alpha / rank) (x A) B`. Only A and B learn (Hu et
 al., 2021, section 4.1). B begins with zeros, so at first nothing changes; at the end the product
-can be added to W, and nothing of it is left.
+can be added to W, and no extra parameters remain.
 
     add_lora(model, rank=4)
     Trainer(model, batches).run(200)                         # moves A and B alone
