@@ -19,6 +19,71 @@ from tinytorch.core.tensor import Tensor
 __all__ = ["KVCache", "LayerCache", "SlidingWindow"]
 
 
+class SlidingWindow:
+    """The end of a growing text, as much as a model can read; older tokens are dropped.
+
+    Whenever the text outgrows `max_seq_len`, the start of the window advances by half of that, the
+    cache is cleared, and the model reads the rest from its first position. Dropping only the oldest
+    keys would be wrong: the others were computed from the dropped ones, and with learned positions
+    each also depends on its position in the longer window. At half a window a time, a token is read
+    twice on average, not once for every token written.
+
+    Args:
+        text: ids `(batch, seq)`, at least one a row.
+        max_seq_len: the most tokens that the model can read.
+        cache: the `KVCache` of what has been read of the window; None if every token is read again.
+
+    Attributes:
+        start: how many tokens of the text have been dropped.
+
+    Example:
+        >>> window = SlidingWindow(np.array([[1, 2, 3]]), max_seq_len=4)
+        >>> window.append(np.array([4]))
+        >>> window.ids
+        array([[1, 2, 3, 4]])
+        >>> window.append(np.array([5]))
+        >>> window.ids, window.start
+        (array([[3, 4, 5]]), 2)
+    """
+
+    def __init__(self, text: np.ndarray, max_seq_len: int, cache: KVCache | None = None) -> None:
+        check_sizes(max_seq_len=max_seq_len)
+        self.max_seq_len, self.cache = max_seq_len, cache
+        self.step = max(1, max_seq_len // 2)
+        excess = max(0, text.shape[1] - max_seq_len)
+        self.start = -(-excess // self.step) * self.step  # the first multiple that is enough
+        self._keep(text[:, self.start :])
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The tokens in the window, `(batch, at most max_seq_len)`; not to be written to."""
+        return self._room[:, : self._end]
+
+    @property
+    def unread(self) -> np.ndarray:
+        """The tokens in the window that are not cached, `(batch, new)`."""
+        return self._room[:, 0 if self.cache is None else self.cache.length : self._end]
+
+    def append(self, new: np.ndarray) -> None:
+        """Add a token to each row, `(batch,)`; if the window is full, drop half of it first."""
+        if self._end == self.max_seq_len:
+            self.start += self.step
+            self._keep(self._room[:, self.step :])
+            if self.cache is not None:
+                self.cache.clear()
+        elif self._end == self._room.shape[1]:
+            self._keep(self._room)
+        self._room[:, self._end] = new
+        self._end += 1
+
+    def _keep(self, ids: np.ndarray) -> None:
+        """Start a new array with these ids and space for more; earlier arrays stay unchanged."""
+        self._end = ids.shape[1]
+        length = min(self.max_seq_len, 2 * self._end + 64)
+        self._room = np.empty((len(ids), length), dtype=np.int64)
+        self._room[:, : self._end] = ids
+
+
 def new_cache(model: Any) -> KVCache | None:
     """An empty cache for one batch of texts; None if a part of a GPT cannot read piece by piece.
 
@@ -192,71 +257,6 @@ class LayerCache:
     def extend(self, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
         """Store new keys and values, return all; see `KVCache.extend`."""
         return self._cache.extend(self._index, k, v)
-
-
-class SlidingWindow:
-    """The end of a growing text, as much as a model can read; older tokens are dropped.
-
-    Whenever the text outgrows `max_seq_len`, the start of the window advances by half of that, the
-    cache is cleared, and the model reads the rest from its first position. Dropping only the oldest
-    keys would be wrong: the others were computed from the dropped ones, and with learned positions
-    each also depends on its position in the longer window. At half a window a time, a token is read
-    twice on average, not once for every token written.
-
-    Args:
-        text: ids `(batch, seq)`, at least one a row.
-        max_seq_len: the most tokens that the model can read.
-        cache: the `KVCache` of what has been read of the window; None if every token is read again.
-
-    Attributes:
-        start: how many tokens of the text have been dropped.
-
-    Example:
-        >>> window = SlidingWindow(np.array([[1, 2, 3]]), max_seq_len=4)
-        >>> window.append(np.array([4]))
-        >>> window.ids
-        array([[1, 2, 3, 4]])
-        >>> window.append(np.array([5]))
-        >>> window.ids, window.start
-        (array([[3, 4, 5]]), 2)
-    """
-
-    def __init__(self, text: np.ndarray, max_seq_len: int, cache: KVCache | None = None) -> None:
-        check_sizes(max_seq_len=max_seq_len)
-        self.max_seq_len, self.cache = max_seq_len, cache
-        self.step = max(1, max_seq_len // 2)
-        excess = max(0, text.shape[1] - max_seq_len)
-        self.start = -(-excess // self.step) * self.step  # the first multiple that is enough
-        self._keep(text[:, self.start :])
-
-    @property
-    def ids(self) -> np.ndarray:
-        """The tokens in the window, `(batch, at most max_seq_len)`; not to be written to."""
-        return self._room[:, : self._end]
-
-    @property
-    def unread(self) -> np.ndarray:
-        """The tokens in the window that are not cached, `(batch, new)`."""
-        return self._room[:, 0 if self.cache is None else self.cache.length : self._end]
-
-    def append(self, new: np.ndarray) -> None:
-        """Add a token to each row, `(batch,)`; if the window is full, drop half of it first."""
-        if self._end == self.max_seq_len:
-            self.start += self.step
-            self._keep(self._room[:, self.step :])
-            if self.cache is not None:
-                self.cache.clear()
-        elif self._end == self._room.shape[1]:
-            self._keep(self._room)
-        self._room[:, self._end] = new
-        self._end += 1
-
-    def _keep(self, ids: np.ndarray) -> None:
-        """Start a new array with these ids and space for more; earlier arrays stay unchanged."""
-        self._end = ids.shape[1]
-        length = min(self.max_seq_len, 2 * self._end + 64)
-        self._room = np.empty((len(ids), length), dtype=np.int64)
-        self._room[:, : self._end] = ids
 
 
 def _array(x: Any) -> np.ndarray:
