@@ -74,7 +74,7 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
     assert "nats a character on text held out" in done.stdout
 
 
-def test_a_part_that_was_changed_and_is_wrong_is_named_and_left_out(opened):  # noqa: F811
+def test_a_part_changed_to_wrong_code_is_named_and_left_out(opened):  # noqa: F811
     visit = opened("book/embeddings/token-embeddings")
     solve(visit, "ex-tok-lookup")
     keep = """(text) => {

@@ -45,7 +45,7 @@ def silent(context, site):
     return visit
 
 
-def test_a_press_finds_python_ready(silent):
+def test_python_is_ready_when_run_is_pressed(silent):
     hover(silent)
     silent.page.wait_for_function(READY)
     assert silent.page.evaluate("said") == []
@@ -56,7 +56,7 @@ def test_a_press_finds_python_ready(silent):
     assert silent.problems == []
 
 
-def test_python_starts_where_one_rests_past_the_first_cell_and_not_on_the_first_screen(silent):
+def test_python_starts_early_for_a_pause_past_the_first_screen_only(silent):
     silent.page.evaluate("scrollTo(0, 40)")
     silent.page.evaluate("new Promise(resolve => setTimeout(resolve, 1501))")
     assert silent.page.evaluate(STATE) == "off"

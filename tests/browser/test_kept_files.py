@@ -95,7 +95,7 @@ def all_kept(visit, *paths):
     until_kept(visit, so, list(paths))
 
 
-def test_what_has_come_once_is_not_asked_for_again_until_it_is_another_version(visit, server):
+def test_a_file_is_not_requested_again_until_its_version_changes(visit, server):
     first = run_a_cell(visit, server)
     assert {SNAPSHOT, SCRIPT, f"/{SHORT}.html"} <= first
     all_kept(visit, SNAPSHOT)

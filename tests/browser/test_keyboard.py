@@ -30,7 +30,7 @@ def tab_to(page, name, most=120):
     raise AssertionError(f"Tab does not reach {name!r}")
 
 
-def test_a_chapter_by_keyboard_alone(visit):
+def test_a_chapter_can_be_completed_by_keyboard_alone(visit):
     """Skip what precedes the text, edit a cell, leave the editor, run it, answer a question."""
     page = visit.open_live(SHORT)
     assert "Skip to main content" in focus_after(page, "Tab")["text"]

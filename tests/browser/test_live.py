@@ -211,7 +211,7 @@ def test_an_endless_loop_is_stopped(opened):
     assert visit.problems == []
 
 
-def test_an_error_is_said_in_a_sentence_before_a_traceback_that_begins_in_the_cell(live):
+def test_an_error_is_explained_before_a_traceback_that_begins_in_the_cell(live):
     for code, said, last in (
         ("def half(x):\n    return x / 0\n\nhalf(1)", "", "return x / 0"),
         (
@@ -270,7 +270,7 @@ def test_long_output_and_progress_lines_are_kept_short(live):
     assert cell(live, 1).bounding_box()["height"] < 2 * LAPTOP["height"]
 
 
-def test_what_a_page_cannot_do_is_said_with_where_it_is_possible(live):
+def test_an_unsupported_action_names_where_it_is_possible(live):
     rewrite(live, 1, "!pip install torch\nimport torch")
     press(live, 1)
     ended(live, 1, "error")
@@ -305,7 +305,7 @@ def test_a_plot_of_the_readers_own_has_the_books_style_in_both_schemes(live):
     assert light[0] != dark[0] and light[2] != dark[2]
 
 
-def test_a_screen_reader_hears_the_output_once_and_shortened(live):
+def test_the_output_is_announced_once_and_shortened(live):
     live.page.evaluate(
         """() => { const region = document.querySelector('body > [role=status]');
         globalThis.heard = [];
@@ -350,7 +350,7 @@ def test_a_cell_does_not_jump_when_its_editor_opens(live):
 
 
 @pytest.mark.parametrize("touch", [False, True])
-def test_who_has_no_keyboard_is_told_of_no_keys(browser, site, touch):
+def test_keys_are_not_mentioned_without_a_keyboard(browser, site, touch):
     context = browser.new_context(viewport=PHONE, has_touch=touch, is_mobile=touch)
     page = Visit(context, site).open_live(SHORT)
     page.evaluate("tinytorchLive.cells[0].edit()")

@@ -55,7 +55,7 @@ def test_products_are_those_of_numpy_without_a_fused_multiply_add(visit):
     assert visit.problems == []
 
 
-def test_where_no_library_can_be_loaded_numpy_multiplies_and_the_reader_is_told_once(visit):
+def test_without_the_library_numpy_multiplies_and_the_reader_is_told_once(visit):
     code = LOAD.format(spoilt=["products_relaxed.wasm", "products.wasm"]) + "print(fast.__name__)"
     text = printed(visit, code)
     assert text.count("NumPy multiplies matrices instead") == 1 and "numpy" in text

@@ -96,7 +96,7 @@ TROUBLES = [
 ]
 
 
-def test_a_file_that_does_not_come_is_named_and_asked_for_again(visit, network):
+def test_a_file_that_fails_to_load_is_named_and_retried(visit, network):
     name = "Run"
     for trouble, said in TROUBLES:
         network.trouble = trouble
@@ -115,7 +115,7 @@ def test_a_file_that_does_not_come_is_named_and_asked_for_again(visit, network):
 NO_CONNECTION = "No connection: Python could not be loaded. It is tried again when there is one."
 
 
-def test_without_a_connection_that_is_said_and_python_comes_when_it_is_back(visit, context):
+def test_offline_is_reported_and_python_loads_once_the_connection_is_back(visit, context):
     context.set_offline(True)
     press(visit, 1)
     reached(visit, "error")
@@ -129,7 +129,7 @@ def test_without_a_connection_that_is_said_and_python_comes_when_it_is_back(visi
     assert visit.page.locator(".tt-live__above").count() == 0
 
 
-def test_without_a_connection_the_editor_says_so_and_comes_when_asked_again(visit, context):
+def test_offline_the_editor_says_so_and_loads_on_a_retry(visit, context):
     context.set_offline(True)
     cell(visit, 1).get_by_role("button", name="Edit").click()
     cell(visit, 1).get_by_text(
@@ -140,7 +140,7 @@ def test_without_a_connection_the_editor_says_so_and_comes_when_asked_again(visi
     cell(visit, 1).locator(".cm-content").wait_for()
 
 
-def test_what_suits_the_browser_is_loaded_after_the_snapshot(visit):
+def test_the_library_and_fresh_random_numbers_come_after_the_snapshot(visit):
     """The library for products, everywhere; and random numbers are not everybody's same."""
     code = """
         import random, numpy, tinytorch.training

@@ -104,7 +104,7 @@ def test_a_figure_whose_script_fails_stands_still(visit):
     assert figure.locator(".tt-moving").count() == 0
 
 
-def test_a_handle_is_moved_by_keys_and_says_where_it_stands(visit):
+def test_a_handle_is_moved_by_keys_and_announces_its_value(visit):
     figure = Moving(visit, PAGES["tokenization"], "tokenization")
     handle = figure.figure.get_by_role("slider", name="Merges")
     handle.press("ArrowLeft")

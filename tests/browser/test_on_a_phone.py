@@ -50,7 +50,7 @@ def edges(page, listing):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_code_that_goes_on_is_shaded_where_it_does(phone, scheme):
+def test_code_that_overflows_is_shaded_at_that_edge(phone, scheme):
     phone.emulate_media(color_scheme=scheme)
     phone.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
     wide, fits = phone.evaluate(LISTINGS)
@@ -130,7 +130,7 @@ def test_a_printed_story_breaks_where_the_line_of_a_phone_ends(visit):
     assert narrow["lines"] <= len(printed) / 30, "no line is cut short by one of those"
 
 
-def test_no_sign_is_left_alone_before_or_behind_a_formula(visit):
+def test_punctuation_stays_with_its_formula(visit):
     page = visit.open("book/attention/scaled-dot-product")
     apart = """() => [...document.querySelectorAll('article span.math')].filter(e => {
         const after = e.nextSibling;

@@ -165,7 +165,7 @@ def test_copy_buttons_are_named_after_their_cells(visit):
 
 
 @pytest.mark.parametrize("scheme", ["dark", "light"])
-def test_a_page_has_its_scheme_before_its_scripts_come(visit, scheme):
+def test_a_page_has_its_colour_scheme_before_its_scripts_load(visit, scheme):
     visit.page.emulate_media(color_scheme=scheme)
     visit.page.context.route("**/book.js*", lambda route: route.abort())
     visit.page.goto(f"{visit.site}{PAGES[0]}.html")
@@ -204,7 +204,7 @@ def test_every_part_of_the_map_leads_to_its_page(visit):
 
 
 @pytest.mark.parametrize("name", ["tinytorch.core.ops.mul", "module-tinytorch.stories"])
-def test_an_old_link_into_the_one_page_of_the_package_leads_to_where_the_name_stands(visit, name):
+def test_an_old_link_into_the_single_api_page_leads_to_the_name(visit, name):
     visit.page.goto(f"{visit.site}book/appendix/api.html#{name}")
     visit.page.wait_for_url(f"**/appendix/api/*.html#{name}")
     assert visit.page.locator(f'[id="{name}"]').count() == 1
@@ -222,7 +222,7 @@ def test_the_root_is_the_landing_page_itself(visit):
     assert visit.problems == []
 
 
-def test_a_lost_address_shows_a_whole_page(visit, auditor):
+def test_an_unknown_address_shows_a_complete_page(visit, auditor):
     root, page = urlsplit(site_url(CONFIG["repository"]["url"])).path, visit.page
     lost = f"{visit.site}{root.strip('/')}/book/no/such/page.html"
 
@@ -318,7 +318,7 @@ def test_the_link_that_skips_to_the_text_can_be_read(visit, scheme):
 @pytest.mark.parametrize(
     "docname", ["book/first-words/counting-letters", "book/generation/sampling"]
 )
-def test_on_a_phone_the_text_stays_where_it_is_when_the_scripts_come(visit, docname):
+def test_on_a_phone_the_text_does_not_shift_when_the_scripts_load(visit, docname):
     visit.page.set_viewport_size(PHONE)
     page = visit.open_live(docname)
     page.evaluate(SETTLED)
@@ -326,7 +326,7 @@ def test_on_a_phone_the_text_stays_where_it_is_when_the_scripts_come(visit, docn
     assert page.evaluate(SHIFTED) < 0.01
 
 
-def test_where_cells_cannot_run_no_room_is_kept_for_what_says_that_they_do(visit):
+def test_no_space_is_reserved_for_the_live_notice_where_cells_cannot_run(visit):
     visit.page.context.route("**/live/page.js*", lambda route: route.abort())
     visit.page.goto(f"{visit.site}book/generation/sampling.html")
     visit.page.locator(".tt-live-plain:not([hidden])").wait_for()

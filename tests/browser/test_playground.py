@@ -115,7 +115,7 @@ def test_a_reload_keeps_what_has_not_reached_the_address_yet(play):
     assert play.text == "Mia was"
 
 
-def test_by_keyboard_alone(play):
+def test_the_playground_works_by_keyboard_alone(play):
     page = play.page
     play.part("field").focus()
     page.keyboard.press("End")
@@ -137,7 +137,7 @@ def test_by_keyboard_alone(play):
     assert page.evaluate("document.activeElement.className") == "tt-play__press"
 
 
-def test_all_that_unfolds_keeps_the_rules_of_accessibility_and_stays_on_the_page(visit, auditor):
+def test_everything_unfolded_is_accessible_and_stays_on_the_page(visit, auditor):
     play, page = Playground(visit), visit.page
     page.emulate_media(reduced_motion="reduce")
     for name in FOLDS:
@@ -183,7 +183,7 @@ def test_the_page_works_offline_once_it_has_loaded(play):
 
 
 @pytest.mark.parametrize("docname", [PAGE, LANDING])
-def test_it_waits_for_none_of_the_page_s_other_scripts_and_takes_at_most_600_kib(visit, docname):
+def test_the_playground_waits_for_no_other_script_and_takes_at_most_600_kib(visit, docname):
     held = []
     visit.page.context.route("**/book.js*", lambda route: held.append(route))
     visit.page.goto(f"{visit.site}{docname}.html", wait_until="commit")
@@ -198,7 +198,7 @@ def test_it_waits_for_none_of_the_page_s_other_scripts_and_takes_at_most_600_kib
     assert visit.problems == []
 
 
-def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
+def test_nothing_is_fetched_for_the_playground_until_it_is_near_the_screen(visit):
     visit.page.add_init_script("""new MutationObserver((_, observer) => {
         if (!document.head) return;
         observer.disconnect();
@@ -214,7 +214,7 @@ def test_nothing_is_fetched_for_it_before_it_is_near_the_screen(visit):
     page.wait_for_function(READY)
 
 
-def test_what_is_open_follows_once_the_bars_have_been_seen(play):
+def test_open_parts_load_after_the_bars_are_shown(play):
     play.open("lens")
     seen = play.page.evaluate("""async () => {
         const {lens} = tinytorchPlay.folds, {show} = lens, frame = requestAnimationFrame;
@@ -229,7 +229,7 @@ def test_what_is_open_follows_once_the_bars_have_been_seen(play):
     assert seen == 1
 
 
-def test_the_first_page_leads_on_with_the_same_state_and_that_into_python(visit):
+def test_the_first_page_passes_its_state_to_the_full_playground_and_on_to_python(visit):
     play = Playground(visit, LANDING)
     tap(play, 1, 0.5)
     text = play.text
@@ -255,7 +255,7 @@ def tap(play, number, part):
     play.page.mouse.click(box["x"] + part * box["width"], box["y"] + box["height"] / 2)
 
 
-def test_a_tap_in_the_middle_of_a_bar_writes_it(play):
+def test_a_tap_in_the_middle_of_a_bar_writes_its_token(play):
     for part in (0.35, 0.5, 0.65):
         token = play.page.locator(".tt-play__row .tt-play__chip").nth(1).inner_text()
         text = play.text
@@ -263,7 +263,7 @@ def test_a_tap_in_the_middle_of_a_bar_writes_it(play):
         assert play.text == text + token
 
 
-def test_on_a_phone_the_field_goes_up_so_that_the_bars_are_seen_above_the_keyboard(browser, site):
+def test_on_a_phone_the_field_scrolls_up_so_the_bars_stay_above_the_keyboard(browser, site):
     context = browser.new_context(viewport=PHONE, is_mobile=True, has_touch=True)
     play = Playground(Visit(context, site), LANDING)
     play.part("field").tap()
@@ -285,7 +285,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("name", "answer", "words"), FAILURES.values(), ids=FAILURES)
-def test_what_fails_is_said_in_the_page_and_can_be_tried_again(visit, name, answer, words):
+def test_a_failed_download_is_reported_in_the_page_and_can_be_retried(visit, name, answer, words):
     visit.page.set_viewport_size(PHONE)
     visit.page.context.route(f"**/{name}", lambda route: route.fulfill(**answer))
     visit.page.goto(f"{visit.site}{LANDING}.html")
@@ -299,7 +299,7 @@ def test_what_fails_is_said_in_the_page_and_can_be_tried_again(visit, name, answ
     visit.page.wait_for_function(READY)
 
 
-def test_what_unfolds_may_fail_and_the_rest_is_played_with(visit):
+def test_the_playground_works_without_a_part_that_failed_to_load(visit):
     visit.page.context.route("**/missing.js", lambda route: route.fulfill(status=404))
     play = Playground(visit)
     play.press("Tom")
@@ -321,7 +321,7 @@ def test_everything_is_asked_for_at_once(visit):
     assert {"step-500.safetensors", "grammar.json", "oracle.js", "attention.js"} <= early
 
 
-def test_while_it_is_written_the_bars_stay_where_they_are_and_are_all_seen(visit):
+def test_during_writing_the_bars_stay_in_place_and_in_view(visit):
     visit.page.set_viewport_size(PHONE)
     play = Playground(visit, LANDING)
     table = play.page.locator(".tt-play__bars")

@@ -27,7 +27,7 @@ def choice(page, name):
     return page.locator(".tt-prediction__press", has_text=name)
 
 
-def test_the_answer_waits_for_a_choice_by_key_and_is_there_after_a_reload(visit):
+def test_the_answer_waits_for_a_choice_by_key_and_survives_a_reload(visit):
     page = visit.open_live(CHOICES)
     assert not seen(page)
     assert page.locator(".tt-prediction__mark:visible").count() == 0
@@ -45,7 +45,7 @@ def test_the_answer_waits_for_a_choice_by_key_and_is_there_after_a_reload(visit)
     assert visit.problems == []
 
 
-def test_a_number_is_a_prediction_and_none_is_not(visit):
+def test_a_number_counts_as_a_prediction_and_an_empty_field_does_not(visit):
     page = visit.open_live(NUMBER)
     press = page.get_by_role("button", name="That is my prediction")
     press.click()
@@ -56,7 +56,7 @@ def test_a_number_is_a_prediction_and_none_is_not(visit):
     assert page.get_by_text("The answer: 237 times.", exact=True).is_visible()
 
 
-def test_a_link_opens_what_it_leads_into(visit):
+def test_a_link_opens_the_fold_that_it_leads_into(visit):
     page = visit.open(CHOICES)
     fold = page.locator(f"#{DEEPER} > .tt-deeper")
     assert fold.get_attribute("open") is None
@@ -71,7 +71,7 @@ def test_a_link_opens_what_it_leads_into(visit):
 
 
 @pytest.mark.parametrize(("word", "opened"), [("operands", False), ("deprecated", True)])
-def test_a_search_opens_what_alone_holds_its_words(visit, word, opened):
+def test_a_search_opens_the_fold_that_alone_contains_its_words(visit, word, opened):
     page = visit.open(CHOICES)
     page.evaluate(f"localStorage.setItem('sphinx_highlight_terms', '{word}')")
     page.reload()
@@ -91,7 +91,7 @@ def test_print_shows_everything_and_the_screen_what_it_showed_before(visit):
     assert closed.count() == count
 
 
-def test_without_scripts_both_are_plain_folds(browser, site):
+def test_without_scripts_predictions_and_deeper_sections_are_plain_folds(browser, site):
     context = browser.new_context(java_script_enabled=False)
     page = Visit(context, site).page
     page.goto(f"{site}{CHOICES}.html")

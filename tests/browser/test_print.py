@@ -109,7 +109,7 @@ def test_the_contents_give_the_page_on_which_each_chapter_begins(pdf, outline):
     assert (wrong, len(begins)) == ([], len(PAGES) + 1)  # and the index
 
 
-def test_what_a_reference_says_is_the_page_that_it_leads_to(pdf, outline):
+def test_a_page_reference_names_the_page_that_it_leads_to(pdf, outline):
     """A chapter's card names those that come before it, with their pages."""
     begins = {title: page for title, level, page in outline if level == 1}
     told = re.findall(r"Before this ([\w -]+?) \(p\. (\d+)\)", " ".join(
@@ -149,7 +149,7 @@ def test_the_first_page_names_the_version_and_its_date(pdf):
     assert edition() in text_of(pdf, 1)
 
 
-def test_pages_are_called_what_is_printed_on_them(pdf, outline):
+def test_page_labels_match_the_printed_page_numbers(pdf, outline):
     first = outline[1][2]
     assert [pdf.get_page_label(i) for i in (0, 1)] == ["i", "ii"]
     for number in range(first, len(pdf) + 1):
@@ -187,7 +187,7 @@ def test_a_screen_reader_is_told_of_the_structure(pdf):
     assert pdfium.raw.FPDFCatalog_IsTagged(pdf)
 
 
-def test_formulas_and_drawings_are_no_pictures(pdf):
+def test_formulas_and_drawings_are_not_bitmaps(pdf):
     """Only large heat maps are: their cells are pixels."""
     pictures = sum(
         1 for page in pdf for _ in page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE])
@@ -229,7 +229,7 @@ def test_every_chapter_is_in_the_epub_and_in_its_contents(texts):
         assert f"book/{name}" in texts
 
 
-def test_a_shelf_has_a_cover_to_show(epub):
+def test_the_epub_has_a_cover(epub):
     with ZipFile(epub) as archive:
         listed = re.findall(
             r'href="(\S+)"[^>]*"cover-image"', archive.read("book/book.opf").decode()
@@ -239,7 +239,7 @@ def test_a_shelf_has_a_cover_to_show(epub):
     assert len(picture.convert("RGB").getcolors(maxcolors=800 * 1280)) > 2, "there is nothing on it"
 
 
-def test_formulas_have_their_tex_and_figures_their_words(texts):
+def test_formulas_have_their_tex_and_figures_their_alternative_text(texts):
     whole = "".join(texts.values())
     formulas = re.findall(r"<math\b[^>]*>", whole)
     built = sum(len(soup(docname).select("article math")) for docname in PAGES)
@@ -256,7 +256,7 @@ def test_an_e_reader_needs_no_script_and_no_custom_property(texts):
     assert re.findall(r' on\w+="|="[^"<>]*(?:var\(|color-mix|color\()', whole) == []
 
 
-def test_what_answers_a_question_stands_after_it_at_the_end(texts):
+def test_answers_stand_at_the_end_after_the_questions(texts):
     chapter = texts[f"book/{name_of(SHORT)}.xhtml"]
     questions, answers = chapter.split('class="tt-print-answers"')
     right = soup(SHORT).select_one(".tt-prediction__choice--right .tt-prediction__why")
@@ -296,7 +296,7 @@ def test_a_cell_of_the_unpacked_archive_runs_with_the_network_closed(unpacked, c
         server.server_close()
 
 
-def test_opened_as_a_file_a_page_reads_well_and_says_what_does_not_run(unpacked, context):
+def test_a_page_opened_as_a_file_is_readable_and_says_what_does_not_run(unpacked, context):
     page, noted = context.new_page(), []
     page.on("pageerror", lambda error: noted.append(str(error)))
     page.goto((unpacked / f"{SHORT}.html").as_uri())

@@ -95,7 +95,7 @@ def ranges_of(hub, name=WEIGHTS):
 # What becomes of it ---------------------------------------------------------------------------
 
 
-def test_the_file_that_is_made_is_pythons_to_the_bit(context, static, each, tmp_path):
+def test_the_quantised_file_equals_pythons_bit_for_bit(context, static, each, tmp_path):
     with serving(each) as hub:
         page = opened(context, static, hub.address)
         assert page.evaluate("fetched()") == "whole"
@@ -122,7 +122,7 @@ def expected(folder, tmp_path):
     return made_by_python(folder, tmp_path)
 
 
-def test_once_it_is_here_nothing_is_asked_for(page, hub, context, static, expected):
+def test_once_the_weights_are_stored_nothing_is_requested(page, hub, context, static, expected):
     page.evaluate("fetched()")
     page.close()
     hub.requests.clear()
@@ -132,7 +132,7 @@ def test_once_it_is_here_nothing_is_asked_for(page, hub, context, static, expect
     assert hub.requests == []
 
 
-def test_a_site_that_answers_no_other_is_said_at_once(page, hub):
+def test_a_site_that_refuses_other_origins_is_reported_at_once(page, hub):
     hub.always.clear()
     ending, said = fetched(page)
     assert "it does not let pages of other sites read its files" in ending and said == []
@@ -147,7 +147,7 @@ def limit(page, size):
     session.send("Storage.overrideQuotaForOrigin", {"origin": origin, "quotaSize": size})
 
 
-def test_a_full_disk_is_said_and_what_has_come_stays(page, hub, expected):
+def test_a_full_disk_is_reported_and_fetched_parts_are_kept(page, hub, expected):
     hub.faults = [*FIRST, ("stall", 1_000_000)]
     page.evaluate("() => { fetched().then((ending) => { globalThis.ending = ending; }); }")
     page.wait_for_function("() => said.some(({came}) => came > 0)")
@@ -161,7 +161,7 @@ def test_a_full_disk_is_said_and_what_has_come_stays(page, hub, expected):
     assert content_of(page) == expected
 
 
-def test_what_is_forgotten_is_gone(page, hub):
+def test_forgotten_weights_are_deleted(page, hub):
     page.evaluate("fetched()")
     kept = looked(page)["kept"]
     assert page.evaluate("published.forget()") == kept > 1_300_000
@@ -170,7 +170,7 @@ def test_what_is_forgotten_is_gone(page, hub):
     assert page.evaluate(gone) == []
 
 
-def test_of_two_tabs_one_fetches(page, hub, context, static, expected):
+def test_only_one_of_two_tabs_fetches(page, hub, context, static, expected):
     hub.faults = [*FIRST, ("stall", 1_000_000)]
     page.evaluate("() => { fetched().then((ending) => { globalThis.ending = ending; }); }")
     page.wait_for_function("() => said.some(({came}) => came > 0)")
@@ -202,7 +202,7 @@ def test_without_private_files_the_cache_keeps_it(context, static, hub, expected
     assert page.evaluate("caches.open('tinytorch-gpt2').then((c) => c.keys())") == []
 
 
-def test_where_nothing_can_be_kept_that_is_said(context, static, hub):
+def test_a_browser_that_cannot_store_files_is_reported(context, static, hub):
     context.add_init_script("""
         delete FileSystemFileHandle.prototype.createWritable;
         caches.open = async () => { throw new DOMException('no', 'SecurityError'); };

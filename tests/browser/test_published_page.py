@@ -78,7 +78,7 @@ def place(context, site, hub):
     return Place(context, site, hub)
 
 
-def test_at_first_it_says_what_it_costs_and_asks_for_nothing(place):
+def test_at_first_the_panel_states_the_cost_and_requests_nothing(place):
     assert "has 548 MB" in place.told and "fetches 498 MB of them" in place.told
     assert "keeps 129 MB in this browser" in place.told
     assert place.place.get_by_role("button", name="Fetch GPT-2 (498 MB)").is_visible()
@@ -86,7 +86,7 @@ def test_at_first_it_says_what_it_costs_and_asks_for_nothing(place):
     assert place.hub.requests == [] and place.visit.problems == []
 
 
-def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, context, site):
+def test_python_in_the_page_writes_the_same_text_as_natively(place, folder, context, site):
     model, tokenizer = load_gpt2(folder, dtype="int8")
     greedy = "".join(stream_text(model, tokenizer, BEGINNING, 30, temperature=0))
     drawn = "".join(stream_text(model, tokenizer, "Tom", 20, temperature=0.9, rng=0))
@@ -116,7 +116,7 @@ def test_python_in_the_page_writes_what_it_writes_elsewhere(place, folder, conte
     assert place.visit.problems == again.visit.problems == []
 
 
-def test_what_python_says_of_an_error_is_shown(place):
+def test_an_error_from_python_is_shown(place):
     place.press("Fetch GPT-2")
     place.wait("whole")
     status = place.write("x" * 9, 3, 0)
@@ -129,7 +129,7 @@ def test_what_python_says_of_an_error_is_shown(place):
     assert "FileNotFoundError" in place.write("x", 3, 0)
 
 
-def test_it_can_be_paused_gone_on_with_and_forgotten(place):
+def test_the_download_can_be_paused_resumed_and_forgotten(place):
     place.hub.faults = [*3 * [None], ("stall", 100_000)]
     place.press("Fetch GPT-2")
     place.page.wait_for_function("() => document.querySelector('.tt-published progress').value > 0")
@@ -147,7 +147,7 @@ def test_it_can_be_paused_gone_on_with_and_forgotten(place):
     assert place.place.get_by_role("button", name="Fetch GPT-2").is_visible()
 
 
-def test_a_refusal_is_said_where_the_button_is(place):
+def test_a_refusal_is_reported_beside_the_button(place):
     place.hub.faults = [403]
     place.press("Fetch GPT-2")
     place.wait("none")
@@ -156,7 +156,7 @@ def test_a_refusal_is_said_where_the_button_is(place):
     place.wait("whole")
 
 
-def test_it_is_said_aloud_rarely(place):
+def test_progress_is_announced_rarely(place):
     place.page.evaluate("""() => {
         globalThis.heard = [];
         const voice = document.querySelector('.visually-hidden[role=status]');
@@ -171,9 +171,7 @@ def test_it_is_said_aloud_rarely(place):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
-def test_each_state_keeps_the_rules_of_accessibility_and_stays_on_the_page(
-    context, site, hub, size, scheme
-):
+def test_each_state_is_accessible_and_stays_on_the_page(context, site, hub, size, scheme):
     if pinned_downloads.missing("axe"):
         missing("axe-core is not there: `make test-unit` fetches it")
     place = Place(context, site, hub, size, scheme)

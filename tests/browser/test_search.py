@@ -38,7 +38,7 @@ def test_the_chapter_that_explains_a_word_comes_first(visit, query, first):
     assert f"/book/{first}" in search(visit, query)[0]
 
 
-def test_a_compound_that_is_not_broken_is_quoted_and_copied_as_one_types_it(visit):
+def test_an_unbroken_compound_is_quoted_and_copied_as_typed(visit):
     assert "/book/generation/sampling.html" in search(visit, "top-p")
     assert "top-p" in " ".join(quotes(visit))
     page = visit.open("book/generation/sampling")
@@ -59,7 +59,7 @@ def test_chapters_come_before_the_glossary_and_the_package(visit, query):
     ("query", "meant"),
     [("softmx", "softmax"), ("attnetion", "attention"), ("gradeint descent", "gradient descent")],
 )
-def test_a_slip_finds_what_was_meant_and_says_so(visit, query, meant):
+def test_a_typo_finds_the_intended_word_and_shows_it(visit, query, meant):
     results = search(visit, query)
     assert results and "/appendix/" not in results[0]
     assert visit.page.locator(".tt-meant").text_content() == (
@@ -67,30 +67,30 @@ def test_a_slip_finds_what_was_meant_and_says_so(visit, query, meant):
     )
 
 
-def test_a_word_that_is_there_is_not_corrected(visit):
+def test_an_existing_word_is_not_corrected(visit):
     assert search(visit, "embed")
     assert visit.page.locator(".tt-meant").count() == 0
 
 
-def test_nothing_found_is_said(visit):
+def test_a_search_without_results_shows_a_message(visit):
     assert search(visit, "qqqqqqqqq") == []
     assert "did not match" in visit.page.locator(".search-summary").text_content()
 
 
-def test_what_is_quoted_is_text_and_not_the_source_of_formulas(visit):
+def test_excerpts_quote_text_and_not_the_source_of_formulas(visit):
     search(visit, "softmax")
     for text in quotes(visit):
         assert "\\" not in text.replace("\\n", "") and "mathrm" not in text
 
 
-def test_the_sign_stands_beside_the_field(visit):
+def test_the_search_icon_stands_beside_the_field(visit):
     page = visit.open("search")
     for form in page.locator("main form.bd-search").all():
         sign, field = (form.locator(part).bounding_box() for part in ("svg", "input"))
         assert sign["x"] + sign["width"] <= field["x"] + 1
 
 
-def test_by_keyboard_alone(visit):
+def test_the_search_works_by_keyboard_alone(visit):
     page = visit.open("book/foundations/tensors")
     page.keyboard.press("Control+k")
     expect(page.locator("input[name=q]:visible").first).to_be_focused()
@@ -114,12 +114,12 @@ def test_the_menu_of_a_phone_has_a_search(visit):
     assert visit.problems == []
 
 
-def test_the_page_that_has_the_word_comes_before_those_that_have_it_inside_another(visit):
+def test_a_page_with_the_whole_word_precedes_pages_with_it_inside_another(visit):
     """The word is a part of "properties", of which many pages speak."""
     assert "/book/attention/positions-in-attention.html" in search(visit, "RoPE")[:2]
 
 
-def test_what_a_word_begins_comes_before_what_it_stands_inside(visit):
+def test_words_that_begin_with_the_query_precede_words_that_contain_it(visit):
     search(visit, "softmax")
     found = visit.page.evaluate(
         """() => {

@@ -45,7 +45,7 @@ SOLVED = """async ([address, ids]) => {
 }"""
 
 
-def test_success_is_said_leads_on_and_its_code_is_saved(opened):  # noqa: F811
+def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(opened):  # noqa: F811
     visit = opened(SHORT)
     boxes = visit.page.locator(".exercise.admonition")
     ids = boxes.evaluate_all("(boxes) => boxes.map((box) => box.id)")
@@ -163,7 +163,7 @@ mine
 """
 
 
-def test_two_parts_that_are_solved_are_kept_and_make_a_file_on_another_page(opened):  # noqa: F811
+def test_two_solved_parts_are_kept_and_make_a_file_on_another_page(opened):  # noqa: F811
     visit = opened("book/embeddings/token-embeddings")
     number = solve(visit, "ex-tok-lookup")
     report = cell(visit, number).locator(".tt-report__kept").inner_text()

@@ -55,7 +55,7 @@ def test_the_scheme_is_switched_and_stays_for_the_visit(visit):
     assert visit.problems == []
 
 
-def test_that_nothing_is_remembered_is_said_where_it_is_worked(visit):
+def test_pages_with_cells_say_when_no_work_is_remembered(visit):
     page = visit.open_live(SHORT)
     assert FORGETS in page.locator(".tt-live-intro").inner_text()
     rewrite(visit, 1, "print('it', 'runs')")
@@ -66,7 +66,7 @@ def test_that_nothing_is_remembered_is_said_where_it_is_worked(visit):
     assert visit.problems == []
 
 
-def test_where_work_is_remembered_nothing_else_is_said(context, site):
+def test_no_notice_is_shown_where_work_is_remembered(context, site):
     page = Visit(context, site).open_live(SHORT)
     assert (
         page.locator(".tt-live-intro").inner_text().endswith("What you write stays on this page.")

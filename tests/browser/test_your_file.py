@@ -126,9 +126,7 @@ def test_nothing_of_a_file_leaves_the_browser(yours):
         ("a.bin", bytes(range(256)) * 40, "a.bin is not a text: byte 0x00 at position 0"),
     ],
 )
-def test_a_file_that_holds_no_text_gets_its_sentence_and_changes_nothing(
-    yours, name, content, said
-):
+def test_a_file_without_text_is_explained_and_changes_nothing(yours, name, content, said):
     drop(yours, (name, content))
     assert until(yours, said)
     assert place(yours).locator("[data-state=error]").is_visible()
@@ -136,14 +134,14 @@ def test_a_file_that_holds_no_text_gets_its_sentence_and_changes_nothing(
     assert ok and "there is no your-text.txt: this book's own prose" in printed
 
 
-def test_a_file_of_50_mb_is_taken_and_its_beginning_read(yours):
+def test_a_file_of_50_mb_is_accepted_and_its_beginning_read(yours):
     drop(yours, ("long.txt", 50_000_000))
     assert until(yours, "The cells now find it").startswith("long.txt: 50,000,000 characters")
     ok, printed = run(yours, LOOK)
     assert ok and "the first 1,000,000 of 50,000,000 bytes" in printed
 
 
-def test_a_file_that_is_larger_than_a_page_takes_is_refused_by_its_size(yours):
+def test_a_file_above_the_size_limit_is_refused(yours):
     drop(yours, ("huge.txt", 100_000_001))
     until(yours, "huge.txt has 100.0 MB; a page takes 100.0 MB at most. Cut off a piece of it.")
 
@@ -159,7 +157,7 @@ def test_another_encoding_is_chosen_by_the_reader_with_the_keyboard(yours):
     assert run(yours, LOOK)[0]
 
 
-def test_a_file_is_chosen_with_the_keyboard_and_what_is_said_is_heard(yours):
+def test_a_file_is_chosen_with_the_keyboard_and_the_result_is_announced(yours):
     choose = place(yours).get_by_role("button", name="Choose a file: Your text")
     with yours.page.expect_file_chooser() as chooser:
         choose.focus()  # an answer: from here on the browser hands the chooser over
@@ -169,13 +167,13 @@ def test_a_file_is_chosen_with_the_keyboard_and_what_is_said_is_heard(yours):
     assert yours.page.locator("body > [role=status]").inner_text() == said
 
 
-def test_several_files_are_too_many_and_no_page_is_left_for_a_file_that_misses(yours):
+def test_several_files_are_refused_and_a_missed_drop_does_not_leave_the_page(yours):
     drop(yours, ("a.txt", b"a"), ("b.txt", b"b"))
     until(yours, "These are 2 files: put them into one.")
     assert drop(yours, ("a.txt", b"a"), which=-1)[1:] == [True, True]
 
 
-def test_a_new_python_gets_the_file_again_and_a_forgotten_one_is_gone(yours):
+def test_a_restarted_python_gets_the_file_again_unless_it_was_forgotten(yours):
     drop(yours, ("mine.txt", POEM.encode()))
     until(yours, "The cells now find it")
     drop(yours, ("a.pdf", b"%PDF-1.7"))
@@ -220,7 +218,7 @@ save_weights("my-model.safetensors", Linear(3, 2, rng=0))
     until(yours, "It is forgotten.", which=1)
 
 
-def test_a_file_may_come_before_python(context, site):
+def test_a_file_may_be_dropped_before_python_starts(context, site):
     visit = Visit(context, site)
     visit.open_live(YOURS)
     drop(visit, ("first.txt", POEM.encode()))

@@ -23,7 +23,7 @@ def test_a_page_loads_the_bundles_instead_of_what_they_hold():
     assert page.count('href="../_static/book.css') == page.count('src="../_static/book.js') == 1
 
 
-def test_what_is_named_nowhere_stays():
+def test_files_outside_the_bundles_stay():
     page = bundles.bundled(PAGE, is_search=False)
     assert "other.css" in page and "favicon.svg" in page
 
@@ -53,7 +53,7 @@ def test_a_rule_stays_if_its_classes_and_ids_are_known(rule, kept):
     assert bundles.used(rule, {"known"}) == (rule if kept else "")
 
 
-def test_of_several_selectors_those_stay_that_are_known():
+def test_only_the_known_of_several_selectors_are_kept():
     assert bundles.used(".unknown,.known{x:y}", {"known"}) == ".known{x:y}"
 
 
@@ -66,7 +66,7 @@ def test_a_property_that_only_a_page_or_a_script_reads_stays(site):
     assert "html{--drawn:1;--got:2;}" in (site / "_static" / "book.css").read_text()
 
 
-def test_a_property_with_a_semicolon_in_its_text_goes_whole():
+def test_a_property_with_a_semicolon_in_a_string_is_removed_whole():
     assert bundles.without_unread('a{--x:url("a;b");c:d}', set()) == "a{c:d}"
 
 
@@ -94,13 +94,13 @@ def test_the_style_sheet_holds_what_pages_and_scripts_name(site):
     assert "gone" not in style and "modal" not in style
 
 
-def test_of_code_only_what_has_a_look_of_its_own_stays_an_element(site):
+def test_only_styled_tokens_of_code_stay_elements(site):
     page = (site / "page.html").read_text()
     assert '<pre><span class="k">if</span> x</pre>' in page
     assert '<span class="n">x</span></body>' in page, "what is no code stays as it is"
 
 
-def test_pages_name_the_version_of_what_was_written(site):
+def test_pages_name_the_version_of_the_bundles(site):
     before = (site / "page.html").read_text()
     (site / "_static" / "doctools.js").write_text("other()")
     app = SimpleNamespace(outdir=site, builder=SimpleNamespace(format="html", name="html"))

@@ -88,7 +88,7 @@ def test_a_choice_opens_to_its_verdict_and_explanation(tmp_path):
         "no question",
     ],
 )
-def test_a_directive_that_lacks_something_says_what(tmp_path, before, after, message):
+def test_an_incomplete_directive_names_what_is_missing(tmp_path, before, after, message):
     source = next(text for text in (CARD, REFLECT) if before in text)
     _, warnings = render(tmp_path, source.replace(before, after).replace("PAGE", "book/other"))
     assert message in warnings

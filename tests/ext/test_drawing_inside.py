@@ -9,7 +9,7 @@ from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
 
 
-def test_its_numbers_are_those_of_the_oracle_and_of_the_model():
+def test_the_drawings_numbers_are_those_of_the_oracle_and_of_the_model():
     grammar, tokenizer = StoryGrammar(), story_tokenizer()
     animals = hidden_values(grammar, "animal")
     story = "It was a sunny day, and Mia " + " ".join(inside.WORDS).replace(" .", ".")

@@ -78,7 +78,7 @@ def book(tmp_path, monkeypatch):
     return app
 
 
-def test_a_slow_machine_may_take_its_time_for_the_kernel_and_for_outputs_too(monkeypatch):
+def test_the_timeout_also_applies_to_kernel_start_and_outputs(monkeypatch):
     given = {}
     monkeypatch.setattr(
         cached_runs, "single_nb_execution", lambda *a, **options: given.update(options)
@@ -93,7 +93,7 @@ def test_the_slowest_chapter_runs_first_and_none_runs_twice(book):
     assert book.ran == ["slow", "quick"]
 
 
-def test_the_outputs_of_the_run_are_given_to_pages_and_notebooks(book):
+def test_pages_and_notebooks_get_the_outputs_of_the_run(book):
     cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert cached_runs.executed(book, "slow").cells[0].outputs[0].text == "slow\n"
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("default")
     [(":kind: debug\n", "debug it"), (":kind: puzzle\n", "puzzle"), ("", "write it")],
     ids=["debug", "puzzle", "none"],
 )
-def test_a_title_says_of_which_kind_it_is(tmp_path, option, label):
+def test_a_title_names_the_kind_of_the_exercise(tmp_path, option, label):
     page = article(tmp_path, EXERCISE.replace(":kind: debug\n", option))
     assert words(page.select_one(".exercise .admonition-title .tt-kind")) == label
 

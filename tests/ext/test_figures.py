@@ -112,7 +112,7 @@ def test_a_missing_viewbox_is_made_from_the_size():
         ('<svg xmlns="http://www.w3.org/2000/svg"/>', "neither a viewBox nor a width"),
     ],
 )
-def test_what_is_no_figure_is_refused(source, message):
+def test_anything_but_a_figure_is_refused(source, message):
     with pytest.raises(ValueError, match=message):
         inline_svg(source, "a", "f")
 
@@ -129,7 +129,7 @@ def test_an_inline_figure_leaves_the_fonts_to_the_page(font):
     assert f"{font} sans-serif; text-anchor: middle" in svg
 
 
-def test_an_inline_figure_leaves_out_what_no_eye_sees():
+def test_an_inline_figure_omits_invisible_details():
     source = SVG.replace("M0 0v3", "M0.123456 0v3").replace(
         "<g clip", '<g id="text_1" transform="rotate(-0 1 2)"><g id="kept"/></g><g clip'
     )

@@ -78,7 +78,7 @@ def test_a_prediction_is_a_question_with_choices_one_of_them_right(tmp_path):
     assert "[x]" not in words(box) and "[ ]" not in words(box)
 
 
-def test_all_that_follows_in_its_section_is_the_answer_and_no_more(tmp_path):
+def test_the_answer_is_the_rest_of_the_section(tmp_path):
     page = article(tmp_path, CHOICES)
     fold = page.select_one("#predict-sum + details.tt-answer")
     assert not fold.has_attr("open")
@@ -94,7 +94,7 @@ def test_all_that_follows_in_its_section_is_the_answer_and_no_more(tmp_path):
     [(":tolerance: 20%\n", "40"), (":tolerance: 0.5\n", "0.5"), ("", "0")],
     ids=["in percent", "as a number", "none"],
 )
-def test_a_number_is_asked_for_with_what_it_may_differ_by(tmp_path, tolerance, spread):
+def test_a_number_is_asked_for_with_its_tolerance(tmp_path, tolerance, spread):
     page = article(tmp_path, NUMBER.replace(":tolerance: 20%\n", tolerance))
     box = page.select_one("#predict-growth")
     assert (box["data-number"], box["data-spread"], box["data-unit"]) == ("200", spread, "times")
@@ -127,7 +127,7 @@ def test_a_number_is_asked_for_with_what_it_may_differ_by(tmp_path, tolerance, s
         "twice the same name",
     ],
 )
-def test_a_prediction_that_lacks_something_says_what(tmp_path, before, after, message):
+def test_an_incomplete_prediction_names_what_is_missing(tmp_path, before, after, message):
     source = next(text for text in (CHOICES, NUMBER) if before in text)
     source = source.replace("- [ ] three\n", "") if before == "- one\n" else source
     _, warnings = build(tmp_path, index=source.replace(before, after))
@@ -140,7 +140,7 @@ def test_a_prediction_in_a_box_is_refused(tmp_path):
     assert "belongs in a section, not in a box" in warnings
 
 
-def test_a_section_that_goes_deeper_is_folded_under_its_heading(tmp_path):
+def test_a_deeper_section_is_folded_under_its_heading(tmp_path):
     page = article(tmp_path, DEEPER)
     outer, inner = page.select("details.tt-deeper")
     assert outer.parent.name == "section" and outer.parent["id"] == "deeper-why-is-the-root-there"
@@ -157,7 +157,7 @@ def test_the_contents_name_a_folded_section(tmp_path):
     assert "Deeper: Why is the root there?" in words(page.select_one(".bd-sidebar-secondary"))
 
 
-def test_elsewhere_than_on_the_site_nothing_is_folded(tmp_path):
+def test_nothing_is_folded_outside_the_site(tmp_path):
     both = CHOICES + DEEPER.partition("\n\n")[2]
     folder, _ = build(tmp_path, builder="text", index=both)
     text = (folder / "index.txt").read_text(encoding="utf-8")

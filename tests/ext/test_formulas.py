@@ -27,21 +27,21 @@ def test_rows_that_are_aligned_are_a_table():
     assert markup.count("<mtr>") == 2
 
 
-def test_an_operator_in_a_script_has_no_space_and_one_in_line_has():
+def test_an_operator_is_spaced_in_line_and_not_in_a_subscript():
     assert operators("x - 1") == [("\u2212", False)]
     assert operators("x_{t - 1}") == [("\u2212", True)]
 
 
-def test_a_sign_after_a_bracket_has_no_space():
+def test_a_minus_sign_after_a_bracket_has_no_space():
     assert ("\u2212", True) in operators("(-x)") and ("\u2212", False) in operators("(y-x)")
 
 
-def test_a_function_keeps_away_from_what_is_before_it():
+def test_a_function_is_spaced_from_what_precedes_it():
     assert formulas.mathml(r"p \ln q").count("<mspace") == 2
     assert formulas.mathml(r"\ln q").count("<mspace") == 1
 
 
-def test_a_function_in_a_script_is_the_script():
+def test_a_function_alone_in_a_subscript_has_no_space():
     """A space beside it would be a third part of something that has two."""
     (script,) = ET.fromstring(formulas.mathml(r"T_{\max}")).iter("msub")
     assert len(script) == 2
@@ -56,7 +56,7 @@ def test_an_accent_keeps_its_place():
     assert operators(r"x_{\hat t}") == [("\u02c6", False)]
 
 
-def test_what_is_taken_back_before_a_bracket_in_tex_stays_in_mathml():
+def test_negative_space_before_a_bracket_is_dropped_and_kept_elsewhere():
     assert "margin" not in formulas.mathml(r"f\!\left(x\right)")
     assert "margin" in formulas.mathml(r"x\!y")
 

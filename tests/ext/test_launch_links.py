@@ -95,7 +95,7 @@ def test_the_files_in_print_are_linked_to_where_the_site_is_published(tmp_path):
     ("heading", "tag"),
     [("1.2.3 (2026-12-01)", "v1.2.3"), ("1.2.3 (not released yet)", ""), ("1.2.3", "")],
 )
-def test_a_release_is_told_by_the_date_in_its_changelog(tmp_path, heading, tag):
+def test_a_dated_heading_in_the_changelog_marks_a_release(tmp_path, heading, tag):
     text = f"# Changes\n\nWords.\n\n## {heading}\n\nNew.\n\n## 1.1.0 (2026-10-01)\n"
     (tmp_path / "CHANGELOG.md").write_text(text, encoding="utf-8")
     assert released_tag(tmp_path) == tag

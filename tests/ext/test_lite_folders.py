@@ -36,7 +36,7 @@ def test_a_copy_shows_the_drawings_from_beside_it_and_asks_for_its_own_kernel(gi
     assert copy["metadata"]["kernelspec"]["name"] == "python"
 
 
-def test_a_drawing_is_copied_in_letters_of_one_byte(given, tmp_path):
+def test_a_drawing_is_copied_in_ascii(given, tmp_path):
     jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
     copy = tmp_path / "lite/files/_static/drawings/a.svg"
     assert copy.read_bytes() == b"<svg><text>x &#215; &#969;</text></svg>"
@@ -62,7 +62,7 @@ def test_every_folder_has_a_list_of_what_is_in_it(given, tmp_path):
     assert [(e["name"], e["type"]) for e in drawings] == [("a.svg", "file")]
 
 
-def test_what_the_book_no_longer_has_goes(given, tmp_path):
+def test_files_that_the_book_no_longer_has_are_removed(given, tmp_path):
     jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
     (given.drawn / "a.svg").rename(given.drawn / "c.svg")
     jupyterlite.add_notebooks(given.notebooks[:1], given.drawn, ADDRESS, tmp_path / "lite")

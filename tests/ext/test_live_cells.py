@@ -56,7 +56,7 @@ def test_a_page_knows_what_each_cell_needs_from_above():
         ("double: not yet\n  [ ] doubles\n      expected  6", "Change it, then press Check."),
     ],
 )
-def test_under_a_stub_a_page_says_what_to_do_and_not_that_it_fails(report, said):
+def test_below_a_stub_a_page_says_what_to_do_instead_of_that_it_fails(report, said):
     def page(tag):
         cell = code_cell("check.double(f)", [tag])
         cell += [nodes.literal_block("", "3 nats\n"), nodes.literal_block(report, report)]
@@ -77,7 +77,7 @@ def test_the_points_of_an_exercise_stand_in_its_title(title, points):
     assert live_cells.points(nodes.admonition("", nodes.title(title, title))) == points
 
 
-def test_a_cell_without_its_code_on_the_page_is_left_out():
+def test_a_cell_whose_code_is_not_shown_is_left_out():
     cell = nodes.container(nb_element="cell_code", cell_metadata={}, classes=["cell"])
     assert live_cells.describe(cell) is None
 

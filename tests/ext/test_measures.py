@@ -47,7 +47,7 @@ def counts(page):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("kind", ADDED)
-def test_counts(tmp_path, kind):
+def test_words_symbols_and_formulas_are_counted(tmp_path, kind):
     text, added = ADDED[kind]
     (tmp_path / "source" / "book").mkdir(parents=True)
     (tmp_path / "source" / "book" / "x.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
@@ -58,7 +58,7 @@ def test_counts(tmp_path, kind):
 
 
 @pytest.mark.filterwarnings("default")
-def test_the_card_says_how_long_the_page_takes_and_what_is_folded_apart(tmp_path):
+def test_the_card_gives_the_reading_time_without_and_with_folded_parts(tmp_path):
     words = "word " * 1000
     page = article(tmp_path, f"{CARD}\n{words}\n\n## Deeper: Why?\n\n{words}\n")
     assert page.select_one(".tt-card__reading").text == "about 5 min, 10 with what is folded"

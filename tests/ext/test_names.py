@@ -43,7 +43,7 @@ text
 """
 
 
-def test_each_is_named_with_its_line_and_the_nearest_name():
+def test_each_unknown_name_is_reported_with_its_line_and_the_nearest_name():
     assert list(names.problems(PAGE, KNOWN)) == [
         (3, "chapter-card has no option 'difficult'; did you mean 'difficulty'?"),
         (12, "code-cell has no option 'liv'; did you mean 'live'?"),
@@ -53,7 +53,7 @@ def test_each_is_named_with_its_line_and_the_nearest_name():
 
 
 @pytest.mark.parametrize("name", ["zzz", ""])
-def test_where_no_name_is_near_all_are_listed(name):
+def test_without_a_similar_name_all_are_listed(name):
     assert "; there are aims, " in names.nearest(name, ["aims", "projects"]) + ", "
 
 
@@ -64,5 +64,5 @@ def test_every_directive_of_the_extensions_is_known():
     assert len(added) > 8 and added <= set(KNOWN)
 
 
-def test_the_book_has_none():
+def test_the_book_has_no_unknown_directives_or_options():
     assert names.main() == 0

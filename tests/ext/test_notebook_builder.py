@@ -396,7 +396,7 @@ def test_a_memory_address_or_a_warning_is_refused(name, said):
         builder.plain_outputs(cell)
 
 
-def test_of_the_outputs_pictures_are_left_out_and_streams_merged():
+def test_pictures_are_left_out_of_the_outputs_and_streams_merged():
     picture = {"image/svg+xml": "<svg/>", "text/plain": "<Figure>"}
     outputs = [
         nbformat.v4.new_output("stream", text="a\n"),
@@ -419,7 +419,7 @@ def test_the_start_of_a_line_is_never_a_list_or_a_heading(writer, line, escaped)
     assert writer.block(nodes.paragraph("", line)) == escaped
 
 
-def test_formulas_in_prose_are_typed():
+def test_formulas_in_prose_become_plain_text():
     formula = nodes.math("", r"\frac{Q K^\top}{\sqrt d} \le \mathbf{x}_i")
     assert plain(formula) == "QK^top/√d ≤ x_i" or plain(formula) == "Q K^top/√d ≤ x_i"
     assert prose(nodes.section("", nodes.title("", "x"), nodes.bullet_list())) == []
@@ -516,7 +516,7 @@ def test_all_outputs_of_a_notebook_are_of_the_same_run(tree, code, output):
     assert committed.read_bytes() == fresh.read_bytes()
 
 
-def test_a_sentence_changes_the_corpus_at_a_release_alone(tree):
+def test_a_sentence_changes_the_corpus_only_at_a_release(tree):
     def corpus():
         return (tree / builder.PROSE).read_text(encoding="utf-8")
 

@@ -3,12 +3,12 @@
 from _ext.look import own_pages
 
 
-def test_what_leads_elsewhere_or_stays_on_the_page_is_not_touched():
+def test_external_links_and_links_within_the_page_are_unchanged():
     text = '<a href="https://x.org/y"><a href="#z"><a href="/q"><a href="mailto:a@b.c">'
     assert own_pages.moved(text, "/site/") == text
 
 
-def test_the_root_that_scripts_read_is_moved_too():
+def test_the_root_for_scripts_is_also_moved():
     assert own_pages.moved('<html data-content_root="../">', "", "/book/intro.html") == (
         '<html data-content_root="./">'
     )

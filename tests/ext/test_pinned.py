@@ -100,7 +100,7 @@ def test_a_changed_file_is_noticed_and_only_that_is_fetched_again(registry, serv
     assert contents(root) == CORE and len(served.asked) == 1
 
 
-def test_where_the_first_address_has_something_else_the_archive_is_asked(registry, served):
+def test_the_archive_is_used_if_the_first_address_has_other_content(registry, served):
     (served.folder / "core.mjs").write_bytes(b"not the core")
     (served.folder / "core.wasm").unlink()
     root = registry()
@@ -118,7 +118,7 @@ def test_an_archive_that_is_not_the_pinned_one_is_not_opened(registry, served):
         pinned_downloads.fetch("core", root)
 
 
-def test_what_is_wrong_everywhere_is_refused_and_leaves_nothing(registry, served):
+def test_a_file_with_a_wrong_hash_everywhere_is_refused_and_not_kept(registry, served):
     root = registry(**{"core.mjs": sha(b"another")})
     with pytest.raises(pinned_downloads.CannotFetch) as error:
         pinned_downloads.fetch("core", root)
@@ -145,7 +145,7 @@ def test_a_server_that_cannot_be_reached_is_asked_once(registry, monkeypatch):
     assert asked == ["https://far.example/core.mjs"]
 
 
-def test_pip_brings_a_wheel_and_a_file_that_a_wheel_holds(registry, monkeypatch):
+def test_pip_fetches_a_wheel_and_a_file_from_a_wheel(registry, monkeypatch):
     def pip(command, **options):
         *_, destination, requirement = command
         place = pinned_downloads.Path(destination)
@@ -162,7 +162,7 @@ def test_pip_brings_a_wheel_and_a_file_that_a_wheel_holds(registry, monkeypatch)
     assert pinned_downloads.package_of("a_b-1.2-py3-none-any.whl") == "a_b==1.2"
 
 
-def test_what_pip_says_is_passed_on(registry, monkeypatch, capsys):
+def test_an_error_from_pip_is_reported(registry, monkeypatch, capsys):
     done = SimpleNamespace(returncode=1, stderr="trying\nERROR: no such index")
     monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
     root = registry("pip:{package}!{name}", **{"a-1-py3-none-any.whl": sha(b"")})

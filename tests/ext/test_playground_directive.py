@@ -14,7 +14,7 @@ PLACE = "````{playground}\n```{drawing} playground\n```\n\nIt needs scripts.\n``
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_page_has_its_place_with_what_is_seen_without_scripts_and_its_door(tmp_path):
+def test_the_directive_writes_its_fallback_and_loads_the_waiting_script(tmp_path):
     page, other = built(tmp_path, PLACE)
     place = page.partition('<div class="tt-play" data-size="whole">')[2]
     assert 'role="img" aria-label="The words One sunny morning' in place
@@ -33,12 +33,12 @@ def test_a_page_has_its_place_with_what_is_seen_without_scripts_and_its_door(tmp
     ],
     ids=["two", "empty"],
 )
-def test_two_on_a_page_or_one_without_a_picture_are_errors(tmp_path, body, message):
+def test_a_second_playground_or_one_without_a_picture_is_an_error(tmp_path, body, message):
     _, warnings = build(tmp_path, index=f"# A\n\n{body}")
     assert message in warnings
 
 
-def test_the_drawing_shows_what_the_model_and_the_grammar_say():
+def test_the_drawing_shows_the_probabilities_of_the_model_and_the_grammar():
     gpt, tokenizer = load_story_gpt(), story_tokenizer()
     ids = tokenizer.encode("".join(drawn.TOKENS))
     assert [tokenizer.decode([i]) for i in ids] == drawn.TOKENS

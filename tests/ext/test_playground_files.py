@@ -38,7 +38,7 @@ def test_the_first_weights_are_those_of_a_new_model():
 
 
 @pytest.mark.parametrize("step", [100, 500, 2000])
-def test_the_weights_on_the_way_are_as_good_as_the_run_was_there(step):
+def test_the_loss_of_intermediate_weights_is_that_of_the_run(step):
     model, held_out = story_gpt.new_story_gpt(), story_gpt.story_windows()
     model.load_state_dict(weights(step)[0])
     loss = evaluate(model, held_out.inputs, held_out.targets)
@@ -58,7 +58,7 @@ def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(
         assert least < r_squared(beliefs[at], read) < most
 
 
-def test_a_probe_of_any_numbers_for_the_places_does_nearly_as_well():
+def test_a_probe_of_random_position_vectors_does_nearly_as_well():
     """So the probe reads the place, as the page says."""
     model, rng = story_gpt.load_story_gpt(), np.random.default_rng(0)
     fitted, tried = study_stories(200), study_stories(80, seed=6)

@@ -36,7 +36,7 @@ def chapter(tmp_path):
     return printed_pages.chapter(tmp_path, "Foundations", "book/foundations/tensors")
 
 
-def test_a_question_keeps_its_choices_and_loses_what_is_said_of_them(chapter):
+def test_a_printed_question_keeps_its_choices_without_explanations(chapter):
     box = chapter.body.select_one(".tt-prediction").get_text(" ", strip=True)
     assert box == "Prediction 1 answer Which? no yes"
     assert chapter.body.find(string="What came out").find_parent("div", class_="tt-answer")

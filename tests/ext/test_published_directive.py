@@ -12,7 +12,7 @@ PLACE = "```{published-weights}\nHere GPT-2 writes.\n```\n"
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_page_has_its_place_which_says_where_the_weights_are(tmp_path):
+def test_the_directive_writes_the_address_of_the_weights(tmp_path):
     page, other = built(tmp_path, PLACE)
     tag = page.partition('<div class="tt-published"')[2].partition(">")[0]
     revision = PUBLISHED["gpt2"][0]
@@ -32,12 +32,12 @@ def test_a_page_has_its_place_which_says_where_the_weights_are(tmp_path):
     ],
     ids=["two", "empty"],
 )
-def test_two_on_a_page_or_one_without_a_sentence_are_errors(tmp_path, body, message):
+def test_a_second_panel_or_one_without_a_sentence_is_an_error(tmp_path, body, message):
     _, warnings = build(tmp_path, index=f"# A\n\n{body}")
     assert message in warnings
 
 
-def test_what_it_costs_is_what_the_published_file_has():
+def test_the_stated_costs_match_the_published_file():
     """The masks are not fetched: 12 of 1,024 by 1,024 floats; the rest is header and weights."""
     costs = {
         name: int(value) for name, value in published_weights.costs().items() if value.isdecimal()

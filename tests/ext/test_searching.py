@@ -16,7 +16,7 @@ def page():
     )
 
 
-def test_formulas_are_left_out_of_the_copy_alone():
+def test_formulas_are_removed_from_the_copy_only():
     whole = page()
     assert search_index.slimmed(whole).astext().strip() == "the root of 42"
     assert len(list(whole.findall(nodes.math))) == 1
@@ -30,7 +30,7 @@ def test_the_index_gets_slimmed_pages():
     assert fed[0][0] == "a" and "sqrt" not in fed[0][1].astext()
 
 
-def test_a_term_keeps_its_entry_and_an_object_which_is_found_anyway_has_none():
+def test_a_term_keeps_its_index_entry_and_an_api_object_has_none():
     term, name = (addnodes.index(entries=[("single", word, word, "", None)]) for word in "tn")
     kept = search_index.slimmed(nodes.section("", term, nodes.paragraph(), name, addnodes.desc()))
     assert [node["entries"][0][1] for node in kept.findall(addnodes.index)] == ["t"]
@@ -41,7 +41,7 @@ def test_the_labels_of_a_picture_are_left_out():
     assert search_index.slimmed(nodes.section("", picture, nodes.Text("seen"))).astext() == "seen"
 
 
-def test_entries_of_pages_that_are_not_written_again_are_kept(tmp_path):
+def test_entries_of_pages_that_are_not_rewritten_are_kept(tmp_path):
     frozen = {"docnames": ["a", "b"], "indexentries": {"t": [[0, "t-a", True], [1, "t-b", False]]}}
     (tmp_path / "searchindex.js").write_text(f"Search.setIndex({json.dumps(frozen)})")
     indexer = SimpleNamespace(_index_entries={})
@@ -52,6 +52,6 @@ def test_entries_of_pages_that_are_not_written_again_are_kept(tmp_path):
     assert indexer._index_entries == {"a": [("t", "t-a", "main")]}
 
 
-def test_a_number_is_no_word():
+def test_numbers_are_not_indexed():
     english = search_index.BookEnglish({})
     assert english.word_filter("root") and not english.word_filter("42")

@@ -33,7 +33,7 @@ def root(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_page_imports_what_is_unpacked_and_no_more_is(root):
+def test_only_what_a_page_imports_is_unpacked(root):
     place = root / "place"
     place.mkdir()
     snapshot.unpack(root, place)
@@ -52,11 +52,11 @@ def test_a_page_imports_what_is_unpacked_and_no_more_is(root):
         ("tinytorch/core/wasm/products.wasm", False),
     ],
 )
-def test_what_a_page_has_no_use_for_is_left_out(name, left_out):
+def test_files_that_no_page_uses_are_left_out(name, left_out):
     assert snapshot.is_left_out(name) is left_out
 
 
-def test_another_package_or_another_script_is_another_snapshot(root):
+def test_a_changed_package_or_script_changes_the_snapshot(root):
     states = {snapshot.state(root)}
     for path in [*snapshot.BESIDES, *snapshot.CODE, "own-1-py3-none-any.whl"]:
         (root / path).write_text("changed")
@@ -82,7 +82,7 @@ def test_a_snapshot_is_made_once(root, monkeypatch):
     assert snapshot.snapshot(root) != before and not before.exists()
 
 
-def test_what_node_says_is_told_without_the_source_that_it_quotes(root, monkeypatch):
+def test_an_error_from_node_is_reported_without_the_quoted_source(root, monkeypatch):
     said = f"file.mjs:1\n{'x' * 1000}\nError: no memory"
     failed = subprocess.CompletedProcess([], 1, "", said)
     monkeypatch.setattr(snapshot.subprocess, "run", lambda *args, **options: failed)
@@ -91,7 +91,7 @@ def test_what_node_says_is_told_without_the_source_that_it_quotes(root, monkeypa
     assert str(error.value) == "cannot make the pages' snapshot: file.mjs:1\nError: no memory"
 
 
-def test_without_node_or_runtime_there_is_none(root, monkeypatch):
+def test_without_node_or_the_runtime_no_snapshot_can_be_made(root, monkeypatch):
     monkeypatch.setattr(snapshot, "node", lambda: "/usr/bin/node")
     assert snapshot.can_be_made(root)
     monkeypatch.setattr(snapshot, "node", lambda: None)

@@ -21,12 +21,12 @@ def test_an_arrow_in_the_list_of_pages_has_a_name():
     assert page.startswith('<summary aria-label="Pages of this part"><span')
 
 
-def test_of_the_pictures_those_are_loaded_that_are_seen():
+def test_pictures_are_loaded_lazily_unless_marked_eager():
     assert theme.fixed('<img src="a.svg">') == '<img loading="lazy" src="a.svg">'
     assert theme.fixed('<img loading="eager" src="a">') == '<img loading="eager" src="a">'
 
 
-def test_a_page_says_once_how_wide_it_is_and_what_the_book_is_called():
+def test_a_page_has_one_viewport_and_one_book_title():
     width = '<meta name="viewport" content="width=device-width" />'
     page = f"<head>{width}{width}<title>A &#8212; A</title>\n  {width}</head>"
     assert theme.fixed(page) == f"<head>{width}<title>A</title></head>"
@@ -76,7 +76,7 @@ def test_a_brand_and_a_solid_icon_are_found():
     assert theme.drawing("github", True) and theme.drawing("file", False)
 
 
-def test_what_is_no_icon_stays():
+def test_other_elements_are_not_taken_for_icons():
     for text in ('<i class="name">x</i>', "<i>fa-sun</i>", '<i class="sofa-bed"></i>'):
         assert theme.with_icons(text) == text
 
@@ -106,7 +106,7 @@ def test_a_short_compound_is_not_broken_and_its_text_stays(text, kept):
         '<script type="application/json">{"o": "p-q"}</script><script src="r"></script>',
     ],
 )
-def test_what_is_no_running_text_stays_as_it_is(page):
+def test_only_running_text_is_changed(page):
     assert theme.fixed(page) == page
     after = theme.fixed(f"{page} top-p")
     assert after == f'{page} <span class="tt-whole">top-p</span>'
@@ -129,13 +129,13 @@ def test_the_exercises_of_a_page_have_ids_of_their_own():
     ("classes", "label"),
     [(["cell", "tag_exercise-solution"], "Show the solution"), ([], "Show the code of the figure")],
 )
-def test_a_fold_says_what_is_behind_it(classes, label):
+def test_a_fold_is_labelled_with_what_it_holds(classes, label):
     cell = nodes.container(prompt_show="Show code cell", prompt_hide="Hide", classes=classes)
     theme.name_folds(None, nodes.section("", cell))
     assert cell["prompt_show"] == label
 
 
-def test_what_thebe_adds_to_a_page_goes_and_other_html_stays():
+def test_what_thebe_adds_is_removed_and_other_html_is_kept():
     kept = nodes.raw("", "<p>x</p>", format="html")
     brought = [
         nodes.raw("", f"<script{s}", format="html") for s in (">kernelName", " x-thebe-config")
@@ -145,7 +145,7 @@ def test_what_thebe_adds_to_a_page_goes_and_other_html_stays():
     assert page.children == [kept]
 
 
-def test_a_change_of_the_style_sheet_alone_changes_the_looks(tmp_path):
+def test_a_change_of_the_style_sheet_alone_changes_the_fingerprint(tmp_path):
     style = tmp_path / "book" / "_static" / "style.css"
     style.parent.mkdir(parents=True)
     style.write_text("a {}")

@@ -85,7 +85,7 @@ def test_code_and_data_change_the_fingerprint(folder, name, before, after):
         ("asked/__init__.py", "from small.asked.second import *\n", ""),
     ],
 )
-def test_words_layout_and_what_a_package_offers_do_not(folder, name, before, after):
+def test_words_layout_and_re_exports_do_not_change_the_fingerprint(folder, name, before, after):
     assert not changed(folder, name, before, after)
 
 

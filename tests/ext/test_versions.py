@@ -89,7 +89,7 @@ def test_without_a_release_the_site_is_published_as_it_is(site, tmp_path, capsys
     assert not (tmp_path / "pages" / "v").exists()
 
 
-def test_what_is_no_release_is_refused_before_anything_is_written(site, tmp_path, capsys):
+def test_an_archive_that_is_not_a_release_is_refused_before_writing(site, tmp_path, capsys):
     strange = tmp_path / "strange.zip"
     with zipfile.ZipFile(strange, "w") as archive:
         archive.writestr("index.html", "another site")

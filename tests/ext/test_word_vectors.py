@@ -6,7 +6,7 @@ import numpy as np
 from drawings import embeddings, word_vectors
 
 
-def test_the_stored_places_are_what_the_package_gives():
+def test_the_stored_positions_are_those_that_the_package_computes():
     stored = json.loads(word_vectors.STORED.read_text(encoding="utf-8"))
     found = word_vectors.computed()
     for name in ("words", "kinds", "steps", "of"):

@@ -14,7 +14,7 @@ In a notebook, name a path.
 
 
 @pytest.mark.filterwarnings("default")
-def test_a_page_has_its_place_with_what_is_seen_without_scripts(tmp_path):
+def test_the_directive_writes_its_options_and_fallback(tmp_path):
     page, other = built(tmp_path, PLACE)
     place = page.partition('<div class="tt-file"')[2].partition(">")[0]
     assert 'data-name="your-text.txt"' in place and 'data-least="4000"' in place
@@ -34,5 +34,5 @@ def test_a_page_has_its_place_with_what_is_seen_without_scripts(tmp_path):
     ],
     ids=["path", "takes", "empty"],
 )
-def test_a_place_that_lacks_something_is_refused(tmp_path, body, message):
+def test_an_incomplete_directive_is_refused(tmp_path, body, message):
     assert message in build(tmp_path, index=f"# A\n\n{body}")[1]

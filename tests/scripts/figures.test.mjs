@@ -69,7 +69,7 @@ for (const [name, { data, steps }] of Object.entries(known("figures"))) {
   });
 }
 
-test("a number that is drawn chooses as the bars say", async () => {
+test("a drawn number chooses with the probabilities of the bars", async () => {
   const { data } = known("figures").sampling, figure = await opened("sampling", data), found = new Set();
   for (let i = 0; i < 12; i += 1) {
     DEEDS.press(figure, "Draw another number");
@@ -82,7 +82,7 @@ test("a number that is drawn chooses as the bars say", async () => {
   assert.equal(found.size, 12);
 });
 
-test("what has no number has no drawing", async () => {
+test("a value without a number is not drawn", async () => {
   const all = known("figures"), graph = await opened("autograd", all.autograd.data);
   for (const [back, count] of [[0, 0], [1, 1], [2, 2], [3, 4], [4, 6]]) {
     DEEDS.slide(graph, "Gradients", back);
@@ -94,7 +94,7 @@ test("what has no number has no drawing", async () => {
   assert.equal(curve.querySelectorAll(".d-thick").length, 0);
 });
 
-test("words are read out when they have changed for the last time", async (t) => {
+test("a text is announced after its last change", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const figure = await opened("tokenization", known("figures").tokenization.data);
   DEEDS.slide(figure, "Merges", 1);

@@ -24,7 +24,7 @@ const quick = (change = {}) => openLive(
 
 // Running ------------------------------------------------------------------------------------------------------------
 
-test("a cell runs once for a double click, says what came, and keeps its output", async () => {
+test("a double click runs a cell once, announces and keeps its output", async () => {
   const live = await openLive(cell("say hello\nsay you", { output: "stored\n" }), [{}]);
   assert.equal(document.documentElement.dataset.live, "ready");
   assert.equal(live.cell(1).output.text, "stored\n");
@@ -44,7 +44,7 @@ test("a cell runs once for a double click, says what came, and keeps its output"
   assert.equal(document.activeElement, runButton);
 });
 
-test("what Python is told of a cell", async () => {
+test("Python receives a cell's code and options", async () => {
   const live = await openLive(cell("a = 1") + cell("say b"), [{}, { alt: "A dog." }]);
   live.press(2, "Run");
   await live.ended(2);
@@ -56,7 +56,7 @@ test("what Python is told of a cell", async () => {
   assert.ok(start.snapshot.endsWith("/live/python.bin") && start.interrupt === null);
 });
 
-test("a screen reader hears the output once and shortened", async () => {
+test("the output is announced once and shortened", async () => {
   const lines = Array.from({ length: 100 }, (_, i) => `say line ${i}`).join("\n");
   const live = await openLive(cell(lines) + cell(`say ${"x".repeat(300)}`), [{}, {}]);
   live.press(1, "Run");
@@ -76,7 +76,7 @@ test("long output and progress lines are kept short", async () => {
   assert.ok(text.includes("(the rest of what this cell prints is left out)") && !text.includes("z"));
 });
 
-test("an error is said in a sentence before its traceback, and what a page cannot do with where it is possible", async () => {
+test("an error is explained before its traceback, and an unsupported action names where it is possible", async () => {
   const live = await openLive(cell("fail NameError") + cell('tell {"kind": "limit", "text": "No torch.", "where": ["Colab", "Binder"]}\nfail E'), [{}, {}]);
   live.press(1, "Run");
   await live.ended(1, "error");
@@ -92,7 +92,7 @@ test("an error is said in a sentence before its traceback, and what a page canno
   assert.equal(live.voice.textContent, "cell 2: It is E.\nNo torch.");
 });
 
-test("displays, files and figures stand in the order in which they come", async () => {
+test("displays, files and figures keep the order of arrival", async () => {
   const file = { kind: "file", name: "a.html", text: "x" }, shown = (text) => ({ kind: "display", slot: 1, text });
   const sent = [shown("one"), { kind: "figure", svg: '<svg class="tt-figure"></svg>' }, file, shown("two")];
   const live = await openLive(cell(sent.map((each) => `tell ${JSON.stringify(each)}`).join("\n")), [{}]);
@@ -111,7 +111,7 @@ test("a cell that is not for a page has no button", async () => {
 
 // What is above ------------------------------------------------------------------------------------------------------
 
-test("what a check needs from above runs first and no more", async () => {
+test("only the cells that a check needs run before it", async () => {
   const live = await quick();
   live.press(5, "Check");
   await live.until(() => live.status(5) === "Not yet. 1 cell above ran first.");
@@ -121,7 +121,7 @@ test("what a check needs from above runs first and no more", async () => {
   assert.deepEqual(live.ran, [1, 5]);
 });
 
-test("all that is above a cell runs first, and how far it is stands there", async () => {
+test("all cells above a cell run first, with their progress shown", async () => {
   const live = await quick(), said = [], { say } = live.cell(4);
   live.cell(4).say = (text, state) => { said.push(text); say.call(live.cell(4), text, state); };
   live.press(4, "Run");
@@ -154,7 +154,7 @@ for (const [why, change, act] of [
   });
 }
 
-test("what is missing is asked of Python where the build does not know", async () => {
+test("Python is asked which names are missing if the build does not know", async () => {
   const live = await openLive(cell("a = 1") + cell("uses a") + cell("uses nothing"), [{ expected: 9 }, {}, {}]);
   live.press(2, "Run");
   await live.until(() => live.cell(2).above);
@@ -163,7 +163,7 @@ test("what is missing is asked of Python where the build does not know", async (
   await live.ended(3, "error"); // nothing above defines it: Python says so itself
 });
 
-test("who waits for cells above can stop them", async () => {
+test("waiting for the cells above can be stopped", async () => {
   const live = await quick();
   live.cell(1).write("a = 1\nforever");
   live.press(4, "Run");
@@ -259,7 +259,7 @@ test("while Python loads, its bytes are counted beside the cells that wait", asy
   assert.equal(Python.all.length, 1);
 });
 
-test("what does not come is said, and can be tried again", async () => {
+test("a failed download is reported and can be retried", async () => {
   const live = await openLive(cell("say a"), [{}]);
   Python.begins = (python) => python.say({ type: "broken", text: "python.bin cannot be reached", load: true });
   live.press(1, "Run");
@@ -272,7 +272,7 @@ test("what does not come is said, and can be tried again", async () => {
   assert.equal(document.querySelectorAll(".tt-live__above").length, 0);
 });
 
-test("without a connection that is said, and Python comes when it is back", async () => {
+test("offline is reported, and Python loads once the connection is back", async () => {
   const live = await openLive(cell("say a"), [{}]);
   navigator.onLine = false;
   Python.begins = (python) => python.crash();
@@ -288,7 +288,7 @@ test("without a connection that is said, and Python comes when it is back", asyn
   await live.ended(1);
 });
 
-test("who stops the loading is told how to begin again", async () => {
+test("after loading is stopped, the page says how to start again", async () => {
   const live = await openLive(cell("say a"), [{}]);
   Python.begins = () => {};
   live.press(1, "Run");
@@ -298,7 +298,7 @@ test("who stops the loading is told how to begin again", async () => {
   assert.equal(live.status(1), "Stopped before Python was loaded: press Run to load it");
 });
 
-test("Python that ends unexpectedly is started again", async () => {
+test("Python restarts after it ends unexpectedly", async () => {
   const live = await openLive(cell("forever"), [{}]);
   live.press(1, "Run");
   await live.until(() => live.cell(1).element.dataset.live === "running");
@@ -324,7 +324,7 @@ test("edits survive a reload until they are reset", async () => {
   assert.equal(other.cell(1).source, "say other", "an edit of what the book no longer has is not shown");
 });
 
-test("what another tab writes into a cell is offered beside one's own", async () => {
+test("another tab's edit of a cell is offered beside one's own", async () => {
   const live = await openLive(cell("say a"), [{}]), key = "tinytorch-book:edits:book/a 1", one = live.cell(1);
   const elsewhere = (text) => {
     localStorage.setItem(key, JSON.stringify({ of: "say a", text }));
@@ -344,7 +344,7 @@ test("what another tab writes into a cell is offered beside one's own", async ()
   assert.ok(!offer(), "the same text is one");
 });
 
-test("a page where nothing can be kept says so", async () => {
+test("a page that cannot store anything says so", async () => {
   const intro = '<p class="tt-live-intro" hidden>Run it. What you write stays on this page.</p>';
   await openLive(cell("say a"), [{}], { body: intro });
   const said = () => document.querySelector(".tt-live-intro");

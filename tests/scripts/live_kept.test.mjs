@@ -16,7 +16,7 @@ const kept = () => Object.fromEntries(Object.entries(localStorage).map(([key, te
 
 // Tabs ---------------------------------------------------------------------------------------------------------------
 
-test("what is kept under one name is a dictionary of its own, whatever another tab writes", () => {
+test("each stored name is a dictionary of its own, whatever another tab writes", () => {
   openPage();
   const [mine, theirs] = [memory("solved"), elsewhere.memory("solved")];
   assert.equal(mine.get("a"), undefined);
@@ -32,7 +32,7 @@ test("what is kept under one name is a dictionary of its own, whatever another t
   assert.ok(remembers());
 });
 
-test("what another tab writes at the same moment is kept", () => {
+test("a simultaneous write of another tab is kept", () => {
   openPage();
   const [mine, theirs] = [memory("solved"), elsewhere.memory("solved")], { setItem } = Storage.prototype;
   Storage.prototype.setItem = function between(...given) { // this one has made up its mind, and has not written yet
@@ -54,7 +54,7 @@ test("a tab is told what another has changed, and when all is cleared", () => {
   assert.deepEqual(told, ["a", null]);
 });
 
-test("what storage does not take lasts as long as the page", () => {
+test("what storage refuses lasts as long as the page", () => {
   openPage();
   localStorage.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };
   const mine = memory("passing");
@@ -66,14 +66,14 @@ test("what storage does not take lasts as long as the page", () => {
   assert.deepEqual(mine.all, {});
 });
 
-test("what the first edition kept is split into fields, and nothing newer is overwritten", () => {
+test("data of the first edition is split into fields, and nothing newer is overwritten", () => {
   openPage();
   keep({ solved: { a: true, b: true }, "solved b": false });
   assert.deepEqual(memory("solved").all, { a: true, b: false });
   assert.deepEqual(kept(), { "solved a": true, "solved b": false });
 });
 
-test("texts that two tabs write into one cell are both kept, until the reader has chosen", () => {
+test("two tabs' edits of one cell are both kept until the reader chooses", () => {
   openPage();
   const [one, other] = [memory("edits:book/a"), elsewhere.memory("edits:book/a")].map((all) => new Edit(all, 1, "book"));
   one.write("one");
@@ -107,7 +107,7 @@ const WORK = {
   "parts lookup": "# part",
 };
 
-test("work is saved to a file and read back, and nothing that is there is lost", () => {
+test("work is saved to a file and read back without losing present work", () => {
   openPage();
   keep({ ...WORK, "other x": 1 });
   const text = saved("1.2");
@@ -125,7 +125,7 @@ test("work is saved to a file and read back, and nothing that is there is lost",
   assert.deepEqual(kept(), WORK);
 });
 
-test("a full browser says how much it had no room for, and saves it all the same", () => {
+test("a full browser says how much it could not store, and still saves it to a file", () => {
   openPage();
   localStorage.setItem = () => { throw new Error("full"); };
   const work = { solved: { "ex-a": true, "ex-b": true } };
@@ -217,7 +217,7 @@ test("hints come one at a time, the solution last, and stay", async () => {
   assert.ok(!again.cell(4).element.hidden && again.cell(2).element.hidden);
 });
 
-test("what a check advises is the next hint", async () => {
+test("the advice of a check is the next hint", async () => {
   const live = await exercises();
   await check(live, 1, told(false));
   const ladder = document.getElementById("ex-a-hints");
@@ -228,7 +228,7 @@ test("what a check advises is the next hint", async () => {
   assert.ok(live.button("Show the solution", ladder));
 });
 
-test("success is said, remembered, counted, and leads on", async () => {
+test("success is announced, remembered and counted, and links to the next exercise", async () => {
   const live = await exercises(), progress = document.querySelector(".tt-progress");
   assert.ok(progress.textContent.startsWith("What you do here is remembered in your browser and nowhere else."));
   assert.equal(progress.querySelectorAll("button:not([hidden])").length, 1, "to read back");
@@ -314,7 +314,7 @@ test("an answer waits for a choice and then says which was right; a choice is ma
   assert.equal(verdict(), "Right, as you predicted.");
 });
 
-test("who asks is shown the answer, and that is no prediction", async () => {
+test("an answer shown on request does not count as a prediction", async () => {
   await openLive(ofChoices, []);
   document.querySelector(".tt-answer summary").click();
   assert.ok(isOpen() && verdict() === "You asked to see the answer.");
@@ -323,7 +323,7 @@ test("who asks is shown the answer, and that is no prediction", async () => {
   assert.ok(!isOpen());
 });
 
-test("a number is judged by its spread", async () => {
+test("a number is judged by its tolerance", async () => {
   for (const [number, said] of [
     ["6", "too small"], ["1000", "too large"], ["189.6", "close enough"], ["284.4", "close enough"], ["284.5", "too large"], ["237", "exactly right"],
   ]) {

@@ -46,7 +46,7 @@ test("bytes are counted, and the answer is the browser's own", async () => {
   assert.equal(all.failed, undefined);
 });
 
-test("a file that does not come is named, with the reason", async () => {
+test("a file that fails to load is named, with the reason", async () => {
   for (const [act, said] of [
     [async () => new Response("", { status: 404 }), "the server answers 404 for a b.bin"],
     [async () => { throw new TypeError("no"); }, "a b.bin cannot be reached"],
@@ -64,7 +64,7 @@ test("a file that does not come is named, with the reason", async () => {
   assert.equal(await failure(all), "the connection broke after 2.0 MB of python.bin");
 });
 
-test("a file that stands still is given up, one that comes slowly is not", async (t) => {
+test("a stalled download is given up, a slow one is not", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const file = piecewise(), all = downloads();
   const text = all.fetch("python.bin").then((got) => got.text());
@@ -81,7 +81,7 @@ test("a file that stands still is given up, one that comes slowly is not", async
   assert.ok(all.abort.signal.aborted);
 });
 
-test("nothing is watched while nothing is awaited", async (t) => {
+test("a pause while no file is awaited is not a failure", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const file = piecewise(), all = downloads(), text = all.fetch("python.bin").then((got) => got.text());
   await turn();
@@ -92,7 +92,7 @@ test("nothing is watched while nothing is awaited", async (t) => {
   assert.equal(all.failed, undefined);
 });
 
-test("a thread that is busy is no silence: it counts as one tick of the clock", async () => {
+test("a busy thread counts as one tick of the clock, not as a stall", async () => {
   const real = globalThis.setTimeout, clocks = [];
   globalThis.setTimeout = (act, ms) => clocks.push({ act, ms });
   try {
@@ -133,7 +133,7 @@ test("Python starts once, and its cells run one after the other", async () => {
   assert.deepEqual(states, ["starting: Loading Python", "ready", "busy", "ready", "busy", "ready", "busy", "ready"]);
 });
 
-test("a worker that says nothing is given up; one that has begun watches over itself", async (t) => {
+test("a silent worker is given up; one that has started watches itself", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   Python.begins = () => {};
   const { kernel } = kernelOf(), run = kernel.run(running("a = 1"));
@@ -168,7 +168,7 @@ test("what comes before the first byte may take two seconds or fail, and who sto
   assert.equal(Python.all.length, 2);
 });
 
-test("stopping forgets those that wait, and what a given-up cell says is not heard", async () => {
+test("stopping drops waiting cells, and output of an abandoned cell is ignored", async () => {
   const { kernel } = kernelOf(), said = [];
   const runs = [kernel.run(running("forever", ({ text }) => said.push(text))), kernel.run(running("say a"))];
   await turn();
@@ -231,7 +231,7 @@ test("Python starts once where a press is likely", (t) => {
   }
 });
 
-test("passing by is no reason to start, nor is the first screen", (t) => {
+test("scrolling past or the first screen does not start Python", (t) => {
   const page = early(t);
   for (const [come, go] of [["hover", "leave"], ["focus", "blur"]]) {
     page[come]();
@@ -248,7 +248,7 @@ test("passing by is no reason to start, nor is the first screen", (t) => {
   assert.equal(page.started, 0);
 });
 
-test("a metered connection waits for the press, and so does a page that is not seen", (t) => {
+test("on a metered connection or a hidden page Python waits for the press", (t) => {
   for (const [about, starts] of [
     [{ connection: { saveData: true, effectiveType: "4g" } }, 0], [{ connection: { effectiveType: "3g" } }, 0],
     [{ connection: { ...FAST, type: "cellular" } }, 0], [{ asked: ["(prefers-reduced-data: reduce)"] }, 0],
@@ -264,7 +264,7 @@ test("a metered connection waits for the press, and so does a page that is not s
 
 // The service worker -------------------------------------------------------------------------------------------------
 
-test("the service worker is asked for by who runs cells, and nobody waits for it long", async (t) => {
+test("running cells registers the service worker, without waiting for it long", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   openPage();
   const asked = [], heard = {};
@@ -333,7 +333,7 @@ test("the book's pages and its worker get the headers of isolation, nothing else
   assert.deepEqual(names(), [], "a page is never kept");
 });
 
-test("what has come once is not asked for again until it is another version", async () => {
+test("a file is not requested again until its version changes", async () => {
   const { ask, fetched, serve, names } = worker();
   for (let i = 0; i < 2; i += 1) for (const path of ["_static/book.js?v=1", "_static/live/python.bin?v=1", "_static/pkg-1.2.whl"]) await ask(path);
   assert.deepEqual(fetched, ["_static/book.js?v=1", "_static/live/python.bin?v=1", "_static/pkg-1.2.whl"]);
@@ -357,7 +357,7 @@ test("a reload brings small files again, and a bounded number is kept", async ()
   assert.deepEqual(names(), ["_static/live/python.bin?v=1"]);
 });
 
-test("where nothing can be kept all comes from the network", async () => {
+test("without a cache everything comes from the network", async () => {
   const refuse = async () => { throw new DOMException("refused"); };
   const one = worker({ caches: { open: refuse } });
   for (let i = 0; i < 2; i += 1) assert.equal((await one.ask("_static/book.js?v=1")).status, 200);

@@ -133,7 +133,7 @@ class Play {
 
 // Reading ------------------------------------------------------------------------------------------------------------
 
-test("at first there are a beginning, its tokens and both beliefs", async () => {
+test("the first view shows a beginning, its tokens and both distributions", async () => {
   const play = await Play.open();
   assert.equal(play.text, "One sunny morning");
   assert.deepEqual(play.tokens, ["One", " sunny", " morning"]);
@@ -209,7 +209,7 @@ test("bytes are explained, and half a character is read as one that is unknown",
   assert.ok(play.tokens.at(-1).startsWith("\\x"));
 });
 
-test("what cannot be a story is said with the place and what could stand there", async () => {
+test("a text that cannot be a story is reported with the position and the possible words", async () => {
   const play = await Play.open();
   await play.type("Mia was a brave girl. One dragon");
   assert.equal(play.verdict.trim(), "No story goes on like this.");
@@ -223,7 +223,7 @@ test("what cannot be a story is said with the place and what could stand there",
   assert.ok(play.verdict.startsWith("No story goes on like this."), "a boy is no she");
 });
 
-test("the words that are offered are those of stories and can be pressed", async () => {
+test("the offered words are those of stories and can be pressed", async () => {
   const play = await Play.open();
   await play.press("The dragon said (in no story)");
   assert.ok(play.verdict.startsWith("No story begins like this."));
@@ -259,7 +259,7 @@ test("a story is written to its end and taken back whole", async () => {
   assert.ok(".!?\n".includes(play.text.replace(/"+$/, "").at(-1)));
 });
 
-test("what is taken back is the last deed, and nothing that was written is lost", async () => {
+test("undo reverts the last action, and nothing that was typed is lost", async () => {
   const play = await Play.open(), mine = "Once upon a time there was a boy";
   await play.type(mine);
   await play.press("Mia was a");
@@ -398,7 +398,7 @@ test("the verdict judges the bars that are shown", async () => {
 
 // What is folded -----------------------------------------------------------------------------------------------------
 
-test("a part taken away moves belief from the truth at once, and is said", async () => {
+test("removing a part moves the distribution from the truth at once, and is announced", async () => {
   const play = await Play.open();
   await play.type(LONG);
   const fold = await play.open("broken"), whole = play.it.view.agree;
@@ -427,7 +427,7 @@ test("a part taken away moves belief from the truth at once, and is said", async
   }
 });
 
-test("what is broken writes differently", async () => {
+test("a model with a removed part writes differently", async () => {
   const play = await Play.open();
   await play.open("broken");
   await play.change({ off: ["residual"] });
@@ -462,7 +462,7 @@ test("a step of the training comes when it is asked for", async () => {
   assert.ok(play.said("note").includes("the model before the first step"));
 });
 
-test("a step that cannot be had is said, the model stays, and it can be asked for again", async () => {
+test("a step that fails to load is reported, the model stays, and it can be retried", async () => {
   const play = await Play.open(), before = play.rows;
   refused = "all";
   await play.open("training");
@@ -507,7 +507,7 @@ test("attention is told as a table, from any token and of any head", async () =>
   assert.match(words(table()[0]), /^Tom ?9\d %$/);
 });
 
-test("what is taken away is said where one looks at it", async () => {
+test("a removed part is named where it is displayed", async () => {
   const play = await Play.open("#play&block=1");
   await play.open("attention");
   assert.equal(play.said("silent"), "Block 2 is passed over: nobody looks.");
@@ -534,7 +534,7 @@ test("a probe reads what is hidden when it is due, and hardly a token earlier", 
   assert.deepEqual(play.hidden("child"), { girl: ["0 %", "0 %"], boy: ["100 %", "100 %"] });
 });
 
-test("the probe is silent where it has nothing to read", async () => {
+test("the probe shows nothing where it has nothing to read", async () => {
   const play = await Play.open();
   await play.open("beliefs");
   await play.until(() => play.said("believed").startsWith("The place is not told yet"));
@@ -553,7 +553,7 @@ test("the probe is silent where it has nothing to read", async () => {
   assert.ok(play.said("believed").startsWith("The probe was fitted to the finished model."));
 });
 
-test("probes that cannot be had are missed, and the truth is shown", async () => {
+test("without its probes the panel shows only the truth", async () => {
   refused = "probes";
   const play = await Play.open();
   await play.open("beliefs");
@@ -586,14 +586,14 @@ test("a damaged link shows what can be read of it", async () => {
   assert.equal((await Play.open("#play&text=%F0%9F&k=1.5&temperature=2.1")).rows.length, 8);
 });
 
-test("a step in the address that cannot be had is said", async () => {
+test("an unavailable step in the address is reported", async () => {
   refused = "step-500";
   const play = await Play.open("#play&step=500");
   assert.ok(play.said("note").includes("after 500 steps could not be loaded"));
   assert.deepEqual(play.rows[0], [" Mia", "16 %", "17 %"]);
 });
 
-test("a broken link to the first page can be mended there", async () => {
+test("a broken link to the first page can be repaired there", async () => {
   refused = "step-4000";
   const play = await Play.open("#play&text=Once&off=mask.norm&block=0&step=500&k=3&p=0.5", { compact: true });
   assert.equal(play.rows.length, 5);
@@ -610,7 +610,7 @@ test("a broken link to the first page can be mended there", async () => {
   assert.ok(play.part("more").hash === "#play&text=Once");
 });
 
-test("what has changed is said once, after a rest", async () => {
+test("a change is announced once, after a pause", async () => {
   const play = await Play.open(), heard = [];
   play.it.say = (text) => heard.push(text);
   for (const letter of " Tom") await play.type(play.text + letter);
@@ -647,7 +647,7 @@ test("open in Python puts the beginning and the sliders into the cell", async ()
   delete globalThis.tinytorchLive;
 });
 
-test("what fails is said with the file that did not come", async () => {
+test("a failed download is reported with the name of the file", async () => {
   for (const [name, answer, told] of [
     ["step-4000.safetensors", () => new Response("", { status: 404 }), /^weights.step-4000.safetensors did not come \(404\)$/],
     ["step-4000.safetensors", () => new Response("x".repeat(99)), /the file of weights is damaged/],

@@ -59,7 +59,7 @@ test("scores, lens and attention are those of the package, also of a model that 
   }
 });
 
-test("a probe reads off what that of the package reads", () => {
+test("a probe reads what the package's probe reads", () => {
   const { tensors } = readSafetensors(fileOf("playground/probes.safetensors"));
   for (const { name, ids, read } of known("engine").probes) {
     const [weight, bias] = ["weight", "bias"].map((part) => tensors[`${name}.${part}`].data);
@@ -85,7 +85,7 @@ test("the same seed gives the same numbers, from 0 to below 1", () => {
 
 // What was read before ------------------------------------------------------------------------------------------------
 
-test("a text that is changed is read as from nothing, and the reading before stays as it was", () => {
+test("a changed text is read from scratch, and the previous reading is unchanged", () => {
   const file = weightsOf(4000), model = loaded(file), { readings } = known("engine");
   const random = seeded(1), below = (n) => Math.floor(random() * n);
   const ids = tokenizer.encode("\nOne sunny morning Tom walked to the pond. There he met a little duck, all alone and sad.").slice(0, 40);
@@ -104,7 +104,7 @@ test("a text that is changed is read as from nothing, and the reading before sta
   }
 });
 
-test("what was read before is not read again", () => {
+test("tokens that were read are not read again", () => {
   const ids = upTo(60).map((i) => 100 + i);
   const shared = (first, second, broken) => { // positions whose scores are the very same array
     const before = models[4000].read(first, broken), scores = first.map((_, i) => before.logits(i));
@@ -138,7 +138,7 @@ const BAD = [
   [swap("ln_f.gamma", "ln_g.gamma"), "it has no ln_f.gamma"],
 ];
 
-test("a bad file of weights or of the tokenizer is refused in words", async () => {
+test("a damaged weights or tokenizer file is refused with an explanation", async () => {
   for (const [change, words] of BAD) {
     const file = await change(weightsOf(0));
     assert.throws(() => loaded(file), ({ message }) => message.includes(words) && message.endsWith("load the page again"), words);
@@ -150,7 +150,7 @@ test("a bad file of weights or of the tokenizer is refused in words", async () =
   assert.throws(() => new Tokenizer(null), /not one that this page reads/);
 });
 
-test("what cannot be is refused in words", () => {
+test("impossible arguments are refused with an explanation", () => {
   const refused = [
     [() => models[0].read([]), "there is nothing to read"],
     [() => models[0].read(Array(113).fill(1)), "113 tokens are more than the 112"],

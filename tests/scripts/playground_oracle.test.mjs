@@ -15,7 +15,7 @@ test("the grammar is the package's own, in its order", () => {
   assert.equal(JSON.stringify(grammar), JSON.stringify(expected.grammar));
 });
 
-test("letters have the probabilities of the package", () => {
+test("letter probabilities equal the package's", () => {
   for (const { text, probs, stopped } of expected.spelled) {
     const found = oracle.follow(text);
     close(found.probs, probs, { what: text.slice(0, 60) });
@@ -24,7 +24,7 @@ test("letters have the probabilities of the package", () => {
   }
 });
 
-test("tokens have the probabilities of the package, or stop where it does", () => {
+test("token probabilities equal the package's, or end where its do", () => {
   const kinds = { same: 0, token: 0 };
   for (const { ids, probs, refused } of expected.following) {
     const found = oracle.nextTokens(ids, tokenizer);
@@ -49,7 +49,7 @@ test("tokens have the probabilities of the package, or stop where it does", () =
   assert.ok(kinds.same > 100 && kinds.token > 10, JSON.stringify(kinds));
 });
 
-test("what is hidden has the posterior of the package", () => {
+test("posteriors of hidden values equal the package's", () => {
   const { ids, ...hidden } = expected.hidden;
   for (const [name, rows] of Object.entries(hidden)) {
     for (const [end, row] of rows.entries()) {

@@ -119,7 +119,7 @@ async function isWhole(published = tab(), name = "float32") {
 
 // What becomes of it -------------------------------------------------------------------------------------------------
 
-test("the file that is made is Python's to the bit, and masks are not fetched", async () => {
+test("the quantised file equals Python's bit for bit, and masks are not fetched", async () => {
   for (const name of ["float32", "float16"]) {
     here = browser();
     hub = new Hub(name);
@@ -135,7 +135,7 @@ test("the file that is made is Python's to the bit, and masks are not fetched", 
   }
 });
 
-test("numbers between two are rounded as NumPy does", () => {
+test("ties are rounded as in NumPy", () => {
   const { rows, q, scales } = rounded;
   const found = quantizeRows(new Float32Array(rows.flat()), rows[0].length);
   assert.deepEqual([...found.q], q);
@@ -144,7 +144,7 @@ test("numbers between two are rounded as NumPy does", () => {
 
 // What goes wrong ----------------------------------------------------------------------------------------------------
 
-test("a break is said and made good", async () => {
+test("a broken connection is reported and recovered from", async () => {
   for (const [fault, words] of [
     [["break", 100_000], /^The connection to hub.test broke\./], [429, /^Too many requests/], [503, /cannot answer at the moment \(503\)/],
   ]) {
@@ -159,7 +159,7 @@ test("a break is said and made good", async () => {
   }
 });
 
-test("silence is said and made good", async () => {
+test("a stalled connection is reported and recovered from", async () => {
   hub.faults = [...FIRST, ["stall", 100_000]];
   const { ending, said } = await fetched(tab({ patience: 1 }));
   assert.equal(ending, "whole");
@@ -167,7 +167,7 @@ test("silence is said and made good", async () => {
   await isWhole();
 });
 
-test("what has come is not fetched again, also not after a visit", async () => {
+test("fetched parts are not fetched again, even on a later visit", async () => {
   hub.faults = [...FIRST, ["break", 4_500_000], ...Array(9).fill(503)];
   const { ending, said } = await fetched();
   assert.ok(ending.includes("cannot answer") && said.length === 4, "five tries that bring nothing are enough");
@@ -184,7 +184,7 @@ test("what has come is not fetched again, also not after a visit", async () => {
   assert.deepEqual(hub.requests, [], "once it is here nothing is asked for");
 });
 
-test("a refusal is said at once", async () => {
+test("a refusal is reported at once", async () => {
   for (const status of [401, 403, 404, 410, 416, 418]) {
     hub = new Hub();
     hub.faults = [status];
@@ -200,7 +200,7 @@ test("a refusal is said at once", async () => {
   assert.deepEqual((await fetched()).ending, "There is no connection to the network.");
 });
 
-test("a site that knows no ranges is read from the beginning, and more than was asked for is left unread", async () => {
+test("without range requests the file is read from the beginning, and the excess is left unread", async () => {
   hub.ranges = false;
   assert.equal((await fetched()).ending, "whole");
   await isWhole();
@@ -215,7 +215,7 @@ test("a site that knows no ranges is read from the beginning, and more than was 
   assert.ok((await fetched()).ending.includes("another part of model.safetensors than it was asked for"));
 });
 
-test("a changed file begins again: where its mark cannot be seen, its header tells", async () => {
+test("a changed file is fetched again: without a visible ETag its header tells", async () => {
   for (const shows of [true, false]) {
     here = browser();
     hub = new Hub();
@@ -235,7 +235,7 @@ test("a changed file begins again: where its mark cannot be seen, its header tel
   assert.ok(ending.includes("changes while it is fetched") && said.length === 1);
 });
 
-test("a damaged file is refused in words", async () => {
+test("a damaged file is refused with an explanation", async () => {
   const swapped = (from, to) => (file) => Buffer.from(Buffer.from(file).toString("latin1").replace(from, to), "latin1");
   for (const [change, words] of [
     [(file) => Buffer.concat([Buffer.from("<html>"), file]), "it does not begin like one"],
@@ -253,7 +253,7 @@ test("a damaged file is refused in words", async () => {
 
 // Room, and other tabs -----------------------------------------------------------------------------------------------
 
-test("too little room is said before anything is fetched", async () => {
+test("too little space is reported before anything is fetched", async () => {
   navigator.storage.estimate = async () => ({ quota: 2e6, usage: 1.1e6 });
   const { ending } = await fetched();
   assert.ok(ending.includes("The model takes 1 MB") && ending.includes("keep no more than 1 MB"));
@@ -268,7 +268,7 @@ async function begun() {
   return { abort, ended };
 }
 
-test("a full disk is said, and what has come stays", async () => {
+test("a full disk is reported, and fetched parts are kept", async () => {
   const { ended } = await begun();
   here.cache.full = true;
   hub.end();
@@ -279,7 +279,7 @@ test("a full disk is said, and what has come stays", async () => {
   await isWhole();
 });
 
-test("what is forgotten is gone", async () => {
+test("forgotten weights are deleted", async () => {
   await fetched();
   const { kept } = await tab().look(), one = tab();
   await one.look();
@@ -289,7 +289,7 @@ test("what is forgotten is gone", async () => {
   assert.equal(here.kept.size, 0);
 });
 
-test("of two tabs one fetches, and a pause keeps what has come", async () => {
+test("only one of two tabs fetches, and a pause keeps fetched parts", async () => {
   const { abort, ended } = await begun(), other = fetched(), third = tab();
   await third.look();
   await assert.rejects(third.forget(), /Another tab of this browser fetches it: pause it there first/);
@@ -301,7 +301,7 @@ test("of two tabs one fetches, and a pause keeps what has come", async () => {
   await isWhole();
 });
 
-test("where nothing can be kept that is said", async () => {
+test("a browser that cannot store files is reported", async () => {
   caches.open = async () => { throw new DOMException("no", "SecurityError"); };
   assert.equal(await tab().look(), null);
   assert.ok((await fetched()).ending.includes("keeps nothing for this page"));
