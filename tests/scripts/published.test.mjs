@@ -224,7 +224,7 @@ test("a changed file is fetched again: without a visible ETag its header tells",
     assert.ok((await tab().look()).came > 0);
     hub = Object.assign(new Hub("another"), { shows });
     const { ending, said } = await fetched();
-    assert.ok(ending === "whole" && said.length === 1 && said[0].includes("it begins anew"));
+    assert.ok(ending === "whole" && said.length === 1 && said[0].includes("it starts again"));
     await isWhole(tab(), "another");
   }
   here = browser();
