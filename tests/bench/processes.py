@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
 import statistics
@@ -40,6 +41,7 @@ def steps_elsewhere(size: str, memory: str) -> Callable[[], object]:
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     asked, done = child.stdin, child.stdout
     assert asked is not None and done is not None
+    atexit.register(child.communicate)  # it ends, and its time is booked as ours
     return lambda: (asked.write("\n"), asked.flush(), done.readline())
 
 
