@@ -1,5 +1,7 @@
 """What is read on arrays is what `forward` computes."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -113,4 +115,6 @@ def test_every_array_form_is_compared_with_its_forward():
         "MLP", "TransformerBlock", "PostNormBlock", "GPT", "RMSNorm", "SwiGLU", "LoRALinear",
     }  # fmt: skip
     ours = [f for f in array_forms._makers if f.__module__.startswith("tinytorch.")]
-    assert {forward.__qualname__.split(".")[0] for forward in ours} == compared
+    names = {forward.__qualname__.split(".")[0]: forward.__module__ for forward in ours}
+    # what an example of a docstring has registered is not in its module
+    assert {n for n, module in names.items() if hasattr(sys.modules[module], n)} == compared

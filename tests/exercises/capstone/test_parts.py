@@ -72,7 +72,7 @@ def test_a_part_can_be_made_of_a_function_and_kept_nowhere(notebook, tmp_path):
     (tmp_path / "my_parts.py").unlink()
     parts.Part.of("lookup", notebook(LOOKUP)["lookup"])
     assert parts.kept_parts() == {}
-    with pytest.raises(parts.CannotKeep, match="no function or class"):
+    with pytest.raises(parts.CannotKeep, match="not a function or a class"):
         parts.Part.of("lookup", 3)
 
 
