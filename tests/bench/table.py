@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-_LAYOUT = "{:46} {:>14} {:>14} {:>6}  {}"
+_LAYOUT = "{:44} {:>15} {:>15} {:>6}  {}"
 
 
 def heading(machine: dict[str, Any]) -> str:

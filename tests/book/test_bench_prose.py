@@ -27,7 +27,9 @@ def test_the_tables_are_of_the_processors_that_the_page_names():
 def test_the_page_counts_the_goals_that_are_missed():
     goals = [[row for row in table["rows"] if "reach" in row] for table in (AMD, INTEL)]
     (a, b), (c, d) = ((sum(not met(row) for row in rows), len(rows)) for rows in goals)
-    assert f"{a} of {b} goals are missed on the AMD, {c} of {d} on the Intel processor" in PAGE
+    assert (
+        f"{a} of {b} goals are missed in the latest table, {c} of {d}, some of them milder" in PAGE
+    )
 
 
 def test_the_rows_on_the_page_end_after_those_of_decoding():
@@ -36,17 +38,22 @@ def test_the_rows_on_the_page_end_after_those_of_decoding():
     assert lines[last - 1].startswith("decoding ") and not lines[last].startswith("decoding ")
 
 
-@pytest.mark.parametrize("size", "SML")
-def test_a_step_is_shorter_on_the_amd_because_its_products_are(size):
+@pytest.mark.parametrize(("size", "share"), [("S", "29"), ("M", "57"), ("L", "73")])
+def test_products_take_half_as_long_and_the_rest_of_a_step_differs_little(size, share):
     rows = {row["case"]: row for row in AMD["rows"]}
     step, products = (
         rows[f"training step {size}"],
         rows[f"limit: the products of a step {size} alone"],
     )
     rest = [seconds(step[whose]) - seconds(products[whose]) for whose in ("ours", "theirs")]
-    assert step["ratio"] < 1 and 0.4 < products["ratio"] < 0.6
-    assert 0.8 < rest[0] / rest[1] < 1.25, "about equally long"
-    assert RATIOS[1][f"training step {size}"] > 1, "the other way round"
+    assert 0.4 < products["ratio"] < 0.6
+    assert 0.85 < rest[0] / rest[1] < 1.15, "at most 15 %"
+    assert f"{100 * seconds(products['ours']) / seconds(step['ours']):.0f}" == share
+
+
+def test_steps_of_the_older_table():
+    ratios = sorted(RATIOS[1][f"training step {size}"] for size in "SML")
+    assert f"at {ratios[0]:.2f} to {ratios[-1]:.2f} times PyTorch's time" in PAGE
 
 
 @pytest.mark.parametrize("size", ["S", "M", "L", "gpt2-small"])
@@ -60,13 +67,21 @@ def test_what_pytorch_does_in_one_loop_takes_ours_more_than_twice_as_long(operat
     assert all(table[f"{operation}, forward and backward"] > 2 for table in RATIOS)
 
 
-def test_the_tricks_pay_where_the_page_says():
-    def pays(table, name):
-        rows = {case.split(",")[1].split()[-1]: ratio for case, ratio in table.items()
-                if case.startswith(f"trick {name},")}  # fmt: skip
-        return {size for size, ratio in rows.items() if ratio <= 0.97}
+def saved(table, name, sizes):
+    """What a trick saves at some sizes, in whole percents: the least and the most."""
+    rows = [table[f"trick {name}, step {size}, {beside(name)}"] for size in sizes]
+    return round(100 * (1 - max(rows))), round(100 * (1 - min(rows)))
 
+
+def beside(name):
+    return "given back" if name == "freed memory" else "textbook"
+
+
+def test_the_tricks_save_what_the_page_says():
     amd, intel = RATIOS
-    assert "L" in pays(amd, "attention") and "S" in pays(amd, "layer_norm")
-    assert pays(amd, "freed memory") == {"S", "M", "L"}
-    assert pays(intel, "gelu")
+    assert saved(amd, "attention", "L") == saved(intel, "attention", "L") == (6, 6)
+    assert saved(amd, "layer_norm", ("story", "S", "M")) == (4, 6)
+    assert saved(intel, "gelu", "ML") == (6, 7)
+    assert saved(amd, "freed memory", "SML") == (10, 30)
+    costs = [-saved(intel, name, "S")[0] for name in ("attention", "layer_norm", "gelu")]
+    assert (min(costs), max(costs)) == (4, 8)
