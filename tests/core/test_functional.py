@@ -223,7 +223,7 @@ def test_layer_norm_keeps_the_precision_of_a_float64_shift():
 
 def test_gelu_computes_tanh_once(monkeypatch):
     sizes = []
-    monkeypatch.setattr(products, "tanh", lambda x: sizes.append(x.size) or np.tanh(x))
+    monkeypatch.setattr(products, "tanh", lambda x, *out: sizes.append(x.size) or np.tanh(x, *out))
     functional.gelu(Tensor(np.ones(100_000), requires_grad=True)).sum().backward()
     assert sum(sizes) == 100_000
 

@@ -203,22 +203,9 @@ def gelu_array(x: np.ndarray) -> np.ndarray:
         array([0.8412])
     """
     x = floats(x)
-    a, b, half = _constants(x.dtype)
-    y = np.multiply(x, x, out=np.empty_like(x))
-    y *= a
-    y += b
-    y *= x
-    y = products.tanh(y, y)
-    y *= half
-    y += half
+    y = _tanh_phi(x)
     y *= x
     return y
-
-
-@lru_cache
-def _constants(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
-    """Those of `gelu_array` as arrays: for small arrays the cast of a number takes longer."""
-    return tuple(np.array(number, dtype) for number in (_C * _K, _C, 0.5))
 
 
 def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
@@ -269,7 +256,21 @@ _C, _K = math.sqrt(2 / math.pi), 0.044715
 
 def _tanh_phi(x: np.ndarray) -> np.ndarray:
     """The tanh form of `Phi(x)`; `x**3` would be a general power, far slower than products."""
-    return products.tanh((x * x * (_C * _K) + _C) * x) * 0.5 + 0.5
+    a, b, half = _constants(x.dtype)
+    y = np.multiply(x, x, out=np.empty_like(x))
+    y *= a
+    y += b
+    y *= x
+    y = products.tanh(y, y)
+    y *= half
+    y += half
+    return y
+
+
+@lru_cache
+def _constants(dtype: np.dtype[Any]) -> tuple[np.ndarray, ...]:
+    """Those of `_tanh_phi` as arrays: for small arrays the cast of a number takes longer."""
+    return tuple(np.array(number, dtype) for number in (_C * _K, _C, 0.5))
 
 
 def _tanh_slope(x: np.ndarray, phi: np.ndarray) -> np.ndarray:
