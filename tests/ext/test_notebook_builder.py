@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
+from _ext.addresses import ROOT
 from _ext.execution import cached_runs
 from _ext.notebooks import builder
 from _ext.notebooks.plain_markdown import CannotShow, PlainMarkdown, plain, prose
@@ -514,6 +515,22 @@ def test_all_outputs_of_a_notebook_are_of_the_same_run(tree, code, output):
     assert "(first: one-000)" in builder.check(tree)[0]
     builder.write(tree)
     assert committed.read_bytes() == fresh.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("now", "same"),
+    [("loss\n3.1\ntook 3 s\n", True), ("loss\n3.3\ntook 3 s\n", False)],
+    ids=["within the tolerance", "beyond it"],
+)
+def test_numbers_and_times_at_the_start_of_a_line_are_compared_as_such(now, same):
+    def run(text):
+        output = nbformat.v4.new_output("stream", text=text)
+        metadata = {"compare": {"within": "5%"}}
+        cell = nbformat.v4.new_code_cell("f()", outputs=[output], metadata=metadata)
+        return nbformat.v4.new_notebook(cells=[cell])
+
+    rules = builder.varying(ROOT)
+    assert builder.agrees(run(now), run("loss\n3.0\ntook 0.2 s\n"), rules) is same
 
 
 def test_a_sentence_changes_the_corpus_only_at_a_release(tree):
