@@ -33,8 +33,10 @@ def has_code(docname):
 
 PAGES = pages()
 NAMES = {page.rsplit("/", 1)[-1]: page for page in PAGES if has_code(page)}  # of the notebooks
-# chapters lie in a folder of their part; the landing page and the appendix are not chapters
-CHAPTERS = [p for p in PAGES if p.count("/") == 2 and not p.startswith("book/appendix/")]
+# chapters lie in a folder of their part; the landing page, the appendix and the pages of proofs are
+# not chapters
+NO_CHAPTERS = ("book/appendix/", "book/proofs/")
+CHAPTERS = [p for p in PAGES if p.count("/") == 2 and not p.startswith(NO_CHAPTERS)]
 
 
 @cache

@@ -19,7 +19,7 @@ if __name__ == "__main__":  # what conftest.py does for the tests
 from built import CHAPTERS, ROOT, soup, tags
 from myst_nb.core.read import read_myst_markdown_notebook as read_notebook
 
-MOST = {"words": 1500, "code": 150, "source": 40}
+MOST = {"words": 1500, "code": 150, "source": 40, "folds": 6}
 COUNTS = ("core-words", "folded-words", "core-code", "folded-code")
 KINDS = {"write it", "predict it", "debug it"}
 NO_PROSE = ".tt-card, .tt-live-plain, pre, script, style, svg, math, .toctree-wrapper"
@@ -144,6 +144,11 @@ def too_much_source(chapter: str) -> list[str]:
     return over("source", counted(chapter, "core-source") + counted(chapter, "folded-source"))
 
 
+def too_many_folds(chapter: str) -> list[str]:
+    """The page has at most six sections that are folded."""
+    return over("folds", len(soup(chapter).select(".tt-deeper")))
+
+
 def over(what: str, count: int) -> list[str]:
     """Say by how much a count is too large."""
     return [f"{count} of {what}, at most {MOST[what]}"] if count > MOST[what] else []
@@ -214,6 +219,7 @@ RULES = {
     "words": too_many_words,
     "code": too_much_code,
     "source": too_much_source,
+    "folds": too_many_folds,
     "times": times_in_the_text,
     "outputs": outputs_not_compared,
     "kinds": kinds_missing,

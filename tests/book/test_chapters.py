@@ -9,8 +9,6 @@ from built import NAMES, SITE, cells, soup, tags
 PARTS = {
     "a prediction": r"\bpredict|\bwhat will",
     "what breaks": r"\bbreak(s|ing)?\b|\bwrong\b",
-    "the same in PyTorch": r"\bin pytorch\b|\bother libraries\b",
-    "what it costs": r"\bcosts?\b",
     "exercises": r"^exercises?\b",
     "questions to reflect on": r"\breflect",
     "a recap": r"^recap\b",
@@ -20,7 +18,7 @@ FOLDED = {"hide-input", "hide-cell", "exercise-stub"}  # a stub to debug has its
 LONGEST_CELL = 15
 PHONE, SMALLEST = 390, 11.5  # pixels: the width of a phone, and of a letter there
 # The first chapter is plain Python: there is nothing of the package or of PyTorch to show yet.
-NOT_YET = {"what breaks", "the same in PyTorch", "what it costs"}
+NOT_YET = {"what breaks"}
 FIRST = "counting-letters"
 NOT_PROSE = (
     "pre, svg, .math, .tt-card, .tt-live-plain, figcaption, .headerlink, summary .toggle-button"

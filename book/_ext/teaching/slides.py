@@ -86,11 +86,13 @@ class Slide:
 def parts(root: Path) -> dict[str, tuple[str, list[str]]]:
     """Return the caption and the chapters of each part, by the name of its folder.
 
-    A chapter is in the folder of its part; the landing page and the appendix have none.
+    A chapter is in the folder of its part; the landing page and the appendix have none, and the pages
+    of proofs have no slides.
     """
     found = {}
     for part in yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
         files = [chapter["file"] for chapter in part["chapters"]]
+        files = [file for file in files if not file.startswith("book/proofs/")]
         folder = files[0].split("/")[-2]
         if folder not in ("book", "appendix"):
             found[folder] = part["caption"], files
