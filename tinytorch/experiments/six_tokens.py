@@ -1,0 +1,114 @@
+"""Six tokens on their way through a model, with numbers chosen by hand so that one can read them.
+
+The sentence is "the dog barked because it woke". A token's vector has six numbers: how much of a
+thing, an action, a reference (a word that stands for another) and a link it is, and its position
+as a point on a circle, as on a clock with six hours. Nothing was trained, and the layers are
+without norms, so that every number can be traced by hand.
+"""
+
+import numpy as np
+
+__all__ = ["FEATURES", "HEADS", "IDS", "MLP", "OUTPUT", "POSITIONS", "TABLE", "VOCABULARY"]
+__all__ += ["WORDS", "journey"]
+
+WORDS = ["the", "dog", "barked", "because", "it", "woke"]
+VOCABULARY = sorted(WORDS)
+IDS = [VOCABULARY.index(word) for word in WORDS]
+FEATURES = ["thing", "action", "reference", "link", "x", "y"]
+
+#: A row for each word of the vocabulary: barked, because, dog, it, the, woke.
+TABLE = np.array(
+    [
+        [0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 1, 0, 0],
+        [1, 0, 0, 0, 0, 0],
+        [0.5, 0, 1, 0, 0, 0],
+        [0, 0, 0, 0.5, 0, 0],
+        [0, 0.8, 0, 0.2, 0, 0],
+    ]
+)
+
+_HOURS = 2 * np.pi / 6 * np.arange(6)
+#: A row for each position: zeros, and a point on the circle.
+POSITIONS = np.stack([*np.zeros((4, 6)), np.cos(_HOURS), np.sin(_HOURS)], axis=1)
+
+_BACK = np.array([[np.cos(_HOURS[1]), -np.sin(_HOURS[1])], [np.sin(_HOURS[1]), np.cos(_HOURS[1])]])
+
+
+def _matrix(numbers: object, row: int = 0) -> np.ndarray:
+    """Place numbers in a (6, 4) matrix of zeros, from a row on."""
+    small = np.asarray(numbers, dtype=float)
+    matrix = np.zeros((6, 4))
+    matrix[row : row + len(small), : small.shape[1]] = small
+    return matrix
+
+
+#: For each head its matrices for queries, keys and values, (6, 4) each.
+HEADS = [
+    (  # looks for what a token is about
+        _matrix([[2, 0, 0, 0], [4, 0, 4, 0], [6, 0, 0, 0], [0, 3, 0, 0]]),
+        _matrix(np.diag([1, 1, 1, 0])),  # a link has nothing to be found by
+        _matrix(np.diag([1, 1, 0, 0])),  # things and actions hand over what they are
+    ),
+    (  # looks one hour back
+        _matrix(16 * _BACK, row=4),
+        _matrix(np.eye(2), row=4),
+        _matrix(np.diag([0, 0, 0, 1])),  # and takes whether a link stood there
+    ),
+]
+
+#: From both heads' values, (8,), to what attention adds to the stream, (6,).
+OUTPUT = np.zeros((8, 6))
+OUTPUT[:4, :4] = np.eye(4)
+OUTPUT[7, 3] = 0.5
+
+#: The MLP: what its four cells look for, from which value on, and what each of them adds.
+MLP = (
+    np.array(  # a thing, an action, a link, a strong link
+        [[1, -1, -1, 0], [-1, 2, -1, 0], [1, 0, -1, 0], [0, -1, 2, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
+    ),
+    np.array([0, -0.5, 0, -0.8]),
+    np.array(
+        [[-2, 3, -2, 0, 0, 0], [-2, -3, 0, 4, 0, 0], [3, 0, 0, -2, 0, 0], [-10, 0, 20, 0, 0, 0]]
+    ),
+)
+
+
+def journey() -> dict[str, np.ndarray]:
+    """Take the six tokens from their ids to the forecast of the next one.
+
+    Returns:
+        `looked up` and `placed` (6 tokens, 6 numbers), `weights` (2 heads, 6, 6), `attention` and
+        `mlp`: what each adds (6, 6), `stream` after them (6, 6), and `forecast` (6, 6): after each
+        token, the probability of each word of the vocabulary.
+
+    Example:
+        >>> forecast = journey()["forecast"]
+        >>> [VOCABULARY[i] for i in forecast.argmax(axis=1)]
+        ['dog', 'barked', 'because', 'it', 'barked', 'because']
+    """
+    looked_up = TABLE[IDS]
+    placed = looked_up + POSITIONS
+    future = np.triu(np.full((6, 6), -np.inf), k=1)
+    weights, values = [], []
+    for query, key, value in HEADS:
+        weights.append(_softmax((placed @ query) @ (placed @ key).T / np.sqrt(4) + future))
+        values.append(weights[-1] @ (placed @ value))
+    attention = np.hstack(values) @ OUTPUT
+    seek, start, add = MLP
+    mlp = np.maximum((placed + attention) @ seek + start, 0) @ add
+    stream = placed + attention + mlp
+    return {
+        "looked up": looked_up,
+        "placed": placed,
+        "weights": np.array(weights),
+        "attention": attention,
+        "mlp": mlp,
+        "stream": stream,
+        "forecast": _softmax(stream @ TABLE.T),
+    }
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers / powers.sum(axis=-1, keepdims=True)
