@@ -38,7 +38,7 @@ def test_the_rows_on_the_page_end_after_those_of_decoding():
     assert lines[last - 1].startswith("decoding ") and not lines[last].startswith("decoding ")
 
 
-@pytest.mark.parametrize(("size", "share"), [("S", "29"), ("M", "57"), ("L", "73")])
+@pytest.mark.parametrize(("size", "share"), [("S", "30"), ("M", "58"), ("L", "73")])
 def test_products_take_half_as_long_and_the_rest_of_a_step_differs_little(size, share):
     rows = {row["case"]: row for row in AMD["rows"]}
     step, products = (
@@ -47,7 +47,7 @@ def test_products_take_half_as_long_and_the_rest_of_a_step_differs_little(size, 
     )
     rest = [seconds(step[whose]) - seconds(products[whose]) for whose in ("ours", "theirs")]
     assert 0.4 < products["ratio"] < 0.6
-    assert 0.85 < rest[0] / rest[1] < 1.15, "at most 15 %"
+    assert 0.75 < rest[0] / rest[1] < 1.05, "0.8 to 1.0 times"
     assert f"{100 * seconds(products['ours']) / seconds(step['ours']):.0f}" == share
 
 
@@ -82,6 +82,6 @@ def test_the_tricks_save_what_the_page_says():
     assert saved(amd, "attention", "L") == saved(intel, "attention", "L") == (6, 6)
     assert saved(amd, "layer_norm", ("story", "S", "M")) == (4, 6)
     assert saved(intel, "gelu", "ML") == (6, 7)
-    assert saved(amd, "freed memory", "SML") == (10, 30)
+    assert saved(amd, "freed memory", "SML") == (3, 29)
     costs = [-saved(intel, name, "S")[0] for name in ("attention", "layer_norm", "gelu")]
     assert (min(costs), max(costs)) == (4, 8)

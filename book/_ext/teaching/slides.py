@@ -86,8 +86,8 @@ class Slide:
 def parts(root: Path) -> dict[str, tuple[str, list[str]]]:
     """Return the caption and the chapters of each part, by the name of its folder.
 
-    A chapter is in the folder of its part; the landing page and the appendix have none, and the pages
-    of proofs have no slides.
+    A chapter is in the folder of its part; the landing page, the appendix and the pages of proofs
+    have no slides.
     """
     found = {}
     for part in yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
