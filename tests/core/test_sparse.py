@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tinytorch import RowSparse
+from tinytorch.core.sparse import MANY
 
 
 def example():
@@ -23,6 +24,16 @@ def test_coalesced_rows_are_unique_and_sorted():
     assert once.rows.tolist() == [1, 3]
     assert once.values.tolist() == [[2.0, 20.0], [6.0, 60.0]]
     assert once.to_dense().tolist() == DENSE
+
+
+def test_rows_listed_once_or_often_are_summed_alike():
+    rng = np.random.default_rng(0)
+    counts = [0, 1, 2, 3, MANY - 1, MANY, MANY + 1, 40]  # of the rows 0, 1, ...
+    rows = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    values = rng.integers(-9, 10, (rows.size, 5)).astype(float)
+    expected = np.zeros((len(counts), 5))
+    np.add.at(expected, rows, values)
+    assert np.array_equal(RowSparse(rows, values, expected.shape).to_dense(), expected)
 
 
 def test_sum_of_two_stays_sparse():

@@ -56,8 +56,7 @@ class RowSparse:
         order = np.argsort(self.rows, kind="stable")
         ordered = self.rows[order]
         starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        summed = np.add.reduceat(self.values[order], starts, axis=0)
-        return RowSparse(ordered[starts], summed, self.shape)
+        return RowSparse(ordered[starts], sum_groups(self.values, order, starts), self.shape)
 
     def to_dense(self) -> np.ndarray:
         """The full matrix, zeros included."""
@@ -87,3 +86,31 @@ class RowSparse:
 
     def __repr__(self) -> str:
         return f"RowSparse({self.rows.size} rows of {self.shape})"
+
+
+MANY = 8  # values in a group, from which on one pass of `reduceat` is the faster way
+
+
+def sum_groups(values: np.ndarray, order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sum groups of rows, as `np.add.reduceat(values[order], starts, axis=0)` does.
+
+    That is slow where most groups have few rows: a lookup uses most tokens once or twice. So the
+    second rows of all such groups are added in one step, then the third ones, and so on.
+
+    Args:
+        values: `(n, d)`.
+        order: `(n,)`, the numbers of the rows, group by group.
+        starts: `(groups,)`, where in `order` each group begins.
+    """
+    sizes = np.diff(starts, append=order.size)
+    sums = values[order[starts]]
+    few = np.flatnonzero(sizes <= MANY)
+    for nth in range(1, MANY):
+        few = few[sizes[few] > nth]
+        if few.size:
+            sums[few] += values[order[starts[few] + nth]]
+    many = sizes > MANY
+    if many.any():
+        rest = values[order[np.repeat(many, sizes)]]
+        sums[many] = np.add.reduceat(rest, np.cumsum(sizes[many]) - sizes[many], axis=0)
+    return sums
