@@ -51,15 +51,15 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
     ids = boxes.evaluate_all("(boxes) => boxes.map((box) => box.id)")
     number = solve(visit, ids[0])
     said = visit.page.evaluate(VOICE)
-    assert said.startswith(f"cell {number}: Solved: 2 of 2 points.") and "Next exercise: " in said
+    assert said.startswith(f"cell {number}: Solved: 2 of 2 points.") and "Next: Exercise " in said
     assert cell(visit, number).locator('.tt-report[data-state="solved"]').count() == 1
     assert focused(visit) == f"Check cell {number}"
     assert visit.page.locator(".tt-live__points").inner_text().startswith("You have 2 of ")
     assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("2/")
-    cell(visit, number).get_by_role("link", name="Next exercise: ").click()
+    cell(visit, number).get_by_role("link", name="Next: Exercise ").click()
     visit.page.wait_for_url(f"**#{ids[1]}")
     number = solve(visit, ids[-1])
-    link = cell(visit, number).get_by_role("link", name="Next exercise: ")
+    link = cell(visit, number).get_by_role("link", name="Next: Exercise ")
     assert link.get_attribute("href") == f"#{ids[1]}", "which was passed over"
 
     landing = opened(PAGES[0])

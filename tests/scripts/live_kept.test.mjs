@@ -165,7 +165,7 @@ const told = (passed, more = {}) => `tell ${JSON.stringify({
   ],
   ...more,
 })}`;
-const exercise = (id, hints) => `<div class="exercise admonition" id="${id}"><p class="admonition-title">Exercise 1 (The ${id}, 2 points)</p></div>
+const exercise = (id, hints) => `<div class="exercise admonition" id="${id}"><p class="admonition-title"><span class="caption-number">Exercise ${id === "ex-a" ? 1 : 2} </span> (The ${id}, 2 points)</p></div>
   ${cell("...", { tags: ["exercise-stub"] }).replace(/<\/div>$/, '<div class="cell_output"><p class="tt-live__first">Write it, then press Check.</p></div></div>')}
   ${hints.map((hint) => `<div class="dropdown admonition"><p class="admonition-title">Hint</p><p>${hint}</p></div>`).join("")}
   ${cell("solved", { tags: ["hide-cell", "exercise-solution"] })}`;
@@ -235,7 +235,7 @@ test("success is announced, remembered and counted, and links to the next exerci
   assert.equal(document.querySelector(".tt-live__count"), null);
   await check(live, 1, told(true, { part: { name: "lookup", section: "# lookup" }, kept: "yes" }));
   assert.equal(live.voice.textContent,
-    "cell 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: your own GPT is made of it.\nNext exercise: The ex-b");
+    "cell 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: your own GPT is made of it.\nNext: Exercise 2, The ex-b");
   assert.deepEqual(Object.keys(kept()).filter((name) => !name.startsWith("edits")).toSorted(), ["hints ex-a/1", "parts lookup", "solved ex-a", "sources a_check"]);
   assert.deepEqual([kept()["sources a_check"], kept()["parts lookup"]], [["mine"], "# lookup"]);
   assert.equal(live.status(1), "Solved");

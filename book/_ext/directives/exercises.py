@@ -1,4 +1,4 @@
-"""The kinds of exercises, shown in their title lines.
+"""The kinds of exercises, shown in their title lines, and their numbers.
 
     ```{exercise} The heads that see nothing
     :label: ex-heads-debug
@@ -7,12 +7,16 @@
 
 Without the option an exercise is one to write. `:aim: 2` names which of the aims of the chapter's
 card it leads (`teaching/syllabus.py`).
+
+Each chapter counts its exercises from 1; a reference from another page names the chapter as well:
+"Exercise 3 of Tensors". Sphinx itself counts through the whole book.
 """
 
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx_exercise.directive import ExerciseDirective
 from sphinx_exercise.nodes import is_exercise_node
@@ -56,9 +60,44 @@ def show_kinds(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         title += [nodes.Text(" "), kind]
 
 
+def count_as_sphinx(app: Sphinx, env: Any) -> list[str]:
+    """Give Sphinx back its own numbers, so that it sees which pages have others than before."""
+    for docname, numbers in getattr(env, "exercises_of_the_book", {}).items():
+        if docname in env.toc_fignumbers:
+            env.toc_fignumbers[docname]["exercise"] = numbers
+    return []
+
+
+def count_by_chapter(app: Sphinx, env: Any) -> list[str]:
+    """Count each page's exercises from 1."""
+    env.exercises_of_the_book = {
+        docname: kinds["exercise"]
+        for docname, kinds in env.toc_fignumbers.items()
+        if "exercise" in kinds
+    }
+    for docname, numbers in env.exercises_of_the_book.items():
+        env.toc_fignumbers[docname]["exercise"] = {
+            label: (number,) for number, label in enumerate(numbers, start=1)
+        }
+    return []
+
+
+def name_the_chapter(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Say in a reference to an exercise of another page which page that is."""
+    env: Any = app.env
+    registry = getattr(env, "sphinx_exercise_registry", {})
+    for link in doctree.findall(addnodes.number_reference):
+        label = link.get("refuri", "").partition("#")[2]
+        if label in registry and (home := registry[label]["docname"]) != docname:
+            link += nodes.Text(f" of {env.titles[home].astext()}")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.setup_extension("sphinx_exercise")
     app.add_directive("exercise", KindOfExercise, override=True)
+    app.connect("env-get-updated", count_as_sphinx, priority=499)  # Sphinx counts at 500
+    app.connect("env-get-updated", count_by_chapter, priority=501)
+    app.connect("doctree-resolved", name_the_chapter)
     app.connect("doctree-resolved", show_kinds, priority=800)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -43,6 +43,7 @@ GOAL = re.compile(r"[^.]*\bthe aim\b[^.]*(?:\.\d[^.]*)*\.", re.IGNORECASE)
 class Exercise:
     """An exercise as its chapter has it; `aim` counts from 1, and 0 is none of the aims."""
 
+    number: int
     label: str
     title: str
     kind: str
@@ -74,12 +75,13 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     card = next(with_class(doctree, "tt-card"), None)
     if card is None:
         return
-    found = measure(doctree)
-    core, folded = (minutes(found[part]) for part in ("core", "folded"))
+    counts = measure(doctree)
+    core, folded = (minutes(counts[part]) for part in ("core", "folded"))
     builds = next(with_class(card, "tt-card__build")).astext().removeprefix("You build: ")
     objectives = next(with_class(card, "tt-card__objectives"))
     aims = [item.astext() for item in objectives.findall(nodes.list_item)]
-    exercises = [exercise(node) for node in doctree.findall(is_exercise_node)]
+    found = enumerate(doctree.findall(is_exercise_node), start=1)
+    exercises = [exercise(number, node) for number, node in found]
     for wrong in (e for e in exercises if e.aim > len(aims)):
         logger.warning("%s has the aim %d of %d", wrong.label, wrong.aim, len(aims), location=card)
     chapter = Course(builds, aims, exercises, core, core + folded)
@@ -91,7 +93,7 @@ def with_class(node: nodes.Element, name: str) -> Iterator[nodes.Element]:
     return (e for e in node.findall(nodes.Element) if name in e.get("classes", ()))
 
 
-def exercise(node: nodes.Element) -> Exercise:
+def exercise(number: int, node: nodes.Element) -> Exercise:
     """Read an exercise; of its text the sentence that sets an aim."""
     title = " ".join(node.children[0].children[-1].astext().split()).removeprefix("Project: ")
     title = title[:1].upper() + title[1:]
@@ -99,6 +101,7 @@ def exercise(node: nodes.Element) -> Exercise:
     text = " ".join(node.children[1].astext().split())
     goal = GOAL.search(text)
     return Exercise(
+        number,
         node["label"],
         POINTS.sub("", title),
         node["kind"],
@@ -245,22 +248,28 @@ class Writer:
         return rows
 
     def item(self, file: str, exercise: Exercise) -> nodes.paragraph:
-        """Name an exercise with its kind and points."""
-        said = f", {KINDS[exercise.kind]}, {exercise.points}"
+        """Name an exercise with its number, its kind and its points."""
+        link = self.link(file, f"{exercise.number}. {exercise.title}", exercise.label)
         return nodes.paragraph(
-            "", "", self.link(file, exercise.title, exercise.label), nodes.Text(said)
+            "", "", link, nodes.Text(f", {KINDS[exercise.kind]}, {exercise.points}")
+        )
+
+    def place(self, file: str, exercise: Exercise) -> nodes.paragraph:
+        """Say which exercise of which chapter it is."""
+        return nodes.paragraph(
+            "", "", nodes.Text(f"Exercise {exercise.number} of "), self.link(file)
         )
 
     def projects(self, place: table_of_course) -> list[nodes.Node]:
         """List the open projects with what they ask for."""
-        rows = [
-            [self.link(file, e.title, e.label), self.link(file), e.goal]
+        rows: list[list[Any]] = [
+            [self.link(file, e.title, e.label), [self.place(file, e)], e.goal]
             for folder in self.parts
             for file in self.of(folder)
             for e in self.chapters[file].exercises
             if e.kind == "project"
         ]
-        return [table(["project", "chapter", "when it is reached"], rows)]
+        return [table(["project", "where", "when it is reached"], rows)]
 
 
 def table(heads: list[str], rows: list[list[Any]]) -> nodes.table:
@@ -300,4 +309,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("env-merge-info", merge)
     app.connect("env-updated", pages_with_tables)
     app.connect("doctree-resolved", fill)
-    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}

@@ -81,15 +81,16 @@ class Exercise {
     const boxes = [...document.querySelectorAll(".exercise.admonition[id]")];
     const open = boxes.filter(({ id }) => !solved.get(id));
     const box = open.find((each) => boxes.indexOf(each) > boxes.indexOf(this.box)) ?? open[0];
-    if (box) return make("a", "", `Next exercise: ${titleOf(box)}`, { href: `#${box.id}` });
+    if (box) return make("a", "", `Next: ${titleOf(box)}`, { href: `#${box.id}` });
     const footer = document.querySelector("a.right-next");
     const name = footer?.querySelector(".prev-next-title")?.textContent;
     return name && make("a", "", `Next chapter: ${name}`, { href: footer.href });
   }
 }
 
-// "Exercise 5 (The rule itself, 2 points)" is called "The rule itself".
-const titleOf = (box) => /\((.*), \d+ points?/.exec(box.querySelector(".admonition-title").textContent)[1];
+// "Exercise 5 (The rule itself, 2 points)" is called "Exercise 5, The rule itself".
+const titleOf = (box) => /(\S+ \d+)\s+\((.*), \d+ points?/.exec(box.querySelector(".admonition-title").textContent)
+  .slice(1).join(", ");
 
 // Choices that were opened once are open again.
 function remember() {
