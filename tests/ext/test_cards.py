@@ -57,6 +57,25 @@ def test_a_prerequisite_that_is_no_page_is_a_warning(tmp_path):
     assert "unknown document: '/book/nowhere'" in warnings
 
 
+BELIEVE = """
+```{admonition} What you may believe for now
+:class: believe
+The shift changes nothing.
+```
+"""
+
+
+def test_a_card_says_what_may_be_taken_on_trust_if_the_page_has_such_a_box(tmp_path):
+    card = CARD.replace("PAGE, ", "")
+    page, warnings = render(tmp_path, card + BELIEVE)
+    assert warnings == ""
+    said = "You know only Python? Where a box <em>What you may believe for now</em> stands, take it"
+    assert page.index("</dl>") < page.index(said) < page.index("Aims and map")
+    assert '<div class="believe admonition">' in page
+    without, _ = render(tmp_path / "without", card + BELIEVE.replace("believe\n", "note\n"))
+    assert "tt-card__believe" not in without
+
+
 def test_a_choice_opens_to_its_verdict_and_explanation(tmp_path):
     page, warnings = render(tmp_path, REFLECT)
     assert warnings == ""

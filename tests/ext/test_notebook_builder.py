@@ -61,6 +61,11 @@ See {doc}`second`.
 Not `needed`.
 ```
 
+```{admonition} What you may believe for now
+:class: believe
+It is `1`.
+```
+
 :::{admonition} Hint $d$
 :class: dropdown
 Add `1`.
@@ -296,6 +301,12 @@ def test_equations_keep_their_number(text):
 def test_a_note_is_quoted_and_a_hint_folds(text):
     assert f"> **Note**\n>\n> See [The second]({SITE}book/one/second.html)." in text
     assert "<details>\n<summary>Hint $d$</summary>\n\nAdd `1`.\n\n</details>" in text
+
+
+def test_what_may_be_believed_is_quoted_and_mentioned_below_the_card(text):
+    assert "> **What you may believe for now**\n>\n> It is `1`.\n" in text
+    said = "\n\nYou know only Python? Where a box *What you may believe for now* stands, take it on"
+    assert text.index(" |\n") < text.index(said) < text.index("At the end you can")
 
 
 def test_an_exercise_has_its_number_and_place(text):

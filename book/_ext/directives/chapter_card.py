@@ -8,7 +8,8 @@
     - write a lookup and its gradient
     ```
 
-It is plain HTML and needs no script.
+It is plain HTML and needs no script. Where the page has a box of the class `believe`, *What you may
+believe for now*, the card tells a reader who knows only Python what it is for.
 """
 
 from typing import ClassVar
@@ -35,6 +36,11 @@ LAUNCH_LABELS = {
     "Source": "Read the source",
 }
 INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
+BELIEVE = (  # before, in and after the name of the box
+    "You know only Python? Where a box ",
+    "What you may believe for now",
+    " stands, take it on trust and skip the derivation beside it: you will not lose the thread.",
+)
 LIT = {  # the part of the model that a chapter is about
     "counting-letters": "text",
     "tensors": "tensors",
@@ -163,6 +169,22 @@ def stars(difficulty: int) -> list[nodes.Node]:
     ]
 
 
+def mention_beliefs(app: Sphinx, doctree: nodes.document) -> None:
+    """Say on the card what the boxes are for that stand in for a derivation, if there are any."""
+    more = next((e for e in doctree.findall(nodes.Element) if "tt-card__more" in classes(e)), None)
+    boxes = (box for box in doctree.findall(nodes.admonition) if "believe" in classes(box))
+    if more is None or next(boxes, None) is None:
+        return
+    before, name, after = BELIEVE
+    said = nodes.Text(before), nodes.emphasis("", name), nodes.Text(after)
+    more.parent.insert(more.parent.index(more), build("p", *said, classes="tt-card__believe"))
+
+
+def classes(node: nodes.Element) -> list[str]:
+    """Return the classes of a node."""
+    return list(node.get("classes", ()))
+
+
 def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Fill in the measured run time and the launch links; the page has been executed by now.
 
@@ -200,5 +222,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(reading_time)
     app.add_node(measured)
     app.add_directive("chapter-card", ChapterCard)
+    app.connect("doctree-read", mention_beliefs)
     app.connect("doctree-resolved", fill_measured)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

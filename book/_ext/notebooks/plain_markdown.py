@@ -211,7 +211,8 @@ class PlainMarkdown:
                 rows[CARD_ROWS[name.astext()]] = self.inline(value)
         rows["On the site"] = self.page_link()
         table = "\n".join(f"| **{name}** | {in_cell(text)} |" for name, text in rows.items())
-        return f"| | |\n|---|---|\n{table}\n\n{self.block(parts['objectives'])}"
+        below = [self.block(parts[part]) for part in ("believe", "objectives") if part in parts]
+        return "\n\n".join([f"| | |\n|---|---|\n{table}", *below])
 
     def prediction(self, node: nodes.Element) -> str:
         """A question and its choices; which is right stands, with its reasons, in a fold."""

@@ -206,6 +206,10 @@ class Reader:
         """Keep a paragraph for the speaker."""
         self.lead.append(str(tag))
 
+    def belief(self, box: Tag) -> None:
+        """Keep for the speaker what may be taken on trust instead of the derivation."""
+        self.lead.insert(max(len(self.lead) - 1, 0), str(box))  # what leads to a slide comes last
+
     def shown_lead(self) -> str:
         """Return the paragraph that leads to a slide, unless it is long."""
         last = self.lead[-1] if self.lead else ""
@@ -351,6 +355,7 @@ TAKES = {
     "div.cell": Reader.cell,
     "div.math": Reader.formula,
     'div[class*="highlight-python"]': Reader.source,
+    "div.admonition.believe": Reader.belief,
     "p, ul, ol": Reader.text,
 }
 
