@@ -32,6 +32,7 @@ EXTENSIONS = (  # in this order: of two that follow the same event, the first is
     "directives.your_file",
     "directives.folds_and_predictions",
     "directives.exercises",
+    "directives.your_parts",
     "directives.page_measures",
     "teaching.slides",
     "teaching.syllabus",

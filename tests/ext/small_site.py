@@ -18,6 +18,7 @@ EXTENSIONS = (
     "_ext.directives.playground",
     "_ext.directives.published_weights",
     "_ext.directives.your_file",
+    "_ext.directives.your_parts",
 )
 
 

@@ -228,6 +228,54 @@ test("the advice of a check is the next hint", async () => {
   assert.ok(live.button("Show the solution", ladder));
 });
 
+// The parts of a GPT, two of them in one place, as the build tells the page.
+const PARTS = { list: "your-gpt.html#your-parts", parts: [
+  { name: "lookup", place: "lookup", said: "The lookup is", where: "Exercise 1", href: "#ex-a" },
+  { name: "heads", place: "heads", said: "The heads are", where: "Exercise 2 of Heads", href: "heads.html#ex-h" },
+  { name: "heads with a cache", place: "heads", said: "The heads with a cache are", where: "Exercise 4 of Cache", href: "cache.html#ex-c" },
+  { name: "draw", place: "draw", said: "The draw is", where: "Exercise 3 of Sampling", href: "sampling.html#ex-d" },
+] };
+const CARD = `<p class="tt-parts">Your own GPT has <a href="your-gpt.html#your-parts">3 parts</a></p>
+  <table id="your-parts">${["lookup", "heads", "draw"].map((name) => `<tr id="part-${name}"><td><p><strong>${name}</strong> does</p></td></tr>`).join("")}</table>`;
+const withParts = (all = {}) => exercises({ body: `${BODY}${CARD}<script type="application/json" id="tt-parts">${JSON.stringify(PARTS)}</script>`, ...all });
+const chip = () => document.querySelector(".tt-parts").textContent;
+const marked = () => document.querySelectorAll("#your-parts .tt-live__solved").map((each) => each.closest("tr").id);
+const accepted = (live, name) => check(live, 1, told(true, { part: { name, section: `# ${name}` }, kept: "yes" }));
+const greeted = (live) => live.cell(1).element.querySelector(".tt-report__kept");
+
+test("a part that a check accepts is greeted, counted and marked, and leads to the next open one", async () => {
+  const live = await withParts();
+  assert.deepEqual([chip(), marked()], ["Your GPT:  0 of 3 parts are yours", []]);
+  await accepted(live, "lookup");
+  assert.equal(greeted(live).textContent, "The lookup is yours now: 1 of 3 parts. Next open part: heads, Exercise 2 of Heads");
+  assert.equal(greeted(live).querySelector("a").getAttribute("href"), "heads.html#ex-h");
+  assert.ok(live.voice.textContent.includes("The lookup is yours now: 1 of 3 parts. Next open part: heads, Exercise 2 of Heads"));
+  assert.deepEqual([chip(), marked()], ["Your GPT:  1 of 3 parts are yours", ["part-lookup"]]);
+  await accepted(live, "lookup");
+  assert.ok(greeted(live).textContent.startsWith("The lookup is yours: 1 of 3 parts."), "it was already");
+});
+
+test("two parts that stand in one place count once, and the last part leads to the list", async () => {
+  const live = await withParts({ kept: { "tinytorch-book:parts heads": '"# heads"', "tinytorch-book:parts draw": '"# draw"' } });
+  assert.deepEqual([chip(), marked()], ["Your GPT:  2 of 3 parts are yours", ["part-heads", "part-draw"]]);
+  await accepted(live, "heads with a cache");
+  assert.equal(greeted(live).textContent, "The heads with a cache are yours now: 2 of 3 parts. Next open part: lookup, Exercise 1");
+  await accepted(live, "lookup");
+  assert.equal(greeted(live).textContent, "The lookup is yours now, and with it all 3 parts. Make your GPT of them");
+  assert.equal(greeted(live).querySelector("a").getAttribute("href"), "your-gpt.html#your-parts");
+});
+
+test("another tab's part is counted here, and a forgotten one no longer", async () => {
+  await withParts();
+  const tell = () => dispatchEvent(Object.assign(new Event("storage"), { key: `${OURS}parts draw` }));
+  keep({ "parts draw": "# draw" });
+  tell();
+  assert.deepEqual([chip(), marked()], ["Your GPT:  1 of 3 parts are yours", ["part-draw"]]);
+  localStorage.removeItem(`${OURS}parts draw`);
+  tell();
+  assert.deepEqual([chip(), marked()], ["Your GPT:  0 of 3 parts are yours", []]);
+});
+
 test("success is announced, remembered and counted, and links to the next exercise", async () => {
   const live = await exercises(), progress = document.querySelector(".tt-progress");
   assert.ok(progress.textContent.startsWith("What you do here is remembered in your browser and nowhere else."));

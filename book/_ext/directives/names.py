@@ -26,7 +26,8 @@ BOOK = Path(__file__).resolve().parents[2]
 OURS = (
     *("directives.chapter_card", "directives.drawing", "directives.exercises"),
     *("directives.folds_and_predictions", "directives.playground", "directives.published_weights"),
-    *("directives.questions", "directives.your_file", "teaching.slides", "teaching.syllabus"),
+    *("directives.questions", "directives.your_file", "directives.your_parts"),
+    *("teaching.slides", "teaching.syllabus"),
 )
 OTHERS = {  # what pages use of Sphinx, MyST and the theme, with its options
     "literalinclude": set(LiteralInclude.option_spec),

@@ -1,6 +1,7 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
 import { make } from "./elements.js";
+import { ownParts } from "./own_parts.js";
 import { memory } from "./remembered_progress.js";
 import { panel } from "./saved_work.js";
 
@@ -18,7 +19,7 @@ export async function exercises(data, cells, tools) {
     if (parts.stub) new Exercise(box, parts, tools, Ladder);
   }
   remember();
-  const views = [contents(data), chapter(data), panel(data, solved, tools)];
+  const views = [contents(data), chapter(data), panel(data, solved, tools), ownParts()];
   const refresh = () => views.forEach((view) => view());
   refresh();
   addEventListener("tt-progress", refresh);

@@ -1,6 +1,7 @@
 // What a check says, as a list of its checks: in colour and in words, the first failure open.
 
 import { make } from "./elements.js";
+import { greeting } from "./own_parts.js";
 
 // A report as `Report.told` in tinytorch/exercises/report.py has it, as an element.
 export function report({ passed, untouched, points, checks, part: built, kept }) {
@@ -12,7 +13,7 @@ export function report({ passed, untouched, points, checks, part: built, kept })
   const first = checks.find(({ state }) => state === "not yet");
   list.append(...checks.map((check) => line(check, check === first)));
   box.append(list);
-  if (kept) box.append(make("p", "tt-report__kept", keeping(built, kept)));
+  if (kept) box.append(keeping(built, kept));
   if (first) box.append(make("p", "tt-report__stuck", "Stuck? The hints are below, one at a press, the solution last."));
   return box;
 }
@@ -22,15 +23,19 @@ export function spoken({ passed, untouched, points, checks, part: built, kept })
   const held = checks.filter(({ state }) => state === "passed").length;
   const first = checks.find(({ state }) => state === "not yet");
   const said = verdict({ passed, untouched, points, held, all: checks.length });
-  if (!first) return kept ? `${said} ${keeping(built, kept)}` : said;
+  if (!first) return kept ? `${said} ${keeping(built, kept).textContent}` : said;
   const parts = ["expected", "got"].filter((part) => first[part]).map((part) => `${part} ${first[part]}`);
   return [`${said} The first that does not hold: ${first.claim}.`, ...parts].join("\n");
 }
 
-// Where a part of the reader's GPT is kept, or why it is not.
+// That a part of the GPT is the reader's now, and which is next; or why it is not.
 function keeping(built, kept) {
-  if (built) return `Kept as your part “${built.name}”, with your progress: your own GPT is made of it.`;
-  return `${kept[0].toUpperCase()}${kept.slice(1)}.`;
+  if (!built) return make("p", "tt-report__kept", `${kept[0].toUpperCase()}${kept.slice(1)}.`);
+  const { said, link } = greeting(built.name);
+  const line = make("p", "tt-report__kept", said);
+  if (link) line.append(" ", make("a", "", link.text, { href: link.href }));
+  line.dataset.yours = "";
+  return line;
 }
 
 function verdict({ passed, untouched, points, held, all }) {

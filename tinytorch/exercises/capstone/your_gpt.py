@@ -28,13 +28,15 @@ import numpy as np
 from tinytorch.exercises.capstone.parts import PARTS, Part, kept_parts
 from tinytorch.files.command_line import add_output, run_command
 
-__all__ = ["MOST_LINES", "YourGPT", "your_gpt"]
+__all__ = ["MOST_LINES", "PLACE_OF", "YourGPT", "your_gpt"]
 
 #: The file is no longer than this.
 MOST_LINES = 400
 
+#: The part whose place a part takes, if that is not its own: one of the two is in the file.
+PLACE_OF = {"heads with a cache": "heads"}
+
 _TEMPLATE = Path(__file__).with_name("data") / "one_file.txt"
-_SLOT_OF = {"heads with a cache": "heads"}  # either of them takes this place
 _WORDS = "Mia was a brave girl. She hopped to the barn.\nOne day he ran to the big red barn.\n"
 _LACKS = "the file's small autograd lacks what it needs"
 
@@ -56,7 +58,7 @@ class YourGPT:
     @property
     def others(self) -> tuple[str, ...]:
         """The names of the parts that are the package's."""
-        slots = {_SLOT_OF.get(name, name) for name in self.yours}
+        slots = {PLACE_OF.get(name, name) for name in self.yours}
         return tuple(name for name in _sections() if name not in slots)
 
     @property
@@ -129,7 +131,7 @@ def your_gpt(parts: Mapping[str, Part] | None = None) -> YourGPT:
 
 
 def _slot(name: str) -> str:
-    return _SLOT_OF.get(name, name)
+    return PLACE_OF.get(name, name)
 
 
 @cache
