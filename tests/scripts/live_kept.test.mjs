@@ -300,6 +300,17 @@ test("success is announced, remembered and counted, and links to the next exerci
     "You have solved this. Press Check to see the report on what stands above.");
 });
 
+test("the account names the first open exercise after the last solved one by its number and chapter", async () => {
+  const row = (name) => `<tr><td><a class="reference" href="https://book.test/book/${name}.html">Chapter ${name}</a></td></tr>`;
+  const live = await exercises({ body: `${BODY}<div id="the-path"><table>${["z", "none", "a"].map(row).join("")}</table></div>` });
+  const next = () => document.querySelector(".tt-progress__next a");
+  assert.equal(next(), null);
+  await check(live, 1, told(true));
+  assert.deepEqual([next().textContent, next().href], ["Next: Exercise 2 of Chapter a", "https://book.test/book/a.html#ex-b"]);
+  await check(live, 3, told(true));
+  assert.equal(next().textContent, "Next: Exercise 1 of Chapter z", "one that was passed over");
+});
+
 test("the last exercise leads back to one that was passed over", async () => {
   const live = await exercises();
   await check(live, 3, told(true));

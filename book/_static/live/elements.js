@@ -7,3 +7,6 @@ export const make = (tag, classes, text = "", attributes = {}) => {
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   return element;
 };
+
+// The page of this book to which a link leads.
+export const docOf = (link) => /book\/[^#]*(?=\.html)/.exec(link.href)?.[0];

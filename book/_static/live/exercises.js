@@ -1,6 +1,6 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
-import { make } from "./elements.js";
+import { docOf, make } from "./elements.js";
 import { ownParts } from "./own_parts.js";
 import { memory } from "./remembered_progress.js";
 import { panel } from "./saved_work.js";
@@ -130,8 +130,6 @@ function contents(data) {
     }
   };
 }
-
-const docOf = (link) => /book\/[^#]*(?=\.html)/.exec(link.href)?.[0];
 
 // The same under the heading of a chapter's exercises, in words.
 function chapter(data) {

@@ -1,6 +1,6 @@
 // A reader's account of the work, and the file that carries it to another browser.
 
-import { make } from "./elements.js";
+import { docOf, make } from "./elements.js";
 import { memory, names, remembers } from "./remembered_progress.js";
 
 const BOOK = "tinytorch";
@@ -70,6 +70,19 @@ function both(mine, other) {
   return mine.text.includes(added) ? mine : { ...mine, text: `${mine.text}\n\n${added}` };
 }
 
+// Of the chapters on the landing page's path, in their order: their exercises, and a function that says which
+// of them comes next, the first open one from the last solved one on.
+function onward({ exercises }, solved) {
+  const path = [...document.querySelectorAll("#the-path td a.reference")].flatMap((link) => {
+    const { href, textContent: chapter } = link;
+    return Object.keys(exercises[docOf(link)] ?? {}).map((id, i) => ({ id, href: `${href}#${id}`, name: `Exercise ${i + 1} of ${chapter}` }));
+  });
+  return () => {
+    const last = path.findLastIndex(({ id }) => solved.get(id));
+    return [...path.slice(last + 1), ...path].find(({ id }) => !solved.get(id));
+  };
+}
+
 // The landing page's account of it all, with the buttons that save it, read it back and forget it.
 export function panel(data, solved, { button, announce }) {
   const place = document.querySelector(".tt-progress");
@@ -80,6 +93,7 @@ export function panel(data, solved, { button, announce }) {
   const text = make("p", "tt-progress__text");
   const bar = make("progress", "tt-progress__bar", "", { max: total, "aria-label": "Points" });
   const told = make("p", "tt-progress__told");
+  const next = make("p", "tt-progress__next"), following = onward(data, solved);
   const where = remembers() ? "is remembered in your browser and nowhere else"
     : "is forgotten when you leave the page, for this browser keeps nothing for the book";
   const say = (sentence) => { told.textContent = sentence; announce(sentence); };
@@ -119,7 +133,7 @@ export function panel(data, solved, { button, announce }) {
   });
   const buttons = make("div", "tt-progress__buttons");
   buttons.append(save, read, clear, file);
-  place.append(text, bar, buttons, told);
+  place.append(text, bar, next, buttons, told);
   place.hidden = false;
   return () => {
     const ids = Object.keys(points), done = ids.filter((id) => solved.get(id));
@@ -131,6 +145,8 @@ export function panel(data, solved, { button, announce }) {
         + `This ${where}; a file carries it to another one.`
       : `What you do here ${where}. A file carries it to another one: `
         + "save it in the one, read it back in the other.";
+    const open = made && following();
+    next.replaceChildren(...(open ? [make("a", "", `Next: ${open.name}`, { href: open.href })] : []));
     bar.hidden = !made;
     bar.value = made;
     save.hidden = names().length === 0;
