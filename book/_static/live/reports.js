@@ -32,10 +32,10 @@ export function spoken({ passed, untouched, points, checks, part: built, kept })
 function keeping(built, kept) {
   if (!built) return make("p", "tt-report__kept", `${kept[0].toUpperCase()}${kept.slice(1)}.`);
   const { said, link } = greeting(built.name);
-  const line = make("p", "tt-report__kept", said);
-  if (link) line.append(" ", make("a", "", link.text, { href: link.href }));
-  line.dataset.yours = "";
-  return line;
+  const greeted = make("p", "tt-report__kept", said);
+  if (link) greeted.append(" ", make("a", "", link.text, { href: link.href }));
+  greeted.dataset.yours = "";
+  return greeted;
 }
 
 function verdict({ passed, untouched, points, held, all }) {
