@@ -152,6 +152,15 @@ def test_the_card_gives_reading_time_and_the_run_time_that_the_cells_announce(ch
     assert abs(int(found[1]) - max(1, seconds)) <= 0.5 + 0.05 * len(runnable)
 
 
+def test_each_claim_names_the_place_where_it_stands():
+    rows = soup("book/appendix/claims-checked").select("article table tbody tr")
+    assert rows, "the appendix is a table of claims"
+    for row in rows:
+        links = [str(a["href"]) for a in row.td.find_all("a", href=True)]
+        places = [x for x in links if x.startswith("https://") or "bibliography.html#" in x]
+        assert places, f"no place: {words(row.td)}"
+
+
 def test_claims_checked_link_to_the_cells_that_settle_them():
     page = soup("book/appendix/claims-checked")
     rows = page.select("article table tbody tr")
