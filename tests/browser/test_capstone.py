@@ -51,8 +51,15 @@ def download(visit, number):
 
 def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_path):  # noqa: F811
     visit = opened("book/embeddings/token-embeddings")
-    solve(visit, "ex-tok-lookup")
+    number = solve(visit, "ex-tok-lookup")
+    greeted = cell(visit, number).locator(".tt-report__kept").inner_text()
+    assert greeted.startswith(
+        "The lookup is yours now: 1 of 22 parts. Next open part: lookup gradient"
+    )
     visit = opened(CHAPTER)
+    assert visit.page.locator(".tt-parts").inner_text().endswith("1 of 22 parts are yours")
+    assert visit.page.locator("#your-parts .tt-live__solved").count() == 1
+    assert visit.page.locator("#part-lookup .tt-live__solved").inner_text() == "yours"
     training, last = numbered(visit, "steps = 600"), numbered(visit, "page = Keepsake(")
     code = visit.page.evaluate("(n) => tinytorchLive.cells[n - 1].original", training)
     rewrite(visit, training, code.replace("steps = 600", "steps = 2"))
