@@ -12,6 +12,7 @@ from drawings.parts import (
     circle,
     drawing,
     join,
+    line,
     moving_data,
     note,
     panel,
@@ -81,6 +82,108 @@ def product() -> Panel:
         note(170, 177, "a row meets a column: one number"),
         title="A product",
     )
+
+
+LINE = ["0", "1", "2", "3", "4", "5"]
+
+
+@drawing
+def view_in_memory() -> list[Panel]:
+    """The same six numbers on a line in memory, 0 to 5, read twice.
+
+    In the first picture a table of two rows and three columns reads them: one step down the table
+    is three steps on the line, one step to the right is one. In the second a table of three rows
+    and two columns reads the same line: a step down is one step, a step to the right is three, so
+    it holds the transpose, 0 and 3, then 1 and 4, then 2 and 5. The line has not changed.
+    """
+    return [
+        reading(2, 3, (3, 1), "token", "x: strides 3 and 1"),
+        reading(3, 2, (1, 3), "key", "its transpose: strides 1 and 3"),
+    ]
+
+
+def reading(rows: int, columns: int, strides: tuple[int, int], role: str, title: str) -> Panel:
+    """Draw the line of six numbers, the steps from the first, and the table that reads it."""
+    down, right = strides
+    size, top, x0 = 34, 68, 4
+
+    steps = []
+    for step, words, role_of, edge, bend in (
+        (right, "right", "query", top, top - 26),
+        (down, "down", "value", top + size, top + size + 26),
+    ):
+        here, there = x0 + size / 2, x0 + size * (step + 0.5)
+        path = ((here, edge), (here, bend), (there, bend), (there, edge))
+        steps.append(arrow(*path, role=role_of))
+        steps.append(note(there + 8, bend, f"{words} {step}", role_of, anchor="start"))
+    table = [[LINE[down * i + right * j] for j in range(columns)] for i in range(rows)]
+    left, cell = 252, 26
+    return panel(
+        340,
+        148,
+        vector(x0, top, LINE, "muted", size),
+        steps,
+        cells(left, 85 - rows * cell / 2, table, role, (cell, cell)),
+        title=title,
+    )
+
+
+READERS = {"Ada": (2, 1, -2, 0), "Ben": (1, 2, -1, 1), "Cleo": (-2, 0, 2, 1)}
+THINGS = ("adventures", "jokes", "ghosts", "romance")
+
+
+@drawing
+def agreement() -> list[Panel]:
+    """Two pictures of bars: Ada's tastes against Ben's, and Ada's against Cleo's.
+
+    Each of the four things, adventures, jokes, ghosts and romance, has a bar for either reader, to
+    the right for what is liked and to the left for what is not, and their product beside it. Ada's
+    and Ben's bars go the same way: 2, 2, 2 and 0 make a dot product of 6. Ada's and Cleo's
+    bars for adventures and ghosts go opposite ways: minus 4, 0, minus 4 and 0 make minus 8.
+    """
+    return [agreeing("Ada", "Ben"), agreeing("Ada", "Cleo")]
+
+
+def agreeing(one: str, other: str) -> Panel:
+    """Draw two readers' tastes as bars, their products, and the sum of these."""
+    zero, unit, top = 164, 32, 62
+    products = [a * b for a, b in zip(READERS[one], READERS[other], strict=True)]
+
+    def bar(value: int, y: float, role: str) -> str:
+        left, width = zero + min(value, 0) * unit, abs(value) * unit
+        if not value:
+            return circle(zero, y + 5.5, 2.5, role, "full")
+        return box(left, y, width, 11, role, kind="full", radius=2)
+
+    def sign(value: int) -> str:
+        return str(value).replace("-", "−")
+
+    rows = []
+    for i, (thing, found) in enumerate(zip(THINGS, products, strict=True)):
+        y = top + 34 * i
+        role = "value" if found > 0 else "loss" if found else "muted"
+        rows += [
+            note(88, y + 12, thing, "ink", anchor="end"),
+            bar(READERS[one][i], y, "token"),
+            bar(READERS[other][i], y + 13, "query"),
+            text(308, y + 12, sign(found), role, face="mono", size=15, anchor="end"),
+        ]
+    end = top + 34 * len(THINGS)
+    total = sum(products)
+    return panel(
+        340,
+        end + 28,
+        note(zero - 8, 42, one, "token", anchor="end"),
+        note(zero + 8, 42, other, "query", anchor="start"),
+        note(322, 42, "product", anchor="end"),
+        line(f"M{zero} {top - 6}V{end - 4}"),
+        rows,
+        line(f"M268 {end - 2}H316", "ink"),
+        text(308, end + 14, sign(total), "value" if total > 0 else "loss",
+             face="bold", size=16, anchor="end"),
+        note(260, end + 14, f"{one} · {other}", "ink", anchor="end"),
+        title=f"{one} and {other}",
+    )  # fmt: skip
 
 
 @drawing

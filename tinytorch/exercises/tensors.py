@@ -9,8 +9,37 @@ from tinytorch.exercises.drawn_numbers import drawn, generator
 from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import no_loop, no_numpy
 
-__all__ = ["tensors_broadcast_shape", "tensors_centre_rows", "tensors_distances",
-           "tensors_error", "tensors_heads", "tensors_six_shapes"]  # fmt: skip
+__all__ = ["tensors_agreements", "tensors_broadcast_shape", "tensors_centre_rows",
+           "tensors_distances", "tensors_error", "tensors_heads", "tensors_six_shapes"]  # fmt: skip
+
+
+@exercise(points=1, reference=lambda people, one: people @ one, rules=[no_loop])
+def tensors_agreements(answer: Any) -> Cases:
+    """Check the dot products of all rows of an array with a vector.
+
+    Example:
+        >>> bool(tensors_agreements(lambda people, one: people @ one))
+        True
+        >>> bool(tensors_agreements(lambda people, one: people * one))
+        False
+    """
+    mistakes = [
+        (lambda people, one: people * one, "These are the products: each row of them is summed."),
+        (lambda people, one: (people * one).sum(), "One sum for each row, not one for all."),
+        (lambda people, one: (people * one).sum(axis=0), "Sum along the rows, not down them."),
+        (ValueError, "The matrix product is @, with the rows on its left."),
+    ]  # fmt: skip
+    rows = "Each row of `people` meets `one`: n dot products."
+    readers = np.array([[2, 1, -2, 0], [1, 2, -1, 1], [-2, 0, 2, 1]])
+    yield from cases(answer, {
+        "asks who agrees with Ada": (rows, readers, readers[0]),
+        "asks who agrees with Cleo": (rows, readers, readers[2]),
+        "asks a single person": (rows, *drawn((1, 3), 3)),
+        "asks about a single thing": (rows, *drawn((4, 1), 1)),
+        "asks as many people as things": (rows, *drawn((3, 3), 3)),
+        "asks a crowd": (rows, *drawn((50, 7), 7)),
+        "keeps tiny tastes": (rows, 1e-9 * drawn((3, 4))[0], drawn(4)[0], alone(atol=0)),
+    }, mistakes)  # fmt: skip
 
 
 @exercise(points=2, reference=np.broadcast_shapes, rules=[no_numpy])

@@ -69,6 +69,10 @@ def merge_by_loop(x):
 
 
 RIGHT = {
+    "tensors_agreements": [
+        lambda people, one: people @ one,
+        lambda people, one: (people * one).sum(axis=1),
+    ],
     "tensors_distances": [
         lambda x, y: ((x[:, None, :] - y[None]) ** 2).sum(2),
         lambda x, y: (x * x).sum(1)[:, None] - 2 * x @ y.T + (y * y).sum(1),
@@ -93,6 +97,13 @@ RIGHT = {
 }
 
 WRONG = {
+    "tensors_agreements": {
+        "… each row of them is summed": lambda people, one: people * one,
+        "… One sum for each row": lambda people, one: np.vdot(people, people * 0 + one),
+        "cosines": lambda people, one: (
+            people @ one / (1e-12 + np.linalg.norm(people, axis=1) * np.linalg.norm(one))
+        ),
+    },
     "tensors_distances": {
         "… leave the root out": lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(axis=-1))
     },
