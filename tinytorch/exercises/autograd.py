@@ -1,5 +1,6 @@
 """Checks for the chapter on automatic differentiation."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,65 @@ from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import show
 
-__all__ = ["autograd_costs", "autograd_record", "autograd_softplus", "autograd_swish",
-           "autograd_undo_broadcast", "autograd_weights"]  # fmt: skip
+__all__ = ["autograd_costs", "autograd_record", "autograd_softplus", "autograd_subtract",
+           "autograd_swish", "autograd_undo_broadcast", "autograd_weights"]  # fmt: skip
 
 Record = list[tuple[str, list[tuple[str, float]]]]
+
+
+@dataclass(eq=False)
+class _Number:
+    """The chapter's number: a value, and pairs of a parent and a local derivative."""
+
+    value: float
+    made_of: Any = ()
+
+
+def _derivatives(subtract: Any, a: float, b: float) -> Any:
+    """How a difference depends on both numbers, as the answer says; `...` while it is a stub."""
+    x, y = _Number(a), _Number(b)
+    result = subtract(x, y)
+    if result is None or result is ...:
+        return result
+    try:
+        pairs = [(parent, slope) for parent, slope in result.made_of]
+    except (AttributeError, TypeError, ValueError):
+        raise NotYet(f"{show(result)}, which is not a Number made of two others") from None
+    if ... in [slope for _, slope in pairs]:
+        return ...
+    if any(parent is not x and parent is not y for parent, _ in pairs):
+        raise NotYet("a Number made of something else than `self` and `other`")
+    return [result.value, *(sum(s for p, s in pairs if p is number) for number in (x, y))]
+
+
+def _difference(x: _Number, y: _Number) -> _Number:
+    return _Number(x.value - y.value, [(x, 1.0), (y, -1.0)])
+
+
+@exercise(points=1, reference=_difference, show_expected=False)
+def autograd_subtract(answer: Any) -> Cases:
+    """Check the difference of two of the chapter's numbers: its value, its local derivatives.
+
+    Example:
+        >>> bool(autograd_subtract(_difference))
+        True
+        >>> bool(autograd_subtract(lambda x, y: _Number(x.value - y.value, [(x, 1), (y, 1)])))
+        False
+    """
+    each = "How far does the difference move when one of the two moves by a little?"
+    sign = "When `other` grows, the difference shrinks: the derivative is negative."
+    size = "By as much as the number itself moves, whatever its value is."
+    known = [
+        (lambda x, y: _Number(x.value - y.value, [(x, 1.0), (y, 1.0)]), sign),
+        (lambda x, y: _Number(x.value - y.value, [(x, y.value), (y, -x.value)]), size),
+        (lambda x, y: _Number(x.value - y.value, [(x, y.value), (y, x.value)]), size),
+    ]
+    yield from cases(answer, {
+        "gives 5 - 3, and how it responds to the 5 and the 3": (each, 5.0, 3.0),
+        "gives 2 - 7, likewise": (each, 2.0, 7.0),
+        "takes a negative number away": (size, 0.5, -4.0),
+        "takes 0 away": (size, 3.0, 0.0),
+    }, known, run=_derivatives, part=("value and derivatives", list))  # fmt: skip
 
 
 @primitive

@@ -93,7 +93,25 @@ def kept(n, b, w):
     return 4 * n * b * w
 
 
+class Number:
+    """As the chapter has it."""
+
+    def __init__(self, value, made_of=()):
+        self.value, self.made_of, self.grad = value, made_of, 0.0
+
+
+def subtract(slope_of_self, slope_of_other, value=lambda a, b: a - b):
+    return lambda x, y: Number(
+        value(x.value, y.value),
+        [(x, slope_of_self(x.value, y.value)), (y, slope_of_other(x.value, y.value))],
+    )
+
+
 RIGHT = {
+    "autograd_subtract": [
+        subtract(lambda a, b: 1.0, lambda a, b: -1.0),
+        lambda x, y: Number(x.value + -1 * y.value, ((y, -1), (x, 1))),
+    ],
     "autograd_weights": [
         lambda x, k: x.T @ np.ones((len(x), k)),
         lambda x, k: np.repeat(x.sum(axis=0)[:, None], k, axis=1),
@@ -112,6 +130,14 @@ RIGHT = {
 }
 
 WRONG = {
+    "autograd_subtract": {
+        "… the difference shrinks": subtract(lambda a, b: 1.0, lambda a, b: 1.0),
+        "… whatever its value": subtract(lambda a, b: b, lambda a, b: a),
+        "… when one of the two": subtract(lambda a, b: ..., lambda a, b: ...),
+        "a sum": subtract(lambda a, b: 1.0, lambda a, b: -1.0, lambda a, b: a + b),
+        "a plain float": lambda x, y: x.value - y.value,
+        "made of floats": lambda x, y: Number(x.value - y.value, [(x.value, 1.0), (y.value, -1)]),
+    },
     "autograd_weights": {"turned round": lambda x, k: np.tile(x.sum(axis=0), (k, 1))},
     "autograd_softplus": {
         "… np.logaddexp never computes it": softplus(lambda x: np.log(1 + np.exp(x)), logistic),
