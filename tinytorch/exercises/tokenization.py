@@ -16,7 +16,8 @@ from tinytorch.stories import StoryGrammar
 from tinytorch.text.bpe import join_by_rank, learn_merges
 from tinytorch.text.tokenization import BPETokenizer
 
-__all__ = ["bpe_encode", "bpe_fewer", "bpe_stream", "bpe_train", "tokenize_predict"]  # fmt: skip
+__all__ = ["bpe_encode", "bpe_fewer", "bpe_stream", "bpe_train", "tokenize_bytes",
+           "tokenize_predict"]  # fmt: skip
 
 _OWN = package_only("Write it yourself: the package does it already.")
 
@@ -91,6 +92,35 @@ def bpe_encode(encode: Any) -> Cases:
 
 def _words(rng: "np.random.Generator", letters: bytes, number: int, length: int) -> list[bytes]:
     return [bytes(rng.choice([*letters], length).tolist()) for _ in range(number)]
+
+
+@exercise(points=1, reference=lambda text: list(text.encode()))
+def tokenize_bytes(answer: Any) -> Cases:
+    """`answer(text)` returns the numbers of the bytes of a text in UTF-8, a list.
+
+    Example:
+        >>> bool(tokenize_bytes(lambda text: list(text.encode())))
+        True
+        >>> bool(tokenize_bytes(lambda text: [ord(c) for c in text]))
+        False
+    """
+    whole = "A list of whole numbers: list(...) makes one of the bytes."
+    several = "In UTF-8 this character is more than one byte; ord gives its code point."
+    mistakes = [
+        (lambda text: [ord(c) for c in text], several),
+        (lambda text: list(text.encode("utf-16")), "UTF-8 is the rule of this chapter."),
+        (UnicodeEncodeError, "Not every character is in that code: UTF-8 writes them all."),
+    ]
+    yield from cases(answer, {
+        "gives the ids of plain letters": (whole, "the hen"),
+        "gives two ids for an e with an accent": (several, "caf\u00e9"),
+        "gives three for an e and its accent": (several, "e\u0301"),
+        "gives four for a fox": (several, "\U0001f98a"),
+        "gives none for no text": ("No characters, no bytes: an empty list.", ""),
+        "changes nothing": ("Every character is encoded as it is.", STRANGE),
+    }, mistakes)  # fmt: skip
+    yield case("gives a list", answer, "hen", expected="list",
+               run=lambda f, text: type(f(text)).__name__, hint=whole)  # fmt: skip
 
 
 @exercise(points=1)

@@ -1,6 +1,7 @@
 """Answers to the exercises of the chapter on tokenisation."""
 
 import codecs
+import unicodedata
 from collections import Counter, defaultdict
 from itertools import pairwise
 
@@ -141,6 +142,10 @@ def words_by_hand(stories, n):
 NUMBERS = {"The": 2, " then": 2, "other": 3, "hehen": 3, "café": 5, "\U0001f98a": 4}
 
 RIGHT = {
+    "tokenize_bytes": [
+        lambda text: list(text.encode("utf-8")),
+        lambda text: [byte for character in text for byte in character.encode()],
+    ],
     "bpe_encode": [encode_with_a_number_for_infinity, encode_by_sorting],
     "tokenize_predict": [NUMBERS, {text: float(number) for text, number in NUMBERS.items()}],
     "bpe_train": [train_with_lists, train_with()],
@@ -149,6 +154,13 @@ RIGHT = {
 }
 
 WRONG = {
+    "tokenize_bytes": {
+        "… ord gives its code point": lambda text: list(map(ord, text)),
+        "… A list of whole numbers": lambda text: text.encode(),
+        "… UTF-8 writes them all": lambda text: list(text.encode("ascii")),
+        "bytes of length one": lambda text: [bytes([byte]) for byte in text.encode()],
+        "composed": lambda text: list(unicodedata.normalize("NFC", text).encode()),
+    },
     "bpe_encode": {
         "… lowest rank": encode_from_the_left,
         "… Write it yourself": lambda piece, ranks: ids_of(join_by_rank(piece, ranks), ranks),
