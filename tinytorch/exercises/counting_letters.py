@@ -14,8 +14,8 @@ from tinytorch.exercises.rules import no_loop, package_only
 from tinytorch.exercises.values import STRANGE, show
 from tinytorch.stories import StoryGrammar
 
-__all__ = ["count_belief", "count_busiest", "count_guesses", "count_loss", "count_pairs",
-           "count_predict", "count_words"]  # fmt: skip
+__all__ = ["count_belief", "count_busiest", "count_chance", "count_guesses", "count_loss",
+           "count_pairs", "count_predict", "count_words"]  # fmt: skip
 
 # References --------------------------------------------------------------------------------
 
@@ -51,6 +51,33 @@ def _guesses(strokes: dict[str, int], letter: str) -> int:
 
 
 # The exercises -----------------------------------------------------------------------------
+
+
+@exercise(points=1, reference=lambda strokes, letter: strokes[letter] / strokes.total())
+def count_chance(answer: Any) -> Cases:
+    """`answer(strokes, letter)` returns the share of the strokes that belongs to a letter.
+
+    Example:
+        >>> bool(count_chance(lambda strokes, letter: strokes[letter] / strokes.total()))
+        True
+    """
+    share = "Of all the strokes, how many are for this letter? Divide."
+    never = "A letter that never came has no strokes: its chance is 0."
+    total = "Divide by the number of strokes, not by that of the different letters."
+    mistakes = [
+        (lambda s, c: s[c], "This is the number of strokes: divide it by that of all strokes."),
+        (lambda s, c: s[c] / len(s), total),
+        (lambda s, c: s[c] // s.total(), "`//` divides whole numbers: use `/`."),
+        (lambda s, c: s.total() / s[c], "The other way round: a chance is at most 1."),
+        (ZeroDivisionError, never),
+        (KeyError, never),
+    ]
+    yield from cases(answer, {
+        "gives the h two of six": (share, Counter({"h": 2, "a": 1, "i": 1, " ": 2}), "h"),
+        "gives the only letter everything": (share, Counter({"e": 7}), "e"),
+        "gives nothing to what never came": (never, Counter({"e": 3, "a": 1}), "z"),
+        "gives a rare letter little": (share, Counter({"e": 999, "\n": 1}), "\n"),
+    }, mistakes)  # fmt: skip
 
 
 @exercise(points=1)

@@ -100,6 +100,10 @@ def asks_the_grammar(before, letter):
 
 
 RIGHT = {
+    "count_chance": [
+        lambda strokes, letter: strokes[letter] / sum(strokes.values()),
+        lambda strokes, letter: Fraction(strokes[letter], strokes.total()),
+    ],
     "count_busiest": [
         lambda followers: min(followers, key=lambda c: (-followers[c].total(), c)),
         lambda followers: sorted(followers, key=lambda c: (-sum(followers[c].values()), c))[0],
@@ -116,6 +120,14 @@ RIGHT = {
 }
 
 WRONG = {
+    "count_chance": {
+        "… the number of strokes": lambda strokes, letter: strokes[letter],
+        "… different letters": lambda strokes, letter: strokes[letter] / len(strokes),
+        "as if every letter came once more": (
+            lambda strokes, letter: (strokes[letter] + 1) / (strokes.total() + 38)
+        ),
+        "rounded to percent": lambda strokes, letter: round(strokes[letter] / strokes.total(), 2),
+    },
     "count_busiest": {"… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1]},
     "count_pairs": {
         "a plain dictionary": (lambda text: dict(Counter(pairwise(text)))),
