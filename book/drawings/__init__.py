@@ -13,7 +13,7 @@ from drawings.parts import DRAWINGS, Panel
 
 __all__ = ["DRAWINGS", "Panel"]
 
-PARTS_OF_THE_BOOK = ["model", "first_words", "foundations", "embeddings", "attention"]
+PARTS_OF_THE_BOOK = ["model", "first_words", "foundations", "embeddings", "attention", "heads"]
 PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_gpt2"]
 PARTS_OF_THE_BOOK += ["your_text", "playground", "sentence"]
 PARTS_OF_THE_BOOK += ["fine_tuning", "capstone", "inside"]

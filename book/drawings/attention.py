@@ -23,6 +23,8 @@ from drawings.parts import (
     vector,
 )
 
+Matrix = Sequence[Sequence[float]]
+
 TOKENS = ("dog", "barked", "because", "it")
 QUERIES = ((1, 1, 0, 0), (2, 0, 0, 2), (0, 2, 2, 0), (2, 0, 1, 1))
 KEYS = ((1, 0, 1, 1), (0, 2, 1, 1), (0, 1, 0, 0), (0.5, 0, 0, 1))
@@ -157,17 +159,86 @@ def weighted(x: float, weight: float) -> str:
     return line(path, "value", width=1 + 11 * weight)
 
 
+# six words, with four numbers each that can be read: thing, action, reference, link
 WORDS = ("the", "dog", "barked", "because", "it", "woke")
+KINDS = ("thing", "action", "reference", "link")
+X = ((0, 0, 0, 0.5), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1), (0.5, 0, 1, 0), (0, 0.8, 0, 0.2))
+W_Q = ((2, 0, 0, 0), (4, 0, 4, 0), (6, 0, 0, 0), (0, 3, 0, 0))
+W_K = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 0))
 ASKING = 2  # "barked", in the page's example
-WANTED = (
-    (0, 1.5, 0, 0),
-    (2, 0, 0, 0),
-    (4, 0, 4, 0),
-    (0, 3, 0, 0),
-    (7, 0, 0, 0),
-    (3.2, 0.6, 3.2, 0),
-)
-FOUND = ((0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 0), (0.5, 0, 1, 0), (0, 0.8, 0, 0))
+REFERRING = 4  # "it"
+
+
+def projected(rows: Matrix, matrix: Matrix) -> list[list[float]]:
+    """Multiply rows by a matrix."""
+    columns = list(zip(*matrix, strict=True))
+    return [[sum(a * b for a, b in zip(row, c, strict=True)) for c in columns] for row in rows]
+
+
+WANTED, FOUND = projected(X, W_Q), projected(X, W_K)
+
+
+@drawing
+def who_looks_at_whom() -> list[Panel]:
+    """The matrix W_q of the page's six words, and arcs from one word to those it looks at.
+
+    Four rows say what a thing, an action, a reference and a link look for. Under the matrix stand
+    the query that they make for one word, and the words the dog barked because it woke. First it
+    asks: a thick arc leads to dog, with 77 percent. Then barked asks, and one number has been
+    changed, what an action looks for in references, from 4 to 0: its thickest arc now leads to dog,
+    with 52 percent, and no longer to it.
+    """
+    changed = [list(row) for row in W_Q]
+    changed[1][2] = 0
+    return [
+        asked("“it” asks", W_Q, REFERRING, None),
+        asked("One number less, and “barked” asks", changed, ASKING, (1, 2)),
+    ]
+
+
+@moving_data("who-looks-at-whom")
+def six_readable_words() -> dict[str, Any]:
+    """Give the words, what each is, and the matrices."""
+    readable = {"words": WORDS, "kinds": KINDS, "x": X}
+    return readable | {"toQuery": W_Q, "toKey": W_K, "asks": REFERRING}
+
+
+def asked(title: str, matrix: Matrix, asks: int, changed: tuple[int, int] | None) -> Panel:
+    """Draw the matrix, and where one word looks with it."""
+    [query] = projected([X[asks]], matrix)
+    weights = softmax([sum(q * k for q, k in zip(query, key, strict=True)) / 2 for key in FOUND])
+    pieces, base = [], 268
+    for i, row in enumerate(matrix):
+        pieces.append(note(70, 71 + 24 * i, f"{'an' if i == 1 else 'a'} {KINDS[i]}", anchor="end"))
+        for j, value in enumerate(row):
+            loud = (i, j) == changed
+            pieces.append(cells(78 + 64 * j, 60 + 24 * i, [[f"{value:g}"]], "query", (60, 22)))
+            if loud:
+                pieces.append(box(78 + 64 * j, 60 + 24 * i, 60, 22, "loss", kind="frame", radius=3))
+    pieces.append(note(70, 177, f"so “{WORDS[asks]}”", "query", anchor="end"))
+    shown = [f"{value:g}".replace("-", "−") for value in query]
+    pieces += [
+        text(108 + 64 * j, 177, value, "query", face="mono") for j, value in enumerate(shown)
+    ]
+    pieces.append(arrow((78, 160.5), (330, 160.5), head=False))
+    own = 27 + 57 * asks
+    for i, (word, weight) in enumerate(zip(WORDS, weights, strict=True)):
+        x = 27 + 57 * i
+        if i != asks:
+            high = 12 + 0.22 * abs(x - own)
+            way = f"M{own} {base}Q{(own + x) / 2} {base - 2 * high} {x} {base}"
+            pieces.append(line(way, "query", width=0.6 + 9 * weight))
+        pieces.append(text(x, base + 14, word, "query" if i == asks else "token", size=13))
+        pieces.append(note(x, base + 33, f"{100 * weight:.0f} %", "query"))
+    return panel(
+        340,
+        308,
+        [note(108 + 64 * j, 48, kind) for j, kind in enumerate(KINDS)],
+        note(70, 48, "looks for a", anchor="end"),
+        pieces,
+        box(own - 27, base + 3, 54, 22, "query", kind="frame"),
+        title=title,
+    )
 
 
 @drawing

@@ -10,6 +10,9 @@ PAGES = {
     "query-over-keys": "book/attention/scaled-dot-product",
     "causal-mask": "book/attention/scaled-dot-product",
     "root-d": "book/attention/scaled-dot-product",
+    "who-looks-at-whom": "book/attention/scaled-dot-product",
+    "where-heads-look": "book/attention/multi-head",
+    "three-back": "book/attention/positions-in-attention",
     "rotary-angle": "book/attention/positions-in-attention",
     "letters-remembered": "book/first-words/counting-letters",
     "tokenization": "book/foundations/tokenization",
@@ -38,6 +41,13 @@ SET = {
         for how in ("as they are", "divided by √d")
         for power in (0, 4, 10)
     ],
+    "who-looks-at-whom": [
+        [("Which word asks", word), ("The number", number)]
+        for word in ("the", "it", "woke")
+        for number in (-4, 8)
+    ],
+    "where-heads-look": [[("Heads", count)] for count in ("1", "2", "4", "8", "16")],
+    "three-back": [[("Position of the query", query)] for query in (3, 15, 24, 63)],
     "rotary-angle": [
         list(zip(DIAL, places, strict=True))
         for places in [(5, 3), (0, 0), (15, 0), (0, 15), (15, 15), (8, 0), (12, 13)]

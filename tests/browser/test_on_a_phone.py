@@ -108,8 +108,6 @@ WRAPPED = """([selector, text]) => {
 
 def test_what_is_printed_breaks_on_a_phone_and_columns_scroll(phone):
     outputs = "article .cell_output pre"
-    message = phone.evaluate(WRAPPED, [outputs, "must have the same last axis"])
-    assert message["sticksOut"] == 0
     table = phone.evaluate(WRAPPED, [outputs, "variance / d"])
     assert table["sticksOut"] > 0 and table["lines"] == 7, "its columns stay below each other"
     scrolling = phone.evaluate(
@@ -117,6 +115,13 @@ def test_what_is_printed_breaks_on_a_phone_and_columns_scroll(phone):
             .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)"""
     )
     assert scrolling == []
+
+
+def test_a_printed_message_breaks_on_a_phone(visit):
+    visit.page.set_viewport_size(PHONE)
+    page = visit.open("book/proofs/proofs-attention")
+    message = page.evaluate(WRAPPED, ["article .cell_output pre", "must have the same last axis"])
+    assert message["sticksOut"] == 0
 
 
 def test_a_printed_story_breaks_where_the_line_of_a_phone_ends(visit):

@@ -15,7 +15,7 @@ from math import log, pi
 from pathlib import Path
 
 import numpy as np
-from drawings import attention, foundations, generation
+from drawings import attention, foundations, generation, heads
 from drawings.embeddings import TRAINED
 from drawings.first_words import LETTERS, LINES
 from drawings.parts import MOVING_DATA
@@ -46,6 +46,7 @@ def figures():
     """All of them, by the names of their scripts."""
     steps = {
         "query-over-keys": query_over_keys, "causal-mask": masked, "root-d": root_d,
+        "who-looks-at-whom": readable, "where-heads-look": heads_look, "three-back": looks_back,
         "rotary-angle": rotary_angle, "letters-remembered": letters_remembered,
         "tokenization": merges, "sampling": drawn, "kv-cache": rows_computed,
         "autograd": graph, "word-vectors": word_vectors, "bowl": walks, "warm-up": schedules,
@@ -95,12 +96,20 @@ def query_over_keys():
     yield [press("Next step")], {"step": 1}, f"The query of “it” meets the key of “dog”: {products}"
 
 
-def masked():
-    """The queries and keys are those of the page's own example, from its code."""
-    [code] = [c for c in CELL.findall(CHAPTER.read_text(encoding="utf-8")) if "W_q = " in c]
+def six_words():
+    """What the page's cells with the words and their matrices define."""
+    cells = CELL.findall(CHAPTER.read_text(encoding="utf-8"))
+    [words] = [code for code in cells if code.lstrip().startswith("words = ")]
+    [matrices] = [code for code in cells if "\nW_q = " in code]
     names = {"np": np, "functional": functional}
     with redirect_stdout(StringIO()):
-        exec(code, names)
+        exec(words + matrices, names)
+    return names
+
+
+def masked():
+    """The queries and keys are those of the page's own example, from its code."""
+    names = six_words()
     words, q, k = names["words"], names["q"], names["k"]
     said = {
         (False, "barked"): "“barked” takes 70 % of what it gets from the three later words.",
@@ -122,6 +131,65 @@ def masked():
                 },
                 said.get((on, word), ""),
             )
+
+
+def readable():
+    """The six words with one number of W_q changed."""
+    names = six_words()
+    words, x, k, v = (names[name] for name in ("words", "x", "k", "v"))
+    kinds = "a thing", "an action", "a reference", "a link"
+    said = {
+        ("it", 2, 0, 6): "its query is 7, 0, 0, 0, and it looks most at “dog”, with 77 %.",
+        ("barked", 1, 2, 0): "it looks most at “dog”, with 52 %. Before the change: 64 % at “it”.",
+        ("the", 3, 1, 0): "“the” is 0.5 link. It looks for nothing strongly",
+        ("it", 2, 0, -4): "“it” is 0.5 thing and 1 reference. It looks for nothing strongly",
+    }
+    more = [("dog", 0, 2, 8), ("woke", 1, 0, -4), ("because", 3, 2, 3), ("it", 0, 1, 5)]
+    for word, row, column, value in [*said, *more]:
+        matrix = names["W_q"].copy()
+        matrix[row, column] = value
+        asks = words.index(word)
+        _, weights = scaled_dot_product_attention(x @ matrix, k, v)
+        deeds = [
+            pick(word), pick(kinds[row]), pick(("things", "actions", "references")[column]),
+            slide("The number", value),
+        ]  # fmt: skip
+        numbers = {
+            "asks": asks, "row": row, "column": column, "value": value,
+            "query": x[asks] @ matrix, "scores": x[asks] @ matrix @ k.T / 2,
+            "weights": weights.data[asks],
+        }  # fmt: skip
+        yield deeds, numbers, said.get((word, row, column, value), "")
+    asks = words.index("it")
+    _, weights = scaled_dot_product_attention(names["q"], k, v)
+    yield [press("As it was")], {"value": 0, "weights": weights.data[asks]}, "77 %"
+
+
+def heads_look():
+    said = {
+        1: "spreads its weight over all four tokens",
+        2: "the heads have begun to divide the work",
+        4: "Each of the four heads gives one token nearly all its weight, and no two the same.",
+        8: "8 heads: ",
+        16: "16 heads: six give one token at least 80 % of their weight; the others spread it.",
+    }
+    for model in heads.known("heads"):
+        sharp = int((np.max(model["weights"], axis=1) >= heads.SHARP).sum())
+        assert np.allclose(np.sum(model["weights"], axis=1), 100, atol=3)
+        yield [pick(f"{model['heads']}")], model | {"sharp": sharp}, said[model["heads"]]
+
+
+def looks_back():
+    schemes = heads.known("schemes")
+    for query in (3, 10, 15, 16, 24, 63):
+        back = [dict(map(tuple, scheme["looks"][query])).get(query - 3, 0) for scheme in schemes]
+        right = [scheme["right"][query - 3] for scheme in schemes]
+        said = f"(the ring) lie {back[0]} % (learned table), {back[1]} % (sinusoidal table)"
+        yield (
+            [slide("Position of the query", query)],
+            {"query": query, "back": back, "right": right},
+            said,
+        )
 
 
 def slope(scores, i):
