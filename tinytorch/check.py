@@ -26,7 +26,8 @@ from tinytorch.exercises.scaling import *  # noqa: F403
 from tinytorch.exercises.tensors import *  # noqa: F403
 from tinytorch.exercises.token_embeddings import *  # noqa: F403
 from tinytorch.exercises.tokenization import *  # noqa: F403
-from tinytorch.exercises.what_it_learned import *  # noqa: F403
+from tinytorch.exercises.what_it_knows import *  # noqa: F403
+from tinytorch.exercises.what_it_looks_at import *  # noqa: F403
 from tinytorch.exercises.why_it_is_fast import *  # noqa: F403
 from tinytorch.exercises.your_gpt import *  # noqa: F403
 from tinytorch.exercises.your_text import *  # noqa: F403

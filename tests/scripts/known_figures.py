@@ -18,6 +18,7 @@ import numpy as np
 from drawings import attention, foundations, generation, heads
 from drawings.embeddings import TRAINED
 from drawings.first_words import LETTERS, LINES
+from drawings.inside import LOOKS
 from drawings.parts import MOVING_DATA
 
 from tinytorch import (
@@ -50,6 +51,7 @@ def figures():
         "rotary-angle": rotary_angle, "letters-remembered": letters_remembered,
         "tokenization": merges, "sampling": drawn, "kv-cache": rows_computed,
         "autograd": graph, "word-vectors": word_vectors, "bowl": walks, "warm-up": schedules,
+        "what-it-looks-at": looks,
     }  # fmt: skip
     data = {name: MOVING_DATA[name]() if name in MOVING_DATA else None for name in steps}
     return {name: {"data": data[name], "steps": list(make())} for name, make in steps.items()}
@@ -394,6 +396,32 @@ def graph():
     for back, reached in enumerate(["", "loss", "loss e", "loss e p y", "loss e p y w x"]):
         shown = {name: g if name in reached.split() else None for name, g in gradients.items()}
         yield [slide("Gradients", back)], {"back": back, "gradients": shown}, ""
+
+
+def looks():
+    """What is stored; that it is what the package computes is tested beside the drawings."""
+    stored = json.loads(LOOKS.read_text(encoding="utf-8"))
+    said = {
+        (
+            "0.3, the animal head",
+            25,
+        ): "“y” asks, “cow” comes next. Head 0.3 gives 99 % to “meadow”.",
+        ("1.0, the hero head", 13): "Head 1.0 gives 84 % to “Ben”.",
+        ("0.0", 0): "the newline asks, “Once” comes next. Head 0.0 gives 100 % to itself.",
+    }
+    for name in stored["heads"]:
+        label = {"0.3": "0.3, the animal head", "1.0": "1.0, the hero head"}.get(name, name)
+        for asks in (0, 13, 25, 45, 68):
+            rows = stored["heads"][name][asks]
+            numbers = {"keys": [k for k, _ in rows], "shares": [share for _, share in rows]}
+            yield (
+                [pick(label), slide("Token that asks", asks)],
+                {"head": name, "asks": asks, **numbers},
+                said.get((label, asks), ""),
+            )
+    animal = pick("0.3, the animal head")
+    then = [animal, slide("Token that asks", 25), press("Next look of 40 % or more")]
+    yield then, {"asks": 30}, "Head 0.3 gives 88 % to “after”"
 
 
 def word_vectors():

@@ -102,7 +102,7 @@ const folds = (root) => [
       learned any other numbers for the eight places would do nearly as well: it reads the <em>place</em>, and only when the animal is due.
       The bars at the top show what the model makes of it. Whether the child is a girl or a boy is read well right before <em>he</em>
       or <em>she</em>, elsewhere mostly badly.
-      <a href="${root}inside/what-it-learned.html">How the book found this</a></p>
+      <a href="${root}inside/what-it-knows.html">How the book found this</a></p>
     <div class="tt-play__links" role="group" aria-label="Places in a story">
       <button type="button" data-part="due">Right before the animal</button>
       <button type="button" data-part="early">A token earlier</button>

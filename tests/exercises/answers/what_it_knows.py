@@ -1,23 +1,22 @@
-"""Right and wrong answers to the exercises of "What it learned"."""
+"""Right and wrong answers to the exercises of "What it knows"."""
 
 import numpy as np
 
 from tinytorch import LayerNorm, Tensor, functional, no_grad
-from tinytorch.exercises.what_it_learned import _studied
+from tinytorch.exercises.what_it_knows import _studied
 from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.experiments.what_it_learned import study_stories
-from tinytorch.inside.heads import head_scores
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import logit_lens
 from tinytorch.stories import StoryGrammar, hidden_values
 
-ABLATION = {
-    "the stream changes at stage 0": False,
-    "the stream changes at stage 1": True,
-    "attention of head 0.0 changes": False,
-    "attention of head 1.0 changes": True,
-    "the forecast after the first token changes": True,
-    "the loss rises most before": "animals",
+SELECTIVE = {
+    "R² of the posterior itself": 1,
+    "R² of always saying the mean": 0,
+    "R² can be below 0 on new stories": True,
+    "selectivity, if the random targets of each place are read as well": 0,
+    "a new random target in every story is read as well": False,
+    "a probe on an untrained model reads nothing": False,
 }
 
 
@@ -47,25 +46,6 @@ def lens_that_overflows(stream, gamma, beta, table):
     x = (stream - stream.mean(-1, keepdims=True)) / np.sqrt(stream.var(-1, keepdims=True) + 1e-5)
     logits = (x * gamma + beta) @ table.T
     return np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
-
-
-# The head
-def head_by_loops(weights, asked, sought):
-    totals = np.zeros((len(weights), weights.shape[2]))
-    for row, query in zip(*np.nonzero(asked), strict=True):
-        keys = np.flatnonzero(sought[row, : query + 1])
-        totals += weights[:, row, :, query, keys].sum(axis=0)
-    return divmod(int(totals.argmax()), totals.shape[1])
-
-
-def head_by_a_sum(weights, asked, sought):
-    share = np.einsum("lbhqk,bq,bk->lh", weights, asked, sought)
-    return tuple(int(i) for i in np.argwhere(share == share.max())[0])
-
-
-def head_text_by_text(weights, asked, sought):
-    share = np.einsum("lbhqk,bq,bk->lbh", weights, asked, sought) / asked.sum(1)[:, None]
-    return np.unravel_index(share.mean(axis=1).argmax(), weights.shape[0:3:2])
 
 
 # A probe that is too good
@@ -122,33 +102,18 @@ def by_the_nearest_story(x, belief, new):
     return np.array(BELIEFS)[apart.argmin(axis=1)]
 
 
-def head(weights, asked, sought):
-    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
-    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
-
-
 RIGHT = {
-    "inside_ablation": [ABLATION, dict(reversed(ABLATION.items()))],
+    "inside_selective": [SELECTIVE, dict(reversed(SELECTIVE.items()))],
     "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
-    "inside_head": [head_by_loops, head_by_a_sum],
     "inside_control": [r2_by_hand, lambda x, y: np.float64(r2(x, y))],
     "inside_unseen": [by_the_mlp, by_the_mlp_and_its_own_output],
 }
 WRONG = {
-    "inside_ablation": {
-        "… beside each other": ABLATION | {"attention of head 0.0 changes": True},
-        "… more before": ABLATION | {"the loss rises most before": "foods"},
+    "inside_selective": {
+        "… always right": SELECTIVE | {"R² of always saying the mean": 1},
+        "… could hold": SELECTIVE | {"a new random target in every story is read as well": True},
     },
     "inside_lens": {"… last norm": lens_without_norm, "… largest logit": lens_that_overflows},
-    "inside_head": {
-        "not at its own token": (
-            lambda weights, asked, sought: head(
-                weights * np.tri(weights.shape[-1], k=-1), asked, sought
-            )
-        ),
-        "… block comes first": lambda *given: head_by_loops(*given)[::-1],
-        "… before you divide": head_text_by_text,
-    },
     "inside_control": {
         "… has seen": r2_with(seen=True),
         "… not about 0": r2_with(centred=False),

@@ -1,4 +1,4 @@
-"""Checks for the chapter "What it learned"."""
+"""Checks for the chapter "What it knows"."""
 
 from collections.abc import Iterator
 from functools import cache, partial
@@ -9,59 +9,56 @@ import numpy as np
 
 from tinytorch.core.module import Module
 from tinytorch.core.tensor import Tensor
-from tinytorch.exercises.cases import Cases, NotYet, case, cases, measured, predictions
-from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.cases import Cases, NotYet, cases, measured, predictions
+from tinytorch.exercises.drawn_numbers import drawn
 from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import Rule, globals_of, without
 from tinytorch.exercises.values import as_array, show
 from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.experiments.what_it_learned import readable, study_stories
-from tinytorch.inside.heads import head_scores
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import residual_stream
 from tinytorch.stories import StoryGrammar, hidden_values, token_beliefs
 
-__all__ = ["inside_ablation", "inside_control", "inside_head", "inside_lens", "inside_unseen"]
+__all__ = ["inside_control", "inside_lens", "inside_selective", "inside_unseen"]
 
 
 # Predictions ---------------------------------------------------------------------------------
 
 
 @exercise(points=1)
-def inside_ablation(answer: Any) -> Cases:
-    """Check what changes when head 0.3 of the story GPT always adds its mean.
+def inside_selective(answer: Any) -> Cases:
+    """Check predictions of what R² and selectivity are.
 
     Example:
         >>> right = {
-        ...     "the stream changes at stage 0": False,
-        ...     "the stream changes at stage 1": True,
-        ...     "attention of head 0.0 changes": False,
-        ...     "attention of head 1.0 changes": True,
-        ...     "the forecast after the first token changes": True,
-        ...     "the loss rises most before": "animals",
+        ...     "R² of the posterior itself": 1,
+        ...     "R² of always saying the mean": 0,
+        ...     "R² can be below 0 on new stories": True,
+        ...     "selectivity, if the random targets of each place are read as well": 0,
+        ...     "a new random target in every story is read as well": False,
+        ...     "a probe on an untrained model reads nothing": False,
         ... }
-        >>> bool(inside_ablation(right))
+        >>> bool(inside_selective(right))
         True
-        >>> bool(inside_ablation({}))
+        >>> bool(inside_selective({}))
         False
     """
     yield from predictions(answer, {
-        "the stream changes at stage 0": (
-            False, "Stage 0 is what enters the first block; the head reads it."),
-        "the stream changes at stage 1": (
-            True, "Stage 1 is stage 0 and all that the first block adds, this head included."),
-        "attention of head 0.0 changes": (
-            False, "The heads of a block stand beside each other: all read the same stage."),
-        "attention of head 1.0 changes": (
-            True, "Its queries and keys are made from stage 1."),
-        "the forecast after the first token changes": (
-            True, "There the head adds the value of the first token; its mean is something else."),
-        "the loss rises most before": (
-            "animals", "What does this head look at, and when? It is one of animals, foods, names, "
-            "places, pronouns or things.",
-            ("foods", "It costs much there too, but more before another kind."),
-            ("names", "That is the hero head, 1.0."),
-            ("things", "Those are fetched by 1.2 and 1.3.")),
+        "R² of the posterior itself": (1, "No error is left: 1 minus nothing."),
+        "R² of always saying the mean": (
+            0, "Its error is the variance itself.",
+            (1, "That is for whoever is always right.")),
+        "R² can be below 0 on new stories": (
+            True, "Nothing keeps a guess from being worse than the mean."),
+        "selectivity, if the random targets of each place are read as well": (
+            0, "Selectivity is the R² of the true target minus that of the random ones.",
+            (1, "That would be so if the random targets were not read at all.")),
+        "a new random target in every story is read as well": (
+            False, "Such a target depends on nothing that the stream could hold."),
+        "a probe on an untrained model reads nothing": (
+            False, "Its heads look at everything alike, and so let a little of the place through.",
+            ("False", "Without quotes.")),
     })  # fmt: skip
 
 
@@ -119,82 +116,6 @@ def inside_lens(answer: Any) -> Cases:
         "a width of 64, three hundred tokens":
             (hint, *drawn((3, 2, 5, 64), 64, 64, (300, 64), seed=2)),
     })  # fmt: skip
-
-
-# The head ------------------------------------------------------------------------------------
-
-
-def _head(weights: Any, asked: Any, sought: Any) -> Any:
-    return _largest(head_scores(weights, _targets(asked, sought)))
-
-
-def _targets(asked: Any, sought: Any) -> Any:
-    return asked[:, :, None] & sought[:, None, :] & np.tri(asked.shape[-1], dtype=bool)
-
-
-def _largest(scores: Any) -> tuple[int, int]:
-    block, head = np.unravel_index(scores.argmax(), scores.shape)
-    return int(block), int(head)
-
-
-_WRONG_HEADS = [
-    (lambda weights, *given: _head(weights, *given)[::-1], "The block comes first, then the head."),
-    (lambda weights, asked, sought: _largest(weights.sum(axis=(1, 3, 4))),
-        "Count only the attention from what is asked to what is sought."),
-    (lambda weights, asked, sought: _largest(
-        (weights * (asked[:, :, None] & sought[:, None])[:, None]).max(axis=(1, 3, 4))),
-        "Add the attention to all that is sought; its largest weight says less."),
-    (lambda weights, asked, sought: _head(weights, asked, np.ones_like(sought)),
-        "Where does it look? Only `sought` counts."),
-    (lambda weights, asked, sought: _head(weights, np.ones_like(asked), sought),
-        "Ask only at the queries in `asked`."),
-    (lambda weights, asked, sought: _head(weights, sought, asked),
-        "`asked` belongs to the queries, `sought` to the keys."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_head, mistakes=_WRONG_HEADS)
-def inside_head(answer: Any) -> Cases:
-    """Check a search for the head that looks from some tokens to others.
-
-    Example:
-        >>> bool(inside_head(_head))
-        True
-        >>> bool(inside_head(lambda weights, asked, sought: (0, 3)))
-        False
-    """
-    hint = "The share of attention from the queries in `asked` to the keys in `sought`."
-    toy = np.zeros((2, 1, 2, 3, 3))
-    toy[:, :, :, np.arange(3), np.arange(3)] = 1  # every head looks at itself
-    toy[1, 0, 0, 2] = [0.9, 0.1, 0]
-    toy[0, 0, 0, 1] = [1.0, 0, 0]
-    last, start = np.array([[False, False, True]]), np.array([[True, False, False]])
-    shared = toy.copy()
-    shared[:, 0, :, 2] = [0, 0, 1]
-    shared[0, 0, :, 2] = [[0.6, 0, 0.4], [0.45, 0.5, 0.05]]  # all on one key; more, on two
-    itself = np.zeros((1, 1, 2, 3, 3))
-    itself[0, 0, :, 2] = [[0.7, 0.1, 0.2], [0.1, 0, 0.9]]
-    yield case("three tokens, one query", answer, toy, last, start, hint=hint)
-    yield case("another query", answer, toy, last[:, [0, 2, 1]], start, hint=hint)
-    yield case("two keys sought", answer, shared, last, ~last, hint=hint)
-    own = "A query may look at its own token as well: np.tri has ones on its diagonal."
-    yield case("the query's own token sought", answer, itself, last, last | start, hint=own)
-    uneven, of_two = np.zeros((1, 2, 2, 4, 4)), np.array([[0, 0, 0, 1], [0, 1, 1, 1]], dtype=bool)
-    uneven[0, 0, 0, 3, 0] = 1  # one head all of it, at the only query of the first text
-    uneven[0, 1, 1, 1:, 0] = 0.6  # the other most of it, at three of the second
-    first = np.broadcast_to(np.arange(4) == 0, of_two.shape)
-    every = "Each query counts the same, in whichever text: add up all texts before you divide."
-    yield case("a text with one query, a text with three", answer, uneven, of_two, first,
-               hint=every, mistakes=[((0, 0), every)])  # fmt: skip
-    rng = generator()
-    for blocks, batch, heads, seq in ((2, 3, 4, 9), (3, 1, 2, 30), (1, 5, 12, 6), (12, 2, 3, 5)):
-        scores = 3 * rng.normal(size=(blocks, batch, heads, seq, seq))
-        weights = np.exp(scores) * np.tri(seq)
-        weights /= weights.sum(axis=-1, keepdims=True)
-        asked, sought = rng.random((2, batch, seq)) < 0.5
-        asked[:, -1] = sought[:, 0] = True
-        claim = f"heads: {heads}, blocks: {blocks}, texts: {batch}"
-        yield case(claim, answer, weights, asked, sought, hint=hint)
 
 
 # A probe that is too good --------------------------------------------------------------------
