@@ -88,7 +88,7 @@ def looking(head: str, title: str) -> Panel:
         sought.add(key)
         arcs.append(arc(places[query], places[key], share))
         marks.append(box(x - 2, y - 10, wide + 4, 20, "query", radius=3))
-        left = places[key][0] > x > 40  # where the arc does not go
+        left = places[key][0] > x > 20  # where the arc does not go
         aside, anchor = (x - 4, "end") if left else (x + wide + 4, "start")
         labels.append(note(aside, y - 17, f"{100 * share:.0f} %", "query", anchor=anchor))
     marks += [box(places[k][0] - 2, places[k][1] - 10, places[k][2] + 4, 20, "key", radius=3)
