@@ -10,6 +10,7 @@ from tinytorch.exercises.counting_letters import *  # noqa: F403
 from tinytorch.exercises.data_and_loss import *  # noqa: F403
 from tinytorch.exercises.embedding_layer import *  # noqa: F403
 from tinytorch.exercises.fine_tuning import *  # noqa: F403
+from tinytorch.exercises.first_network import *  # noqa: F403
 from tinytorch.exercises.gpt import *  # noqa: F403
 from tinytorch.exercises.gpt2 import *  # noqa: F403
 from tinytorch.exercises.kv_cache import *  # noqa: F403

@@ -255,6 +255,80 @@ def graph(said: dict[str, str], role: str, forward: bool, title: str) -> Panel:
     )
 
 
+LETTERS_IN, LETTERS_OUT = "dhnty", "eaiou"  # five of the 38, on either side
+HIDDEN = 4  # circles in the middle
+LEARNED = (0.65, 0.14, 0.07, 0.05, 0.04)  # the shares of these letters after an h
+
+
+@drawing
+def first_network() -> list[Panel]:
+    """Two pictures of a network: five letters at the left, four circles, five letters at the right.
+
+    Forward: the letter h is lit. Lines run from it to the four circles, and from each of these to
+    e, a, i, o and u, which all get the same small chance, 0.03. The letter that came is e, and the
+    surprise is 3.6. Back: the same lines are dotted and run the other way. They carry the
+    chance minus what came, -0.97 from e, by far the most, and 0.03 from each of the others, and
+    every weight on the way takes a step against it. After 2,000 steps a long bar stands beside e,
+    0.65, and short ones beside a, i, o and u.
+    """
+    return [
+        network([1 / 38] * 5, True, "1  Forward: h is read, e came"),
+        network(list(LEARNED), False, "2  Back: what was missing"),
+    ]
+
+
+def network(chances: list[float], forward: bool, title: str) -> Panel:
+    """Draw the network with h lit, its values going forward or its gradients going back."""
+    lit, came = LETTERS_IN.index("h"), LETTERS_OUT.index("e")
+    left = [(36, 64 + 36 * i) for i in range(5)]
+    middle = [(110, 82 + 36 * i) for i in range(HIDDEN)]
+    right = [(184, 64 + 36 * i) for i in range(5)]
+    role, kind = ("token", "line") if forward else ("gradient", "dotted")
+
+    def wire(start: tuple[float, float], end: tuple[float, float], strong: bool) -> str:
+        ends = ((start[0] + 12, start[1]), (end[0] - 12, end[1]))
+        ink = role if forward or strong else "muted"
+        return arrow(*(ends if forward else ends[::-1]), role=ink, kind=kind, head=strong)
+
+    wires = [wire(m, r, False) for m in middle for r in (right if forward else right[1:])]
+    wires += [wire(left[lit], m, True) for m in middle]
+    wires += [] if forward else [wire(m, right[came], True) for m in middle]
+    circles = [circle(*at, 10, "token", "full" if i == lit else "box") for i, at in enumerate(left)]
+    circles += [circle(*at, 10, "muted") for at in middle]
+    circles += [
+        circle(*at, 10, "loss" if i == came else "token", "box") for i, at in enumerate(right)
+    ]
+    letters = [
+        text(12, y, c, "token", face="mono", size=15)
+        for c, (_, y) in zip(LETTERS_IN, left, strict=True)
+    ]
+    told = []
+    for i, (c, p, (_, y)) in enumerate(zip(LETTERS_OUT, chances, right, strict=True)):
+        colour = "loss" if i == came else "token"
+        told.append(text(208, y, c, colour, face="mono", size=15))
+        if forward:
+            told.append(line(f"M224 {y}h{round(84 * p, 1)}", colour, "line", 9))
+            told.append(note(238, y, f"{p:.2f}", colour, anchor="start"))
+        else:
+            push = 1 / 38 - (i == came)
+            told.append(note(224, y, f"{push:+.2f}".replace("-", "−"), "gradient", anchor="start"))
+            told.append(line(f"M268 {y}h{round(60 * p, 1)}", colour, "line", 9))
+    heads = ["chance"] if forward else ["gradient", "learned"]
+    places = [(240, heads[0])] if forward else [(244, heads[0]), (298, heads[1])]
+    foot = "surprise at e: ln 38 = 3.6" if forward else "each weight: one step against its gradient"
+    return panel(
+        340,
+        270,
+        wires,
+        circles,
+        letters,
+        told,
+        [note(x, 38, words) for x, words in places],
+        text(170, 250, foot, "loss" if forward else "gradient", size=13),
+        title=title,
+    )
+
+
 WORDS, MERGES = "the then the then hen", 3
 
 

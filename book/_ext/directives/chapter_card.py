@@ -45,6 +45,7 @@ LIT = {  # the part of the model that a chapter is about
     "counting-letters": "text",
     "tensors": "tensors",
     "autograd": "gradients",
+    "first-network": "training",
     "tokenization": "tokens",
     "token-embeddings": "token-embedding",
     "positional-encodings": "positions",
