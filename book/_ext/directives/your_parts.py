@@ -20,8 +20,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_node
 
-from tinytorch.exercises.capstone.parts import PARTS
-from tinytorch.exercises.capstone.your_gpt import PLACE_OF
+from tinytorch.exercises.capstone.parts import PARTS, PLACE_OF
 
 from .elements import build
 

@@ -22,12 +22,12 @@ import os
 import re
 import symtable
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["PARTS", "Part", "forget_part", "keep", "kept_parts", "section"]
+__all__ = ["PARTS", "PLACE_OF", "Part", "forget_part", "keep", "kept_parts", "section"]
 
 #: What a GPT is made of: for each part the check that accepts it, and what it does.
 PARTS = {
@@ -55,6 +55,9 @@ PARTS = {
     "draw": ("sampling_draw", "draws a token"),
     "write": ("sampling_write", "writes token after token"),
 }
+
+#: The part whose place a part takes, if that is not its own: one of the two is in the GPT.
+PLACE_OF = {"heads with a cache": "heads"}
 
 FILE = "my_parts.py"
 _AT_THE_DOOR = ("functional", "ops")  # modules that `tinytorch` itself offers
@@ -242,7 +245,13 @@ def _written(path: str, part: Part) -> str:
     new = f"{before.rstrip(chr(10))}\n\n\n{section(part)}{after}"
     if there != part:
         _save(path, new)
-    return f"kept as your part “{part.name}” in {shown}"
+    count = f"{_places(kept_parts(path))} of {_places(PARTS)}"
+    return f"kept as your part “{part.name}” in {shown} ({count})"
+
+
+def _places(names: Iterable[str]) -> int:
+    """How many places of the GPT these parts take."""
+    return len({PLACE_OF.get(name, name) for name in names})
 
 
 # The source ----------------------------------------------------------------------------------

@@ -25,16 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.capstone.parts import PARTS, Part, kept_parts
+from tinytorch.exercises.capstone.parts import PARTS, PLACE_OF, Part, kept_parts
 from tinytorch.files.command_line import add_output, run_command
 
-__all__ = ["MOST_LINES", "PLACE_OF", "YourGPT", "your_gpt"]
+__all__ = ["MOST_LINES", "YourGPT", "your_gpt"]
 
 #: The file is no longer than this.
 MOST_LINES = 400
-
-#: The part whose place a part takes, if that is not its own: one of the two is in the file.
-PLACE_OF = {"heads with a cache": "heads"}
 
 _TEMPLATE = Path(__file__).with_name("data") / "one_file.txt"
 _WORDS = "Mia was a brave girl. She hopped to the barn.\nOne day he ran to the big red barn.\n"
