@@ -133,7 +133,7 @@ THINGS = ("adventures", "jokes", "ghosts", "romance")
 
 
 @drawing
-def agreement() -> list[Panel]:
+def tastes() -> list[Panel]:
     """Two pictures of bars: Ada's tastes against Ben's, and Ada's against Cleo's.
 
     Each of the four things, adventures, jokes, ghosts and romance, has a bar for either reader, to
