@@ -1,7 +1,7 @@
 """Checks for the exercises of the chapter on a first network."""
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +111,7 @@ _ADDS = "backward() adds to weight.grad, and nobody has cleared it."
     reference=_trained,
     mistakes=[
         (_piled, _ADDS),
-        (lambda *given: _trained(*given, uphill=-1), "Against the gradient: subtract."),
+        (partial(_trained, uphill=-1), "Against the gradient: subtract."),
         (lambda w, loss_of, _, steps: _trained(w, loss_of, 1.0, steps), "The step is lr times it."),
         (lambda w, loss_of, lr, steps: _trained(w, loss_of, lr, 1), "All the steps, not one."),
     ],
