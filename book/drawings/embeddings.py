@@ -123,15 +123,15 @@ def word_vectors() -> list[Panel]:
     """Twenty-four words in the plane, twice; each of six kinds of words has a colour.
 
     Before training the names, animals, foods, colours, sizes and movements lie mixed up in one
-    cloud. After 800 steps of training the four words of a kind lie close together, and far from
-    those of the other kinds: names above, animals at the left, foods and colours below, sizes and
-    movements at the right. Only the movement ran stands apart from walked, hopped and skipped,
-    near the sizes.
+    cloud. After 2,000 steps of training the four words of a kind lie close together: names and
+    animals side by side at the left, foods below them, colours and sizes at the right, movements
+    above. Only the movement ran stands a little apart from walked, hopped and skipped, towards the
+    sizes.
     """
     trained, labels = known(), labelled()
     return [
         plane(trained, trained["points"][0], labels[0], "1  Before training"),
-        plane(trained, trained["points"][-1], labels[-1], "2  After 800 steps"),
+        plane(trained, trained["points"][-1], labels[-1], "2  After 2,000 steps"),
     ]
 
 

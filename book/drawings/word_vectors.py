@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch import AdamW, CrossEntropyLoss, Embedding, Linear, Sequential, manual_seed
+from tinytorch import SGD, CrossEntropyLoss, Embedding, Linear, Sequential, manual_seed
 from tinytorch.stories import StoryGrammar
 
 STORED = Path(__file__).with_suffix(".json")
 KINDS = ("names", "animals", "foods", "colours", "sizes", "movements")
 EACH = 4  # words of a kind
-STEPS = (0, 2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 600, 800)
+STEPS = (0, 2, 4, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 600, 800,
+         1200, 2000)  # fmt: skip
 
 
 def tables(grammar: StoryGrammar) -> list[np.ndarray]:
@@ -25,12 +26,12 @@ def tables(grammar: StoryGrammar) -> list[np.ndarray]:
     ids = np.array([id_of[word] for word in grammar.words(grammar.generate(4000, seed=1))])
     rng, last = manual_seed(0), STEPS[-1]
     model = Sequential(Embedding(len(id_of), 16), Linear(16, len(id_of)))
-    loss_of, optimizer = CrossEntropyLoss(), AdamW(model.parameters(), lr=0.02)
+    loss_of, optimizer = CrossEntropyLoss(), SGD(model.parameters(), lr=6.0)
     kept = []
     for step in range(last + 1):
         if step in STEPS:
             kept.append(model.layers[0].weight.data.copy())
-        optimizer.lr = 0.02 * (1 - min(step / last, 1))
+        optimizer.lr = 6.0 * (1 - min(step / last, 1))
         at = rng.integers(0, len(ids) - 1, size=256)
         loss = loss_of(model(ids[at]), ids[at + 1])
         model.zero_grad()

@@ -61,7 +61,7 @@ SET = {
         *(list(zip(GRAPH, values, strict=True)) for values in [(-3, -3, -3), (1.5, -2.5, 0.5)]),
         list(zip(GRAPH, (-3, 4, 8), strict=True)),
     ],
-    "word-vectors": [[("Training", at)] for at in range(22)],
+    "word-vectors": [[("Training", at)] for at in range(24)],
     "bowl": [
         [("Learning rate", rate), ("Momentum", momentum)]
         for rate, momentum in [(0.001, 0), (0.045, 0.8), (0.051, 0), (0.1, 0), (0.1, 0.95)]
