@@ -139,7 +139,7 @@ def readable():
     """The six words with one number of W_q changed."""
     names = six_words()
     words, x, k, v = (names[name] for name in ("words", "x", "k", "v"))
-    kinds = "a thing", "an action", "a reference", "a link"
+    kinds = "thing", "action", "reference", "link"
     said = {
         ("it", 2, 0, 6): "its query is 7, 0, 0, 0, and it looks most at “dog”, with 77 %.",
         ("barked", 1, 2, 0): "it looks most at “dog”, with 52 %. Before the change: 64 % at “it”.",
@@ -153,7 +153,7 @@ def readable():
         asks = words.index(word)
         _, weights = scaled_dot_product_attention(x @ matrix, k, v)
         deeds = [
-            pick(word), pick(kinds[row]), pick(("things", "actions", "references")[column]),
+            pick(word), pick(kinds[row]), pick(f"for {kinds[column]}s"),
             slide("The number", value),
         ]  # fmt: skip
         numbers = {

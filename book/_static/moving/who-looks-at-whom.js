@@ -8,8 +8,8 @@ export default function (figure, { svg, text, note, box, line, panel, choice, sl
   const keys = times(x, toKey);
   const picture = panel(340, 308);
   const asks = choice({ label: "Which word asks", options: tokens.map((token, i) => [i, token]), value: first }, draw);
-  const row = choice({ label: "Change what is looked for by", options: kinds.map((kind, i) => [i, article(kind)]), value: 2 }, back);
-  const column = choice({ label: "in", options: kinds.slice(0, KEYS).map((kind, i) => [i, `${kind}s`]), value: 0 }, back);
+  const row = choice({ label: "Row to change", options: kinds.map((kind, i) => [i, kind]), value: 2 }, back);
+  const column = choice({ label: "Column to change", options: kinds.slice(0, KEYS).map((kind, i) => [i, `for ${kind}s`]), value: 0 }, back);
   const value = slider({ label: "The number", min: -4, max: 8, value: toQuery[2][0], say: (n) => fixed(n, 0) }, draw);
   press("As it was", back);
   const tell = words();
