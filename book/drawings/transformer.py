@@ -5,6 +5,7 @@ from drawings.parts import (
     arrow,
     box,
     bracket,
+    cells,
     column,
     drawing,
     join,
@@ -14,16 +15,16 @@ from drawings.parts import (
     text,
 )
 
-RAW = (15.0, 9.0, 7.0, 1.0)  # a token's vector
+RAW = (1.0, 3.0, 3.0, 9.0)  # a token's vector
 
 
 @drawing
 def normalisation_and_mlp() -> list[Panel]:
     """Two pictures.
 
-    The norm takes one vector, drawn as four bars of 15, 9, 7 and 1. First the mean, 8, is taken
-    away, so that the bars stand above and below zero; then they are divided by their spread, 5,
-    and are small: 1.4, 0.2, −0.2 and −1.4. The MLP takes four cells, makes sixteen of them,
+    The norm takes one vector, drawn as four bars of 1, 3, 3 and 9. First the mean, 4, is taken
+    away, so that the bars stand below and above zero; then they are divided by their deviation, 3,
+    and are small: −1, −0.3, −0.3 and 1.7. The MLP takes four cells, makes sixteen of them,
     bends each by GELU, and makes four again: narrow, wide, narrow.
     """
     return [norm(), mlp()]
@@ -40,7 +41,7 @@ def norm() -> Panel:
         arrow((81, 112), (102, 112)),
         bars(107, 19, tuple(v - mean for v in RAW), "minus its mean"),
         arrow((188, 112), (209, 112)),
-        bars(215, 31, tuple((v - mean) / spread for v in RAW), "over its spread"),
+        bars(215, 31, tuple((v - mean) / spread for v in RAW), "over its deviation"),
         title="The norm: one vector, its own size",
     )
 
@@ -70,13 +71,13 @@ def mlp() -> Panel:
 
 def bars(x: float, pitch: float, values: tuple[float, ...], name: str) -> list[str]:
     """Draw a vector as bars on a line at zero, `pitch` pixels from one to the next."""
-    zero, unit = 132, 5.6
+    zero, unit = 132, 9.0
     drawn = [arrow((x, zero), (x + 4 * pitch, zero), head=False)]
     for i, value in enumerate(values):
         middle, top = x + pitch * (i + 0.5), zero - unit * max(value, 0)
         drawn.append(box(middle - 8, top, 16, unit * abs(value), "norm", kind="full", radius=1))
         y = zero + (12 if value >= 0 else -10)
-        drawn.append(text(middle, y, f"{value:.2g}".replace("-", "−"), "norm", size=12.5))
+        drawn.append(text(middle, y, f"{round(value, 1):g}".replace("-", "−"), "norm", size=12.5))
     return [*drawn, text(x + 2 * pitch, 200, name, size=13)]
 
 
@@ -142,6 +143,58 @@ def branch(y: float, name: str, role: str, first: bool) -> list[str]:
         join(70, y + 84, role=role, radius=10),
         box(28, y + 104, 84, 26, "norm", "norm"),
     ]
+
+
+IN = {"feed": {2: "1"}, "the": {0: "1"}, "cat": {1: "1"}, "fish": {1: "1"}}
+FOUND, MADE = {"the": {3: ".1"}, "cat": {3: ".9"}}, {"cat": {4: ".9"}}
+
+
+@drawing
+def block_adds() -> list[Panel]:
+    """Four small tables with a row for each token of "feed the cat fish".
+
+    What comes in marks "the" as an article, "cat" and "fish" as nouns and "feed" as a verb, in the
+    colour of the tokens; the columns "after" and "def" are empty. Attention adds two numbers, both
+    in the column "after": 0.9 for "cat" and 0.1 for "the". The MLP adds a single one: 0.9 for
+    "cat", in the column "def". What leaves is all of them, each in the colour of who wrote it, and
+    the rows of "cat" and "fish" now differ.
+    """
+    writers = [(IN, "token"), (FOUND, "query"), (MADE, "value")]
+    return [
+        panel(
+            340,
+            158,
+            written_table(36, [writers[0]], "comes in", labels=True),
+            written_table(194, [writers[1]], "attention adds"),
+        ),
+        panel(
+            340,
+            158,
+            written_table(36, [writers[2]], "the MLP adds", labels=True),
+            written_table(194, writers, "leaves"),
+        ),
+    ]
+
+
+Written = dict[str, dict[int, str]]
+
+
+def written_table(
+    x: float, writers: list[tuple[Written, str]], name: str, labels: bool = False
+) -> list[str]:
+    """Draw four rows of five cells, empty but for what somebody wrote, in the writer's colour."""
+    wide, tall, top = 29, 25, 50
+    drawn = [text(x, 11, name, face="bold", anchor="start")]
+    heads = ("art", "n", "v", "after", "def")
+    drawn += [note(x + wide * (j + 0.5), 36, head) for j, head in enumerate(heads)]
+    for i, word in enumerate(IN):
+        y = top + tall * i
+        drawn += [text(x - 4, y + tall / 2, word, anchor="end", size=13)] if labels else []
+        drawn.append(cells(x, y, [[None] * 5], "muted", (wide, tall)))
+        for numbers, role in writers:
+            for j, value in numbers.get(word, {}).items():
+                drawn.append(cells(x + wide * j, y, [[value]], role, (wide, tall)))
+    return drawn
 
 
 WRITERS = (
