@@ -1,11 +1,14 @@
 """The drawings of the part Generation."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from drawings.parts import (
     Panel,
     arrow,
     box,
+    cells,
     drawing,
     line,
     moving_data,
@@ -16,70 +19,87 @@ from drawings.parts import (
     vector,
 )
 
-NEXT = ("hat", "dog", "boat", "red", "and", "of")
-LOGITS = (2.2, 1.6, 1.1, 0.4, 0.0, -0.6)
+FORECAST = json.loads(Path(__file__).with_name("forecast.json").read_text(encoding="utf-8"))
+TRUTH = FORECAST["truth"]  # of the first tokens; no story has the others
+NAMED = (*FORECAST["tokens"][: len(TRUTH)], "others")
 NUMBER = 0.71
 
 
 @moving_data("sampling")
 def sampling_data() -> dict[str, Any]:
-    """Give the tokens, their logits and the number that is drawn first."""
-    return {"tokens": NEXT, "logits": LOGITS, "number": NUMBER}
+    """Give the tokens, their logits, the truth, and the number that is drawn first."""
+    return {**FORECAST, "number": NUMBER}
 
 
-def cut(probs: list[float], keep: int) -> list[float]:
-    """Keep the first few and share their sum."""
-    return [p / sum(probs[:keep]) if i < keep else 0.0 for i, p in enumerate(probs)]
+def tempered(temperature: float) -> list[float]:
+    """Give the probabilities of all tokens at a temperature."""
+    return softmax([z / temperature for z in FORECAST["logits"]])
+
+
+def cut(probs: list[float], keep: set[int]) -> list[float]:
+    """Keep some and share their sum."""
+    total = sum(probs[i] for i in keep)
+    return [p / total if i in keep else 0.0 for i, p in enumerate(probs)]
+
+
+def nucleus(probs: list[float], share: float) -> set[int]:
+    """Take the likeliest tokens until they hold enough."""
+    kept: set[int] = set()
+    for i in sorted(range(len(probs)), key=lambda i: -probs[i]):
+        if sum(probs[j] for j in kept) >= share:
+            break
+        kept.add(i)
+    return kept
 
 
 @drawing
 def sampling() -> list[Panel]:
-    """One distribution over six tokens, hat, dog, boat, red, and, of, as bars, four times.
+    """One forecast, made by the story GPT, in six small charts, and one draw from it.
 
-    As the model gives it, the bars fall gently from hat to of. The three others show a dashed
-    outline where a bar was longer before. With a temperature of one half, hat has grown and the
-    tail has shrunk. Top-k with k of 3 keeps the first three bars and shares everything among
-    them. Top-p with p of 0.9 keeps as many bars as make up nine tenths, here four. Below, the
-    four bars that top-p left lie end to end on a line from 0 to 1; one random number, 0.71,
-    falls into the part of dog, and dog is written.
+    Each chart has a bar for cow, goat, rabbit and mouse, and one for the 508 other tokens
+    together, which no story has here. A mark on each bar is the truth: 0.45, 0.27, 0.18, 0.09
+    and 0. As the model says it the bars end near the marks and others get 0.00. At
+    temperature one half cow is far beyond its mark, 0.74, and mouse has shrunk to 0.01. At
+    temperature 2 the animals fall short of their marks and others get 0.24. Top-k with k of 3 and
+    top-p with p of 0.9 leave cow, rabbit and goat, with nothing for the mouse. At
+    temperature 2, top-p leaves others 0.15. Below, the three bars that top-p left lie end to end on
+    a line from 0 to 1; one random number, 0.71, falls into the part of goat, and goat is written.
     """
-    plain = softmax(LOGITS)
-    together, keep = 0.0, 0
-    while together < 0.9:
-        together, keep = together + plain[keep], keep + 1
-    left = cut(plain, keep)
+    plain, hot = tempered(1), tempered(2)
+    left = cut(plain, nucleus(plain, 0.9))
+    best = sorted(range(len(plain)), key=lambda i: -plain[i])[:3]
     return [
-        distribution("As the model says", plain, plain),
-        distribution("Temperature ½", softmax([2 * z for z in LOGITS]), plain),
-        distribution("Top-k, k = 3", cut(plain, 3), plain),
-        distribution("Top-p, p = 0.9", left, plain),
+        distribution("As the model says", plain),
+        distribution("Temperature ½", tempered(0.5)),
+        distribution("Temperature 2", hot),
+        distribution("Top-k, k = 3", cut(plain, set(best))),
+        distribution("Top-p, p = 0.9", left),
+        distribution("T = 2, p = 0.9", cut(hot, nucleus(hot, 0.9))),
         draw_one(left, NUMBER),
     ]
 
 
-def distribution(title: str, probs: list[float], before: list[float]) -> Panel:
-    """Draw six probabilities as bars, and outlines where they were longer before."""
+def distribution(title: str, probs: list[float]) -> Panel:
+    """Draw five bars with their numbers, and a mark for the truth on each."""
+    named = [*probs[: len(TRUTH)], sum(probs[len(TRUTH) :])]
     pieces = []
-    for i, (p, old, name) in enumerate(zip(probs, before, NEXT, strict=True)):
-        y = 32 + 21 * i
+    for i, (p, true, name) in enumerate(zip(named, [*TRUTH, 0], NAMED, strict=True)):
+        y, role = 32 + 21 * i, "loss" if name == "others" else "query"
+        at = 52 + 92 * true
+        written = f"{p:.2f}" if p > 1e-9 else "–"
         pieces += [
-            text(36, y + 8, name, "token" if p else "muted", anchor="end", size=13),
-            box(42, y, 150 * p, 16, "query", kind="full", radius=2) if p else "",
-            lost(42 + 150 * p, y, 150 * (old - p), 16) if old - p > 0.001 else "",
+            text(46, y + 8, name, "loss" if name == "others" else "token", anchor="end", size=13),
+            box(52, y, 92 * p, 16, role, kind="full", radius=1) if p > 0.004 else "",
+            line(f"M{at:.2f} {y - 2}v20", "ink", "thick"),
+            text(max(52 + 92 * p, at) + 4, y + 8, written, anchor="start", size=12, face="mono"),
         ]
-    return panel(158, 164, pieces, title=title)
-
-
-def lost(x: float, y: float, width: float, height: float) -> str:
-    """Draw the outline of what a bar has lost; it is open where the bar ends."""
-    path = f"M{x:.2f} {y}h{width:.2f}v{height}h{-width:.2f}"
-    return line(path + "z" if x == 42 else path, "muted", "dashed")
+    return panel(164, 140, pieces, title=title)
 
 
 def draw_one(probs: list[float], number: float) -> Panel:
     """Lay the probabilities end to end, and let a number fall among them."""
     pieces, start = [], 0.0
-    for p, name in zip(probs, NEXT, strict=True):
+    for p, name in zip(probs, NAMED, strict=False):
         if p:
             x = 6 + 328 * start
             struck = start <= number < start + p
@@ -95,6 +115,7 @@ def draw_one(probs: list[float], number: float) -> Panel:
         arrow((x, 45), (x, 64), role="query"),
         note(6, 110, "0", anchor="start"),
         note(334, 110, "1", anchor="end"),
+        note(170, 110, "laid end to end"),
         title="The draw, after top-p: one random number",
     )
 
@@ -148,3 +169,50 @@ def moment(title: str, count: int, new: int) -> Panel:
         ]
     heads = [text(86, 37, "keys", "key", size=13), text(142, 37, "values", "value", size=13)]
     return panel(204, 190, heads, pieces, title=title)
+
+
+PASSES = ("the", "cat", "saw", "the", "dog")
+
+
+@drawing
+def cache_passes() -> list[Panel]:
+    """Two pictures of five passes over the words the, cat, saw, the, dog.
+
+    Each pass is a row of keys with the attention weights under it. Without a cache the first pass
+    makes one key and one weight, the next two keys and a triangle of three weights, and so on, up
+    to five keys and a triangle of fifteen: 15 keys and 35 weights in all. With a cache each
+    pass makes one new key, the others are pale because they were kept, and of the triangle only the
+    last row; where the rows above were there is nothing: 5 keys and 15 weights in all.
+    """
+    return [passes("Without a cache", False), passes("With a cache", True)]
+
+
+def passes(title: str, cached: bool) -> Panel:
+    """Draw what each pass computes."""
+    size, x, pieces = 14, 58, []
+    for now, word in enumerate(PASSES):
+        first = now if cached else 0
+        keys = [0.75 if i >= first else 0.0 for i in range(now + 1)]
+        rows = [[0.75 if i >= first else None] * (i + 1) for i in range(now + 1)]
+        count = sum(len(row) for row in rows[first:])
+        middle = x + size * (now + 1) / 2
+        pieces += [
+            text(middle, 42, word, "token", face="bold", size=13),
+            cells(x, 54, [keys], "key", size),
+            cells(x, 76, rows[first:], "query", size)
+            if not cached
+            else cells(x, 76 + size * now, [rows[now]], "query", size),
+            [cells(x, 76 + size * i, [row], "muted", size) for i, row in enumerate(rows[:first])],
+            note(middle, 160, str(count), "query"),
+        ]
+        x += size * (now + 1) + 17
+    made = (5, 15) if cached else (15, 35)
+    return panel(
+        340,
+        190,
+        text(50, 61, "keys", "key", anchor="end", size=13),
+        text(50, 83, "weights", "query", anchor="end", size=13),
+        pieces,
+        text(0, 180, f"{made[0]} keys and {made[1]} weights made in all", anchor="start", size=13),
+        title=title,
+    )

@@ -313,11 +313,11 @@ class Drawn:
 
 
 def drawn():
-    logits = generation.LOGITS
+    logits = generation.FORECAST["logits"]
     for temperature, top_k, top_p in [
-        (1, 6, 0.9), (0, 6, 1), (0.5, 3, 1), (2, 6, 0.05), (2, 6, 1), (1.5, 4, 0.75), (1, 1, 1),
+        (1, 11, 0.9), (0, 11, 1), (0.5, 3, 1), (2, 11, 0.05), (2, 11, 1), (1.5, 4, 0.75), (1, 1, 1),
     ]:  # fmt: skip
-        probs = next_token_probs(logits, temperature, top_k, top_p)
+        probs = next_token_probs(logits, temperature, top_k if top_k < 11 else None, top_p)
         token = choose(probs, Drawn(generation.NUMBER))
         yield (
             [slide("Temperature", temperature), slide("Top-k", top_k), slide("Top-p", top_p)],
@@ -327,7 +327,7 @@ def drawn():
                 "number": generation.NUMBER,
                 "token": token,
             },
-            f"draws {generation.NEXT[token]}.",
+            f"draws {generation.FORECAST['tokens'][token]}.",
         )
 
 
