@@ -17,7 +17,15 @@ from tinytorch import GPT, BPETokenizer, no_grad
 from tinytorch.core.quantization import quantize
 from tinytorch.files import downloads
 from tinytorch.files.safetensors import save_safetensors
-from tinytorch.models.gpt2 import PUBLISHED, load_gpt2, published_tensors, stream_text, verify
+from tinytorch.models import gpt2
+from tinytorch.models.gpt2 import (
+    PUBLISHED,
+    compare,
+    load_gpt2,
+    published_tensors,
+    stream_text,
+    verify,
+)
 from tinytorch.models.gpt2 import __main__ as command
 from tinytorch.training.checkpoint import save_weights
 
@@ -394,6 +402,34 @@ def test_a_model_of_another_shape_is_not_verified(size):
     setattr(model, size, 5)
     with pytest.raises(ValueError, match=f"of GPT-2 small alone, whose {size} is .* model's is 5"):
         verify(model)
+
+
+BYTES = BPETokenizer({bytes([byte]): byte for byte in range(256)})
+
+
+def reciting(text):
+    model = Reciting([*text.encode(), *bytes(100)], 256)
+    model.max_seq_len = 200
+    return model
+
+
+def test_a_model_that_writes_a_known_text_is_told_so():
+    for beginning, goes_on, _ in gpt2.KNOWN:
+        model = reciting(beginning + goes_on)
+        (found,) = (each for each in compare(model, BYTES) if each.beginning == beginning)
+        assert found.written == found.expected == goes_on
+        assert found.same == found.tokens == len(goes_on)
+        assert str(found).endswith(
+            f"{goes_on}\n  {len(goes_on)} of {len(goes_on)} tokens as expected"
+        )
+
+
+def test_the_tokens_before_the_first_other_one_are_counted():
+    beginning, goes_on, _ = gpt2.KNOWN[0]
+    other = goes_on.replace("field", "feeld")
+    found = next(compare(reciting(beginning + other), BYTES))
+    assert (found.same, found.tokens, found.written) == (17, len(goes_on), other)
+    assert str(found).endswith(f"17 of {len(goes_on)} tokens as expected, which was {goes_on!r}")
 
 
 # The command line --------------------------------------------------------------------------------

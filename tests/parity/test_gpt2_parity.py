@@ -135,6 +135,20 @@ def test_20_000_strings_have_the_ids_of_tiktoken(vocabulary, monkeypatch):
     assert total == 20_000 and len(used) > 40_000
 
 
+def test_known_texts_have_the_tokens_that_are_stated_for_them(vocabulary):
+    tokenizer = BPETokenizer.from_gpt2_files(*vocabulary)
+    counts = []
+    for beginning, goes_on, _ in gpt2.KNOWN:
+        ids = tokenizer.encode(beginning) + tokenizer.encode(goes_on)
+        assert ids == tokenizer.encode(beginning + goes_on), "the cut splits no token"
+        counts.append(len(tokenizer.encode(goes_on)))
+    assert counts == [18, 13, 13, 17]
+    beginning, goes_on, _ = gpt2.KNOWN[0]  # the one whose ids the test states
+    assert tokenizer.encode(beginning) == [464, 3290]
+    ids = "373 1043 287 257 2214 1474 262 16246 286 2688 290 2688 27262 13 198 198 464 3290"
+    assert tokenizer.encode(goes_on) == [*map(int, ids.split())]
+
+
 def test_vocabulary_matches_the_published_names(vocabulary):
     for path, name in zip(vocabulary, ("vocab.json", "merges.txt"), strict=True):
         content = path.read_bytes()

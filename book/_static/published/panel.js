@@ -8,6 +8,12 @@ const LOAD = `from tinytorch.models.gpt2 import load_gpt2, stream_text
 
 gpt2, gpt2_tokenizer = load_gpt2("${FOLDER}", dtype="int8")
 `;
+const COMPARE = `from tinytorch.models.gpt2 import compare
+
+for found in compare(gpt2, gpt2_tokenizer):
+    print(found, flush=True)
+`;
+const COMPARED = /(\d+) of (\d+) tokens as expected/g;
 const EXAMPLE = "Once upon a time";
 const SECOND = 1000, QUARTERS = 4; // how often a listener hears how far it is
 
@@ -31,11 +37,14 @@ class Panel {
     this.fetchButton = button("", "", () => this.fetch());
     this.fetchButton.classList.add("tt-live__button--run");
     this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
+    this.compareButton = button("Compare", "Compare with what GPT-2 is known to write", () => this.compare());
     this.forgetButton = button("Forget the model", "", () => this.forget());
     const buttons = make("div", "tt-published__buttons");
-    buttons.append(this.fetchButton, this.pauseButton, this.forgetButton);
+    buttons.append(this.fetchButton, this.pauseButton, this.compareButton, this.forgetButton);
+    this.compared = make("div", "tt-published__compared");
+    this.compared.hidden = true;
     this.#buildForm(button);
-    place.replaceChildren(this.told, this.bar, buttons, this.form, this.written);
+    place.replaceChildren(this.told, this.bar, buttons, this.compared, this.form, this.written);
   }
 
   #buildForm(button) {
@@ -76,6 +85,7 @@ class Panel {
     this.fetchButton.hidden = !fetch;
     this.pauseButton.hidden = !pause;
     this.forgetButton.hidden = !forget;
+    this.compareButton.hidden = !form;
     this.form.hidden = !form;
     this.bar.hidden = !bar;
     // the button that had the focus may be gone: the next one has it
@@ -125,6 +135,7 @@ class Panel {
       await this.weights.fetch({ signal: this.abort.signal, onprogress: (about) => this.#tell(about, since) });
       await this.show();
       this.announce(this.told.textContent);
+      if (this.here?.isWhole) await this.compare();
     } catch (error) {
       await this.show();
       if (!(error instanceof Paused)) this.#say(`${error.message} ${this.here?.came ? this.told.textContent : ""}`);
@@ -152,7 +163,7 @@ class Panel {
     try {
       const freed = await this.weights.forget();
       await this.show();
-      this.written.hidden = true;
+      this.written.hidden = this.compared.hidden = true;
       this.#say(`Forgotten: ${megabytes(freed)} are free again. ${this.told.textContent}`);
     } catch (error) {
       this.#say(error.message);
@@ -160,43 +171,87 @@ class Panel {
     this.announce(this.told.textContent);
   }
 
+  // Lets the model continue the beginnings whose continuation is known, and says whether it did as expected.
+  compare() {
+    if (this.comparing) this.kernel.stop();
+    this.compareButton.textContent = "Stop";
+    this.comparing ??= this.#compare().finally(() => {
+      this.comparing = null;
+      this.compareButton.textContent = "Compare";
+    });
+    return this.comparing;
+  }
+
+  async #compare() {
+    if (!(await this.weights.look())?.isWhole) return this.show(); // forgotten in another tab
+    const lines = make("pre", "tt-published__lines"), verdict = make("p", "tt-published__status");
+    this.compared.replaceChildren(lines, verdict);
+    this.compared.hidden = false;
+    const say = (text) => {
+      verdict.textContent = text;
+      this.announce(text);
+    };
+    const result = await this.#load(say);
+    const end = result.ok ? await this.#run(COMPARE, (text) => lines.append(text)) : result;
+    const counts = [...lines.textContent.matchAll(COMPARED)].map(([, same, of]) => [Number(same), Number(of)]);
+    const [same, of] = counts.reduce(([a, b], [c, d]) => [a + c, b + d], [0, 0]);
+    if (!end.ok) say(end.why);
+    else if (same === of) say(`As expected: all ${of} tokens are those that the tests of transformers state.`);
+    else say(`${same} of ${of} tokens come as expected before the first that differs in its line. Some may differ in 8 bits, where two tokens were nearly equally likely; in float32 none should.`);
+    return undefined;
+  }
+
+  // Python reads the weights, unless it has them. Returns {ok, why}, as does #run.
+  async #load(say) {
+    const { kernel } = this;
+    if (kernel.worker && this.loadedIn === kernel.worker) return { ok: true };
+    kernel.mount(FOLDER, await this.weights.files());
+    say("Python reads the weights …");
+    const result = await this.#run(LOAD, () => {});
+    if (result.ok) this.loadedIn = kernel.worker;
+    return result;
+  }
+
+  async #run(source, onpiece) {
+    let error = "";
+    const result = await this.kernel.run({ source, force: true, title: "GPT-2", alt: "", prefix: "tt-published", asserts: true, onmessage: (message) => {
+      if (message.kind === "error") error = message.text.split("\n").at(-1);
+      if (message.kind === "stream") onpiece(message.text);
+    } });
+    const why = result.type === "done" ? error : result.type === "stopped" ? "Stopped." : `Python could not run here: ${result.text}.`;
+    return { ...result, why };
+  }
+
   // Writes on from the beginning, in the page's Python, where its name is `gpt2` then.
   async write() {
-    if (!(await this.weights.look())?.isWhole) return this.show(); // forgotten in another tab
-    const { kernel } = this, code = this.#program();
+    if (this.comparing) {
+      this.written.hidden = false;
+      this.status.textContent = "It writes when the comparison has ended.";
+      await this.comparing;
+    }
+    if (!(await this.weights.look())?.isWhole) return this.show();
+    const code = this.#program();
+    const say = (text) => {
+      this.status.textContent = text;
+      this.announce(text);
+    };
     this.writing = true;
     this.writeButton.textContent = "Stop";
     this.written.hidden = false;
     this.code.textContent = `${LOAD}\n${code}`;
     this.text.textContent = this.beginning.value;
-    const ran = async (source, wait, onmessage) => {
-      this.status.textContent = wait;
-      this.announce(wait);
-      return kernel.run({ source, force: true, title: "GPT-2", alt: "", prefix: "tt-published", asserts: true, onmessage });
-    };
-    let error = "", result = { type: "done", ok: true };
-    const onerror = (message) => { if (message.kind === "error") error = message.text.split("\n").at(-1); };
-    if (!kernel.worker || this.loadedIn !== kernel.worker) {
-      kernel.mount(FOLDER, await this.weights.files());
-      result = await ran(LOAD, "Python reads the weights …", onerror);
-    }
+    let result = await this.#load(say), count = 0;
     if (result.ok) {
-      this.loadedIn = kernel.worker;
-      let count = 0;
-      result = await ran(code, "GPT-2 writes …", (message) => {
-        onerror(message);
-        if (message.kind !== "stream") return;
+      say("GPT-2 writes …");
+      result = await this.#run(code, (text) => {
         count += 1;
-        this.text.append(message.text);
+        this.text.append(text);
       });
       const speed = result.seconds ? `, about ${(count / result.seconds).toFixed(1)} a second` : "";
       this.status.textContent = `${count} pieces of text${speed}. The cells of this page can use the model and its tokenizer too: gpt2 and gpt2_tokenizer.`;
       if (result.ok) this.announce(this.text.textContent);
     }
-    if (!result.ok) {
-      this.status.textContent = result.type === "done" ? error : result.type === "stopped" ? "Stopped." : `Python could not run here: ${result.text}.`;
-      this.announce(this.status.textContent);
-    }
+    if (!result.ok) say(result.why);
     this.writing = false;
     this.writeButton.textContent = "Write";
     return undefined;

@@ -11,6 +11,16 @@ and `--verify` compares what it generates with what GPT-2 small is known to gene
 from tinytorch.models.gpt2.hub_files import ADDRESS, PUBLISHED
 from tinytorch.models.gpt2.loading import load_gpt2, published_tensors
 from tinytorch.models.gpt2.streamed_text import stream_text
-from tinytorch.models.gpt2.verifying import verify
+from tinytorch.models.gpt2.verifying import KNOWN, Comparison, compare, verify
 
-__all__ = ["ADDRESS", "PUBLISHED", "load_gpt2", "published_tensors", "stream_text", "verify"]
+__all__ = [
+    "ADDRESS",
+    "KNOWN",
+    "PUBLISHED",
+    "Comparison",
+    "compare",
+    "load_gpt2",
+    "published_tensors",
+    "stream_text",
+    "verify",
+]
