@@ -1,8 +1,16 @@
 """The drawings of the chapter on GPT-2's published weights."""
 
+import re
+import textwrap
 from typing import Any
 
 from drawings.parts import Panel, arrow, box, cells, drawing, note, panel, text
+from tinytorch.models.gpt2 import KNOWN
+
+GIVEN = 2  # tokens of "The dog"
+# by test_lm_generate_gpt2 of huggingface/transformers, as in tinytorch/models/gpt2/verifying.py
+THE_DOG = (464, 3290, 373, 1043, 287, 257, 2214, 1474, 262, 16246,
+           286, 2688, 290, 2688, 27262, 13, 198, 198, 464, 3290)  # fmt: skip
 
 PLAIN = str.maketrans({"_": "_\u200b"})  # no letter is set lower after it
 IN_A_BLOCK = [
@@ -103,3 +111,35 @@ def quantised_row() -> list[Panel]:
         title="The same row in 8 bits",
     )
     return [before, after]
+
+
+@drawing
+def gpt2_writes() -> list[Panel]:
+    """The twenty tokens of a text of GPT-2 small, four in a row, with the id of each under it.
+
+    The first two, "The" and "dog", are given and stand in another colour. The other eighteen are
+    written, each the likeliest: was found in a field near the intersection of West and West
+    Streets, a full stop, two line ends, and again "The" and "dog". Below, the beginnings "Hello,
+    my dog is a little", "Today, I" and "The flying machine" with their continuations.
+    """
+    words = re.findall(r" ?\w+|[.\n]", KNOWN[0][0] + KNOWN[0][1])
+    pieces: list[Any] = []
+    for i, (word, token) in enumerate(zip(words, THE_DOG, strict=True)):
+        x, y, role = 86 * (i % 4), 38 + 50 * (i // 4), "query" if i < GIVEN else "value"
+        pieces += [
+            box(x, y, 80, 28, role, radius=5),
+            text(x + 40, y + 14, word.strip() or "↵", role, size=12.5 if len(word) > 9 else 14),
+            note(x + 40, y + 39, str(token)),
+        ]
+    pieces += [note(0, 298, "given", "query", anchor="start")]
+    pieces += [note(46, 298, "then 18 times the likeliest token", "value", anchor="start")]
+    wide = panel(340, 308, pieces, title="Each token, and its number of 50,257")
+    lines: list[Any] = []
+    y = 46
+    for beginning, goes_on, _ in KNOWN[1:]:
+        lines.append(text(0, y, beginning, "query", size=13, anchor="start", face="bold"))
+        for row in textwrap.wrap("…" + goes_on.strip(), 46):
+            y += 19
+            lines.append(text(0, y, row, "value", size=13, anchor="start"))
+        y += 32
+    return [wide, panel(340, 258, lines, title="Three more")]
