@@ -64,7 +64,9 @@ def test_stored_results_match_the_recipe():
     ranks = [(run["rank"], run["dialect"], run["seed"]) for run in results["ranks"]]
     assert len(ranks) == len(set(ranks)) == 4 * 3 * 3
     assert {run["old_rows"] for run in results["mixed"]} == {1, 2}
-    for run in results["ranks"] + results["mixed"]:
+    table = [(run["rank"], run["seed"]) for run in results["table"]]
+    assert sorted(table) == [(rank, seed) for rank in (0, 16) for seed in (11, 12, 13)]
+    for run in results["ranks"] + results["mixed"] + results["table"]:
         done = [r for r in results["rates"] if r["rank"] == run["rank"] and r["new"]]
         assert run["lr"] == min(done, key=lambda r: r["new"])["lr"], "the best rate of its rank"
 
@@ -80,6 +82,15 @@ def test_a_stored_run_is_reproducible():
     assert again["old"] == pytest.approx(kept["old"], abs=0.5)
 
 
+def test_the_token_table_learns_only_if_it_is_free():
+    held, free = (fine_tuning._adapted(rank, 0, learns) for rank, learns in ((0, False), (4, True)))
+    kept = [p.requires_grad for p in (held.token_embedding.weight, free.token_embedding.weight)]
+    assert kept == [False, True]
+    assert len(held.trainable_parameters()) == len(held.parameters()) - 1
+    lora = len(fine_tuning._adapted(4, 0).trainable_parameters())
+    assert len(free.trainable_parameters()) == lora + 1
+
+
 def test_a_run_with_a_non_finite_loss_is_stored_without_numbers(monkeypatch):
     def breaks(*given, **options):
         raise FloatingPointError
@@ -90,7 +101,7 @@ def test_a_run_with_a_non_finite_loss_is_stored_without_numbers(monkeypatch):
 
 
 def test_the_recipe_writes_the_file_that_is_read(monkeypatch, tmp_path):
-    def run(rank, lr, dialect, seed, old_rows=0, test=2):
+    def run(rank, lr, dialect, seed, old_rows=0, test=2, learns=None):
         new = None if lr > 0.05 else abs(lr - 0.003)
         kept = {"rank": rank, "lr": lr, "dialect": dialect, "seed": seed}
         return {**kept, "old_rows": old_rows, "new": new, "old": 0.0}
@@ -104,4 +115,4 @@ def test_the_recipe_writes_the_file_that_is_read(monkeypatch, tmp_path):
     results = fine_tuning_results()
     assert json.loads(Path("fine_tuning.json").read_text()) == results != stored
     assert {run["lr"] for run in results["ranks"]} == {0.003}
-    assert len(results["mixed"]) == 2 * 2 * 2
+    assert len(results["mixed"]) == 2 * 2 * 2 and len(results["table"]) == 3 * 2
