@@ -232,7 +232,7 @@ def asked(title: str, matrix: Matrix, asks: int, changed: tuple[int, int] | None
         pieces.append(note(x, base + 33, f"{100 * weight:.0f} %", "query"))
     return panel(
         340,
-        308,
+        314,
         [note(108 + 64 * j, 48, kind) for j, kind in enumerate(KINDS)],
         note(70, 48, "looks for a", anchor="end"),
         pieces,

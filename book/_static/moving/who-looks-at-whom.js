@@ -6,7 +6,7 @@ const [LEFT, WIDE, TOP, HIGH, BASE] = [78, 64, 60, 24, 268]; // of the matrix, a
 export default function (figure, { svg, text, note, box, line, panel, choice, slider, press, words, fixed }) {
   const { words: tokens, kinds, x, toQuery, toKey, asks: first } = figure.data;
   const keys = times(x, toKey);
-  const picture = panel(340, 308);
+  const picture = panel(340, 314);
   const asks = choice({ label: "Which word asks", options: tokens.map((token, i) => [i, token]), value: first }, draw);
   const row = choice({ label: "Row to change", options: kinds.map((kind, i) => [i, kind]), value: 2 }, back);
   const column = choice({ label: "Column to change", options: kinds.slice(0, KEYS).map((kind, i) => [i, `for ${kind}s`]), value: 0 }, back);
