@@ -184,7 +184,7 @@ class Panel {
 
   async #compare() {
     if (!(await this.weights.look())?.isWhole) return this.show(); // forgotten in another tab
-    const lines = make("pre", "tt-published__lines"), verdict = make("p", "tt-published__status");
+    const lines = make("pre", "tt-published__lines"), verdict = make("p", "tt-published__verdict");
     this.compared.replaceChildren(lines, verdict);
     this.compared.hidden = false;
     const say = (text) => {
