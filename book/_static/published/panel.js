@@ -37,7 +37,7 @@ class Panel {
     this.fetchButton = button("", "", () => this.fetch());
     this.fetchButton.classList.add("tt-live__button--run");
     this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
-    this.compareButton = button("Compare", "Compare with what GPT-2 is known to write", () => this.compare());
+    this.compareButton = button("Compare", "Compare with the known texts", () => this.compare());
     this.forgetButton = button("Forget the model", "", () => this.forget());
     const buttons = make("div", "tt-published__buttons");
     buttons.append(this.fetchButton, this.pauseButton, this.compareButton, this.forgetButton);
