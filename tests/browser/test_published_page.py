@@ -98,7 +98,8 @@ def test_python_in_the_page_writes_the_same_text_as_natively(place, folder, cont
     place.write("Tom", 20, 0.9)
     assert place.text == "Tom" + drawn
     assert (
-        'stream_text(gpt2, gpt2_tokenizer, "Tom", 20' in place.place.locator("pre").text_content()
+        'stream_text(gpt2, gpt2_tokenizer, "Tom", 20'
+        in place.place.locator("details pre").text_content()
     )
     # a Python that has been restarted is shown the files again
     place.page.evaluate("tinytorchLive.kernel.restart()")
