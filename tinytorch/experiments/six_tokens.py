@@ -11,9 +11,13 @@ import numpy as np
 __all__ = ["FEATURES", "HEADS", "IDS", "MLP", "OUTPUT", "POSITIONS", "TABLE", "VOCABULARY"]
 __all__ += ["WORDS", "journey"]
 
+#: The six tokens of the sentence.
 WORDS = ["the", "dog", "barked", "because", "it", "woke"]
+#: The words in alphabetical order.
 VOCABULARY = sorted(WORDS)
+#: The place of each word of the sentence in the vocabulary.
 IDS = [VOCABULARY.index(word) for word in WORDS]
+#: What the six numbers of a vector say.
 FEATURES = ["thing", "action", "reference", "link", "x", "y"]
 
 #: A row for each word of the vocabulary: barked, because, dog, it, the, woke.
