@@ -1,7 +1,7 @@
 """What the heads of the story GPT look at in the story that the drawing `what-it-looks-at` shows.
 
-`python -m drawings.story_looks`, called in `book`, writes `story_looks.json` again; a test says whether it is
-still what the package gives.
+`python -m drawings.story_looks`, called in `book`, writes `story_looks.json` again; a test says
+whether it is still what the package gives.
 """
 
 import json
