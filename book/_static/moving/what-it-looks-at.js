@@ -6,7 +6,7 @@ export default function (figure, { svg, text, note, box, panel, slider, choice, 
   const { tokens, heads, places, asks } = figure.data;
   const last = tokens.length - 2; // after the last token nothing comes
   const picture = panel(340, places.at(-1)[1] + 20);
-  const head = choice({ label: "Head", options: Object.keys(heads).sort().map((name) => [name, NAMES[name] ?? name]), value: "0.3" }, draw);
+  const head = choice({ label: "Head", options: Object.keys(heads).toSorted().map((name) => [name, NAMES[name] ?? name]), value: "0.3" }, draw);
   const query = slider({ label: "Token that asks", min: 0, max: last, value: asks, say: (i) => quoted(tokens[i]) }, draw);
   press("Next look of 40 % or more", () => {
     const later = (i) => (query.valueAsNumber + 1 + i) % (last + 1);

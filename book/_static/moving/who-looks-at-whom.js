@@ -3,6 +3,8 @@
 const KEYS = 3; // the kinds by which a word can be found: a link is not one
 const [LEFT, WIDE, TOP, HIGH, BASE] = [78, 64, 60, 24, 268]; // of the matrix, and the line of words
 
+const most = (all) => all.indexOf(Math.max(...all));
+
 export default function (figure, { svg, text, note, box, line, panel, choice, slider, press, words, fixed }) {
   const { words: tokens, kinds, x, toQuery, toKey, asks: first } = figure.data;
   const keys = times(x, toKey);
@@ -71,7 +73,6 @@ export default function (figure, { svg, text, note, box, line, panel, choice, sl
     const token = tokens[asks.value];
     const is = kinds.flatMap((kind, i) => (x[asks.value][i] ? [`${x[asks.value][i]} ${kind}`] : [])).join(" and ");
     const before = attention(toQuery).weights;
-    const most = (all) => all.indexOf(Math.max(...all));
     const found = tokens[most(weights)];
     if (Math.max(...weights) < 0.25) return `“${token}” is ${is}. It looks for nothing strongly, and spreads its attention.`;
     const was = weights.every((weight, i) => Math.abs(weight - before[i]) < 1e-9) ? "" : ` Before the change: ${share(before[most(before)])} at “${tokens[most(before)]}”.`;
