@@ -126,11 +126,15 @@ def test_the_exercises_of_a_page_have_ids_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("classes", "label"),
-    [(["cell", "tag_exercise-solution"], "Show the solution"), ([], "Show the code of the figure")],
+    ("classes", "holds", "label"),
+    [
+        (["cell", "tag_exercise-solution"], [], "Show the solution"),
+        ([], [nodes.figure()], "Show the code of the figure"),
+        ([], [], "Show the code"),
+    ],
 )
-def test_a_fold_is_labelled_with_what_it_holds(classes, label):
-    cell = nodes.container(prompt_show="Show code cell", prompt_hide="Hide", classes=classes)
+def test_a_fold_is_labelled_with_what_it_holds(classes, holds, label):
+    cell = nodes.container("", *holds, prompt_show="Show", prompt_hide="Hide", classes=classes)
     theme.name_folds(None, nodes.section("", cell))
     assert cell["prompt_show"] == label
 

@@ -118,10 +118,11 @@ def tell_exercises_apart(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def name_folds(app: Sphinx, doctree: nodes.document) -> None:
-    """Label a folded cell with what it holds: a solution, or the code of a figure."""
+    """Label a folded cell with what it holds: a solution, the code of a figure, or other code."""
     for cell in doctree.findall(nodes.container):
         if "prompt_show" in cell:
-            what = "solution" if SOLUTION in cell["classes"] else "code of the figure"
+            what = "code of the figure" if next(cell.findall(nodes.figure), None) else "code"
+            what = "solution" if SOLUTION in cell["classes"] else what
             cell["prompt_show"], cell["prompt_hide"] = f"Show the {what}", f"Hide the {what}"
 
 
