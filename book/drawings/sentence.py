@@ -27,7 +27,7 @@ def sentence_lookup() -> list[Panel]:
     """Six words with their ids; under each id the vector that it looks up, a column of four cells.
 
     The rows are thing, action, reference and link. Dark are: dog at thing, barked and woke at
-    action, it at reference, because at link; it is half a thing, the is half a link.
+    action, it at reference, because at link; it is half a thing, the is half a link, and woke a fifth of one.
     """
     return stages("lookup")
 
@@ -42,25 +42,28 @@ def sentence_positions() -> list[Panel]:
 def sentence_attention() -> list[Panel]:
     """Under the clocks, arcs lead from each word back to those that it looks at.
 
-    The thickest go to dog: from it, from barked and from dog itself. Because looks at barked, and
-    woke at it.
+    The thickest lead to dog, from it and from barked. Because looks mostly at barked, and woke at
+    it.
     """
     return stages("attention")
 
 
 @drawing
 def sentence_heads() -> list[Panel]:
-    """Two rows of arcs: those of the first head lead mostly to dog, of the second one word back."""
+    """Arcs of two heads: the first's lead to what a word is about, the second's one word back.
+
+    In the first the thickest lead to dog, from it and from barked; the first word sees itself.
+    """
     return stages("heads")
 
 
 @drawing
 def sentence_block() -> list[Panel]:
-    """Under the arcs of both heads, what attention adds to each vector, and what the MLP adds.
+    """Under the second head's arcs, what attention adds to each vector, and what the MLP adds.
 
-    Attention adds thing to it, to dog, to barked and to woke. The MLP adds thing after the, action
-    after dog and it, link after barked and woke, and reference after because, and takes away what
-    the token itself was.
+    Attention adds thing to it, barked, dog and woke, action to because, and some link to it. The
+    MLP adds thing after the, action after dog and it, link after barked and woke, and reference,
+    with some thing, after because. Cells with a minus are what it takes away.
     """
     return stages("block")
 
@@ -144,7 +147,8 @@ def clocks(y: float, role: str) -> list[str]:
 def arcs(y: float, role: str, head: int) -> list[str]:
     """Draw from where to where a head looks; a thicker arc is a larger weight."""
     base = y + 44
-    pieces = [label(y + 12, f"head {head + 1}", role)]
+    said = "looks at" if head == 0 and role == "ink" else f"head {head + 1}"
+    pieces = [label(y + 12, said, role)]
     pieces.append(note(0, y + 28, ("things", "one back")[head], anchor="start"))
     for i, row in enumerate(journey()["weights"][head]):
         for j, weight in enumerate(row[: i + 1]):

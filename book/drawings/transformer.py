@@ -213,7 +213,7 @@ def stream() -> list[Panel]:
 
     The token writes the first strand, its position the second; then attention 1, MLP 1,
     attention 2 and MLP 2 each read what has come so far and add a strand of their own in their
-    own colour. No strand ends: at the bottom the head reads all six of them.
+    own colour. No strand ends: at the bottom the output reads all six of them.
     """
     strands, names = [], []
     left, width, gap = 24, 17, 46
@@ -237,7 +237,7 @@ def stream() -> list[Panel]:
             note(200, 83, "reads"),
             bracket(left, 294, width * 6, side="below"),
             arrow((left + width * 3, 300), (left + width * 3, 312)),
-            box(left + 5, 314, width * 6 - 10, 28, "ink", "head"),
+            box(left + 5, 314, width * 6 - 10, 28, "ink", "output"),
             note(142, 328, "reads the sum of all", anchor="start"),
         )
     ]
@@ -249,7 +249,7 @@ def gpt() -> list[Panel]:
 
     Ids, of shape B by T, become vectors of shape B by T by d in the embedding, to which
     positions are added. They pass through N blocks, each with attention and then an MLP, as
-    drawn before, and a last norm, and keep that shape. The head compares each with the V rows of
+    drawn before, and a last norm, and keep that shape. The output compares each with the V rows of
     the token table, the same table as at the top, and gives logits of shape B by T by V: one
     score for every token, at every position.
     """
@@ -284,7 +284,7 @@ def gpt() -> list[Panel]:
             box(40, 326, 192, 28, "norm", "norm"),
             arrow((136, 354), (136, 382)),
             shape(367, "(B, T, d)"),
-            box(40, 382, 192, 44, "token", "head", "the same table again"),
+            box(40, 382, 192, 44, "token", "output", "the same table again"),
             arrow((136, 426), (136, 450)),
             shape(440, "(B, T, V)"),
             text(126, 440, "logits", "token", face="italic", size=16, anchor="end"),

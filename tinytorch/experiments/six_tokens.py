@@ -68,7 +68,7 @@ OUTPUT[7, 3] = 0.5
 
 #: The MLP: what its four cells look for, from which value on, and what each of them adds.
 MLP = (
-    np.array(  # a thing, an action, a link, a strong link
+    np.array(  # a thing or a reference, an action, a link, a strong link
         [[1, -1, -1, 0], [-1, 2, -1, 0], [1, 0, -1, 0], [0, -1, 2, 1], [0, 0, 0, 0], [0, 0, 0, 0]]
     ),
     np.array([0, -0.5, 0, -0.8]),
