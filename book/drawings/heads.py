@@ -105,8 +105,8 @@ def three_back() -> list[Panel]:
     The models were trained on the first 16 positions, to name the symbol three back. The query at
     12, inside, looks three back with a learned table, with a sinusoidal one and with rotary
     positions; with ALiBi at all that is near. The query at 24, outside, still looks three back with
-    rotary positions. With the two tables its arcs go mostly to other places, and with ALiBi to all that is
-    near, as before.
+    rotary positions. With the two tables its arcs go mostly to other places, and with ALiBi to all
+    that is near, as before.
     """
     return [strips(12, "Query at 12: as in training"), strips(24, "Query at 24: further out")]
 

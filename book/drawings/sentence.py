@@ -27,7 +27,8 @@ def sentence_lookup() -> list[Panel]:
     """Six words with their ids; under each id the vector that it looks up, a column of four cells.
 
     The rows are thing, action, reference and link. Dark are: dog at thing, barked and woke at
-    action, it at reference, because at link; it is half a thing, the is half a link, and woke a fifth of one.
+    action, it at reference, because at link; it is half a thing, the is half a link,
+    and woke a fifth of one.
     """
     return stages("lookup")
 
