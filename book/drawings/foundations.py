@@ -265,8 +265,8 @@ def first_network() -> list[Panel]:
     """Two pictures of a network: five letters at the left, four circles, five letters at the right.
 
     Forward: the letter h is lit. Lines run from it to the four circles, and from each of these to
-    e, a, i, o and u, which all get the same small chance, 0.03. The letter that came is e, and the
-    surprise is 3.6. Back: the same lines are dotted and run the other way. They carry the
+    e, a, i, o and u, which all get about the same small chance, 0.03. The letter that came is e, and the
+    surprise is about 3.6. Back: the same lines are dotted and run the other way. They carry the
     chance minus what came, -0.97 from e, by far the most, and 0.03 from each of the others, and
     every weight on the way takes a step against it. After 2,000 steps a long bar stands beside e,
     0.65, and short ones beside a, i, o and u.
@@ -315,7 +315,7 @@ def network(chances: list[float], forward: bool, title: str) -> Panel:
             told.append(line(f"M268 {y}h{round(60 * p, 1)}", colour, "line", 9))
     heads = ["chance"] if forward else ["gradient", "learned"]
     places = [(240, heads[0])] if forward else [(244, heads[0]), (298, heads[1])]
-    foot = "surprise at e: ln 38 = 3.6" if forward else "each weight: one step against its gradient"
+    foot = "surprise at e: about 3.6" if forward else "each weight: one step against its gradient"
     return panel(
         340,
         270,
