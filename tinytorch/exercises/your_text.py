@@ -295,5 +295,6 @@ def text_repeated(answer: Any) -> Cases:
     ):
         for name in ("training", "held out"):
             part = one_of(name, "training", "held out")
-            claim = f"{name} of {text!r}, {times} times"
+            shown = text if len(text) < 100 else f"{text[:12]}..."
+            claim = f"{name} of {shown!r}, {times} times"
             yield case(claim, answer, text, share, times, part=part, hint=hint)

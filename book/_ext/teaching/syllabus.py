@@ -98,7 +98,7 @@ def exercise(number: int, node: nodes.Element) -> Exercise:
     title = " ".join(node.children[0].children[-1].astext().split()).removeprefix("Project: ")
     title = title[:1].upper() + title[1:]
     points = POINTS.search(title)
-    text = " ".join(node.children[1].astext().split())
+    text = " ".join(node.children[1].astext().split()).replace("R^2", "R²")
     goal = GOAL.search(text)
     return Exercise(
         number,
