@@ -265,11 +265,11 @@ def first_network() -> list[Panel]:
     """Two pictures of a network: five letters at the left, four circles, five letters at the right.
 
     Forward: the letter h is lit. Lines run from it to the four circles, and from each of these to
-    e, a, i, o and u, which all get about the same small chance, 0.03. The letter that came is e, and the
-    surprise is about 3.6. Back: the same lines are dotted and run the other way. They carry the
-    chance minus what came, -0.97 from e, by far the most, and 0.03 from each of the others, and
-    every weight on the way takes a step against it. After 2,000 steps a long bar stands beside e,
-    0.65, and short ones beside a, i, o and u.
+    e, a, i, o and u, which all get about the same small chance, 0.03. The letter that came is e,
+    and the surprise is about 3.6. Back: the same lines are dotted and run the other way. They
+    carry the chance minus what came, -0.97 from e, by far the most, and 0.03 from each of the
+    others, and every weight on the way takes a step against it. After 2,000 steps a long bar
+    stands beside e, 0.65, and short ones beside a, i, o and u.
     """
     return [
         network([1 / 38] * 5, True, "1  Forward: h is read, e came"),

@@ -55,6 +55,9 @@ def net_softmax(answer: Any) -> Cases:
 # Five numbers --------------------------------------------------------------------------------
 
 
+_ROUNDED = "Right, but rounded: write it as a formula, with math.log."
+
+
 @exercise(points=1)
 def net_predict(answer: Any) -> Cases:
     """Check what was predicted about scores, chances and parameters.
@@ -70,9 +73,10 @@ def net_predict(answer: Any) -> Cases:
                                    (0.26, moved)),
         "gradient, wrong letter": (0.7, "Belief in a wrong letter pushes its score down.",
                                    (-0.7, "The loss rises when this score rises.")),
-        "sum of the gradients": (0, "The chances sum to one, and so does what came."),
+        "sum of the gradients": (0.0, "The chances sum to one, and so does what came."),
         "loss, four equal scores": (math.log(4), "The surprise of a chance of a quarter.",
-                                    (0.25, "That is the chance; what is its surprise?")),
+                                    (0.25, "That is the chance; what is its surprise?"),
+                                    (1.386, _ROUNDED), (1.39, _ROUNDED)),
         "parameters": (1270, "38 x 16 and 16 x 38 weights; and each layer has a bias.",
                        (1216, "Each layer has a bias as well.")),
     })  # fmt: skip
@@ -208,16 +212,29 @@ def _above(model: Any) -> float:
 
 
 def _forgets(model: Any) -> bool:
-    """Whether the model, its parameters set to zero, says the same after every letter."""
+    """Whether the model knows nothing with other parameters: with zeros, and with random ones.
+
+    With zeros it says the same after every letter; with random ones it does not get near to what
+    the frequency of each letter alone would give.
+    """
+    counts, rng = _counts(), np.random.default_rng(0)
     kept = [(each, each.data) for each in model.parameters()]
+    shares = counts.sum(axis=0) / counts.sum()
+    pairs = counts / counts.sum(axis=1, keepdims=True)
+    gain = float((counts * np.log(pairs / shares, where=counts > 0,
+                                  out=np.zeros_like(pairs))).sum() / counts.sum())  # fmt: skip
+    losses = []
     try:
-        for each, data in kept:
-            each.data = 0.0 * data
-        scores = _scores(model)
+        for draw in range(9):
+            for each, data in kept:
+                each.data = (draw > 0) * rng.normal(size=np.shape(data))
+            if draw == 0 and np.ptp(_scores(model), axis=0).max() >= 1e-6:
+                return False
+            losses.append(_above(model))
     finally:
         for each, data in kept:
             each.data = data
-    return bool(np.ptp(scores, axis=0).max() < 1e-6)
+    return min(losses) > gain - 0.05
 
 
 @exercise(points=4, show_expected=False)

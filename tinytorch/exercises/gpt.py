@@ -414,5 +414,5 @@ def gpt_half(answer: Any) -> Cases:
     learns = f"reaches {AIM} nats a letter on new stories, without a leak"
     yield case(few, answer, run=lambda f: _made(f) and "few", expected="few", hint=most)
     yield from measured(
-        learns, answer, run=_learned, aim=AIM, told="{:.2f} nats a letter", hint=low
+        learns, answer, run=_learned, aim=AIM, told="{:.3f} nats a letter", hint=low
     )

@@ -75,6 +75,19 @@ class Peeking:
         return [Tensor([0.0], requires_grad=True)]
 
 
+class Switched:
+    """A model that has the counts beside its one parameter, which turns them on or up."""
+
+    def __init__(self, turned):
+        self.turned, self.part = turned, Tensor([1.0], requires_grad=True)
+
+    def __call__(self, x):
+        return self.turned(float(self.part.data[0])) * (x @ np.log(_counts() + 1e-9))
+
+    def parameters(self):
+        return [self.part]
+
+
 RIGHT = {
     "net_softmax": [
         lambda scores: 1 / np.exp(scores[None] - scores[:, None]).sum(axis=1),
@@ -85,7 +98,7 @@ RIGHT = {
             "chance, 100 added to all": 0.26,
             "gradient, right letter": 0.26 - 1,
             "gradient, wrong letter": 0.7,
-            "sum of the gradients": 0.0,
+            "sum of the gradients": 0.26 - 1 + 0.7 + 0.04,
             "loss, four equal scores": np.log(4),
             "parameters": 38 * 16 + 16 + 16 * 38 + 38,
         },
@@ -110,6 +123,7 @@ WRONG = {
         "of the base two": lambda scores: 2**scores / (2**scores).sum(),
     },
     "net_predict": {
+        "… but rounded": RIGHT["net_predict"][1] | {"loss, four equal scores": 1.386},
         "… its chance minus 1": RIGHT["net_predict"][1] | {"gradient, right letter": 0.26},
         "… a bias as well": RIGHT["net_predict"][1] | {"parameters": 1216},
     },
@@ -118,6 +132,8 @@ WRONG = {
     "net_pairs": {
         "… How narrow": Sequential(Linear(38, 16, rng=0), Linear(16, 38, rng=0)),
         "… has to be in": Peeking(),
+        "… What it knows has": Switched(lambda number: number),
+        "… what parameters() finds": Switched(lambda number: float(abs(number) > 0.5)),
         "… More steps": Sequential(Linear(38, 8, rng=0), Linear(8, 38, rng=0)),
     },
 }
