@@ -18,7 +18,11 @@ STAGES |= {"block": 146, "logits": 64}  # and their heights
 
 @drawing
 def sentence_ids() -> list[Panel]:
-    """The six words the, dog, barked, because, it and woke, each above its id: 4, 2, 0, 1, 3, 5."""
+    """Six words, each in a box above its id: the, dog, barked, because, it and woke.
+
+    Under the is 4, under dog 2, under barked 0, under because 1, under it 3 and under woke 5: their
+    places in the vocabulary, the same six words in alphabetical order.
+    """
     return stages("ids")
 
 
@@ -35,7 +39,12 @@ def sentence_lookup() -> list[Panel]:
 
 @drawing
 def sentence_positions() -> list[Panel]:
-    """Six words, their ids and vectors; under each a clock whose hand turns by a sixth a token."""
+    """Six words, their ids and vectors; under each a clock with one hand.
+
+    At the it points to the right, and from token to token it turns by a sixth: up and to the right
+    at dog, up and to the left at barked, to the left at because, and then on through the lower
+    half.
+    """
     return stages("positions")
 
 
@@ -44,7 +53,7 @@ def sentence_attention() -> list[Panel]:
     """Under the clocks, arcs lead from each word back to those that it looks at.
 
     The thickest lead to dog, from it and from barked. Because looks mostly at barked, and woke at
-    it.
+    it. Above the arcs stand, paler, the words, their ids, vectors and clocks.
     """
     return stages("attention")
 
@@ -54,6 +63,7 @@ def sentence_heads() -> list[Panel]:
     """Arcs of two heads: the first's lead to what a word is about, the second's one word back.
 
     In the first the thickest lead to dog, from it and from barked; the first word sees itself.
+    The second has an arc from each word to its neighbour at the left, all equally thick.
     """
     return stages("heads")
 
@@ -74,7 +84,7 @@ def sentence_logits() -> list[Panel]:
     """At the end, under each word, the two likeliest next words with bars.
 
     After the comes dog, after dog and it barked before woke, after barked and woke because, and
-    after because it.
+    after because it. The bar of woke after it is about a quarter as long as that of barked.
     """
     return stages("logits")
 

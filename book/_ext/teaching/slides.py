@@ -86,8 +86,8 @@ class Slide:
 def parts(root: Path) -> dict[str, tuple[str, list[str]]]:
     """Return the caption and the chapters of each part, by the name of its folder.
 
-    A chapter is in the folder of its part; the landing page, the appendix and the pages of proofs
-    have no slides.
+    A chapter is in the folder of its part; the landing page and the appendix have none, and the
+    pages of proofs have no slides.
     """
     found = {}
     for part in yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))["parts"]:
@@ -298,15 +298,16 @@ class Reader:
             self.add("question", f"{question}{listed(choices)}", *verdicts)
 
     def exercises(self, section: Tag) -> None:
-        """List the exercises with their kinds and points."""
-        rows = []
+        """List the exercises by their numbers, with kinds and points."""
+        rows: list[str] = []
         for exercise in section.select(".exercise"):
             label = exercise.select_one(".tt-kind")
             kind = label.extract().get_text() if label else ""
             title = part_of(exercise, ".admonition-title").decode_contents()
             found = EXERCISE_TITLE.search(title)
             name, points = found.groups() if found else (title, "")
-            rows.append(f"<tr><td>{name}</td><td>{kind}</td><td>{points or ''}</td></tr>")
+            cells = len(rows) + 1, name, kind, points or ""
+            rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
         self.add("list", f"<table>{''.join(rows)}</table>")
 
     def recap(self, section: Tag) -> None:
