@@ -115,7 +115,7 @@ COLOURS = {  # of the kinds of words
 }
 SIDES = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))  # of a dot
 LETTER = 7.2  # pixels that a letter of a word is wide
-PLACE = {"x": 150, "y": 184, "wide": 176, "high": 168}  # of the middle; pixels a unit
+PLACE = {"x": 150, "y": 168, "wide": 176, "high": 168}  # of the middle; pixels a unit
 
 
 @drawing

@@ -37,9 +37,9 @@ LAUNCH_LABELS = {
 }
 INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
 BELIEVE = (  # before, in and after the name of the box
-    "You know only Python? Where a box ",
+    "You know only Python? A box ",
     "What you may believe for now",
-    " stands, take it on trust and skip the derivation beside it: you will not lose the thread.",
+    " lets you skip the derivation beside it.",
 )
 LIT = {  # the part of the model that a chapter is about
     "counting-letters": "text",

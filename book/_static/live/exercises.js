@@ -1,7 +1,6 @@
 // Exercises and questions: what follows a check, what is remembered, and the progress it makes.
 
 import { docOf, make } from "./elements.js";
-import { ownParts } from "./own_parts.js";
 import { memory } from "./remembered_progress.js";
 import { panel } from "./saved_work.js";
 
@@ -19,7 +18,8 @@ export async function exercises(data, cells, tools) {
     if (parts.stub) new Exercise(box, parts, tools, Ladder);
   }
   remember();
-  const views = [contents(data), chapter(data), panel(data, solved, tools), ownParts()];
+  const views = [contents(data), chapter(data), panel(data, solved, tools)];
+  if (document.querySelector(".tt-parts")) views.push((await import("./own_parts.js")).ownParts());
   const refresh = () => views.forEach((view) => view());
   refresh();
   addEventListener("tt-progress", refresh);

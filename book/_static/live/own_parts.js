@@ -1,29 +1,7 @@
-// The parts of the reader's own GPT: how many there are, how one that has come is greeted, which is open.
+// How many parts of their own GPT are the reader's: on a chapter's card, and in the list of parts.
 
 import { make } from "./elements.js";
-import { memory } from "./remembered_progress.js";
-
-const kept = memory("parts");
-// as book/_ext/directives/your_parts.py has written it; two parts may stand in one place
-const { parts = [], list } = JSON.parse(document.getElementById("tt-parts")?.textContent || "{}");
-const all = new Set(parts.map(({ place }) => place)).size;
-
-const placesOf = (names) => new Set(parts.filter(({ name }) => names.includes(name)).map(({ place }) => place));
-
-// What to say of a part that a check has accepted, and where to go from there: {said, link}.
-export function greeting(name) {
-  const before = Object.keys(kept.all), mine = placesOf([...before, name]);
-  const index = parts.findIndex((part) => part.name === name);
-  if (index < 0) return { said: `Kept as your part “${name}”, with your progress: your own GPT is made of it.` };
-  const yours = `${parts[index].said} yours${before.includes(name) ? "" : " now"}`;
-  if (mine.size === all) {
-    return { said: `${yours}, and with it all ${all} parts.`, link: { text: "Make your GPT of them", href: list } };
-  }
-  const open = parts.filter(({ place }) => !mine.has(place));
-  const next = open.find((part) => parts.indexOf(part) > index) ?? open[0];
-  const link = { text: `Next open part: ${next.name}, ${next.where}`, href: next.href };
-  return { said: `${yours}: ${mine.size} of ${all} parts.`, link };
-}
+import { all, kept, parts, placesOf } from "./reports.js";
 
 // Counts on the chapter's card, and marks in the list, what is the reader's.
 export function ownParts() {

@@ -1,7 +1,7 @@
 // What a check says, as a list of its checks: in colour and in words, the first failure open.
 
 import { make } from "./elements.js";
-import { greeting } from "./own_parts.js";
+import { memory } from "./remembered_progress.js";
 
 // A report as `Report.told` in tinytorch/exercises/report.py has it, as an element.
 export function report({ passed, untouched, points, checks, part: built, kept }) {
@@ -66,4 +66,28 @@ function line(check, open) {
   fold.append(summary, found);
   item.append(fold);
   return item;
+}
+
+// The parts of the reader's own GPT, and how one that has come is greeted.
+
+export const kept = memory("parts");
+// as book/_ext/directives/your_parts.py has written it; two parts may stand in one place
+export const { parts = [], list = "" } = JSON.parse(document.getElementById("tt-parts")?.textContent || "{}");
+export const all = new Set(parts.map(({ place }) => place)).size;
+
+export const placesOf = (names) => new Set(parts.filter(({ name }) => names.includes(name)).map(({ place }) => place));
+
+// What to say of a part that a check has accepted, and where to go from there: {said, link}.
+export function greeting(name) {
+  const before = Object.keys(kept.all), mine = placesOf([...before, name]);
+  const index = parts.findIndex((part) => part.name === name);
+  if (index < 0) return { said: `Kept as your part “${name}”, with your progress: your own GPT is made of it.` };
+  const yours = `${parts[index].said} yours${before.includes(name) ? "" : " now"}`;
+  if (mine.size === all) {
+    return { said: `${yours}, and with it all ${all} parts.`, link: { text: "Make your GPT of them", href: list } };
+  }
+  const open = parts.filter(({ place }) => !mine.has(place));
+  const next = open.find((part) => parts.indexOf(part) > index) ?? open[0];
+  const link = { text: `Next open part: ${next.name}, ${next.where}`, href: next.href };
+  return { said: `${yours}: ${mine.size} of ${all} parts.`, link };
 }
