@@ -37,9 +37,9 @@ LAUNCH_LABELS = {
 }
 INSIDE = ("JupyterLite", ".ipynb")  # of the site itself
 BELIEVE = (  # before, in and after the name of the box
-    "You know only Python? A box ",
+    "Only Python? A box ",
     "What you may believe for now",
-    " lets you skip the derivation beside it.",
+    " lets you skip a derivation.",
 )
 LIT = {  # the part of the model that a chapter is about
     "counting-letters": "text",
