@@ -17,7 +17,7 @@ from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 # In these a walk meets all that the runner does: plain Python, checks, smaller runs, skipped cells.
 WALKED = {
     "book/first-words/counting-letters",
-    "book/attention/multi-head",
+    "book/attention/scaled-dot-product",
     "book/systems/more-than-one-machine",
 }
 CHAPTERS = [p for p in PAGES if "{code-cell}" in (ROOT / f"{p}.md").read_text(encoding="utf-8")]
