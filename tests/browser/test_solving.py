@@ -51,11 +51,11 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
     ids = boxes.evaluate_all("(boxes) => boxes.map((box) => box.id)")
     number = solve(visit, ids[0])
     said = visit.page.evaluate(VOICE)
-    assert said.startswith(f"cell {number}: Solved: 2 of 2 points.") and "Next: Exercise " in said
+    assert said.startswith(f"cell {number}: Solved: 1 of 1 point.") and "Next: Exercise " in said
     assert cell(visit, number).locator('.tt-report[data-state="solved"]').count() == 1
     assert focused(visit) == f"Check cell {number}"
-    assert visit.page.locator(".tt-live__points").inner_text().startswith("You have 2 of ")
-    assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("2/")
+    assert visit.page.locator(".tt-live__points").inner_text().startswith("You have 1 of ")
+    assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("1/")
     cell(visit, number).get_by_role("link", name="Next: Exercise ").click()
     visit.page.wait_for_url(f"**#{ids[1]}")
     number = solve(visit, ids[-1])
@@ -167,7 +167,7 @@ def test_two_solved_parts_are_kept_and_make_a_file_on_another_page(opened):  # n
     visit = opened("book/embeddings/token-embeddings")
     number = solve(visit, "ex-tok-lookup")
     report = cell(visit, number).locator(".tt-report__kept").inner_text()
-    assert report.startswith("Kept as your part “lookup”, with your progress")
+    assert report.startswith("The lookup is yours now: 1 of 22 parts.")
     visit = opened("book/transformer/normalisation-and-mlp")
     number = stub(visit, "ex-norm-layer")
     solve(visit, "ex-norm-layer")
