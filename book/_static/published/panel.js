@@ -3,7 +3,7 @@
 import { make } from "../live/elements.js";
 import { megabytes, Published } from "./fetching.js";
 
-const COMPARE = "Compare with the known texts";
+const COMPARING = "Compare with the known texts";
 const FOLDER = "/published/gpt2"; // where Python finds the files
 const LOAD = `from tinytorch.models.gpt2 import load_gpt2, stream_text
 
@@ -38,7 +38,7 @@ class Panel {
     this.fetchButton = button("", "", () => this.fetch());
     this.fetchButton.classList.add("tt-live__button--run");
     this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
-    this.compareButton = button(COMPARE, "", () => this.compare());
+    this.compareButton = button(COMPARING, "", () => this.compare());
     this.forgetButton = button("Forget the model", "", () => this.forget());
     const buttons = make("div", "tt-published__buttons");
     buttons.append(this.fetchButton, this.pauseButton, this.compareButton, this.forgetButton);
@@ -178,7 +178,7 @@ class Panel {
     this.compareButton.textContent = "Stop";
     this.comparing ??= this.#compare().finally(() => {
       this.comparing = null;
-      this.compareButton.textContent = COMPARE;
+      this.compareButton.textContent = COMPARING;
     });
     return this.comparing;
   }
