@@ -128,8 +128,8 @@ def test_what_has_been_fetched_is_compared_at_once_with_what_is_known(place, fol
     assert lines.text_content() == expected and "which was ' was found in a field" in expected
     place.page.evaluate("document.querySelector('.tt-published__lines').textContent = ''")
     place.press("Compare")
-    verdict.wait_for()
-    assert lines.text_content() == expected
+    said = "(text) => document.querySelector('.tt-published__lines')?.textContent === text"
+    place.page.wait_for_function(said, arg=expected)
 
 
 def test_an_error_from_python_is_shown(place):
