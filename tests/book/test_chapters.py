@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from built import NAMES, SITE, cells, soup, tags
+from built import NAMES, PAGES, SITE, cells, soup, tags
 
 PARTS = {
     "a prediction": r"\bpredict|\bwhat will",
@@ -47,6 +47,14 @@ def test_has_its_parts(chapter, article, part):
     titles = article.select("h1, h2, h3, h4, .admonition-title")
     titles = [re.sub(r"\s*#$", "", words(title)) for title in titles]
     assert [title for title in titles if re.search(PARTS[part], title, re.I)], f"no {part}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("book/proofs/")])
+def test_a_page_of_proofs_has_costs_and_pytorch_for_its_part(page):
+    titles = [words(title).casefold() for title in soup(page).select("article h2, article h3")]
+    if not page.endswith("systems"):  # there costs are what the chapters are about
+        assert [title for title in titles if "cost" in title], "what it costs"
+    assert [title for title in titles if "in pytorch" in title], "the same in PyTorch"
 
 
 def test_begins_with_its_card(article):
