@@ -22,6 +22,7 @@ from drawings.parts import (
     text,
     vector,
 )
+from tinytorch.experiments.six_tokens import FEATURES, HEADS, IDS, TABLE, WORDS
 
 Matrix = Sequence[Sequence[float]]
 
@@ -159,12 +160,10 @@ def weighted(x: float, weight: float) -> str:
     return line(path, "value", width=1 + 11 * weight)
 
 
-# six words, with four numbers each that can be read: thing, action, reference, link
-WORDS = ("the", "dog", "barked", "because", "it", "woke")
-KINDS = ("thing", "action", "reference", "link")
-X = ((0, 0, 0, 0.5), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, 1), (0.5, 0, 1, 0), (0, 0.8, 0, 0.2))
-W_Q = ((2, 0, 0, 0), (4, 0, 4, 0), (6, 0, 0, 0), (0, 3, 0, 0))
-W_K = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 0))
+# the six words that travel, without their positions
+KINDS = FEATURES[:4]
+X = TABLE[IDS, :4].tolist()
+W_Q, W_K = (matrix[:4].tolist() for matrix in HEADS[0][:2])
 ASKING = 2  # "barked", in the page's example
 REFERRING = 4  # "it"
 

@@ -9,6 +9,7 @@ from drawings.parts import Panel, box, cells, circle, drawing, line, note, panel
 from tinytorch.experiments.six_tokens import FEATURES, IDS, VOCABULARY, WORDS, journey
 
 LEFT, WIDE = 58, 47  # pixels left of the tokens, and of a token
+WAY = journey()
 PLACES = [LEFT + WIDE * i + WIDE / 2 for i in range(len(WORDS))]
 READABLE = 4  # of a vector's numbers; the other two are its position
 SEEN = 0.12  # a smaller weight is not drawn
@@ -142,7 +143,7 @@ def vectors(y: float, role: str, numbers: np.ndarray, most: float = 1) -> list[s
 
 def lookup(y: float, role: str) -> list[str]:
     """Draw what the ids look up."""
-    return vectors(y, role, journey()["looked up"])
+    return vectors(y, role, WAY["looked up"])
 
 
 def clocks(y: float, role: str) -> list[str]:
@@ -161,7 +162,7 @@ def arcs(y: float, role: str, head: int) -> list[str]:
     said = "looks at" if head == 0 and role == "ink" else f"head {head + 1}"
     pieces = [label(y + 12, said, role)]
     pieces.append(note(0, y + 28, ("things", "one back")[head], anchor="start"))
-    for i, row in enumerate(journey()["weights"][head]):
+    for i, row in enumerate(WAY["weights"][head]):
         for j, weight in enumerate(row[: i + 1]):
             if weight < SEEN:
                 continue
@@ -177,19 +178,18 @@ def arcs(y: float, role: str, head: int) -> list[str]:
 
 def block(y: float, role: str) -> list[str]:
     """Draw what attention and the MLP add."""
-    added = journey()
     return [
         note(0, y + 4, "attention adds", role, "start"),
-        vectors(y + 12, role, added["attention"]),
+        vectors(y + 12, role, WAY["attention"]),
         note(0, y + 78, "the MLP adds (−: takes away)", role, "start"),
-        vectors(y + 86, role, added["mlp"], 6),
+        vectors(y + 86, role, WAY["mlp"], 6),
     ]
 
 
 def logits(y: float, role: str) -> list[str]:
     """Write the two likeliest next words under each token."""
     pieces = [label(y + 10, "next?", role)]
-    for x, row in zip(PLACES, journey()["forecast"], strict=True):
+    for x, row in zip(PLACES, WAY["forecast"], strict=True):
         for place, i in enumerate(np.argsort(-row)[:2]):
             top = y + 30 * place
             pieces.append(text(x, top + 8, VOCABULARY[i], role, size=11.5))

@@ -8,6 +8,9 @@ without norms, so that every number can be traced by hand.
 
 import numpy as np
 
+from tinytorch.core.functional import softmax
+from tinytorch.core.masks import causal_mask
+
 __all__ = ["FEATURES", "HEADS", "IDS", "MLP", "OUTPUT", "POSITIONS", "TABLE", "VOCABULARY"]
 __all__ += ["WORDS", "journey"]
 
@@ -93,10 +96,10 @@ def journey() -> dict[str, np.ndarray]:
     """
     looked_up = TABLE[IDS]
     placed = looked_up + POSITIONS
-    future = np.triu(np.full((6, 6), -np.inf), k=1)
     weights, values = [], []
     for query, key, value in HEADS:
-        weights.append(_softmax((placed @ query) @ (placed @ key).T / np.sqrt(4) + future))
+        scores = (placed @ query) @ (placed @ key).T / np.sqrt(4)
+        weights.append(softmax(scores + causal_mask(6)).numpy())
         values.append(weights[-1] @ (placed @ value))
     attention = np.hstack(values) @ OUTPUT
     seek, start, add = MLP
@@ -109,10 +112,5 @@ def journey() -> dict[str, np.ndarray]:
         "attention": attention,
         "mlp": mlp,
         "stream": stream,
-        "forecast": _softmax(stream @ TABLE.T),
+        "forecast": softmax(stream @ TABLE.T).numpy(),
     }
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return powers / powers.sum(axis=-1, keepdims=True)
