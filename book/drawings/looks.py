@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch import MultiHeadAttention, Tensor, causal_mask, functional, no_grad
+from tinytorch import no_grad
 from tinytorch.core.positions import Rotary, create_alibi_bias
+from tinytorch.inside.heads import layer_weights
 
 STORED = Path(__file__).with_suffix(".json")
 PART = Path(__file__).resolve().parents[1] / "attention"
@@ -34,19 +35,11 @@ def cells(chapter: str, *beginnings: str) -> dict[str, Any]:
 
 def weights_of(model: Any, ids: np.ndarray) -> np.ndarray:
     """Give the percentages with which each query looks at each key, averaged over texts."""
-    layer: MultiHeadAttention = model.attend
-    T, heads = ids.shape[1], layer.num_heads
+    layer = model.attend
     with no_grad():
         x = model.embed(ids)
-        parts = [
-            functional.split_heads(project(x), num_heads=heads)
-            for project in (layer.q_proj, layer.k_proj)
-        ]
-        q, k = (layer.rotate(part) if layer.rotate else part for part in parts)
-        scores: Tensor = q @ k.transpose() / layer.head_dim**0.5 + causal_mask(T)
-        if layer.bias is not None:
-            scores = scores + layer.bias[:, :T, :T]
-        found: np.ndarray = functional.softmax(scores).data.mean(axis=0)
+        q, k = layer.q_proj(x).data, layer.k_proj(x).data
+    found: np.ndarray = layer_weights(layer, q, k).mean(axis=0)
     return 100 * found
 
 

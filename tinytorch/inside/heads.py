@@ -21,7 +21,7 @@ from tinytorch.core.tensor import Tensor
 from tinytorch.inside.stream import recorded
 
 __all__ = ["after_same_token", "attention_weights", "first_token", "head_scores",
-           "previous_token", "same_token"]  # fmt: skip
+           "layer_weights", "previous_token", "same_token"]  # fmt: skip
 
 
 def attention_weights(model: Any, ids: Any) -> np.ndarray:
@@ -46,7 +46,7 @@ def attention_weights(model: Any, ids: Any) -> np.ndarray:
     projected = recorded(model, ids, *(f"{name}.{p}_proj" for name in names for p in "qk"))
     return np.stack(
         [
-            _weights(block.attention, *projected[2 * i : 2 * i + 2])
+            layer_weights(block.attention, *projected[2 * i : 2 * i + 2])
             for i, block in enumerate(model.blocks)
         ]
     )
@@ -148,8 +148,23 @@ def after_same_token(ids: Any) -> np.ndarray:
     return after
 
 
-def _weights(part: Any, q: np.ndarray, k: np.ndarray) -> np.ndarray:
-    """The weights `(batch, heads, queries, keys)` of one layer, from its `(batch, seq, ...)`."""
+def layer_weights(part: Any, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+    """What every head of one layer looks at, under a causal mask.
+
+    Args:
+        part: a `MultiHeadAttention`.
+        q: what its `q_proj` gave, `(batch, seq, embed_dim)`.
+        k: what its `k_proj` gave, `(batch, seq, kv_heads * head_dim)`.
+
+    Returns:
+        `(batch, heads, queries, keys)`.
+
+    Example:
+        >>> from tinytorch import MultiHeadAttention
+        >>> layer, x = MultiHeadAttention(8, 2, rng=0), np.ones((1, 3, 8))
+        >>> layer_weights(layer, layer.q_proj(x).data, layer.k_proj(x).data)[0, 0, 1].round(2)
+        array([0.5, 0.5, 0. ], dtype=float32)
+    """
     with evaluation_mode(), no_grad():
         queries: Any = functional.split_heads(Tensor(q), num_heads=part.num_heads)
         keys: Any = functional.split_heads(Tensor(k), num_heads=part.num_kv_heads)
