@@ -20,16 +20,18 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_node
 
-from tinytorch.exercises.capstone.parts import PARTS, PLACE_OF
+from tinytorch.exercises.capstone.parts import PARTS, place_of
 
+from ..addresses import reading_order
+from .chapter_card import add_to_card
 from .elements import build
+from .exercises import title_and_points
 
 logger = logging.getLogger(__name__)
 
 FIRST = "book/transformer/gpt"  # the first page whose card speaks of the reader's parts
 LIST = "your-parts"  # the id of the list
 CHECK = re.compile(r"^check\.(\w+)\(", re.MULTILINE)
-POINTS = re.compile(r",\s*\d+ points?$")
 SAID = {  # what a part is called when it has become the reader's
     "merges": "The merges are",
     "encode": "The encoder is",
@@ -55,11 +57,6 @@ SAID = {  # what a part is called when it has become the reader's
     "draw": "The draw is",
     "write": "The loop that writes is",
 }
-
-
-def place_of(name: str) -> str:
-    """Name the place that a part takes in the file: of two parts one may stand in the same."""
-    return PLACE_OF.get(name, name)
 
 
 PLACES = {place_of(name): [n for n in PARTS if place_of(n) == place_of(name)] for name in PARTS}
@@ -89,9 +86,8 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     part_of = {check: part for part, (check, _) in PARTS.items()}
     for number, (box, check) in enumerate(checked(doctree), start=1):
         if check in part_of:
-            title = " ".join(box.children[0].children[-1].astext().split())
-            found = number, box["label"], POINTS.sub("", title)
-            built_by(app.env)[part_of[check]] = (app.env.docname, *found)
+            found = app.env.docname, number, box["label"], title_and_points(box)[0]
+            built_by(app.env)[part_of[check]] = found
 
 
 def checked(doctree: nodes.document) -> Iterator[tuple[nodes.Element, str]]:
@@ -178,25 +174,17 @@ def add_chip(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Link from the card of a chapter to the list; `own_parts.js` counts there."""
     if app.builder.format != "html" or docname not in later_pages(app.env):
         return
-    cards = (e for e in doctree.findall(nodes.Element) if "tt-card__more" in e.get("classes", ()))
-    page, more = getattr(app.env, "your_parts_page", None), next(cards, None)
-    if page is None or more is None:
+    page = getattr(app.env, "your_parts_page", None)
+    if page is None:
         return
     address = f"{app.builder.get_relative_uri(docname, page)}#{LIST}"
     link = nodes.reference("", f"{len(PLACES)} parts", refuri=address, internal=True)
-    chip = build("p", nodes.Text("Your own GPT has "), link, classes="tt-parts")
-    more.parent.insert(more.parent.index(more), chip)
+    add_to_card(doctree, build("p", nodes.Text("Your own GPT has "), link, classes="tt-parts"))
 
 
 def later_pages(env: Any) -> list[str]:
     """Name the pages from the one on the GPT on, in reading order."""
-
-    def below(docname: str) -> Iterator[str]:
-        yield docname
-        for child in env.toctree_includes.get(docname, []):
-            yield from below(child)
-
-    pages = [*below(env.config.root_doc)]
+    pages = reading_order(env)
     return pages[pages.index(FIRST) :] if FIRST in pages else []
 
 

@@ -22,12 +22,12 @@ import os
 import re
 import symtable
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["PARTS", "PLACE_OF", "Part", "forget_part", "keep", "kept_parts", "section"]
+__all__ = ["PARTS", "Part", "forget_part", "keep", "kept_parts", "place_of", "section"]
 
 #: What a GPT is made of: for each part the check that accepts it, and what it does.
 PARTS = {
@@ -56,8 +56,7 @@ PARTS = {
     "write": ("sampling_write", "writes token after token"),
 }
 
-#: The part whose place a part takes, if that is not its own: one of the two is in the GPT.
-PLACE_OF = {"heads with a cache": "heads"}
+_PLACE_OF = {"heads with a cache": "heads"}  # one of the two is in the GPT
 
 FILE = "my_parts.py"
 _AT_THE_DOOR = ("functional", "ops")  # modules that `tinytorch` itself offers
@@ -73,6 +72,19 @@ _SECTION = re.compile(
     r"^# === end of part (?P=name): (?P<answer>\w+) ===\n",
     re.MULTILINE | re.DOTALL,
 )
+
+
+def place_of(name: str) -> str:
+    """The place that a part takes in the GPT: of two parts one may stand in the same.
+
+    Args:
+        name: of a part.
+
+    Example:
+        >>> place_of("norm"), place_of("heads with a cache")
+        ('norm', 'heads')
+    """
+    return _PLACE_OF.get(name, name)
 
 
 class CannotKeep(Exception):
@@ -245,13 +257,8 @@ def _written(path: str, part: Part) -> str:
     new = f"{before.rstrip(chr(10))}\n\n\n{section(part)}{after}"
     if there != part:
         _save(path, new)
-    count = f"{_places(kept_parts(path))} of {_places(PARTS)}"
-    return f"kept as your part “{part.name}” in {shown} ({count})"
-
-
-def _places(names: Iterable[str]) -> int:
-    """How many places of the GPT these parts take."""
-    return len({PLACE_OF.get(name, name) for name in names})
+    mine, all_places = (len(set(map(place_of, names))) for names in (kept_parts(path), PARTS))
+    return f"kept as your part “{part.name}” in {shown} ({mine} of {all_places})"
 
 
 # The source ----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.capstone.parts import PARTS, PLACE_OF, Part, kept_parts
+from tinytorch.exercises.capstone.parts import PARTS, Part, kept_parts, place_of
 from tinytorch.files.command_line import add_output, run_command
 
 __all__ = ["MOST_LINES", "YourGPT", "your_gpt"]
@@ -55,7 +55,7 @@ class YourGPT:
     @property
     def others(self) -> tuple[str, ...]:
         """The names of the parts that are the package's."""
-        slots = {PLACE_OF.get(name, name) for name in self.yours}
+        slots = set(map(place_of, self.yours))
         return tuple(name for name in _sections() if name not in slots)
 
     @property
@@ -106,7 +106,7 @@ def your_gpt(parts: Mapping[str, Part] | None = None) -> YourGPT:
     taken: dict[str, Part] = {}
     reasons: dict[str, str] = {}
     for name, part in parts.items():
-        others = {k: v for k, v in taken.items() if _slot(k) != _slot(name)}
+        others = {k: v for k, v in taken.items() if place_of(k) != place_of(name)}
         try:
             wrong = _difference(_tried(_assembled({**others, name: part})), _expected())
         except Exception as error:  # whatever a reader's code does in the file
@@ -125,10 +125,6 @@ def your_gpt(parts: Mapping[str, Part] | None = None) -> YourGPT:
 
 
 # The file ------------------------------------------------------------------------------------
-
-
-def _slot(name: str) -> str:
-    return PLACE_OF.get(name, name)
 
 
 @cache
@@ -153,7 +149,7 @@ def _assembled(parts: Mapping[str, Part]) -> str:
 
 
 def _joined(parts: Mapping[str, Part], close: bool = False) -> str:
-    chosen = {_slot(name): part for name, part in parts.items()}
+    chosen = {place_of(name): part for name, part in parts.items()}
     imports: list[str] = []
     whole: list[str] = []
     aliases: list[tuple[str, str]] = []
@@ -258,7 +254,7 @@ def _defined(source: str) -> set[str]:
 
 def _headed(source: str, imports: list[str], parts: Mapping[str, Part]) -> str:
     """The file with its first lines, which say who wrote the parts."""
-    slots = [_slot(name) for name in parts]
+    slots = [place_of(name) for name in parts]
     others = [name for name in _sections() if name not in slots]
     told = [
         f"Yours: {', '.join(parts) or 'nothing yet'}.",
