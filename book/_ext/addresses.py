@@ -1,11 +1,13 @@
-"""Where things are: the repository, its published site, its releases, and folders in both.
+"""Where things are: the repository, its site and releases, folders in both, and the pages in order.
 
 `repository.url` in `_config.yml` is the one place that names the repository.
 """
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]  # of this repository
 NOTEBOOKS = PurePosixPath("book/notebooks")
@@ -40,3 +42,14 @@ def package_requirement(repository: str, root: Path) -> str:
     """Return pip's requirement for the package: at a release's tag, else the newest state."""
     tag = released_tag(root)
     return f"tinytorch-book @ git+{repository}{f'@{tag}' if tag else ''}"
+
+
+def reading_order(env: Any) -> list[str]:
+    """Name the pages of the book in the order in which one reads them."""
+
+    def below(docname: str) -> Iterator[str]:
+        yield docname
+        for child in env.toctree_includes.get(docname, []):
+            yield from below(child)
+
+    return [*below(env.config.root_doc)]

@@ -12,8 +12,9 @@ import sys
 
 from _ext.look.page_cards import CARD_SIZE, CARDS, WHOLE_BOOK
 from _ext.print.chromium import ARGUMENTS, find_chromium
+from _ext.teaching import slides
 from PIL import Image
-from served_pages import PAGES, ROOT, SITE, TOC, serve
+from served_pages import PAGES, ROOT, SITE, serve
 
 FOLDER = ROOT / "book" / "_static" / CARDS
 COLOURS = 64  # enough for text and lines, and a third of the bytes
@@ -62,13 +63,9 @@ def parts() -> dict[str, dict[str, object]]:
     book = "TinyTorch: embeddings to GPT"
     intro = "A language model, all of it, in Python with NumPy and nothing else."
     cards = {WHOLE_BOOK: {"book": "A book that runs", "title": book, "lines": [intro], "part": ""}}
-    for part in TOC["parts"]:
-        files = [chapter["file"] for chapter in part["chapters"]]
-        folder = files[0].split("/")[-2]
-        if folder in ("book", "appendix"):
-            continue
-        questions = [question(file) for file in files if not file.startswith("book/proofs/")]
-        cards[folder] = {"book": book, "title": part["caption"], "lines": questions, "part": folder}
+    for folder, (caption, files) in slides.parts(ROOT).items():
+        questions = [question(file) for file in files]
+        cards[folder] = {"book": book, "title": caption, "lines": questions, "part": folder}
     return cards
 
 

@@ -88,7 +88,7 @@ class RowSparse:
         return f"RowSparse({self.rows.size} rows of {self.shape})"
 
 
-MANY = 8  # values in a group, from which on one pass of `reduceat` is the faster way
+MANY = 8  # rows: a larger group is summed by `reduceat`, which is then the faster way
 
 
 def sum_groups(values: np.ndarray, order: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ from sphinx.util.docutils import SphinxDirective
 from ..launch_links import launch_links
 from ..live import live_cells
 from .drawing import drawing_node, note_sources
-from .elements import build
+from .elements import build, with_class
 
 logger = logging.getLogger(__name__)
 
@@ -173,18 +173,17 @@ def stars(difficulty: int) -> list[nodes.Node]:
 
 def mention_beliefs(app: Sphinx, doctree: nodes.document) -> None:
     """Say on the card what the boxes are for that stand in for a derivation, if there are any."""
-    more = next((e for e in doctree.findall(nodes.Element) if "tt-card__more" in classes(e)), None)
-    boxes = (box for box in doctree.findall(nodes.admonition) if "believe" in classes(box))
-    if more is None or next(boxes, None) is None:
+    if next(with_class(doctree, "believe"), None) is not None:
+        before, name, after = BELIEVE
+        said = nodes.Text(before), nodes.emphasis("", name), nodes.Text(after)
+        add_to_card(doctree, build("p", *said, classes="tt-card__believe"))
+
+
+def add_to_card(doctree: nodes.document, line: nodes.Node) -> None:
+    """Put a line on the card of a page, if it has one, above what is folded there."""
+    for more in with_class(doctree, "tt-card__more"):
+        more.parent.insert(more.parent.index(more), line)
         return
-    before, name, after = BELIEVE
-    said = nodes.Text(before), nodes.emphasis("", name), nodes.Text(after)
-    more.parent.insert(more.parent.index(more), build("p", *said, classes="tt-card__believe"))
-
-
-def classes(node: nodes.Element) -> list[str]:
-    """Return the classes of a node."""
-    return list(node.get("classes", ()))
 
 
 def fill_measured(app: Sphinx, doctree: nodes.document, docname: str) -> None:

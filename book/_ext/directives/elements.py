@@ -1,6 +1,6 @@
 """HTML elements as nodes: what the book's own directives are built of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from docutils import nodes
@@ -21,6 +21,11 @@ def build(
 def has_class(name: str) -> Callable[[nodes.Element], bool]:
     """Make a function that recognises the elements of a class."""
     return lambda node: name in node["classes"]
+
+
+def with_class(node: nodes.Element, name: str) -> Iterator[nodes.Element]:
+    """Find the elements of a class."""
+    return (e for e in node.findall(nodes.Element) if name in e.get("classes", ()))
 
 
 def visit_html(translator: Any, node: element) -> None:

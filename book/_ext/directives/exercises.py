@@ -12,6 +12,7 @@ Each chapter counts its exercises from 1; a reference from another page names th
 "Exercise 3 of Tensors". Sphinx itself counts through the whole book.
 """
 
+import re
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -30,6 +31,7 @@ KINDS = {
     "puzzle": "puzzle",
     "project": "open project",
 }
+POINTS = re.compile(r",\s*(\d+) points?$")
 
 
 class KindOfExercise(ExerciseDirective):
@@ -58,6 +60,13 @@ def show_kinds(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         title = exercise.children[0]
         kind = build("span", text=KINDS[exercise["kind"]], classes="tt-kind")
         title += [nodes.Text(" "), kind]
+
+
+def title_and_points(exercise: nodes.Element) -> tuple[str, int]:
+    """Read from the title line of an exercise its title, and what it is worth."""
+    said = " ".join(exercise.children[0].children[-1].astext().split())
+    points = POINTS.search(said)
+    return POINTS.sub("", said), int(points[1]) if points else 0
 
 
 def count_as_sphinx(app: Sphinx, env: Any) -> list[str]:

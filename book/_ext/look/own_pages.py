@@ -2,8 +2,8 @@
 
 The site gets a list of its pages (`sitemap.xml`, `robots.txt`), a page for addresses that lead
 nowhere (`404.html`), one for each page that had another address (`EARLIER`), and at its root the
-landing page itself. The site's address, with which all of
-them are absolute, follows from the repository (`addresses.py`).
+landing page itself. The site's address, with which all of them are absolute, follows from the
+repository (`addresses.py`).
 """
 
 import html

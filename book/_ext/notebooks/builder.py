@@ -32,7 +32,7 @@ from sphinx.application import Sphinx
 from sphinx.builders import Builder
 from sphinx.directives.code import LiteralInclude
 
-from ..addresses import NOTEBOOKS, ROOT, package_requirement, site_url
+from ..addresses import NOTEBOOKS, ROOT, package_requirement, reading_order, site_url
 from ..cell_options import OPTIONS, TAGS
 from ..execution.cached_runs import executed
 from .plain_markdown import CannotShow, PlainMarkdown, place_of, prose
@@ -128,13 +128,7 @@ class NotebookBuilder(Builder):
 
 def chapters(env: Any) -> list[str]:
     """Name the pages with code in reading order."""
-
-    def below(docname: str) -> Iterator[str]:
-        yield docname
-        for child in env.toctree_includes.get(docname, []):
-            yield from below(child)
-
-    return [d for d in below(env.config.root_doc) if "kernelspec" in env.metadata[d]]
+    return [d for d in reading_order(env) if "kernelspec" in env.metadata[d]]
 
 
 def markdown_cells(source: str) -> list[NotebookNode]:

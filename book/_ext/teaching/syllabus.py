@@ -15,7 +15,6 @@ chapters while they are read.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,14 +26,13 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_node
 
-from ..directives.elements import build
-from ..directives.exercises import KINDS
+from ..directives.elements import build, with_class
+from ..directives.exercises import KINDS, title_and_points
 from ..directives.page_measures import measure, minutes
 from .slides import parts
 
 logger = logging.getLogger(__name__)
 
-POINTS = re.compile(r",\s*(\d+) points?$")
 WHEN = ("Before:", "Lab:")
 GOAL = re.compile(r"[^.]*\bthe aim\b[^.]*(?:\.\d[^.]*)*\.", re.IGNORECASE)
 
@@ -88,24 +86,18 @@ def collect(app: Sphinx, doctree: nodes.document) -> None:
     chapters_of(app.env)[app.env.docname] = chapter
 
 
-def with_class(node: nodes.Element, name: str) -> Iterator[nodes.Element]:
-    """Find the elements of a class."""
-    return (e for e in node.findall(nodes.Element) if name in e.get("classes", ()))
-
-
 def exercise(number: int, node: nodes.Element) -> Exercise:
     """Read an exercise; of its text the sentence that sets an aim."""
-    title = " ".join(node.children[0].children[-1].astext().split()).removeprefix("Project: ")
-    title = title[:1].upper() + title[1:]
-    points = POINTS.search(title)
+    title, points = title_and_points(node)
+    title = title.removeprefix("Project: ")
     text = " ".join(node.children[1].astext().split()).replace("R^2", "R²")
     goal = GOAL.search(text)
     return Exercise(
         number,
         node["label"],
-        POINTS.sub("", title),
+        title[:1].upper() + title[1:],
         node["kind"],
-        int(points[1]) if points else 0,
+        points,
         node["aim"],
         goal[0].strip() if goal else "",
     )
