@@ -1,4 +1,5 @@
-// What a check says, as a list of its checks: in colour and in words, the first failure open.
+// What a check says, as a list of its checks: in colour and in words, the first failure open; and of a part of
+// the reader's own GPT, that it is theirs now.
 
 import { make } from "./elements.js";
 import { memory } from "./remembered_progress.js";
