@@ -21,6 +21,7 @@ from drawings.parts import (
 LOOKS = Path(__file__).with_name("story_looks.json")  # written by story_looks.py
 JOBS = {"0.3": (25, 36, 45, 59), "1.0": (13, 28, 41, 64)}  # by head, the tokens that ask
 ACROSS, LETTER, LINE, TOP = 40, 7.6, 47, 52  # letters a line; pixels a letter, a line, the first
+EDGE = 3  # pixels left of a line, for the frame around its first word
 
 WORDS = ["walked", "to", "the", "pond", ".", "There", "she", "met", "a", "little"]
 BEFORE = [("fox", 0.085), ("bear", 0.084), ("owl", 0.059), ("rabbit", 0.128), ("cat", 0.108)]
@@ -56,7 +57,7 @@ def read_story() -> dict[str, Any]:
 
 def places_of(tokens: list[str]) -> list[tuple[float, float, float]]:
     """Give where each token stands, in lines of whole words: left edge, height, width."""
-    placed: list[tuple[float, float, float]] = [(0, TOP, LETTER)]  # the newline before the story
+    placed: list[tuple[float, float, float]] = [(EDGE, TOP, LETTER)]  # the newline before the story
     words = [i for i, token in enumerate(tokens) if i and (i == 1 or token.startswith(" "))]
     column, row = 2, 0
     for start, end in zip(words, [*words[1:], len(tokens)], strict=True):
@@ -65,7 +66,7 @@ def places_of(tokens: list[str]) -> list[tuple[float, float, float]]:
         for token in tokens[start:end]:
             space = len(token) - len(token.lstrip())
             width = len(token) - space
-            placed.append(((column + space) * LETTER, TOP + LINE * row, width * LETTER))
+            placed.append((EDGE + (column + space) * LETTER, TOP + LINE * row, width * LETTER))
             column += len(token)
     return placed
 

@@ -9,7 +9,7 @@ from visit import READY, Visit
 CHOICES = "book/foundations/tensors"
 NUMBER = "book/transformer/normalisation-and-mlp"
 ANSWER = ".tt-prediction + .tt-answer"
-DEEPER = "deeper-how-do-i-write-this-in-pytorch"
+DEEPER = "deeper-what-does-an-addition-look-like-in-the-package"  # of CHOICES
 IN_THE_ANSWER = "A perfect model, and a loss of 1.333."  # of CHOICES
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -70,7 +70,7 @@ def test_a_link_opens_the_fold_that_it_leads_into(visit):
     assert answer(page).get_attribute("open") is None, "the question is no part of the answer"
 
 
-@pytest.mark.parametrize(("word", "opened"), [("operands", False), ("deprecated", True)])
+@pytest.mark.parametrize(("word", "opened"), [("shortcut", False), ("collect", True)])
 def test_a_search_opens_the_fold_that_alone_contains_its_words(visit, word, opened):
     page = visit.open(CHOICES)
     page.evaluate(f"localStorage.setItem('sphinx_highlight_terms', '{word}')")
@@ -101,5 +101,5 @@ def test_without_scripts_predictions_and_deeper_sections_are_plain_folds(browser
     assert page.get_by_text("This one is right").is_visible()
     fold = page.locator(f"#{DEEPER}")
     fold.locator("summary").click()
-    assert fold.get_by_text("Two things to watch for").is_visible()
+    assert fold.get_by_text("There is no broadcasting in it").is_visible()
     context.close()

@@ -31,7 +31,8 @@ def quotes(visit):
         ("attention", "attention/"),
         ("tokenization", "foundations/tokenization"),
         ("layer normalisation", "transformer/normalisation-and-mlp"),
-        ("dot-product", "attention/scaled-dot-product"),
+        ("dot-product", "foundations/tensors"),
+        ("scaled dot-product", "attention/scaled-dot-product"),
     ],
 )
 def test_the_chapter_that_explains_a_word_comes_first(visit, query, first):
