@@ -32,7 +32,9 @@ def read_gpt(part: Any, cache: Any) -> Reader:
         for block in blocks:
             x = block(x, batch, mask)
         cache.advance(new)
-        return score(norm(x.reshape(batch, new, d)[:, -1]))
+        if new > 1:
+            x = as_vectors(x.reshape(batch, new, d)[:, -1:])  # the last of each text
+        return score(norm(x)).reshape(batch, -1)
 
     return read
 
