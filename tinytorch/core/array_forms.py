@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import arguments, functional, hooks, positions, products
+from tinytorch.core import arguments, hooks, positions, products
 from tinytorch.core.attention_options import bias_between
 from tinytorch.core.tracing import as_operand, wrap
 
@@ -132,14 +132,17 @@ def read_dropout(part: Any) -> Reader:
 def read_norm(part: Any) -> Reader:
     """A `LayerNorm`, of vectors `(tokens, d)`."""
     (d,) = part.normalized_shape
-    average = np.full(d, 1 / d, np.float32)  # a product with it is faster than a mean
+    average = np.full(d, 1 / d, part.gamma.dtype)  # a product with it is faster than a mean
 
     def read(x: np.ndarray) -> np.ndarray:
         if x.ndim == 1:  # plain numbers for the mean and the deviation (bench: decoding)
             value = x - x.dot(average)
             value *= 1 / math.sqrt(value.dot(value) / d + part.eps)
         else:
-            value = functional.standardised(x, part.eps)[0]
+            value = x - x.dot(average)[:, None]
+            variance = (value * value).dot(average)  # (tokens,)
+            variance += np.asarray(part.eps, variance.dtype)
+            value /= np.sqrt(variance)[:, None]
         value *= part.gamma.data
         value += part.beta.data
         return value
@@ -169,9 +172,10 @@ def read_attention(part: Any, cache: Any) -> Reader:
                 scores += shift
         scores -= np.maximum.reduce(scores, 3, keepdims=True)
         weights = products.exp(scores, scores)
-        weights /= np.add.reduce(weights, 3, keepdims=True)  # (batch, heads, new, keys)
+        totals = np.add.reduce(weights, 3, keepdims=True)
         taken = products.matmul(weights.reshape(*q.shape[:3], -1), v)
         taken = taken.reshape(batch, heads, new, head_dim)
+        taken /= totals  # fewer numbers than the weights
         return mix((taken if new == 1 else taken.swapaxes(1, 2)).reshape(x.shape))
 
     def split(y: np.ndarray, batch: int, new: int) -> np.ndarray:  # (batch, its heads, new, d / h)
