@@ -7,6 +7,7 @@ probability, and the rest is normalised. All of it is in float64.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -224,7 +225,7 @@ def _checked_logits(logits: Any) -> np.ndarray:
     if logits.ndim == 0 or logits.size == 0:
         raise ValueError(f"next_token_probs: logits must be (..., vocab), got shape {logits.shape}")
     largest = logits.max(axis=-1)  # nan if one of them is
-    if np.isfinite(largest).all():
+    if all(map(math.isfinite, largest.flat)):
         return logits
     if (largest == -np.inf).any():
         remedy = "leave at least one token that may be chosen"
