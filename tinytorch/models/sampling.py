@@ -82,9 +82,9 @@ def next_token_probs(
     check_sampling(temperature, top_k, top_p)
     probs = _tempered(_checked_logits(logits), temperature)
     if top_k is not None:
-        probs = keep_top_k(probs, top_k)
+        probs = _top_k(probs, top_k)
     if top_p is not None:
-        probs = keep_top_p(probs, top_p)
+        probs = _top_p(probs, top_p)
     return probs
 
 
@@ -109,7 +109,11 @@ def keep_top_k(probs: Any, k: int) -> np.ndarray:
         [0.286, 0.571, 0.143, 0.0]
     """
     check_sampling(top_k=k)
-    probs = _checked_probs(probs, "keep_top_k")
+    return _top_k(_checked_probs(probs, "keep_top_k"), k)
+
+
+def _top_k(probs: np.ndarray, k: int) -> np.ndarray:
+    """`keep_top_k` of what are known to be probabilities."""
     k = min(k, probs.shape[-1])
     least = np.partition(probs, -k, axis=-1)[..., -k, None]  # of the k most likely; nothing sorted
     above, equal = probs > least, probs == least
@@ -139,7 +143,11 @@ def keep_top_p(probs: Any, p: float) -> np.ndarray:
         [0.0, 0.667, 0.333]
     """
     check_sampling(top_p=p)
-    probs = _normalised(_checked_probs(probs, "keep_top_p"))
+    return _top_p(_normalised(_checked_probs(probs, "keep_top_p")), p)
+
+
+def _top_p(probs: np.ndarray, p: float) -> np.ndarray:
+    """`keep_top_p` of what are known to be probabilities."""
     if p == 1:
         return probs
     order = np.argsort(-probs, axis=-1, kind="stable")  # the most likely first, then the lower id
@@ -173,8 +181,8 @@ def choose(probs: Any, rng: np.random.Generator) -> int:
     total = cumulative[-1]
     if not (probs.min() >= 0 and 0 < total < np.inf):
         raise ValueError(f"choose: {_NO_PROBABILITIES}")
-    target = min(rng.random() * total, np.nextafter(total, 0))  # the product may round to the total
-    return int(np.searchsorted(cumulative, target, side="right"))
+    target = min(rng.random() * total, math.nextafter(total, 0))  # it may round to the total
+    return int(cumulative.searchsorted(target, side="right"))
 
 
 # Helpers -------------------------------------------------------------------------------------
