@@ -255,7 +255,8 @@ class Adam(Optimizer):
             g = self._decay(data, rows, g)
         beta1, beta2 = self.betas
         whole = self.m[i], self.v[i], data
-        m, v, w = parts = [array[rows] for array in whole]  # the arrays themselves if all rows move
+        parts = whole if rows is ... else tuple(array.take(rows, axis=0) for array in whole)
+        m, v, w = parts
         m *= beta1
         m += (1 - beta1) * g
         v *= beta2

@@ -103,12 +103,12 @@ def sum_groups(values: np.ndarray, order: np.ndarray, starts: np.ndarray) -> np.
         starts: `(groups,)`, where in `order` each group begins.
     """
     sizes = np.diff(starts, append=order.size)
-    sums = values[order[starts]]
+    sums = values.take(order[starts], axis=0)
     few = np.flatnonzero(sizes <= MANY)
     for nth in range(1, MANY):
         few = few[sizes[few] > nth]
         if few.size:
-            sums[few] += values[order[starts[few] + nth]]
+            sums[few] += values.take(order[starts[few] + nth], axis=0)
     many = sizes > MANY
     if many.any():
         rest = values[order[np.repeat(many, sizes)]]
