@@ -63,6 +63,21 @@ def test_published_import_works(statement):
     exec(statement, {})
 
 
+def test_a_name_that_few_programs_need_is_imported_when_it_is_asked_for():
+    code = (
+        "import sys, tinytorch\n"
+        "loaded = lambda: [f'tinytorch.{name}' in sys.modules for name in\n"
+        "                  ('training.trainer', 'text.tokenization', 'core.gradcheck')]\n"
+        "print(*loaded(), 'Trainer' in dir(tinytorch))\n"
+        "from tinytorch import Trainer, CharTokenizer, check_gradients\n"
+        "print(*loaded(), Trainer is tinytorch.Trainer)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert ran.stdout.split() == ["False"] * 3 + ["True"] * 5, ran.stderr
+    with pytest.raises(AttributeError, match="module 'tinytorch' has no attribute 'Trainr'"):
+        _ = tinytorch.Trainr
+
+
 def test_package_is_marked_as_typed():
     assert (ROOT / "tinytorch" / "py.typed").is_file()
 

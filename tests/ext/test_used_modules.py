@@ -15,6 +15,11 @@ FILES = {
     "asked/__init__.py": "from small.asked.first import *\nfrom small.asked.second import *\n",
     "asked/first.py": '__all__ = ["one"]\n\n\ndef one():\n    return 1\n',
     "asked/second.py": '__all__ = ["two"]\n\n\ndef two():\n    return 2\n',
+    "later/__init__.py": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from small.ops import add\n"
+        "else:\n    def __getattr__(name):\n        return getattr(ops, name)\n"
+    ),
+    "later/quiet.py": "def nothing():\n    return 0\n",
     "drawn/__init__.py": "from small.drawn.style import use\nuse()\n",
     "drawn/style.py": "def use():\n    return 0\n",
     "drawn/charts.py": "def bars():\n    return 0\n",
@@ -35,6 +40,8 @@ def folder(tmp_path):
     [
         ("from small import Linear", "layers ops"),
         ("from small.layers import Linear as L", "layers ops"),
+        ("from small.later import add", "ops"),
+        ("from small.later.quiet import nothing", "later later.quiet"),
         ("import small\nsmall.Linear()", "layers ops"),
         ("import small.ops as o", "ops"),
         ("def f():\n    from small import ops", "ops"),

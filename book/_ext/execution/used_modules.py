@@ -167,6 +167,8 @@ class Package:
         """Return whether a statement of a package only re-exports names."""
         if isinstance(part, ast.Assign):
             return ast.unparse(part.targets[0]) in LOOKS
+        if isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING":
+            return all(self.only_offers(each, tree) for each in part.body)  # else when asked for
         if not isinstance(part, ast.ImportFrom) or part.module not in self.paths:
             return False
         loaded = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
