@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from math import cos, sin
+from math import cos, degrees, pi, sin
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from drawings.parts import (
     curve,
     drawing,
     join,
+    line,
     moving_data,
     note,
     panel,
@@ -285,6 +286,64 @@ def sums() -> Panel:
         note(298, 48, "both"),
         note(194, 206, "the same word elsewhere gives another sum"),
         title="2  It is added to the token",
+    )
+
+
+WIDTH = 16  # columns of the table; the first four of its eight hands are drawn
+HANDS = [10000 ** (-2 * i / WIDTH) for i in range(4)]  # how far each rotates from one to the next
+START, SHIFT = 4, 3
+
+
+@drawing
+def shift_rotates() -> list[Panel]:
+    """Four dials in a row, twice: at positions 4 and 7, and at positions 20 and 23.
+
+    Each dial has a pale hand at the first position, a strong one three positions further, and the
+    angle between them, filled. The four angles are 172, 54, 17 and 5 degrees. At 20 and 23 all
+    eight hands point elsewhere, and the four angles are the same. Under each dial stand the two
+    numbers of each hand.
+    """
+    return [shifted(START, SHIFT), shifted(START + 16, SHIFT)]
+
+
+@moving_data("shift-rotates")
+def shifts() -> dict[str, int]:
+    """Give the width of the table, and where the first picture begins and how far it goes."""
+    return {"width": WIDTH, "position": START, "shift": SHIFT}
+
+
+def shifted(at: int, by: int) -> Panel:
+    """Draw four hands at a position and again some positions further, and their numbers."""
+    pieces = []
+    for i, speed in enumerate(HANDS):
+        x, y = 42.5 + 85 * i, 84
+        before, after = speed * at, speed * (at + by)
+        ends = [(x + 30 * sin(a), y - 30 * cos(a)) for a in (before, after)]
+        (a, b), (c, d) = [(f"{u:.1f}", f"{v:.1f}") for u, v in ends]
+        large = int(speed * by > pi)
+        pieces += [
+            circle(x, y, 34, "muted", "frame"),
+            line(f"M{x} {y}L{a} {b}A30 30 0 {large} 1 {c} {d}z", "position", "plain"),
+            arrow((x, y), ends[0]),
+            arrow((x, y), ends[1], role="position"),
+            note(x, 36, f"ω = {speed:.2g}"),
+            note(x, 132, f"{degrees(speed * by):.0f}°", "position"),
+        ]
+        for row, (angle, role) in enumerate(((before, "muted"), (after, "position"))):
+            pair = [f"{f(angle):.2f}".replace("-", "−") for f in (sin, cos)]
+            for j, told in enumerate(pair):
+                left, top = x - 40 + 40 * j, 162 + 42 * row
+                pieces += [
+                    cells(left, top, [[""]], role, (40, 22)),
+                    text(left + 20, top + 11, told, role, size=11.5, face="mono"),
+                ]
+    return panel(
+        340,
+        230,
+        pieces,
+        note(0, 152, f"row {at}", anchor="start"),
+        note(0, 194, f"row {at + by}: each pair rotated", "position", "start"),
+        title=f"Position {at}, and {by} further",
     )
 
 

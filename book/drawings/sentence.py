@@ -63,8 +63,9 @@ def sentence_attention() -> list[Panel]:
 def sentence_heads() -> list[Panel]:
     """Arcs of two heads: the first's lead to what a word is about, the second's one word back.
 
-    In the first the thickest lead to dog, from it and from barked; the first word sees itself.
-    The second has an arc from each word to its neighbour at the left, all equally thick.
+    In the first the thickest lead to dog, from it and from barked; the first word sees itself. In
+    the second the first word sees itself, too, and from each other word a thick arc, nearly the
+    same for all, leads to its neighbour at the left.
     """
     return stages("heads")
 

@@ -10,6 +10,8 @@ from built import ROOT
 sys.path.append(str(ROOT / "tests" / "bench"))
 from table import met
 
+from tinytorch.experiments.distributed import measured_ranks
+
 PAGE = " ".join((ROOT / "book/systems/why-it-is-fast.md").read_text(encoding="utf-8").split())
 AMD, INTEL = json.loads((ROOT / "book/systems/bench.json").read_text(encoding="utf-8"))
 RATIOS = [{row["case"]: row["ratio"] for row in table["rows"]} for table in (AMD, INTEL)]
@@ -48,7 +50,21 @@ def test_products_take_half_as_long_and_the_rest_of_a_step_differs_little(size, 
     rest = [seconds(step[whose]) - seconds(products[whose]) for whose in ("ours", "theirs")]
     assert 0.4 < products["ratio"] < 0.6
     assert 0.75 < rest[0] / rest[1] < 1.05, "0.8 to 1.0 times"
+    leads = [seconds(row["theirs"]) - seconds(row["ours"]) for row in (products, step)]
+    assert leads[0] > leads[1] / 2, "most of our lead"
     assert f"{100 * seconds(products['ours']) / seconds(step['ours']):.0f}" == share
+
+
+@pytest.mark.parametrize("scaling", ["strong", "weak"])
+@pytest.mark.parametrize("width", [64, 256])
+def test_the_other_measurement_of_two_ranks_differs_by_a_tenth_or_so(scaling, width):
+    steps = {
+        (run["scaling"], run["ranks"]): run["step"]
+        for run in measured_ranks()["runs"]
+        if run["width"] == width
+    }
+    ratio = steps[scaling, 2] / steps["strong", 1]
+    assert 0.85 < ratio / RATIOS[0][f"{scaling} scaling, width {width}, 2 ranks"] < 1.15
 
 
 def test_steps_of_the_older_table():

@@ -14,6 +14,7 @@ PAGES = {
     "where-heads-look": "book/attention/multi-head",
     "three-back": "book/attention/positions-in-attention",
     "rotary-angle": "book/attention/positions-in-attention",
+    "shift-rotates": "book/embeddings/positional-encodings",
     "letters-remembered": "book/first-words/counting-letters",
     "tokenization": "book/foundations/tokenization",
     "sampling": "book/generation/sampling",
@@ -51,6 +52,9 @@ SET = {
     "rotary-angle": [
         list(zip(DIAL, places, strict=True))
         for places in [(5, 3), (0, 0), (15, 0), (0, 15), (15, 15), (8, 0), (12, 13)]
+    ],
+    "shift-rotates": [
+        [("Position p", at), ("Further by k", by)] for at, by in [(0, 1), (50, 6), (22, 6), (3, 1)]
     ],
     "letters-remembered": [[("Letters remembered", n)] for n in (1, 8)],
     "tokenization": [[("Merges", n)] for n in (0, 3)],

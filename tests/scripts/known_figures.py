@@ -29,6 +29,7 @@ from tinytorch import (
     KVCache,
     Tensor,
     causal_mask,
+    create_sinusoidal_embeddings,
     functional,
     no_grad,
     scaled_dot_product_attention,
@@ -51,7 +52,7 @@ def figures():
         "rotary-angle": rotary_angle, "letters-remembered": letters_remembered,
         "tokenization": merges, "sampling": drawn, "kv-cache": rows_computed,
         "autograd": graph, "word-vectors": word_vectors, "bowl": walks, "warm-up": schedules,
-        "what-it-looks-at": looks,
+        "what-it-looks-at": looks, "shift-rotates": shifted_rows,
     }  # fmt: skip
     data = {name: MOVING_DATA[name]() if name in MOVING_DATA else None for name in steps}
     return {name: {"data": data[name], "steps": list(make())} for name, make in steps.items()}
@@ -242,6 +243,20 @@ def rotary_angle():
         yield deeds, at(query, key), ""
     yield [press("Both one further")] * 4, at(9, 7), ""
     yield [press("Both one back")] * 20, at(2, 0), ""  # no further than the beginning
+
+
+def shifted_rows():
+    """The row further on is the table's own, which the figure gets by rotating the first one."""
+    table = create_sinusoidal_embeddings(60, 16).numpy().astype(float)
+    said = "3 further rotates these four hands by 172°, 54°, 17°, 5°, from position "
+    for p, k in [(0, 1), (0, 6), (17, 4), (50, 6), (50, 1), (20, 3), (4, 3)]:
+        yield (
+            [slide("Position p", p), slide("Further by k", k)],
+            {"position": p, "shift": k, "row": table[p], "moved": table[p + k]},
+            f"{said}{p}" if k == 3 else "",
+        )
+    product = np.cos(3 * 10000.0 ** (-np.arange(8) / 8)).sum()
+    yield [slide("Position p", 31)], {"product": product}, "the dot product 5.54."
 
 
 # Text ------------------------------------------------------------------------------------------
