@@ -191,6 +191,7 @@ def measured(
           [x] reached: 3 letters
     """
     reached: list[str] = []
+    goal = f"at most {aim:g}"
 
     def measure(answer: Any, *given: Any) -> str:
         figure = run(answer, *given)
@@ -198,9 +199,9 @@ def measured(
         if not figures[0] <= aim:  # nor is NaN
             raise NotYet(told.format(*figures))
         reached.append(f"reached: {told.format(*figures)}")
-        return "reached"
+        return goal
 
-    yield case(claim, answer, *given, run=measure, expected="reached", **options)
+    yield case(claim, answer, *given, run=measure, expected=goal, **options)
     for figure in reached:  # empty unless that case was run and has passed
         yield case(figure, True, expected=True)
 

@@ -69,6 +69,10 @@ def count_chance(answer: Any) -> Cases:
         (lambda s, c: s[c] / len(s), total),
         (lambda s, c: s[c] // s.total(), "`//` divides whole numbers: use `/`."),
         (lambda s, c: s.total() / s[c], "The other way round: a chance is at most 1."),
+        (
+            lambda s, c: round(s[c] / s.total(), 2),
+            "Right, but rounded: return the quotient as it is.",
+        ),
         (ZeroDivisionError, never),
         (KeyError, never),
     ]
@@ -257,7 +261,8 @@ def count_belief(answer: Any) -> Cases:
         yield case(f"adds up to 1 after {before[-12:]!r}", answer, alphabet, before, run=_sum,
                    expected=1.0, rules=[package_only(_COUNT)], mistakes=known,
                    hint=one)  # fmt: skip
-    mix = "Mix all lengths: what a shorter one says is the belief before a longer one has spoken."
+    mix = ("Mix all lengths: what a shorter one says is the belief before a longer one has spoken, "
+           "and a beginning that was seen once is trusted little.")  # fmt: skip
     alike = f"{mix} With length 0, before[-0:] is all of `before`: cut at len(before) - length."
     close = "Close. Mix the lengths; a shorter one counts more where many different letters came."
     aim = AIM if seed_of(7) == 7 else AIM + 0.03  # some stories are harder to foresee

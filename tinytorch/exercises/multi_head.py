@@ -90,7 +90,7 @@ def heads_side_by_side(answer: Any) -> Cases:
     pair = _PAIR, _PAIR, np.diag([8.0, 4.0])
     six, two, eight, wide = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24))
     usual = "Scores over the root of the length, softmax along the keys, times the values."
-    own = "Each head has the columns of its own slice, in queries, keys and values."
+    own = "Each head: its own slice of columns, and the root of the slice's width under its scores."
     large = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
     yield from cases(answer, {
         "one head is attention as you know it": (usual, *pair, 1),

@@ -213,7 +213,7 @@ def positions_scores(answer: Any) -> Cases:
         >>> bool(positions_scores(lambda q, k: ...))
         False
     """
-    zero = "At position 0 all angles are 0."
+    zero = "At position 0 all angles are 0, and a score is a real number."
     diagonal = "Equal distances, equal scores: rotate both by their own positions."
     whole = "Every query with every key; pair i of d numbers has the frequency 10000 ** (-2i / d)."
     one, ones = np.array([[1.0, 2.0]]), np.ones((4, 2))

@@ -44,7 +44,7 @@ _MASKS = [
     (lambda n, m: ~_seen(n, m), _ADDED),
     (lambda n, m: _seen(n, m) * 1.0, _ADDED),
     (lambda n, m: ~_seen(n, m) * 1.0, _ADDED),
-    (lambda n, m: np.where(_seen(n, m), 0, -1e9), "Block with -inf: no other weight is exactly 0."),
+    (lambda n, m: np.where(_seen(n, m), 0, -1e9), "Block with -inf: where all is blocked, -1e9 shares the weight out."),
     (lambda n, m: _mask(n, m).T, "This one hides the past: columns are keys, block to the right."),
     (lambda n, m: _mask(n, m, later=-1), "A token may look at itself: the diagonal is kept."),
     (lambda n, m: _mask(n, m, later=1), "One too many: each token sees the next one."),

@@ -68,6 +68,7 @@ def scaling_predict(answer: Any) -> Cases:
         "A / N**0.34 after N has grown tenfold, over before": (factor,
             "A cancels: what remains is 10 to the power of -0.34.",
             (1 / factor, "It falls: after over before is less than 1."),
+            (round(factor, 3), "Right, but rounded: let Python compute 10 to that power."),
             (1 - factor, "That is by how much it falls; what is left of it?")),
         "FLOPs of GPT-3's training, by 6 N D": (6 * 175e9 * 300e9,
             "175 billion parameters, 300 billion tokens.",
@@ -216,7 +217,7 @@ def scaling_interval(answer: Any) -> Cases:
         "a small slope, 60 runs": (again, *small, _FEW, _within(_NEAR, *small)),
         "outliers": (again, *outliers, _FEW, _within(_NEAR, *outliers)),
         f"{_MANY:,} samples": (ends, *slope_2, _MANY, _within(_NEARER, *slope_2)),
-    }, run=_ends, part=("low, high, and 0.8 of the width", lambda found: found), mistakes=[
+    }, run=_ends, part=("low, high, and four fifths of the distance", lambda found: found), mistakes=[
         (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
             "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
     own = "Draw as many samples as `samples` says, and all of them from the `rng` that is given."

@@ -166,7 +166,15 @@ def test_a_part_that_does_not_fit_is_named_and_ours_is_used(forward, reason, sol
     assert reason in file.reasons["norm"]
     assert file.yours == ("draw",)
     assert "class LayerNorm" in file.source
-    assert f"left out, norm: {file.reasons['norm']}" in repr(file)
+    assert f"  [ ] yours is left out, norm: {file.reasons['norm']}" in repr(file)
+    assert "norm: the book's" not in repr(file)
+
+
+def test_a_class_that_extends_its_own_name_is_left_out_for_that_reason():
+    [part] = norm("return x").values()
+    source = part.source.replace("class Norm(Module)", "class Norm(Norm)")
+    file = your_gpt({"norm": Part("norm", "Norm", source)})
+    assert "extends the class of its own name" in file.reasons["norm"]
 
 
 @pytest.mark.parametrize(

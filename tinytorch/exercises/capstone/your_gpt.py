@@ -36,6 +36,7 @@ MOST_LINES = 400
 _TEMPLATE = Path(__file__).with_name("data") / "one_file.txt"
 _WORDS = "Mia was a brave girl. She hopped to the barn.\nOne day he ran to the big red barn.\n"
 _LACKS = "the file's small autograd lacks what it needs"
+_OWN_BASE = "it extends the class of its own name, which is not kept; define it once, whole"
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,12 @@ class YourGPT:
             f"your_gpt.py: {len(self.source.splitlines())} lines, {len(self.yours)} of "
             f"{len(self.yours) + len(self.others)} parts yours",
             *(f"  [x] {name}: {PARTS[name][1]}" for name in self.yours),
-            *(f"  [ ] {name}: the book's; solve {PARTS[name][0]}" for name in self.others),
-            *(f"  left out, {name}: {reason}" for name, reason in self.reasons.items()),
+            *(
+                f"  [ ] {name}: the book's; solve {PARTS[name][0]}"
+                for name in self.others
+                if name not in self.reasons
+            ),
+            *(f"  [ ] yours is left out, {name}: {why}" for name, why in self.reasons.items()),
         ]
         return "\n".join(lines)
 
@@ -112,7 +117,8 @@ def your_gpt(parts: Mapping[str, Part] | None = None) -> YourGPT:
         except Exception as error:  # whatever a reader's code does in the file
             lacks = isinstance(error, (AttributeError, NameError, KeyError, NotImplementedError))
             head = _LACKS if lacks else "with it the file fails"
-            wrong = f"{head} ({type(error).__name__}: {error})"
+            own = re.search(r"^class (\w+)\(\1\b", part.source, flags=re.M)
+            wrong = _OWN_BASE if own else f"{head} ({type(error).__name__}: {error})"
         if wrong:
             reasons[name] = wrong
         else:
