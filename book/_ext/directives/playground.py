@@ -19,10 +19,12 @@ Below it, the map of the model: its drawing for everybody and, where scripts run
 filled with what happens to the text in the playground (`map.js`).
 """
 
+from html import escape
 from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from drawings import model
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -52,6 +54,18 @@ class Playground(SphinxDirective):
         return [place]
 
 
+def map_anchor(part: str) -> str:
+    """Return what an address ends with that opens a part of the map (`state.js` reads it).
+
+    Without scripts it leads to the drawing.
+
+    Example:
+        >>> map_anchor("mlp")
+        'play&map=mlp'
+    """
+    return f"play&map={part}"
+
+
 class PlaygroundMap(SphinxDirective):
     """The place of the map of the model, which shows what the playground computes."""
 
@@ -64,6 +78,8 @@ class PlaygroundMap(SphinxDirective):
         if not self.content:
             raise self.error("a map needs a content: what is seen where no scripts run")
         place = build("div", classes=MAP)
+        anchors = "".join(f'<i id="{escape(map_anchor(part))}"></i>' for part in model.PARTS)
+        place += nodes.raw("", anchors, format="html")
         self.set_source_info(place)
         self.state.nested_parse(self.content, self.content_offset, place)
         return [place]

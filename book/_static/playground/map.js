@@ -330,6 +330,7 @@ class LiveMap {
 
   // An address may name the part that is to be open: then the page goes there.
   arrive() {
-    if (this.open) this.rows[this.open].element.scrollIntoView({ block: "center", behavior: "instant" });
+    const [{ type }] = performance.getEntriesByType("navigation");
+    if (this.open && type === "navigate") this.rows[this.open].element.scrollIntoView({ block: "center", behavior: "instant" });
   }
 }
