@@ -19,7 +19,6 @@ Below it, the map of the model: its drawing for everybody and, where scripts run
 filled with what happens to the text in the playground (`map.js`).
 """
 
-from html import escape
 from typing import ClassVar
 
 from docutils import nodes
@@ -78,8 +77,9 @@ class PlaygroundMap(SphinxDirective):
         if not self.content:
             raise self.error("a map needs a content: what is seen where no scripts run")
         place = build("div", classes=MAP)
-        anchors = "".join(f'<i id="{escape(map_anchor(part))}"></i>' for part in model.PARTS)
-        place += nodes.raw("", anchors, format="html")
+        for part in model.PARTS:
+            place += build("i")
+            place[-1]["ids"] = [map_anchor(part)]
         self.set_source_info(place)
         self.state.nested_parse(self.content, self.content_offset, place)
         return [place]
@@ -89,6 +89,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("playground", Playground)
     app.add_directive("playground-map", PlaygroundMap)
-    files = (f"{FOLDER}/playground.css", f"{FOLDER}/door.js")
+    files = (f"{FOLDER}/door.css", f"{FOLDER}/door.js")
     give(app, has_class(CLASS), *files, loading_method="async")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

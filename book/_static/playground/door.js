@@ -22,6 +22,13 @@
   };
 
   const load = (name) => import(new URL(`${name}.js`, here));
+  // A style, without which nothing is shown.
+  const styled = (name) => new Promise((done, refuse) => {
+    const link = document.createElement("link");
+    const missed = () => refuse(new Error(`${name}.css did not come`));
+    Object.assign(link, { rel: "stylesheet", href: new URL(`${name}.css`, here), onload: done, onerror: missed });
+    document.head.append(link);
+  });
   const step = () => /^#play&(?:.*&)?step=(0|100|500|2000)(?:&|$)/.exec(location.hash)?.[1] ?? LAST;
 
   let opened; // the playground, once it has been asked for
@@ -35,7 +42,7 @@
     if (whole) for (const name of FOLDED) load(name).catch(() => {});
     const late = setTimeout(() => tell("The playground is still loading."), LATE);
     try {
-      const [{ playground }] = await Promise.all(MODULES.map(load));
+      const [{ playground }] = await Promise.all([...MODULES.map(load), styled("playground")]);
       return await playground(place, started);
     } catch (error) {
       const ofScript = error instanceof TypeError || error instanceof SyntaxError;
@@ -56,15 +63,8 @@
     told.append(again);
   }
 
-  // The style of the map, without which it is not shown.
-  const styled = () => new Promise((done, refuse) => {
-    const link = document.createElement("link");
-    Object.assign(link, { rel: "stylesheet", href: new URL("map.css", here), onload: done, onerror: refuse });
-    document.head.append(link);
-  });
-
   const openMap = async (map) => {
-    const [play, made] = await Promise.all([open(), Promise.all(MAP.map(load)), styled()]);
+    const [play, made] = await Promise.all([open(), Promise.all(MAP.map(load)), styled("map")]);
     await made[0].map(play, map); // until then, and if it fails, the drawing stays
   };
 

@@ -4,7 +4,7 @@
 // near the screen. What is chosen here changes the playground's state.
 
 import { columnsOf } from "./map_columns.js";
-import { HINT, layoutOf } from "./map_layout.js";
+import { layoutOf } from "./map_layout.js";
 import { stages, strongest } from "./map_numbers.js";
 import { panel } from "./map_panels.js";
 import { partNamed } from "./map_parts.js";
@@ -312,7 +312,7 @@ class LiveMap {
     controls.stop.hidden = !on;
     controls.pause.textContent = paused ? "Run" : "Pause";
     controls.stop.textContent = isLast ? "Done" : "Stop";
-    if (words !== null) this.told.textContent = words || HINT;
+    if (words !== null) this.told.textContent = words;
     const lit = key === "written" ? this.drawn : this.rows[key]?.element;
     this.#layWay(lit);
     lit?.scrollIntoView({ block: "center", behavior: still() ? "instant" : "smooth" });

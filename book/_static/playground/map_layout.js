@@ -5,7 +5,7 @@ import { bars } from "./layout.js";
 import { PARTS } from "./map_parts.js";
 import { svg } from "./map_tiles.js";
 
-export const HINT = "Every token has a lane, down which its vector runs; the bold lane is the one that guesses what comes next. Press a part to open "
+const HINT = "Every token has a lane, down which its vector runs; the bold lane is the one that guesses what comes next. Press a part to open "
   + "it, a token to look from there, a head to see where it looks. A percentage is a chance: how often, in a hundred tries.";
 const FRAMES = ["gpt", "embedding", "block"];
 
@@ -47,8 +47,8 @@ export function layoutOf(blocks) {
     watch: control("watch", "Watch one token"), pause: control("pause", "Pause"), next: control("next", "Next"),
     stop: control("stop", "Stop"), example: control("example", "Show how it looks back at a name"),
   };
-  const told = make("p", "tt-map__told", HINT, { "aria-live": "polite" });
-  bar.append(...Object.values(controls), told);
+  const told = make("p", "tt-map__told", "", { "aria-live": "polite" });
+  bar.append(...Object.values(controls), make("p", "tt-map__hint", HINT), told);
   const whole = make("div", "tt-map__whole");
   const text = make("p", "tt-map__text", "", { "aria-hidden": "true" });
   text.append(make("span"));

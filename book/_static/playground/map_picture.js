@@ -149,7 +149,7 @@ export function sampling({ picture }) {
         width: Math.max(0.5, length - 1).toFixed(1), height: 22, rx: 2 });
       return length < PIECE * (name.length + 0.5) ? [piece] : [piece, label((from + to) / 2 * all, 29, name, hit ? "paper tt-map__on" : "ink tt-map__on")];
     });
-    const needle = thrown ? [svg("path", { class: "tt-map__needle", d: `M${(thrown.number * all).toFixed(1)} 13l-5 -9h10zv25` })] : [];
+    const needle = thrown ? [svg("path", { class: "tt-map__needle", d: `M${(thrown.number * all).toFixed(1)} 14l-5.5 -10h11z` })] : [];
     draw(all, ROW, svg("rect", { class: "tt-map__all", width: all, height: 22, y: 14, rx: 3 }), ...row, ...needle,
       label(0, 50, "0", "muted", "start"), label(all / 2, 50, thrown ? `the number is ${thrown.number.toFixed(3)}` : "all chances in a row"),
       label(all, 50, "1", "muted", "end"));
