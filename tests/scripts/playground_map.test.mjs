@@ -10,6 +10,7 @@ import { PARTS, partNamed } from "../../book/_static/playground/map_parts.js";
 import { Model } from "../../book/_static/playground/model.js";
 import { readSafetensors } from "../../book/_static/playground/safetensors.js";
 import { chosen, draw } from "../../book/_static/playground/sampling.js";
+import { fromHash, toHash } from "../../book/_static/playground/state.js";
 import { happening, openPage } from "./dom.mjs";
 import { close, fileOf, known } from "./known.mjs";
 
@@ -38,8 +39,12 @@ test("what each part adds, and what would be guessed after it, are those of the 
           close([score, before, then], [scores[i][id] - scores[i - 1][id], chances[i - 1][id], chances[i][id]], { rounding: 2e-4, what });
         }
         const risen = chances[i].map((p, id) => p - chances[i - 1][id]);
-        const { raised, lowered } = changes(reading, stage, 1);
-        close([risen[raised[0].id], risen[lowered[0].id]], [Math.max(...risen), Math.min(...risen)], { rounding: 1e-5, what });
+        const { raised, lowered } = changes(reading, stage, 3);
+        for (const [some, sign] of [[raised, 1], [lowered, -1]]) {
+          const largest = risen.map((much) => sign * much).toSorted((a, b) => b - a).slice(0, 3).filter((much) => much >= 0.0005);
+          close(some.map(({ id }) => sign * risen[id]), largest, { rounding: 1e-5, what });
+          close(some.map(({ before, after: then }) => sign * (then - before)), largest, { rounding: 1e-5, what });
+        }
       }
     }
   }
@@ -167,6 +172,7 @@ test("the map is filled with what the playground computes, and reads nothing its
   assert.equal(words(it.rows.sampling.picture.querySelector(".tt-play__row")), words(play.place.querySelector(".tt-play__row")));
   assert.match(words(it.rows.head.said), /^All 512 tokens get a score, .* The first is “he” \(100 %\); the truth gives it 100 %\.$/);
   assert.equal(words(it.rows["mlp.0"].guess), "would guess he 79 %");
+  assert.match(words(it.rows["mlp.0"].said), /^The MLP adds a vector of length 20 to one of length 2\.1, .* The guess is now “he” \(79.%\)\.$/);
   assert.equal(words(it.rows["mlp.0"].size), "adds length 20 to length 2.1");
   assert.equal(words(it.text), TOM);
 });
@@ -196,6 +202,23 @@ test("a press on a part opens it with its numbers and the way to its chapter; Es
   assert.equal(play.state.map, null);
 });
 
+test("a number that is thrown is good for one text", async () => {
+  const { play, press, part, change } = await open();
+  play.random = () => 0.4;
+  await press(part("sampling").button);
+  const [again, write] = part("sampling").open.querySelectorAll("button");
+  assert.equal(write.getAttribute("aria-disabled"), "true");
+  await press(again);
+  assert.match(words(part("sampling").open), /The random number 0\.400 stops at “Tom”/);
+  await change({ text: "Mia was" });
+  assert.match(words(part("sampling").open), /No number has been thrown yet/);
+  await press(write);
+  assert.equal(play.state.text, "Mia was", "there is nothing to write");
+  await press(again);
+  await press(write);
+  assert.equal(play.state.drawn.length, 1);
+});
+
 test("every part opens, says two sentences and leads to pages that there are", async () => {
   const { press, it } = await open();
   for (const row of Object.values(it.rows)) {
@@ -212,6 +235,7 @@ test("every part opens, says two sentences and leads to pages that there are", a
 test("an address opens a part, under the name that a chapter's card has for it too", async () => {
   const { it, play } = await open("#play&text=Mia+was+a&map=cache");
   assert.equal(it.open, "attention.0");
+  assert.equal(fromHash(toHash(play.state)).map, "cache");
   assert.equal(play.state.text, "Mia was a");
   for (const [said, key] of [["stack", "gpt"], ["mlp.1", "mlp.1"], ["block", "block.0"], ["tokens.3", null], ["mlp.2", null], ["toString", null]]) {
     assert.equal(partNamed(said, 2), key, said);

@@ -278,6 +278,7 @@ class LiveMap {
 
   // Writes what was thrown; gives a sentence about it.
   written() {
+    if (!this.thrown || this.isFull) return "There is nothing to write, or no room for it.";
     const { id } = this.thrown;
     this.play.press(id);
     return `${quoted(this.scene.textOfId(id))} joins the text, and everything runs again.`;

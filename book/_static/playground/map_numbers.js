@@ -2,6 +2,8 @@
 
 import { chosen, likeliestFirst } from "./sampling.js";
 
+const SEEN = 0.0005; // of a chance, which is shown to a tenth of a percent
+
 export const lengthOf = (vector) => Math.hypot(...vector);
 
 // What happens to the vector of one token on its way down: of each stage the part, its block, what it `added` to the
@@ -45,13 +47,16 @@ export function nearest({ tokenEmbedding: table, embedDim: d, vocabSize }, id, c
 }
 
 // What a stage changes, if the model ended right before it or right after it: the tokens whose chance rises the most
-// and those whose chance falls the most, {id, score, before, after}, `score` by how much the token's score changes.
+// and those whose chance falls the most, {id, score, before, after}, `score` by how much the token's score changes. What
+// changes by less than can be seen is left out.
 export function changes(reading, { onto, after }, count) {
   const [old, now] = [onto, after].map((vector) => reading.scores(vector));
   const [before, then] = [old, now].map((scores) => chosen(scores, {}));
   const about = (id) => ({ id, score: now[id] - old[id], before: before[id], after: then[id] });
-  const order = likeliestFirst(then.map((p, id) => p - before[id]));
-  return { raised: order.slice(0, count).map(about), lowered: order.slice(-count).reverse().map(about) };
+  const risen = then.map((p, id) => p - before[id]);
+  const first = (sign) => likeliestFirst(risen.map((much) => sign * much)).slice(0, count)
+    .filter((id) => sign * risen[id] >= SEEN).map(about);
+  return { raised: first(1), lowered: first(-1) };
 }
 
 // The angles (radians) by which queries and keys of a position are turned, one for each pair of a head's numbers.

@@ -4,7 +4,8 @@
 import { make } from "../live/elements.js";
 import { angles, changes, nearest } from "./map_numbers.js";
 import { PARTS } from "./map_parts.js";
-import { clock, label, svg } from "./map_tiles.js";
+import { clock, label, paintWeights, svg } from "./map_tiles.js";
+import { HEADS } from "./state.js";
 import { chip, fillTable, percent, quoted } from "./tokens.js";
 
 const NEAREST = 6; // tokens
@@ -74,8 +75,20 @@ function positions(place) {
 
 function attention(place, { block }) {
   const { about, body } = table(place, "", ["looks at", "how much"]);
-  return ({ view: { reading }, focus, looks, textOf }) => {
+  const patterns = make("div", "tt-map__patterns");
+  const each = Array.from({ length: HEADS }, (_, head) => {
+    const pattern = make("figure"), square = make("canvas", "", "", { "aria-hidden": "true" });
+    pattern.append(square, make("figcaption", "", `head ${head + 1}`));
+    patterns.append(pattern);
+    return { pattern, square };
+  });
+  place.append(patterns, make("p", "tt-play__note", "Squares: every row is a token that looks, every column one that it may look at."));
+  return ({ view: { reading }, focus, looks, textOf, colours }) => {
     const head = looks[block]?.head ?? 0;
+    for (const [i, { pattern, square }] of each.entries()) {
+      pattern.toggleAttribute("data-chosen", i === head);
+      paintWeights(square, reading.attention(block, i), reading.length, colours);
+    }
     const weights = [...reading.looks(block, head, focus)];
     about.textContent = `Head ${head + 1} of block ${block + 1}, from ${focus ? quoted(textOf(focus)) : "the start"}`;
     const order = [...weights.keys()].toSorted((a, b) => weights[b] - weights[a]).slice(0, LOOKS);

@@ -70,7 +70,7 @@ const IN_BLOCKS = ["block", "attention", "mlp"]; // a block's number follows: at
 // The part that an address names, with the block it is in; null if there is none of this name.
 export function partNamed(name, blocks) {
   const [said, number = "0"] = (name ?? "").split(".");
-  const part = ELSEWHERE[said] ?? said;
-  if (!(part in PARTS) || !(Number(number) < blocks)) return null;
+  const part = Object.hasOwn(ELSEWHERE, said) ? ELSEWHERE[said] : said;
+  if (!Object.hasOwn(PARTS, part) || !(Number(number) < blocks)) return null;
   return IN_BLOCKS.includes(part) ? `${part}.${Number(number)}` : part;
 }

@@ -3,7 +3,7 @@
 import { Tiles, arc, clock, label, svg } from "./map_tiles.js";
 import { angles, pieces } from "./map_numbers.js";
 import { share } from "./map_columns.js";
-import { Strip, percent, seen, spoken } from "./tokens.js";
+import { Strip, seen, spoken } from "./tokens.js";
 
 const ARCS = 64; // the height of the arcs,
 const BASE = ARCS - 4, TOP = 6;
@@ -96,7 +96,7 @@ export function attention({ picture, block }) {
       if (weight >= FAINTEST && column.index === focus) {
         much.append(svg("circle", { class: "tt-map__arc", cx: at, cy: BASE - 9, r: 8, "stroke-width": Math.max(1, THICKEST * weight / 2) }));
       }
-      if (weight >= 0.005) much.append(label(column.x, ARCS + 10, percent(weight).replace(/\.\d/, ""), "query"));
+      if (weight >= 0.01) much.append(label(column.x, ARCS + 10, `${Math.round(100 * weight)} %`, "query"));
       return much.childNodes.length ? [much] : [];
     }));
     tiles.show(squares(scene, (index) => scene.added(index, "attention", block)), 0.64 * size(scene), colours);

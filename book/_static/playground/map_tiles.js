@@ -67,6 +67,17 @@ function paint(tile, vector, [zero, above, below]) {
   pen.putImageData(picture, 0, 0);
 }
 
+// A square of weights from 0 to 1, one row of `side` after the other.
+export function paintWeights(canvas, weights, side, [zero, , one]) {
+  Object.assign(canvas, { width: side, height: side });
+  const pen = canvas.getContext("2d"), picture = pen.createImageData(side, side);
+  for (const [i, weight] of weights.entries()) {
+    for (let c = 0; c < 3; c += 1) picture.data[4 * i + c] = zero[c] + weight * (one[c] - zero[c]);
+    picture.data[4 * i + 3] = 255;
+  }
+  pen.putImageData(picture, 0, 0);
+}
+
 // A curve over the tokens between two places at the same height, higher the farther they are apart.
 export const arc = (x, to, base, top, width) => {
   const rise = Math.min(base - top, 14 + 0.42 * Math.abs(x - to)) * 4 / 3;

@@ -44,6 +44,7 @@ export const WORDS = {
     const guess = `The guess is now ${guessed(scene.guesses[2 * block + 2], scene)}.`;
     if (!stage.onto) return `The MLP ${joined(stage)}. ${guess}`;
     const [best] = changes(scene.view.reading, stage, 1).raised;
+    if (!best) return `The MLP ${joined(stage)}, and no chance changes by that. ${guess}`;
     return `The MLP ${joined(stage)}, and so lifts ${quoted(scene.textOfId(best.id))} from ${chance(best.before)} to `
       + `${chance(best.after)}. ${guess}`;
   },
