@@ -149,6 +149,7 @@ def test_a_token_is_watched_without_motion_by_presses_alone(browser, site, size)
     page.locator(".tt-map").scroll_into_view_if_needed()
     page.wait_for_function(MAPPED)
     page.get_by_role("button", name="Watch one token").click()
+    moving = "document.getAnimations().filter(a => a.playState === 'running').length"
     for name in ("tokens", "token-embedding", "positions", "attention.0"):
         lit = page.locator("[data-lit]")
         expect(lit).to_have_attribute("data-map", name)
@@ -156,9 +157,8 @@ def test_a_token_is_watched_without_motion_by_presses_alone(browser, site, size)
             '.tt-map__bar').getBoundingClientRect();
             return r.top >= bar.bottom - 1 && r.top < innerHeight && bar.top >= 0; }"""
         assert lit.evaluate(seen), f"{name} is lit below what is said about it"
+        assert page.evaluate(moving) == 0
         page.get_by_role("button", name="Next", exact=True).click()
-    moving = "document.getAnimations().filter(a => a.playState === 'running').length"
-    assert page.evaluate(moving) == 0
     page.keyboard.press("Escape")
     expect(page.locator("[data-lit]")).to_have_count(0)
     context.close()
