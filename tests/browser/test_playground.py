@@ -209,7 +209,7 @@ def test_nothing_is_fetched_for_the_playground_until_it_is_near_the_screen(visit
     page = visit.open(LANDING)
     page.wait_for_load_state("networkidle")
     files = {r.url.rsplit("/", 1)[-1].partition("?")[0] for r in visit.responses if FILES in r.url}
-    assert files == {"playground.css", "door.js"}
+    assert files == {"door.js"}
     page.locator(".tt-play").scroll_into_view_if_needed()
     page.wait_for_function(READY)
 

@@ -52,6 +52,18 @@ def test_a_card_has_its_question_prerequisites_difficulty_and_reading_time(tmp_p
     assert 'href="https://github.com/a/b/blob/main/book/index.md">Read the source</a>' in page
 
 
+def test_the_map_on_a_card_leads_to_its_part_at_work(tmp_path):
+    page = CARD.replace("PAGE", "nothing")
+    hidden = "---\norphan: true\n---\n\n"
+    folder, warnings = build(tmp_path, index="# A\n", block=hidden + page, intro=hidden + "# I\n")
+    html = (folder / "block.html").read_text(encoding="utf-8")
+    assert warnings == ""
+    assert (
+        '<a aria-label="See it at work: the block, in the map of the model" class="tt-card__live"'
+        ' href="intro.html#play&amp;map=block">See it at work</a>' in html
+    )
+
+
 def test_a_prerequisite_that_is_no_page_is_a_warning(tmp_path):
     _, warnings = render(tmp_path, CARD.replace("PAGE", "book/nowhere"))
     assert "unknown document: '/book/nowhere'" in warnings

@@ -3,6 +3,7 @@
 import drawings.playground as drawn
 import numpy as np
 import pytest
+from drawings import model
 from small_site import build, built
 
 from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
@@ -19,7 +20,8 @@ def test_the_directive_writes_its_fallback_and_loads_the_waiting_script(tmp_path
     place = page.partition('<div class="tt-play" data-size="whole">')[2]
     assert 'role="img" aria-label="The words One sunny morning' in place
     assert "<p>It needs scripts.</p>" in place
-    assert "playground/door.js" in page and "playground/playground.css" in page
+    assert "playground/door.js" in page and "playground/door.css" in page
+    assert "playground/playground.css" not in page, "it would hold back the paint of the page"
     assert "step-4000" not in page, "what would be asked for with the page holds back its paint"
     assert "playground/door.js" not in other
 
@@ -34,6 +36,32 @@ def test_the_directive_writes_its_fallback_and_loads_the_waiting_script(tmp_path
     ids=["two", "empty"],
 )
 def test_a_second_playground_or_one_without_a_picture_is_an_error(tmp_path, body, message):
+    _, warnings = build(tmp_path, index=f"# A\n\n{body}")
+    assert message in warnings
+
+
+MAP = "````{playground-map}\n```{drawing} map-of-the-book\n```\n````\n"
+
+
+@pytest.mark.filterwarnings("default")
+def test_the_place_of_the_map_holds_its_drawing_and_can_be_reached_at_each_part(tmp_path):
+    page, _ = built(tmp_path, f"{PLACE}\n## Below\n\n{MAP}")
+    place = page.partition('<div class="tt-map">')[2]
+    assert 'role="group" aria-label="A map of GPT' in place
+    for part in model.PARTS:
+        assert f'<i id="play&amp;map={part}">' in place
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (MAP, "a map of the model needs a playground above it on its page"),
+        (PLACE + "\n```{playground-map}\n```\n", "a map needs a content"),
+    ],
+    ids=["alone", "empty"],
+)
+def test_a_map_without_a_playground_or_a_picture_is_an_error(tmp_path, body, message):
     _, warnings = build(tmp_path, index=f"# A\n\n{body}")
     assert message in warnings
 

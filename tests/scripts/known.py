@@ -21,7 +21,7 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
 from tinytorch.experiments import story_gpt
 from tinytorch.inside.probes import LinearProbe
-from tinytorch.inside.stream import residual_stream
+from tinytorch.inside.stream import recorded, residual_stream
 from tinytorch.models import sampling
 from tinytorch.stories import StoryGrammar, next_token_probs, token_beliefs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
@@ -43,7 +43,7 @@ BROKEN = [
 
 def write(folder: Path) -> None:
     """Write all of it, a file for each function."""
-    for make in (tokens, engine, choices, oracle, figures, published):
+    for make in (tokens, engine, on_the_map, choices, oracle, figures, published):
         values = json.dumps(make(), default=as_bytes)
         (folder / f"{make.__name__}.json").write_text(values, encoding="utf-8")
 
@@ -101,13 +101,13 @@ def model_at(step):
 
 
 def read_by_parts(model, ids, broken):
-    """Lens and attention of a model from which something is taken away, put together again.
+    """Lens, attention and middles of a model that has lost something, put together again.
 
     The parts are the package's; they are joined here as the chapters do it, on whole matrices.
     """
     (T, d, heads), silent = (len(ids), model.embed_dim, model.num_heads), broken.get("head")
     x = model.token_embedding.weight.data[ids]  # (T, d)
-    streams, attention = [x], np.zeros((model.num_layers, heads, T, T))
+    streams, middles, attention = [x], [], np.zeros((model.num_layers, heads, T, T))
     for layer, block in enumerate(model.blocks):
         if broken.get("block") != layer:
             part, seen = block.attention, block.ln1(x).data
@@ -123,13 +123,16 @@ def read_by_parts(model, ids, broken):
                 mixed[silent[1]] = 0
             looked = part.out_proj(mixed.swapaxes(0, 1).reshape(T, d)).data
             x = looked if broken.get("residual") else x + looked
+            middles.append(x)
             thought = block.mlp(block.ln2(x)).data
             x = thought if broken.get("residual") else x + thought
             attention[layer] = weights
+        else:
+            middles.append(x)
         streams.append(x)
     ends = np.stack(streams)  # (layers + 1, T, d)
     ends = ends if broken.get("norm") else model.ln_f(ends).data
-    return ends @ model.token_embedding.weight.data.T, attention
+    return ends @ model.token_embedding.weight.data.T, attention, np.stack(middles)
 
 
 def engine():
@@ -142,12 +145,13 @@ def engine():
     readings = []
     for step, text, broken in some:
         ids = tokenizer.encode("\n" + text)[: story_gpt.SEQ_LEN]
-        lens, attention = read_by_parts(models[step], ids, broken)
+        lens, attention, middles = read_by_parts(models[step], ids, broken)
         if not broken:
             np.testing.assert_allclose(lens[-1], models[step](ids).data, rtol=0, atol=1e-4)
         readings.append(
-            {"step": step, "ids": ids, "broken": broken, "lens": lens, "attention": attention}
-        )
+            {"step": step, "ids": ids, "broken": broken, "lens": lens, "attention": attention,
+             "middles": middles}
+        )  # fmt: skip
     return {"readings": readings, "probes": list(probed(models[4000], tokenizer))}
 
 
@@ -162,6 +166,30 @@ def probed(model, tokenizer):
             ids = tokenizer.encode("\n" + text)[: 5 * cut]
             read = probe(residual_stream(model, [ids])[2, 0, -1])
             yield {"name": name, "ids": ids, "read": np.asarray(read).tolist()}
+
+
+MAPPED = ["", "One", "One sunny morning", "One sunny morning Tom walked to the barn. There"]
+
+
+def on_the_map():
+    """What the parts of the model do to the vector of the last token of some texts."""
+    model, tokenizer = model_at(4000), story_gpt.story_tokenizer()
+    table = model.token_embedding.weight.data
+    unit = table / np.linalg.norm(table, axis=1, keepdims=True)
+    names = [f"blocks.{layer}.{part}" for layer in range(2) for part in ("attention", "mlp")]
+    mapped = []
+    for text in MAPPED:
+        ids = tokenizer.encode("\n" + text)
+        added = [rows[0, -1] for rows in recorded(model, [ids], *names)]
+        after = np.cumsum([residual_stream(model, [ids])[0, 0, -1], *added], axis=0)
+        scores = model.ln_f(after).data @ table.T
+        mapped.append({"ids": ids, "added": added, "after": after, "scores": scores.tolist(),
+                       "chances": softmax_array(scores, -1).tolist()})  # fmt: skip
+    some = sorted({i for text in MAPPED for i in tokenizer.encode("\n" + text)})
+    cosines = [(unit @ unit[i]).tolist() for i in some]
+    turned = Rotary(112, 16)(np.tile([1.0, 0.0], (112, 8))).data.reshape(112, 8, 2)
+    return {"mapped": mapped, "cosines": dict(zip(some, cosines, strict=True)),
+            "turned": np.arctan2(turned[..., 1], turned[..., 0]).tolist()}  # fmt: skip
 
 
 def choices():

@@ -19,12 +19,13 @@ const models = Object.fromEntries(steps.map((step) => [step, loaded(weightsOf(st
 const tokenizer = new Tokenizer(jsonOf("playground/tokenizer.json"));
 const upTo = (n) => [...Array(n).keys()];
 
-// The lens of every layer, whose last are the scores, and attention, end to end.
+// The lens of every layer, whose last are the scores, attention, and the stream inside the blocks, end to end.
 function everything(reading) {
   const { numLayers, numHeads } = reading.model;
   const lens = upTo(numLayers + 1).flatMap((layer) => upTo(reading.length).map((at) => reading.lens(layer, at)));
   const heads = upTo(numLayers).flatMap((layer) => upTo(numHeads).map((head) => reading.attention(layer, head)));
-  return { lens: joined(lens), attention: joined(heads) };
+  const middles = upTo(numLayers).flatMap((layer) => upTo(reading.length).map((at) => reading.middle(layer, at)));
+  return { lens: joined(lens), attention: joined(heads), middles: joined(middles) };
 }
 
 function joined(arrays) {
@@ -50,12 +51,13 @@ test("tokens are those of the package", () => {
 
 test("scores, lens and attention are those of the package, also of a model that lacks something", () => {
   const { readings } = known("engine");
-  for (const { step, ids, broken, lens, attention } of readings) {
+  for (const { step, ids, broken, lens, attention, middles } of readings) {
     const found = everything(models[step].read(ids, broken)), expected = floats(lens);
     const largest = expected.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
     const what = `step ${step} ${JSON.stringify(broken)}`;
     close(found.lens, expected, { rounding: Math.max(1e-4, 3e-6 * largest), share: 1e-5, what }); // without a norm, some exceed 100
     close(found.attention, floats(attention), { rounding: 1e-5, what });
+    close(found.middles, floats(middles), { rounding: Math.max(1e-4, 3e-6 * largest), share: 1e-5, what: `${what}, inside` });
   }
 });
 

@@ -217,7 +217,7 @@ def scaling_interval(answer: Any) -> Cases:
         "a small slope, 60 runs": (again, *small, _FEW, _within(_NEAR, *small)),
         "outliers": (again, *outliers, _FEW, _within(_NEAR, *outliers)),
         f"{_MANY:,} samples": (ends, *slope_2, _MANY, _within(_NEARER, *slope_2)),
-    }, run=_ends, part=("low, high, and four fifths of the distance", lambda found: found), mistakes=[
+    }, run=_ends, part=("low, high, four fifths of the distance", lambda found: found), mistakes=[
         (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
             "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
     own = "Draw as many samples as `samples` says, and all of them from the `rng` that is given."

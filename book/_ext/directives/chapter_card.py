@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from drawings import model
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -25,6 +26,7 @@ from ..launch_links import launch_links
 from ..live import live_cells
 from .drawing import drawing_node, note_sources
 from .elements import build, with_class
+from .playground import map_anchor
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +43,7 @@ BELIEVE = (  # before, in and after the name of the box
     "What you may believe for now",
     " lets you skip a derivation.",
 )
+LANDING, AT_WORK = "book/intro", "See it at work"  # the page with the map, and what leads there
 LIT = {  # the part of the model that a chapter is about
     "counting-letters": "text",
     "tensors": "tensors",
@@ -118,7 +121,7 @@ class ChapterCard(SphinxDirective):
         more = build("details", classes="tt-card__more", open="open")
         more += [build("summary", text="Aims and map"), objectives]
         lit = LIT.get(self.env.docname.rsplit("/", 1)[-1])
-        more += build("div", drawing_node("model", lit), classes="tt-card__map") if lit else []
+        more += self.map(lit) if lit else []
         card += [more, nodes.raw("", FOLD_ON_A_PHONE, format="html")]
         card += measured(kind="launch")
         note_sources(self.env)
@@ -138,6 +141,16 @@ class ChapterCard(SphinxDirective):
             parts += [nodes.Text(", ")] if parts else []
             parts.append(self.page_link(need) if "/" in need else nodes.Text(need))
         return parts
+
+    def map(self, lit: str) -> nodes.Node:
+        """Draw the model with a part lit, with a link to that part of the map at work."""
+        found = build("div", drawing_node("model", lit), classes="tt-card__map")
+        if LANDING in self.env.found_docs:
+            landing = self.env.app.builder.get_relative_uri(self.env.docname, LANDING)
+            name = f"{AT_WORK}: {model.PARTS[lit]}, in the map of the model"
+            address = {"href": f"{landing}#{map_anchor(lit)}", "aria-label": name}
+            found += build("a", text=AT_WORK, classes="tt-card__live", **address)
+        return found
 
     def page_link(self, page: str) -> nodes.Node:
         """Link to a page of this book, with its title as text; Sphinx warns if there is none."""

@@ -31,6 +31,7 @@ STYLES = [  # in the order in which they apply
     "tinytorch.css",
     "drawings.css",
     "moving/moving.css",
+    "playground/door.css",
 ]
 SCRIPTS = [
     "documentation_options.js",
@@ -55,7 +56,7 @@ SEARCH = "search.js"  # stands after Sphinx's own, which it changes, and before 
 FOR_SEARCH = ["searchtools.js", "language_data.js", "searchindex.js"]
 # Whose words may name classes: all scripts but Bootstrap's, which knows parts that no page has.
 NAMING = ["*.js", "scripts/pydata-sphinx-theme.js", "scripts/sphinx-book-theme.js"]
-NAMING += ["live/*.js", "live/*.py", "moving/*.js"]
+NAMING += ["live/*.js", "live/*.py", "moving/*.js", "playground/door.js"]
 BOOTSTRAP_ADDS = {"show", "fade", "tooltip", "tooltip-arrow", "tooltip-inner", "bs-tooltip-auto"}
 
 LINK = re.compile(r'\s*<link\b[^>]*\bhref="([^"?]*)[^"]*"[^>]*>')

@@ -1,11 +1,14 @@
 // The door to the playground: its scripts and files come when it is near the screen, all of them at once. What fails
-// is said where the playground would be. This script waits for no other, and may be here before the place is.
+// is said where the playground would be. This script waits for no other, and may be here before the place is. The map
+// of the model at work comes later still: when it is near itself, and the playground is there.
 (() => {
   const here = document.currentScript.src;
   let place;
 
   const MODULES = ["playground", "bars", "layout", "model", "oracle", "safetensors", "sampling", "state", "thinking", "tokenizer",
     "tokens", "../live/elements"];
+  const MAP = ["map", "map_columns", "map_layout", "map_numbers", "map_panels", "map_parts", "map_picture", "map_tiles", "map_watch",
+    "map_words"];
   const FOLDED = ["folds", "attention", "beliefs", "missing"];
   const LAST = 4000; // of the steps whose weights there are
   const LATE = 8000; // ms after which it is said that something is still to come
@@ -19,9 +22,19 @@
   };
 
   const load = (name) => import(new URL(`${name}.js`, here));
+  // A style, without which nothing is shown.
+  const styled = (name) => new Promise((done, refuse) => {
+    const link = document.createElement("link");
+    const missed = () => refuse(new Error(`${name}.css did not come`));
+    Object.assign(link, { rel: "stylesheet", href: new URL(`${name}.css`, here), onload: done, onerror: missed });
+    document.head.append(link);
+  });
   const step = () => /^#play&(?:.*&)?step=(0|100|500|2000)(?:&|$)/.exec(location.hash)?.[1] ?? LAST;
 
-  const open = async () => {
+  let opened; // the playground, once it has been asked for
+  const open = () => { opened ??= openNow(); return opened; };
+
+  const openNow = async () => {
     const whole = place.dataset.size !== "compact";
     const files = ["tokenizer.json", "grammar.json", `weights/step-${step()}.safetensors`, ...whole ? ["probes.safetensors"] : []];
     const started = new Map(files.map((name) => [name, fetch(new URL(name, here))]));
@@ -29,8 +42,8 @@
     if (whole) for (const name of FOLDED) load(name).catch(() => {});
     const late = setTimeout(() => tell("The playground is still loading."), LATE);
     try {
-      const [{ playground }] = await Promise.all(MODULES.map(load));
-      await playground(place, started);
+      const [{ playground }] = await Promise.all([...MODULES.map(load), styled("playground")]);
+      return await playground(place, started);
     } catch (error) {
       const ofScript = error instanceof TypeError || error instanceof SyntaxError;
       fail(ofScript ? "one of its scripts did not come, or is damaged" : error.message);
@@ -50,17 +63,30 @@
     told.append(again);
   }
 
-  const near = new IntersectionObserver((entries) => {
-    if (!entries.some((entry) => entry.isIntersecting)) return;
-    near.disconnect();
-    open();
-  }, { rootMargin: "300px" });
+  const openMap = async (map) => {
+    const [play, made] = await Promise.all([open(), Promise.all(MAP.map(load)), styled("map")]);
+    await made[0].map(play, map); // until then, and if it fails, the drawing stays
+  };
+
+  const whenNear = (element, then) => {
+    const near = new IntersectionObserver((entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      near.disconnect();
+      then(element);
+    }, { rootMargin: "300px" });
+    near.observe(element);
+  };
 
   const begin = () => {
     place = document.querySelector(".tt-play");
     if (!place) requestAnimationFrame(begin);
     else if (location.protocol === "file:") fail("a page opened as a file cannot load scripts");
-    else near.observe(place);
+    else {
+      whenNear(place, open);
+      const map = document.querySelector(".tt-map");
+      if (map && /^#play&(?:.*&)?map=/.test(location.hash)) openMap(map);
+      else if (map) whenNear(map, openMap);
+    }
   };
   begin();
 })();

@@ -9,7 +9,7 @@ const beginning = (text, more = "") => `<button type="button" data-beginning="${
 
 const scale = (text = "") => `<th scope="col" class="tt-play__scale"><span class="visually-hidden">bars</span> <span>${text}</span></th>`;
 
-const bars = (part, name) => `<table class="tt-play__bars" ${name}>
+export const bars = (part, name) => `<table class="tt-play__bars" ${name}>
     <thead><tr><th scope="col">token</th>${scale()}
       <th scope="col" class="tt-play__model">the model</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
     <tbody data-part="${part}"></tbody></table>`;

@@ -56,7 +56,7 @@ export class Model {
 // What the model makes of a text. The arrays belong to the reading: look at them, do not change them.
 class Reading {
   #streams = []; // the residual stream (T, d) after the embeddings and after each block
-  #layers = []; // of each block: keys and values (T, d), and of each head the rows of its weights
+  #layers = []; // of each block: keys, values and the stream in its middle (T, d), and of each head the rows of its weights
   #logits = []; // [layer][position], once they have been asked for
 
   constructor(model, ids, broken, last) {
@@ -66,11 +66,12 @@ class Reading {
     let x = embedding(ids.slice(start), model); // (n, d)
     this.#streams.push(joined(known(last?.#streams[0]), x));
     model.blocks.forEach((part, layer) => {
-      const { keys, values, weights } = last?.#layers[layer] ?? {};
-      const seen = { start, keys: known(keys), values: known(values) };
+      const { keys, values, middle, weights } = last?.#layers[layer] ?? {};
+      const seen = { start, keys: known(keys), values: known(values), middle: known(middle) };
       seen.weights = Array.from({ length: model.numHeads }, (_, head) => weights?.[head].slice(0, start) ?? []);
       const silent = broken.head?.[0] === layer ? broken.head[1] : null;
       if (layer !== broken.block) x = block(x, part, seen, model, { ...broken, silent });
+      else seen.middle = joined(seen.middle, x);
       this.#layers.push(seen);
       this.#streams.push(joined(known(last?.#streams[layer + 1]), x));
     });
@@ -85,15 +86,34 @@ class Reading {
   // The logit lens: the scores if the model ended after so many blocks; 0 for the embeddings alone.
   lens(layer, position) {
     const x = this.stream(layer, position);
-    this.#logits[layer][position] ??= linear(this.broken.norm ? x : norm(x, this.model.lnF), this.model.head);
+    this.#logits[layer][position] ??= this.scores(x);
     return this.#logits[layer][position];
+  }
+
+  // The scores (vocab) if the model ended with this vector (d).
+  scores(x) {
+    return linear(this.broken.norm ? x : norm(x, this.model.lnF), this.model.head);
   }
 
   // The residual stream (d) at a position after so many blocks.
   stream(layer, position) {
-    const stream = this.#streams[layer], d = this.model.embedDim;
-    if (!stream || !(position in this.ids)) throw new RangeError(`no position ${position} after ${layer} blocks`);
-    return stream.subarray(position * d, (position + 1) * d);
+    return this.#row(this.#streams[layer], position, `after ${layer} blocks`);
+  }
+
+  // The stream (d) inside a block, between its attention and its MLP.
+  middle(layer, position) {
+    return this.#row(this.#layers[layer]?.middle, position, `inside block ${layer}`);
+  }
+
+  #row(matrix, position, where) {
+    const d = this.model.embedDim;
+    if (!matrix || !(position in this.ids)) throw new RangeError(`no position ${position} ${where}`);
+    return matrix.subarray(position * d, (position + 1) * d);
+  }
+
+  // How much a token takes from each that it sees; empty in a block that is passed over.
+  looks(layer, head, position) {
+    return this.#layers[layer].weights[head][position] ?? new Float32Array(0);
   }
 
   // How much each token (row) takes from each (column), (T, T); zeros in a block that is passed over.
@@ -124,6 +144,7 @@ function embedding(ids, { tokenEmbedding, embedDim: d }) {
 function block(x, part, seen, model, broken) {
   const looked = attention(norm(x, part.ln1), part.attention, seen, model, broken);
   const stream = broken.residual ? looked : sum(x, looked);
+  seen.middle = joined(seen.middle, stream);
   const thought = mlp(norm(stream, part.ln2), part.mlp);
   return broken.residual ? thought : sum(stream, thought);
 }

@@ -32,6 +32,7 @@ export async function playground(place, started) {
   shown.missed = missed;
   await shown.begin();
   globalThis.tinytorchPlay = shown; // for tests, and for the curious at the console
+  return shown;
 }
 
 const byFinger = () => matchMedia("(pointer: coarse)").matches;

@@ -21,6 +21,7 @@ export const START = Object.freeze({
   head: null, // [block, head] that is silent
   block: null, // that is passed over
   seen: [BLOCKS - 1, 0], // the head whose attention is drawn
+  map: null, // the part of the map that is open
 });
 
 const MARK = "#play";
@@ -41,6 +42,7 @@ export function toHash(state) {
   add("head", state.head?.join(".") ?? "", "");
   add("block", state.block ?? "", "");
   add("seen", state.seen.join("."), START.seen.join("."));
+  add("map", state.map ?? "", "");
   const all = said.toString();
   return all ? `${MARK}&${all}` : "";
 }
@@ -64,6 +66,7 @@ export function fromHash(hash) {
     head: pair(said.get("head")),
     block: number(said.get("block"), 0, BLOCKS - 1, true),
     seen: pair(said.get("seen")) ?? START.seen,
+    map: /^[a-z-]+(\.\d)?$/.exec(said.get("map") ?? "")?.[0] ?? null,
   };
 }
 
