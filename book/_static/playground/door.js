@@ -5,7 +5,7 @@
   let place;
 
   const MODULES = ["playground", "bars", "layout", "model", "oracle", "safetensors", "sampling", "state", "thinking", "tokenizer",
-    "tokens", "../live/elements"];
+    "tokens", "writing", "learning", "../live/elements"];
   const FOLDED = ["folds", "attention", "beliefs", "missing"];
   const LAST = 4000; // of the steps whose weights there are
   const LATE = 8000; // ms after which it is said that something is still to come
