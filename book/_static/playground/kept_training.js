@@ -17,7 +17,7 @@ export async function keptWeights() {
 export class KeptTraining {
   #alone = null; // whether this tab is the one that keeps: a promise, once it has been asked
 
-  // {size, seed, step, run: Blob, weights: ArrayBuffer} of the last visit; null if nothing is kept.
+  // {size, seed, floor, losses, heldOut, run: Blob, weights: ArrayBuffer} of the last visit; null if nothing is kept.
   async read() {
     try {
       const store = await openStore(NAME);

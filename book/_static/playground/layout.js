@@ -3,6 +3,7 @@
 import { LONGEST } from "./state.js";
 
 export const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
+export const MOMENTS_MB = 1.1; // of the moments of training that are not here at first
 const NO_STORY = "The dragon said";
 
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
@@ -72,13 +73,14 @@ const fold = (name, question, body) => `
 const learn = `
   <p>The same model at five moments of its training. Drag: it learns to write, with the same dice each time.</p>
   ${slider("Training", "step", 'min="0" max="4" step="1"', ["untrained", "trained"], true)}
+  <p class="tt-play__note" data-part="costs">The other moments come when you first move it: ${MOMENTS_MB} MB.</p>
   <p class="tt-play__note" data-part="fetching" hidden></p>
   <p class="tt-play__story"><span data-part="begun"></span><span data-part="wrote"></span></p>
   <div class="tt-play__learned"><p data-part="learned"></p>
   ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}</div>`;
 
-const train = `<section class="tt-train" aria-label="Train one here">
-  <p><strong>Train one here.</strong> The book’s Python trains such a model in this tab, from random numbers, while you watch.
+const train = `<section class="tt-train" aria-labelledby="tt-train"><h2 id="tt-train">The real thing</h2>
+  <p>The book’s Python trains such a model in this tab, from random numbers, while you watch.
     <button type="button" data-part="trainHere">Train one here</button></p>
   <div data-part="training"></div></section>`;
 

@@ -6,10 +6,8 @@ import { Bars, FEW } from "./bars.js";
 import { MINE, STEPS, moment } from "./state.js";
 import { writeOn } from "./writing.js";
 
-const LONG = 60; // tokens that are written on
+const LONG = 80; // tokens that are written on
 const REST = 250; // ms without a change, after which it writes
-export const MOMENT_BYTES = 268_920; // of the weights of one moment
-const COSTS = `The other moments come when you first move it: ${((STEPS.length - 1) * MOMENT_BYTES / 1e6).toFixed(1)} MB.`;
 
 export function learning(play) {
   const { parts, thinking } = play;
@@ -22,17 +20,13 @@ export function learning(play) {
     parts.stepIs.textContent = is;
     parts.step.setAttribute("aria-valuetext", is);
   };
-  const note = (text) => {
+  const tell = (text) => {
     parts.fetching.textContent = text;
     parts.fetching.hidden = !text;
-  };
-  const tell = (text) => {
-    note(text || (STEPS.every((step) => thinking.has(step)) ? "" : COSTS));
     if (text) play.say(text);
   };
   const fetchOthers = async () => {
     for (const step of STEPS) await thinking.fetch(step);
-    if (coming === null) tell("");
   };
   // The model of a step; until it has come the one before stays.
   const want = async (step) => {
@@ -61,6 +55,7 @@ export function learning(play) {
   const bars = new Bars(parts.learnedBars, FEW, (id) => play.press(id));
   parts.step.addEventListener("input", () => {
     parts.stepIs.textContent = moment(STEPS[parts.step.value]);
+    parts.costs.hidden = true;
     want(STEPS[parts.step.value]);
   });
   parts.trainHere.addEventListener("click", () => openTraining(play, parts));
@@ -98,7 +93,7 @@ async function openTraining(play, { trainHere, training }) {
   try {
     const { trainingHere } = await import("./training_here.js");
     await trainingHere(play, training);
-    trainHere.parentNode.hidden = true;
+    trainHere.hidden = true;
   } catch (error) {
     console.error(error);
     training.replaceChildren(make("p", "tt-play__note", "What trains could not be loaded: is there a connection? Press again."));

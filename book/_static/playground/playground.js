@@ -156,7 +156,7 @@ class Playground {
     const { step } = this.state;
     this.state = { ...this.state, ...changes };
     if (!this.thinking.has(this.state.step)) {
-      const want = this.folds.training?.want ?? ((wanted) => this.#want(wanted));
+      const want = !this.compact && this.folds.training?.want || ((wanted) => this.#want(wanted));
       want(this.state.step);
       this.state.step = step;
     }
@@ -169,7 +169,7 @@ class Playground {
     }, REST);
   }
 
-  // The model of another step, on the first page, where no fold says that it is on its way.
+  // The model of another step, on the first page, where the note beside the text says that it did not come.
   async #want(step) {
     try {
       await this.thinking.fetch(step);

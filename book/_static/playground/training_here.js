@@ -11,6 +11,7 @@ import { writeOn } from "./writing.js";
 
 const SIZES = [["smaller", "smaller (41,856 numbers)"], ["story", "the book’s (132,864)"], ["larger", "larger (273,024)"]];
 const LONG = 45; // tokens that are written on after each beginning
+const WRITER = "mine, as it writes"; // the weights stay the same while it writes, also when training goes on
 const WRITES = 3000; // ms between two writings, at least
 const SAYS = 10_000; // and between two sentences for those who do not see it
 const READY = 20_000; // ms for the scripts of the page's Python
@@ -106,7 +107,7 @@ class Panel {
       hear(state, about);
       this.#hearPython(about);
     };
-    addEventListener("online", () => { if (this.offline) this.run.goOn(); });
+    addEventListener("online", () => { if (this.run.unreached) this.run.goOn(); });
     document.addEventListener("visibilitychange", () => this.#hidden());
     const kept = await this.kept.read();
     if (kept) {
@@ -227,7 +228,6 @@ class Panel {
   show() {
     const { run, parts, play } = this;
     const { phase, weights } = run;
-    this.offline = phase === "paused" && run.why !== "" && navigator.onLine === false;
     this.place.dataset.training = phase;
     parts.go.textContent = run.wanted ? "Pause" : phase === "none" ? "Start" : "Go on";
     parts.go.setAttribute("aria-disabled", phase === "pausing");
@@ -252,14 +252,13 @@ class Panel {
   }
 
   #sentence() {
-    const { phase, step, safe, size, seed, why } = this.run;
+    const { phase, step, size, seed, why, python } = this.run;
     const which = `${SIZES.find(([value]) => value === size)?.[1].split(" (")[0]} size, seed ${seed}`;
-    const steps = Math.max(step, step ? 0 : safe);
-    const counted = `${whole(steps)} ${steps === 1 ? "step" : "steps"}`;
+    const counted = `${whole(step)} ${step === 1 ? "step" : "steps"}`;
     if (phase === "none") return "";
     if (phase === "starting") return "Python is asked for …";
     if (phase === "training") return `Training: ${counted} (${which}).`;
-    if (phase === "pausing") return `Pausing after these steps: ${counted}.`;
+    if (phase === "pausing") return python ? `Pausing after these steps: ${counted}.` : "It pauses as soon as Python is there.";
     return why || `Paused after ${counted} (${which}).`;
   }
 
@@ -300,7 +299,8 @@ class Panel {
     const { thinking } = this.play;
     this.#wrote = performance.now();
     this.#writing += 1;
-    const mine = this.#writing, state = { ...START, step: MINE };
+    const mine = this.#writing, state = { ...START, step: WRITER };
+    thinking.add(WRITER, this.weights);
     for (const { text, written } of this.texts) {
       const ids = thinking.tokenizer.encode(text);
       const said = await writeOn(thinking, ids, state, { most: LONG, ends: true, wanted: () => mine === this.#writing });

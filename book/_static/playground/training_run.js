@@ -30,7 +30,7 @@ export class TrainingRun {
 
   // kept: a KeptTraining; onchange: called when something new is to be shown
   constructor(kernel, kept, onchange) {
-    Object.assign(this, { kernel, kept, onchange, phase: "none", why: "", unkept: "", wanted: false });
+    Object.assign(this, { kernel, kept, onchange, phase: "none", why: "", unkept: "", wanted: false, unreached: false });
     this.#forget();
   }
 
@@ -44,23 +44,26 @@ export class TrainingRun {
 
   // From random numbers.
   async start({ size, seed }) {
+    if (this.restarting) return undefined;
+    this.restarting = true;
     await this.pause();
+    this.restarting = false;
     this.#forget();
     Object.assign(this, { size, seed });
     return this.goOn();
   }
 
   // What was kept at another visit, where it was left; nothing of Python is needed before it goes on.
-  take({ size, seed, step, run, weights }) {
-    Object.assign(this, { size, seed, weights, whole: run, safe: step, phase: "paused" });
+  take({ size, seed, floor, losses, heldOut, run, weights }) {
+    Object.assign(this, { size, seed, floor, losses, heldOut, weights, whole: run, safe: losses.length, phase: "paused" });
   }
 
   // Trains on; resolves when it has paused.
   goOn() {
-    if (!this.wanted) {
-      this.wanted = true;
-      this.#turn = this.#train();
-    }
+    if (this.wanted) return this.#turn;
+    this.wanted = true;
+    if (this.phase === "pausing") this.#set("training"); // the loop is still on
+    else this.#turn = this.#train();
     return this.#turn;
   }
 
@@ -77,14 +80,17 @@ export class TrainingRun {
   }
 
   async #train() {
+    this.unreached = false;
     this.#set("starting");
     let why = await this.#begin();
-    while (!why && this.wanted) {
-      if (this.phase === "starting") this.#set("training");
-      why = await this.#advance();
-    }
-    if (!why && this.python === this.kernel.worker) why = await this.#fetchWhole();
-    await this.keep();
+    do {
+      while (!why && this.wanted) {
+        if (this.phase === "starting") this.#set("training");
+        why = await this.#advance();
+      }
+      why ||= await this.#fetchWhole();
+      await this.keep();
+    } while (!why && this.wanted); // meanwhile it may go on
     this.wanted = false;
     this.#set("paused", why && `${why} ${this.#rest()}`);
   }
@@ -163,14 +169,20 @@ export class TrainingRun {
   // Keeps what is safe for the next visit.
   async keep() {
     if (!this.whole || this.stored === this.safe && !this.unkept) return;
-    const { size, seed, safe: step, whole, weights } = this;
-    this.stored = step;
-    this.unkept = await this.kept.write({ about: { size, seed, step }, run: whole, weights });
+    const { size, seed, floor, safe, whole, weights } = this;
+    const about = { size, seed, floor, losses: this.losses.slice(0, safe), heldOut: this.heldOut.filter(([step]) => step <= safe) };
+    this.stored = safe;
+    this.unkept = await this.kept.write({ about, run: whole, weights });
   }
 
   #reason({ type, loading, lost, load, text: ended = "" }, text = "", name = "") {
-    if (type === "broken" && load) return navigator.onLine === false ? "There is no connection, so Python could not be loaded." : `Python could not be loaded: ${ended}.`;
-    if (type === "stopped") return loading ? "It was stopped before Python was there." : lost && "Python was stopped, and the training with it.";
+    if (type === "broken" && load) {
+      this.unreached = true;
+      return navigator.onLine === false ? "There is no connection, so Python could not be loaded; it goes on when there is one."
+        : `Python could not be loaded: ${ended}.`;
+    }
+    if (type === "stopped" && loading) return "It was stopped before Python was there.";
+    if (type === "stopped") return lost ? "Python was stopped, and the training with it." : "It was stopped together with a cell.";
     const said = type === "broken" ? ended : text.trim().split("\n").at(-1);
     if (NO_MEMORY.test(`${name} ${said}`)) return "There is no memory left for this: close other tabs, or choose a smaller model.";
     if (name === "KeyboardInterrupt") return "It was stopped together with a cell.";
