@@ -49,7 +49,7 @@ const core = (compact) => `
 </div>`;
 
 // What is seen beside a slider is said by its value alone.
-const slider = (name, part, range, ends, wide) => `<label class="tt-play__slider${ends && !wide ? " tt-play__slider--ends" : ""}"><span>${name}</span>
+const slider = (name, part, range, ends) => `<label class="tt-play__slider${ends ? " tt-play__slider--ends" : ""}"><span>${name}</span>
     <input type="range" data-part="${part}" ${range}>
     <span class="tt-play__is" data-part="${part}Is" aria-hidden="true"></span>
     ${ends ? `<small class="tt-play__ends" aria-hidden="true"><span>${ends[0]}</span><span>${ends[1]}</span></small>` : ""}</label>`;
@@ -71,8 +71,8 @@ const fold = (name, question, body) => `
 
 // The model at five moments of its training, and the one that is trained here.
 const learn = `
-  <p>The same model at five moments of its training. Drag: it learns to write, with the same dice each time.</p>
-  ${slider("Training", "step", 'min="0" max="4" step="1"', ["untrained", "trained"], true)}
+  <p>The same model at five moments of its training, rolling the same dice. Drag: it learns to write.</p>
+  ${slider("Training", "step", 'min="0" max="4" step="1"', ["untrained", "trained"])}
   <p class="tt-play__note" data-part="costs">The other moments come when you first move it: ${MOMENTS_MB} MB.</p>
   <p class="tt-play__note" data-part="fetching" hidden></p>
   <p class="tt-play__story"><span data-part="begun"></span><span data-part="wrote"></span></p>
@@ -80,7 +80,7 @@ const learn = `
   ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}</div>`;
 
 const train = `<section class="tt-train" aria-labelledby="tt-train"><h2 id="tt-train">The real thing</h2>
-  <p>The book’s Python trains such a model in this tab, from random numbers, while you watch.
+  <p>The book’s Python trains such a model in this tab, from random numbers.
     <button type="button" data-part="trainHere">Train one here</button></p>
   <div data-part="training"></div></section>`;
 
