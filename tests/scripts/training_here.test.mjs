@@ -222,6 +222,17 @@ for (const [name, [fault, said]] of Object.entries(FAULTS)) {
   });
 }
 
+test("before anything is safe the same steps are taken again", async () => {
+  const kernel = new Kernel(), run = new TrainingRun(kernel, new KeptTraining(), () => {
+    if (run.step === 20 && !kernel.ended) kernel.faults = [ends({ type: "broken", text: "it ended" })];
+    kernel.ended ||= run.step === 20;
+  });
+  await run.start({ size: "story", seed: 0 });
+  assert.match(run.why, /^Python has ended: it ended\. Going on begins with the same random numbers, and takes the same steps again\./);
+  await goesOn(run, 30);
+  assert.deepEqual(run.losses, upTo(30));
+});
+
 test("without a network a sentence says so, and it begins when there is one", async () => {
   const kernel = new Kernel();
   navigator.onLine = false;

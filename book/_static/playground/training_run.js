@@ -99,7 +99,7 @@ export class TrainingRun {
   #rest() {
     if (this.python && this.python === this.kernel.worker) return "Nothing is lost: go on when you like.";
     if (this.safe) return `The first ${this.safe} steps are safe: going on begins there and comes to the same numbers.`;
-    return "No step had been taken, so nothing is lost.";
+    return this.step ? "Going on begins with the same random numbers, and takes the same steps again." : "No step had been taken, so nothing is lost.";
   }
 
   // Gives Python the run, unless it has it. Returns "" or why it could not, as do all that follow.
