@@ -107,14 +107,14 @@ beforeEach(() => {
 async function trained(steps, { kernel = new Kernel(), kept = new KeptTraining(), size = "story", seed = 0 } = {}) {
   const run = new TrainingRun(kernel, kept, () => { if (run.step >= steps) run.pause(); });
   await run.start({ size, seed });
-  run.onchange = () => {};
+  run.changed = () => {};
   return run;
 }
 
 const upTo = (count, seed = 0) => Array.from({ length: count }, (_, step) => lossAt(seed, step));
 
 async function goesOn(run, steps) {
-  run.onchange = () => { if (run.step >= steps) run.pause(); };
+  run.changed = () => { if (run.step >= steps) run.pause(); };
   await run.goOn();
 }
 
@@ -171,7 +171,7 @@ test("a paused run goes on with the next step, and no step is taken meanwhile", 
 
 test("pause and go on in one breath leave one loop", async () => {
   const kernel = new Kernel(), run = await trained(20, { kernel });
-  run.onchange = () => {};
+  run.changed = () => {};
   run.goOn();
   while (run.phase !== "training") await pause(1);
   run.pause();
@@ -185,7 +185,7 @@ test("pause and go on in one breath leave one loop", async () => {
 
 test("another seed begins anew, once, also while the first still trains", async () => {
   const kernel = new Kernel(), run = await trained(10, { kernel });
-  run.onchange = () => {};
+  run.changed = () => {};
   run.goOn();
   const both = [run.start({ size: "smaller", seed: 1 }), run.start({ size: "smaller", seed: 2 })];
   while (run.seed !== 1 || run.step < 20) await pause(1);

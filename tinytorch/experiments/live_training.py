@@ -94,7 +94,8 @@ def load_trained(path: StrPath) -> GPT:
         raise ValueError(f"{Path(path).name} is not a model that save_trained has written")
     model = _new_model(found[0], 0)
     model.load_state_dict(weights)
-    return model.eval()
+    model.eval()
+    return model
 
 
 def _new_model(size: str, seed: int) -> GPT:

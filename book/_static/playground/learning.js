@@ -68,8 +68,9 @@ export function learning(play) {
     parts.begun.textContent = thinking.tokenizer.decode(ids);
     if (play.writing || longer) parts.wrote.textContent = "";
     else later = setTimeout(() => {
-      const tell = (text) => { parts.wrote.textContent = text; };
-      writeOn(thinking, ids, state, { most: LONG, ends: true, wanted: () => mine === turn, tell });
+      writeOn(thinking, ids, state, {
+        most: LONG, ends: true, wanted: () => mine === turn, tell: (text) => { parts.wrote.textContent = text; },
+      });
     }, parts.wrote.textContent ? REST : 0);
   };
 

@@ -156,8 +156,8 @@ class Panel {
   // Another seed, unless the reader has chosen something else.
   #again() {
     const { run } = this;
-    let { size, seed } = this.#fields;
-    if (size === run.size && seed === run.seed) seed += 1;
+    const { size, seed: wished } = this.#fields;
+    const seed = wished + (size === run.size && wished === run.seed);
     this.#setFields({ size, seed });
     this.#showCode();
     for (const { written } of this.texts) written.textContent = "";

@@ -8,7 +8,7 @@ const PIECE = 10; // steps
 const SAFE = 50; // steps after which the run is fetched,
 const KEPT = 200; // and after which the browser keeps it
 
-const NO_MEMORY = /memory|allocat/i;
+const NO_MEMORY = /memory|allocation failed|unable to allocate/i;
 
 // What runs in Python: these lines once, and for every piece those below.
 export const begin = (size, seed) => `import json
@@ -28,9 +28,9 @@ ${tell(known)}`;
 export class TrainingRun {
   #turn = Promise.resolve(); // the loop that is on
 
-  // kept: a KeptTraining; onchange: called when something new is to be shown
-  constructor(kernel, kept, onchange) {
-    Object.assign(this, { kernel, kept, onchange, phase: "none", why: "", unkept: "", wanted: false, unreached: false });
+  // kept: a KeptTraining; changed: called when something new is to be shown
+  constructor(kernel, kept, changed) {
+    Object.assign(this, { kernel, kept, changed, phase: "none", why: "", unkept: "", wanted: false, unreached: false });
     this.#forget();
   }
 
@@ -76,7 +76,7 @@ export class TrainingRun {
 
   #set(phase, why = "") {
     Object.assign(this, { phase, why });
-    this.onchange();
+    this.changed();
   }
 
   async #train() {
@@ -148,7 +148,7 @@ export class TrainingRun {
     const { bytes, why } = await this.#get(FILE);
     if (why) return why;
     this.weights = bytes;
-    this.onchange();
+    this.changed();
     return "";
   }
 
