@@ -324,7 +324,7 @@ def test_everything_is_asked_for_at_once(visit):
 def test_during_writing_the_bars_stay_in_place_and_in_view(visit):
     visit.page.set_viewport_size(PHONE)
     play = Playground(visit, LANDING)
-    table = play.page.locator(".tt-play__bars")
+    table = play.page.locator(".tt-play__core .tt-play__bars")
     tops = set()
     for end in range(len(" Mia w") + 1):
         play.type("One sunny morning" + " Mia w"[:end])
@@ -397,7 +397,7 @@ def test_on_any_screen_nothing_covers_anything_or_leaves_it(visit, docname, audi
         heights = "() => document.querySelector('.tt-play__write > span').getClientRects().length"
         assert page.evaluate(heights) == 1
         if docname == LANDING and height >= 800:  # the first screen shows what the book is
-            box = page.locator(".tt-play").bounding_box()
+            box = page.locator(".tt-play__core").bounding_box()
             assert box["y"] + box["height"] <= height
     page.evaluate(auditor)
     rule = """async () => (await axe.run('.tt-play', {runOnly: ['td-has-header']}))

@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import random
+import tempfile
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -20,6 +21,7 @@ from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
 from tinytorch.experiments import story_gpt
+from tinytorch.experiments.live_training import SIZES, live_trainer, load_trained, save_trained
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.inside.stream import recorded, residual_stream
 from tinytorch.models import sampling
@@ -43,7 +45,7 @@ BROKEN = [
 
 def write(folder: Path) -> None:
     """Write all of it, a file for each function."""
-    for make in (tokens, engine, on_the_map, choices, oracle, figures, published):
+    for make in (tokens, engine, on_the_map, choices, oracle, figures, published, trained):
         values = json.dumps(make(), default=as_bytes)
         (folder / f"{make.__name__}.json").write_text(values, encoding="utf-8")
 
@@ -210,6 +212,26 @@ def choices():
     numbers = [0, 0.1, 0.2499, 0.25, 0.5, 0.74, 0.75, 0.9999, 1 - 2**-53, 1]
     drawn = [[x, sampling.choose(probs, Mock(random=lambda x=x: x))] for x in numbers]
     return {"found": found, "probs": probs, "drawn": drawn}
+
+
+# Models that are trained in the page -------------------------------------------------------------
+
+
+def trained():
+    """Of each size one that took two steps: its file, and its scores after a beginning."""
+    ids = story_gpt.story_tokenizer().encode("\nOnce upon a time there")
+    found = []
+    for size in SIZES:
+        trainer = live_trainer(size, seed=2)
+        losses = [record["loss"] for record in trainer.run(2)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "yours.safetensors"
+            save_trained(path, trainer)
+            file, model = path.read_bytes(), load_trained(path)
+        numbers = model.num_parameters()["total"]
+        about = {"size": size, "ids": ids, "logits": model(ids).data, "numbers": numbers}
+        found.append({**about, "file": base64.b64encode(file).decode(), "losses": losses})
+    return found
 
 
 # The playground's oracle -----------------------------------------------------------------------

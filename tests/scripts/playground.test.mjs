@@ -462,6 +462,30 @@ test("a step of the training comes when it is asked for", async () => {
   assert.ok(play.said("note").includes("the model before the first step"));
 });
 
+test("dragging from untrained to trained changes the story and not the dice", async () => {
+  const play = await Play.open("", { compact: true });
+  const story = async () => {
+    let last;
+    do {
+      last = play.said("wrote");
+      await pause(300);
+    } while (!last || last !== play.said("wrote"));
+    return last;
+  };
+  assert.match(play.said("costs"), /: 1\.1 MB\.$/);
+  const trained = await story();
+  assert.match(trained, /^[A-Z]\w+ \w+ to the \w+\. /);
+  await play.slide("step", 0);
+  await play.until(() => play.it.state.step === 0);
+  assert.ok(play.part("costs").hidden);
+  const untrained = await story();
+  assert.notEqual(untrained, trained);
+  await play.slide("step", 4);
+  await play.until(() => play.it.state.step === 4000);
+  assert.equal(await story(), trained);
+  assert.equal(play.said("begun"), "One sunny morning");
+});
+
 test("a step that fails to load is reported, the model stays, and it can be retried", async () => {
   const play = await Play.open(), before = play.rows;
   refused = "all";

@@ -6,7 +6,7 @@
   let place;
 
   const MODULES = ["playground", "bars", "layout", "model", "oracle", "safetensors", "sampling", "state", "thinking", "tokenizer",
-    "tokens", "../live/elements"];
+    "tokens", "writing", "learning", "../live/elements"];
   const MAP = ["map", "map_columns", "map_layout", "map_numbers", "map_panels", "map_parts", "map_picture", "map_tiles", "map_watch",
     "map_words"];
   const FOLDED = ["folds", "attention", "beliefs", "missing"];

@@ -1,11 +1,10 @@
 // What the playground keeps folded: each part is drawn while its fold is open, and only then.
 
 import { attention } from "./attention.js";
-import { Bars, FEW } from "./bars.js";
 import { beliefs } from "./beliefs.js";
+import { learning } from "./learning.js";
 import { missing } from "./missing.js";
 import { likeliestFirst } from "./sampling.js";
-import { STEPS, moment } from "./state.js";
 import { Strip, chip, fillTable, percent } from "./tokens.js";
 
 const CANDIDATES = 3; // of each layer
@@ -26,7 +25,7 @@ export function folds(play) {
     return () => element().open;
   };
   const all = {
-    training: training(play), attention: attention(play), lens: lens(play),
+    training: learning(play), attention: attention(play), lens: lens(play),
     beliefs: beliefs(play), surprise: surprise(play), broken: missing(play),
   };
   const inside = {
@@ -34,66 +33,6 @@ export function folds(play) {
   };
   for (const [name, fold] of Object.entries(all)) fold.isOpen = opened(inside[name]);
   return all;
-}
-
-// The slider over the moments of training; the weights come when it is first touched.
-function training(play) {
-  const { parts, thinking } = play;
-  let wanted = null, coming = null; // steps: the last that was asked for, and what is on its way
-
-  const place = (step) => {
-    parts.step.value = STEPS.indexOf(step);
-    parts.stepIs.textContent = moment(step);
-    parts.step.setAttribute("aria-valuetext", moment(step));
-  };
-  const tell = (text) => {
-    parts.fetching.textContent = text;
-    parts.fetching.hidden = !text;
-    if (text) play.say(text);
-  };
-  const fetchOthers = async () => {
-    for (const step of STEPS) await thinking.fetch(step);
-  };
-  // The model of a step; until it has come the one before stays.
-  const want = async (step) => {
-    wanted = step;
-    if (!thinking.has(step)) {
-      coming = step;
-      tell(`The model ${moment(step)} is on its way. You still see the one ${moment(play.state.step)}.`);
-      try {
-        await thinking.fetch(step);
-      } catch (error) {
-        if (wanted === step) {
-          coming = null;
-          place(play.state.step);
-          tell(`The model ${moment(step)} could not be loaded: ${error.message}. You still see the one ${moment(play.state.step)}.`);
-        }
-        return;
-      }
-    }
-    if (wanted !== step) return;
-    coming = null;
-    tell("");
-    play.change({ step });
-    fetchOthers().catch(() => {}); // told when one of them is asked for
-  };
-
-  const bars = new Bars(parts.learnedBars, FEW, (id) => play.press(id));
-  parts.step.addEventListener("input", () => {
-    parts.stepIs.textContent = moment(STEPS[parts.step.value]);
-    want(STEPS[parts.step.value]);
-  });
-  return {
-    want,
-    show({ step }, view) {
-      bars.show(view, thinking.texts);
-      if (coming === null) { // of what failed there is nothing to say once something else has changed
-        tell("");
-        place(step);
-      }
-      parts.learned.textContent = `${parts.verdict.textContent} ${parts.reason.textContent}`;
-    },
-  };
 }
 
 // What the model would say if it ended after the embeddings, or after its first block.

@@ -2,7 +2,8 @@
 
 import { LONGEST } from "./state.js";
 
-const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
+export const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
+export const MOMENTS_MB = 1.1; // of the moments of training that are not here at first
 const NO_STORY = "The dragon said";
 
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
@@ -68,13 +69,23 @@ const fold = (name, question, body) => `
 <details class="tt-play__fold" data-fold="${name}"><summary>${question}</summary>
   <div>${body}</div></details>`;
 
+// The model at five moments of its training, and the one that is trained here.
+const learn = `
+  <p>The same model at five moments of its training, rolling the same dice. Drag: it learns to write.</p>
+  ${slider("Training", "step", 'min="0" max="4" step="1"', ["untrained", "trained"])}
+  <p class="tt-play__note" data-part="costs">The other moments come when you first move it: ${MOMENTS_MB} MB.</p>
+  <p class="tt-play__note" data-part="fetching" hidden></p>
+  <p class="tt-play__story"><span data-part="begun"></span><span data-part="wrote"></span></p>
+  <div class="tt-play__learned"><p data-part="learned"></p>
+  ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}</div>`;
+
+const train = `<section class="tt-train" aria-labelledby="tt-train"><h2 id="tt-train">The real thing</h2>
+  <p>The book’s Python trains such a model in this tab, from random numbers.
+    <button type="button" data-part="trainHere">Train one here</button></p>
+  <div data-part="training"></div></section>`;
+
 const folds = (root) => [
-  fold("training", "How did it learn this?", `
-    <p>The same model at five moments of its training. Move the slider and watch what it has learned by then.</p>
-    ${slider("Training", "step", 'min="0" max="4" step="1"')}
-    <p class="tt-play__note" data-part="fetching" hidden></p>
-    <p data-part="learned"></p>
-    ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}`),
+  fold("training", "How did it learn this?", learn),
   fold("attention", "Where does it look?", `
     <p>Each token looks back at those before it. A head is one pair of eyes: it decides at which, and how much. A block is one round
       of reading, with four heads; this model has two. Press a token to see from it. <a href="${root}attention/scaled-dot-product.html">How attention works</a></p>
@@ -141,6 +152,7 @@ const folds = (root) => [
 // root: the address of the book's chapters
 export const layout = (compact, root) => `
 <div class="tt-play__core">${core(compact)}</div>
-${compact ? `<p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a></p>`
-    : `<div class="tt-play__folds">${folds(root)}</div>`}
+${compact ? `<section class="tt-learn" aria-labelledby="tt-learn"><h2 id="tt-learn">Watch it learn</h2>${learn}</section>${train}
+  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a></p>`
+    : `${train}<div class="tt-play__folds">${folds(root)}</div>`}
 <p class="visually-hidden" role="status" aria-live="polite" data-part="voice"></p>`;

@@ -2,13 +2,11 @@
 
 import { make } from "../live/elements.js";
 import { Bars, FEW } from "./bars.js";
-import { chosen, draw, seeded } from "./sampling.js";
 import { BLOCKS, HEADS, WINDOW, isWhole } from "./state.js";
-import { breath } from "./thinking.js";
 import { fillTable, percent } from "./tokens.js";
+import { writeOn } from "./writing.js";
 
 const LONG = 24; // tokens that are written on to compare
-const SEED = 1; // the same for both
 
 // Those that are seen at once come first. [name, what is taken away, the chapter that explains it]
 const PARTS = [
@@ -71,27 +69,14 @@ export function missing(play) {
       const mine = turn;
       const go = async () => {
         for (const [i, [, whole]] of kinds.entries()) {
-          await writeOn(ids, whole, state, texts[i], () => mine === turn);
+          const tell = (text) => { texts[i].textContent = `…${text.replaceAll("\n", " ↵ ")}`; };
+          await writeOn(thinking, ids, state, { whole, most: LONG, wanted: () => mine === turn, tell });
         }
       };
       if (!longer && ids.length < WINDOW - 1) go();
       else for (const text of texts) text.textContent = `Nothing: it reads ${WINDOW} tokens and no more, and all are there.`;
     },
   };
-
-  // Writes on a little, a token at a time, so that the page stays quick; `wanted` says whether it still matters.
-  async function writeOn(ids, whole, state, place, wanted) {
-    const random = seeded(SEED);
-    const written = [...ids];
-    for (let i = 0; i < LONG && written.length < WINDOW - 1; i += 1) {
-      await breath();
-      if (!wanted()) return;
-      const reading = thinking.reading(written, state, whole);
-      const id = draw(chosen(reading.logits(written.length), state), random);
-      written.push(id);
-      place.textContent = `…${thinking.tokenizer.decode(written.slice(ids.length)).replaceAll("\n", " ↵ ")}`;
-    }
-  }
 }
 
 function item(control, text, address, about) {

@@ -6,7 +6,7 @@ import { make } from "../live/elements.js";
 import { Bars, NO_TRUTH, changedBySliders, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
-import { LONGEST, START, WINDOW, arrive, fromHash, isPlain, isWhole, leave, moment, toHash } from "./state.js";
+import { LONGEST, MINE, START, WINDOW, arrive, fromHash, isPlain, isWhole, leave, moment, toHash } from "./state.js";
 import { breath, load, painted } from "./thinking.js";
 import { Strip, isByte, percent, quoted, seen, spoken } from "./tokens.js";
 
@@ -61,7 +61,8 @@ class Playground {
     this.strip = new Strip(this.parts.tokens, (i) => this.change({ at: i === this.state.at ? null : i }));
     this.bars = new Bars(this.parts.bars, this.compact ? 5 : 8, (id) => this.press(id));
     this.#listen(made);
-    if (!this.compact) await this.#addFolds(made);
+    if (this.compact) this.#addLearning();
+    else await this.#addFolds(made);
     await breath();
     this.show();
     this.place.replaceChildren(made);
@@ -85,6 +86,13 @@ class Playground {
       fold.open = Boolean(changed[fold.dataset.fold]); // so that what a link has changed is seen
       fold.addEventListener("toggle", () => this.show());
     }
+  }
+
+  // What the first page shows of the training, below the bars, which do not wait for it.
+  async #addLearning() {
+    const { learning } = await import("./learning.js");
+    this.folds = { training: Object.assign(learning(this), { isOpen: () => true }) };
+    if (this.view) this.settled = this.#showFolds(this.view);
   }
 
   #listen(made) {
@@ -149,7 +157,7 @@ class Playground {
     const { step } = this.state;
     this.state = { ...this.state, ...changes };
     if (!this.thinking.has(this.state.step)) {
-      const want = this.folds.training?.want ?? ((wanted) => this.#want(wanted));
+      const want = !this.compact && this.folds.training?.want || ((wanted) => this.#want(wanted));
       want(this.state.step);
       this.state.step = step;
     }
@@ -162,7 +170,7 @@ class Playground {
     }, REST);
   }
 
-  // The model of another step, on the first page, where no fold says that it is on its way.
+  // The model of another step, on the first page, where the note beside the text says that it did not come.
   async #want(step) {
     try {
       await this.thinking.fetch(step);
@@ -342,10 +350,11 @@ class Playground {
     const { state } = this;
     const least = [state.topK !== null && `top-k ${state.topK}`, state.topP !== null && `top-p ${state.topP}`].filter(Boolean);
     const limited = this.compact && least.length ? `Limited by ${least.join(" and ")}.` : "";
-    const early = state.step === START.step ? "" : `the model ${moment(state.step)} of training`;
+    const yours = state.step === MINE ? `The model is your own, trained here: ${this.thinking.trainedFor(MINE).toLocaleString("en")} steps.` : "";
+    const early = [START.step, MINE].includes(state.step) ? "" : `the model ${moment(state.step)} of training`;
     const less = isWhole(state) ? "" : "parts are missing";
     const unfinished = early || less ? `Not the finished model: ${[early, less].filter(Boolean).join(", and ")}.` : "";
-    return [unfinished, limited].filter(Boolean).join(" ");
+    return [yours, unfinished, limited].filter(Boolean).join(" ");
   }
 
   // In one line, which is always there.

@@ -6,6 +6,7 @@
 // gives the start, or as much of it as can be read.
 
 export const STEPS = [0, 100, 500, 2000, 4000]; // of the training, whose weights there are
+export const MINE = "mine"; // in place of a step: the model that the reader has trained
 export const WINDOW = 112; // tokens that the model reads, the line break before the story among them
 export const BLOCKS = 2, HEADS = 4, VOCABULARY = 512;
 export const LONGEST = 2000; // characters of a text: the field takes no more, and an address holds them
@@ -61,7 +62,7 @@ export function fromHash(hash) {
     temperature: number(said.get("temperature"), 0, 2) ?? START.temperature,
     topK: number(said.get("k"), 1, VOCABULARY, true),
     topP: number(said.get("p"), 0.01, 0.99),
-    step: STEPS.find((step) => String(step) === said.get("step")) ?? START.step,
+    step: [...STEPS, MINE].find((step) => String(step) === said.get("step")) ?? START.step,
     off: SWITCHES.filter((name) => off.includes(name)),
     head: pair(said.get("head")),
     block: number(said.get("block"), 0, BLOCKS - 1, true),
@@ -90,7 +91,10 @@ export function broken({ off, head, block }) {
 }
 
 // When in its training a model is the way it is.
-export const moment = (step) => (step ? `after ${step.toLocaleString("en")} steps` : "before the first step");
+export const moment = (step) => {
+  if (step === MINE) return "that you trained";
+  return step ? `after ${step.toLocaleString("en")} steps` : "before the first step";
+};
 
 // Whether the bars show what the model believes, and nothing else.
 export const isPlain = ({ temperature, topK, topP }) => temperature === 1 && topK === null && topP === null;

@@ -4,14 +4,18 @@ import { Model } from "./model.js";
 import { Oracle } from "./oracle.js";
 import { readSafetensors } from "./safetensors.js";
 import { chosen } from "./sampling.js";
-import { WINDOW, broken, isWhole } from "./state.js";
+import { MINE, WINDOW, broken, isWhole } from "./state.js";
 import { Tokenizer } from "./tokenizer.js";
 
 const AT_MOST = 1600; // characters from which tokens are made: more than the window can hold
 const KEPT = 2000; // truths that are remembered
 
 const here = (name) => new URL(name, import.meta.url);
-const weightsOf = (step) => `weights/step-${step}.safetensors`;
+const weightsOf = async (step, started) => {
+  if (step !== MINE) return fetched(`weights/step-${step}.safetensors`, "arrayBuffer", started);
+  const { keptWeights } = await import("./kept_training.js");
+  return keptWeights();
+};
 
 // The body of a file. started: requests that are on their way, by name
 async function fetched(name, kind, started) {
@@ -28,8 +32,8 @@ export const painted = () => new Promise((done) => { requestAnimationFrame(() =>
 
 // All that the first look needs comes at once; it is put together piece by piece.
 export async function load(step, started) {
-  const files = [["tokenizer.json", "json"], ["grammar.json", "json"], [weightsOf(step), "arrayBuffer"]];
-  const [tokenizer, grammar, buffer] = await Promise.all(files.map((file) => fetched(...file, started)));
+  const files = ["tokenizer.json", "grammar.json"].map((name) => fetched(name, "json", started));
+  const [tokenizer, grammar, buffer] = await Promise.all([...files, weightsOf(step, started)]);
   const thinking = new Thinking(new Tokenizer(tokenizer), new Oracle(grammar), started);
   await breath();
   thinking.add(step, buffer);
@@ -57,9 +61,14 @@ export class Thinking {
     return this.#models.has(step);
   }
 
+  // After how many steps of training the model of a step is as it is: they stand in its file.
+  trainedFor(step) {
+    return Number(this.#models.get(step)?.metadata.step);
+  }
+
   // Fetches the weights of a step, unless they are here.
   async fetch(step) {
-    if (!this.has(step)) this.add(step, await fetched(weightsOf(step), "arrayBuffer"));
+    if (!this.has(step)) this.add(step, await weightsOf(step));
   }
 
   // The linear probes of the finished model, by the name of what they read: {weight (d, values), bias (values)}.

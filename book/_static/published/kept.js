@@ -1,14 +1,12 @@
 // What a page keeps between visits, by name: in the browser's private files, or where it has none, in its cache.
 
-const NAME = "tinytorch-gpt2";
-
 // {get(name) -> Blob or null, put(name, blob), clear()}; null where the browser keeps nothing. What was put
 // is there whole or not at all, but for an empty file.
-export async function openStore() {
-  return await inFiles() ?? await inCache();
+export async function openStore(name = "tinytorch-gpt2") {
+  return await inFiles(name) ?? await inCache(name);
 }
 
-async function inFiles() {
+async function inFiles(place) {
   if (!globalThis.FileSystemFileHandle?.prototype.createWritable) return null;
   let root;
   try {
@@ -16,7 +14,7 @@ async function inFiles() {
   } catch {
     return null; // in some private windows
   }
-  const folder = (options) => root.getDirectoryHandle(NAME, options);
+  const folder = (options) => root.getDirectoryHandle(place, options);
   return {
     async get(name) {
       try {
@@ -38,17 +36,17 @@ async function inFiles() {
       }
     },
     async clear() {
-      await root.removeEntry(NAME, { recursive: true }).catch((error) => {
+      await root.removeEntry(place, { recursive: true }).catch((error) => {
         if (error.name !== "NotFoundError") throw error;
       });
     },
   };
 }
 
-async function inCache() {
-  const cache = await globalThis.caches?.open(NAME).catch(() => null);
+async function inCache(place) {
+  const cache = await globalThis.caches?.open(place).catch(() => null);
   if (!cache) return null;
-  const address = (name) => new URL(`/${NAME}/${name}`, location.href);
+  const address = (name) => new URL(`/${place}/${name}`, location.href);
   return {
     get: async (name) => (await (await cache.match(address(name)))?.blob()) ?? null,
     put: (name, blob) => cache.put(address(name), new Response(blob)),

@@ -1,0 +1,24 @@
+// Lets a model write on by itself, beside what the reader has written: always with the same dice.
+
+import { chosen, draw, seeded } from "./sampling.js";
+import { WINDOW } from "./state.js";
+import { breath } from "./thinking.js";
+
+const SEED = 1;
+
+// Writes on after the ids, a token at a time, so that the page stays quick. `most`: tokens at most; `wanted` says
+// whether it still matters; `tell` gets what has been written so far. Resolves to that, or to null if it was given up.
+export async function writeOn(thinking, ids, state, { whole, most, ends = false, wanted, tell = () => {} }) {
+  const random = seeded(SEED);
+  const written = [...ids];
+  for (let i = 0; i < most && written.length < WINDOW - 1; i += 1) {
+    await breath();
+    if (!wanted()) return null;
+    const reading = thinking.reading(written, state, whole);
+    const id = draw(chosen(reading.logits(written.length), state), random);
+    if (ends && id === thinking.newline) break; // the story is over
+    written.push(id);
+    tell(thinking.tokenizer.decode(written.slice(ids.length)));
+  }
+  return thinking.tokenizer.decode(written.slice(ids.length));
+}
