@@ -25,7 +25,8 @@ def which_is_better() -> list[Panel]:
     that of 0; it needs 33,602 stories each. In the second, of differences on the same stories, they
     reach from about minus 1 to 1, and the dashed line stands a little right of 0; it needs 203. In
     the third, of all that could have come, they make a narrow hill around the dashed line at 0.066,
-    well to the right of 0; it needs about ten.
+    well to the right of 0; it needs about ten. A bar under the first two axes shows how much of
+    them the next panel has.
     """
     return [histogram(values, *way) for values, way in zip(differences(), WAYS, strict=True)]
 
@@ -60,6 +61,7 @@ def histogram(values: np.ndarray, title: str, reach: float, needed: str) -> Pane
         seen if reach > 1 else "",
         line(f"M{number(zero)} {GROUND}V40", "ink", width=1),
         line(f"M{number(at)} {GROUND}V32", "query", "dashed"),
+        note(at + 5, 38, f"{true:.3f}", "query", anchor="start"),
         labels,
         text(WIDE / 2, 172, needed, "query", face="bold"),
         title=title,

@@ -154,9 +154,9 @@ def _plain_error(x: Any, known: Any, known_mean: float) -> Any:
 
 _WRONG_CONTROLS = [
     (_centred, "The mean of these stories is no news: how far is it from known_mean?"),
-    (lambda *given: _control(*given, lambda c: -c),
+    (lambda x, known, mean: _control(x, known, mean, lambda c: -c),
         "Where known is above its mean, x is too high as well: subtract, with this c."),
-    (lambda *given: _control(*given, lambda c: 1), "c is the slope, not always 1."),
+    (lambda x, known, mean: _control(x, known, mean, lambda c: 1), "c is the slope, not always 1."),
     (_plain_error, "The error is that of what is left, x - c (known - known_mean)."),
 ]  # fmt: skip
 

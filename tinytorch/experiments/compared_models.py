@@ -166,7 +166,8 @@ def _read(stories: StudyStories) -> np.ndarray:
 def _trained(decay: float, seed: int) -> Any:
     """The story GPT, trained again with another weight decay and other first weights."""
     trainer = story_trainer(rng=seed, progress=False)
-    trainer.optimizer.weight_decay = decay
+    optimizer: Any = trainer.optimizer
+    optimizer.weight_decay = decay
     trainer.run(STEPS)
     return trainer.model
 
