@@ -29,6 +29,7 @@ from tinytorch.exercises.token_embeddings import *  # noqa: F403
 from tinytorch.exercises.tokenization import *  # noqa: F403
 from tinytorch.exercises.what_it_knows import *  # noqa: F403
 from tinytorch.exercises.what_it_looks_at import *  # noqa: F403
+from tinytorch.exercises.which_is_better import *  # noqa: F403
 from tinytorch.exercises.why_it_is_fast import *  # noqa: F403
 from tinytorch.exercises.your_gpt import *  # noqa: F403
 from tinytorch.exercises.your_text import *  # noqa: F403

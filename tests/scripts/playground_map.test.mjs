@@ -152,6 +152,7 @@ async function open(hash = "") {
   globalThis.getComputedStyle = () => ({ getPropertyValue: () => "#ffffff" });
   document.documentElement.dataset.content_root = "../";
   const play = await playground(document.querySelector(".tt-play"));
+  play.folds = {}; // the slider over the training would write on, and so read
   const it = await map(play, document.querySelector(".tt-map"));
   const settle = async () => { for (let last; last !== play.settled; await last) last = play.settled; };
   const part = (key) => it.rows[key];

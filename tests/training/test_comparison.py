@@ -1,0 +1,147 @@
+"""Means with errors, control variates, sample sizes and Holm's method."""
+
+import itertools
+import math
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from tinytorch.training.comparison import Estimate, estimate, holm, texts_needed, unpaired
+
+
+def test_the_error_is_that_of_all_possible_draws():
+    """Of all draws of 3 from 4 numbers, with replacement, the mean square error is var / 3."""
+    numbers = np.array([1.0, 2.0, 5.0, 11.0])
+    draws = np.array(list(itertools.product(numbers, repeat=3)))
+    squared = np.mean([estimate(draw).error ** 2 for draw in draws])
+    assert squared == pytest.approx(draws.mean(axis=1).var())
+    assert squared == pytest.approx(numbers.var() / 3)
+
+
+def test_unpaired_adds_the_squares_of_both_errors():
+    a, b = [1.0, 2.0, 4.0], [1.0, 5.0]
+    mean, error = unpaired(a, b)
+    assert mean == pytest.approx(7 / 3 - 3)
+    assert error**2 == pytest.approx(np.var(a, ddof=1) / 3 + np.var(b, ddof=1) / 2)
+
+
+def test_luck_that_both_share_cancels_in_the_paired_difference():
+    luck = np.random.default_rng(0).normal(0, 3, 50)
+    a, b = 20 + luck, 20.5 + luck
+    assert estimate(b - a).mean == pytest.approx(0.5)
+    assert estimate(b - a).error < 1e-12 < 0.5 < unpaired(b, a).error
+
+
+def test_a_control_variate_that_explains_everything_gives_the_true_mean():
+    known = np.random.default_rng(0).normal(24, 3, 20)
+    found = estimate(7 - 2 * known, known, known_mean=24.0)
+    assert found.mean == pytest.approx(7 - 48)
+    assert found.error < 1e-12
+
+
+def test_a_control_variate_is_the_intercept_of_a_regression():
+    rng = np.random.default_rng(1)
+    known = rng.normal(24, 3, 40)
+    values = 0.8 * known + rng.normal(0, 0.5, 40)
+    columns = np.stack([np.ones(40), known - 24], axis=1)
+    weights, (squares,), *_ = np.linalg.lstsq(columns, values)
+    found = estimate(values, known, 24.0)
+    assert found.mean == pytest.approx(weights[0])
+    assert found.error == pytest.approx(math.sqrt(squares / 38 / 40))
+
+
+def test_no_other_multiple_of_the_control_leaves_less_variance():
+    rng = np.random.default_rng(2)
+    known = rng.normal(size=30)
+    values = 0.5 * known + rng.normal(size=30)
+    best = estimate(values, known).error * math.sqrt(28 / 29)  # with n - 1, as below
+    for c in np.linspace(-1, 2, 301):
+        assert (values - c * known).std(ddof=1) / math.sqrt(30) >= best - 1e-12
+
+
+def test_a_control_that_never_varies_changes_nothing():
+    values = [1.0, 2.0, 4.0]
+    assert estimate(values, [5, 5, 5], 3.0).mean == estimate(values).mean
+
+
+def test_the_error_of_a_controlled_mean_is_that_of_many_draws():
+    rng = np.random.default_rng(3)
+    known = rng.normal(10, 2, (4000, 50))
+    values = 1.5 * known + rng.normal(0, 1, (4000, 50))
+    found = np.array([estimate(v, k, 10.0) for v, k in zip(values, known, strict=True)])
+    assert found[:, 0].mean() == pytest.approx(15, abs=0.01)
+    assert found[:, 0].std() == pytest.approx(found[:, 1].mean(), rel=0.05)
+
+
+# Tests and sample sizes ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+def test_an_interval_ends_where_the_p_value_is_what_is_left(level):
+    low, high = Estimate(1.0, 0.3).interval(level)
+    assert low + high == pytest.approx(2)
+    assert Estimate(high - 1, 0.3).p_value == pytest.approx(1 - level)
+
+
+def test_a_p_value_without_any_error():
+    assert Estimate(0.0, 0.0).p_value == 1
+    assert Estimate(0.1, 0.0).p_value == 0
+
+
+def test_the_number_of_texts_has_the_power_that_was_asked_for():
+    n = texts_needed(0.1, 1.3, level=0.01, power=0.9)
+    for count, enough in ((n, True), (n - 1, False)):
+        error = 1.3 / math.sqrt(count)
+        beyond = NormalDist().cdf(0.1 / error - NormalDist().inv_cdf(0.995))
+        assert (beyond >= 0.9) == enough
+
+
+def test_half_the_difference_needs_four_times_the_texts():
+    assert texts_needed(-0.05, 3.06) == pytest.approx(4 * texts_needed(0.1, 3.06), abs=4)
+
+
+def test_holm_by_hand():
+    # 0.05 / 4 = 0.0125, 0.05 / 3 = 0.0167, 0.05 / 2 = 0.025: the third fails, and ends it
+    assert holm([0.03, 0.0125, 0.04, 0.016]).tolist() == [False, True, False, True]
+    assert holm([0.02, 0.02, 0.02]).tolist() == [False, False, False]
+    assert holm([0.05]).tolist() == [True]
+    assert holm([]).tolist() == []
+
+
+def test_holm_is_wrong_as_rarely_as_bonferroni_and_claims_as_much():
+    p = np.random.default_rng(4).random((4000, 5)) ** 2  # some are small
+    p[:, :3] = np.random.default_rng(5).random((4000, 3))  # of equal models
+    claims = np.array([holm(row) for row in p])
+    assert (claims >= (p <= 0.05 / 5)).all() and claims.sum() > (p <= 0.05 / 5).sum()
+    assert claims[:, :3].any(axis=1).mean() < 0.05
+
+
+# What is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [[1.0, 2.0]], 3.0])
+def test_an_error_needs_two_texts(values):
+    with pytest.raises(ValueError, match="one number a text, for at least 2 texts; got shape"):
+        estimate(values)
+
+
+def test_a_control_needs_a_number_for_each_of_three_texts():
+    with pytest.raises(ValueError, match="at least 3 texts"):
+        estimate([1.0, 2.0], [1.0, 2.0])
+    with pytest.raises(ValueError, match="one known value for each text: got 4 for 3 texts"):
+        estimate([1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0])
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan")])
+def test_shares_are_between_0_and_1(share):
+    with pytest.raises(ValueError, match="level must be between 0 and 1, got"):
+        Estimate(0.0, 1.0).interval(share)
+    with pytest.raises(ValueError, match="power must be between 0 and 1, got"):
+        texts_needed(0.1, 1.0, power=share)
+
+
+@pytest.mark.parametrize(("difference", "deviation"), [(0, 1), (0.1, -1), (0.1, float("nan"))])
+def test_no_difference_can_never_be_found(difference, deviation):
+    with pytest.raises(ValueError, match="difference must not be 0, nor the deviation negative"):
+        texts_needed(difference, deviation)

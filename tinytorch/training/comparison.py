@@ -1,0 +1,187 @@
+"""Which of two models is better? Means with their standard errors, and what follows from them.
+
+Everything is measured a text at a time, since the tokens of one text depend on each other. Two
+models that read the *same* texts are compared by the mean of their differences, which is far more
+certain than the difference of their means:
+
+    >>> a, b = np.array([20.0, 27.0, 24.0]), np.array([20.1, 27.2, 24.1])
+    >>> print(unpaired(b, a), "|", estimate(b - a))
+    0.133 ± 2.887 | 0.133 ± 0.033
+
+For language models this is told by Miller (2024, "Adding error bars to evals", arXiv 2411.00640).
+"""
+
+import math
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Estimate", "estimate", "holm", "texts_needed", "unpaired"]
+
+
+class Estimate(NamedTuple):
+    """A mean, and how far off it may be.
+
+    Attributes:
+        mean: over the texts that were read.
+        error: its standard error: the deviation of the mean from one set of texts to another.
+    """
+
+    mean: float
+    error: float
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """An interval that holds the true mean in a share `level` of all sets of many texts.
+
+        Example:
+            >>> low, high = Estimate(0.5, 0.1).interval()
+            >>> round(low, 3), round(high, 3)
+            (0.304, 0.696)
+        """
+        reach = _normal(level, "level", (1 + level) / 2) * self.error
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def p_value(self) -> float:
+        """How often the mean of many texts is as far from 0 as this, if the true mean is 0.
+
+        Example:
+            >>> round(Estimate(0.196, 0.1).p_value, 3)
+            0.05
+        """
+        if self.error == 0:
+            return float(self.mean == 0)
+        return math.erfc(abs(self.mean / self.error) / math.sqrt(2))
+
+    def __str__(self) -> str:
+        """The mean and its error."""
+        return f"{self.mean:.3f} ± {self.error:.3f}"
+
+
+def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimate:
+    """The mean of one value a text, made more certain by something whose true mean is known.
+
+    With `known`, a *control variate*, the luck of which texts they are is removed as far as it can
+    be seen in it: `mean(values) - c (mean(known) - known_mean)`, with the `c` that leaves the least
+    variance, `cov(values, known) / var(known)` (Owen, 2013, "Monte Carlo theory", section 8.9).
+
+    Args:
+        values: `(n,)`, for instance a model's surprise at each text, or the difference of two.
+        known: `(n,)`, for instance the oracle's surprise at the same texts.
+        known_mean: its true mean, for instance the entropy of a story.
+
+    Raises:
+        ValueError: `known` has another length, or there are too few texts: an error needs two, with
+            a control variate three.
+
+    Example:
+        >>> print(estimate([1.0, 2.0, 3.0, 4.0]))
+        2.500 ± 0.645
+        >>> print(estimate([1.0, 2.1, 2.9, 4.0], known=[0, 1, 2, 3], known_mean=1.0))
+        2.010 ± 0.047
+    """
+    y = _texts(values, 2 if known is None else 3)
+    if known is None:
+        return Estimate(float(y.mean()), float(y.std(ddof=1)) / math.sqrt(len(y)))
+    x = _texts(known, 3) - known_mean
+    if len(x) != len(y):
+        raise ValueError(f"one known value for each text: got {len(x)} for {len(y)} texts")
+    spread = x - x.mean()
+    squares = float(spread @ spread)
+    c = float(spread @ y) / squares if squares else 0.0  # what never varies tells nothing
+    left = y - c * x
+    deviation = math.sqrt(left.var() * len(y) / (len(y) - 2))  # two numbers are fitted
+    return Estimate(float(left.mean()), deviation / math.sqrt(len(y)))
+
+
+def unpaired(a: Any, b: Any) -> Estimate:
+    """The mean of `a` minus that of `b`, which come from different texts.
+
+    Args:
+        a: `(n,)`, one value a text.
+        b: `(m,)`, for other texts.
+
+    Raises:
+        ValueError: a side has fewer than two texts.
+
+    Example:
+        >>> print(unpaired([1.0, 2.0, 3.0], [1.0, 1.5, 2.0, 2.5]))
+        0.250 ± 0.661
+    """
+    one, other = estimate(a), estimate(b)
+    return Estimate(one.mean - other.mean, math.hypot(one.error, other.error))
+
+
+def texts_needed(
+    difference: float, deviation: float, level: float = 0.05, power: float = 0.8
+) -> int:
+    """How many texts a two-sided test needs to find a difference.
+
+    `n = (z(1 - level / 2) + z(power))² deviation² / difference²`, where `z` gives the quantiles of
+    the normal distribution.
+
+    Args:
+        difference: the true one.
+        deviation: of the difference from text to text; of unpaired models that read `n` texts
+            each, the root of the sum of their variances.
+        level: how often the test may find a difference where there is none.
+        power: how often it is to find this one.
+
+    Raises:
+        ValueError: the difference is 0, the deviation is negative, or a share is not between 0
+            and 1.
+
+    Example:
+        >>> texts_needed(0.1, 0.33)
+        86
+        >>> texts_needed(0.1, 3.06)
+        7350
+    """
+    if difference == 0 or not deviation >= 0:
+        rule = "the difference must not be 0, nor the deviation negative"
+        raise ValueError(f"texts_needed: {rule}; got {difference} and {deviation}")
+    z = _normal(level, "level", 1 - level / 2) + _normal(power, "power", power)
+    return math.ceil((z * deviation / difference) ** 2)
+
+
+def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
+    """Which of several differences may be claimed, so that any claim is wrong that often at most.
+
+    The smallest of `m` p-values is compared with `level / m`, the next with `level / (m - 1)`, and
+    so on; with the first that is larger, the claims end (Holm, 1979). Whatever Bonferroni's
+    `level / m` lets pass for all passes here as well.
+
+    Args:
+        p_values: `(m,)`.
+        level: how often a claim or more may be wrong.
+
+    Returns:
+        Booleans `(m,)`, in the order of the p-values.
+
+    Example:
+        >>> holm([0.04, 0.001, 0.06, 0.015])
+        array([False,  True, False,  True])
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, kind="stable")
+    passes = p[order] <= level / np.arange(len(p), 0, -1)
+    claimed = np.zeros(len(p), dtype=bool)
+    claimed[order] = np.logical_and.accumulate(passes)
+    return claimed
+
+
+def _texts(values: Any, least: int) -> np.ndarray:
+    """One number a text, enough of them."""
+    numbers = np.asarray(values, dtype=float)
+    if numbers.ndim != 1 or len(numbers) < least:
+        need = f"one number a text, for at least {least} texts"
+        raise ValueError(f"expected {need}; got shape {numbers.shape}")
+    return numbers
+
+
+def _normal(share: float, name: str, at: float) -> float:
+    """The quantile of the normal distribution at `at`, which follows from `share`."""
+    if not 0 < share < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {share}")
+    return NormalDist().inv_cdf(at)
