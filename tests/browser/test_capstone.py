@@ -91,7 +91,7 @@ def test_a_part_changed_to_wrong_code_is_named_and_left_out(opened):  # noqa: F8
     visit.page.evaluate(keep, section(Part("mlp", "MyMLP", STRAIGHT)))
     visit = opened(CHAPTER)
     told = run_to(visit, numbered(visit, "file = your_gpt(parts)"))
-    assert "\nmlp is at fault\n" in told
+    assert "\nmlp is at fault: it changes the file's logits" in told
     assert "1 of 22 parts yours" in told
     number = numbered(visit, "# yours")
     press(visit, number)
