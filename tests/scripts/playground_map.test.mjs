@@ -83,7 +83,7 @@ test("the clocks show the angles by which the package turns", () => {
 test("the head that is shown looks at one earlier token the most", () => {
   const { ids } = known("on_the_map").mapped.at(-1), last = ids.length - 1, reading = read(ids);
   for (const block of [0, 1]) {
-    const looks = [0, 1, 2, 3].map((head) => [...reading.attention(block, head).slice(last * ids.length + 1, (last + 1) * ids.length - 1)]);
+    const looks = [0, 1, 2, 3].map((head) => Array.from(reading.attention(block, head).slice(last * ids.length + 1, (last + 1) * ids.length - 1)));
     const most = Math.max(...looks.flat()), { head, to, weight } = strongest(reading, block, last);
     assert.deepEqual([weight, looks[head][to - 1]], [most, most]);
   }
@@ -308,6 +308,6 @@ test("what is typed while a token is watched ends the watch", async () => {
 
 test("every part has the name of its drawing", () => {
   const drawn = readFileSync(new URL("drawings/model.py", BOOK), "utf8").split("def map_of_the_book")[1];
-  const named_ = Object.values(PARTS).filter(({ name, remark }) => drawn.includes(`"${name}"`) && drawn.includes(`"${remark}"`));
-  assert.ok(named_.length >= 10, named_.map(({ name }) => name).join());
+  const found = Object.values(PARTS).filter(({ name, remark }) => drawn.includes(`"${name}"`) && drawn.includes(`"${remark}"`));
+  assert.ok(found.length >= 10, found.map(({ name }) => name).join());
 });

@@ -27,8 +27,6 @@ export default function (figure, { text, note, line, arrow, fixed, panel, slider
     return { position: p, shift: k, row, moved, product: row.reduce((sum, value, i) => sum + value * moved[i], 0) };
   }
 
-  const tip = (i, [right, up], length) => [FIRST + APART * i + length * right, Y - length * up];
-
   function dial(i, before, after, angle) {
     const x = FIRST + APART * i;
     const wedge = `M${x} ${Y}L${tip(i, before, 30)}A30 30 0 ${angle > Math.PI ? 1 : 0} 1 ${tip(i, after, 30)}z`;
@@ -69,3 +67,5 @@ export default function (figure, { text, note, line, arrow, fixed, panel, slider
 }
 
 const degrees = (angle) => `${((180 * angle) / Math.PI).toFixed(0)}°`;
+
+const tip = (i, [right, up], length) => [FIRST + APART * i + length * right, Y - length * up];

@@ -177,10 +177,11 @@ class LiveMap {
       return { id, p: belief[id] };
     };
     const looks = this.blocks.map((block) => this.#lookOf(reading, block, focus));
+    this.colours ??= coloursOf(this.element);
     return {
       state, view, focus, width, looks, stages: all, textOfId, thrown: this.thrown,
       columns: columnsOf(reading.length, focus, width, looks.filter((look) => look?.weight > NOTABLE).map(({ to }) => to)),
-      colours: this.colours ??= coloursOf(this.element),
+      colours: this.colours,
       textOf: (index) => (index ? textOfId(reading.ids[index]) : pictures.START),
       stage: (part, block) => all.find((one) => one.part === part && one.block === block),
       added: (index, part, block) => stagesOf(index).find((one) => one.part === part && one.block === block).added,
@@ -235,7 +236,6 @@ class LiveMap {
   #lay() {
     if (!this.scene) return;
     const { columns, focus } = this.scene;
-    const box = (element) => element.getBoundingClientRect();
     const flow = box(this.flow), picture = box(this.rows.tokens.picture), end = box(this.rows.head.picture);
     const left = picture.left - flow.left;
     this.lanes.style.top = `${picture.bottom - flow.top}px`;
@@ -335,3 +335,5 @@ class LiveMap {
     if (this.open && type === "navigate") this.rows[this.open].element.scrollIntoView({ block: "center", behavior: "instant" });
   }
 }
+
+const box = (element) => element.getBoundingClientRect();

@@ -13,7 +13,7 @@ const CHANGED = 3; // that rise, and as many that fall
 const LOOKS = 5;
 const SCORED = 5;
 
-const MADE = { tokens, "token-embedding": embedding, positions, attention, mlp, head, sampling, training };
+const MADE = { tokens, "token-embedding": embedding, positions, attention, mlp, head: scores, sampling, training };
 
 // Fills what opens in a row; gives what shows a scene there.
 export function panel({ name, block, open }, play, act) {
@@ -35,10 +35,10 @@ const token = (id, thinking, i = 0) => chip("span", thinking.texts[id], i);
 function table(place, caption, heads) {
   const made = make("table", "tt-play__table");
   const about = make("caption", "", caption);
-  const head = make("tr");
-  head.append(...heads.map((text) => make("th", "", text, { scope: "col" })));
+  const names = make("tr");
+  names.append(...heads.map((text) => make("th", "", text, { scope: "col" })));
   const top = make("thead"), body = make("tbody");
-  top.append(head);
+  top.append(names);
   made.append(about, top, body);
   place.append(made);
   return { about, body };
@@ -111,12 +111,12 @@ function mlp(place, { block, play }) {
   };
 }
 
-function head(place, { play }) {
+function scores(place, { play }) {
   const { body } = table(place, "The highest scores", ["token", "score", "chance"]);
   return ({ view: { reading, belief }, focus }) => {
-    const scores = reading.logits(focus);
-    const order = [...scores.keys()].toSorted((a, b) => scores[b] - scores[a]).slice(0, SCORED);
-    fillTable(body, order.map((id, i) => [token(id, play.thinking, i), scores[id].toFixed(1).replace("-", "−"), percent(belief[id])]));
+    const logits = reading.logits(focus);
+    const order = [...logits.keys()].toSorted((a, b) => logits[b] - logits[a]).slice(0, SCORED);
+    fillTable(body, order.map((id, i) => [token(id, play.thinking, i), logits[id].toFixed(1).replace("-", "−"), percent(belief[id])]));
   };
 }
 
@@ -135,16 +135,17 @@ function sampling(place, { act }) {
   };
 }
 
+const mean = (all) => all.reduce((sum, value) => sum + value, 0) / all.length;
+
 // How surprising this text has been, for the model and for the truth.
 function training(place, { play }) {
   const said = make("p");
   place.append(said);
-  const nats = (all) => all.reduce((sum, value) => sum + value, 0) / all.length;
   return ({ view, state }) => {
     const all = play.thinking.surprises(view.ids, view.reading);
-    const least = all.every((one) => one.least !== null) ? ` The truth itself would have been surprised by ${nats(all.map((one) => one.least)).toFixed(2)}.` : "";
+    const least = all.every((one) => one.least !== null) ? ` The truth itself would have been surprised by ${mean(all.map((one) => one.least)).toFixed(2)}.` : "";
     said.textContent = all.length ? `Over this text, a token surprises the model ${state.step ? `after ${state.step.toLocaleString("en")} steps` : "before its first step"} by ${
-      nats(all.map((one) => one.model)).toFixed(2)} nats on average, the natural logarithm of one over its chance.${least}`
+      mean(all.map((one) => one.model)).toFixed(2)} nats on average, the natural logarithm of one over its chance.${least}`
       : "Nothing has been written yet that could surprise it.";
   };
 }

@@ -20,10 +20,10 @@ const size = ({ columns }) => Math.min(44, columns[0].width - 8);
 function canvasOf(place) {
   const picture = svg("svg");
   place.append(picture);
-  return (width, height, ...pieces) => {
+  return (width, height, ...parts) => {
     picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
     picture.style.height = `${height}px`;
-    picture.replaceChildren(...pieces);
+    picture.replaceChildren(...parts);
   };
 }
 
