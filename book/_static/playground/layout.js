@@ -1,12 +1,15 @@
 // What stands where in the playground. An element that scripts fill or listen to is named by data-part.
 
-import { LONGEST } from "./state.js";
+import { BARS, LONGEST } from "./state.js";
 
 export const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
 export const MOMENTS_MB = 1.1; // of the moments of training that are not here at first
 const NO_STORY = "The dragon said";
 
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
+
+// Opens this large, for a class.
+const largeButton = (name) => `<button type="button" class="tt-play__large" data-lesson="${name}">Full screen</button>`;
 
 const scale = (text = "") => `<th scope="col" class="tt-play__scale"><span class="visually-hidden">bars</span> <span>${text}</span></th>`;
 
@@ -16,9 +19,10 @@ export const bars = (part, name) => `<table class="tt-play__bars" ${name}>
     <tbody data-part="${part}"></tbody></table>`;
 
 const core = (compact) => `
-<div class="tt-play__beginnings" role="group" aria-label="Beginnings to choose from">
+<div class="tt-play__beginnings">${compact ? '<button type="button" data-part="tour">Show me in a minute</button>' : ""}
+  <div role="group" aria-label="Beginnings to choose from">
   ${BEGINNINGS.map((text) => beginning(text)).join("")}${beginning(NO_STORY, " <small>(in no story)</small>")}
-</div>
+  </div></div>
 <div class="tt-play__write" role="group" aria-label="Let the model write on">
   <span>Write a</span>
   <button type="button" data-write="token" aria-label="Write a token">token</button>
@@ -61,13 +65,16 @@ const more = `
     rest is never drawn.</p>
   <div class="tt-play__links">
     <button type="button" data-part="share">Copy a link to this</button>
+    <button type="button" data-part="picture" aria-expanded="false">Share a picture</button>
+    ${largeButton(BARS)}
     <button type="button" data-part="python">Open in Python</button>
     <span data-part="shared"></span>
-  </div>`;
+  </div>
+  <div data-part="sharing" hidden></div>`;
 
 const fold = (name, question, body) => `
 <details class="tt-play__fold" data-fold="${name}"><summary>${question}</summary>
-  <div>${body}</div></details>`;
+  <div>${largeButton(name)}${body}</div></details>`;
 
 // The model at five moments of its training, and the one that is trained here.
 const learn = `
@@ -153,6 +160,7 @@ const folds = (root) => [
 export const layout = (compact, root) => `
 <div class="tt-play__core">${core(compact)}</div>
 ${compact ? `<section class="tt-learn" aria-labelledby="tt-learn"><h2 id="tt-learn">Watch it learn</h2>${learn}</section>${train}
-  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a></p>`
+  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a>
+    <button type="button" data-part="picture" aria-expanded="false">Share this</button></p><div data-part="sharing" hidden></div>`
     : `${train}<div class="tt-play__folds">${folds(root)}</div>`}
 <p class="visually-hidden" role="status" aria-live="polite" data-part="voice"></p>`;
