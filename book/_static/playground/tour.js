@@ -23,7 +23,7 @@ export const STOPS = [
     lit: ({ parts }) => parts.tokens,
     focus: ({ strip }) => strip.chips[strip.stop],
     done: (now) => now.state.at !== null,
-    begin: (play) => { if (!play.view.ids.length) play.example(START.text); },
+    begin: (play) => (play.view.ids.length ? play.change({ at: null }) : play.example(START.text)),
   },
   {
     words: "It answers with chances. The longer a teal bar, the likelier the model finds that token here. Press any bar: its token is written.",
