@@ -18,7 +18,8 @@ TOKENS = "".join(f'<rect x="{x}" y="34" width="18" height="10" rx="3"/>' for x i
 PANELS = {
     "attention": (
         "Where does it look?",
-        f'{TOKENS}<path class="m" d="M85 32Q49 0 13 32"/><path class="m n" d="M85 32Q73 18 61 32"/>',
+        f'{TOKENS}<path class="m" d="M85 32Q49 0 13 32"/>'
+        '<path class="m n" d="M85 32Q73 18 61 32"/>',
     ),
     "lens": (
         "When does it know?",
