@@ -58,6 +58,18 @@ test("a link to a panel unfolds it, and what is unfolded stands in the next link
   await until(() => linkTo(it.state).endsWith("#play&open=attention"));
 });
 
+test("the other panels are led to with the text that stands here", async () => {
+  const it = await opened({ compact: true });
+  const link = document.createElement("a");
+  link.hash = "#play&open=lens";
+  const list = document.createElement("ul");
+  list.className = "tt-panels";
+  list.append(link);
+  document.body.append(list);
+  it.change({ text: "Once" });
+  assert.equal(link.hash, "#play&text=Once&open=lens");
+});
+
 // The picture --------------------------------------------------------------------------------------------------------
 
 test("the picture shows the text and the bars that stand there, and says so", async () => {

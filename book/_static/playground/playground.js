@@ -472,7 +472,11 @@ class Playground {
       this.#slider("topK", Math.min(state.topK ?? TOP_K_ALL, TOP_K_ALL), state.topK === null ? "all" : `the likeliest ${state.topK}`);
       this.#slider("topP", state.topP ?? 1, state.topP === null ? "all" : `the likeliest ${Math.round(100 * state.topP)} %`);
     }
-    if (parts.more) parts.more.hash = toHash(state);
+    if (!parts.more) return;
+    parts.more.hash = toHash(state);
+    for (const link of document.querySelectorAll(".tt-panels a")) { // further down; each has its panel
+      link.hash = toHash({ ...state, open: fromHash(link.hash)?.open ?? [] });
+    }
   }
 
   #slider(name, value, text, more = "") {
