@@ -2,12 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from _ext.execution import cell_times
 from _ext.live import live_cells, live_site, package_wheel, pinned_downloads
 from docutils import nodes
+from docutils.utils import new_document
 
 
 def code_cell(source, tags=(), **metadata):
@@ -174,3 +176,20 @@ def test_a_file_of_the_site_is_copied_when_it_has_changed(tmp_path):
     copied = target.stat().st_ino, target.stat().st_mtime_ns
     live_site.copy_changed(source, target)
     assert (target.stat().st_ino, target.stat().st_mtime_ns) == copied
+
+
+def test_the_first_page_has_a_place_above_the_playground_for_the_way_on():
+    document = new_document("book/intro")
+    play = nodes.container(classes=["tt-play"])
+    section = nodes.section("", nodes.section(), play)
+    document += section
+    app = SimpleNamespace(
+        builder=SimpleNamespace(format="html"),
+        config=SimpleNamespace(root_doc="book/intro"),
+        env=SimpleNamespace(),
+    )
+    live_cells.add_places(app, document, "book/intro")
+    above = section[section.index(play) - 1].astext()
+    assert above.startswith('<p class="tt-continue" hidden></p><script>')
+    names = (Path(live_cells.__file__).parents[2] / "_static/live/exercises.js").read_text("utf-8")
+    assert 'memory("solved"' in names and '"tinytorch-book:solved "' in above

@@ -1,8 +1,13 @@
 """The directive that puts the playground into a page, and the drawing that is seen without it."""
 
+import json
+import re
+from pathlib import Path
+
 import drawings.playground as drawn
 import numpy as np
 import pytest
+from _ext.directives import playground_panels
 from drawings import model
 from small_site import build, built
 
@@ -80,3 +85,15 @@ def test_the_drawing_shows_the_probabilities_of_the_model_and_the_grammar():
         assert both == pytest.approx(exact, abs=0.0006)
         assert [*map(drawn.percent, both)] == [*map(drawn.percent, exact)]
     assert drawn.percent(0.125) == "13 %", "as the playground rounds"
+
+
+def test_the_other_panels_are_named_as_on_their_page_and_each_link_opens_its_own():
+    folder = Path(playground_panels.__file__).parents[2] / "_static" / "playground"
+    layout = (folder / "layout.js").read_text("utf-8")
+    state = (folder / "state.js").read_text("utf-8")
+    named = json.loads(re.search(r"export const FOLDS = (\[.*?\]);", state)[1])
+    assert list(playground_panels.PANELS) == named[1:], "the first is on the page itself"
+    for name, (question, picture) in playground_panels.PANELS.items():
+        assert f'fold("{name}", "{question}"' in layout
+        item = playground_panels.teaser(name, "playground.html")
+        assert f'href="playground.html#play&amp;open={name}"' in item and picture in item

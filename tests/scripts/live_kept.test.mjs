@@ -311,6 +311,24 @@ test("the account names the first open exercise after the last solved one by its
   assert.equal(next().textContent, "Next: Exercise 1 of Chapter z", "one that was passed over");
 });
 
+test("the first screen says where to go on, once there is something to go on with", async () => {
+  const row = (name) => `<tr><td><a class="reference" href="https://book.test/book/${name}.html">Chapter ${name}</a></td></tr>`;
+  const live = await exercises({
+    body: `${BODY}<p class="tt-continue" hidden></p><div id="the-path"><table>${["a", "z"].map(row).join("")}</table></div>`,
+  });
+  const above = document.querySelector(".tt-continue");
+  assert.deepEqual([above.hidden, above.textContent], [true, ""]);
+  await check(live, 1, told(true));
+  assert.deepEqual([above.hidden, above.textContent], [false, "Continue: Exercise 2 of Chapter a, 2 of 7 points"]);
+  assert.equal(above.querySelector("a").href, "https://book.test/book/a.html#ex-b");
+  localStorage.setItem("tinytorch-book:solved ex-z", "true");
+  await check(live, 3, told(true));
+  assert.equal(above.textContent, "All exercises on the path are solved: 7 of 7 points");
+  for (const id of ["ex-a", "ex-b", "ex-z"]) localStorage.removeItem(`tinytorch-book:solved ${id}`);
+  globalThis.dispatchEvent(new Event("tt-progress"));
+  assert.deepEqual([above.hidden, above.textContent], [true, ""], "forgotten");
+});
+
 test("the last exercise leads back to one that was passed over", async () => {
   const live = await exercises();
   await check(live, 3, told(true));

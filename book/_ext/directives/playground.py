@@ -27,6 +27,7 @@ from drawings import model
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from . import playground_panels
 from .elements import build, has_class
 from .page_files import give
 
@@ -89,6 +90,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("playground", Playground)
     app.add_directive("playground-map", PlaygroundMap)
+    playground_panels.setup(app)
     files = (f"{FOLDER}/door.css", f"{FOLDER}/door.js")
     give(app, has_class(CLASS), *files, loading_method="async")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

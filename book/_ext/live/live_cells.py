@@ -22,6 +22,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
+from ..directives.elements import with_class
 from ..execution.cell_times import MEASURED, TIMES, key_of, read_json
 from ..launch_links import launch_links
 from .live_site import start_of
@@ -37,6 +38,12 @@ INTRO = (
     "Every cell of this page runs here, in your browser: press Run or change the code. Python,"
     " about {megabytes} MB, is loaded at the first press or, where the connection is not metered,"
     " shortly before it; the browser then keeps it. What you write stays on this page."
+)
+# The way on of a reader who has solved something: only then it has room, before anything is drawn.
+CONTINUE = (
+    '<p class="tt-continue" hidden></p><script>try{document.currentScript.previousElementSibling'
+    '.hidden=!Object.keys(localStorage).some(key=>key.startsWith("tinytorch-book:solved "))}catch{}'
+    "</script>"
 )
 NAMED_NUMBER = re.compile(r"([A-Za-z_]\w*)\s*=\s*(\d[\d_]*)")
 
@@ -127,6 +134,8 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if first is not None:
             place = '<section class="tt-progress" aria-label="Your progress" hidden></section>'
             first += nodes.raw("", place, format="html")
+        for play in list(with_class(doctree, "tt-play")):
+            play.parent.insert(play.parent.index(play), nodes.raw("", CONTINUE, format="html"))
     card = next(
         (n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None
     )

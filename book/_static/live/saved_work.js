@@ -83,6 +83,15 @@ function onward({ exercises }, solved) {
   };
 }
 
+// On the first screen: the way on, in the room that the page has kept for it if there is something to go on with.
+function goOn(place, open, made, total) {
+  const points = `${made} of ${total} points`;
+  place.hidden = !made;
+  place.replaceChildren(...(!made ? [] : open
+    ? [make("a", "", `Continue: ${open.name}`, { href: open.href }), make("span", "", `, ${points}`)]
+    : [make("span", "", `All exercises on the path are solved: ${points}`)]));
+}
+
 // The landing page's account of it all, with the buttons that save it, read it back and forget it.
 export function panel(data, solved, { button, announce }) {
   const place = document.querySelector(".tt-progress");
@@ -94,6 +103,7 @@ export function panel(data, solved, { button, announce }) {
   const bar = make("progress", "tt-progress__bar", "", { max: total, "aria-label": "Points" });
   const told = make("p", "tt-progress__told");
   const next = make("p", "tt-progress__next"), following = onward(data, solved);
+  const above = document.querySelector(".tt-continue");
   const where = remembers() ? "is remembered in your browser and nowhere else"
     : "is forgotten when you leave the page, for this browser keeps nothing for the book";
   const say = (sentence) => { told.textContent = sentence; announce(sentence); };
@@ -147,6 +157,7 @@ export function panel(data, solved, { button, announce }) {
         + "save it in the one, read it back in the other.";
     const open = made && following();
     next.replaceChildren(...(open ? [make("a", "", `Next: ${open.name}`, { href: open.href })] : []));
+    if (above) goOn(above, open, made, total);
     bar.hidden = !made;
     bar.value = made;
     save.hidden = names().length === 0;

@@ -1,12 +1,15 @@
 // What stands where in the playground. An element that scripts fill or listen to is named by data-part.
 
-import { LONGEST } from "./state.js";
+import { BARS, LONGEST } from "./state.js";
 
 export const BEGINNINGS = ["One sunny morning", "Once upon a time", "Mia was a"];
 export const MOMENTS_MB = 1.1; // of the moments of training that are not here at first
 const NO_STORY = "The dragon said";
 
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
+
+// Opens this large, for a class.
+const largeButton = (name) => `<button type="button" class="tt-play__large" data-lesson="${name}">Full screen</button>`;
 
 const scale = (text = "") => `<th scope="col" class="tt-play__scale"><span class="visually-hidden">bars</span> <span>${text}</span></th>`;
 
@@ -16,9 +19,10 @@ export const bars = (part, name) => `<table class="tt-play__bars" ${name}>
     <tbody data-part="${part}"></tbody></table>`;
 
 const core = (compact) => `
-<div class="tt-play__beginnings" role="group" aria-label="Beginnings to choose from">
+<div class="tt-play__beginnings">${compact ? '<button type="button" data-part="tour">Show me in a minute</button>' : ""}
+  <div role="group" aria-label="Beginnings to choose from">
   ${BEGINNINGS.map((text) => beginning(text)).join("")}${beginning(NO_STORY, " <small>(in no story)</small>")}
-</div>
+  </div></div>
 <div class="tt-play__write" role="group" aria-label="Let the model write on">
   <span>Write a</span>
   <button type="button" data-write="token" aria-label="Write a token">token</button>
@@ -61,13 +65,16 @@ const more = `
     rest is never drawn.</p>
   <div class="tt-play__links">
     <button type="button" data-part="share">Copy a link to this</button>
+    <button type="button" data-part="picture" aria-expanded="false">Share a picture</button>
+    ${largeButton(BARS)}
     <button type="button" data-part="python">Open in Python</button>
     <span data-part="shared"></span>
-  </div>`;
+  </div>
+  <div data-part="sharing" hidden></div>`;
 
 const fold = (name, question, body) => `
 <details class="tt-play__fold" data-fold="${name}"><summary>${question}</summary>
-  <div>${body}</div></details>`;
+  <div>${largeButton(name)}${body}</div></details>`;
 
 // The model at five moments of its training, and the one that is trained here.
 const learn = `
@@ -106,13 +113,11 @@ const folds = (root) => [
       <thead><tr><th scope="col">if it answered</th><th scope="col" colspan="3">it would expect</th></tr></thead>
       <tbody data-part="lens"></tbody></table>`),
   fold("beliefs", "Does it know which animal will come?", `
-    <p>The place of a story says which animals can come, long before one is named. A <em>probe</em> looks for that in the model. At
-      every token the model ends with 64 numbers, from which it makes its guess; for each animal the probe adds up those of the last
-      token, each times a weight of its own. Right before the animal the probe comes close to the truth; a token earlier it says
-      hardly more than how often each animal comes in all stories. That does not show that the model holds these chances. A probe that
-      learned any other numbers for the eight places would do nearly as well: it reads the <em>place</em>, and only when the animal is due.
-      The bars at the top show what the model makes of it. Whether the child is a girl or a boy is read well right before <em>he</em>
-      or <em>she</em>, elsewhere mostly badly.
+    <p>The place of a story says which animals can come, long before one is named. Does the model know? A <em>probe</em> is a small
+      sum, fitted to read that from the 64 numbers with which the model ends at a token. Right before the animal it comes close to the
+      truth; a token earlier it says hardly more than how often each animal comes in all stories. Nor does the model
+      have to hold these chances: the probe reads the <em>place</em>, and could have learned other numbers for it nearly as well. Girl or
+      boy is read well right before <em>he</em> or <em>she</em>, elsewhere mostly badly.
       <a href="${root}inside/what-it-knows.html">How the book found this</a></p>
     <div class="tt-play__links" role="group" aria-label="Places in a story">
       <button type="button" data-part="due">Right before the animal</button>
@@ -123,10 +128,9 @@ const folds = (root) => [
       <thead><tr><th scope="col">in the story</th>${scale("to 100 %")}
         <th scope="col" class="tt-play__model">the probe</th><th scope="col" class="tt-play__truth">the truth</th></tr></thead>
       <tbody data-part="animal"></tbody><tbody data-part="child"></tbody></table>
-    <p class="tt-play__note">The weights are those with which the sums come nearest to the truth in 1,500 stories: for the animal, at all
-      tokens from the place on, up to where it is known; for girl or boy, at all tokens. A sum can fall below 0 or rise
-      above 100 %; it is cut off there, and the rest can come to more than 100 % together. For what is in common it is
-      scaled down to 100 %.</p>`),
+    <p class="tt-play__note">The probe was fitted on 1,500 stories: for the animal, at all tokens from the place on, up to where it is
+      known; for girl or boy, at all tokens. It can miss the range from 0 to 100 %, where it is cut off, and its rows can come to more
+      than 100 % together. For what is in common they are scaled down.</p>`),
   fold("surprise", "How surprised was it so far?", `
     <p>The less likely a token was, the more it surprises. The unit is the nat: 0 for what was certain, 0.7 for a coin that falls
       heads, 2.3 for one chance in ten. Over all stories nothing is less surprised on average than the
@@ -153,6 +157,7 @@ const folds = (root) => [
 export const layout = (compact, root) => `
 <div class="tt-play__core">${core(compact)}</div>
 ${compact ? `<section class="tt-learn" aria-labelledby="tt-learn"><h2 id="tt-learn">Watch it learn</h2>${learn}</section>${train}
-  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a></p>`
+  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a>
+    <button type="button" data-part="picture" aria-expanded="false">Share this</button></p><div data-part="sharing" hidden></div>`
     : `${train}<div class="tt-play__folds">${folds(root)}</div>`}
 <p class="visually-hidden" role="status" aria-live="polite" data-part="voice"></p>`;

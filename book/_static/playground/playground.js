@@ -6,7 +6,7 @@ import { make } from "../live/elements.js";
 import { Bars, NO_TRUTH, changedBySliders, impossible, verdict } from "./bars.js";
 import { layout } from "./layout.js";
 import { draw, seeded } from "./sampling.js";
-import { LONGEST, MINE, START, WINDOW, arrive, fromHash, isPlain, isWhole, leave, moment, toHash } from "./state.js";
+import { LONGEST, MINE, START, WINDOW, arrive, fromHash, isPlain, isWhole, leave, moment, toHash, toured } from "./state.js";
 import { breath, load, painted } from "./thinking.js";
 import { Strip, isByte, percent, quoted, seen, spoken } from "./tokens.js";
 
@@ -35,6 +35,10 @@ export async function playground(place, started) {
   return shown;
 }
 
+const EXTRAS = {
+  sharing: () => import("./sharing.js"), lesson: () => import("./lesson.js"), tour: () => import("./tour.js"),
+};
+
 const byFinger = () => matchMedia("(pointer: coarse)").matches;
 
 // A button that cannot be pressed now keeps the focus.
@@ -61,6 +65,7 @@ class Playground {
     this.strip = new Strip(this.parts.tokens, (i) => this.change({ at: i === this.state.at ? null : i }));
     this.bars = new Bars(this.parts.bars, this.compact ? 5 : 8, (id) => this.press(id));
     this.#listen(made);
+    if (this.compact && toured()) this.parts.tour.parentNode.append(this.parts.tour); // it makes room for the beginnings
     if (this.compact) this.#addLearning();
     else await this.#addFolds(made);
     await breath();
@@ -68,6 +73,29 @@ class Playground {
     this.place.replaceChildren(made);
     this.place.dataset.play = "ready";
     this.strip.list.scrollTop = this.strip.list.scrollHeight;
+    if (!this.compact) await this.#arrive(made);
+  }
+
+  // An address may name what is to be open: then the page goes there, or shows it to a class.
+  async #arrive(made) {
+    const { open: [first], lesson } = this.state;
+    const [{ type }] = performance.getEntriesByType("navigation");
+    if (lesson) await this.#extra("lesson", this.parts.shared, ({ teach }) => teach(this, lesson));
+    else if (first && type === "navigate") made.querySelector(`[data-fold=${first}]`)?.scrollIntoView({ behavior: "instant" });
+  }
+
+  // What is asked for seldom comes when it is.
+  async #extra(name, button, then) {
+    button.setAttribute("aria-busy", true);
+    try {
+      await then(await EXTRAS[name]());
+    } catch (error) {
+      console.error(error);
+      this.say("This could not be loaded: is there a connection? Press again.");
+      this.parts.note.textContent = this.parts.voice.textContent;
+      this.parts.note.hidden = false;
+    }
+    button.removeAttribute("aria-busy");
   }
 
   async #addFolds(made) {
@@ -83,8 +111,13 @@ class Playground {
     }
     const changed = { training: this.state.step !== START.step, broken: !isWhole(this.state) };
     for (const fold of made.querySelectorAll("[data-fold]")) {
-      fold.open = Boolean(changed[fold.dataset.fold]); // so that what a link has changed is seen
-      fold.addEventListener("toggle", () => this.show());
+      const { fold: name } = fold.dataset;
+      fold.open = Boolean(changed[name]) || this.state.open.includes(name); // so that what a link has changed is seen
+      fold.addEventListener("toggle", () => {
+        const others = this.state.open.filter((one) => one !== name);
+        this.state = { ...this.state, open: fold.open ? [...others, name] : others };
+        this.show();
+      });
     }
   }
 
@@ -125,6 +158,11 @@ class Playground {
     });
     on("share", "click", () => this.#share());
     on("python", "click", () => this.#python());
+    on("picture", "click", () => this.#extra("sharing", parts.picture, ({ sharing }) => sharing(this)));
+    on("tour", "click", () => this.#extra("tour", parts.tour, ({ tour }) => tour(this)));
+    for (const one of made.querySelectorAll("[data-lesson]")) {
+      one.addEventListener("click", () => this.#extra("lesson", one, ({ teach }) => teach(this, one.dataset.lesson, one)));
+    }
     for (const one of made.querySelectorAll("[data-beginning]")) {
       one.addEventListener("click", () => this.#replace(one.dataset.beginning));
     }
@@ -133,12 +171,14 @@ class Playground {
     }
     addEventListener("pagehide", () => {
       if (!this.later) return; // nothing has changed
-      this.#keep();
+      this.keep();
       leave(this.state);
     });
     addEventListener("hashchange", () => {
       const said = fromHash(location.hash);
-      if (said) this.change(said);
+      if (!said) return;
+      this.change(said);
+      for (const name of said.open) made.querySelector(`[data-fold=${name}]`)?.setAttribute("open", "");
     });
   }
 
@@ -165,7 +205,7 @@ class Playground {
     clearTimeout(this.later);
     this.later = setTimeout(() => {
       if (this.writing) return;
-      this.#keep();
+      this.keep();
       this.#say();
     }, REST);
   }
@@ -432,7 +472,11 @@ class Playground {
       this.#slider("topK", Math.min(state.topK ?? TOP_K_ALL, TOP_K_ALL), state.topK === null ? "all" : `the likeliest ${state.topK}`);
       this.#slider("topP", state.topP ?? 1, state.topP === null ? "all" : `the likeliest ${Math.round(100 * state.topP)} %`);
     }
-    if (parts.more) parts.more.hash = toHash(state);
+    if (!parts.more) return;
+    parts.more.hash = toHash(state);
+    for (const link of document.querySelectorAll(".tt-panels a")) { // further down; each has its panel
+      link.hash = toHash({ ...state, open: fromHash(link.hash)?.open ?? [] });
+    }
   }
 
   #slider(name, value, text, more = "") {
@@ -444,7 +488,7 @@ class Playground {
 
   // The address, and what is said aloud ------------------------------------------------------------------------------
 
-  #keep() {
+  keep() {
     const hash = toHash(this.state);
     if (hash !== location.hash) history.replaceState(history.state, "", hash || location.pathname + location.search);
   }
@@ -464,7 +508,7 @@ class Playground {
   }
 
   async #share() {
-    this.#keep();
+    this.keep();
     const cut = this.state.text.length > LONGEST ? " It holds the first 2,000 characters of your text." : "";
     let told = `The link is copied.${cut}`;
     try {

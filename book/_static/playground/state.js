@@ -10,6 +10,8 @@ export const MINE = "mine"; // in place of a step: the model that the reader has
 export const WINDOW = 112; // tokens that the model reads, the line break before the story among them
 export const BLOCKS = 2, HEADS = 4, VOCABULARY = 512;
 export const LONGEST = 2000; // characters of a text: the field takes no more, and an address holds them
+// what unfolds on the playground's page, in the order in which it stands there
+export const FOLDS = ["training", "attention", "lens", "beliefs", "surprise", "broken"];
 export const SWITCHES = ["positions", "mask", "scale", "residual", "norm"]; // parts that are there or not
 
 export const START = Object.freeze({
@@ -23,10 +25,14 @@ export const START = Object.freeze({
   block: null, // that is passed over
   seen: [BLOCKS - 1, 0], // the head whose attention is drawn
   map: null, // the part of the map that is open
+  open: [], // of FOLDS, those that are unfolded
+  lesson: null, // what is shown large to a class: one of FOLDS, or the bars
 });
 
+export const BARS = "bars"; // of a lesson: no fold
 const MARK = "#play";
 const LEFT = "tinytorch-book:left"; // in the tab's storage
+const TOURED = "tinytorch-book:toured";
 
 // The part of the address that says what differs from the start; "" if nothing does.
 export function toHash(state) {
@@ -44,6 +50,8 @@ export function toHash(state) {
   add("block", state.block ?? "", "");
   add("seen", state.seen.join("."), START.seen.join("."));
   add("map", state.map ?? "", "");
+  add("open", state.open.join("."), "");
+  add("lesson", state.lesson ?? "", "");
   const all = said.toString();
   return all ? `${MARK}&${all}` : "";
 }
@@ -54,7 +62,7 @@ export function fromHash(hash) {
   const said = new URLSearchParams(hash.slice(MARK.length + 1));
   const text = said.get("text");
   const drawn = integers(said.get("drawn"), VOCABULARY)?.slice(0, WINDOW) ?? [];
-  const off = (said.get("off") ?? "").split(".");
+  const [off, open] = ["off", "open"].map((name) => (said.get(name) ?? "").split("."));
   return {
     text: text?.slice(0, LONGEST) ?? START.text,
     drawn,
@@ -68,6 +76,8 @@ export function fromHash(hash) {
     block: number(said.get("block"), 0, BLOCKS - 1, true),
     seen: pair(said.get("seen")) ?? START.seen,
     map: /^[a-z-]+(\.\d)?$/.exec(said.get("map") ?? "")?.[0] ?? null,
+    open: FOLDS.filter((name) => open.includes(name)),
+    lesson: [BARS, ...FOLDS].find((name) => name === said.get("lesson")) ?? null,
   };
 }
 
@@ -117,9 +127,13 @@ function pair(text) {
   return both?.length === 2 && both[0] < BLOCKS ? both : null;
 }
 
-function stored(act) {
+// Whether the tour has been seen, which the browser keeps.
+export const toured = () => stored((storage) => storage.getItem(TOURED), () => localStorage) !== null;
+export const rememberTour = () => stored((storage) => storage.setItem(TOURED, "seen"), () => localStorage);
+
+function stored(act, where = () => sessionStorage) {
   try {
-    return act(sessionStorage);
+    return act(where());
   } catch {
     return null; // a browser may refuse
   }
