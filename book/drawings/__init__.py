@@ -17,5 +17,6 @@ PARTS_OF_THE_BOOK = ["model", "first_words", "foundations", "embeddings", "atten
 PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_gpt2"]
 PARTS_OF_THE_BOOK += ["your_text", "playground", "sentence"]
 PARTS_OF_THE_BOOK += ["fine_tuning", "capstone", "inside"]
+PARTS_OF_THE_BOOK += ["after_answers"]
 for name in PARTS_OF_THE_BOOK:
     import_module(f"drawings.{name}")

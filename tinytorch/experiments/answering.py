@@ -52,7 +52,7 @@ __all__ = ["PENALTIES", "STEPS", "answering_results", "believed", "load_answerin
            "new_answering_gpt", "train", "tune_to_answers", "tune_to_score"]  # fmt: skip
 
 #: How many steps a model is tuned to answers, and then to a score.
-STEPS, SCORE_STEPS = 1200, 300
+STEPS, SCORE_STEPS = 1000, 200
 #: What a wrong answer costs, by the rules that are tried.
 PENALTIES = (0.0, 1.0, 3.0)
 SEQ_LEN = 128  # tokens; enough for the longest story and a question
@@ -141,7 +141,7 @@ def tune_to_answers(
 
     def loss(step: int) -> Tensor:
         rng = np.random.default_rng([seed, step])
-        asked = [questions[i] for i in rng.integers(len(questions), size=_ROWS)]
+        asked = _drawn(questions, rng)
         said = [UNSURE if rng.random() < unsure else question.answer for question in asked]
         total = _likelihood(model, *answer_rows(question_chats(asked, said), whole))
         return total + _likelihood(model, *plain[step]) if stories else total
@@ -157,8 +157,11 @@ def tune_to_score(
 
     Args:
         model: changed in place; it must say "I do not know" now and then.
-        questions: as in `tune_to_answers`, as are `steps`, `seed` and `stories`.
+        questions: those to learn from; 16 a step.
         penalty: what a wrong answer costs.
+        steps: how many.
+        seed: which questions a step has.
+        stories: how many plain stories each step reads besides.
 
     Returns:
         The loss of every step: minus the score, and what the stories add.
@@ -166,8 +169,7 @@ def tune_to_score(
     plain = story_batches(max(stories, 1), num_stories=2000, seed=200 + seed)
 
     def loss(step: int) -> Tensor:
-        rng = np.random.default_rng([seed, step])
-        asked = [questions[i] for i in rng.integers(len(questions), size=_ROWS)]
+        asked = _drawn(questions, np.random.default_rng([seed, step]))
         right, unsure = (
             answer_probs(model(inputs), targets, IGNORED).mean()
             for inputs, targets in (
@@ -284,9 +286,10 @@ def answering_results() -> dict[str, list[dict[str, Any]]]:
     """The results of all runs.
 
     Returns:
-        `"tuned"`: runs of `tune_to_answers`, by `kind` (`"answers"`, `"all tokens"`, `"and
-        stories"`) and `seed`; `"scored"`: runs of `tune_to_score` that continue the last of these,
-        by `penalty` and `seed`. Each has what `measured` gives; a date, a machine and seconds.
+        `"tuned"`: runs of `tune_to_answers`, by `kind` (`"untuned"`, `"answers"`, `"all
+        tokens"`, `"and stories"`) and `seed`; `"scored"`: runs of `tune_to_score` that continue
+        the last of these, by `penalty` and `seed`. Each has what `measured` gives, a date, a
+        machine and seconds.
 
     Example:
         >>> sorted(answering_results())
@@ -299,10 +302,18 @@ def answering_results() -> dict[str, list[dict[str, Any]]]:
 
 _SEEDS = 1, 2, 3
 _KINDS: dict[str, dict[str, Any]] = {
-    "and stories": {"stories": 8},
+    "and stories": {"stories": 4},
     "answers": {},
     "all tokens": {"whole": True},
 }
+
+
+def _drawn(questions: Sequence[StoryQuestion], rng: np.random.Generator) -> list[StoryQuestion]:
+    """Sixteen questions after texts of about one length, so that few rows have to be filled up."""
+    more = [questions[i] for i in rng.integers(len(questions), size=4 * _ROWS)]
+    more.sort(key=lambda question: len(question.text))
+    first = _ROWS * int(rng.integers(4))
+    return more[first : first + _ROWS]
 
 
 def _likelihood(model: GPT, inputs: np.ndarray, targets: np.ndarray) -> Tensor:
@@ -321,52 +332,62 @@ def _pool(seed: int) -> list[StoryQuestion]:
     return story_questions(16_000, seed=10 + seed)
 
 
-def _record(model: GPT, began: float, penalty: float = 1.0, **run: Any) -> dict[str, Any]:
+def _record(model: GPT, began: float, **run: Any) -> dict[str, Any]:
     """One run: what it was, where and when, and what it came to."""
     machine = f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}"
     about = {"date": time.strftime("%Y-%m-%d"), "machine": machine}
     seconds = round(time.perf_counter() - began)
-    return {**run, **about, "seconds": seconds, **measured(model, penalty)}
+    return {**run, **about, "seconds": seconds, **measured(model, run.get("penalty", 1.0))}
 
 
 def _make(path: Path) -> None:
     """All runs that the file does not have yet, each written as soon as it is done."""
     results = read_results(path) if path.exists() else {"tuned": [], "scored": []}
+
+    def add(group: str, run: Callable[..., GPT], **what: Any) -> None:
+        if not any(what.items() <= done.items() for done in results[group]):
+            began = time.perf_counter()
+            results[group].append(_record(run(**what), began, **what))
+            write_results(path, results)
+
+    def tuned(kind: str, seed: int) -> GPT:
+        model = new_answering_gpt()
+        tune_to_answers(model, _pool(seed), seed=seed, **_KINDS[kind])
+        if kind == "and stories":
+            _store(model, _weights_beside(path, seed))
+        return model
+
+    def scored(penalty: float, seed: int) -> GPT:
+        model = new_answering_gpt()
+        checkpoint.load_weights(_weights_beside(path, seed), model)
+        tune_to_score(model, _pool(seed), penalty, seed=seed, stories=4)
+        return model
+
+    add("tuned", lambda **_: new_answering_gpt(), kind="untuned", seed=0)
     for seed in _SEEDS:
-        tuned = path.with_name(f"{path.stem}_gpt{'' if seed == 1 else f'_{seed}'}.safetensors")
-        for kind, options in _KINDS.items():
-            if any((run["kind"], run["seed"]) == (kind, seed) for run in results["tuned"]):
-                continue
-            model, began = new_answering_gpt(), time.perf_counter()
-            tune_to_answers(model, _pool(seed), seed=seed, **options)
-            if kind == "and stories":
-                _store(model, tuned)
-            results["tuned"].append(_record(model, began, kind=kind, seed=seed))
-            write_results(path, results)
+        for kind in _KINDS:
+            add("tuned", tuned, kind=kind, seed=seed)
         for penalty in PENALTIES:
-            if any((run["penalty"], run["seed"]) == (penalty, seed) for run in results["scored"]):
-                continue
-            model, began = new_answering_gpt(), time.perf_counter()
-            checkpoint.load_weights(tuned, model)
-            tune_to_score(model, _pool(seed), penalty, seed=seed, stories=8)
-            results["scored"].append(
-                _record(model, began, penalty, seed=seed) | {"penalty": penalty}
-            )
-            write_results(path, results)
+            add("scored", scored, penalty=penalty, seed=seed)
+
+
+def _weights_beside(path: Path, seed: int) -> Path:
+    """Where the weights of a run stand; those of the first seed come with the package."""
+    return path.with_name(f"{path.stem}_gpt{'' if seed == 1 else f'_{seed}'}.safetensors")
 
 
 def _store(model: GPT, path: Path) -> None:
     """Write the weights in half precision."""
     weights = {name: array.astype(np.float16) for name, array in model.state_dict().items()}
     date = time.strftime("%Y-%m-%d")
-    recipe = f"tune_to_answers, {STEPS} steps, seed 1, stories=8"
+    recipe = f"tune_to_answers, {STEPS} steps, seed 1, stories=4"
     checkpoint.save_safetensors(path, weights, {"recipe": recipe, "date": date})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
     about = "Tune the story GPT to answer questions in many ways (an hour or so)."
-    stopped = "The runs that are done are in the file; the same command goes on from there."
+    stopped = "stopped; what is done is kept, and the same command goes on from there"
     return run_recipe("answering", about, _make, _FILE, arguments, stopped)
 
 

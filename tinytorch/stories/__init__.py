@@ -2,8 +2,8 @@
 
 The grammar (`grammar`, its `rules` and `story_rules`, and the check that it is unambiguous), what
 the best possible reader expects next, in characters (`oracle`) and in tokens (`tokens`), what it
-believes meanwhile (`posteriors`, `cast`), the exact entropy (`entropy`), and a second dialect of the
-stories (`dialect`). This package needs NumPy and none of the other packages.
+believes meanwhile (`posteriors`, `cast`), the exact entropy (`entropy`), and a second dialect of
+the stories (`dialect`). This package needs NumPy and none of the other packages.
 """
 
 from tinytorch.stories.cast import cast_beliefs
