@@ -3,7 +3,7 @@
 from drawings.parts import Panel, box, drawing, line, note, panel, text
 
 AT_THE_POND = [("duck", 0.5), ("frog", 0.4), ("goat", 0.1)]
-BELIEVED = [("duck", 0.5), ("frog", 0.4), ("goat", 0.1)]  # by the answering GPT, among answers
+BELIEVED = [("duck", 0.468), ("frog", 0.423), ("goat", 0.084)]  # by the answering GPT
 WIDE, LEFT = 232, 100
 
 
@@ -11,7 +11,7 @@ WIDE, LEFT = 232, 100
 def a_model_that_answers() -> list[Panel]:
     """A story, a question and an answer in one row of tokens; an answer beside what can be known.
 
-    On the left the row, in four lines. Story: Tom walked to the pond. There he met a little. Then
+    On the left the row, in four lines. Story: Tom walked to the pond. There he met a. Then
     the special token user and the question: Which animal? Then the special token assistant and, in
     the colour of the loss, the answer: duck, and the special token end. A bracket says that these
     two alone count. On the right three bars for the animal that will come. What can be known: duck
@@ -28,7 +28,7 @@ def the_row() -> Panel:
         320,
         176,
         box(8, 36, 300, 26, "muted", kind="box", radius=3),
-        text(158, 49, "… walked to the pond. There he met a little", size=13),
+        text(158, 49, "… walked to the pond. There he met a", size=13),
         [box(x, y, w, 26, "position", kind="box", radius=3) for x, y, w, _ in special],
         [
             text(x + w / 2, y + 13, name, "position", size=13, face="mono")

@@ -75,7 +75,7 @@ def asking_predict(answer: Any) -> Cases:
         >>> right = {
         ...     "best share right, if one must answer": 0.5,
         ...     "share right, if duck, frog and goat are said as often as each comes": 0.42,
-        ...     "expected score of 'duck', penalty 3": -1,
+        ...     "expected score of 'duck', penalty 2": -0.5,
         ...     "expected score of 'I do not know', penalty 3": 0,
         ...     "largest penalty at which 'duck' is worth no less than 'I do not know'": 1,
         ...     "expected score of the best answerer, penalty 0.5": 0.25,
@@ -92,8 +92,8 @@ def asking_predict(answer: Any) -> Cases:
         "share right, if duck, frog and goat are said as often as each comes": (
             0.42, "Duck is said half of the time and then right half of the time, and so on.",
             (0.5, "That is for whoever always says duck.")),
-        "expected score of 'duck', penalty 3": (
-            -1, score, (0.5, "The wrong half costs 3."), (-3, "Half of the time it is right.")),
+        "expected score of 'duck', penalty 2": (
+            -0.5, score, (0.5, "The wrong half costs 2."), (-2, "Half of the time it is right.")),
         "expected score of 'I do not know', penalty 3": (0, "It is worth nothing, by every rule."),
         "largest penalty at which 'duck' is worth no less than 'I do not know'": (
             1, f"{score} When is that 0?", (0.5, "That is the probability, not the penalty.")),
@@ -133,9 +133,9 @@ def _early(chats: Any) -> Any:
 _LATE = "The prompt's last token forecasts the answer's first: that target counts."
 _FILL = "What fills a short row up is no token that came: its target is -100."
 _WRONG_ROWS = [
-    (lambda chats: _filled_late(chats), "When does the answer begin? And what fills a row up?"),
     (_late, _LATE),
     (_filled, _FILL),
+    (lambda chats: _filled_late(chats), "When does the answer begin? And what fills a row up?"),
     (_early, "The prompt's last token is given, not asked: the answer begins after it."),
     (lambda chats: answer_rows(chats, whole=True), "Only the answer counts, not the prompt."),
 ]
@@ -202,7 +202,7 @@ def asking_scores(answer: Any) -> Cases:
 
     Example:
         >>> asking_scores(best_score).cases[-1].got
-        'the right result, but it is best_score itself'
+        "the right result, but it is the package's best_score"
         >>> bool(asking_scores(lambda beliefs, penalty: beliefs.max(axis=1)))
         False
     """
