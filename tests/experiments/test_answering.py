@@ -57,7 +57,7 @@ def test_asking_for_what_a_story_names_gives_nothing_away():
         came = np.array([[a == each.answer for a in answers_to(about)] for each in some])
         deviation = np.sqrt((probs * (1 - probs)).sum(axis=0))
         off = np.abs((came - probs).sum(axis=0))[deviation > 1] / deviation[deviation > 1]
-        assert len(some) > 50 and off.max() < 3.5
+        assert len(some) >= 50 and off.max() < 3.5
 
 
 def test_a_row_fits_the_model_and_says_what_was_asked():
@@ -104,7 +104,7 @@ def test_the_stored_model_is_the_one_that_was_measured():
 
 
 def test_no_stored_score_is_above_the_best():
-    questions = answering.test_questions()
+    questions = answering.unread_questions()
     for run in answering_results()["scored"]:
         best = np.mean([best_score(each.posterior, run["penalty"]) for each in questions])
         assert best - 0.1 < run["score"] <= best + 1e-4

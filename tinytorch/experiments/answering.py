@@ -16,6 +16,7 @@ those of the package. Runs that are in the file are not repeated.
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -36,10 +37,12 @@ from tinytorch.experiments.fine_tuning import excess
 from tinytorch.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch.experiments.story_gpt import load_story_gpt, story_batches
 from tinytorch.experiments.story_questions import (
+    QUESTIONS,
     UNSURE,
     StoryQuestion,
     answers_to,
     question_chats,
+    question_tokenizer,
     story_questions,
 )
 from tinytorch.models.new_tokens import add_tokens
@@ -48,8 +51,9 @@ from tinytorch.text.chat import CHAT_TOKENS, IGNORED, answer_rows
 from tinytorch.training import checkpoint
 from tinytorch.training.grading import answer_probs
 
-__all__ = ["PENALTIES", "STEPS", "answering_results", "believed", "load_answering_gpt",
-           "new_answering_gpt", "train", "tune_to_answers", "tune_to_score"]  # fmt: skip
+__all__ = ["PENALTIES", "STEPS", "answering_results", "believed", "load_answering_gpt", "measured",
+           "new_answering_gpt", "scores", "train", "tune_to_answers", "tune_to_score",
+           "unread_questions"]  # fmt: skip
 
 #: How many steps a model is tuned to answers, and then to a score.
 STEPS, SCORE_STEPS = 1000, 200
@@ -219,7 +223,7 @@ def measured(model: GPT, penalty: float = 1.0) -> dict[str, Any]:
         nats a story it is above the oracle; `"points"`: for each question the posterior's maximum,
         how probable "I do not know" is, and the belief in its likeliest answer among answers.
     """
-    questions = test_questions()
+    questions = unread_questions()
     beliefs = believed(model, questions)
     shares = [belief[:-1] / belief[:-1].sum() for belief in beliefs]  # once an answer is given
     right: dict[str, list[bool]] = {}
@@ -272,11 +276,11 @@ def scores(
 
 
 @cache
-def test_questions(count: int = 300) -> list[StoryQuestion]:
+def unread_questions(count: int = 300) -> list[StoryQuestion]:
     """Questions about stories that no model has read.
 
     Example:
-        >>> len(test_questions(2))
+        >>> len(unread_questions(2))
         2
     """
     return story_questions(count, seed=77)
@@ -334,8 +338,7 @@ def _pool(seed: int) -> list[StoryQuestion]:
 
 def _record(model: GPT, began: float, **run: Any) -> dict[str, Any]:
     """One run: what it was, where and when, and what it came to."""
-    machine = f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}"
-    about = {"date": time.strftime("%Y-%m-%d"), "machine": machine}
+    about = {"date": time.strftime("%Y-%m-%d"), "machine": _machine()}
     seconds = round(time.perf_counter() - began)
     return {**run, **about, "seconds": seconds, **measured(model, run.get("penalty", 1.0))}
 
@@ -369,19 +372,32 @@ def _make(path: Path) -> None:
             add("tuned", tuned, kind=kind, seed=seed)
         for penalty in PENALTIES:
             add("scored", scored, penalty=penalty, seed=seed)
+        if seed != _SEEDS[0]:
+            _weights_beside(path, seed).unlink(missing_ok=True)
 
 
 def _weights_beside(path: Path, seed: int) -> Path:
-    """Where the weights of a run stand; those of the first seed come with the package."""
+    """Where the weights of a run stand; only those of the first seed are kept."""
     return path.with_name(f"{path.stem}_gpt{'' if seed == 1 else f'_{seed}'}.safetensors")
 
 
 def _store(model: GPT, path: Path) -> None:
-    """Write the weights in half precision."""
+    """Write the weights in half precision, with what a reader in another language needs."""
     weights = {name: array.astype(np.float16) for name, array in model.state_dict().items()}
-    date = time.strftime("%Y-%m-%d")
-    recipe = f"tune_to_answers, {STEPS} steps, seed 1, stories=4"
-    checkpoint.save_safetensors(path, weights, {"recipe": recipe, "date": date})
+    facts = {
+        "recipe": f"tune_to_answers, {STEPS} steps, stories={_KINDS['and stories']['stories']}",
+        "date": time.strftime("%Y-%m-%d"),
+        "machine": _machine(),
+        "num_heads": str(model.num_heads),
+        "max_seq_len": str(model.max_seq_len),
+        "special_tokens": json.dumps(question_tokenizer().special_tokens),
+        "questions": json.dumps(QUESTIONS),
+    }
+    checkpoint.save_safetensors(path, weights, facts)
+
+
+def _machine() -> str:
+    return f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
