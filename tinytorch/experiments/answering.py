@@ -292,8 +292,8 @@ def answering_results() -> dict[str, list[dict[str, Any]]]:
     Returns:
         `"tuned"`: runs of `tune_to_answers`, by `kind` (`"untuned"`, `"answers"`, `"all
         tokens"`, `"and stories"`) and `seed`; `"scored"`: runs of `tune_to_score` that continue
-        the last of these, by `penalty` and `seed`. Each has what `measured` gives, a date, a
-        machine and seconds.
+        the last of these, by `penalty` and `seed`. Each has what `measured` gives (the first
+        three kinds without `points`), a date, a machine and seconds.
 
     Example:
         >>> sorted(answering_results())
@@ -340,7 +340,10 @@ def _record(model: GPT, began: float, **run: Any) -> dict[str, Any]:
     """One run: what it was, where and when, and what it came to."""
     about = {"date": time.strftime("%Y-%m-%d"), "machine": _machine()}
     seconds = round(time.perf_counter() - began)
-    return {**run, **about, "seconds": seconds, **measured(model, run.get("penalty", 1.0))}
+    found = measured(model, run.get("penalty", 1.0))
+    if run.get("kind", "and stories") != "and stories":
+        del found["points"]  # they are drawn for the others
+    return {**run, **about, "seconds": seconds, **found}
 
 
 def _make(path: Path) -> None:

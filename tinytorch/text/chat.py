@@ -1,6 +1,6 @@
 """A chat template: special tokens say who speaks, and only the answer is learned.
 
-    text <|user|> question <|assistant|> answer <|end|>
+``text <|user|> question <|assistant|> answer <|end|>``
 
 The names are special tokens, each one id, which no text can spell by accident. A model reads such a
 row like any other, but its loss counts the answer and the `<|end|>` alone: all other targets are
