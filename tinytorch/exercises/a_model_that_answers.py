@@ -222,7 +222,7 @@ def asking_scores(answer: Any) -> Cases:
 
 # Project: forget less ------------------------------------------------------------------------
 
-BATCHES, LOST, AIM = 120, 1.0, 0.05
+BATCHES, LOST, AIM = 120, 1.5, 0.05
 _ABOUT = "hero", "animal"
 
 

@@ -19,7 +19,12 @@ from tinytorch.text.special_tokens import checked_names
 __all__ = ["ASSISTANT", "CHAT_TOKENS", "END", "IGNORED", "USER", "add_special_tokens",
            "answer_rows", "chat_answer", "chat_prompt"]  # fmt: skip
 
-USER, ASSISTANT, END = "<|user|>", "<|assistant|>", "<|end|>"
+#: Before a question.
+USER = "<|user|>"
+#: Before an answer.
+ASSISTANT = "<|assistant|>"
+#: After an answer.
+END = "<|end|>"
 #: The special tokens of the template, in the order of their ids.
 CHAT_TOKENS = (USER, ASSISTANT, END)
 #: A target that is not to be learned.
