@@ -4,7 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.exercises.cases import Cases, NotYet, cases, measured, one_of, predictions
+from tinytorch.exercises.cases import (
+    Cases,
+    NotYet,
+    case,
+    cases,
+    measured,
+    one_of,
+    predictions,
+)
 from tinytorch.exercises.drawn_numbers import generator
 from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop, without
@@ -175,6 +183,12 @@ def asking_rows(answer: Any) -> Cases:
                 (hint, [([5, 6, 513], [7, 514]), ([5, 513], [7, 8, 514])]),
             f"nine chats, {name}": (hint, several),
         }, part=one_of(name, "inputs", "targets"))  # fmt: skip
+    hint = "Ids are integers: an embedding looks up no 5.0."
+    yield case("integers", answer, several, run=_are_integers, expected=True, hint=hint)
+
+
+def _are_integers(answer: Any, chats: Any) -> bool:
+    return all(np.asarray(array).dtype.kind in "iu" for array in answer(chats))
 
 
 # The best score ------------------------------------------------------------------------------
