@@ -3,6 +3,7 @@
 Each is defined in the module of `tinytorch.exercises` named after its chapter.
 """
 
+from tinytorch.exercises.a_model_that_answers import *  # noqa: F403
 from tinytorch.exercises.autograd import *  # noqa: F403
 from tinytorch.exercises.block import *  # noqa: F403
 from tinytorch.exercises.cases import Case

@@ -18,5 +18,6 @@ PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_
 PARTS_OF_THE_BOOK += ["how_to_use", "your_text", "playground", "sentence"]
 PARTS_OF_THE_BOOK += ["fine_tuning", "capstone", "inside"]
 PARTS_OF_THE_BOOK += ["after_which_is_better"]
+PARTS_OF_THE_BOOK += ["after_answers"]
 for name in PARTS_OF_THE_BOOK:
     import_module(f"drawings.{name}")

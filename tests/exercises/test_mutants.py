@@ -11,6 +11,7 @@ from _ext.teaching.nbgrader_course import Chapter, Exercise
 forks = pytest.mark.skipif(sys.platform == "win32", reason="a mutant runs in a fork")
 CHAPTERS = {chapter.name: chapter for chapter in mutants.chapters()}
 SHARES = {"cache_readings": 16, "count_belief": 8, "count_loss": 2, "lora_names": 8}  # slow ones
+SHARES["asking_forget"] = 8
 SHARES |= dict.fromkeys(
     ("optim_budget", "positions_any_length", "scaling_budget", "capstone_mlp"), 4
 )  # and each of these trains a model, which is right if it reaches the aim

@@ -252,7 +252,7 @@ def test_a_page_whose_drawings_stand_still_loads_nothing_that_moves_them(tmp_pat
 @pytest.mark.parametrize(
     ("directive", "message"),
     [
-        ("{drawing} blok", "there is no drawing 'blok'; there are autograd, block, "),
+        ("{drawing} blok", "there is no drawing 'blok'; there are a-model-that-answers, "),
         ("{drawing} model\n:lit: heart", "the model has no part 'heart'; it has text, tokens"),
         ("{drawing} block\n:lit: mlp", "only the drawing 'model' has parts to light, not 'block'"),
         ("{drawing} block\n:moves: blok", "there is no script 'blok' in _static/moving"),

@@ -2,10 +2,11 @@
 
 The grammar (`grammar`, its `rules` and `story_rules`, and the check that it is unambiguous), what
 the best possible reader expects next, in characters (`oracle`) and in tokens (`tokens`), what it
-believes meanwhile (`posteriors`), the exact entropy (`entropy`), and a second dialect of the
-stories (`dialect`). This package needs NumPy and none of the other packages.
+believes meanwhile (`posteriors`, `cast`), the exact entropy (`entropy`), and a second dialect of
+the stories (`dialect`). This package needs NumPy and none of the other packages.
 """
 
+from tinytorch.stories.cast import cast_beliefs
 from tinytorch.stories.dialect import story_dialect
 from tinytorch.stories.entropy import StoryEntropy
 from tinytorch.stories.grammar import StoryGrammar
@@ -20,6 +21,7 @@ __all__ = [
     "StoryEntropy",
     "StoryGrammar",
     "beliefs",
+    "cast_beliefs",
     "hidden_values",
     "next_token_probs",
     "next_token_table",

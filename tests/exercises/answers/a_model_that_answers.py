@@ -1,0 +1,113 @@
+"""Right and wrong answers to the exercises of "A model that answers"."""
+
+import numpy as np
+
+from tinytorch import AdamW, clip_grad_norm, functional
+
+MUST = "best share right, if one must answer"
+DRAWN = "share right, if duck, frog and goat are said as often as each comes"
+DUCK, UNSURE = "expected score of 'duck', penalty 2", "expected score of 'I do not know', penalty 3"
+LARGEST = "largest penalty at which 'duck' is worth no less than 'I do not know'"
+BEST = "expected score of the best answerer, penalty 0.5"
+WORTH = {MUST: 0.5, DRAWN: 0.42, DUCK: -0.5, UNSURE: 0, LARGEST: 1, BEST: 0.25}
+
+
+# The mask
+def targets(prompt, answer):
+    return [-100 for _ in prompt[1:]] + answer
+
+
+def targets_of_the_row(prompt, answer):
+    ids = np.array(prompt + answer)[1:]
+    ids[: len(prompt) - 1] = -100
+    return ids.tolist()
+
+
+# Rows that go wrong
+def rows(chats, late=0, fill=-100, at=0):
+    longest = max(len(p) + len(a) for p, a in chats) - 1
+    inputs, targets = np.full((len(chats), longest), at), np.full((len(chats), longest), fill)
+    for x, y, (p, a) in zip(inputs, targets, chats, strict=True):
+        n = len(p) + len(a) - 1
+        x[:n], y[:n] = (p + a)[:-1], [-100] * (len(p) - 1) + list(a)
+        y[: len(p) - 1 + late] = -100
+    return inputs, targets
+
+
+def rows_as_lists(chats):
+    width = max(len(p) + len(a) for p, a in chats) - 1
+    inputs = [(p + a[:-1] + [0] * width)[:width] for p, a in chats]
+    return inputs, [([-100] * (len(p) - 1) + a + [-100] * width)[:width] for p, a in chats]
+
+
+# The best score
+def best(beliefs, penalty):
+    return np.clip(beliefs.max(-1) * (1 + penalty) - penalty, 0, None)
+
+
+def best_by_the_threshold(beliefs, penalty):
+    p = np.max(beliefs, axis=1)
+    return np.where(p * (1 + penalty) > penalty, p - penalty * (1 - p), 0.0)
+
+
+# Project: forget less
+def tune(steps=120, told=2):
+    def answer(model, questions, stories):
+        optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
+        for step in range(steps):
+            inputs, targets = (stories if told and step % told else questions)(step)
+            optimizer.lr = 3e-3 * min(1, (step + 1) / 10, (steps - step) / 40)
+            optimizer.zero_grad()
+            functional.cross_entropy(model(inputs), targets, ignore_index=-100).backward()
+            clip_grad_norm(optimizer.params, 1.0)
+            optimizer.step()
+
+    return answer
+
+
+def both_in_one_step(model, questions, stories):
+    optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
+    for step in range(60):
+        optimizer.lr = 4e-3 * min(1, (step + 1) / 6, (60 - step) / 30)
+        optimizer.zero_grad()
+        for batch in (questions, stories):
+            inputs, targets = batch(step)
+            functional.cross_entropy(model(inputs), targets, ignore_index=-100).backward()
+        clip_grad_norm(optimizer.params, 1.0)
+        optimizer.step()
+
+
+RIGHT = {
+    "asking_targets": [targets, targets_of_the_row],
+    "asking_predict": [WORTH, WORTH | {LARGEST: 1.0, DUCK: -1 / 2}],
+    "asking_rows": [rows, rows_as_lists],
+    "asking_scores": [best, best_by_the_threshold],
+    "asking_forget": [tune(), both_in_one_step],
+}
+WRONG = {
+    "asking_targets": {
+        "… One too many": lambda prompt, answer: [-100] * len(prompt) + answer,
+        "… do not count": lambda prompt, answer: (prompt + answer)[1:],
+        "… when to stop": lambda prompt, answer: [*targets(prompt, answer)[:-1], -100],
+    },
+    "asking_predict": {
+        "… always says duck": WORTH | {DRAWN: 0.5},
+        "… costs 2": WORTH | {DUCK: 0.5},
+        "… not the penalty": WORTH | {LARGEST: 0.5},
+    },
+    "asking_rows": {
+        "… first: that target counts": lambda chats: rows(chats, late=1),
+        "… its target is -100": lambda chats: rows(chats, fill=0),
+        "filled up with another token": lambda chats: rows(chats, at=514),
+    },
+    "asking_scores": {
+        "… says 'I do not know', for 0": lambda b, c: b.max(axis=1) - c * (1 - b.max(axis=1)),
+        "… with probability 1 - p": lambda b, c: np.maximum(b.max(axis=1) - c, 0),
+        "… along axis 1": lambda b, c: np.full(len(b), max(0, (1 + c) * b.max() - c)),
+    },
+    "asking_forget": {
+        "no stories": tune(told=0, steps=40),
+        "too many batches": tune(steps=121),
+        "… comes back fast": lambda *given: None,
+    },
+}

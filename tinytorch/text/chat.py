@@ -1,0 +1,112 @@
+"""A chat template: special tokens say who speaks, and only the answer is learned.
+
+``text <|user|> question <|assistant|> answer <|end|>``
+
+The names are special tokens, each one id, which no text can spell by accident. A model reads such a
+row like any other, but its loss counts the answer and the `<|end|>` alone: all other targets are
+`IGNORED`, which `cross_entropy` leaves out with `ignore_index=IGNORED`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tinytorch.text.bpe_tokenizer import BPETokenizer
+from tinytorch.text.special_tokens import checked_names
+
+__all__ = ["ASSISTANT", "CHAT_TOKENS", "END", "IGNORED", "USER", "add_special_tokens",
+           "answer_rows", "chat_answer", "chat_prompt"]  # fmt: skip
+
+#: Before a question.
+USER = "<|user|>"
+#: Before an answer.
+ASSISTANT = "<|assistant|>"
+#: After an answer.
+END = "<|end|>"
+#: The special tokens of the template, in the order of their ids.
+CHAT_TOKENS = (USER, ASSISTANT, END)
+#: A target that is not to be learned.
+IGNORED = -100
+
+
+def add_special_tokens(tokenizer: BPETokenizer, names: Sequence[str] = CHAT_TOKENS) -> BPETokenizer:
+    """The same tokenizer with more special tokens, whose ids follow those that are there.
+
+    Args:
+        tokenizer: stays as it is.
+        names: of the new tokens.
+
+    Raises:
+        ValueError: a name is there already.
+
+    Example:
+        >>> chat = add_special_tokens(BPETokenizer.train("low low", 258))
+        >>> chat.special_tokens
+        {'<|user|>': 258, '<|assistant|>': 259, '<|end|>': 260}
+    """
+    known, first = tokenizer.special_tokens, tokenizer.vocab_size
+    if twice := [name for name in checked_names(names) if name in known]:
+        raise ValueError(f"{twice[0]!r} is a special token already; leave it out")
+    return BPETokenizer(tokenizer.ranks, {**known, **{n: first + i for i, n in enumerate(names)}})
+
+
+def chat_prompt(tokenizer: BPETokenizer, text: str, question: str) -> list[int]:
+    """The ids up to where the answer begins: text, `<|user|>`, question, `<|assistant|>`.
+
+    Text and question are ordinary: the name of a special token in them is only its letters.
+
+    Example:
+        >>> chat = add_special_tokens(BPETokenizer.train("low low", 258))
+        >>> chat_prompt(chat, "low", "?")
+        [257, 258, 63, 259]
+    """
+    user, assistant = (tokenizer.special_tokens[name] for name in (USER, ASSISTANT))
+    said, asked = tokenizer.encode_ordinary(text), tokenizer.encode_ordinary(question)
+    return [*said, user, *asked, assistant]
+
+
+def chat_answer(tokenizer: BPETokenizer, answer: str) -> list[int]:
+    """The ids of an answer, with the space before it, and `<|end|>`.
+
+    Example:
+        >>> chat = add_special_tokens(BPETokenizer.train("low low", 258))
+        >>> chat_answer(chat, "low")
+        [32, 257, 260]
+    """
+    return [*tokenizer.encode_ordinary(f" {answer}"), tokenizer.special_tokens[END]]
+
+
+def answer_rows(
+    chats: Sequence[tuple[Sequence[int], Sequence[int]]], whole: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Prompts and answers as inputs and targets of equal length, in which the answers count.
+
+    Args:
+        chats: the ids of each prompt and of its answer, neither of them empty.
+        whole: count the prompt's tokens as well, all but the first, which nothing forecasts.
+
+    Returns:
+        Inputs and targets `(n, seq)`, as long as the longest row. Inputs are filled with 0 and
+        targets with `IGNORED` after a row's end.
+
+    Raises:
+        ValueError: there are no chats, or one lacks a prompt or an answer.
+
+    Example:
+        >>> inputs, targets = answer_rows([([5, 6, 7], [8, 9]), ([5], [9])])
+        >>> inputs.tolist(), targets.tolist()
+        ([[5, 6, 7, 8], [5, 0, 0, 0]], [[-100, -100, 8, 9], [9, -100, -100, -100]])
+    """
+    if not chats or not all(len(prompt) and len(answer) for prompt, answer in chats):
+        raise ValueError("answer_rows: pass at least one chat, each with a prompt and an answer")
+    longest = max(len(prompt) + len(answer) for prompt, answer in chats) - 1
+    inputs = np.zeros((len(chats), longest), dtype=np.int64)
+    targets = np.full((len(chats), longest), IGNORED, dtype=np.int64)
+    for row, (prompt, answer) in enumerate(chats):
+        ids = [*prompt, *answer]
+        first = 0 if whole else len(prompt) - 1  # that position forecasts the answer's first token
+        inputs[row, : len(ids) - 1] = ids[:-1]
+        targets[row, first : len(ids) - 1] = ids[first + 1 :]
+    return inputs, targets
