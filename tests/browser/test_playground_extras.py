@@ -112,6 +112,8 @@ def test_a_lesson_works_by_key_and_is_accessible(visit, auditor, full):
     page.wait_for_function("() => tinytorchPlay.state.drawn.length === 1")
     page.keyboard.press("p")
     expect(page.locator(".tt-lesson__told")).to_have_text("Without the positions.")
+    page.keyboard.press("u")
+    page.wait_for_function("() => tinytorchPlay.state.drawn.length === 0")
     page.evaluate(auditor)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

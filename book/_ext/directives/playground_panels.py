@@ -58,20 +58,31 @@ def teaser(name: str, href: str) -> str:
     return f'<li><a href="{address}">{drawn}<span>{question}</span></a></li>'
 
 
+class PanelList(nodes.General, nodes.Element):
+    """The place of the list."""
+
+
 class PlaygroundPanels(SphinxDirective):
     """A list of the panels of the playground's page."""
 
     def run(self) -> list[nodes.Node]:
-        """Make the list, which only a page of the site shows."""
-        builder = self.env.app.builder
-        if builder.format != "html":
-            return []
-        href = builder.get_relative_uri(self.env.docname, PAGE)
+        """Make its place."""
+        return [PanelList()]
+
+
+def fill(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Write the list, which only a page of the site shows."""
+    for place in list(doctree.findall(PanelList)):
+        if app.builder.format != "html":
+            place.parent.remove(place)
+            continue
+        href = app.builder.get_relative_uri(docname, PAGE)
         items = "".join(teaser(name, href) for name in PANELS)
         listed = f'<p>{ABOVE}</p><ul class="tt-panels">{items}</ul>'
-        return [nodes.raw("", listed, format="html")]
+        place.replace_self(nodes.raw("", listed, format="html"))
 
 
 def setup(app: Sphinx) -> None:
     """Register with Sphinx."""
     app.add_directive("playground-panels", PlaygroundPanels)
+    app.connect("doctree-resolved", fill)
