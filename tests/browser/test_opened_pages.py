@@ -115,8 +115,7 @@ def test_page(visit, auditor, docname):
     assert page.evaluate(TEXTS) == [], "a figure without its text"
     page.evaluate(UNFOLD)
     assert page.evaluate(CUT_OFF) == [], "lines of code that a laptop does not show"
-    # test_the_landing_page_is_light and test_playground.py weigh the landing page's two halves
-    assert docname == PAGES[0] or weight(visit, docname) < HEAVIEST
+    assert weight(visit, docname) < HEAVIEST
     page.add_style_tag(content=STILL + PLAIN)
     for size in (SMALLEST, PHONE):
         page.set_viewport_size(size)
