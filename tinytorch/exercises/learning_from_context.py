@@ -119,6 +119,7 @@ def context_posterior(answer: Any) -> Cases:
         "a thousand dialects": (rule, *_dialects(1000, 24, 12, 1)),
         "a single dialect": (rule, *_dialects(1, 4, 6, 2)),
         "two thousand words": (long, *_dialects(3, 24, 2000, 3)),
+        "two thousand words that fit one far better": (long, half, two, np.zeros(2000, dtype=int)),
         "two thousand words that fit none well": (
             long, np.full(2, 0.5), np.array([[0.01, 0.99], [0.0101, 0.9899]]),
             np.zeros(2000, dtype=int)),
@@ -167,6 +168,8 @@ def context_forecast(answer: Any) -> Cases:
         "two hundred dialects": (rule, *_dialects(200, 24, 32, 5)[1:]),
         "a single dialect": (rule, *_dialects(1, 24, 5, 6)[1:]),
         "a long text": ("Subtract each row's largest score.", *_dialects(4, 24, 1000, 7)[1:]),
+        "a long text that fits one far better": (
+            "Subtract each row's largest score.", two, np.zeros(1000, dtype=int)),
     })  # fmt: skip
 
 
@@ -220,30 +223,37 @@ AIM = 0.7
 
 
 @cache
-def _worlds() -> tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]]]:
-    """A table of eight dialects, and by world the words of its speakers and the best forecasts."""
+def _worlds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A table of eight dialects; words of speakers, and the best forecasts; who is a stranger."""
     every, rng = draw_dialects(4096, generator(12)), generator(13)
-    table = dialect_table(every[:8])
-    found = {}
-    for name, known in (("listed", every[:8]), ("any", every[8:])):
-        words = speak(known[rng.integers(len(known), size=300)], 32, rng)
-        best = listed_forecast(table, words) if name == "listed" else family_forecast(words)
-        found[name] = words, best
-    return table, found
+    table, stranger = dialect_table(every[:8]), rng.permutation(np.arange(600) % 2 == 1)
+    chosen = np.where(stranger, rng.integers(8, 4096, size=600), rng.integers(8, size=600))
+    words = speak(every[chosen], 32, rng)
+    listed, family = listed_forecast(table, words), family_forecast(words)
+    return table, words, np.where(stranger[:, None, None], family, listed), stranger
+
+
+def _given(answer: Any, words: np.ndarray) -> np.ndarray:
+    """The forecasts of an answer, checked."""
+    table, _, best, _ = _worlds()
+    given = answer(table.copy(), words.copy())
+    if given is None or np.shape(given := as_array(given)) != best.shape:
+        raise NotYet(f"{show(given)}, where the forecasts are {best.shape}")
+    if not ((given > 0).all() and np.allclose(given.sum(axis=-1), 1, atol=1e-4)):
+        raise NotYet("forecasts that are not above 0, or do not sum to 1")
+    return np.asarray(given, dtype=float)
 
 
 def _above(answer: Any) -> tuple[float, ...]:
     """The excess over the best reader of each world, in nats for 32 words: the larger first."""
-    table, worlds = _worlds()
-    excess = []
-    for words, best in worlds.values():
-        given = answer(table.copy(), words.copy())
-        if given is None or np.shape(given := as_array(given)) != best.shape:
-            raise NotYet(f"{show(given)}, where the forecasts are {best.shape}")
-        if not ((given > 0).all() and np.allclose(given.sum(axis=-1), 1, atol=1e-4)):
-            raise NotYet("forecasts that are not above 0, or do not sum to 1")
-        excess.append(float((best * np.log(best / given)).sum(axis=(1, 2)).mean()))
-    return max(excess), *excess
+    _, words, best, stranger = _worlds()
+    given, later = _given(answer, words), words.copy()
+    later[:, 16:] ^= 1  # the other name of each thing
+    if not np.allclose(_given(answer, later)[:, :17], given[:, :17], atol=1e-6):
+        raise NotYet("forecasts that change with the words that they are to forecast")
+    excess = (best * np.log(best / given)).sum(axis=(1, 2))
+    both = float(excess[~stranger].mean()), float(excess[stranger].mean())
+    return max(both), *both
 
 
 @exercise(points=4)

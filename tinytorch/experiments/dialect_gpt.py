@@ -223,6 +223,10 @@ def _wanted() -> list[tuple[int, int, int]]:
     return wanted + [(count, 0, steps) for count, steps in _LONGER]
 
 
+def _order(run: dict[str, Any]) -> tuple[int, int, int]:
+    return run["dialects"], run["steps"], run["seed"]
+
+
 def _make(path: Path) -> None:
     """All runs that are not in a file yet."""
     for run in _wanted():
@@ -234,7 +238,7 @@ def _make(path: Path) -> None:
         done["seconds"] = round(time.process_time() - began, 1)
         done["machine"] = f"{platform.machine()}, NumPy {np.__version__}"
         done["date"] = time.strftime("%Y-%m-%d")
-        write_results(path, sorted([*runs, done], key=lambda r: (r["dialects"], r["steps"])))
+        write_results(path, sorted([*runs, done], key=_order))
         sys.stdout.write(f"{json.dumps(done)[:200]}\n")
 
 
