@@ -63,10 +63,10 @@ def expected() -> Panel:
     readers = [("if it is one of the four", autumn, "value"), ("if it may be any", 0.5, "key")]
     pieces = []
     for i, (name, first, role) in enumerate(readers):
-        y = 32 + 68 * i
+        y = 32 + 80 * i
         pieces.append(note(0, y + 6, name, anchor="start"))
         for j, (word, share) in enumerate((("autumn", first), ("fall", 1 - first))):
             at = y + 14 + HIGH * j
             pieces.append(text(52, at + HIGH / 2, word, anchor="end", size=13))
             pieces.append(bar(BAR, at, share, role, 120))
-    return panel(250, 172, pieces, title="The season after summer?")
+    return panel(250, 182, pieces, title="The season after summer?")
