@@ -15,6 +15,7 @@ from tinytorch.exercises.first_network import *  # noqa: F403
 from tinytorch.exercises.gpt import *  # noqa: F403
 from tinytorch.exercises.gpt2 import *  # noqa: F403
 from tinytorch.exercises.kv_cache import *  # noqa: F403
+from tinytorch.exercises.learning_from_context import *  # noqa: F403
 from tinytorch.exercises.more_than_one_machine import *  # noqa: F403
 from tinytorch.exercises.multi_head import *  # noqa: F403
 from tinytorch.exercises.normalisation_and_mlp import *  # noqa: F403

@@ -94,14 +94,16 @@ def test_a_wrong_answer_is_refused_with_a_reason(name, answer, words):
 
 WITHOUT_A_LOOP = """
     attend_numpy attend_seen autograd_weights block_cosines cache_allowed capstone_share
-    data_gather fast_pooled fast_row_products fast_strides gpt2_neighbours gpt2_rows
+    context_evidence data_gather fast_pooled fast_row_products fast_strides gpt2_neighbours
+    gpt2_rows
     gpt_last_logits heads_owner inside_by_distance layer_embed lora_merged net_fold norm_sizes
     positions_apart positions_sinusoids ranks_scatter sampling_draw sampling_top_k
     scaling_frontier tensors_centre_rows tensors_distances token_counts
 """.split()
 IN_NUMPY = """
     attend_causal_mask attend_numpy attend_score_gradient autograd_undo_broadcast
-    autograd_weights data_windows gpt2_rows gpt_tied_gradient layer_embed loss_and_gradient
+    autograd_weights context_evidence context_forecast context_posterior data_windows gpt2_rows
+    gpt_tied_gradient layer_embed loss_and_gradient
     net_softmax
     optim_adamw positions_sinusoids sampling_draw sampling_top_p
 """.split()

@@ -3,28 +3,50 @@
 The grammar (`grammar`, its `rules` and `story_rules`, and the check that it is unambiguous), what
 the best possible reader expects next, in characters (`oracle`) and in tokens (`tokens`), what it
 believes meanwhile (`posteriors`, `cast`), the exact entropy (`entropy`), and a second dialect of
-the stories (`dialect`). This package needs NumPy and none of the other packages.
+the stories (`dialect`). Beside them, thousands of dialects that differ in single words
+(`word_dialects`), and what can be known of a speaker's from the words so far
+(`dialect_posterior`). This package needs NumPy and none of the other packages.
 """
 
 from tinytorch.stories.cast import cast_beliefs
 from tinytorch.stories.dialect import story_dialect
+from tinytorch.stories.dialect_posterior import (
+    dialect_posterior,
+    family_forecast,
+    listed_forecast,
+)
 from tinytorch.stories.entropy import StoryEntropy
 from tinytorch.stories.grammar import StoryGrammar
 from tinytorch.stories.oracle import Oracle
 from tinytorch.stories.posteriors import beliefs, hidden_values, token_beliefs
 from tinytorch.stories.rules import Rules
 from tinytorch.stories.tokens import next_token_probs, next_token_table
+from tinytorch.stories.word_dialects import (
+    WORDS,
+    all_dialects,
+    dialect_table,
+    draw_dialects,
+    speak,
+)
 
 __all__ = [
+    "WORDS",
     "Oracle",
     "Rules",
     "StoryEntropy",
     "StoryGrammar",
+    "all_dialects",
     "beliefs",
     "cast_beliefs",
+    "dialect_posterior",
+    "dialect_table",
+    "draw_dialects",
+    "family_forecast",
     "hidden_values",
+    "listed_forecast",
     "next_token_probs",
     "next_token_table",
+    "speak",
     "story_dialect",
     "token_beliefs",
 ]

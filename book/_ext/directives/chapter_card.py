@@ -67,6 +67,7 @@ LIT = {  # the part of the model that a chapter is about
     "what-it-knows": "stack",
     "which-is-better": "stack",
     "a-model-that-answers": "stack",
+    "learning-from-context": "stack",
     "why-it-is-fast": "stack",
     "scaling": "stack",
     "more-than-one-machine": "stack",

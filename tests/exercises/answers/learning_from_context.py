@@ -1,0 +1,153 @@
+"""Right and wrong answers to the exercises of "Learning from the context"."""
+
+import numpy as np
+
+from tinytorch.stories import dialect_posterior, family_forecast, listed_forecast
+
+BELIEF = {
+    "belief in each of 8 dialects, before the first word": 0.125,
+    "belief in all 4 of the 8 that say lift, after one lift": 0.9,
+    "the listed reader's belief depends on the order of the words": False,
+    "family reader: autumn rather than fall, after lift and lorry": 0.5,
+    "family reader: lift rather than elevator, after one lift": 0.82,
+    "the listed reader can be surer of a stranger's dialect than of a friend's": True,
+}
+
+
+# The posterior
+def posterior_word_by_word(prior, table, words):
+    belief = np.array(prior, dtype=float)
+    for word in words:
+        belief = belief * table[:, word]
+        belief = belief / belief.sum()
+    return belief
+
+
+def posterior_by_logaddexp(prior, table, words):
+    scores = np.log(prior) + np.log(table) @ np.bincount(words, minlength=table.shape[1])
+    return np.exp(scores - np.logaddexp.reduce(scores))
+
+
+def posterior_by_products(prior, table, words):
+    weights = prior * table[:, words].prod(axis=1)
+    return weights / weights.sum()
+
+
+def posterior_without_prior(prior, table, words):
+    return posterior_by_logaddexp(np.ones(len(table)), table, words)
+
+
+# Better than the best
+def forecast_word_by_word(table, words):
+    belief, rows = np.full(len(table), 1 / len(table)), []
+    for word in words:
+        rows.append(belief @ table)
+        belief = belief * table[:, word]
+        belief = belief / belief.sum()
+    return rows
+
+
+def forecast_by_shifted_counts(table, words):
+    said = np.eye(table.shape[1])[words].cumsum(axis=0)
+    scores = np.concatenate([np.zeros((1, table.shape[1])), said[:-1]]) @ np.log(table).T
+    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    return weights @ table
+
+
+def forecast_that_peeks(table, words):
+    scores = np.eye(table.shape[1])[words].cumsum(axis=0) @ np.log(table).T
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True) @ table
+
+
+def beliefs_alone(table, words):
+    said = np.eye(table.shape[1])[words]
+    scores = (said.cumsum(axis=0) - said) @ np.log(table).T
+    return np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+
+
+# The evidence
+def evidence_by_counts(table, words):
+    scores = np.log(table) @ np.bincount(words, minlength=table.shape[1])
+    return scores.max() + np.log(np.exp(scores - scores.max()).mean())
+
+
+def evidence_without_prior(table, words):
+    return np.logaddexp.reduce(np.log(table)[:, words].sum(axis=1))
+
+
+def evidence_that_underflows(table, words):
+    return np.log(table[:, words].prod(axis=1).mean())
+
+
+# Both worlds
+def mixed_word_by_word(table, words):
+    readers = [listed_forecast(table, words), family_forecast(words)]
+    belief, rows = np.full((2, len(words)), 0.5), []
+    for i in range(words.shape[1]):
+        now = np.stack([reader[:, i] for reader in readers])  # (2, speakers, 24)
+        rows.append((belief[..., None] * now).sum(axis=0))
+        belief = belief * np.take_along_axis(now, words[None, :, i, None], axis=2)[..., 0]
+        belief = belief / belief.sum(axis=0)
+    return np.stack(rows, axis=1)
+
+
+def mixed_by_odds(table, words):
+    listed, family = listed_forecast(table, words), family_forecast(words)
+    lead = np.log(np.take_along_axis(listed / family, words[..., None], axis=2))
+    share = 1 / (1 + np.exp(-(lead.cumsum(axis=1) - lead)))
+    return share * listed + (1 - share) * family
+
+
+def mixed_by_all_speakers(table, words):
+    listed, family = listed_forecast(table, words), family_forecast(words)
+    lead = np.log(np.take_along_axis(listed / family, words[..., None], axis=2))
+    share = 1 / (1 + np.exp(np.clip(lead - lead.cumsum(axis=0), -500, 500)))
+    return share * listed + (1 - share) * family
+
+
+def mixed_with_the_word_itself(table, words):
+    listed, family = listed_forecast(table, words), family_forecast(words)
+    lead = np.log(np.take_along_axis(listed / family, words[..., None], axis=2))
+    share = 1 / (1 + np.exp(-lead.cumsum(axis=1)))
+    return share * listed + (1 - share) * family
+
+
+def plain_mean(table, words):
+    return (listed_forecast(table, words) + family_forecast(words)) / 2
+
+
+RIGHT = {
+    "context_belief": [BELIEF, dict(reversed(BELIEF.items()))],
+    "context_posterior": [posterior_word_by_word, posterior_by_logaddexp],
+    "context_forecast": [forecast_word_by_word, forecast_by_shifted_counts],
+    "context_evidence": [evidence_by_counts, lambda *given: evidence_by_counts(*given).tolist()],
+    "context_worlds": [mixed_word_by_word, mixed_by_odds],
+}
+WRONG = {
+    "context_belief": {
+        "… Their speakers stray, too": BELIEF
+        | {"family reader: lift rather than elevator, after one lift": 0.9},
+        "… each of the four alone": BELIEF
+        | {"belief in all 4 of the 8 that say lift, after one lift": 0.225},
+    },
+    "context_posterior": {
+        "… too small for a float": posterior_by_products,
+        "… believed before": posterior_without_prior,
+    },
+    "context_forecast": {
+        "… is to forecast": forecast_that_peeks,
+        "… what each expects": beliefs_alone,
+        "not by hand": lambda table, words: dialect_posterior(table, words) @ table,
+    },
+    "context_evidence": {
+        "… has a prior": evidence_without_prior,
+        "… too small for a float": evidence_that_underflows,
+    },
+    "context_worlds": {
+        "… foreseen the words so far": plain_mean,
+        "only the list": listed_forecast,
+        "other speakers' words": mixed_by_all_speakers,
+        "knows what it forecasts": mixed_with_the_word_itself,
+    },
+}
