@@ -16,6 +16,6 @@ __all__ = ["DRAWINGS", "Panel"]
 PARTS_OF_THE_BOOK = ["model", "first_words", "foundations", "embeddings", "attention", "heads"]
 PARTS_OF_THE_BOOK += ["transformer", "training", "generation", "systems", "real_gpt2"]
 PARTS_OF_THE_BOOK += ["your_text", "playground", "sentence"]
-PARTS_OF_THE_BOOK += ["fine_tuning", "capstone", "inside"]
+PARTS_OF_THE_BOOK += ["fine_tuning", "capstone", "inside", "after_preferences"]
 for name in PARTS_OF_THE_BOOK:
     import_module(f"drawings.{name}")

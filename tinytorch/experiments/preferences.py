@@ -23,7 +23,7 @@ import platform
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ from tinytorch.core.schedules import CosineSchedule
 from tinytorch.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch.experiments.story_gpt import SEQ_LEN, load_story_gpt, story_tokenizer
 from tinytorch.stories import StoryGrammar
-from tinytorch.stories.tilted import reward_of
+from tinytorch.stories.tilted import every_story, reward_of
 from tinytorch.training.preferences import (
     dpo_loss,
     group_advantages,
@@ -44,8 +44,9 @@ from tinytorch.training.preferences import (
     sequence_log_probs,
 )
 
-__all__ = ["KINDNESS", "WrittenStories", "preference_results", "tune_by_pairs", "tune_by_reward",
-           "tuned", "write_stories"]  # fmt: skip
+__all__ = ["KINDNESS", "TINY_CAST", "TINY_RULES", "TINY_TASTE", "WrittenStories",
+           "preference_results", "tiny_world", "tune_by_pairs", "tune_by_reward", "tuned",
+           "write_stories"]  # fmt: skip
 
 #: The points of a word, each time a story has it.
 KINDNESS = {
@@ -53,10 +54,40 @@ KINDNESS = {
     **dict.fromkeys(("happy", "glad", "proud", "merry"), 1.0),
     **dict.fromkeys(("sad", "lonely", "tired", "cold", "bed"), -1.0),
 }
+#: A grammar of 240 stories, small enough to list, and a reader's points for what a story says.
+TINY_RULES = {
+    "story": "{hero} met a {animal}. {middle} {ending}\n",
+    "middle": {"It was {sad}.": 4, "They shared some {food}.": 3, "They sang.": 2},
+    "ending": {
+        "{hero} went home.": 6, "They became friends.": 2,
+        "{hero} was happy.": 3, "{hero} was happy, happy, happy.": 0.1,
+    },
+    "sad": {"sad": 2, "lonely": 1},
+    "food": {"bread": 2, "honey": 1},
+}  # fmt: skip
+TINY_CAST = {
+    "hero": {"Mia": 3, "Tom": 2, "Ida": 1},
+    "animal": {"fox": 4, "owl": 3, "bear": 2, "hen": 1},
+}
+TINY_TASTE = {"sad": -1, "lonely": -1, "shared": 1, "friends": 1, "was happy": 1, "happy, happy": -3}
 _FILE = Path(__file__).with_name("data") / "preferences.json"
 _BETAS, _SEEDS = (2.0, 1.0, 0.5, 0.25), (0, 1, 2)
 _STEPS, _BATCH, _PAIRS, _EPOCHS, _RATE = 100, 64, 1000, 3, 1e-3
+_OTHER_PAIRS = ((1000, 1), (5000, 1))  # pairs, and how often each is read, with beta 1
 _TEST, _CHUNK = 1000, 100  # stories that are measured, and how many of them at a time
+
+
+def tiny_world() -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Every story of the tiny grammar, its probability and its reward, `(240,)` each.
+
+    Example:
+        >>> stories, probs, rewards = tiny_world()
+        >>> len(stories), round(float(probs @ rewards), 3)
+        (240, 0.321)
+    """
+    found = every_story(StoryGrammar(TINY_RULES, TINY_CAST))
+    rewards = [sum(TINY_TASTE[says] for says in TINY_TASTE if says in story) for story in found]
+    return [*found], np.array([*found.values()]), np.array(rewards, float)
 
 
 class WrittenStories(NamedTuple):
@@ -193,11 +224,12 @@ def preference_results() -> dict[str, list[dict[str, Any]]]:
     Returns:
         `"untuned"`: how many of the untuned model's stories have each `reward`. `"reward"` and
         `"pairs"`: runs of the two ways to tune, dictionaries with `beta`, `seed`, and what `tuned`
-        returns; with the `seconds` of the processor, the `machine` and the `date`.
+        returns; with the `seconds` of the processor, the `machine` and the `date`. `"other pairs"`:
+        the same, with `num_pairs` and `epochs`.
 
     Example:
         >>> sorted(preference_results())
-        ['pairs', 'reward', 'untuned']
+        ['other pairs', 'pairs', 'reward', 'untuned']
     """
     return read_results(_FILE)
 
@@ -242,19 +274,30 @@ def _untuned(num_stories: int = 10_000) -> list[dict[str, Any]]:
     return [{"reward": reward, "count": counts[reward]} for reward in sorted(counts)]
 
 
+def _wanted() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The runs of the recipe: the way to tune, and what it is given."""
+    for seed in _SEEDS:
+        for beta in _BETAS:
+            yield "reward", {"beta": beta, "seed": seed}
+            yield "pairs", {"beta": beta, "seed": seed}
+    for seed in _SEEDS:
+        for num_pairs, epochs in _OTHER_PAIRS:
+            more = {"num_pairs": num_pairs, "epochs": epochs}
+            yield "other pairs", {"beta": 1.0, "seed": seed, **more}
+
+
 def _make(path: Path) -> None:
     """All runs that are not in a file yet."""
-    groups = {"untuned": [], "reward": [], "pairs": []} | (
-        read_results(path) if path.exists() else {}
-    )
+    empty: dict[str, Any] = {"untuned": [], "reward": [], "pairs": [], "other pairs": []}
+    groups = empty | (read_results(path) if path.exists() else {})
     groups["untuned"] = groups["untuned"] or _untuned()
     write_results(path, groups)
-    ways = {"reward": tune_by_reward, "pairs": tune_by_pairs}
-    for seed, beta, way in ((s, b, w) for s in _SEEDS for b in _BETAS for w in ways):
-        if any((run["beta"], run["seed"]) == (beta, seed) for run in groups[way]):
+    for way, given in _wanted():
+        if any(given.items() <= run.items() for run in groups[way]):
             continue
         began = time.process_time()
-        run = {"beta": beta, "seed": seed, **tuned(ways[way](beta, seed), seed=1000 + seed)}
+        model = tune_by_reward(**given) if way == "reward" else tune_by_pairs(**given)
+        run = {**given, **tuned(model, seed=1000 + given["seed"])}
         run["seconds"] = round(time.process_time() - began, 1)
         run["machine"] = f"{platform.machine()}, NumPy {np.__version__}"
         run["date"] = time.strftime("%Y-%m-%d")

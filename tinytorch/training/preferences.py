@@ -191,7 +191,7 @@ def policy_gradient_loss(log_probs: Any, advantages: Any) -> Tensor:
         >>> log_probs.grad  # a step down makes the first text more likely, the second less
         array([-0.5,  0.5], dtype=float32)
     """
-    log_probs, advantages = _same("policy_gradient_loss", log_probs, np.asarray(advantages))
+    log_probs, advantages = _same("policy_gradient_loss", log_probs, advantages)
     return -(log_probs * advantages.detach()).mean()
 
 

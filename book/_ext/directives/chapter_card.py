@@ -62,6 +62,7 @@ LIT = {  # the part of the model that a chapter is about
     "kv-cache": "cache",
     "what-it-looks-at": "attention",
     "what-it-knows": "stack",
+    "preferences": "stack",
     "why-it-is-fast": "stack",
     "scaling": "stack",
     "more-than-one-machine": "stack",
