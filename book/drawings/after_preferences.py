@@ -17,9 +17,9 @@ def preferences() -> list[Panel]:
 
     On the left, four groups of three bars, for the rewards -1, 0, 1 and 2. As they are written,
     24, 32, 28 and 15 % of the stories have them; tilted with β 1, it is 4, 14, 33 and 49 %. With
-    β 0.25, 97 % of the stories have the reward 2. On the right, reward against divergence in nats: a curve begins at a mean
-    reward of 0.32 with no divergence, rises steeply, bends, and ends level at 2, from 1.9 nats on.
-    Above it stands "out of reach". Points on the curve are marked β 1 and β 0.25; rings just below
+    β 0.25, 97 % of the stories have the reward 2. On the right, reward against divergence in nats:
+    a curve begins at a mean reward of 0.32 with no divergence, rises steeply, bends, and ends level
+    at 2, from 1.9 nats on. Above it stands "out of reach". Points on the curve are marked β 1 and β 0.25; rings just below
     it are best of 2, of 4 and of 16.
     """
     return [shares(), reach()]
@@ -61,8 +61,12 @@ def shares() -> Panel:
             pieces.append(note(x + 22 * j + 10, BOTTOM - high - 9, label, role))
         pieces.append(text(x + 32, BOTTOM + 15, f"{reward}".replace("-", "−")))
     names = (("as written", "muted", 62), ("β 1", "token", 150), ("β 0.25", "query", 214))
-    legend = [box(x - 44 + 8 * i, 34, 12, 12, role, radius=2) for i, (_, role, x) in enumerate(names)]
-    legend += [note(x - 28 + 8 * i, 40, name, role, "start") for i, (name, role, x) in enumerate(names)]
+    legend = [
+        box(x - 44 + 8 * i, 34, 12, 12, role, radius=2) for i, (_, role, x) in enumerate(names)
+    ]
+    legend += [
+        note(x - 28 + 8 * i, 40, name, role, "start") for i, (name, role, x) in enumerate(names)
+    ]
     floor = line(f"M8 {BOTTOM}H332", "muted")
     under = note(170, BOTTOM + 36, "reward of a story; shares in %")
     return panel(340, BOTTOM + 48, legend, floor, pieces, under, title="How often each is written")

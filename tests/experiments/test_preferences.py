@@ -58,8 +58,9 @@ def test_the_divergence_is_the_mean_of_the_log_ratio(model):
         ratios.extend(
             preferences._log_probs(moved, written) - preferences._log_probs(model, written)
         )
-    assert found["kl"] == pytest.approx(np.mean(ratios), abs=4 * np.std(ratios) / 200**0.5)
-    assert found["kl_error"] < np.std(ratios) / 200**0.5
+    error = float(np.std(ratios)) / 200**0.5
+    assert found["kl"] == pytest.approx(float(np.mean(ratios)), abs=4 * error)
+    assert found["kl_error"] < error
 
 
 def test_the_tiny_world_is_small_and_has_its_trap():

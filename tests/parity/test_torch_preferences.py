@@ -1,8 +1,8 @@
 """The losses of preferences beside those of trl, whose formulas are written out in PyTorch here.
 
 `DPOTrainer` (loss type "sigmoid"), `RewardTrainer`, and the advantages of `RLOOTrainer` and of
-`GRPOTrainer`, as in trl 1.16.0, without what they have besides (label smoothing, clipped ratios). The
-library itself would bring twenty packages along.
+`GRPOTrainer`, as in trl 1.16.0, without what they have besides (label smoothing, clipped ratios).
+The library itself would bring twenty packages along.
 """
 
 import numpy as np

@@ -44,7 +44,9 @@ def test_no_policy_is_above_the_optimum_and_the_rest_is_a_divergence(beta):
 
 
 def test_rewards_of_any_size_do_not_overflow():
-    assert optimal_policy([0.5, 0.5], [1e6, 1e6 + 1], 1.0) == pytest.approx([0.2689, 0.7311], abs=1e-4)
+    assert optimal_policy([0.5, 0.5], [1e6, 1e6 + 1], 1.0) == pytest.approx(
+        [0.2689, 0.7311], abs=1e-4
+    )
     with pytest.raises(ValueError, match="beta must be above 0, got 0"):
         optimal_policy([1.0], [1.0], 0)
 

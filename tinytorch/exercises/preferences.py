@@ -133,7 +133,9 @@ _OWN = (
     "A text's own reward is in its baseline, and makes the gradient (n - 1) / n as long: "
     "subtract the mean of the others."
 )
-_ONCE = "A text that is drawn twice counts twice: x[index] += ... keeps one of them. np.add.at adds."
+_ONCE = (
+    "A text that is drawn twice counts twice: x[index] += ... keeps one of them. np.add.at adds."
+)
 _SLIPS = [
     (_slipped(sign=-1, own=True, once=True), "Three things are wrong. Begin with the divergence."),
     (_slipped(sign=-1), _SIGN), (_slipped(own=True), _OWN), (_slipped(once=True), _ONCE),
@@ -183,12 +185,12 @@ def _dpo(won: Any, lost: Any, won_before: Any, lost_before: Any, beta: Any) -> A
 
 
 _WRONG_DPO = [
-    (lambda w, l, w0, l0, beta: _dpo(l, w, l0, w0, beta), "The preferred one is to win."),
-    (lambda w, l, w0, l0, beta: _dpo(w, l, 0, 0, beta), "Compare with the model before."),
-    (lambda w, l, w0, l0, beta: _dpo(w, l, w0, l0, 1), "Where is beta?"),
-    (lambda w, l, w0, l0, beta: _dpo(w, l, w0, l0, 1 / beta), "Times beta, not over it."),
-    (lambda w, l, w0, l0, beta: _dpo(w, l, w0, l0, beta) * len(w), "The mean, not the sum."),
-    (lambda w, l, w0, l0, beta: _dpo(w, l, l0, w0, beta), "Each with its own log-probability."),
+    (lambda w, x, w0, x0, beta: _dpo(x, w, x0, w0, beta), "The preferred one is to win."),
+    (lambda w, x, w0, x0, beta: _dpo(w, x, 0, 0, beta), "Compare with the model before."),
+    (lambda w, x, w0, x0, beta: _dpo(w, x, w0, x0, 1), "Where is beta?"),
+    (lambda w, x, w0, x0, beta: _dpo(w, x, w0, x0, 1 / beta), "Times beta, not over it."),
+    (lambda w, x, w0, x0, beta: _dpo(w, x, w0, x0, beta) * len(w), "The mean, not the sum."),
+    (lambda w, x, w0, x0, beta: _dpo(w, x, x0, w0, beta), "Each with its own log-probability."),
 ]  # fmt: skip
 
 

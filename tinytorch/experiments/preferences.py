@@ -69,7 +69,14 @@ TINY_CAST = {
     "hero": {"Mia": 3, "Tom": 2, "Ida": 1},
     "animal": {"fox": 4, "owl": 3, "bear": 2, "hen": 1},
 }
-TINY_TASTE = {"sad": -1, "lonely": -1, "shared": 1, "friends": 1, "was happy": 1, "happy, happy": -3}
+TINY_TASTE = {
+    "sad": -1,
+    "lonely": -1,
+    "shared": 1,
+    "friends": 1,
+    "was happy": 1,
+    "happy, happy": -3,
+}
 _FILE = Path(__file__).with_name("data") / "preferences.json"
 _BETAS, _SEEDS = (2.0, 1.0, 0.5, 0.25), (0, 1, 2)
 _STEPS, _BATCH, _PAIRS, _EPOCHS, _RATE = 100, 64, 1000, 3, 1e-3
@@ -132,9 +139,7 @@ def write_stories(model: Any, num_stories: int, rng: Any) -> WrittenStories:
     )
 
 
-def tune_by_reward(
-    beta: float, seed: int = 0, steps: int = _STEPS, scale: bool = False
-) -> Any:
+def tune_by_reward(beta: float, seed: int = 0, steps: int = _STEPS, scale: bool = False) -> Any:
     """The story GPT after a policy gradient on its own stories (REINFORCE).
 
     The reward of a story is its points minus `beta` times log(tuned / untuned); its baseline is the
@@ -182,7 +187,8 @@ def tune_by_pairs(
             pairs = order[start : start + half]
             rows = np.concatenate([chosen[pairs], rejected[pairs]])
             now = sequence_log_probs(model, both.inputs[rows], both.targets[rows])
-            tuner.step(dpo_loss(now[:half], now[half:], *before[rows].reshape(2, half), beta))
+            old, older = before[rows].reshape(2, half)
+            tuner.step(dpo_loss(now[:half], now[half:], old, older, beta))
     return model
 
 
@@ -199,7 +205,9 @@ def tuned(model: Any, num_stories: int = _TEST, seed: int = 1000) -> dict[str, f
         (0.0, True)
     """
     reference, grammar = load_story_gpt(), StoryGrammar()
-    rewards, kls, whole = [], [], []
+    rewards: list[float] = []
+    kls: list[float] = []
+    whole: list[bool] = []
     for chunk in range(num_stories // _CHUNK):
         written = write_stories(model, _CHUNK, np.random.default_rng((seed, chunk)))
         with no_grad():
@@ -242,7 +250,9 @@ class _Tuner:
 
     def __init__(self, model: Any, steps: int) -> None:
         self.optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
-        self.schedule = CosineSchedule(lr=_RATE, warmup_steps=max(1, steps // 10), total_steps=steps)
+        self.schedule = CosineSchedule(
+            lr=_RATE, warmup_steps=max(1, steps // 10), total_steps=steps
+        )
         self.number = 0
 
     def step(self, loss: Any) -> None:
@@ -267,7 +277,8 @@ def _log_probs(model: Any, written: WrittenStories) -> np.ndarray:
 
 def _untuned(num_stories: int = 10_000) -> list[dict[str, Any]]:
     """How many of the untuned model's stories have each reward."""
-    model, counts = load_story_gpt(), Counter()
+    model = load_story_gpt()
+    counts: Counter[float] = Counter()
     for chunk in range(num_stories // _CHUNK):
         written = write_stories(model, _CHUNK, np.random.default_rng((999, chunk)))
         counts.update(written.rewards.tolist())

@@ -95,7 +95,8 @@ def reward_distribution(grammar: StoryGrammar, points: Points) -> tuple[np.ndarr
         >>> reward_distribution(tiny, {"cow": 1.0})
         (array([0., 1., 2.]), array([0.5625, 0.375 , 0.0625]))
     """
-    walk, known = _Steps(grammar._rules, points), {}
+    walk = _Steps(grammar._rules, points)
+    known: dict[State, dict[float, float]] = {}
     for state in walk.backwards():
         sums: dict[float, float] = defaultdict(float)
         for p, earned, _, after in walk.steps(state):
@@ -172,7 +173,9 @@ class TiltedStories:
             state, text = self._walk.start, ""
             while state[0]:
                 shares, pieces, states = zip(*self._shares(self._walk, state), strict=True)
-                drawn = Choice(tuple(map(str, range(len(shares)))), shares, tuple(accumulate(shares)))
+                drawn = Choice(
+                    tuple(map(str, range(len(shares)))), shares, tuple(accumulate(shares))
+                )
                 index = int(drawn.draw(uniform))
                 text, state = text + pieces[index], states[index]
             yield text
@@ -190,7 +193,11 @@ class TiltedStories:
         """The steps that the optimum takes from a state, with their probabilities."""
         value = self._logs[self._walk.forget(state)]
         return [
-            (p * math.exp(earned / self.beta + self._logs[self._walk.forget(after)] - value), text, after)
+            (
+                p * math.exp(earned / self.beta + self._logs[self._walk.forget(after)] - value),
+                text,
+                after,
+            )
             for p, earned, text, after in walk.steps(state)
         ]
 
@@ -247,7 +254,8 @@ class _Steps:
 
     def _members_that_tell(self, rewards: list[Points]) -> set[str]:
         """The members of the cast whose value decides about points: their own, or a child's."""
-        members, telling = self.rules.members, set()
+        members = self.rules.members
+        telling: set[str] = set()
         for symbol in reversed(members):  # children come before their parents
             texts = members[symbol].texts
             own = any(len({reward_of(text, points) for text in texts}) > 1 for points in rewards)

@@ -1,8 +1,8 @@
 """Tuning a model to preferences: what the best would be, and the losses that go towards it.
 
 A *policy* writes texts with probabilities, the *reference* is what it was before, and each text has
-a reward. Wanted is a large expected reward at a small divergence from the reference. Where all texts
-can be listed, as arrays of their probabilities and rewards, the best is a formula
+a reward. Wanted is a large expected reward at a small divergence from the reference. Where all
+texts can be listed, as arrays of their probabilities and rewards, the best is a formula
 (`optimal_policy`), and so is what choosing the best of several texts does (`best_of_n_policy`). For
 a model there are losses: `policy_gradient_loss` with a reward that can be computed, `dpo_loss` and
 `reward_model_loss` with pairs of texts of which one was preferred.
@@ -254,5 +254,7 @@ def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
 def _same(name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     x, y = (value if isinstance(value, Tensor) else Tensor(value) for value in (x, y))
     if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(f"{name}: there must be one number for each text, got {x.shape}, {y.shape}")
+        raise ValueError(
+            f"{name}: there must be one number for each text, got {x.shape}, {y.shape}"
+        )
     return x, y

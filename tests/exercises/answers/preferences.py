@@ -132,8 +132,8 @@ WRONG = {
     },
     "prefer_dpo": {
         "… np.exp overflows": dpo_that_overflows,
-        "… The preferred one": lambda w, l, w0, l0, b: dpo(l, w, l0, w0, b),
-        "… Compare with the model before": lambda w, l, w0, l0, b: dpo(w, l, 0, 0, b),
+        "… The preferred one": lambda w, x, w0, x0, b: dpo(x, w, x0, w0, b),
+        "… Compare with the model before": lambda w, x, w0, x0, b: dpo(w, x, 0, 0, b),
     },
     "prefer_words": {
         "… and much about each word": by_stories,
