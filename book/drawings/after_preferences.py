@@ -19,8 +19,8 @@ def preferences() -> list[Panel]:
     24, 32, 28 and 15 % of the stories have them; tilted with β 1, it is 4, 14, 33 and 49 %. With
     β 0.25, 97 % of the stories have the reward 2. On the right, reward against divergence in nats:
     a curve begins at a mean reward of 0.32 with no divergence, rises steeply, bends, and ends level
-    at 2, from 1.9 nats on. Above it stands "out of reach". Points on the curve are marked β 1 and β 0.25; rings just below
-    it are best of 2, of 4 and of 16.
+    at 2, from 1.9 nats on. Above it stands "out of reach". Points on the curve are marked β 1 and
+    β 0.25; rings just below it are best of 2, of 4 and of 16.
     """
     return [shares(), reach()]
 

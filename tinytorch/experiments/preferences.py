@@ -79,8 +79,8 @@ TINY_TASTE = {
 }
 _FILE = Path(__file__).with_name("data") / "preferences.json"
 _BETAS, _SEEDS = (2.0, 1.0, 0.5, 0.25), (0, 1, 2)
-_STEPS, _BATCH, _PAIRS, _EPOCHS, _RATE = 100, 64, 1000, 3, 1e-3
-_OTHER_PAIRS = ((1000, 1), (5000, 1))  # pairs, and how often each is read, with beta 1
+_STEPS, _BATCH, _PAIRS, _EPOCHS = 100, 64, 1000, 3
+_RATES, _FAST = {"reward": 1e-3, "pairs": 3e-4}, 1e-3
 _TEST, _CHUNK = 1000, 100  # stories that are measured, and how many of them at a time
 
 
@@ -139,7 +139,9 @@ def write_stories(model: Any, num_stories: int, rng: Any) -> WrittenStories:
     )
 
 
-def tune_by_reward(beta: float, seed: int = 0, steps: int = _STEPS, scale: bool = False) -> Any:
+def tune_by_reward(
+    beta: float, seed: int = 0, lr: float = _RATES["reward"], steps: int = _STEPS
+) -> Any:
     """The story GPT after a policy gradient on its own stories (REINFORCE).
 
     The reward of a story is its points minus `beta` times log(tuned / untuned); its baseline is the
@@ -148,28 +150,33 @@ def tune_by_reward(beta: float, seed: int = 0, steps: int = _STEPS, scale: bool 
     Args:
         beta: what a nat of divergence costs.
         seed: of the stories.
+        lr: the highest rate of the schedule.
         steps: how many, of 64 stories each.
-        scale: divide by the batch's deviation, as GRPO does.
     """
     model, reference = load_story_gpt(), load_story_gpt()
-    tuner = _Tuner(model, steps)
+    tuner = _Tuner(model, steps, lr)
     for step in range(steps):
         written = write_stories(model, _BATCH, np.random.default_rng((seed, step)))
         before = _log_probs(reference, written)
         log_probs = sequence_log_probs(model, written.inputs, written.targets)
         rewards = written.rewards - beta * (log_probs.data - before)
-        tuner.step(policy_gradient_loss(log_probs, group_advantages(rewards, scale)))
+        tuner.step(policy_gradient_loss(log_probs, group_advantages(rewards)))
     return model
 
 
 def tune_by_pairs(
-    beta: float, seed: int = 0, num_pairs: int = _PAIRS, epochs: int = _EPOCHS
+    beta: float,
+    seed: int = 0,
+    lr: float = _RATES["pairs"],
+    num_pairs: int = _PAIRS,
+    epochs: int = _EPOCHS,
 ) -> Any:
     """The story GPT after direct preference optimisation on pairs of its own, untuned stories.
 
     Args:
         beta: what a nat of divergence costs.
         seed: of the stories and of who is preferred.
+        lr: the highest rate of the schedule.
         num_pairs: how many pairs.
         epochs: how often each is read.
     """
@@ -180,7 +187,7 @@ def tune_by_pairs(
     wins = rng.random(num_pairs) < 1 / (1 + odds)  # Bradley and Terry
     chosen, rejected = np.where(wins, first, second), np.where(wins, second, first)
     before, half = _log_probs(reference, both), _BATCH // 2
-    tuner = _Tuner(model, epochs * (num_pairs // half))
+    tuner = _Tuner(model, epochs * (num_pairs // half), lr)
     for _ in range(epochs):
         order = rng.permutation(num_pairs)
         for start in range(0, num_pairs - half + 1, half):
@@ -231,13 +238,13 @@ def preference_results() -> dict[str, list[dict[str, Any]]]:
 
     Returns:
         `"untuned"`: how many of the untuned model's stories have each `reward`. `"reward"` and
-        `"pairs"`: runs of the two ways to tune, dictionaries with `beta`, `seed`, and what `tuned`
-        returns; with the `seconds` of the processor, the `machine` and the `date`. `"other pairs"`:
-        the same, with `num_pairs` and `epochs`.
+        `"pairs"`: runs of the two ways to tune, dictionaries with `way`, `beta`, `seed`, the rate
+        `lr`, and what `tuned` returns; with the `seconds` of the processor, the `machine` and the
+        `date`. `"fast pairs"`: the pairs of one seed at the rate of the policy gradient.
 
     Example:
         >>> sorted(preference_results())
-        ['other pairs', 'pairs', 'reward', 'untuned']
+        ['fast pairs', 'pairs', 'reward', 'untuned']
     """
     return read_results(_FILE)
 
@@ -248,11 +255,9 @@ def preference_results() -> dict[str, list[dict[str, Any]]]:
 class _Tuner:
     """An optimiser with its schedule: a step of the model down a loss."""
 
-    def __init__(self, model: Any, steps: int) -> None:
+    def __init__(self, model: Any, steps: int, lr: float) -> None:
         self.optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
-        self.schedule = CosineSchedule(
-            lr=_RATE, warmup_steps=max(1, steps // 10), total_steps=steps
-        )
+        self.schedule = CosineSchedule(lr, max(1, steps // 10), steps)
         self.number = 0
 
     def step(self, loss: Any) -> None:
@@ -285,36 +290,35 @@ def _untuned(num_stories: int = 10_000) -> list[dict[str, Any]]:
     return [{"reward": reward, "count": counts[reward]} for reward in sorted(counts)]
 
 
-def _wanted() -> Iterator[tuple[str, dict[str, Any]]]:
-    """The runs of the recipe: the way to tune, and what it is given."""
+def _wanted() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The runs of the recipe: their group, the way to tune, and what it is given."""
     for seed in _SEEDS:
         for beta in _BETAS:
-            yield "reward", {"beta": beta, "seed": seed}
-            yield "pairs", {"beta": beta, "seed": seed}
-    for seed in _SEEDS:
-        for num_pairs, epochs in _OTHER_PAIRS:
-            more = {"num_pairs": num_pairs, "epochs": epochs}
-            yield "other pairs", {"beta": 1.0, "seed": seed, **more}
+            for way, lr in _RATES.items():
+                yield way, way, {"beta": beta, "seed": seed, "lr": lr}
+    for beta in _BETAS:
+        yield "fast pairs", "pairs", {"beta": beta, "seed": 0, "lr": _FAST}
 
 
 def _make(path: Path) -> None:
     """All runs that are not in a file yet."""
-    empty: dict[str, Any] = {"untuned": [], "reward": [], "pairs": [], "other pairs": []}
+    empty: dict[str, Any] = {group: [] for group in ("untuned", *_RATES, "fast pairs")}
     groups = empty | (read_results(path) if path.exists() else {})
     groups["untuned"] = groups["untuned"] or _untuned()
     write_results(path, groups)
-    for way, given in _wanted():
-        if any(given.items() <= run.items() for run in groups[way]):
+    for group, way, given in _wanted():
+        wanted = {"way": way, **given}
+        if any(wanted.items() <= run.items() for run in groups[group]):
             continue
         began = time.process_time()
         model = tune_by_reward(**given) if way == "reward" else tune_by_pairs(**given)
-        run = {**given, **tuned(model, seed=1000 + given["seed"])}
+        run = {**wanted, **tuned(model, seed=1000 + given["seed"])}
         run["seconds"] = round(time.process_time() - began, 1)
         run["machine"] = f"{platform.machine()}, NumPy {np.__version__}"
         run["date"] = time.strftime("%Y-%m-%d")
-        groups[way].append(run)
+        groups[group].append(run)
         write_results(path, groups)
-        sys.stdout.write(f"{way} {json.dumps(run)}\n")
+        sys.stdout.write(f"{json.dumps(run)}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
