@@ -44,9 +44,8 @@ from tinytorch.training.preferences import (
     sequence_log_probs,
 )
 
-__all__ = ["KINDNESS", "TINY_CAST", "TINY_RULES", "TINY_TASTE", "WrittenStories",
-           "preference_results", "tiny_world", "tune_by_pairs", "tune_by_reward", "tuned",
-           "write_stories"]  # fmt: skip
+__all__ = ["KINDNESS", "WrittenStories", "preference_results", "tiny_world", "tune_by_pairs",
+           "tune_by_reward", "tuned", "write_stories"]  # fmt: skip
 
 #: The points of a word, each time a story has it.
 KINDNESS = {
@@ -54,8 +53,8 @@ KINDNESS = {
     **dict.fromkeys(("happy", "glad", "proud", "merry"), 1.0),
     **dict.fromkeys(("sad", "lonely", "tired", "cold", "bed"), -1.0),
 }
-#: A grammar of 240 stories, small enough to list, and a reader's points for what a story says.
-TINY_RULES = {
+# A grammar of 240 stories, small enough to list, and a reader's points for what a story says.
+_TINY_RULES = {
     "story": "{hero} met a {animal}. {middle} {ending}\n",
     "middle": {"It was {sad}.": 4, "They shared some {food}.": 3, "They sang.": 2},
     "ending": {
@@ -65,11 +64,11 @@ TINY_RULES = {
     "sad": {"sad": 2, "lonely": 1},
     "food": {"bread": 2, "honey": 1},
 }  # fmt: skip
-TINY_CAST = {
+_TINY_CAST = {
     "hero": {"Mia": 3, "Tom": 2, "Ida": 1},
     "animal": {"fox": 4, "owl": 3, "bear": 2, "hen": 1},
 }
-TINY_TASTE = {
+_TINY_TASTE = {
     "sad": -1,
     "lonely": -1,
     "shared": 1,
@@ -92,8 +91,8 @@ def tiny_world() -> tuple[list[str], np.ndarray, np.ndarray]:
         >>> len(stories), round(float(probs @ rewards), 3)
         (240, 0.321)
     """
-    found = every_story(StoryGrammar(TINY_RULES, TINY_CAST))
-    rewards = [sum(TINY_TASTE[says] for says in TINY_TASTE if says in story) for story in found]
+    found = every_story(StoryGrammar(_TINY_RULES, _TINY_CAST))
+    rewards = [sum(_TINY_TASTE[says] for says in _TINY_TASTE if says in story) for story in found]
     return [*found], np.array([*found.values()]), np.array(rewards, float)
 
 
