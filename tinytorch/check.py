@@ -22,6 +22,7 @@ from tinytorch.exercises.normalisation_and_mlp import *  # noqa: F403
 from tinytorch.exercises.optimisation import *  # noqa: F403
 from tinytorch.exercises.positional_encodings import *  # noqa: F403
 from tinytorch.exercises.positions_in_attention import *  # noqa: F403
+from tinytorch.exercises.preferences import *  # noqa: F403
 from tinytorch.exercises.report import Report
 from tinytorch.exercises.sampling import *  # noqa: F403
 from tinytorch.exercises.scaled_dot_product import *  # noqa: F403

@@ -5,7 +5,8 @@ the best possible reader expects next, in characters (`oracle`) and in tokens (`
 believes meanwhile (`posteriors`, `cast`), the exact entropy (`entropy`), and a second dialect of
 the stories (`dialect`). Beside them, thousands of dialects that differ in single words
 (`word_dialects`), and what can be known of a speaker's from the words so far
-(`dialect_posterior`). This package needs NumPy and none of the other packages.
+(`dialect_posterior`); and the best that a reward could make of the stories (`tilted`). This
+package needs NumPy and none of the other packages.
 """
 
 from tinytorch.stories.cast import cast_beliefs

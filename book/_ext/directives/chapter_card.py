@@ -68,6 +68,7 @@ LIT = {  # the part of the model that a chapter is about
     "which-is-better": "stack",
     "a-model-that-answers": "stack",
     "learning-from-context": "stack",
+    "preferences": "stack",
     "why-it-is-fast": "stack",
     "scaling": "stack",
     "more-than-one-machine": "stack",

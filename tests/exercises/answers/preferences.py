@@ -1,0 +1,143 @@
+"""Right and wrong answers to the exercises of "Preferences"."""
+
+import numpy as np
+
+COSTS = {
+    "best of 4, at most": np.log(4) - 3 / 4,
+    "best of 4, if all texts earn the same": 0,
+    "best of a million, if 1/8 of all texts earn the most": np.log(8),
+    "chance that one of 4 texts is in the better half": 15 / 16,
+    "points below the best, at a divergence of 2 from it, β 0.5": 1,
+}
+
+
+# The optimum
+def tilted_in_logs(probs, rewards, beta):
+    scores = np.log(probs) + np.asarray(rewards) / beta
+    return np.exp(scores - np.logaddexp.reduce(scores))
+
+
+def tilted_from_the_largest(probs, rewards, beta):
+    weights = probs * np.exp((rewards - np.max(rewards)) / beta)
+    return weights / np.sum(weights)
+
+
+def tilted_until_it_overflows(probs, rewards, beta):
+    weights = probs * np.exp(rewards / beta)
+    return weights / weights.sum()
+
+
+# The gradient
+def policy_of(logits):
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+def gradient_by_others(logits, reference, rewards, drawn, beta):
+    policy = policy_of(logits)
+    score = (rewards - beta * (np.log(policy) - np.log(reference)))[drawn]
+    others = (score.sum() - score) / (len(drawn) - 1)
+    return np.bincount(drawn, score - others, len(logits)) / len(drawn)
+
+
+def gradient_by_loop(logits, reference, rewards, drawn, beta):
+    policy, n = policy_of(logits), len(drawn)
+    score = [rewards[i] - beta * np.log(policy[i] / reference[i]) for i in drawn]
+    found = np.zeros_like(logits)
+    for place, i in enumerate(drawn):
+        above = score[place] - (sum(score) - score[place]) / (n - 1)
+        found += above * (np.arange(len(logits)) == i) - above * policy
+    return found / n
+
+
+def gradient_without_divergence(logits, reference, rewards, drawn, beta):
+    return gradient_by_others(logits, reference, rewards, drawn, 0.0)
+
+
+def gradient_of_the_reference(logits, reference, rewards, drawn, beta):
+    weights = reference / policy_of(logits)
+    return gradient_by_others(logits, reference, rewards, drawn, beta) * weights.mean()
+
+
+# DPO
+def dpo(won, lost, won_before, lost_before, beta):
+    return np.logaddexp(0, -beta * (won - lost - won_before + lost_before)).mean()
+
+
+def dpo_by_log1p(won, lost, won_before, lost_before, beta):
+    x = beta * ((won - won_before) - (lost - lost_before))
+    return np.mean(np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0))
+
+
+def dpo_that_overflows(won, lost, won_before, lost_before, beta):
+    x = beta * ((won - won_before) - (lost - lost_before))
+    return -np.log(1 / (1 + np.exp(-x))).mean()
+
+
+# The project
+def scores_of(x, won, lost, ridge=1.0, steps=25):
+    """A logistic regression by Newton's method."""
+    more = x[won] - x[lost]
+    weight = np.zeros(x.shape[1])
+    for _ in range(steps):
+        wrong = 1 / (1 + np.exp(more @ weight))
+        bend = (more * (wrong * (1 - wrong))[:, None]).T @ more + ridge * np.eye(len(weight))
+        weight += np.linalg.solve(bend, more.T @ wrong - ridge * weight)
+    return x @ weight
+
+
+def by_words(reference, counts, won, lost, beta, **options):
+    return tilted_in_logs(reference, scores_of(counts, won, lost, **options), beta)
+
+
+def by_words_downhill(reference, counts, won, lost, beta):
+    weight = np.zeros(counts.shape[1])
+    more = counts[won] - counts[lost]
+    for _ in range(1500):
+        wrong = 1 / (1 + np.exp(more @ weight))
+        weight += 0.3 * (more.T @ wrong / len(won) - 0.003 * weight)
+    return tilted_in_logs(reference, counts @ weight, beta)
+
+
+def by_stories(reference, counts, won, lost, beta):
+    return by_words(reference, np.eye(len(reference)), won, lost, beta)
+
+
+RIGHT = {
+    "prefer_optimum": [tilted_in_logs, tilted_from_the_largest],
+    "prefer_costs": [COSTS, COSTS | {"best of 4, at most": 2 * np.log(2) - 0.75}],
+    "prefer_gradient": [gradient_by_others, gradient_by_loop],
+    "prefer_dpo": [dpo, dpo_by_log1p],
+    "prefer_words": [by_words, by_words_downhill],
+}
+WRONG = {
+    "prefer_optimum": {
+        "… exp(1000) is infinite": tilted_until_it_overflows,
+        "… Divide by Z": lambda p, r, beta: p * np.exp((r - r.max()) / beta),
+        "… Divide the reward by beta": lambda p, r, beta: tilted_in_logs(p, r, 1 / beta),
+        "the best alone": lambda p, r, beta: np.eye(len(p))[np.argmax(r)],
+    },
+    "prefer_costs": {
+        "… upper bound": COSTS
+        | {"best of a million, if 1/8 of all texts earn the most": np.log(1e6) - 1 + 1e-6},
+        "… here nothing is chosen": COSTS
+        | {"best of 4, if all texts earn the same": np.log(4) - 3 / 4},
+        "… what does one cost": COSTS
+        | {"points below the best, at a divergence of 2 from it, β 0.5": 2},
+    },
+    "prefer_gradient": {
+        "no divergence": gradient_without_divergence,
+        "weighed by the reference": gradient_of_the_reference,
+        "… the sign of the whole": lambda *given: -gradient_by_others(*given),
+    },
+    "prefer_dpo": {
+        "… np.exp overflows": dpo_that_overflows,
+        "… The preferred one": lambda w, x, w0, x0, b: dpo(x, w, x0, w0, b),
+        "… Compare with the model before": lambda w, x, w0, x0, b: dpo(w, x, 0, 0, b),
+    },
+    "prefer_words": {
+        "… and much about each word": by_stories,
+        "six words": lambda p, c, won, lost, b: by_words(p, c[:, :6], won, lost, b),
+        "the reference": lambda p, c, won, lost, b: p,
+    },
+}
