@@ -22,7 +22,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
-from ..directives.elements import with_class
 from ..execution.cell_times import MEASURED, TIMES, key_of, read_json
 from ..launch_links import launch_links
 from .live_site import start_of
@@ -134,7 +133,9 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if first is not None:
             place = '<section class="tt-progress" aria-label="Your progress" hidden></section>'
             first += nodes.raw("", place, format="html")
-        for play in list(with_class(doctree, "tt-play")):
+        for play in [
+            n for n in doctree.findall(nodes.Element) if "tt-play" in n.get("classes", ())
+        ]:
             play.parent.insert(play.parent.index(play), nodes.raw("", CONTINUE, format="html"))
     card = next(
         (n for n in doctree.findall(nodes.Element) if "tt-card" in n.get("classes", ())), None
