@@ -3,7 +3,8 @@
 The grammar (`grammar`, its `rules` and `story_rules`, and the check that it is unambiguous), what
 the best possible reader expects next, in characters (`oracle`) and in tokens (`tokens`), what it
 believes meanwhile (`posteriors`), the exact entropy (`entropy`), a second dialect of the stories
-(`dialect`), and the best that a reward could make of them (`tilted`). This package needs NumPy and none of the other packages.
+(`dialect`), and the best that a reward could make of them (`tilted`). This package needs NumPy and
+none of the other packages.
 """
 
 from tinytorch.stories.dialect import story_dialect
