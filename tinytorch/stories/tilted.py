@@ -31,7 +31,7 @@ import numpy as np
 from tinytorch.stories.grammar import StoryGrammar
 from tinytorch.stories.rules import WORD, Choice, Known, Parts, Rules
 
-__all__ = ["Points", "TiltedStories", "every_story", "reward_distribution", "reward_of"]
+__all__ = ["TiltedStories", "every_story", "reward_distribution", "reward_of"]
 
 Points = Mapping[str, float]  # of a word, each time that it is written; others have none
 State = tuple[Parts, Known]
