@@ -49,6 +49,9 @@ class Playground(SphinxDirective):
             raise self.error("a playground needs a content: what is seen where no scripts run")
         size = "compact" if "compact" in self.options else "whole"
         place = build("div", classes=CLASS, **{"data-size": size})
+        for name in [] if size == "compact" else playground_panels.PANELS:
+            place += build("i")
+            place[-1]["ids"] = [playground_panels.anchor(name)]
         self.set_source_info(place)
         self.state.nested_parse(self.content, self.content_offset, place)
         return [place]

@@ -45,6 +45,16 @@ PANELS = {
 }
 
 
+def anchor(name: str) -> str:
+    """Return what an address ends with that opens a panel (`state.js` reads it).
+
+    Example:
+        >>> anchor("lens")
+        'play&open=lens'
+    """
+    return f"play&open={name}"
+
+
 def teaser(name: str, href: str) -> str:
     """Write one panel's teaser.
 
@@ -53,7 +63,7 @@ def teaser(name: str, href: str) -> str:
         '<li><a href="playground.html#play&amp;open=le'
     """
     question, picture = PANELS[name]
-    address = html.escape(f"{href}#play&open={name}")
+    address = html.escape(f"{href}#{anchor(name)}")
     drawn = f'<svg viewBox="0 0 96 48" aria-hidden="true" focusable="false">{picture}</svg>'
     return f'<li><a href="{address}">{drawn}<span>{question}</span></a></li>'
 
