@@ -219,6 +219,9 @@ def test_the_root_is_the_landing_page_itself(visit):
     assert page.url == visit.site
     assert page.locator("h1").first.text_content().startswith("TinyTorch")
     assert page.locator("article svg a").count()
+    # leaving while the map's scripts are on their way would stop their requests
+    page.locator(".tt-map").scroll_into_view_if_needed()
+    page.wait_for_function("() => document.querySelector('.tt-map').dataset.map === 'ready'")
     page.locator("article section > p a").first.click()
     page.wait_for_url("**/first-words/counting-letters.html")
     assert visit.problems == []
