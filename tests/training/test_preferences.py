@@ -69,7 +69,7 @@ def test_best_of_n_is_that_of_all_draws_listed(n):
     assert kl_divergence(found, REFERENCE) <= np.log(n) - (n - 1) / n + 1e-12
 
 
-def test_the_bound_is_reached_without_ties():
+def test_the_bound_is_approached_where_no_text_is_drawn_twice():
     many, n = np.full(20_000, 1 / 20_000), 8
     found = kl_divergence(best_of_n_policy(many, np.arange(20_000), n), many)
     assert found == pytest.approx(np.log(n) - (n - 1) / n, abs=1e-3)

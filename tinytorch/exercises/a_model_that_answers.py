@@ -99,7 +99,7 @@ def asking_predict(answer: Any) -> Cases:
             0.5, "Nothing beats the likeliest answer.", (1, "Nobody knows who will come.")),
         "share right, if duck, frog and goat are said as often as each comes": (
             0.42, "Duck is said half of the time and then right half of the time, and so on.",
-            (0.5, "That is for whoever always says duck.")),
+            (0.5, "That is for always saying duck.")),
         "expected score of 'duck', penalty 2": (
             -0.5, score, (0.5, "The wrong half costs 2."), (-2, "Half of the time it is right.")),
         "expected score of 'I do not know', penalty 3": (0, "It is worth nothing, by every rule."),

@@ -33,11 +33,11 @@ def context_belief(answer: Any) -> Cases:
     Example:
         >>> right = {
         ...     "belief in each of 8 dialects, before the first word": 0.125,
-        ...     "belief in all 4 of the 8 that say lift, after one lift": 0.9,
+        ...     "belief in the 4 of the 8 that say lift, together, after one lift": 0.9,
         ...     "the listed reader's belief depends on the order of the words": False,
         ...     "family reader: autumn rather than fall, after lift and lorry": 0.5,
         ...     "family reader: lift rather than elevator, after one lift": 0.82,
-        ...     "the listed reader can be surer of a stranger's dialect than of a friend's": True,
+        ...     "the listed reader can be surer which dialect a stranger speaks than a listed speaker": True,
         ... }
         >>> bool(context_belief(right))
         True
@@ -47,7 +47,7 @@ def context_belief(answer: Any) -> Cases:
     yield from predictions(answer, {
         "belief in each of 8 dialects, before the first word": (
             0.125, "All of them are as likely, and the beliefs sum to 1."),
-        "belief in all 4 of the 8 that say lift, after one lift": (
+        "belief in the 4 of the 8 that say lift, together, after one lift": (
             0.9, "Four times 0.9 against four times 0.1, with equal priors.",
             (0.225, "That is each of the four alone.")),
         "the listed reader's belief depends on the order of the words": (
@@ -59,7 +59,7 @@ def context_belief(answer: Any) -> Cases:
             0.82, "0.9 that its dialect says lift, then 0.9 again, or 0.1 and 0.1.",
             (0.9, "That is the belief in the dialects that say lift. Their speakers stray, too."),
             (0.81, "A speaker whose dialect says elevator may stray again: add 0.1 times 0.1.")),
-        "the listed reader can be surer of a stranger's dialect than of a friend's": (
+        "the listed reader can be surer which dialect a stranger speaks than a listed speaker": (
             True, "It shares all its belief among its list, whether or not the dialect is on it.",
             ("True", "Without quotes.")),
     })  # fmt: skip

@@ -77,7 +77,7 @@ def prefer_costs(answer: Any) -> Cases:
         ...     "best of 4, at most": np.log(4) - 3 / 4,
         ...     "best of 4, if all texts earn the same": 0,
         ...     "best of a million, if 1/8 of all texts earn the most": np.log(8),
-        ...     "chance that one of 4 texts is in the better half": 15 / 16,
+        ...     "chance that at least one of 4 texts is in the better half": 15 / 16,
         ...     "points below the best, at a divergence of 2 from it, β 0.5": 1,
         ... }
         >>> bool(prefer_costs(right))
@@ -96,7 +96,7 @@ def prefer_costs(answer: Any) -> Cases:
             np.log(8), "Nearly always one of those is kept: each becomes 8 times as likely.",
             (np.log(1e6) - 1 + 1e-6, "The formula is an upper bound: nothing beyond the best."),
             (8, "In nats: the logarithm of that.")),
-        "chance that one of 4 texts is in the better half": (
+        "chance that at least one of 4 texts is in the better half": (
             15 / 16, "1 minus the chance that all four are in the other half.",
             (1 / 16, "That is the chance that none is.")),
         "points below the best, at a divergence of 2 from it, β 0.5": (

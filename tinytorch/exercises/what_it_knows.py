@@ -48,7 +48,7 @@ def inside_selective(answer: Any) -> Cases:
         "R² of the posterior itself": (1, "No error is left: 1 minus nothing."),
         "R² of always saying the mean": (
             0, "Its error is the variance itself.",
-            (1, "That is for whoever is always right.")),
+            (1, "That is for always being right.")),
         "R² can be below 0 on new stories": (
             True, "Nothing keeps a guess from being worse than the mean."),
         "selectivity, if the random targets of each place are read as well": (

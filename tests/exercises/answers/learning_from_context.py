@@ -6,11 +6,11 @@ from tinytorch.stories import dialect_posterior, family_forecast, listed_forecas
 
 BELIEF = {
     "belief in each of 8 dialects, before the first word": 0.125,
-    "belief in all 4 of the 8 that say lift, after one lift": 0.9,
+    "belief in the 4 of the 8 that say lift, together, after one lift": 0.9,
     "the listed reader's belief depends on the order of the words": False,
     "family reader: autumn rather than fall, after lift and lorry": 0.5,
     "family reader: lift rather than elevator, after one lift": 0.82,
-    "the listed reader can be surer of a stranger's dialect than of a friend's": True,
+    "the listed reader can be surer which dialect a stranger speaks than a listed speaker": True,
 }
 
 
@@ -129,7 +129,7 @@ WRONG = {
         "… Their speakers stray, too": BELIEF
         | {"family reader: lift rather than elevator, after one lift": 0.9},
         "… each of the four alone": BELIEF
-        | {"belief in all 4 of the 8 that say lift, after one lift": 0.225},
+        | {"belief in the 4 of the 8 that say lift, together, after one lift": 0.225},
     },
     "context_posterior": {
         "… too small for a float": posterior_by_products,

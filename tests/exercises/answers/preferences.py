@@ -6,7 +6,7 @@ COSTS = {
     "best of 4, at most": np.log(4) - 3 / 4,
     "best of 4, if all texts earn the same": 0,
     "best of a million, if 1/8 of all texts earn the most": np.log(8),
-    "chance that one of 4 texts is in the better half": 15 / 16,
+    "chance that at least one of 4 texts is in the better half": 15 / 16,
     "points below the best, at a divergence of 2 from it, β 0.5": 1,
 }
 
