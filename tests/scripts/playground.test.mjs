@@ -663,6 +663,10 @@ test("it wants a happy ending as much as the slider says", async () => {
   assert.equal(play.said("voice"), said, "once, and not what comes next");
   await play.press("Another story of each");
   assert.equal(stories()[1].replace(/[+−]\d/g, ""), second);
+  await Promise.all([play.slide("wish", 1), play.slide("wish", 0)]);
+  await play.until(() => asked.includes("wish-2.safetensors"));
+  await pause(50);
+  assert.equal(play.it.state.wish, null, "what has been passed over is not shown when it comes");
 });
 
 test("a wish that does not come leaves the model, and can be asked for again", async () => {
