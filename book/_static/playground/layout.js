@@ -166,8 +166,8 @@ const folds = (root) => [
       <a href="${root}after/a-model-that-answers.html">How a model learns to answer</a></p>`),
   fold("wish", "How much does it want a happy ending?", `
     <p class="tt-play__late" data-part="wishing" hidden></p>
-    <p>Here the model was tuned on stories of its own, by their points: <span data-part="wishPoints"></span>. β is what each nat costs it, in points, by which
-      it moves away from how it wrote before: the less it costs, the more it wants the points. <a href="${root}after/preferences.html">How it is tuned</a></p>
+    <p>Here the model was tuned on stories of its own, by their points: <span data-part="wishPoints"></span>. Moving away from
+      how it wrote before costs it β points for each nat: the smaller β, the more it wants a happy ending. <a href="${root}after/preferences.html">How it is tuned</a></p>
     ${slider("Its wish", "wish", 'min="0" max="4" step="1"', ["none", "strong"])}
     <p class="tt-play__note" data-part="wishFetching" hidden></p>
     <div class="tt-wish">
