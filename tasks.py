@@ -535,7 +535,7 @@ def scaling():
 
 @task("book")
 def playground():
-    """Train the playground's model again, and write its tokenizer and grammar (minutes)."""
+    """Train the playground's models again, and write its tokenizer and grammar (minutes)."""
     python("book/_runtime/playground_files.py")
 
 

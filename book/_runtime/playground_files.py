@@ -2,22 +2,31 @@
 
 The scripts of `book/_static/playground` are the package's model, tokenizer and grammar once more,
 for pages in which no Python runs. What they know comes from the package, as files: the weights of
-the story GPT on its way, linear probes of the finished one, its tokenizer and the grammar of the
-stories.
+the story GPT on its way, tuned to answer and tuned to happy endings, linear probes of the finished
+one, its tokenizer, the grammar of the stories, and how happy their endings could be at best.
 """
 
 import json
+import math
 import sys
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tinytorch.experiments import story_gpt
+from tinytorch.experiments.answering import load_answering_gpt
+from tinytorch.experiments.preferences import KINDNESS, tune_by_reward, tuned
+from tinytorch.experiments.story_questions import question_tokenizer
 from tinytorch.experiments.what_it_learned import story_beliefs, study_stories, study_stream
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.models.transformer import GPT
+from tinytorch.stories import StoryGrammar
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
+from tinytorch.stories.tilted import TiltedStories, reward_distribution
 from tinytorch.training import checkpoint
+from tinytorch.training.preferences import frontier
 
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "playground"
 VERSION = "1"  # of the weights' files; model.js refuses another
@@ -25,6 +34,8 @@ ON_THE_WAY = 100, 500, 2000  # steps after which the weights are kept
 PROBED = 1500  # stories to which the probes are fitted
 RIDGE = 1e-3
 CERTAIN = 1e-9  # a probability that is no further from 1, or from another, is the same
+BETAS = 2.0, 1.0, 0.5, 0.25  # what a nat of divergence costs a model that wants happy endings
+BEST = 12  # stories of each optimum
 WARM_UP = 51  # steps whose learning rates are the same in a run of any length
 
 
@@ -32,6 +43,8 @@ def main(what: list[str]) -> None:
     """Write the files: those named, or all."""
     makers = {
         "weights": write_weights,
+        "answering": write_answering,
+        "wishes": write_wishes,
         "probes": write_probes,
         "tokenizer": write_tokenizer,
         "grammar": write_grammar,
@@ -51,17 +64,49 @@ def write_weights() -> None:
     trainer.schedule.total_steps = story_gpt.STEPS  # the rest of the whole run
     for step in ON_THE_WAY:
         trainer.run(step - trainer.step_number)
-        save(step, trainer.model)
-    save(story_gpt.STEPS, story_gpt.load_story_gpt())
+        save(f"step-{step}", trainer.model, step=step)
+    save(f"step-{story_gpt.STEPS}", story_gpt.load_story_gpt(), step=story_gpt.STEPS)
 
 
-def save(step: int, model: GPT) -> None:
-    """The weights alone, in half precision, with the sizes that they do not show."""
+def write_answering() -> None:
+    """The package's model that answers, and the ids of the tokens that say who speaks."""
+    tokens = json.dumps(question_tokenizer().special_tokens)
+    save("answering", load_answering_gpt(), special_tokens=tokens)
+
+
+def write_wishes() -> None:
+    """The story GPT tuned to happy endings, and what its stories earn, beside the best there is."""
+    model, grammar = story_gpt.load_story_gpt(), StoryGrammar()
+    curve = frontier(*reward_distribution(grammar, KINDNESS)[::-1], np.geomspace(0.1, 50, 60))
+    wishes = [wish(grammar, math.inf, model)]
+    for beta in BETAS:
+        path = save(f"wish-{beta:g}", tune_by_reward(beta, seed=0))
+        checkpoint.load_weights(path, model)  # what the page reads is what is measured
+        wishes.append(wish(grammar, beta, model))
+    about = {"points": KINDNESS, "curve": curve[::-1].round(4).tolist(), "wishes": wishes}
+    text = json.dumps(about, indent=1, ensure_ascii=False)
+    (FOLDER / "wishes.json").write_text(text + "\n", encoding="utf-8")
+
+
+def wish(grammar: StoryGrammar, beta: float, model: GPT) -> dict[str, Any]:
+    """What the model reaches at a beta, and the optimum, with some of its stories."""
+    best = TiltedStories(grammar, KINDNESS, beta)
+    return {
+        "beta": None if beta == math.inf else beta,
+        "tuned": tuned(model),
+        "best": {"reward": round(best.reward, 4), "kl": round(best.kl, 4)},
+        "stories": [story.strip() for story in islice(best.stories(seed=0), BEST)],
+    }
+
+
+def save(name: str, model: GPT, **facts: Any) -> Path:
+    """The weights alone, in half precision, with the sizes and facts that they do not show."""
     weights = {name: array.astype(np.float16) for name, array in model.state_dict().items()}
-    sizes = {"num_heads": model.num_heads, "max_seq_len": model.max_seq_len, "step": step}
-    metadata = {"version": VERSION, **{name: str(size) for name, size in sizes.items()}}
-    path = FOLDER / "weights" / f"step-{step}.safetensors"
+    facts = {"num_heads": model.num_heads, "max_seq_len": model.max_seq_len, **facts}
+    metadata = {"version": VERSION, **{name: str(fact) for name, fact in facts.items()}}
+    path = FOLDER / "weights" / f"{name}.safetensors"
     checkpoint.save_safetensors(path, weights, metadata)
+    return path
 
 
 def write_probes() -> None:

@@ -23,7 +23,7 @@ TOGGLED = """fold => {
 }"""
 FILES = "/_static/playground/"
 MOST_BYTES = 600 * 1024
-FOLDS = "training", "attention", "lens", "beliefs", "surprise", "broken"
+FOLDS = "training", "attention", "lens", "beliefs", "surprise", "broken", "ask", "wish"
 LONG = (
     "Once upon a time there was a boy named Max. One morning he walked to the meadow. In the grass"
     " sat a tiny rabbit, all alone and sad."
@@ -305,6 +305,49 @@ def test_the_playground_works_without_a_part_that_failed_to_load(visit):
     play.press("Tom")
     assert play.text == "One sunny morning Tom"
     assert play.page.get_by_text("What unfolds here could not be loaded.").is_visible()
+
+
+def fails_first(play, name, file, place):
+    """Open a fold whose file does not come, and let it come."""
+    play.page.context.route(f"**/{file}*", lambda route: route.abort())
+    assert not any(file in response.url for response in play.visit.responses), "not before"
+    fold = play.open(name)
+    again = fold.get_by_role("button", name="Try again")
+    again.wait_for()
+    assert f"{file} did not come" in play.part(place).inner_text()
+    assert fold.locator("table").is_hidden(), "it has nothing to show"
+    play.page.context.unroute(f"**/{file}*")
+    again.press("Enter")
+    expect(fold.locator("table")).to_be_visible()
+    expect(play.part(place)).to_be_hidden()
+
+
+def test_it_is_asked_by_key_once_the_model_that_answers_has_come(play):
+    fails_first(play, "ask", "answering.safetensors", "answering")
+    expect(play.part("answered")).to_contain_text("Asked “Which animal?”")
+    play.page.get_by_role("button", name="Who?").press("Enter")
+    expect(play.part("voice")).to_contain_text("Asked “Who?”")
+    assert play.part("answered").inner_text() == play.part("voice").inner_text()
+    rows = play.part("answers").locator("tr")
+    assert rows.count() == 11 and "Mia" in rows.first.inner_text()
+    longest = rows.evaluate_all("""all => Math.max(...all.map(row =>
+        row.querySelector('.tt-play__bar--truth').getBoundingClientRect().width))""")
+    assert longest > 10, "the posterior has bars"
+
+
+def test_it_wants_a_happy_ending_by_key_once_the_files_have_come(play):
+    fails_first(play, "wish", "wishes.json", "wishing")
+    slider = play.page.get_by_role("slider", name="Its wish")
+    slider.press("End")
+    expect(play.part("voice")).to_contain_text("β = 0.25:")  # once its story is written
+    assert slider.get_attribute("aria-valuetext") == "β\u00a0=\u00a00.25"
+    files = [r.url for r in play.visit.responses if "/weights/wish-" in r.url]
+    assert [url.partition("weights/")[2] for url in files] == ["wish-0.25.safetensors"]
+    assert play.part("wishStory").locator("mark").count() > 0
+    chosen = play.part("wishDrawing").locator("[data-chosen]")
+    assert chosen.count() == 2
+    left = "mark => mark.getBoundingClientRect().left"
+    assert chosen.first.evaluate(left) > play.part("wishDrawing").evaluate(left) + 100
 
 
 def test_everything_is_asked_for_at_once(visit):

@@ -87,6 +87,15 @@ def test_the_drawing_shows_the_probabilities_of_the_model_and_the_grammar():
     assert drawn.percent(0.125) == "13 %", "as the playground rounds"
 
 
+@pytest.mark.filterwarnings("default")
+def test_a_chapter_can_lead_to_each_panel(tmp_path):
+    links = " ".join(f"{{ref}}`there <playground-{name}>`" for name in playground_panels.PANELS)
+    page, _ = built(tmp_path, f"{PLACE}\n{links}\n")
+    for name in playground_panels.PANELS:
+        assert f'href="#play&amp;open={name}"' in page
+        assert f'<i id="play&amp;open={name}">' in page
+
+
 def test_the_other_panels_are_named_as_on_their_page_and_each_link_opens_its_own():
     folder = Path(playground_panels.__file__).parents[2] / "_static" / "playground"
     layout = (folder / "layout.js").read_text("utf-8")

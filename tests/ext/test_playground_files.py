@@ -1,5 +1,7 @@
-"""The playground's files are what the package makes: weights of five steps, probes, tokenizer."""
+"""The playground's files are what the package makes: weights, probes, tokenizer, wishes."""
 
+import json
+import math
 import runpy
 from pathlib import Path
 
@@ -7,32 +9,40 @@ import numpy as np
 import pytest
 
 from tinytorch.experiments import story_gpt
+from tinytorch.experiments.answering import load_answering_gpt
+from tinytorch.experiments.preferences import KINDNESS, tuned
 from tinytorch.experiments.what_it_learned import asked, story_beliefs, study_stories, study_stream
 from tinytorch.inside.probes import LinearProbe, r_squared
+from tinytorch.stories import StoryGrammar
+from tinytorch.stories.tilted import TiltedStories, reward_distribution
 from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.training import checkpoint
 from tinytorch.training.evaluation import evaluate
+from tinytorch.training.preferences import frontier
 
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
 MAKER = FOLDER.parents[1] / "_runtime" / "playground_files.py"
 FIRST = ["*.js", "*.css", "*.json", "probes.*", "weights/step-4000.*"]  # fetched near the screen
 
 
-def weights(step):
-    return checkpoint.load_safetensors(FOLDER / "weights" / f"step-{step}.safetensors")
+WISHES = json.loads((FOLDER / "wishes.json").read_text(encoding="utf-8"))
+
+
+def weights(name):
+    return checkpoint.load_safetensors(FOLDER / "weights" / f"{name}.safetensors")
 
 
 def test_the_last_weights_are_those_of_the_package():
     kept, _ = checkpoint.load_safetensors(story_gpt._FILE)
     expected = checkpoint.without_prefix(kept, "model.")
-    tensors, metadata = weights(4000)
+    tensors, metadata = weights("step-4000")
     assert tensors.keys() == expected.keys()
     assert all(tensors[name].tobytes() == expected[name].tobytes() for name in expected)
     assert metadata == {"version": "1", "num_heads": "4", "max_seq_len": "112", "step": "4000"}
 
 
 def test_the_first_weights_are_those_of_a_new_model():
-    tensors, _ = weights(0)
+    tensors, _ = weights("step-0")
     for name, array in story_gpt.new_story_gpt().state_dict().items():
         assert (tensors[name] == array.astype(np.float16)).all(), name
 
@@ -40,9 +50,39 @@ def test_the_first_weights_are_those_of_a_new_model():
 @pytest.mark.parametrize("step", [100, 500, 2000])
 def test_the_loss_of_intermediate_weights_is_that_of_the_run(step):
     model, held_out = story_gpt.new_story_gpt(), story_gpt.story_windows()
-    model.load_state_dict(weights(step)[0])
+    model.load_state_dict(weights(f"step-{step}")[0])
     loss = evaluate(model, held_out.inputs, held_out.targets)
     assert loss == pytest.approx(story_gpt.story_gpt_run()[0]["validation"][step - 1], abs=0.01)
+
+
+def test_the_weights_that_answer_are_those_of_the_package():
+    tensors, metadata = weights("answering")
+    for name, array in load_answering_gpt().state_dict().items():
+        assert (tensors[name] == array).all(), name
+    assert json.loads(metadata["special_tokens"])["<|user|>"] == 512
+
+
+@pytest.mark.parametrize("wish", WISHES["wishes"], ids=lambda wish: str(wish["beta"]))
+def test_what_is_said_of_a_wish_is_what_its_weights_do_and_what_the_best_is(wish):
+    model = story_gpt.load_story_gpt()
+    if wish["beta"]:
+        model.load_state_dict(weights(f"wish-{wish['beta']:g}")[0])
+    found, said = tuned(model, num_stories=200, seed=5), wish["tuned"]
+    for name in ("reward", "kl"):
+        assert abs(found[name] - said[name]) <= 4 * found[f"{name}_error"], name
+    best = TiltedStories(StoryGrammar(), KINDNESS, wish["beta"] or math.inf)
+    assert wish["best"] == pytest.approx({"reward": best.reward, "kl": best.kl}, abs=1e-4)
+    written = best.stories(seed=0)
+    assert wish["stories"] == [next(written).strip() for _ in wish["stories"]]
+
+
+def test_the_curve_of_the_wishes_is_the_frontier_of_the_points():
+    assert WISHES["points"] == KINDNESS
+    rewards, chances = reward_distribution(StoryGrammar(), KINDNESS)
+    exact = frontier(chances, rewards, np.geomspace(0.05, 100, 400))[::-1]
+    nats, points = np.transpose(WISHES["curve"])
+    np.testing.assert_allclose(points, np.interp(nats, *exact.T), atol=0.002)
+    assert (np.diff(nats) > 0).all() and len(nats) > 30
 
 
 @pytest.mark.parametrize("name", ["animal", "child"])

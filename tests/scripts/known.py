@@ -21,12 +21,22 @@ from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
 from tinytorch.experiments import story_gpt
+from tinytorch.experiments.answering import believed, load_answering_gpt
 from tinytorch.experiments.live_training import SIZES, live_trainer, load_trained, save_trained
+from tinytorch.experiments.preferences import KINDNESS
+from tinytorch.experiments.story_questions import (
+    QUESTIONS,
+    UNSURE,
+    StoryQuestion,
+    answers_to,
+    story_questions,
+)
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.inside.stream import recorded, residual_stream
 from tinytorch.models import sampling
-from tinytorch.stories import StoryGrammar, next_token_probs, token_beliefs
+from tinytorch.stories import StoryGrammar, cast_beliefs, next_token_probs, token_beliefs
 from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
+from tinytorch.stories.tilted import reward_of
 from tinytorch.text.tokenization import split_like_gpt2
 from tinytorch.training import checkpoint
 
@@ -45,7 +55,18 @@ BROKEN = [
 
 def write(folder: Path) -> None:
     """Write all of it, a file for each function."""
-    for make in (tokens, engine, on_the_map, choices, oracle, figures, published, trained):
+    for make in (
+        tokens,
+        engine,
+        on_the_map,
+        choices,
+        oracle,
+        questions,
+        rewards,
+        figures,
+        published,
+        trained,
+    ):
         values = json.dumps(make(), default=as_bytes)
         (folder / f"{make.__name__}.json").write_text(values, encoding="utf-8")
 
@@ -212,6 +233,44 @@ def choices():
     numbers = [0, 0.1, 0.2499, 0.25, 0.5, 0.74, 0.75, 0.9999, 1 - 2**-53, 1]
     drawn = [[x, sampling.choose(probs, Mock(random=lambda x=x: x))] for x in numbers]
     return {"found": found, "probs": probs, "drawn": drawn}
+
+
+# The model that answers ------------------------------------------------------------------------
+
+
+NO_STORIES = "The dragon said", "Mia was a brave girl. One dragon", "One  sunny", "🦊"
+
+
+def questions():
+    """What it believes of every answer, and the posterior after stories and parts of them."""
+    model, grammar, found = load_answering_gpt(), StoryGrammar(), []
+    texts = [each.text for each in story_questions(12, seed=21)]
+    texts += [story.strip() for story in grammar.generate(3, seed=22).splitlines()]
+    for text, about in itertools.product(["", *texts, *NO_STORIES], QUESTIONS):
+        if text in NO_STORIES:
+            known = None
+        else:  # after a part of a story a space says that the last word is over
+            part = not grammar.is_story(f"{text}\n")
+            known = [*cast_beliefs(grammar, text + " " * (part and text != ""))[about].values()]
+        [belief] = believed(model, [StoryQuestion(text, about, "", np.zeros(1))])
+        found.append({"text": text, "about": about, "answers": answers_to(about),
+                      "believed": belief, "posterior": known})  # fmt: skip
+    return {"asked": found, "questions": QUESTIONS, "unsure": UNSURE}
+
+
+# Happy endings ---------------------------------------------------------------------------------
+
+NO_POINTS = (
+    "",
+    "unhappy Happy bedtime constructor",
+    "bed's bed-bed sad'x 'sad' glad\u00e9 _sad sad_",
+)
+
+
+def rewards():
+    """The points of texts, of stories and of what looks like them."""
+    texts = [*NO_POINTS, *StoryGrammar().generate(40, seed=23).splitlines()]
+    return {"texts": [[text, reward_of(text, KINDNESS)] for text in texts]}
 
 
 # Models that are trained in the page -------------------------------------------------------------

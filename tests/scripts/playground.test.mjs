@@ -585,6 +585,106 @@ test("without its probes the panel shows only the truth", async () => {
   assert.deepEqual(play.hidden("animal").rabbit, ["–", "13 %"]);
 });
 
+// What comes when its fold is opened --------------------------------------------------------------------------------
+
+const ABOUT_POND = "#play&text=One+sunny+morning+Tom+walked+to+the+pond.+There+he+met+a";
+
+test("a question about the text is answered, beside the posterior", async () => {
+  const play = await Play.open(ABOUT_POND);
+  assert.ok(!asked.some((name) => name.includes("answering")), "until it is asked for");
+  await play.open("ask");
+  await play.until(() => play.said("answered"));
+  assert.equal(play.said("answered"), "Asked “Which animal?” after “…to the pond. There he met a”, it would say “duck”. It believes in that with "
+    + "44 %; the posterior gives it 50 %. Among the answers alone, belief and posterior have 95 % in common.");
+  assert.equal(play.said("voice"), play.said("answered"));
+  assert.deepEqual([play.hidden("answers").duck, play.hidden("answers").fox], [["44 %", "50 %"], ["0.2 %", "0 %"]]);
+  assert.deepEqual(play.hidden("otherAnswers")["I do not know"], ["5.2 %", "–"]);
+  await play.press("Who?");
+  assert.equal(play.button("Who?").getAttribute("aria-pressed"), "true");
+  assert.match(play.said("answered"), /^Asked “Who\?”.* it would say “Tom”\. .*\. The text leaves no choice: it is “Tom”\.$/);
+  await play.until(() => location.hash === `${ABOUT_POND}&about=hero&open=ask`);
+  assert.equal(play.said("voice"), play.said("answered"), "and not what comes next");
+  await play.press("token 4: Tom");
+  assert.match(play.said("answered"), /after “One sunny morning”/);
+  assert.notEqual(play.hidden("answers").Tom[1], "100 %");
+});
+
+test("what is no story has no posterior, and the model believes something all the same", async () => {
+  const play = await Play.open("#play&text=The+dragon+said&about=place");
+  assert.ok(play.place.querySelector("[data-fold=ask]").open, "what a link has changed is seen");
+  await play.until(() => play.said("answered"));
+  assert.match(play.said("answered"), /^Asked “Where\?” after “The dragon said”, it would say .* No story goes on like this, so there is no posterior;/);
+  for (const [believed, posterior] of Object.values(play.hidden("answers"))) assert.ok(believed !== "–" && posterior === "–");
+  for (const typed of BAD) {
+    await play.type(typed);
+    assert.match(play.said("answered"), /^Asked “Where\?” (after|before) /, typed);
+  }
+});
+
+test("a model that answers but does not come is missed in words, and can be asked for again", async () => {
+  refused = "answering";
+  const play = await Play.open(ABOUT_POND);
+  const fold = await play.open("ask");
+  await play.until(() => play.said("answering").startsWith("The model that answers could not be loaded: weights/answering.safetensors did not come (404)."));
+  assert.equal(play.said("answered"), "");
+  refused = "";
+  play.button("Try again", fold).focus();
+  await play.press("Try again", fold);
+  await play.until(() => play.said("answered").includes("“duck”"));
+  assert.ok(play.part("answering").hidden);
+  assert.equal(document.activeElement, fold.querySelector("summary"), "the pressed button has gone");
+});
+
+const WISHES = JSON.parse(readFileSync(new URL("_static/playground/wishes.json", BOOK)));
+
+test("it wants a happy ending as much as the slider says", async () => {
+  const play = await Play.open();
+  assert.ok(!asked.some((name) => name.startsWith("wish")), "until it is asked for");
+  await play.open("wish");
+  await play.until(() => play.said("wishCounted"));
+  const stories = () => ["wishStory", "bestStory"].map((name) => play.said(name));
+  const untuned = stories();
+  assert.match(play.said("wishPoints"), /^2 for friends, laughed, smiled; 1 for .*; −1 for sad/);
+  await play.slide("wish", 3);
+  await play.until(() => play.said("voice").startsWith("β = 0.5:"));
+  assert.deepEqual(asked.filter((name) => name.startsWith("wish")), ["wishes.json", "wish-0.5.safetensors"]);
+  const { tuned, best, stories: [first, second] } = WISHES.wishes.find(({ beta }) => beta === 0.5);
+  const cells = play.part("wishReached").querySelectorAll("tr").map((row) => row.querySelectorAll("td").map((cell) => Number.parseFloat(cell.textContent)));
+  assert.deepEqual(cells, [tuned, best].map(({ reward, kl }) => [reward, kl].map((x) => Number(x.toFixed(2)))));
+  assert.notEqual(stories()[0], untuned[0]);
+  assert.equal(stories()[1].replace(/[+−]\d/g, ""), first);
+  for (const [story, sum] of [["wishStory", "wishCounted"], ["bestStory", "bestCounted"]]) {
+    const points = play.part(story).querySelectorAll("sup").map((mark) => Number(mark.textContent.replace("−", "-")));
+    assert.equal(Number.parseInt(play.said(sum).replace("−", "-"), 10), points.reduce((total, p) => total + p, 0));
+  }
+  assert.equal(play.place.querySelectorAll("[data-chosen]").length, 2);
+  const said = play.said("voice");
+  await play.until(() => location.hash === "#play&wish=0.5&open=wish");
+  assert.equal(play.said("voice"), said, "once, and not what comes next");
+  await play.press("Another story of each");
+  assert.equal(stories()[1].replace(/[+−]\d/g, ""), second);
+  await Promise.all([play.slide("wish", 1), play.slide("wish", 0)]);
+  await play.until(() => asked.includes("wish-2.safetensors"));
+  await pause(50);
+  assert.equal(play.it.state.wish, null, "what has been passed over is not shown when it comes");
+});
+
+test("a wish that does not come leaves the model, and can be asked for again", async () => {
+  refused = "wish-0.25";
+  const play = await Play.open("#play&wish=0.25");
+  const fold = play.place.querySelector("[data-fold=wish]");
+  await play.until(() => play.said("wishFetching").startsWith("The model β = 0.25 could not be loaded: weights/wish-0.25.safetensors did not come (404)."));
+  await play.slide("wish", 0);
+  await play.until(() => play.it.state.wish === null && play.said("wishCounted"));
+  assert.ok(play.part("wishFetching").hidden);
+  await play.slide("wish", 4);
+  await play.until(() => play.said("wishFetching").includes("could not be loaded"));
+  assert.equal(play.it.state.wish, null);
+  refused = "";
+  await play.press("Try again", fold);
+  await play.until(() => play.it.state.wish === 0.25);
+});
+
 // The address and what is said ---------------------------------------------------------------------------------------
 
 test("a link brings everything back", async () => {

@@ -52,6 +52,8 @@ class Playground(SphinxDirective):
         for name in [] if size == "compact" else playground_panels.PANELS:
             place += build("i")
             place[-1]["ids"] = [playground_panels.anchor(name)]
+            place[-1]["names"] = [f"playground-{name}"]  # for {ref}
+            self.state.document.note_explicit_target(place[-1])
         self.set_source_info(place)
         self.state.nested_parse(self.content, self.content_offset, place)
         return [place]

@@ -42,6 +42,16 @@ PANELS = {
         '<rect x="4" y="6" width="26" height="36" rx="4"/><rect class="d" x="35" y="6" width="26"'
         ' height="36" rx="4"/><rect x="66" y="6" width="26" height="36" rx="4"/>',
     ),
+    "ask": (
+        "Ask it",
+        '<path d="M6 6h52v18H20l-8 8v-8H6z"/><path class="m" d="M26 36h42"/>'
+        '<path class="t" d="M26 42h34"/>',
+    ),
+    "wish": (
+        "How much does it want a happy ending?",
+        '<path d="M8 4v38h84"/><path class="t n" d="M10 38Q20 12 88 9"/>'
+        '<circle cx="40" cy="24" r="5"/>',
+    ),
 }
 
 

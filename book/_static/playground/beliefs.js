@@ -82,8 +82,8 @@ function agreement(text, truth, read, state) {
   return `After ${quoted(text)} the probe and the truth have ${share} of the animal’s probability in common.${missing}`;
 }
 
-// A value: the probe's bar above that of the truth.
-class Row {
+// A value: the bar of the probe, or of another model, above that of the truth.
+export class Row {
   constructor(value) {
     this.value = value;
     this.element = make("tr", "tt-play__believed");

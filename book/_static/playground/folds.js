@@ -2,6 +2,7 @@
 
 import { attention } from "./attention.js";
 import { beliefs } from "./beliefs.js";
+import { late } from "./late.js";
 import { learning } from "./learning.js";
 import { missing } from "./missing.js";
 import { likeliestFirst } from "./sampling.js";
@@ -27,13 +28,26 @@ export function folds(play) {
   const all = {
     training: learning(play), attention: attention(play), lens: lens(play),
     beliefs: beliefs(play), surprise: surprise(play), broken: missing(play),
+    ask: late(play, "answering", "The model that answers", ask), wish: late(play, "wishing", "This part", wish),
   };
   const inside = {
     training: "step", attention: "looking", lens: "lens", beliefs: "animal", surprise: "surprised", broken: "parts",
+    ask: "answering", wish: "wishing",
   };
   for (const [name, fold] of Object.entries(all)) fold.isOpen = opened(inside[name]);
   return all;
 }
+
+// Both come with their files.
+const ask = async (play) => {
+  const [made] = await Promise.all([import("./ask.js"), play.thinking.fetch("answering")]);
+  return made.ask(play);
+};
+
+const wish = async (play) => {
+  const [made, wishes] = await Promise.all([import("./wish.js"), play.thinking.wishes()]);
+  return made.wish(play, wishes);
+};
 
 // What the model would say if it ended after the embeddings, or after its first block.
 function lens({ parts, thinking }) {

@@ -151,6 +151,39 @@ const folds = (root) => [
       <thead><tr><td></td><th scope="col">in common with the truth</th><th scope="col">writes on</th></tr></thead>
       <tbody data-part="broken"></tbody></table>
     <button type="button" data-part="mend">Put everything back</button>`),
+  fold("ask", "Ask it", `
+    <p>The same model, trained further on questions and answers, is asked about the story that your text begins. What the text does not
+      say yet nobody can know; but the grammar knows how probable each answer is: that is the posterior.</p>
+    <p class="tt-play__late" data-part="answering" hidden></p>
+    <div class="tt-play__links" role="group" aria-label="What to ask" data-part="questions"></div>
+    <p data-part="answered"></p>
+    <table class="tt-play__bars tt-play__answers" aria-label="The answers">
+      <thead><tr><th scope="col">answer</th>${scale("to 100 %")}
+        <th scope="col" class="tt-play__model">believed</th><th scope="col" class="tt-play__truth">posterior</th></tr></thead>
+      <tbody data-part="answers"></tbody><tbody data-part="otherAnswers"></tbody></table>
+    <p class="tt-play__note">It has never seen a posterior: it learned from the true answers, one of ten replaced by <em>I do not know</em>,
+      whatever was asked. Press a token above, and it is asked before that token.
+      <a href="${root}after/a-model-that-answers.html">How a model learns to answer</a></p>`),
+  fold("wish", "How much does it want a happy ending?", `
+    <p class="tt-play__late" data-part="wishing" hidden></p>
+    <p>Here the model was tuned on stories of its own, by their points: <span data-part="wishPoints"></span>. Moving away from
+      how it wrote before costs it β points for each nat: the smaller β, the more it wants a happy ending. <a href="${root}after/preferences.html">How it is tuned</a></p>
+    ${slider("Its wish", "wish", 'min="0" max="4" step="1"', ["none", "strong"])}
+    <p class="tt-play__note" data-part="wishFetching" hidden></p>
+    <div class="tt-wish">
+      <div><p class="tt-play__label">The model writes:</p><p class="tt-play__story" data-part="wishStory"></p>
+        <p class="tt-play__note" data-part="wishCounted"></p></div>
+      <div><p class="tt-play__label" data-part="bestWrites"></p><p class="tt-play__story" data-part="bestStory"></p>
+        <p class="tt-play__note" data-part="bestCounted"></p></div>
+    </div>
+    <button type="button" data-part="wishAnother">Another story of each</button>
+    <div class="tt-wish">
+      <svg aria-hidden="true" focusable="false" data-part="wishDrawing"></svg>
+      <table class="tt-play__table"><caption class="visually-hidden">What its stories earn, and how far it has moved, beside the best</caption>
+        <thead><tr><td></td><th scope="col">points a story</th><th scope="col">nats away</th></tr></thead>
+        <tbody data-part="wishReached"></tbody></table></div>
+    <p class="tt-play__note">The curve is exact: for so many nats away from the grammar nothing earns more. The model was measured on 1,000
+      of its stories, and its nats count from itself, untuned; ± is a standard error.</p>`),
 ].join("");
 
 // root: the address of the book's chapters

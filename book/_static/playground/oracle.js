@@ -70,15 +70,25 @@ export class Oracle {
   // What can be known of one of the cast after these tokens: the probability of every value it can have. Null if no story
   // is cut like this. As `tinytorch.stories.token_beliefs`.
   hidden(name, ids, tokenizer) {
+    const { words } = this.#begun(ids, tokenizer);
+    return this.#posterior(name, words.flatMap(({ prob, after }) => after.map((one) => ({ ...one, prob: prob * one.prob }))));
+  }
+
+  // The same after a text whose last word is over. Null if no story has this. As `tinytorch.stories.cast_beliefs`.
+  told(name, text) {
+    if (this.#walk(text) < text.length) return null;
+    const belief = this.beliefs[text.length];
+    return this.#posterior(name, text ? belief.filter(({ todo }) => " \n".includes(todo[0])) : belief);
+  }
+
+  #posterior(name, belief) {
     const { rows } = this.members.get(name);
-    const belief = new Map([...rows.values()].flat().map(([value]) => [value, 0]));
-    for (const { prob, after } of this.#begun(ids, tokenizer).words) {
-      for (const one of after) {
-        for (const [value, p] of this.#values(name, one.cast)) belief.set(value, belief.get(value) + prob * one.prob * p);
-      }
+    const found = new Map([...rows.values()].flat().map(([value]) => [value, 0]));
+    for (const { cast, prob } of belief) {
+      for (const [value, p] of this.#values(name, cast)) found.set(value, found.get(value) + prob * p);
     }
-    const total = sum([...belief.values()]);
-    return total ? new Map([...belief].map(([value, p]) => [value, p / total])) : null;
+    const total = sum([...found.values()]);
+    return total ? new Map([...found].map(([value, p]) => [value, p / total])) : null;
   }
 
   // The tokens of a beginning that may end inside a word: those that every word which can still come of it has, and

@@ -109,7 +109,10 @@ class Playground {
       made.querySelector(".tt-play__folds").replaceChildren("What unfolds here could not be loaded. ", again);
       return;
     }
-    const changed = { training: this.state.step !== START.step, broken: !isWhole(this.state) };
+    const { step, about, wish } = this.state;
+    const changed = {
+      training: step !== START.step, broken: !isWhole(this.state), ask: about !== START.about, wish: wish !== START.wish,
+    };
     for (const fold of made.querySelectorAll("[data-fold]")) {
       const { fold: name } = fold.dataset;
       fold.open = Boolean(changed[name]) || this.state.open.includes(name); // so that what a link has changed is seen
@@ -190,8 +193,9 @@ class Playground {
 
   // What the reader does ---------------------------------------------------------------------------------------------
 
-  // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends.
-  change(changes, { writes = false } = {}) {
+  // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends; `says` gives
+  // what is said afterwards, instead of what comes next; nothing if that is to be said later.
+  change(changes, { writes = false, says = () => this.#said() } = {}) {
     if (!writes) this.writing = 0;
     if (changes.step !== undefined) this.missed = "";
     const { step } = this.state;
@@ -206,7 +210,8 @@ class Playground {
     this.later = setTimeout(() => {
       if (this.writing) return;
       this.keep();
-      this.#say();
+      const said = says();
+      if (said) this.say(said);
     }, REST);
   }
 
@@ -494,13 +499,13 @@ class Playground {
   }
 
   // One sentence about where things stand.
-  #say() {
+  #said() {
     const { view, likeliest, parts, thinking } = this;
     const three = likeliest.slice(0, 3).map((id) => `${spoken(thinking.texts[id])} ${percent(view.chosen[id])}`);
     const more = view.truth ? (isPlain(this.state) ? "" : changedBySliders(view)) : `${parts.reason.textContent} ${parts.about.textContent}`;
     const closeness = `${parts.verdict.textContent} ${more}`;
     const waits = view.rest && view.at === null ? parts.count.textContent : "";
-    this.say(`${waits} ${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim());
+    return `${waits} ${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim();
   }
 
   say(text) {

@@ -11,7 +11,9 @@ export const WINDOW = 112; // tokens that the model reads, the line break before
 export const BLOCKS = 2, HEADS = 4, VOCABULARY = 512;
 export const LONGEST = 2000; // characters of a text: the field takes no more, and an address holds them
 // what unfolds on the playground's page, in the order in which it stands there
-export const FOLDS = ["training", "attention", "lens", "beliefs", "surprise", "broken"];
+export const FOLDS = ["training", "attention", "lens", "beliefs", "surprise", "broken", "ask", "wish"];
+export const QUESTIONS = { hero: "Who?", place: "Where?", animal: "Which animal?", food: "What food?", thing: "Which thing?" };
+export const WISHES = [null, 2, 1, 0.5, 0.25]; // what a nat costs the model that wants happy endings; null is untuned
 export const SWITCHES = ["positions", "mask", "scale", "residual", "norm"]; // parts that are there or not
 
 export const START = Object.freeze({
@@ -24,6 +26,8 @@ export const START = Object.freeze({
   head: null, // [block, head] that is silent
   block: null, // that is passed over
   seen: [BLOCKS - 1, 0], // the head whose attention is drawn
+  about: "animal", // one of QUESTIONS
+  wish: null, // one of WISHES
   map: null, // the part of the map that is open
   open: [], // of FOLDS, those that are unfolded
   lesson: null, // what is shown large to a class: one of FOLDS, or the bars
@@ -49,6 +53,8 @@ export function toHash(state) {
   add("head", state.head?.join(".") ?? "", "");
   add("block", state.block ?? "", "");
   add("seen", state.seen.join("."), START.seen.join("."));
+  add("about", state.about, START.about);
+  add("wish", state.wish ?? "", "");
   add("map", state.map ?? "", "");
   add("open", state.open.join("."), "");
   add("lesson", state.lesson ?? "", "");
@@ -75,6 +81,8 @@ export function fromHash(hash) {
     head: pair(said.get("head")),
     block: number(said.get("block"), 0, BLOCKS - 1, true),
     seen: pair(said.get("seen")) ?? START.seen,
+    about: Object.keys(QUESTIONS).find((name) => name === said.get("about")) ?? START.about,
+    wish: WISHES.find((beta) => String(beta) === said.get("wish")) ?? START.wish,
     map: /^[a-z-]+(\.\d)?$/.exec(said.get("map") ?? "")?.[0] ?? null,
     open: FOLDS.filter((name) => open.includes(name)),
     lesson: [BARS, ...FOLDS].find((name) => name === said.get("lesson")) ?? null,

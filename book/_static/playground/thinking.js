@@ -12,7 +12,8 @@ const KEPT = 2000; // truths that are remembered
 
 const here = (name) => new URL(name, import.meta.url);
 const weightsOf = async (step, started) => {
-  if (step !== MINE) return fetched(`weights/step-${step}.safetensors`, "arrayBuffer", started);
+  const name = typeof step === "number" ? `step-${step}` : step;
+  if (step !== MINE) return fetched(`weights/${name}.safetensors`, "arrayBuffer", started);
   const { keptWeights } = await import("./kept_training.js");
   return keptWeights();
 };
@@ -66,7 +67,12 @@ export class Thinking {
     return Number(this.#models.get(step)?.metadata.step);
   }
 
-  // Fetches the weights of a step, unless they are here.
+  // What a file of weights says of itself.
+  about(step) {
+    return this.#models.get(step).metadata;
+  }
+
+  // Fetches the weights of a step, or of a model that is tuned further, by its file's name; unless they are here.
   async fetch(step) {
     if (!this.has(step)) this.add(step, await weightsOf(step));
   }
@@ -76,6 +82,11 @@ export class Thinking {
     const { tensors } = readSafetensors(await fetched("probes.safetensors", "arrayBuffer", this.started));
     const of = (name) => ({ weight: tensors[`${name}.weight`].data, bias: tensors[`${name}.bias`].data });
     return { animal: of("animal"), child: of("child") };
+  }
+
+  // The points for happy endings, what the models that are tuned to them reach, and the best there is.
+  wishes() {
+    return fetched("wishes.json", "json");
   }
 
   // The tokens of a text: `ids`, the `rest` of an unfinished word, which is not read yet, and whether

@@ -7,9 +7,9 @@ import { breath } from "./thinking.js";
 const SEED = 1;
 
 // Writes on after the ids, a token at a time, so that the page stays quick. `most`: tokens at most; `wanted` says
-// whether it still matters; `tell` gets what has been written so far. Resolves to that, or to null if it was given up.
-export async function writeOn(thinking, ids, state, { whole, most, ends = false, wanted, tell = () => {} }) {
-  const random = seeded(SEED);
+// whether it still matters; `tell` gets what has been written so far; `seed` is that of the dice. Resolves to that, or to null if it was given up.
+export async function writeOn(thinking, ids, state, { whole, most, ends = false, wanted, tell = () => {}, seed = SEED }) {
+  const random = seeded(seed);
   const written = [...ids];
   for (let i = 0; i < most && written.length < WINDOW - 1; i += 1) {
     await breath();
