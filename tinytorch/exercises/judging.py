@@ -90,7 +90,7 @@ def _called(posed: Case) -> tuple[Any, tuple[str, str]]:
     with np.errstate(all="ignore"), watched(posed.rules) as breaches:
         value = _run(posed, answer, passed) if function else answer
     if value is None or value is ...:
-        raise NotYet(_NONE if value is None else _ELLIPSIS)
+        raise NotYet(_ELLIPSIS if value is ... else _NONE if function else "None")
     breach = breaches[0] if breaches else breach_of(posed.rules, answer)
     pairs = enumerate(zip(given, passed, strict=True))
     spoilt = [i for i, (before, after) in pairs if not values.unchanged(before, after)]
