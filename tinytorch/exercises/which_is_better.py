@@ -304,7 +304,7 @@ def better_stop(answer: Any) -> Cases:
 
     Example:
         >>> better_stop(lambda n: 1.96 if n == 400 else np.inf).cases[0].got
-        '4.8% of the equal pairs, 99.9% of the others, after 400 stories'
+        '4.9% of the equal pairs, 97.7% of the others, after 400 stories'
         >>> bool(better_stop(lambda n: 1.96))
         False
     """
