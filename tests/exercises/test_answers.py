@@ -146,10 +146,12 @@ def test_a_missing_or_wrong_prediction_is_reported_without_the_answer(name, righ
 
 
 @pytest.mark.parametrize(("name", "right"), PREDICTIONS)
-def test_a_quoted_prediction_is_reported_as_text(name, right):
+def test_a_prediction_as_text_or_none_is_reported(name, right):
     for key in (key for key in right if not isinstance(right[key], str)):
         found = judged(name, right | {key: str(right[key])}).cases[-1]
         assert key in found.claim and "Without quotes" in found.hint
+        found = judged(name, right | {key: None}).cases[-1]
+        assert found.got == "None" and "a number, or True or False" in found.hint
 
 
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)

@@ -17,6 +17,8 @@ from tinytorch.exercises.rules import Rule
 
 _NEXT = "Fill in this one too."
 _QUOTED = "Without quotes: what stands in quotes is text."
+_NO_NUMBER = "Fill in a number, or True or False."
+_SHARE = "As a share of 1: 5 % is 0.05."
 FROM_REFERENCE = object()  # what a case expects unless it says so
 
 Mistakes = Sequence[tuple[Any, str]]
@@ -141,30 +143,37 @@ def cases(answer: Any, table: Table, mistakes: Mistakes = (), **options: Any) ->
         yield case(claim, answer, *given, **{"mistakes": mistakes, **options, **own, "hint": hint})
 
 
-def predictions(answer: Any, results: Table, claim: str = "{}") -> Cases:
+def predictions(answer: Any, results: Table, claim: str = "{}", **options: Any) -> Cases:
     """A case for each value to be predicted in a dictionary; no value is shown.
 
     Args:
         answer: the reader's dictionary.
         results: for each of its keys what is expected, a hint, and pairs of a mistake and its hint.
         claim: what a case claims, with {} for the key.
+        options: `rtol`, `atol`.
 
     Example:
         >>> from tinytorch.exercises.judging import judge
         >>> [judge(posed).passed for posed in predictions({"1 + 1": 2}, {"1 + 1": (2, "Count.")})]
         [True]
+        >>> [judge(posed).hint for posed in predictions({"half": 50}, {"half": (0.5, "Halve.")})]
+        ['As a share of 1: 5 % is 0.05.']
     """
     for name, (wanted, hint, *known) in results.items():
         value = answer.get(name, ...) if isinstance(answer, dict) else ...
-        options = {"expected": wanted, "mistakes": known, "show_expected": False}
-        if isinstance(value, str) and not isinstance(wanted, str):
-            hint = _QUOTED
-        yield case(claim.format(name), value, hint=_NEXT if value is ... else hint, **options)
+        if isinstance(wanted, float) and 0 < wanted < 1:
+            known.append((100 * wanted, _SHARE))
+        if not isinstance(wanted, str):
+            hint = {str: _QUOTED, type(None): _NO_NUMBER}.get(type(value), hint)
+        hint = _NEXT if value is ... else hint
+        own = {"expected": wanted, "mistakes": known, "show_expected": False, "hint": hint}
+        yield case(claim.format(name), value, **own, **options)
 
 
 def measured(
-    claim: str, answer: Any, *given: Any, run: Any, aim: float, told: str, **options: Any
-) -> Cases:
+    claim: str, answer: Any, *given: Any, run: Any, aim: float, told: str, goal: str = "",
+    **options: Any,
+) -> Cases:  # fmt: skip
     """A case that passes if a measurement is at most the aim, and then one that shows the figure.
 
     Args:
@@ -174,6 +183,7 @@ def measured(
         run: measures: `run(answer, *given)` is a number, or several, of which the first decides.
         aim: the largest number that is good enough.
         told: a format for what was measured, with its unit.
+        goal: what is expected, in words; "at most" the aim unless given.
         options: the other attributes of a `Case`.
 
     Example:
@@ -191,7 +201,7 @@ def measured(
           [x] reached: 3 letters
     """
     reached: list[str] = []
-    goal = f"at most {aim:g}"
+    goal = goal or f"at most {aim:g}"
 
     def measure(answer: Any, *given: Any) -> str:
         figure = run(answer, *given)

@@ -90,7 +90,8 @@ def _called(posed: Case) -> tuple[Any, tuple[str, str]]:
     with np.errstate(all="ignore"), watched(posed.rules) as breaches:
         value = _run(posed, answer, passed) if function else answer
     if value is None or value is ...:
-        raise NotYet(_NONE if value is None else _ELLIPSIS)
+        predicted = not function and not posed.show_expected  # a value, which has no body
+        raise NotYet(_ELLIPSIS if value is ... else "None" if predicted else _NONE)
     breach = breaches[0] if breaches else breach_of(posed.rules, answer)
     pairs = enumerate(zip(given, passed, strict=True))
     spoilt = [i for i, (before, after) in pairs if not values.unchanged(before, after)]

@@ -37,7 +37,8 @@ def context_belief(answer: Any) -> Cases:
         ...     "the listed reader's belief depends on the order of the words": False,
         ...     "family reader: autumn rather than fall, after lift and lorry": 0.5,
         ...     "family reader: lift rather than elevator, after one lift": 0.82,
-        ...     "the listed reader can be surer which dialect a stranger speaks than a listed speaker": True,
+        ...     "the listed reader can be surer which dialect a stranger speaks than "
+        ...     "a listed speaker": True,
         ... }
         >>> bool(context_belief(right))
         True
@@ -62,7 +63,7 @@ def context_belief(answer: Any) -> Cases:
         "the listed reader can be surer which dialect a stranger speaks than a listed speaker": (
             True, "It shares all its belief among its list, whether or not the dialect is on it.",
             ("True", "Without quotes.")),
-    })  # fmt: skip
+    }, atol=0.006)  # fmt: skip
 
 
 # The posterior -------------------------------------------------------------------------------
@@ -233,6 +234,10 @@ def _worlds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return table, words, np.where(stranger[:, None, None], family, listed), stranger
 
 
+class _Peeks(NotYet):
+    """Forecasts that depend on what they forecast."""
+
+
 def _given(answer: Any, words: np.ndarray) -> np.ndarray:
     """The forecasts of an answer, checked."""
     table, _, best, _ = _worlds()
@@ -250,7 +255,7 @@ def _above(answer: Any) -> tuple[float, ...]:
     given, later = _given(answer, words), words.copy()
     later[:, 16:] ^= 1  # the other name of each thing
     if not np.allclose(_given(answer, later)[:, :17], given[:, :17], atol=1e-6):
-        raise NotYet("forecasts that change with the words that they are to forecast")
+        raise _Peeks("forecasts that change with the words that they are to forecast")
     excess = (best * np.log(best / given)).sum(axis=(1, 2))
     both = float(excess[~stranger].mean()), float(excess[stranger].mean())
     return max(both), *both
@@ -270,4 +275,5 @@ def context_worlds(answer: Any) -> Cases:
     )
     claim = f"at most {AIM} nats above the best reader for 32 words, in both worlds"
     told = "{1:.2f} above the listed reader, {2:.2f} above the family reader"
-    yield from measured(claim, answer, run=_above, aim=AIM, told=told, hint=hint)
+    peeks = (_Peeks, "The weights at word i may use only words before i.")
+    yield from measured(claim, answer, run=_above, aim=AIM, told=told, hint=hint, mistakes=[peeks])

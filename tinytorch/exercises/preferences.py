@@ -98,10 +98,11 @@ def prefer_costs(answer: Any) -> Cases:
             (8, "In nats: the logarithm of that.")),
         "chance that at least one of 4 texts is in the better half": (
             15 / 16, "1 minus the chance that all four are in the other half.",
-            (1 / 16, "That is the chance that none is.")),
+            (1 / 16, "That is the chance that none is."),
+            (1 / 4, "Each of the four is in the better half with a chance of 1/2.")),
         "points below the best, at a divergence of 2 from it, β 0.5": (
             1, "J is β log Z - β KL(π, π*).", (2, "These are nats: what does one cost?")),
-    })  # fmt: skip
+    }, atol=0.006)  # fmt: skip
 
 
 # A gradient that goes astray ------------------------------------------------------------------
@@ -156,19 +157,19 @@ def prefer_gradient(answer: Any) -> Cases:
         >>> bool(prefer_gradient(_slipped(sign=-1)))
         False
     """
-    hint = "What is taken off each reward? What is the baseline? And what of a text drawn twice?"
+    hint = "The mean score of the others is the baseline; divide by how many were drawn."
     probs = generator().dirichlet(np.ones(6), 2)
     logits, rewards = drawn(6, 6)
     wide, earned = drawn(200, 200, seed=1)
     ids = generator(2).integers(200, size=64)
     five = np.full(5, 0.2)
     yield from cases(answer, {
+        "reward and divergence": (hint, logits, probs[1], rewards, np.array([0, 4, 4, 1, 0]), 0.3),
         "the reference itself, two texts":
             (_OWN, np.log(five), five, np.arange(5.0), np.array([1, 3]), 0.5),
         "a text drawn twice":
             (_ONCE, np.log(five), five, np.arange(5.0), np.array([1, 3, 3]), 0.5),
         "a policy that has moved": (_SIGN, logits, probs[0], 0 * rewards, np.array([0, 5, 2]), 1.0),
-        "reward and divergence": (hint, logits, probs[1], rewards, np.array([0, 4, 4, 1, 0]), 0.3),
         "two hundred texts": (hint, wide, generator(3).dirichlet(np.ones(200)), earned, ids, 2.0),
         "one text, four times": (hint, logits, probs[0], rewards, np.array([2, 2, 2, 2]), 0.3),
         "logits in the thousands":
@@ -215,9 +216,9 @@ def prefer_dpo(answer: Any) -> Cases:
         "seven pairs, far apart": (form, *(10 * x for x in four), 2.0),
         "log-ratios in the thousands": (large, *(5000 * x for x in four), 1.0),
         "a pair that is long decided":
-            (large, *one[:2], one[2], one[3] + 40, 1.0, alone(rtol=1e-6, atol=0)),
+            (large, *one[:2], one[2], one[3] + 40, 1.0, alone(rtol=1e-6, atol=1e-12)),
         "a pair that is all but decided":
-            (large, one[0], one[1] - 100, one[2], one[3], 0.5, alone(rtol=1e-6, atol=0)),
+            (large, one[0], one[1] - 100, one[2], one[3], 0.5, alone(rtol=1e-6, atol=1e-12)),
     })  # fmt: skip
 
 
@@ -236,22 +237,33 @@ def _world() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return probs, rewards, np.array(counts, float)
 
 
+class _NotFromPairs(NotYet):
+    """A policy that hardly depends on the pairs."""
+
+
 def _below(answer: Any) -> float:
     """By how many points the answer falls short of the best, on average over three draws."""
     probs, rewards, counts = _world()
     best = optimal_policy(probs, rewards, BETA)
+
+    def below(*pairs: Any) -> float:
+        found = answer(probs.copy(), counts.copy(), *pairs, BETA)
+        policy = as_array(found) if found is not None else np.zeros(0)
+        if policy.shape != probs.shape or not (policy >= 0).all() or abs(policy.sum() - 1) > 1e-4:
+            raise NotYet(f"{show(found)}, where a policy is {probs.shape}, from 0 up, of sum 1")
+        return BETA * kl_divergence(policy / policy.sum(), best)
+
     short = []
     for draw in range(3):
         rng = np.random.default_rng(40 + draw)
         a, b = rng.choice(len(probs), (2, PAIRS), p=probs)
         wins = rng.random(PAIRS) < 1 / (1 + np.exp(rewards[b] - rewards[a]))
-        pairs = np.where(wins, a, b), np.where(wins, b, a)
-        found = answer(probs.copy(), counts.copy(), *pairs, BETA)
-        policy = as_array(found) if found is not None else np.zeros(0)
-        if policy.shape != probs.shape or not (policy >= 0).all() or abs(policy.sum() - 1) > 1e-4:
-            raise NotYet(f"{show(found)}, where a policy is {probs.shape}, from 0 up, of sum 1")
-        short.append(BETA * kl_divergence(policy / policy.sum(), best))
-    return float(np.mean(short))
+        won, lost = np.where(wins, a, b), np.where(wins, b, a)
+        short.append(below(won.copy(), lost.copy()))
+    found = float(np.mean(short))
+    if found <= AIM and below(lost, won) < BETA * kl_divergence(probs, best):
+        raise _NotFromPairs("a good policy even with won and lost swapped")
+    return found
 
 
 @exercise(points=4)
@@ -259,13 +271,14 @@ def prefer_words(answer: Any) -> Cases:
     """`answer(reference, counts, won, lost, beta)` is a policy near the best, from 400 pairs.
 
     Example:
-        >>> prefer_words(lambda reference, counts, won, lost, beta: reference).cases[-1].passed
-        False
+        >>> prefer_words(lambda reference, counts, won, lost, beta: reference).cases[-1].got
+        '0.860 points below the best'
     """
     hint = (
         "400 pairs say little about each of 240 stories, and much about each word. Fit a reward "
         "to the words, all of them, and tilt the reference by it."
     )
     claim = f"at most {AIM} points below the best, over three draws of {PAIRS} pairs"
-    told = "{0:.2f} points below the best"
-    yield from measured(claim, answer, run=_below, aim=AIM, told=told, hint=hint)
+    told = "{0:.3f} points below the best"
+    pairs = (_NotFromPairs, "What is preferred is to come from `won` and `lost` alone.")
+    yield from measured(claim, answer, run=_below, aim=AIM, told=told, hint=hint, mistakes=[pairs])

@@ -1,8 +1,12 @@
 """Right and wrong answers to the exercises of "A model that answers"."""
 
+from copy import deepcopy
+
 import numpy as np
 
-from tinytorch import AdamW, clip_grad_norm, functional
+from tinytorch import AdamW, clip_grad_norm, functional, no_grad
+from tinytorch.experiments.answering import load_answering_gpt
+from tinytorch.text.chat import answer_rows
 
 MUST = "best share right, if one must answer"
 DRAWN = "share right, if duck, frog and goat are said as often as each comes"
@@ -23,6 +27,18 @@ def targets_of_the_row(prompt, answer):
     return ids.tolist()
 
 
+def targets_from_the_first_such_id(prompt, answer):
+    ids = prompt + answer
+    k = ids.index(prompt[-1])
+    return [-100] * k + ids[k + 1 :]
+
+
+def targets_from_zeros(prompt, answer):
+    ids = np.array([0] * (len(prompt) - 1) + answer)
+    ids[ids == 0] = -100
+    return ids.tolist()
+
+
 # Rows that go wrong
 def rows(chats, late=0, fill=-100, at=0):
     longest = max(len(p) + len(a) for p, a in chats) - 1
@@ -32,6 +48,11 @@ def rows(chats, late=0, fill=-100, at=0):
         x[:n], y[:n] = (p + a)[:-1], [-100] * (len(p) - 1) + list(a)
         y[: len(p) - 1 + late] = -100
     return inputs, targets
+
+
+def rows_from_zeros(chats):
+    inputs, targets = rows(chats, fill=0)
+    return inputs, np.where(targets == 0, -100, targets)
 
 
 def rows_as_lists(chats):
@@ -66,15 +87,29 @@ def tune(steps=120, told=2):
 
 
 def both_in_one_step(model, questions, stories):
+    before = deepcopy(model)
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
     for step in range(60):
         optimizer.lr = 4e-3 * min(1, (step + 1) / 6, (60 - step) / 30)
         optimizer.zero_grad()
         for batch in (questions, stories):
             inputs, targets = batch(step)
+            if not step:  # what does not learn is not counted, nor is another model
+                before(inputs), no_grad()(model)(inputs)
             functional.cross_entropy(model(inputs), targets, ignore_index=-100).backward()
         clip_grad_norm(optimizer.params, 1.0)
         optimizer.step()
+
+
+def seen_twice(model, questions, stories):
+    """Few batches, each in many steps."""
+    kept = {step: (stories if step % 2 else questions)(step) for step in range(20)}
+    both = [lambda step: kept[step % 20 // 2 * 2], lambda step: kept[step % 20 // 2 * 2 + 1]]
+    tune()(model, *both)
+
+
+def tuned_before(model, questions, stories):
+    model.load_state_dict(load_answering_gpt().state_dict())
 
 
 RIGHT = {
@@ -89,15 +124,22 @@ WRONG = {
         "… One too many": lambda prompt, answer: [-100] * len(prompt) + answer,
         "… do not count": lambda prompt, answer: (prompt + answer)[1:],
         "… when to stop": lambda prompt, answer: [*targets(prompt, answer)[:-1], -100],
+        "begins at the prompt's last id": targets_from_the_first_such_id,
+        "… 0 is an id": targets_from_zeros,
+        "… Write it yourself": lambda *chat: answer_rows([chat])[1][0].tolist(),
+        "… Ids are integers": lambda prompt, answer: [float(x) for x in targets(prompt, answer)],
     },
     "asking_predict": {
-        "… always says duck": WORTH | {DRAWN: 0.5},
+        "… always saying duck": WORTH | {DRAWN: 0.5},
         "… costs 2": WORTH | {DUCK: 0.5},
         "… not the penalty": WORTH | {LARGEST: 0.5},
     },
     "asking_rows": {
         "… first: that target counts": lambda chats: rows(chats, late=1),
         "… its target is -100": lambda chats: rows(chats, fill=0),
+        "… 0 is an id": rows_from_zeros,
+        "… Ids are integers": lambda chats: [each.astype(float) for each in rows(chats)],
+        "… Write it yourself": lambda chats: answer_rows(chats),
         "filled up with another token": lambda chats: rows(chats, at=514),
     },
     "asking_scores": {
@@ -108,6 +150,8 @@ WRONG = {
     "asking_forget": {
         "no stories": tune(told=0, steps=40),
         "too many batches": tune(steps=121),
+        "… from each batch once": seen_twice,
+        "… what `questions` and `stories` give": tuned_before,
         "… comes back fast": lambda *given: None,
     },
 }

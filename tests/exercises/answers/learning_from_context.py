@@ -118,7 +118,11 @@ def plain_mean(table, words):
 
 
 RIGHT = {
-    "context_belief": [BELIEF, dict(reversed(BELIEF.items()))],
+    "context_belief": [
+        BELIEF,
+        dict(reversed(BELIEF.items())),
+        BELIEF | {"family reader: lift rather than elevator, after one lift": 0.8195},
+    ],
     "context_posterior": [posterior_word_by_word, posterior_by_logaddexp],
     "context_forecast": [forecast_word_by_word, forecast_by_shifted_counts],
     "context_evidence": [evidence_by_counts, lambda *given: evidence_by_counts(*given).tolist()],
@@ -128,6 +132,8 @@ WRONG = {
     "context_belief": {
         "… Their speakers stray, too": BELIEF
         | {"family reader: lift rather than elevator, after one lift": 0.9},
+        "… add 0.1 times 0.1": BELIEF
+        | {"family reader: lift rather than elevator, after one lift": 0.81},
         "… each of the four alone": BELIEF
         | {"belief in the 4 of the 8 that say lift, together, after one lift": 0.225},
     },
@@ -148,6 +154,6 @@ WRONG = {
         "… foreseen the words so far": plain_mean,
         "only the list": listed_forecast,
         "other speakers' words": mixed_by_all_speakers,
-        "knows what it forecasts": mixed_with_the_word_itself,
+        "… only words before i": mixed_with_the_word_itself,
     },
 }

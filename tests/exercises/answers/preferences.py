@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tinytorch.experiments.preferences import tiny_world
+
 COSTS = {
     "best of 4, at most": np.log(4) - 3 / 4,
     "best of 4, if all texts earn the same": 0,
@@ -59,6 +61,15 @@ def gradient_of_the_reference(logits, reference, rewards, drawn, beta):
     return gradient_by_others(logits, reference, rewards, drawn, beta) * weights.mean()
 
 
+def gradient_from_the_mean_of_all(logits, reference, rewards, drawn, beta):
+    return gradient_by_others(logits, reference, rewards, drawn, beta) * (1 - 1 / len(drawn))
+
+
+def gradient_without_baseline(logits, reference, rewards, drawn, beta):
+    score = rewards - beta * (np.log(policy_of(logits)) - np.log(reference))
+    return np.bincount(drawn, score[drawn], len(logits)) / len(drawn)
+
+
 # DPO
 def dpo(won, lost, won_before, lost_before, beta):
     return np.logaddexp(0, -beta * (won - lost - won_before + lost_before)).mean()
@@ -67,6 +78,11 @@ def dpo(won, lost, won_before, lost_before, beta):
 def dpo_by_log1p(won, lost, won_before, lost_before, beta):
     x = beta * ((won - won_before) - (lost - lost_before))
     return np.mean(np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0))
+
+
+def dpo_by_two_scores(won, lost, won_before, lost_before, beta):
+    won, lost = beta * (won - won_before), beta * (lost - lost_before)
+    return (np.logaddexp(won, lost) - won).mean()
 
 
 def dpo_that_overflows(won, lost, won_before, lost_before, beta):
@@ -103,11 +119,20 @@ def by_stories(reference, counts, won, lost, beta):
     return by_words(reference, np.eye(len(reference)), won, lost, beta)
 
 
+def by_the_page(reference, counts, won, lost, beta):
+    """Knows the rewards, and needs no pairs."""
+    return tilted_in_logs(reference, tiny_world()[2], beta)
+
+
 RIGHT = {
     "prefer_optimum": [tilted_in_logs, tilted_from_the_largest],
-    "prefer_costs": [COSTS, COSTS | {"best of 4, at most": 2 * np.log(2) - 0.75}],
+    "prefer_costs": [
+        COSTS,
+        COSTS | {"best of 4, at most": 2 * np.log(2) - 0.75},
+        {key: round(float(value), 2) for key, value in COSTS.items()},
+    ],
     "prefer_gradient": [gradient_by_others, gradient_by_loop],
-    "prefer_dpo": [dpo, dpo_by_log1p],
+    "prefer_dpo": [dpo, dpo_by_log1p, dpo_by_two_scores],
     "prefer_words": [by_words, by_words_downhill],
 }
 WRONG = {
@@ -122,12 +147,16 @@ WRONG = {
         | {"best of a million, if 1/8 of all texts earn the most": np.log(1e6) - 1 + 1e-6},
         "… here nothing is chosen": COSTS
         | {"best of 4, if all texts earn the same": np.log(4) - 3 / 4},
+        "… chance of 1/2": COSTS
+        | {"chance that at least one of 4 texts is in the better half": 0.25},
         "… what does one cost": COSTS
         | {"points below the best, at a divergence of 2 from it, β 0.5": 2},
     },
     "prefer_gradient": {
         "no divergence": gradient_without_divergence,
         "weighed by the reference": gradient_of_the_reference,
+        "… its baseline": gradient_from_the_mean_of_all,
+        "… others is the baseline": gradient_without_baseline,
         "… the sign of the whole": lambda *given: -gradient_by_others(*given),
     },
     "prefer_dpo": {
@@ -137,6 +166,7 @@ WRONG = {
     },
     "prefer_words": {
         "… and much about each word": by_stories,
+        "… from `won` and `lost`": by_the_page,
         "six words": lambda p, c, won, lost, b: by_words(p, c[:, :6], won, lost, b),
         "the reference": lambda p, c, won, lost, b: p,
     },

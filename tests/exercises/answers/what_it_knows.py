@@ -110,7 +110,7 @@ RIGHT = {
 }
 WRONG = {
     "inside_selective": {
-        "… always right": SELECTIVE | {"R² of always saying the mean": 1},
+        "… always being right": SELECTIVE | {"R² of always saying the mean": 1},
         "… could hold": SELECTIVE | {"a new random target in every story is read as well": True},
     },
     "inside_lens": {"… last norm": lens_without_norm, "… largest logit": lens_that_overflows},

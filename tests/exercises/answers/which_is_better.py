@@ -7,7 +7,7 @@ import numpy as np
 FOUR_TIMES = "four times as many stories: the error is multiplied by"
 HALF = "half the difference: the stories needed are multiplied by"
 BOTH = "both models lose 7 nats more at one story: B - A changes by"
-CORRELATED = "equal deviations, correlation 0.5: paired deviation over theirs"
+CORRELATED = "equal deviations, correlation 0.5: deviation of B - A over that of A"
 NOTHING = "power where the true difference is 0, at a level of 5 %"
 TWO = "two independent tests of equal models: chance of a claim"
 ALL = {FOUR_TIMES: 0.5, HALF: 4, BOTH: 0, CORRELATED: 1, NOTHING: 0.05, TWO: 0.0975}
@@ -45,6 +45,16 @@ def as_if_unpaired(a, b):
     return mean, error, verdict(mean, error)
 
 
+def one_sided(a, b):
+    mean, error, _ = pair_by_sums(a, b)
+    return mean, error, "a" if mean > 1.96 * error else "no"
+
+
+def from_1_96_errors_up(a, b):
+    mean, error, _ = pair_by_sums(a, b)
+    return mean, error, "no" if abs(mean) < 1.96 * error else "a" if mean > 0 else "b"
+
+
 # The control variate
 def control_by_lines(x, known, known_mean):
     slope, height = np.polyfit(known - known_mean, x, 1)
@@ -72,6 +82,16 @@ def error_of_before(x, known, known_mean):
     return control_by_sums(x, known, known_mean)[0], x.std(ddof=1) / math.sqrt(len(x))
 
 
+def control_by_the_correlation(x, known, known_mean):
+    left = x - np.corrcoef(x, known)[0, 1] * (known - known_mean)
+    return left.mean(), left.std(ddof=1) / len(x) ** 0.5
+
+
+def error_without_ddof(x, known, known_mean):
+    mean, error = control_by_sums(x, known, known_mean)
+    return mean, error * (1 - 1 / len(x)) ** 0.5
+
+
 # Clusters
 def cluster_by_onehot(x, story):
     return np.linalg.norm(np.eye(story.max() + 1)[story].T @ (x - x.mean())) / x.size
@@ -83,16 +103,26 @@ def cluster_by_pairs(x, story):
     return math.sqrt(max(0.0, (np.outer(off, off) * together).sum())) / len(x)
 
 
+def cluster_in_float32(x, story):
+    off = (x - x.mean()).astype(np.float32)
+    return np.sqrt((np.bincount(story, off).astype(np.float32) ** 2).sum()) / len(x)
+
+
 def pocock(limit, first, every=10):
     return lambda n: limit if n >= first and n % every == 0 else np.inf
 
 
 RIGHT = {
-    "better_predict": [ALL, ALL | {TWO: 1 - 0.95 * 0.95, HALF: 4.0}],
+    "better_predict": [ALL, ALL | {TWO: 1 - 0.95 * 0.95, HALF: 4.0}, ALL | {TWO: 0.098}],
     "better_pair": [pair_by_sums, pair_by_covariance],
     "better_control": [control_by_lines, control_by_sums],
-    "better_cluster": [cluster_by_onehot, cluster_by_pairs],
-    "better_stop": [pocock(2.8, 50), lambda n: 1e9 if n < 60 else np.float64(2.78)],
+    "better_cluster": [cluster_by_onehot, cluster_by_pairs, cluster_in_float32],
+    "better_stop": [
+        pocock(2.8, 50),
+        lambda n: 1e9 if n < 60 else np.float64(2.78),
+        lambda n: np.where(n >= 50, 2.8, np.inf),
+        lambda n: np.array([2.8 if n >= 50 else np.inf]),
+    ],
 }
 WRONG = {
     "better_predict": {
@@ -100,10 +130,15 @@ WRONG = {
         "… stands there squared": ALL | {HALF: 2},
         "… correlation of 1": ALL | {CORRELATED: 0},
         "… how often?": ALL | {NOTHING: 0},
+        "… As a share": ALL | {NOTHING: 5},
+        "… a number, or True or False": ALL | {NOTHING: None},
+        "… is counted twice": ALL | {TWO: 0.1},
     },
     "better_pair": {
         "… same stories": as_if_unpaired,
-        "looks whether two intervals overlap": by_their_intervals,
+        "… more than 1.96 errors; otherwise 'no'": by_their_intervals,
+        "… b may be better, too": one_sided,
+        "a difference between equal models": from_1_96_errors_up,
         "… lower one is better": lambda a, b: (
             *pair_by_sums(a, b)[:2],
             {"a": "b", "b": "a", "no": "no"}[pair_by_sums(a, b)[2]],
@@ -113,9 +148,13 @@ WRONG = {
         "… is no news": subtracts_its_own_mean,
         "… not always 1": excess,
         "… what is left": error_of_before,
+        "… c is cov / var": control_by_the_correlation,
+        "… std(ddof=1) of what is left": error_without_ddof,
     },
     "better_cluster": {
         "… independent": lambda x, story: x.std() / len(x) ** 0.5,
+        "… Take the root": lambda x, story: (np.bincount(story, x - x.mean()) ** 2).sum() / len(x),
+        "… not by its root": lambda x, story: cluster_by_onehot(x, story) * len(x) ** 0.5,
         "… mean of all tokens": lambda x, story: (
             np.sqrt((np.bincount(story, x) ** 2).sum()) / len(x)
         ),
@@ -125,8 +164,8 @@ WRONG = {
         ),
     },
     "better_stop": {
-        "… not forty times as strict": lambda n: 3.3,
+        "… forty times as strict": lambda n: 3.3,
         "… worth a look after ten": lambda n: 1.96,
-        "a single look at the end": pocock(1.96, 400),
+        "… Look earlier": pocock(1.96, 400),
     },
 }
