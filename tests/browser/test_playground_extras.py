@@ -137,6 +137,7 @@ def test_the_link_for_a_class_opens_the_same_panel(visit):
     large = page.evaluate("parseFloat(getComputedStyle(document.documentElement).fontSize)")
     assert large > 16
 
+
 def test_the_link_for_a_class_opens_in_a_page_that_is_open(visit):
     page = Playground(visit).page
     page.goto(f"{page.url}#play&text=Once&lesson=lens")

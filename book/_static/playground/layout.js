@@ -144,7 +144,7 @@ const folds = (root) => [
         <th scope="col">above it</th></tr></thead>
       <tbody data-part="surprises"></tbody></table></div>`),
   fold("broken", "What if a part were missing?", `
-    <p>Take away a part that the model was trained with. The bars change with it.</p>
+    <p>Tick a part to take it away, though the model was trained with it. The bars follow.</p>
     <ul class="tt-play__parts" data-part="parts"></ul>
     ${bars("brokenBars", 'aria-label="The likeliest tokens without these parts"')}
     <table class="tt-play__table"><caption data-part="brokenAbout"></caption>
