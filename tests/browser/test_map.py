@@ -203,6 +203,27 @@ def test_nothing_comes_for_the_map_until_it_is_near_and_then_no_second_model(vis
     assert sum(len(response.body()) for response in files) <= MOST_BYTES
 
 
+def test_the_map_comes_also_when_the_page_is_read_in_pieces(visit):
+    page = visit.page
+    page.context.add_init_script("""(() => { // what is not read yet is not found
+        const {get} = Object.getOwnPropertyDescriptor(Document.prototype, 'readyState');
+        const find = document.querySelector.bind(document);
+        let left = 3, missed = false;
+        document.querySelector = (what) => {
+            missed = what === '.tt-map' && left > 0;
+            left -= missed;
+            return missed ? null : find(what);
+        };
+        Object.defineProperty(document, 'readyState', {
+            get: () => missed ? 'loading' : get.call(document),
+        });
+    })()""")
+    page.goto(f"{visit.site}{LANDING}.html")
+    page.wait_for_function(READY)
+    page.locator(".tt-map").scroll_into_view_if_needed()
+    page.wait_for_function(MAPPED)
+
+
 def test_if_its_scripts_do_not_come_the_drawing_stays_and_the_playground_works(visit):
     page = visit.page
     page.context.route("**/map_panels.js*", lambda route: route.abort())

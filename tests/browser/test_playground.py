@@ -271,6 +271,9 @@ def test_on_a_phone_the_field_scrolls_up_so_the_bars_stay_above_the_keyboard(bro
     play.page.wait_for_function(top, arg=play.part("field").element_handle())
     third = play.page.locator(".tt-play__row").nth(2).bounding_box()
     assert third["y"] + third["height"] < PHONE["height"] / 2
+    play.page.keyboard.type(". My old grey dog is called Rex, and he was in the garden with a cat")
+    play.settle()
+    assert play.page.evaluate(top, play.part("field").element_handle()), "what is typed is in sight"
     play.press("The dragon said (in no story)")
     play.part("about").locator("button").first.tap()
     expect(play.part("field")).to_have_value("One")

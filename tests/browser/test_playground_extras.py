@@ -138,6 +138,15 @@ def test_the_link_for_a_class_opens_the_same_panel(visit):
     assert large > 16
 
 
+def test_the_link_for_a_class_opens_in_a_page_that_is_open(visit):
+    page = Playground(visit).page
+    page.goto(f"{page.url}#play&text=Once&lesson=lens")
+    page.wait_for_function(LESSON)
+    expect(page.locator("[data-fold=lens] table")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".tt-lesson")).to_have_count(0)
+
+
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
 def test_the_tour_is_taken_by_keyboard_and_covers_nothing_that_it_speaks_of(visit, auditor, size):
     visit.page.set_viewport_size(size)
@@ -153,24 +162,32 @@ def test_the_tour_is_taken_by_keyboard_and_covers_nothing_that_it_speaks_of(visi
         lit = page.locator(".tt-tour__lit").bounding_box()
         assert lit["y"] >= 0 and lit["y"] < page.locator(".tt-tour").bounding_box()["y"], number
 
+    def go_on():
+        expect(page.locator(".tt-tour button").first).to_have_text("Next")
+        assert page.evaluate(HIDDEN) is None
+        page.keyboard.press("Enter")
+
     page.get_by_role("button", name="Show me in a minute").press("Enter")
     at(1)
     assert page.evaluate(AUDIT, LEVELS) == [] and page.evaluate(OVERFLOW) == []
     page.keyboard.press("Enter")
+    go_on()
     at(2)
     page.keyboard.press("Enter")
     at(3)
     play.part("bars").locator("button").nth(page.evaluate(BEST)).press("Enter")
     at(4)
     page.keyboard.press("Home")
+    go_on()
     page.wait_for_function(MAP_READY)
     at(5)
     page.locator(".tt-map__heads").first.get_by_role("button", name="Head 3").press("Enter")
+    go_on()
     at(6)
     page.keyboard.press("Home")
     expect(page.locator(".tt-tour")).to_contain_text("Now drag it back")
     page.keyboard.press("End")
-    expect(page.locator(".tt-tour a")).to_have_text("Begin with forty lines")
+    expect(page.locator(".tt-tour a")).to_have_text("Begin with forty lines of Python")
     page.keyboard.press("Escape")
     assert 'data-part="tour"' in page.evaluate(FOCUSED)
     assert page.locator(".tt-tour").count() == 0

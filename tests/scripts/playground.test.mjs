@@ -188,12 +188,12 @@ test("a piece of a word says which word it begins", async () => {
   const first = play.part("bars").querySelector(".tt-play__row");
   assert.equal(first.querySelector(".tt-play__chip").textContent, " b");
   assert.equal(words(first.querySelector("button")), "brave");
-  assert.equal(first.querySelector("button").getAttribute("aria-label"), "b, as in brave");
+  assert.equal(first.querySelector("button").getAttribute("aria-label"), "brave: the piece b", "what is seen comes first");
   await play.type("Mia was a brave girl. One");
   const names = play.part("bars").querySelectorAll(".tt-play__press").map(words);
   assert.deepEqual(names.slice(0, 5), ["sunny", "windy", "rainy", "warm", "snowy"]);
   await play.type("");
-  assert.equal(words(play.button("M, as in Mia")), "Mia…");
+  assert.equal(words(play.button("Mia: the piece M, as in Mia")), "Mia…");
   assert.ok(play.said("count").startsWith("Nothing is written yet."));
 });
 
@@ -768,6 +768,9 @@ test("open in Python puts the beginning and the sliders into the cell", async ()
   await play.press("Open in Python");
   assert.deepEqual(written, ['beginning = "Oh \\"no\\" \\\\ said Tom"\ntemperature = 0.5\ntop_k = 4\ntop_p = None\nwrite()']);
   assert.equal(document.activeElement, cell.runButton);
+  await play.change({ off: ["mask"] });
+  await play.press("Open in Python");
+  assert.match(written[1], /^# The finished model, with all its parts: not the one in the playground\.\nbeginning = /);
   delete globalThis.tinytorchLive;
 });
 

@@ -172,6 +172,18 @@ test("the class's link opens the same panel at once", async () => {
   assert.deepEqual([it.place.dataset.lesson, it.state.text], ["lens", "Once"]);
 });
 
+test("a link to another panel, pasted while the page is open, shows that one, and one without a panel leaves", async () => {
+  const it = await opened();
+  const paste = async (hash) => { location.hash = hash; globalThis.dispatchEvent(happening("hashchange")); await settled(it); };
+  await paste("#play&lesson=lens");
+  await until(() => document.querySelector(".tt-lesson"));
+  assert.equal(it.place.dataset.lesson, "lens");
+  await paste("#play&text=Once&lesson=attention");
+  assert.deepEqual([it.place.dataset.lesson, it.state.text], ["attention", "Once"]);
+  await paste("#play&text=Once");
+  assert.deepEqual([document.querySelector(".tt-lesson"), it.lesson, it.state.lesson], [null, null, null]);
+});
+
 // The tour -----------------------------------------------------------------------------------------------------------
 
 test("the tour waits at each stop for what the reader does", async () => {
@@ -181,14 +193,22 @@ test("the tour waits at each stop for what the reader does", async () => {
   await until(() => it.folds.training);
   const at = async (number) => { await settled(it); await until(() => it.tour.number === number); };
   const words = () => document.querySelector(".tt-tour [role=status]").textContent;
+  const looked = (said) => { // what has been done stays in sight until then
+    assert.ok(words().includes(said), words());
+    assert.deepEqual([document.activeElement, it.tour.skip.textContent], [it.tour.skip, "Next"]);
+    it.tour.skip.click();
+  };
   await at(0);
   assert.ok(words().includes("tokens") && it.parts.tokens.classList.contains("tt-tour__lit"));
   it.change({ temperature: 0.1 });
   await settled(it);
   assert.equal(it.tour.number, 0, "that was not asked for");
   it.strip.chips[1].click();
+  await settled(it);
+  assert.deepEqual([it.tour.number, it.state.at], [0, 1], "what could have stood there is in sight");
+  looked("instead");
   await at(1);
-  assert.equal(it.state.at, null);
+  assert.deepEqual([it.state.at, it.tour.skip.textContent], [null, "Skip this"]);
   it.press(it.likeliest[1]);
   await at(2);
   const { truth } = it.view, worst = it.likeliest.find((id) => !isTruest(id, truth));
@@ -198,10 +218,13 @@ test("the tour waits at each stop for what the reader does", async () => {
   assert.ok(words().includes("Now press the token with the longest rust bar."));
   it.press(it.likeliest.find((id) => isTruest(id, it.view.truth)));
   await at(3);
+  assert.ok(Math.max(...it.view.belief) < 0.5, "the bars have room to move");
   it.change({ temperature: 0.6 });
   await settled(it);
   assert.equal(it.tour.number, 3);
   it.change({ temperature: 2 });
+  await settled(it);
+  looked("outlines");
   await at(4);
   it.folds.map = { heads: {}, isOpen: () => true, show() {} };
   it.show();
@@ -209,6 +232,8 @@ test("the tour waits at each stop for what the reader does", async () => {
   assert.equal(it.tour.number, 4, "the map has come, and no head is chosen");
   it.folds.map.heads[0] = 2;
   it.show();
+  await settled(it);
+  looked("added up");
   await at(5);
   it.change({ step: 0 });
   await until(() => it.state.step === 0);

@@ -281,7 +281,7 @@ test("one token is watched from part to part, and stands in the text at the end"
   const id = draw(chosen(read([10, 299, 401, 350]).logits(3), {}), () => 0.5);
   assert.deepEqual(play.view.ids, [299, 401, 350, id]);
   assert.match(told[8], /^The random number 0\.500 stops at “Tom”, which had a chance of 16 %\.$/);
-  assert.equal(told[9], "“Tom” joins the text, and everything runs again.");
+  assert.equal(told[9], "The text goes on with “Tom”, and everything runs again.");
 });
 
 test("a watch waits for a press where less motion is wanted, and runs by itself elsewhere", async () => {

@@ -420,6 +420,19 @@ test("the playground follows the model while it learns", async () => {
   assert.deepEqual(play.bars.rows.slice(0, 3).map(({ element }) => element.textContent), panel.rows);
 });
 
+test("a story that it writes in the playground is that of one model, and what was learned meanwhile comes after it", async () => {
+  const panel = await Panel.open(), { play } = panel;
+  await panel.trains(10);
+  panel.press("put");
+  const shown = play.thinking.reading([], play.state);
+  play.writing = 1; // as while the words come one after the other
+  await panel.trains(40);
+  assert.deepEqual(play.thinking.reading([], play.state).logits(0), shown.logits(0));
+  play.change({});
+  await panel.until(() => String(play.thinking.reading([], play.state).logits(0)) !== String(shown.logits(0)));
+  await panel.until(() => String(play.bars.rows.slice(0, 3).map(({ element }) => element.textContent)) === String(panel.rows));
+});
+
 test("a link to one's own model finds it in this browser, and says so where there is none", async () => {
   await (await Panel.open()).trains(10);
   const open = async () => {

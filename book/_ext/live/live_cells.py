@@ -39,8 +39,10 @@ INTRO = (
     " shortly before it; the browser then keeps it. What you write stays on this page."
 )
 # The way on of a reader who has solved something: only then it has room, before anything is drawn.
+# The scripts name the place; should they not come, the path is there.
 CONTINUE = (
-    '<p class="tt-continue" hidden></p><script>try{document.currentScript.previousElementSibling'
+    '<p class="tt-continue" hidden><a href="#the-path">Continue on the path</a></p>'
+    "<script>try{document.currentScript.previousElementSibling"
     '.hidden=!Object.keys(localStorage).some(key=>key.startsWith("tinytorch-book:solved "))}catch{}'
     "</script>"
 )

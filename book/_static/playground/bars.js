@@ -92,8 +92,11 @@ class Row {
     this.bars[1].hidden = !changed;
     this.model.textContent = percent(chosen);
     this.truth.textContent = truth === null ? "–" : percent(truth);
-    const begins = piece ? `, as in ${piece.word}` : "";
-    this.press.setAttribute("aria-label", `${spoken(text)}${begins}${here ? ", which stands there" : ""}`);
+    // What is seen comes first: by that it can be called.
+    const name = piece ? spoken(text + piece.ending) : spoken(text);
+    const word = piece && !(piece.only && name === piece.word) ? `, as in ${piece.word}` : "";
+    const part = piece ? `: the piece ${spoken(text)}${word}` : "";
+    this.press.setAttribute("aria-label", `${name}${part}${here ? ", which stands there" : ""}`);
   }
 }
 

@@ -84,10 +84,16 @@
     else if (location.protocol === "file:") fail("a page opened as a file cannot load scripts");
     else {
       whenNear(place, open);
-      const map = document.querySelector(".tt-map");
-      if (map && /^#play&(?:.*&)?map=/.test(location.hash)) openMap(map);
-      else if (map) whenNear(map, openMap);
+      beginMap();
     }
+  };
+
+  // The page may be read only in part by now, the place and not yet the map.
+  const beginMap = () => {
+    const map = document.querySelector(".tt-map");
+    if (map && /^#play&(?:.*&)?map=/.test(location.hash)) openMap(map);
+    else if (map) whenNear(map, openMap);
+    else if (document.readyState === "loading") requestAnimationFrame(beginMap);
   };
   begin();
 })();

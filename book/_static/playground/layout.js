@@ -86,7 +86,7 @@ const learn = `
   <div class="tt-play__learned"><p data-part="learned"></p>
   ${bars("learnedBars", 'aria-label="The likeliest tokens at this moment"')}</div>`;
 
-const train = `<section class="tt-train" aria-labelledby="tt-train"><h2 id="tt-train">The real thing</h2>
+const train = `<section class="tt-train" aria-labelledby="tt-train"><h2 id="tt-train">Train your own</h2>
   <p>The book’s Python trains such a model in this tab, from random numbers.
     <button type="button" data-part="trainHere">Train one here</button></p>
   <div data-part="training"></div></section>`;
@@ -144,7 +144,7 @@ const folds = (root) => [
         <th scope="col">above it</th></tr></thead>
       <tbody data-part="surprises"></tbody></table></div>`),
   fold("broken", "What if a part were missing?", `
-    <p>Take away a part that the model was trained with. The bars change with it.</p>
+    <p>Tick a part to take it away, though the model was trained with it. The bars follow.</p>
     <ul class="tt-play__parts" data-part="parts"></ul>
     ${bars("brokenBars", 'aria-label="The likeliest tokens without these parts"')}
     <table class="tt-play__table"><caption data-part="brokenAbout"></caption>
@@ -190,7 +190,7 @@ const folds = (root) => [
 export const layout = (compact, root) => `
 <div class="tt-play__core">${core(compact)}</div>
 ${compact ? `<section class="tt-learn" aria-labelledby="tt-learn"><h2 id="tt-learn">Watch it learn</h2>${learn}</section>${train}
-  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More: attention, break it, training</a>
+  <p class="tt-play__more"><a data-part="more" href="${root}playground.html">More to try with this text</a>
     <button type="button" data-part="picture" aria-expanded="false">Share this</button></p><div data-part="sharing" hidden></div>`
     : `${train}<div class="tt-play__folds">${folds(root)}</div>`}
 <p class="visually-hidden" role="status" aria-live="polite" data-part="voice"></p>`;

@@ -281,7 +281,7 @@ class LiveMap {
     if (!this.thrown || this.isFull) return "There is nothing to write, or no room for it.";
     const { id } = this.thrown;
     this.play.press(id);
-    return `${quoted(this.scene.textOfId(id))} joins the text, and everything runs again.`;
+    return `The text goes on with ${quoted(this.scene.textOfId(id))}, and everything runs again.`;
   }
 
   // Throws, lets it be seen, and writes.

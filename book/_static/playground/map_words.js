@@ -29,8 +29,8 @@ export const WORDS = {
   positions: ({ focus, view: { reading } }) => {
     if (reading.broken.positions) return "The positions are taken away: nothing is turned.";
     const all = angles(reading.model, focus);
-    return `Inside attention the pairs of numbers at position ${focus} are turned by ${all[0]} radians in the first pair, `
-      + `by ${Number(all[1].toPrecision(2))} in the second, and by less and less after that.`;
+    return `So that attention can tell the order, it turns its pairs of numbers: at position ${focus} the first by ${all[0]} radians, `
+      + `the second by ${Number(all[1].toPrecision(2))}, and so on, by less and less.`;
   },
   attention: (scene, block) => {
     const look = scene.looks[block];

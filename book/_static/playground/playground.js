@@ -80,8 +80,15 @@ class Playground {
   async #arrive(made) {
     const { open: [first], lesson } = this.state;
     const [{ type }] = performance.getEntriesByType("navigation");
-    if (lesson) await this.#extra("lesson", this.parts.shared, ({ teach }) => teach(this, lesson));
+    if (lesson) await this.#teach(lesson);
     else if (first && type === "navigate") made.querySelector(`[data-fold=${first}]`)?.scrollIntoView({ behavior: "instant" });
+  }
+
+  // Shows a panel to a class, or another one, or none.
+  async #teach(lesson) {
+    if (!this.lesson && lesson) await this.#extra("lesson", this.parts.shared, ({ teach }) => teach(this, lesson));
+    else if (lesson) this.lesson.choose(lesson);
+    else this.lesson?.leave();
   }
 
   // What is asked for seldom comes when it is.
@@ -139,6 +146,7 @@ class Playground {
     on("field", "input", () => {
       this.#inPlace(() => this.#typed(parts.field.value), before);
       before = undefined;
+      parts.field.scrollIntoView({ block: "nearest", behavior: "instant" }); // the bars may have pushed it away
     });
     on("field", "focus", () => { // of the screen a keyboard leaves a half: the bars belong into it
       if (byFinger()) parts.field.scrollIntoView({ block: "start" });
@@ -182,6 +190,7 @@ class Playground {
       if (!said) return;
       this.change(said);
       for (const name of said.open) made.querySelector(`[data-fold=${name}]`)?.setAttribute("open", "");
+      if (!this.compact) this.#teach(said.lesson);
     });
   }
 
@@ -538,7 +547,8 @@ class Playground {
     const code = Object.entries(values).reduce((all, [name, value]) => (
       all.replace(new RegExp(`^${name} = .*$`, "m"), () => `${name} = ${value}`)
     ), cell.original);
-    cell.write(code);
+    const same = this.state.step === START.step && isWhole(this.state);
+    cell.write(same ? code : `# The finished model, with all its parts: not the one in the playground.\n${code}`);
     cell.element.scrollIntoView({ block: "center" });
     cell.runButton.focus({ preventScroll: true });
   }

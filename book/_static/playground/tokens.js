@@ -18,7 +18,7 @@ export const isByte = (text) => seen(text).search(BYTE) === 0;
 export const spoken = (text) => NAMES[text] ?? (seen(text).replace(BYTE, "byte $1 ").trim() || "space");
 
 // In a sentence.
-export const quoted = (text) => NAMES[text] ?? `“${seen(text).trim() || "␣"}”`;
+export const quoted = (text) => (NAMES[text] ? `the ${NAMES[text]}` : `“${seen(text).trim() || "␣"}”`);
 
 export const percent = (p) => {
   if (p <= 0) return "0 %";

@@ -4,6 +4,7 @@ import { make } from "../live/elements.js";
 import { START, rememberTour } from "./state.js";
 import { percent, quoted } from "./tokens.js";
 
+const MOVES = 0.5; // the largest probability at which the temperature is shown
 const FIRST = "first-words/counting-letters.html";
 
 // What is in sight: where the reader stands, as a stop compares it.
@@ -16,13 +17,15 @@ export function isTruest(id, truth) {
 }
 
 // Each stop: what is said, what is lit, where the focus goes, and `done`, which says whether the reader has done it:
-// true, false, or a hint. `begin` prepares it; `kept` is what it remembers.
+// true, false, or a hint. `begin` prepares it; `kept` is what it remembers; `after` is said where something is to be
+// looked at then: it goes on when that has been seen.
 export const STOPS = [
   {
     words: "The model reads no letters. It reads tokens: words, or pieces of words. Press one of the coloured tokens.",
     lit: ({ parts }) => parts.tokens,
     focus: ({ strip }) => strip.chips[strip.stop],
     done: (now) => now.state.at !== null,
+    after: "The bars now show what could have stood there instead.",
     begin: (play) => (play.view.ids.length ? play.change({ at: null }) : play.example(START.text)),
   },
   {
@@ -33,7 +36,7 @@ export const STOPS = [
     begin: (play) => play.change({ at: null }),
   },
   {
-    words: "Rust is the truth. A program made up these stories with dice, so the real chances are known. Press the bar that the truth thinks likeliest.",
+    words: "Rust is the truth. A program made up these stories with dice, so the real chances are known. Press the token with the longest rust bar.",
     lit: ({ parts }) => parts.bars.closest("table"),
     focus: ({ parts }) => parts.bars.querySelector("button"),
     done: (now, from, play) => {
@@ -51,13 +54,18 @@ export const STOPS = [
     lit: ({ parts }) => parts.temperature.closest("label"),
     focus: ({ parts }) => parts.temperature,
     done: ({ state: { temperature } }) => temperature <= 0.3 || temperature >= 1.7,
-    begin: (play) => play.change({ temperature: START.temperature }),
+    after: "To the left it takes the likeliest token nearly always, to the right nearly any. The outlines are the bars as they were.",
+    begin: (play) => { // where one token has nearly all, no bar would move
+      if (Math.max(...play.view.belief) > MOVES) play.example(START.text);
+      play.change({ temperature: START.temperature });
+    },
   },
   {
     words: "Now look inside. A head looks back at the tokens before it: the thicker an arc, the more. Press the number of another head.",
     lit: () => document.querySelector(".tt-map .tt-map__heads") ?? document.querySelector(".tt-map"),
     focus: () => document.querySelector(".tt-map .tt-map__heads button"),
     done: (now, from) => Boolean(from.heads) && now.heads !== from.heads,
+    after: "Another head, other arcs. What all of them have found is added up.",
   },
   {
     words: "All this was learned. Drag Training to untrained, read what it writes, and drag it back.",
@@ -97,7 +105,7 @@ class Tour {
     this.box = make("section", "tt-tour", "", { "aria-label": "Tour" });
     const text = make("p");
     text.append(this.count, " ", this.words, " ", this.links);
-    this.skip = this.#button("Skip this", () => this.go(this.number + 1));
+    this.skip = this.#button("", () => this.go(this.number + 1));
     this.end = this.#button("Leave", () => this.leave());
     const buttons = make("div");
     buttons.append(this.skip, this.end);
@@ -129,6 +137,7 @@ class Tour {
     this.from = standing(play);
     this.count.textContent = `${number + 1} of ${STOPS.length}`;
     this.words.textContent = stop.words;
+    this.skip.textContent = "Skip this";
     this.#light(stop);
     stop.focus(play)?.focus({ preventScroll: true });
   }
@@ -155,7 +164,8 @@ class Tour {
       return;
     }
     const said = stop.done(now, from, play, this.kept);
-    if (said === true) this.go(this.number + 1);
+    if (said === true && stop.after) this.#linger(stop.after);
+    else if (said === true) this.go(this.number + 1);
     else if (said) {
       this.words.textContent = said;
       this.from = null;
@@ -164,12 +174,20 @@ class Tour {
     }
   }
 
+  // What the reader has done stays in sight until it has been looked at.
+  #linger(words) {
+    this.from = null;
+    this.words.textContent = words;
+    this.skip.textContent = "Next";
+    this.skip.focus({ preventScroll: true });
+  }
+
   #finish() {
     const { root } = this.play;
     this.#light(null);
     this.count.textContent = "";
     this.words.textContent = END;
-    this.links.append(make("a", "", "Begin with forty lines", { href: `${root}${FIRST}` }));
+    this.links.append(make("a", "", "Begin with forty lines of Python", { href: `${root}${FIRST}` }));
     this.skip.remove();
     this.end.textContent = "Done";
     this.end.focus({ preventScroll: true });

@@ -116,6 +116,8 @@ class Panel {
     }
     this.#showCosts(kernel);
     this.#showCode();
+    const waits = () => this.run.weights && this.run.weights !== this.weights && !this.play.writing;
+    this.play.folds.mine = { isOpen: waits, show: () => this.show() };
     this.show();
     this.parts.go.focus();
   }
@@ -240,11 +242,13 @@ class Panel {
     parts.state.textContent = said;
     this.#showUnkept();
     if (!weights || document.visibilityState === "hidden") return;
-    if (weights !== this.weights) {
+    const writes = play.state.step === MINE && play.writing; // a text that it writes is one model's
+    if (weights !== this.weights && !writes) {
       this.weights = weights;
       play.thinking.add(MINE, weights);
-      if (play.state.step === MINE && !play.writing) play.show();
+      if (play.state.step === MINE) play.show();
     }
+    if (!this.weights) return;
     this.#showLoss();
     this.#showBars();
     if (phase !== "training" || performance.now() - this.#wrote > WRITES) this.#write();
