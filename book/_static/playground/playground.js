@@ -53,6 +53,7 @@ class Playground {
     this.runs = 0;
     this.folds = {}; // what is drawn only while it is open
     this.deeds = []; // what can be taken back: {before, after} of all that changed the text but typing
+    this.added = ""; // what has been written since something was said aloud
   }
 
   async begin() {
@@ -70,6 +71,7 @@ class Playground {
     else await this.#addFolds(made);
     await breath();
     this.show();
+    this.heard = this.#standing(); // it can be read: nobody needs to be told
     this.place.replaceChildren(made);
     this.place.dataset.play = "ready";
     this.strip.list.scrollTop = this.strip.list.scrollHeight;
@@ -169,6 +171,9 @@ class Playground {
     for (const one of made.querySelectorAll("[data-write]")) {
       one.addEventListener("click", () => this.write(one.dataset.write));
     }
+    made.addEventListener("keydown", ({ key, target }) => {
+      if (key === "Escape" && !this.lesson && !this.tour) this.#escape(target);
+    });
     addEventListener("pagehide", () => {
       if (!this.later) return; // nothing has changed
       this.keep();
@@ -188,12 +193,27 @@ class Playground {
     (last || this.parts.field).focus({ preventScroll: true });
   }
 
+  // Ends what is on: the writing, the sharing, or a look at another token.
+  #escape(from) {
+    const { back, sharing, picture } = this.parts;
+    if (this.writing) this.change({});
+    else if (sharing.contains(from)) {
+      sharing.hidden = true;
+      picture.setAttribute("aria-expanded", false);
+      picture.focus();
+    } else if (this.state.at !== null) {
+      this.change({ at: null });
+      if (from === back) this.#rest();
+    }
+  }
+
   // What the reader does ---------------------------------------------------------------------------------------------
 
   // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends.
   change(changes, { writes = false } = {}) {
     if (!writes) this.writing = 0;
     if (changes.step !== undefined) this.missed = "";
+    if (changes.drawn) this.added = "";
     const { step } = this.state;
     this.state = { ...this.state, ...changes };
     if (!this.thinking.has(this.state.step)) {
@@ -276,7 +296,9 @@ class Playground {
     if (id === undefined) return;
     const { ids, at } = this.view;
     if (at === null && this.#isFull) return;
+    const added = this.added + this.thinking.texts[id];
     this.#deed({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null }, options);
+    this.added = added;
   }
 
   // The last deed whole; what has been typed since goes before, token by token, but no character in part.
@@ -493,14 +515,23 @@ class Playground {
     if (hash !== location.hash) history.replaceState(history.state, "", hash || location.pathname + location.search);
   }
 
-  // One sentence about where things stand.
+  // What has been written, and where things stand, unless that is known.
   #say() {
+    const added = this.added && `Written: “${spoken(this.added.replaceAll("\n", " end of the story"))}”. `;
+    const standing = this.#standing();
+    if (added || standing !== this.heard) this.say(added + standing);
+    this.heard = standing;
+    this.added = "";
+  }
+
+  // One sentence about it.
+  #standing() {
     const { view, likeliest, parts, thinking } = this;
     const three = likeliest.slice(0, 3).map((id) => `${spoken(thinking.texts[id])} ${percent(view.chosen[id])}`);
     const more = view.truth ? (isPlain(this.state) ? "" : changedBySliders(view)) : `${parts.reason.textContent} ${parts.about.textContent}`;
     const closeness = `${parts.verdict.textContent} ${more}`;
     const waits = view.rest && view.at === null ? parts.count.textContent : "";
-    this.say(`${waits} ${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim());
+    return `${waits} ${parts.note.textContent} ${parts.heading.textContent} ${three.join(", ")}. ${closeness}`.trim();
   }
 
   say(text) {
