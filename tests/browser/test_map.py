@@ -140,6 +140,38 @@ def test_it_works_by_keyboard_alone(visit):
     assert page.evaluate("tinytorchPlay.view.ids.length") == 3
 
 
+def test_a_watch_keeps_the_focus_and_ends_with_escape(visit):
+    it, page = Map(visit), visit.page
+    page.get_by_role("button", name="Watch one token").press("Enter")
+    assert it.focused == "pause"
+    page.keyboard.press("Escape")
+    assert it.focused == "watch"
+    assert not page.evaluate("tinytorchPlay.folds.map.watch.on")
+
+
+def test_a_part_stays_where_it_was_pressed_though_another_closes(visit):
+    it, page = Map(visit), visit.page
+    it.change(map="attention.0")
+    name = it.part("mlp.1").locator("> .tt-map__name")
+    name.focus()
+    page.evaluate(SETTLED)
+    before = name.bounding_box()["y"]
+    page.keyboard.press("Enter")
+    expect(name).to_have_attribute("aria-expanded", "true")
+    it.settle()
+    assert abs(name.bounding_box()["y"] - before) < 2
+
+
+def test_where_its_scripts_do_not_come_the_drawing_says_so(visit):
+    page = visit.page
+    page.route("**/map_words*.js", lambda route: route.abort())
+    page.goto(f"{visit.site}{LANDING}.html")
+    page.wait_for_function(READY)
+    page.locator(".tt-map").scroll_into_view_if_needed()
+    expect(page.locator(".tt-map [role=status]")).to_contain_text("This drawing stands still")
+    expect(page.locator(".tt-map figure")).to_be_visible()
+
+
 @pytest.mark.parametrize("size", [PHONE, LAPTOP], ids=["phone", "laptop"])
 def test_a_token_is_watched_without_motion_by_presses_alone(browser, site, size):
     context = browser.new_context(viewport=size, reduced_motion="reduce")

@@ -452,6 +452,18 @@ def test_on_any_screen_nothing_covers_anything_or_leaves_it(visit, docname, audi
     assert play.visit.problems == []
 
 
+def test_the_bars_are_seen_in_forced_colours(browser, site):
+    context = browser.new_context(forced_colors="active")
+    page = context.new_page()
+    page.goto(f"{site}{LANDING}.html")
+    page.wait_for_function(READY)
+    colours = page.evaluate("""() => ['chosen', 'truth'].map(of => getComputedStyle(
+        document.querySelector(`.tt-play__bar--${of}`)).backgroundColor)""")
+    seen = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert len({*colours, seen, "rgba(0, 0, 0, 0)"}) == 4
+    context.close()
+
+
 @pytest.mark.parametrize("docname", [PAGE, LANDING])
 def test_without_scripts_there_are_a_picture_and_a_sentence(browser, site, docname):
     context = browser.new_context(java_script_enabled=False)

@@ -126,6 +126,7 @@ def test_a_lesson_works_by_key_and_is_accessible(visit, auditor, full):
     page.keyboard.press("Escape")
     page.wait_for_function("() => !document.querySelector('.tt-lesson')")
     assert 'data-lesson="attention"' in page.evaluate(FOCUSED)
+    page.wait_for_function(f"() => ({HIDDEN})() === null")  # it is in sight
     assert page.evaluate("document.querySelectorAll('main [inert]').length") == 0
 
 

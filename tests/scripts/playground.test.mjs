@@ -744,6 +744,45 @@ test("a change is announced once, after a pause", async () => {
   assert.match(heard[0], /^What comes next\? .*, .*, .*\. .*the truth\./);
 });
 
+test("what is written is said aloud, and where things stand only after it has changed", async () => {
+  const play = await Play.open(), heard = [];
+  play.it.say = (text) => heard.push(text);
+  await play.change({ map: "mlp.1", seen: [0, 1] });
+  await pause(450);
+  assert.deepEqual(heard, [], "another picture of the same");
+  await play.press("Mia");
+  await play.press(play.it.thinking.texts[play.it.likeliest[0]].trim());
+  await play.until(() => heard.length);
+  assert.match(heard[0], /^Written: “Mia walked”\. What comes next\? /);
+  await play.type(`${play.text} to`);
+  await play.until(() => heard.length === 2);
+  assert.match(heard[1], /^What comes next\? /, "what was typed is known");
+});
+
+test("Escape ends the writing, a look at another token and the sharing", async () => {
+  const play = await Play.open(), escape = (part) => part.dispatchEvent(happening("keydown", { key: "Escape" }));
+  play.button("Write a story").click();
+  await play.until(() => play.it.state.drawn.length);
+  escape(play.button("Stop"));
+  assert.equal(play.it.writing, 0);
+  await play.change({ at: 1 });
+  play.part("back").focus();
+  escape(play.part("back"));
+  await play.settle();
+  assert.deepEqual([play.it.state.at, document.activeElement], [null, play.part("field")]);
+  play.part("picture").click();
+  await play.until(() => play.part("sharing").querySelector("button"));
+  escape(play.part("sharing").querySelector("button"));
+  assert.ok(play.part("sharing").hidden);
+  assert.deepEqual([document.activeElement, play.part("picture").getAttribute("aria-expanded")], [play.part("picture"), "false"]);
+});
+
+test("no two buttons for the whole screen have the same name", async () => {
+  const play = await Play.open();
+  const names = play.place.querySelectorAll("[data-lesson]").map((each) => each.getAttribute("aria-label"));
+  assert.deepEqual([names.length, new Set(names).size], [7, 7]);
+});
+
 test("a letter costs one reading and one question to the oracle", async () => {
   const play = await Play.open(), { thinking } = play.it, letters = " Max sat";
   await play.type(LONG);

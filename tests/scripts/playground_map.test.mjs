@@ -299,6 +299,58 @@ test("a watch waits for a press where less motion is wanted, and runs by itself 
   assert.equal(it.watch.paused, false);
 });
 
+test("the focus stays with the buttons of a watch, and goes back to where it began", async () => {
+  const { it, control } = await open();
+  const press = (name) => { control(name).focus(); control(name).click(); };
+  press("watch");
+  assert.equal(document.activeElement, control("next"), "nothing moves by itself here");
+  while (!it.watch.isLast) press("next");
+  assert.equal(document.activeElement, control("stop"));
+  control("stop").click();
+  assert.equal(document.activeElement, control("watch"));
+  press("watch");
+  control("next").dispatchEvent(happening("keydown", { key: "Escape" }));
+  assert.deepEqual([it.watch.on, document.activeElement], [false, control("watch")]);
+});
+
+test("a reader in the drawing is not lost when the map takes its place", async () => {
+  const { play } = await open();
+  const place = document.querySelector(".tt-map"), link = document.createElement("a");
+  place.append(link);
+  link.focus();
+  const it = await map(play, place);
+  assert.ok(document.activeElement === it.controls.watch);
+});
+
+test("a part that opens stays where it was pressed, though another closes above it", async () => {
+  const { press, part } = await open();
+  await press(part("tokens").button);
+  const { button } = part("mlp.1"), moved = [];
+  button.getBoundingClientRect = () => ({ top: part("tokens").open.hidden ? 100 : 300 });
+  globalThis.scrollBy = ({ top }) => moved.push(top);
+  button.focus();
+  await press(button);
+  assert.deepEqual(moved.filter(Boolean), [-200]);
+});
+
+test("a head says where it looks, and a number is said once", async () => {
+  const { play, it, press, part, change } = await open(), heard = [];
+  play.say = (text) => heard.push(text);
+  await press(it.rows["attention.0"].element.querySelector(".tt-map__heads button"));
+  assert.match(heard[0], /^Head 1 looks from “morning” at “One” with 60.% of its attention\./);
+  await press(part("sampling").button);
+  const said = part("sampling").open.querySelector("[role=status]"), [text] = said.childNodes;
+  await change({ temperature: 1 });
+  assert.equal(said.childNodes[0], text, "it is not written again, or it would be read again");
+});
+
+test("the same part of two blocks has two names", async () => {
+  const { it } = await open();
+  const names = Object.values(it.rows).map(({ button }) => words(button));
+  assert.equal(new Set(names).size, names.length);
+  assert.equal(words(it.rows["mlp.1"].button), "Norm and MLP of block 2: what each token makes of it");
+});
+
 test("what is typed while a token is watched ends the watch", async () => {
   const { it, control, change } = await open();
   control("watch").click();

@@ -410,6 +410,35 @@ test("the trained model is put into the playground, with its number of steps, an
   assert.equal(play.bars.rows[0].element.textContent, finished);
 });
 
+test("what is put into the playground is followed by the focus", async () => {
+  const panel = await Panel.open(), { play } = panel;
+  await panel.trains(10);
+  panel.press("put");
+  assert.ok(play.parts.bars.contains(document.activeElement));
+});
+
+test("while it trains, little is said aloud", async () => {
+  const panel = await Panel.open();
+  let now = 0;
+  performance.now = () => { now += 6000; return now; };
+  await panel.trains(30);
+  delete performance.now;
+  const told = panel.heard.filter((text) => text.includes("nats"));
+  assert.ok(told.length && told.every((text) => /^\d+ steps, \d\.\d\d nats\.$/.test(text)), told.join());
+});
+
+test("where the page's Python does not come, that is said and not that a press would help", async () => {
+  const panel = await Panel.open(), { trainHere, training } = panel.play.parts;
+  delete globalThis.tinytorchLive;
+  let now = 0;
+  performance.now = () => { now += 15_000; return now; };
+  trainHere.click();
+  await panel.until(() => panel.heard.length);
+  delete performance.now;
+  assert.match(training.textContent, /^The scripts of the page’s Python did not come: load the page again\.$/);
+  assert.equal(panel.heard.at(-1), training.textContent);
+});
+
 test("the playground follows the model while it learns", async () => {
   const panel = await Panel.open(), { play } = panel;
   await panel.trains(10);

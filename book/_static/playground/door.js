@@ -65,8 +65,18 @@
   }
 
   const openMap = async (map) => {
-    const [play, made] = await Promise.all([open(), Promise.all(MAP.map(load)), styled("map")]);
-    await made[0].map(play, map); // until then, and if it fails, the drawing stays
+    const play = await open().catch(() => null);
+    if (!play) return; // which is said above
+    try {
+      const [made] = await Promise.all([Promise.all(MAP.map(load)), styled("map")]);
+      await made[0].map(play, map); // until then, and if it fails, the drawing stays
+    } catch (error) {
+      console.error(error);
+      const said = document.createElement("p");
+      said.setAttribute("role", "status");
+      map.append(said);
+      said.textContent = "This drawing stands still: what would show the model at work in it could not be loaded. Load the page again.";
+    }
   };
 
   const whenNear = (element, then) => {

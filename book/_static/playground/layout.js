@@ -9,7 +9,7 @@ const NO_STORY = "The dragon said";
 const beginning = (text, more = "") => `<button type="button" data-beginning="${text}">${text}${more}</button>`;
 
 // Opens this large, for a class.
-const largeButton = (name) => `<button type="button" class="tt-play__large" data-lesson="${name}">Full screen</button>`;
+const largeButton = (name, what) => `<button type="button" class="tt-play__large" data-lesson="${name}" aria-label="Full screen: ${what}">Full screen</button>`;
 
 const scale = (text = "") => `<th scope="col" class="tt-play__scale"><span class="visually-hidden">bars</span> <span>${text}</span></th>`;
 
@@ -66,7 +66,7 @@ const more = `
   <div class="tt-play__links">
     <button type="button" data-part="share">Copy a link to this</button>
     <button type="button" data-part="picture" aria-expanded="false">Share a picture</button>
-    ${largeButton(BARS)}
+    ${largeButton(BARS, "the bars")}
     <button type="button" data-part="python">Open in Python</button>
     <span data-part="shared"></span>
   </div>
@@ -74,7 +74,7 @@ const more = `
 
 const fold = (name, question, body) => `
 <details class="tt-play__fold" data-fold="${name}"><summary>${question}</summary>
-  <div>${largeButton(name)}${body}</div></details>`;
+  <div>${largeButton(name, question)}${body}</div></details>`;
 
 // The model at five moments of its training, and the one that is trained here.
 const learn = `

@@ -90,6 +90,7 @@ export function learning(play) {
 
 // The panel that trains comes when it is asked for.
 async function openTraining(play, { trainHere, training }) {
+  if (trainHere.getAttribute("aria-disabled") === "true") return;
   trainHere.setAttribute("aria-disabled", true);
   try {
     const { trainingHere } = await import("./training_here.js");
@@ -97,7 +98,9 @@ async function openTraining(play, { trainHere, training }) {
     trainHere.hidden = true;
   } catch (error) {
     console.error(error);
-    training.replaceChildren(make("p", "tt-play__note", "What trains could not be loaded: is there a connection? Press again."));
+    const why = error.constructor === Error ? error.message : "What trains could not be loaded: is there a connection? Press again.";
+    training.replaceChildren(make("p", "tt-play__note", why));
+    play.say(why);
     trainHere.setAttribute("aria-disabled", false);
   }
 }

@@ -164,9 +164,10 @@ class Lesson {
     delete document.documentElement.dataset.lesson;
     delete play.place.dataset.lesson;
     play.lesson = null;
-    if (document.fullscreenElement) document.exitFullscreen().catch(() => {});
+    const back = () => this.opener.scrollIntoView?.({ block: "center", behavior: "instant" });
+    if (document.fullscreenElement) document.exitFullscreen().catch(() => {}).then(back); // the page has its size again
     play.change({ lesson: null });
     this.opener.focus();
-    this.opener.scrollIntoView?.({ block: "center", behavior: "instant" });
+    back();
   }
 }

@@ -33,8 +33,10 @@ const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 export async function map(play, place) {
   const made = new LiveMap(play, place);
   play.folds.map = made;
+  const inside = place.contains(document.activeElement);
   place.append(made.element);
   place.dataset.map = "ready";
+  if (inside) made.controls.watch.focus(); // the drawing, which had the focus, is gone
   made.watchSize();
   play.show();
   await play.settled;
@@ -74,6 +76,7 @@ class LiveMap {
       const button = make("button", "", head + 1, { type: "button", "aria-label": `Head ${head + 1} of block ${block + 1}` });
       button.addEventListener("click", () => {
         this.heads[block] = this.heads[block] === head ? undefined : head;
+        this.toSay = `attention.${block}`;
         this.play.change({ seen: [block, this.heads[block] ?? this.scene.looks[block]?.head ?? head] });
       });
       return button;
@@ -104,7 +107,7 @@ class LiveMap {
     controls.watch.addEventListener("click", () => watch.start());
     controls.pause.addEventListener("click", () => watch.pause());
     controls.next.addEventListener("click", () => watch.next());
-    controls.stop.addEventListener("click", () => { watch.stop(); controls.watch.focus(); });
+    controls.stop.addEventListener("click", () => watch.stop());
     controls.draw.addEventListener("click", () => this.#drawToken());
     controls.example.addEventListener("click", () => play.example(EXAMPLE));
     new MutationObserver(() => { this.colours = null; this.#again(); })
@@ -152,6 +155,8 @@ class LiveMap {
     this.#showOpen();
     this.#showGuesses();
     for (const row of Object.values(this.rows)) if (row.said) row.said.textContent = wordsOf(row.key, this.scene);
+    if (this.toSay) this.play.say(wordsOf(this.toSay, this.scene));
+    this.toSay = null;
     const { view, state } = this.last;
     this.forecast.show(view, this.play.thinking.texts, view.at === null ? null : view.ids[view.at]);
     const drawn = state.drawn.at(-1);
@@ -213,6 +218,7 @@ class LiveMap {
 
   // The part that is open; its panel is made when it opens for the first time.
   #showOpen() {
+    const pressed = document.activeElement, before = box(pressed).top; // what closes above it would push it away
     this.open = partNamed(this.last.state.map, BLOCKS);
     for (const row of Object.values(this.rows)) {
       const open = row.key === this.open;
@@ -223,6 +229,7 @@ class LiveMap {
       row.panel ??= panel(row, this.play, this.#acts);
       row.panel(this.scene);
     }
+    if (pressed === this.rows[this.open]?.button) scrollBy({ top: box(pressed).top - before, behavior: "instant" });
   }
 
   get #acts() {
@@ -303,6 +310,7 @@ class LiveMap {
   // Lights a part while one is watched; null for none. words: null if they stay.
   light(key, words, { on, paused, isLast }) {
     const { controls } = this;
+    const focused = Object.values(controls).find((one) => one === document.activeElement);
     this.element.toggleAttribute("data-watching", on);
     for (const row of Object.values(this.rows)) row.element.toggleAttribute("data-lit", row.key === key);
     this.drawn.toggleAttribute("data-lit", key === "written");
@@ -313,6 +321,7 @@ class LiveMap {
     controls.stop.hidden = !on;
     controls.pause.textContent = paused ? "Run" : "Pause";
     controls.stop.textContent = isLast ? "Done" : "Stop";
+    if (focused?.hidden) (on ? (isLast ? controls.stop : paused ? controls.next : controls.pause) : controls.watch).focus({ preventScroll: true });
     if (words !== null) this.told.textContent = words;
     const lit = key === "written" ? this.drawn : this.rows[key]?.element;
     this.#layWay(lit);

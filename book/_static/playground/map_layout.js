@@ -17,7 +17,8 @@ function part(key, tag = "section") {
   const element = make(tag, `${frame ? "tt-map__frame" : "tt-map__part"} d-${role}`, "", { "data-map": key });
   const button = make("button", "tt-map__name", "", { type: "button", "aria-expanded": "false", "aria-controls": `tt-map-${key}` });
   const number = block === undefined || !frame ? "" : ` ${Number(block) + 1}`;
-  button.append(make("strong", "", title + number), " ", make("span", "tt-map__remark", remark));
+  const heard = block === undefined || frame ? ": " : ` of block ${Number(block) + 1}: `; // what is seen says it by its place
+  button.append(make("strong", "", title + number), make("span", "visually-hidden", heard), " ", make("span", "tt-map__remark", remark));
   const open = make("div", "tt-map__open", "", { id: `tt-map-${key}` });
   open.hidden = true;
   element.append(button, open);

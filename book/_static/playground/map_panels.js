@@ -130,7 +130,8 @@ function sampling(place, { act }) {
   again.addEventListener("click", () => act.throwNumber());
   write.addEventListener("click", () => act.writeThrown());
   return ({ thrown }) => {
-    said.textContent = act.words() || "No number has been thrown yet.";
+    const words = act.words() || "No number has been thrown yet.";
+    if (said.textContent !== words) said.textContent = words; // it is read aloud, once
     write.setAttribute("aria-disabled", !thrown || act.isFull());
   };
 }

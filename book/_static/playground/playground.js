@@ -53,6 +53,7 @@ class Playground {
     this.runs = 0;
     this.folds = {}; // what is drawn only while it is open
     this.deeds = []; // what can be taken back: {before, after} of all that changed the text but typing
+    this.added = ""; // what has been written since something was said aloud
   }
 
   async begin() {
@@ -70,6 +71,7 @@ class Playground {
     else await this.#addFolds(made);
     await breath();
     this.show();
+    this.heard = this.#standing(); // it can be read: nobody needs to be told
     this.place.replaceChildren(made);
     this.place.dataset.play = "ready";
     this.strip.list.scrollTop = this.strip.list.scrollHeight;
@@ -180,6 +182,9 @@ class Playground {
     for (const one of made.querySelectorAll("[data-write]")) {
       one.addEventListener("click", () => this.write(one.dataset.write));
     }
+    made.addEventListener("keydown", ({ key, target }) => {
+      if (key === "Escape" && !this.lesson && !this.tour) this.#escape(target);
+    });
     addEventListener("pagehide", () => {
       if (!this.later) return; // nothing has changed
       this.keep();
@@ -200,13 +205,28 @@ class Playground {
     (last || this.parts.field).focus({ preventScroll: true });
   }
 
+  // Ends what is on: the writing, the sharing, or a look at another token.
+  #escape(from) {
+    const { back, sharing, picture } = this.parts;
+    if (this.writing) this.change({});
+    else if (sharing.contains(from)) {
+      sharing.hidden = true;
+      picture.setAttribute("aria-expanded", false);
+      picture.focus();
+    } else if (this.state.at !== null) {
+      this.change({ at: null });
+      if (from === back) this.#rest();
+    }
+  }
+
   // What the reader does ---------------------------------------------------------------------------------------------
 
   // Changes the state and shows it. `writes` if it is the model that writes on, which anything else ends; `says` gives
   // what is said afterwards, instead of what comes next; nothing if that is to be said later.
-  change(changes, { writes = false, says = () => this.#said() } = {}) {
+  change(changes, { writes = false, says = null } = {}) {
     if (!writes) this.writing = 0;
     if (changes.step !== undefined) this.missed = "";
+    if (changes.drawn) this.added = "";
     const { step } = this.state;
     this.state = { ...this.state, ...changes };
     if (!this.thinking.has(this.state.step)) {
@@ -219,6 +239,7 @@ class Playground {
     this.later = setTimeout(() => {
       if (this.writing) return;
       this.keep();
+      if (!says) return this.#say();
       const said = says();
       if (said) this.say(said);
     }, REST);
@@ -290,7 +311,9 @@ class Playground {
     if (id === undefined) return;
     const { ids, at } = this.view;
     if (at === null && this.#isFull) return;
+    const added = this.added + this.thinking.texts[id];
     this.#deed({ ...this.thinking.written(this.state, at ?? ids.length, id), at: null }, options);
+    this.added = added;
   }
 
   // The last deed whole; what has been typed since goes before, token by token, but no character in part.
@@ -507,8 +530,17 @@ class Playground {
     if (hash !== location.hash) history.replaceState(history.state, "", hash || location.pathname + location.search);
   }
 
-  // One sentence about where things stand.
-  #said() {
+  // What has been written, and where things stand, unless that is known.
+  #say() {
+    const added = this.added && `Written: “${spoken(this.added.replaceAll("\n", " end of the story"))}”. `;
+    const standing = this.#standing();
+    if (added || standing !== this.heard) this.say(added + standing);
+    this.heard = standing;
+    this.added = "";
+  }
+
+  // One sentence about it.
+  #standing() {
     const { view, likeliest, parts, thinking } = this;
     const three = likeliest.slice(0, 3).map((id) => `${spoken(thinking.texts[id])} ${percent(view.chosen[id])}`);
     const more = view.truth ? (isPlain(this.state) ? "" : changedBySliders(view)) : `${parts.reason.textContent} ${parts.about.textContent}`;

@@ -50,9 +50,9 @@ const markup = `
 
 // place: the element of the playground in which the panel opens
 export async function trainingHere(play, place) {
-  await styled();
+  const [kernel] = await Promise.all([pagesPython(), styled()]);
   const panel = new Panel(play, place, new KeptTraining());
-  await panel.open();
+  await panel.open(kernel);
   return panel;
 }
 
@@ -99,8 +99,7 @@ class Panel {
     for (const part of ["size", "seed"]) this.parts[part].addEventListener("change", () => this.#showCode());
   }
 
-  async open() {
-    const kernel = await pagesPython();
+  async open(kernel) {
     this.run = new TrainingRun(kernel, this.kept, () => this.show());
     const hear = kernel.onstate;
     kernel.onstate = (state, about) => {
@@ -176,6 +175,7 @@ class Panel {
     play.change({ step: MINE });
     this.#tell("It is in the playground: the bars above and all that can be unfolded are your model’s now, and follow it while it learns.");
     play.place.scrollIntoView({ block: "start" });
+    play.parts.bars.querySelector("button").focus({ preventScroll: true }); // the button is out of sight then
     await run.keep();
     return this.#showUnkept();
   }
@@ -252,7 +252,8 @@ class Panel {
     this.#showLoss();
     this.#showBars();
     if (phase !== "training" || performance.now() - this.#wrote > WRITES) this.#write();
-    if (phase === "training") this.#say(`${said} ${parts.loss.textContent}`);
+    const last = run.heldOut.at(-1)?.[1].toFixed(2);
+    if (phase === "training" && last) this.#say(`${whole(run.step)} steps, ${last} nats.`);
   }
 
   #sentence() {
