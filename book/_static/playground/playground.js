@@ -136,7 +136,7 @@ class Playground {
   // What the first page shows of the training, below the bars, which do not wait for it.
   async #addLearning() {
     const { learning } = await import("./learning.js");
-    this.folds = { training: Object.assign(learning(this), { isOpen: () => true }) };
+    this.folds = { training: Object.assign(learning(this), { isOpen: () => true }), ...this.folds }; // the tour or the map may be there
     if (this.view) this.settled = this.#showFolds(this.view);
   }
 
