@@ -780,7 +780,7 @@ test("Escape ends the writing, a look at another token and the sharing", async (
 test("no two buttons for the whole screen have the same name", async () => {
   const play = await Play.open();
   const names = play.place.querySelectorAll("[data-lesson]").map((each) => each.getAttribute("aria-label"));
-  assert.deepEqual([names.length, new Set(names).size], [9, 9]);
+  assert.ok(names.length > 1 && new Set(names).size === names.length, names.join());
 });
 
 test("a letter costs one reading and one question to the oracle", async () => {
