@@ -1,5 +1,7 @@
 """Checks for the chapter "A smaller model, a faster one"."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -12,6 +14,7 @@ from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import as_array, show
 from tinytorch.experiments.distillation import own_stories
 from tinytorch.models.speculative import acceptance_rate
+from tinytorch.models.transformer import GPT
 
 __all__ = ["faster_draft", "faster_keep", "faster_numbers", "faster_soft", "faster_tokens"]
 
@@ -238,19 +241,35 @@ def _texts(num_stories: int, seed: int) -> tuple[list[list[int]], list[np.ndarra
     return texts, kept
 
 
+@contextmanager
+def _no_network() -> Iterator[None]:
+    """Refuse to let a GPT read, since the draft is to be made of tables."""
+    forward = GPT.forward
+
+    def refuse(*given: Any, **options: Any) -> Any:
+        raise NotYet("a GPT that reads, where a draft made of tables is asked for")
+
+    GPT.forward = refuse  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        GPT.forward = forward  # type: ignore[method-assign]
+
+
 def _rejected(answer: Any) -> float:
     """The share of drafted tokens that the story GPT rejects, along stories that it has written."""
-    texts, probs = _texts(150, 11)
-    draft = answer([*map(list, texts)], [rows.copy() for rows in probs])
-    if not callable(draft):
-        raise NotYet(f"{show(draft)}, where a function of ids is asked for")
+    (texts, probs), (others, theirs) = _texts(150, 11), _texts(40, 12)
     missed = []
-    for ids, rows in zip(*_texts(40, 12), strict=True):
-        for at, target in enumerate(rows):
-            q = as_array(draft(ids[: at + 1]))
-            if q.shape != target.shape or not (q >= 0).all() or abs(q.sum() - 1) > 1e-3:
-                raise NotYet(f"{show(q)}, where 512 probabilities of sum 1 are asked for")
-            missed.append(1 - acceptance_rate(target, q))
+    with _no_network():
+        draft = answer([*map(list, texts)], [rows.copy() for rows in probs])
+        if not callable(draft):
+            raise NotYet(f"{show(draft)}, where a function of ids is asked for")
+        for ids, rows in zip(others, theirs, strict=True):
+            for at, target in enumerate(rows):
+                q = as_array(draft(ids[: at + 1]))
+                if q.shape != target.shape or not (q >= 0).all() or abs(q.sum() - 1) > 1e-3:
+                    raise NotYet(f"{show(q)}, where 512 probabilities of sum 1 are asked for")
+                missed.append(1 - acceptance_rate(target, q))
     return float(np.mean(missed))
 
 

@@ -4,6 +4,9 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
+from tinytorch.experiments.distillation import forecasts
+from tinytorch.experiments.story_gpt import load_story_gpt
+
 NUMBERS = {
     "variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": 0.1,
     "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 0.5,
@@ -77,9 +80,9 @@ def tokens_by_count(kept):
 
 
 # The project
-def mixed(texts, forecasts, longest=6, doubt=0.2, counted=False):
+def mixed(texts, rows_of, longest=6, doubt=0.2, counted=False):
     sums, counts = defaultdict(float), Counter()
-    for ids, rows in zip(texts, forecasts, strict=True):
+    for ids, rows in zip(texts, rows_of, strict=True):
         for at, row in enumerate(rows):
             if counted:
                 row = np.eye(512)[ids[at + 1]] if at + 1 < len(ids) else 0 * row
@@ -99,10 +102,10 @@ def mixed(texts, forecasts, longest=6, doubt=0.2, counted=False):
     return draft
 
 
-def longest_seen(texts, forecasts):
+def longest_seen(texts, rows_of):
     """The mean forecast after the longest ending that was seen, of at most six tokens."""
     sums = defaultdict(float)
-    for ids, rows in zip(texts, forecasts, strict=True):
+    for ids, rows in zip(texts, rows_of, strict=True):
         for at, row in enumerate(rows):
             for n in range(min(6, at + 1) + 1):
                 sums[tuple(ids[at + 1 - n : at + 1])] = sums[tuple(ids[at + 1 - n : at + 1])] + row
@@ -114,6 +117,11 @@ def longest_seen(texts, forecasts):
         return row / row.sum()
 
     return draft
+
+
+def the_story_gpt(texts, rows):
+    model = load_story_gpt()
+    return lambda ids: forecasts(model, np.array([ids]))[0, -1]
 
 
 RIGHT = {
@@ -152,8 +160,9 @@ WRONG = {
         "… only readings that keep all": lambda kept: 1 + kept.prod(axis=1).mean(),
     },
     "faster_draft": {
-        "… How many tokens do you look back": lambda texts, forecasts: mixed(texts, forecasts, 2),
-        "counted": lambda texts, forecasts: mixed(texts, forecasts, 3, counted=True),
-        "even chances": lambda texts, forecasts: lambda ids: np.full(512, 1 / 512),
+        "… How many tokens do you look back": lambda texts, rows_of: mixed(texts, rows_of, 2),
+        "counted": lambda texts, rows_of: mixed(texts, rows_of, 3, counted=True),
+        "the story GPT itself": the_story_gpt,
+        "even chances": lambda texts, rows_of: lambda ids: np.full(512, 1 / 512),
     },
 }
