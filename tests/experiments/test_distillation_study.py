@@ -62,11 +62,9 @@ def test_a_draft_by_the_large_model_itself_is_always_kept(own):
     assert found["accepted"] > 0.999 and found["tokens"] > 3.8  # the end of a text takes fewer
 
 
-@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("labels", sorted({*LABELS} - {"overlap alone"}))  # which hardly does
 def test_a_short_run_learns_from_every_kind_of_labels(labels, given):
     before, after = new_student(0), train_student(labels, given, steps=20)
-    if labels == "overlap alone":  # which is the one that hardly does
-        return
     assert excess(after, given) < excess(before, given) - 1
 
 
