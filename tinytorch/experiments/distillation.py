@@ -188,13 +188,13 @@ def train_student(
     Args:
         labels: one of `LABELS`.
         given: the stories; for soft labels with their probabilities.
-        steps: how many, of at most 8 stories each.
+        steps: how many, at least 2, of at most 8 stories each.
         rng: the seed of the weights and of the order.
         look: called with the step and the model at some steps.
         model: what is trained; None for a `new_student`.
 
     Example:
-        >>> train_student("hard", lessons(8, seed=0), steps=1).vocab_size
+        >>> train_student("hard", lessons(8, seed=0), steps=2).vocab_size
         512
     """
     model = new_student(rng) if model is None else model

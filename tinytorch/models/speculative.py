@@ -127,7 +127,7 @@ def expected_readings(kept: Any, num_drafted: int) -> float:
         num_drafted: the most tokens that are drafted for a reading.
 
     Example:
-        >>> expected_readings([1.0, 1.0, 1.0, 0.0, 1.0, 1.0], 2)  # three tokens, and three again
+        >>> expected_readings([1.0, 1.0, 0.0, 1.0, 1.0, 1.0], 2)  # two kept, one of its own; again
         2.0
     """
     check_sizes(num_drafted=num_drafted)
