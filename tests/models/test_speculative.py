@@ -9,16 +9,14 @@ from tiny_models import stirred, tiny_gpt
 from tinytorch import Tensor
 from tinytorch.core.activations import softmax_array
 from tinytorch.models import speculative
-from tinytorch.models.sampling import next_token_probs
-from tinytorch.models.speculative import (
-    SpeculativeText,
-    accept_or_resample,
+from tinytorch.models.drafts import (
     acceptance_rate,
     best_draft,
     expected_readings,
     expected_tokens,
-    speculative_generate,
 )
+from tinytorch.models.sampling import next_token_probs
+from tinytorch.models.speculative import SpeculativeText, accept_or_resample, speculative_generate
 
 RNG = np.random.default_rng(0)
 P, Q = RNG.dirichlet(np.ones(4), 2)

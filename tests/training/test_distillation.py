@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinytorch import Tensor, check_gradients, functional
-from tinytorch.models.speculative import acceptance_rate
+from tinytorch.models.drafts import acceptance_rate
 from tinytorch.training.distillation import (
     distillation_loss,
     soft_cross_entropy,

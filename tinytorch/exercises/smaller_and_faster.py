@@ -13,7 +13,7 @@ from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import as_array, show
 from tinytorch.experiments.distillation import own_stories
-from tinytorch.models.speculative import acceptance_rate
+from tinytorch.models.drafts import acceptance_rate
 from tinytorch.models.transformer import GPT
 
 __all__ = ["faster_draft", "faster_keep", "faster_numbers", "faster_soft", "faster_tokens"]

@@ -41,7 +41,7 @@ from tinytorch.experiments.preferences import write_stories
 from tinytorch.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, load_story_gpt, new_story_gpt
 from tinytorch.experiments.what_it_learned import story_truth, study_stories
-from tinytorch.models.speculative import expected_readings
+from tinytorch.models.drafts import expected_readings
 from tinytorch.models.transformer import GPT
 from tinytorch.training.distillation import (
     distillation_loss,
