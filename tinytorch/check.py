@@ -27,6 +27,7 @@ from tinytorch.exercises.report import Report
 from tinytorch.exercises.sampling import *  # noqa: F403
 from tinytorch.exercises.scaled_dot_product import *  # noqa: F403
 from tinytorch.exercises.scaling import *  # noqa: F403
+from tinytorch.exercises.smaller_and_faster import *  # noqa: F403
 from tinytorch.exercises.tensors import *  # noqa: F403
 from tinytorch.exercises.token_embeddings import *  # noqa: F403
 from tinytorch.exercises.tokenization import *  # noqa: F403

@@ -12,6 +12,7 @@ forks = pytest.mark.skipif(sys.platform == "win32", reason="a mutant runs in a f
 CHAPTERS = {chapter.name: chapter for chapter in mutants.chapters()}
 SHARES = {"cache_readings": 16, "count_belief": 8, "count_loss": 2, "lora_names": 8}  # slow ones
 SHARES["asking_forget"] = 8
+SHARES["faster_draft"] = 4
 SHARES |= dict.fromkeys(
     ("optim_budget", "positions_any_length", "scaling_budget", "capstone_mlp"), 4
 )  # and each of these trains a model, which is right if it reaches the aim

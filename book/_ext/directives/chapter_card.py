@@ -69,6 +69,7 @@ LIT = {  # the part of the model that a chapter is about
     "a-model-that-answers": "stack",
     "learning-from-context": "stack",
     "preferences": "stack",
+    "smaller-and-faster": "stack",
     "why-it-is-fast": "stack",
     "scaling": "stack",
     "more-than-one-machine": "stack",

@@ -1,0 +1,168 @@
+"""Right and wrong answers to the exercises of "A smaller model, a faster one"."""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+
+from tinytorch.experiments.distillation import forecasts
+from tinytorch.experiments.story_gpt import load_story_gpt
+
+NUMBERS = {
+    "variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": 0.1,
+    "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 0.5,
+    "share of the third token in what is written": 0,
+    "tokens a reading, 3 drafted, each kept with 0.5": 1.875,
+    "tokens a reading, 3 drafted, none ever kept": 1,
+    "tokens a reading, endless drafts, each kept with 0.9": 10,
+}
+
+
+# The loss
+def soft_by_logaddexp(logits, probs):
+    total = np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+    return np.mean(np.sum(probs * (total - logits), axis=-1))
+
+
+def soft_by_rows(logits, probs):
+    losses = []
+    for z, row in zip(logits, probs, strict=True):
+        z = z - z.max()
+        losses.append(np.log(np.exp(z).sum()) - row @ z)
+    return sum(losses) / len(losses)
+
+
+def soft_until_it_overflows(logits, probs):
+    weights = np.exp(logits)
+    return -(probs * np.log(weights / weights.sum(axis=-1, keepdims=True))).sum(axis=-1).mean()
+
+
+def divergence(logits, probs):
+    return soft_by_logaddexp(logits, probs) + (probs * np.log(probs + 1e-12)).sum(axis=-1).mean()
+
+
+# Keeping
+def keep_by_ratio(token, p, q, u, v):
+    if u < min(1, p[token] / q[token]):
+        return token
+    rest = np.where(p > q, p - q, 0)
+    return int((rest.cumsum() <= v * rest.sum()).sum())
+
+
+def keep_by_loop(token, p, q, u, v):
+    if u < p[token] / q[token]:
+        return token
+    rest = [max(a - b, 0) for a, b in zip(p, q, strict=True)]
+    total, so_far = sum(rest), 0.0
+    for x, share in enumerate(rest):
+        so_far += share / total
+        if so_far > v:
+            return x
+    return x
+
+
+def keep_the_likeliest(token, p, q, u, v):
+    return token if u < p[token] / q[token] else int(np.argmax(p - q))
+
+
+def keep_or_draw_from_p(token, p, q, u, v):
+    return token if u < p[token] / q[token] else int(np.searchsorted(p.cumsum(), v, side="right"))
+
+
+# Tokens a reading
+def tokens_by_exp(kept):
+    with np.errstate(divide="ignore"):
+        return 1 + np.exp(np.log(kept).cumsum(axis=1)).sum() / len(kept)
+
+
+def tokens_by_count(kept):
+    chance = np.cumprod(np.column_stack([np.ones(len(kept)), kept]), axis=1)
+    return chance.mean(axis=0).sum()
+
+
+# The project
+def mixed(texts, rows_of, longest=6, doubt=0.2, counted=False):
+    sums, counts = defaultdict(float), Counter()
+    for ids, rows in zip(texts, rows_of, strict=True):
+        for at, row in enumerate(rows):
+            if counted:
+                row = np.eye(512)[ids[at + 1]] if at + 1 < len(ids) else 0 * row
+            for n in range(min(longest, at + 1) + 1):
+                ending = tuple(ids[at + 1 - n : at + 1])
+                sums[ending] = sums[ending] + row
+                counts[ending] += 1
+
+    def draft(ids):
+        q = np.full(512, 1 / 512)
+        for n in range(min(longest, len(ids)) + 1):
+            ending = tuple(ids[len(ids) - n :])
+            if ending in counts:
+                q = (sums[ending] + doubt * q) / (counts[ending] + doubt)
+        return q / q.sum()
+
+    return draft
+
+
+def longest_seen(texts, rows_of):
+    """The mean forecast after the longest ending that was seen, of at most six tokens."""
+    sums = defaultdict(float)
+    for ids, rows in zip(texts, rows_of, strict=True):
+        for at, row in enumerate(rows):
+            for n in range(min(6, at + 1) + 1):
+                sums[tuple(ids[at + 1 - n : at + 1])] = sums[tuple(ids[at + 1 - n : at + 1])] + row
+
+    def draft(ids):
+        row = next(
+            sums[key] for n in range(6, -1, -1) if (key := tuple(ids[-n:] if n else ())) in sums
+        )
+        return row / row.sum()
+
+    return draft
+
+
+def the_story_gpt(texts, rows):
+    model = load_story_gpt()
+    return lambda ids: forecasts(model, np.array([ids]))[0, -1]
+
+
+RIGHT = {
+    "faster_soft": [soft_by_logaddexp, soft_by_rows],
+    "faster_numbers": [
+        NUMBERS,
+        NUMBERS | {"tokens a reading, 3 drafted, each kept with 0.5": 15 / 8},
+    ],
+    "faster_keep": [keep_by_ratio, keep_by_loop],
+    "faster_tokens": [tokens_by_exp, tokens_by_count],
+    "faster_draft": [mixed, longest_seen],
+}
+WRONG = {
+    "faster_soft": {
+        "… exp(1000) is infinite": soft_until_it_overflows,
+        "the divergence": divergence,
+        "… The logits are not log-probabilities": lambda z, p: -(p * z).sum(axis=-1).mean(),
+    },
+    "faster_numbers": {
+        "… what they take away": NUMBERS
+        | {"variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": 0.4},
+        "… is it ever kept": NUMBERS | {"share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 1},
+        "… how often it is drafted": NUMBERS | {"share of the third token in what is written": 0.5},
+    },
+    "faster_keep": {
+        "the likeliest of the rest": keep_the_likeliest,
+        "… counts twice": keep_or_draw_from_p,
+        "always kept": lambda token, p, q, u, v: token,
+        "drawn from p": lambda token, p, q, u, v: int(np.searchsorted(p.cumsum(), v, side="right")),
+    },
+    "faster_tokens": {
+        "… The mean of a product": lambda kept: (
+            1 + (kept.mean() ** np.arange(1, kept.shape[1] + 1)).sum()
+        ),
+        "… adds one token": lambda kept: kept.cumprod(axis=1).sum(axis=1).mean(),
+        "… only readings that keep all": lambda kept: 1 + kept.prod(axis=1).mean(),
+    },
+    "faster_draft": {
+        "… How many tokens do you look back": lambda texts, rows_of: mixed(texts, rows_of, 2),
+        "counted": lambda texts, rows_of: mixed(texts, rows_of, 3, counted=True),
+        "the story GPT itself": the_story_gpt,
+        "even chances": lambda texts, rows_of: lambda ids: np.full(512, 1 / 512),
+    },
+}

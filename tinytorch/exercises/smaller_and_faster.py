@@ -1,0 +1,291 @@
+"""Checks for the chapter "A smaller model, a faster one"."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from tinytorch.exercises.cases import Cases, NotYet, alone, cases, measured, predictions
+from tinytorch.exercises.drawn_numbers import drawn, generator
+from tinytorch.exercises.exercise import exercise
+from tinytorch.exercises.rules import in_numpy, no_loop
+from tinytorch.exercises.values import as_array, show
+from tinytorch.experiments.distillation import own_stories
+from tinytorch.models.drafts import acceptance_rate
+from tinytorch.models.transformer import GPT
+
+__all__ = ["faster_draft", "faster_keep", "faster_numbers", "faster_soft", "faster_tokens"]
+
+# A loss for probabilities ---------------------------------------------------------------------
+
+
+def _logs(logits: Any) -> Any:
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def _soft(logits: Any, probs: Any) -> Any:
+    return -(probs * _logs(logits)).sum(axis=-1).mean()
+
+
+_WRONG_LOSSES = [
+    (lambda z, p: -(p * _logs(z)).sum(), "The mean over the positions, not their sum."),
+    (lambda z, p: -(p * _logs(z)).mean(), "Sum over the tokens, then the mean over positions."),
+    (lambda z, p: (p * _logs(z)).sum(axis=-1).mean(), "A surprise is minus a logarithm."),
+    (lambda z, p: -(p * z).sum(axis=-1).mean(), "The logits are not log-probabilities yet."),
+    (lambda z, p: -_logs(z)[np.arange(len(z)), p.argmax(axis=-1)].mean(),
+        "That is the hard label of the likeliest token: take all of them."),
+]  # fmt: skip
+
+
+@exercise(points=1, reference=_soft, mistakes=_WRONG_LOSSES, rules=[in_numpy])
+def faster_soft(answer: Any) -> Cases:
+    """Check the mean surprise at a token drawn from soft labels.
+
+    Example:
+        >>> bool(faster_soft(_soft))
+        True
+        >>> bool(faster_soft(lambda logits, probs: 0.0))
+        False
+    """
+    form = "-sum(probs * log softmax(logits)) at each position, and the mean of these."
+    large = "exp(1000) is infinite: subtract the largest logit of the row first."
+    even, sure = np.zeros((1, 4)), np.eye(4)[[2]]
+    logits, many = drawn((5, 7), (40, 3), seed=1)
+    probs, more = generator(2).dirichlet(np.ones(7), 5), generator(3).dirichlet(np.ones(3), 40)
+    yield from cases(answer, {
+        "even chances: log 4": (form, even, np.full((1, 4), 0.25)),
+        "a hard label is a soft one": (form, np.array([[1.0, 0.0, 2.0, -1.0]]), sure),
+        "five positions": (form, logits, probs),
+        "forty positions": (form, 3 * many, more),
+        "logits in the thousands": (large, 4000 * logits, probs),
+        "logits far below 0": (large, logits - 5000, probs),
+        "the truth itself: its entropy": (form, np.log(probs), probs, alone(rtol=1e-9)),
+    })  # fmt: skip
+
+
+# What comes out -------------------------------------------------------------------------------
+
+
+@exercise(points=1)
+def faster_numbers(answer: Any) -> Cases:
+    """Check predictions of what soft labels and drafts are worth.
+
+    Example:
+        >>> right = {
+        ...     "variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": 0.1,
+        ...     "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 0.5,
+        ...     "share of the third token in what is written": 0,
+        ...     "tokens a reading, 3 drafted, each kept with 0.5": 1.875,
+        ...     "tokens a reading, 3 drafted, none ever kept": 1,
+        ...     "tokens a reading, endless drafts, each kept with 0.9": 10,
+        ... }
+        >>> bool(faster_numbers(right))
+        True
+        >>> bool(faster_numbers({}))
+        False
+    """
+    own = "The reading itself says what comes after the last token that was kept."
+    yield from predictions(answer, {
+        "variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": (
+            0.1, "Soft labels take away what lies within a context.",
+            (0.4, "That is what they take away.")),
+        "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": (
+            0.5, "Add up the smaller of both, token by token.",
+            (1, "The third token is drafted half of the time: is it ever kept?"),
+            (0.25, "That is one token; add up all three.")),
+        "share of the third token in what is written": (
+            0, "What is written is distributed as p.",
+            (0.5, "That is how often it is drafted.")),
+        "tokens a reading, 3 drafted, each kept with 0.5": (
+            1.875, "1 + 0.5 + 0.5² + 0.5³.",
+            (0.875, own), (2.5, "The second counts only if the first was kept."),
+            (1.75, "Three are drafted.")),
+        "tokens a reading, 3 drafted, none ever kept": (1, own, (0, own)),
+        "tokens a reading, endless drafts, each kept with 0.9": (
+            10, "1 / (1 - 0.9).", (9, own)),
+    })  # fmt: skip
+
+
+# A text that changes --------------------------------------------------------------------------
+
+
+def _keep(
+    token: Any, p: Any, q: Any, u: Any, v: Any,
+    upside: bool = False, signed: bool = False, whole: bool = False,
+) -> int:  # fmt: skip
+    """Keep a drafted token or replace it; with some of the mistakes."""
+    above, below = (q, p) if upside else (p, q)
+    if u * below[token] < above[token]:
+        return int(token)
+    rest = p - q if signed else np.maximum(p - q, 0)
+    total = 1.0 if whole else rest.sum()
+    with np.errstate(all="ignore"):
+        return int(np.searchsorted(rest.cumsum() / total, v, side="right"))
+
+
+def _slipped(**slips: bool) -> Any:
+    return lambda *given: _keep(*given, **slips)
+
+
+_UPSIDE = "What the large model likes better than the draft does is always kept: p over q."
+_SIGNED = "Where q covers more than p there is nothing left: no negative probabilities."
+_WHOLE = "The rest sums to less than 1: divide by its sum before you draw from it."
+_SLIPS = [
+    (_slipped(upside=True, signed=True, whole=True), "Three things are wrong. " + _UPSIDE),
+    (_slipped(upside=True), _UPSIDE), (_slipped(signed=True), _SIGNED),
+    (_slipped(whole=True), _WHOLE), (_slipped(upside=True, signed=True), _UPSIDE),
+    (_slipped(upside=True, whole=True), _UPSIDE), (_slipped(signed=True, whole=True), _SIGNED),
+    (lambda token, p, q, u, v: int(token) if u * q[token] < p[token]
+        else int(np.searchsorted(p.cumsum(), v, side="right")),
+        "Drawn from all of p, what was kept already counts twice: draw from what q leaves."),
+]  # fmt: skip
+
+
+def _law(answer: Any, p: Any, q: Any) -> Any:
+    """How often each token is written, over a grid of both numbers; the last for what is none."""
+    grid = (np.arange(40) + 0.5) / 40
+    found = np.zeros(len(p) + 1)
+    for token in np.flatnonzero(q):
+        for u in grid:
+            for v in grid:
+                written = int(answer(int(token), p.copy(), q.copy(), float(u), float(v)))
+                found[written if 0 <= written < len(p) else -1] += q[token] / 1600
+    return found
+
+
+@exercise(points=2, reference=_keep, mistakes=_SLIPS)
+def faster_keep(answer: Any) -> Cases:
+    """Check what becomes of a drafted token, with two numbers in the place of chance.
+
+    Example:
+        >>> bool(faster_keep(_keep))
+        True
+        >>> bool(faster_keep(_slipped(signed=True)))
+        False
+    """
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.25, 0.5])
+    zero, one = np.array([0.0, 0.75, 0.25]), np.array([0.5, 0.25, 0.25])
+    none = "A token that the large model never writes is never kept, nor drawn."
+    many = generator(5).dirichlet(np.ones(9), 2)
+    yield from cases(answer, {
+        "liked better by the large model: kept": (_UPSIDE, 0, p, q, 0.99, 0.5),
+        "kept below 0.2 / 0.5": (_UPSIDE, 2, p, q, 0.39, 0.5),
+        "replaced above that": (_WHOLE, 2, p, q, 0.41, 0.7),
+        "replaced by another": (_WHOLE, 2, p, q, 0.41, 0.95),
+        "the first token of the rest": (_SIGNED, 2, p, q, 0.9, 0.1),
+        "never kept: p is 0": (none, 0, zero, one, 0.0, 0.5),
+        "never drawn: p is 0": (none, 0, zero, one, 0.5, 0.0),
+        "the law of what is written": (_WHOLE, p, q, alone(run=_law)),
+        "another law": (_SIGNED, zero, one, alone(run=_law)),
+        "nine tokens": (_SIGNED, *many, alone(run=_law)),
+    })  # fmt: skip
+
+
+# Tokens a reading, in one line ----------------------------------------------------------------
+
+
+def _tokens(kept: Any) -> Any:
+    return 1 + kept.cumprod(axis=1).sum(axis=1).mean()
+
+
+_WRONG_COUNTS = [
+    (lambda kept: kept.cumprod(axis=1).sum(axis=1).mean(),
+        "The reading adds one token of its own."),
+    (lambda kept: 1 + kept.sum(axis=1).mean(), "A token counts only if all before it were kept."),
+    (lambda kept: 1 + kept.prod(axis=1).mean(), "That counts only readings that keep all."),
+    (lambda kept: len(kept) + kept.cumprod(axis=1).sum(), "The mean of the readings."),
+    (lambda kept: 1 + kept.cumprod(axis=0).sum(axis=1).mean(), "Along each row, not down."),
+    (lambda kept: 1 + sum(kept.mean() ** i for i in range(1, kept.shape[1] + 1)),
+        "The mean of a product is not the product of the means: some readings are easy."),
+]  # fmt: skip
+
+
+@exercise(points=2, reference=_tokens, mistakes=_WRONG_COUNTS, rules=[in_numpy, no_loop])
+def faster_tokens(answer: Any) -> Cases:
+    """Check the mean number of tokens a reading yields.
+
+    Example:
+        >>> bool(faster_tokens(_tokens))
+        True
+        >>> bool(faster_tokens(lambda kept: 1 + kept.sum(axis=1).mean()))
+        False
+    """
+    form = "1, and the chance that the first is kept, that the first two are, and so on."
+    rows = generator(6).random((6, 4))
+    yield from cases(answer, {
+        "one drafted token": (form, np.array([[0.25]])),
+        "three, each kept with one half": (form, np.full((1, 3), 0.5)),
+        "an easy reading and a hard one": (form, np.array([[1.0, 1.0], [0.0, 1.0]])),
+        "all are kept": (form, np.ones((3, 5))),
+        "none is": (form, np.zeros((2, 3))),
+        "six readings": (form, rows),
+        "more drafted than readings": (form, rows.T),
+    })  # fmt: skip
+
+
+# The project ----------------------------------------------------------------------------------
+
+AIM = 0.15
+
+
+@cache
+def _texts(num_stories: int, seed: int) -> tuple[list[list[int]], list[np.ndarray]]:
+    """Stories of the story GPT as lists of ids, and its forecast after each token."""
+    inputs, targets, probs = own_stories(num_stories, seed)
+    counts = targets >= 0
+    texts = [ids[counted].tolist() for ids, counted in zip(inputs, counts, strict=True)]
+    kept = [p[counted].astype(np.float32) for p, counted in zip(probs, counts, strict=True)]
+    return texts, kept
+
+
+@contextmanager
+def _no_network() -> Iterator[None]:
+    """Refuse to let a GPT read, since the draft is to be made of tables."""
+    forward = GPT.forward
+
+    def refuse(*given: Any, **options: Any) -> Any:
+        raise NotYet("a GPT that reads, where a draft made of tables is asked for")
+
+    GPT.forward = refuse  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        GPT.forward = forward  # type: ignore[method-assign]
+
+
+def _rejected(answer: Any) -> float:
+    """The share of drafted tokens that the story GPT rejects, along stories that it has written."""
+    (texts, probs), (others, theirs) = _texts(150, 11), _texts(40, 12)
+    missed = []
+    with _no_network():
+        draft = answer([*map(list, texts)], [rows.copy() for rows in probs])
+        if not callable(draft):
+            raise NotYet(f"{show(draft)}, where a function of ids is asked for")
+        for ids, rows in zip(others, theirs, strict=True):
+            for at, target in enumerate(rows):
+                q = as_array(draft(ids[: at + 1]))
+                if q.shape != target.shape or not (q >= 0).all() or abs(q.sum() - 1) > 1e-3:
+                    raise NotYet(f"{show(q)}, where 512 probabilities of sum 1 are asked for")
+                missed.append(1 - acceptance_rate(target, q))
+    return float(np.mean(missed))
+
+
+@exercise(points=4)
+def faster_draft(answer: Any) -> Cases:
+    """`answer(texts, forecasts)` is a draft: a function from ids to probabilities.
+
+    Example:
+        >>> even = lambda texts, forecasts: lambda ids: np.full(512, 1 / 512)
+        >>> faster_draft(even).cases[-1].passed
+        False
+    """
+    hint = (
+        "How many tokens do you look back? Mix what follows the last one, two, three and more, the "
+        "longer the more often it was seen; and average forecasts where you could count tokens."
+    )
+    claim = f"at most {AIM} of the drafted tokens are rejected, on 40 other stories"
+    told = "{0:.3f} rejected"
+    yield from measured(claim, answer, run=_rejected, aim=AIM, told=told, hint=hint)

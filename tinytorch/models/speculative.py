@@ -1,0 +1,167 @@
+"""Speculative decoding: a small model drafts, the large one checks many tokens in one reading.
+
+The text has exactly the distribution of the large model's own (Leviathan et al., 2023). A drafted
+token, drawn from q, is kept with probability min(1, p / q). The first that is not kept is replaced
+by one from the part of p that q leaves uncovered. So a token is kept with probability
+sum(min(p, q)); see `tinytorch.models.drafts`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinytorch.core.arguments import check_sizes
+from tinytorch.core.module import evaluation_mode
+from tinytorch.core.recording import no_grad
+from tinytorch.core.seeding import default_rng
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import as_operand
+from tinytorch.models.drafts import same_vocabulary
+from tinytorch.models.sampling import check_sampling, choose, next_token_probs
+
+__all__ = ["SpeculativeText", "accept_or_resample", "speculative_generate"]
+
+
+class SpeculativeText(NamedTuple):
+    """What `speculative_generate` has written, and what it took.
+
+    Attributes:
+        ids: prompt and new tokens, a tensor `(seq,)`.
+        readings: how often the target was called.
+        drafted: how many tokens the draft proposed.
+        accepted: how many of them were kept.
+    """
+
+    ids: Tensor
+    readings: int
+    drafted: int
+    accepted: int
+
+
+def accept_or_resample(token: int, target: Any, draft: Any, rng: Any = None) -> tuple[bool, int]:
+    """Keep a token that was drawn from `draft`, or draw another: what comes is drawn from `target`.
+
+    Args:
+        token: the proposed one, drawn from `draft`.
+        target: probabilities p, `(vocab,)`.
+        draft: probabilities q, `(vocab,)`.
+        rng: a generator, a seed, or None for the default generator.
+
+    Returns:
+        Whether the proposed token was kept, and the token.
+
+    Raises:
+        ValueError: the vocabularies differ, or the draft cannot have proposed this token.
+
+    Example:
+        >>> accept_or_resample(0, [0.5, 0.5], [1.0, 0.0], rng=0)  # kept in one of two cases
+        (False, 1)
+    """
+    target, draft = same_vocabulary("accept_or_resample", target, draft)
+    if not draft[token] > 0:
+        what = f"the draft gives token {token} no probability"
+        raise ValueError(f"accept_or_resample: {what}; draw it from `draft`")
+    rng = default_rng(rng)
+    if rng.random() * draft[token] < target[token]:
+        return True, int(token)
+    rest = np.maximum(target - draft, 0)
+    return False, choose(rest if rest.any() else target, rng)  # none: equal up to rounding
+
+
+def speculative_generate(
+    model: Any,
+    draft: Any,
+    prompt_tokens: Any,
+    max_new_tokens: int = 50,
+    *,
+    num_drafted: int = 4,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    rng: Any = None,
+) -> SpeculativeText:
+    """Write as `generate` would, with fewer readings of the model.
+
+    The draft writes `num_drafted` tokens, one after the other; the model reads them at once, keeps
+    some, and adds one. At temperature 0 the text is the very one of `generate`.
+
+    Args:
+        model: the target: maps ids `(1, seq)` to logits `(1, seq, vocab)`. A model with a
+            `new_cache` reads each token once; what is not kept is forgotten.
+        draft: the same for the smaller model.
+        prompt_tokens: integer ids `(prompt,)`, at least one.
+        max_new_tokens: how many tokens to write.
+        num_drafted: the most tokens that are drafted for a reading.
+        temperature: as for `generate`, for both models.
+        top_k: as for `generate`.
+        top_p: as for `generate`.
+        rng: a generator, a seed, or None for the default generator.
+
+    Raises:
+        ValueError: an empty prompt, the vocabularies differ, a number is less than 1, or the text
+            does not fit the model's `max_seq_len`.
+
+    Example:
+        >>> from tinytorch import GPT
+        >>> large, small = (GPT(9, 8, layers, 2, max_seq_len=32, rng=0) for layers in (3, 1))
+        >>> text = speculative_generate(large, small, [1, 2], 20, temperature=0)
+        >>> text.ids.data.tolist() == large.generate([1, 2], 20, temperature=0).data.tolist()
+        True
+    """
+    check_sizes(max_new_tokens=max_new_tokens, num_drafted=num_drafted)
+    check_sampling(temperature, top_k, top_p)
+    ids = np.asarray(prompt_tokens)
+    if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iu":
+        what = f"integer ids (prompt,), at least one, got {ids.dtype} {ids.shape}"
+        raise ValueError(f"speculative_generate: the prompt must be {what}")
+    end, rng = len(ids) + max_new_tokens, default_rng(rng)
+    target, small = (_Reader(m, end, (temperature, top_k, top_p)) for m in (model, draft))
+    text, drafted, accepted = ids.tolist(), 0, 0
+    while len(text) < end:
+        known, guesses = len(text), []
+        for _ in range(min(num_drafted, end - known - 1)):
+            guesses.append(small.read(text)[-1])  # q, (vocab,)
+            text.append(choose(guesses[-1], rng))
+        rows = target.read(text)[known - len(text) - 1 :]  # p after each drafted token and before
+        for place, q in enumerate(guesses):
+            kept, token = accept_or_resample(text[known + place], rows[place], q, rng)
+            if not kept:
+                text[known + place :] = [token]
+                break
+        else:
+            text.append(choose(rows[-1], rng))
+        drafted, accepted = drafted + len(guesses), accepted + len(text) - known - 1
+        for reader in (target, small):
+            reader.forget(len(text) - 1)
+    return SpeculativeText(Tensor(np.array(text)), target.readings, drafted, accepted)
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+class _Reader:
+    """A model with its cache: forecasts for the tokens that it has not read."""
+
+    def __init__(self, model: Any, end: int, options: tuple[Any, ...]) -> None:
+        most = getattr(model, "max_seq_len", end)
+        if end - 1 > most:
+            what = f"a text of {end} tokens exceeds max_seq_len {most}"
+            raise ValueError(f"speculative_generate: {what}; ask for fewer tokens")
+        self.cache = model.new_cache() if hasattr(model, "new_cache") else None
+        self.model, self.options, self.readings = model, options, 0
+
+    def read(self, text: list[int]) -> np.ndarray:
+        """Forecasts `(new, vocab)` after each token that is new to it."""
+        new = np.array([text[0 if self.cache is None else self.cache.length :]])
+        given: Any = {} if self.cache is None else {"cache": self.cache}
+        with evaluation_mode(), no_grad():
+            logits = np.asarray(as_operand(self.model(new, **given)))
+        self.readings += 1
+        return next_token_probs(logits[0], *self.options)
+
+    def forget(self, length: int) -> None:
+        """Set the cache back to a text of this length, if it has read more."""
+        if self.cache is not None:
+            self.cache.length = min(self.cache.length, length)

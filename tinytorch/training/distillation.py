@@ -1,0 +1,132 @@
+"""Learning from probabilities in place of labels: soft labels, and a smaller model from a larger.
+
+A *hard* label is the token that came; a *soft* one is a probability for every token, from a teacher
+or from the truth. `soft_cross_entropy` takes probabilities, `distillation_loss` the logits of a
+teacher, and `total_variation_loss` is the share of tokens that speculative decoding would reject.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinytorch.core import functional
+from tinytorch.core.activations import log_softmax_array
+from tinytorch.core.arguments import check_number
+from tinytorch.core.tensor import Tensor
+
+__all__ = ["distillation_loss", "soft_cross_entropy", "total_variation_loss"]
+
+
+def soft_cross_entropy(logits: Any, probs: Any, mask: Any = None) -> Tensor:
+    """The mean surprise at a token that is drawn from `probs`: `-sum(probs * log softmax(logits))`.
+
+    With one-hot `probs` it is `functional.cross_entropy`. It is smallest where the model's
+    probabilities are `probs`, and then it is their entropy.
+
+    Args:
+        logits: `(..., vocab)`, with a gradient.
+        probs: soft labels `(..., vocab)`; no gradient flows into them.
+        mask: Boolean `(...)`, the positions that count; None for all.
+
+    Returns:
+        The mean over the positions that count, in nats.
+
+    Raises:
+        ValueError: the shapes differ, a row of `probs` that counts does not sum to 1, or no
+            position counts.
+
+    Example:
+        >>> soft_cross_entropy([[0.0, 0.0]], [[0.9, 0.1]])
+        Tensor(0.6931)
+    """
+    logits, probs, mask = _checked("soft_cross_entropy", logits, probs, mask)
+    _check_sums("soft_cross_entropy", probs, mask)
+    return _mean(-(functional.log_softmax(logits) * Tensor(probs)).sum(axis=-1), mask)
+
+
+def distillation_loss(
+    logits: Any, teacher_logits: Any, temperature: float = 1.0, mask: Any = None
+) -> Tensor:
+    """The divergence of a model from its teacher, both at a temperature (Hinton et al., 2015).
+
+    The scores of both are divided by the temperature. The divergence is multiplied by its square,
+    so that the gradient keeps its size (section 2 of the paper).
+
+    Args:
+        logits: of the student, `(..., vocab)`, with a gradient.
+        teacher_logits: `(..., vocab)`; no gradient flows into them.
+        temperature: above 0; above 1 both forecasts are flatter, and unlikely tokens count more.
+        mask: Boolean `(...)`, the positions that count; None for all.
+
+    Returns:
+        `temperature**2` times the mean of `KL(teacher, student)`, in nats.
+
+    Raises:
+        ValueError: the shapes differ, for instance because the vocabularies do; the temperature is
+            not above 0; or no position counts.
+
+    Example:
+        >>> distillation_loss([[0.0, 0.0]], [[np.log(3.0), 0.0]])  # log 2 minus an entropy
+        Tensor(0.1308)
+    """
+    check_number(temperature, "distillation_loss: temperature")
+    if not 0 < temperature < np.inf:
+        what = f"temperature must be above 0 and finite, got {temperature}"
+        raise ValueError(f"distillation_loss: {what}")
+    logits, teacher, mask = _checked("distillation_loss", logits, teacher_logits, mask)
+    known = log_softmax_array(teacher / temperature, -1)
+    ours = functional.log_softmax(logits * (1 / temperature))
+    divergence = (Tensor(np.exp(known)) * (Tensor(known) - ours)).sum(axis=-1)
+    return _mean(divergence, mask) * temperature**2
+
+
+def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
+    """The mean of `1 - sum(min(softmax(logits), probs))`: what would be rejected of a draft.
+
+    Args:
+        logits: of the draft, `(..., vocab)`, with a gradient.
+        probs: of the target, `(..., vocab)`; no gradient flows into them.
+        mask: Boolean `(...)`, the positions that count; None for all.
+
+    Raises:
+        ValueError: as for `soft_cross_entropy`.
+
+    Example:
+        >>> total_variation_loss([[0.0, 0.0]], [[0.75, 0.25]])
+        Tensor(0.25)
+    """
+    logits, probs, mask = _checked("total_variation_loss", logits, probs, mask)
+    _check_sums("total_variation_loss", probs, mask)
+    return _mean(functional.relu(Tensor(probs) - functional.softmax(logits)).sum(axis=-1), mask)
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _checked(name: str, logits: Any, other: Any, mask: Any) -> tuple[Tensor, np.ndarray, Any]:
+    logits = logits if isinstance(logits, Tensor) else Tensor(logits)
+    other = np.asarray(other.data if isinstance(other, Tensor) else other, dtype=logits.dtype)
+    if logits.ndim == 0 or logits.shape != other.shape:
+        remedy = "do student and teacher have the same vocabulary?"
+        raise ValueError(f"{name}: {logits.shape} and {other.shape} must be equal; {remedy}")
+    mask = np.ones(logits.shape[:-1], dtype=bool) if mask is None else np.asarray(mask)
+    if mask.shape != logits.shape[:-1] or mask.dtype != bool:
+        wanted = f"mask must be Boolean {logits.shape[:-1]}"
+        raise ValueError(f"{name}: {wanted}, got {mask.dtype} {mask.shape}")
+    if not mask.any():
+        raise ValueError(f"{name}: logits {logits.shape} leave no position to average over")
+    return logits, np.where(mask[..., None], other, 0), mask
+
+
+def _check_sums(name: str, probs: np.ndarray, mask: np.ndarray) -> None:
+    sums = probs.sum(axis=-1)[mask]
+    if not (probs >= 0).all() or np.abs(sums - 1).max() > 1e-2:
+        what = "soft labels must be probabilities that sum to 1"
+        raise ValueError(f"{name}: {what}; pass logits through functional.softmax first")
+
+
+def _mean(losses: Tensor, mask: np.ndarray) -> Tensor:
+    counts = mask / mask.sum()
+    return (losses * Tensor(counts.astype(losses.dtype))).sum()
