@@ -33,6 +33,7 @@ DRAW = """({book, title, lines, part}) => {
     const playground = document.querySelector('.tt-play');
     if (!part) playground.querySelectorAll('.tt-play__beginnings, .tt-play__act, .tt-play__more')
         .forEach(e => e.remove());
+    const size = lines.length > 4 ? 26 : 32; // all questions fit
     document.body.className = 'bd-article';
     document.body.replaceChildren(text, part ? map : playground);
     const style = document.createElement('style');
@@ -48,7 +49,7 @@ DRAW = """({book, title, lines, part}) => {
                                    font: 500 27px var(--tt-sans); }
         .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08;
                                text-wrap: balance; }
-        body > div:first-child div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
+        body > div:first-child div { margin: 0 0 10px; font: italic ${size}px/1.35 var(--tt-serif); }
         body figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }
         body:has(> .tt-play) > div:first-child { width: 560px; }
         .bd-article div:has(+ .tt-play) > h1 { font-size: 76px; }
