@@ -218,6 +218,12 @@ def test_targets_and_weights_are_checked(targets, weights, message):
         best_draft(targets, weights)
 
 
+def test_probabilities_may_be_off_by_rounding():
+    rounded = [1 + 1e-15, -1e-17]
+    assert best_draft([rounded]) == pytest.approx([1, 0])
+    assert acceptance_rate(rounded, rounded) == pytest.approx(1)
+
+
 # Writing ----------------------------------------------------------------------------------------
 
 

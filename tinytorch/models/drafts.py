@@ -151,7 +151,7 @@ _SOFTMAX = "pass scores through functional.softmax first"
 
 
 def _check_chances(name: str, values: np.ndarray, remedy: str) -> None:
-    wrong = ~((values >= 0) & (values <= 1 + 1e-6))  # nan as well
+    wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))  # nan as well
     if wrong.any():
         raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
 
