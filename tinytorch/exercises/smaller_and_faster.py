@@ -312,7 +312,7 @@ def faster_draft(answer: Any) -> Cases:
         "How many tokens do you look back? Mix what follows the last one, two, three and more, the "
         "longer the more often it was seen; and average forecasts where you could count tokens."
     )
-    claim = f"at most {AIM} of the drafted tokens are rejected, on 40 other stories"
+    claim = f"the mean chance of rejection is at most {AIM}, on 40 other stories"
     told, unseen = "{0:.3f} rejected", "An ending that none of the 150 stories has: what then?"
     known = [(KeyError, unseen)]
     yield from measured(claim, answer, run=_rejected, aim=AIM, told=told, hint=hint, mistakes=known)
