@@ -75,6 +75,35 @@ def test_what_does_not_count_may_be_anything():
     assert np.isfinite(soft_cross_entropy(LOGITS, odd, MASK).item())
 
 
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 4.0])
+def test_a_token_that_neither_side_writes_might_as_well_not_be_there(temperature):
+    forbidden = np.full((3, 4, 1), -np.inf)
+    ours, theirs = np.append(LOGITS, forbidden, axis=-1), np.append(SCORES, forbidden, axis=-1)
+    probs = np.append(PROBS, np.zeros((3, 4, 1)), axis=-1)
+    for loss, short, long in (
+        (soft_cross_entropy, (PROBS,), (probs,)),
+        (distillation_loss, (SCORES, temperature), (theirs, temperature)),
+        (total_variation_loss, (PROBS,), (probs,)),
+    ):
+        here, there = (Tensor(z, requires_grad=True) for z in (LOGITS, ours))
+        wanted, found = loss(here, *short), loss(there, *long)
+        wanted.backward()
+        found.backward()
+        assert found.item() == pytest.approx(wanted.item(), rel=1e-6)
+        assert there.grad[..., :5] == pytest.approx(here.grad, abs=1e-7)
+        assert (there.grad[..., 5] == 0).all()
+
+
+def test_a_student_is_taught_that_a_token_is_forbidden():
+    student = Tensor([[0.0, 0.0, 0.0]], requires_grad=True)
+    loss = distillation_loss(student, [[1.0, 0.0, -np.inf]])
+    loss.backward()
+    p = np.array([np.e, 1, 0]) / (np.e + 1)
+    assert loss.item() == pytest.approx(np.log(3) + (p[:2] * np.log(p[:2])).sum(), rel=1e-6)
+    assert student.grad[0] == pytest.approx(1 / 3 - p, abs=1e-6)
+    assert soft_cross_entropy([[0.0, -np.inf]], [[0.5, 0.5]]).item() == np.inf
+
+
 @pytest.mark.parametrize("loss", [distillation_loss, soft_cross_entropy, total_variation_loss])
 def test_bad_input_is_named(loss):
     with pytest.raises(ValueError, match="do student and teacher have the same vocabulary"):

@@ -13,7 +13,8 @@ with different labels:
 * `"temperature 2"`: the forecasts of the story GPT, those and the student's flattened.
 
 Measured are the divergence from the grammar ("excess": nats a token above the floor) and, on
-stories that the story GPT has written itself, how many of its tokens the story GPT would accept.
+stories that the story GPT has written itself, how probably it keeps a token that the student
+drafts, if all before it were kept.
 
     python -m tinytorch.experiments.distillation
 

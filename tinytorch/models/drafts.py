@@ -1,8 +1,8 @@
 """What a draft is worth in speculative decoding: how often it is kept, and what a reading yields.
 
-The target forecasts p, the draft q. Of what is drafted, `sum(min(p, q))` is kept; no way of
-checking a single token keeps it more often. (Checking several as one block can: Sun et al., 2025.
-That is not done here.)
+The target forecasts p, the draft q. If all before it were kept, a drafted token is kept with
+probability `sum(min(p, q))`; no way of checking a single token keeps it more often. (Checking
+several as one block can: Sun et al., 2025. That is not done here.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ __all__ = ["acceptance_rate", "best_draft", "expected_readings", "expected_token
 
 
 def acceptance_rate(target: Any, draft: Any) -> np.ndarray:
-    """The share of drafted tokens that is kept: `sum(min(p, q))`, 1 minus the total variation.
+    """The probability that a drafted token is kept if all before it were: `sum(min(p, q))`.
+
+    It is 1 minus the total variation distance of p and q.
 
     Args:
         target: probabilities p, `(..., vocab)`.
@@ -27,7 +29,7 @@ def acceptance_rate(target: Any, draft: Any) -> np.ndarray:
         `(...)`.
 
     Raises:
-        ValueError: the vocabularies differ.
+        ValueError: the vocabularies differ, or a number is no probability.
 
     Example:
         >>> acceptance_rate([0.5, 0.25, 0.25], [0.25, 0.75, 0.0])
@@ -71,12 +73,19 @@ def expected_readings(kept: Any, num_drafted: int) -> float:
         kept: these probabilities along one text, `(n,)`.
         num_drafted: the most tokens that are drafted for a reading.
 
+    Raises:
+        ValueError: `kept` is not `(n,)`, a number in it is no probability, or nothing is drafted.
+
     Example:
         >>> expected_readings([1.0, 1.0, 0.0, 1.0, 1.0, 1.0], 2)  # two kept, one of its own; again
         2.0
     """
     check_sizes(num_drafted=num_drafted)
     kept = np.asarray(kept, float)
+    if kept.ndim != 1:
+        what = f"kept must be (n,), the tokens of one text, got shape {kept.shape}"
+        raise ValueError(f"expected_readings: {what}; call it for each text")
+    _check_chances("expected_readings: kept", kept, "take minimum(1, q / p)")
     readings = np.zeros(len(kept) + 1)  # that the tokens from each position on take
     for start in reversed(range(len(kept))):
         so_far, readings[start] = 1.0, 1.0  # the chance that all before this one are kept
@@ -101,6 +110,10 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
     Returns:
         `(vocab,)`.
 
+    Raises:
+        ValueError: the targets are not `(n, vocab)` or no probabilities; or the weights are not
+            `(n,)`, or one is negative, or all are 0.
+
     Example:
         >>> three = [[0.9, 0.1], [0.9, 0.1], [0.0, 1.0]]
         >>> best, mean = best_draft(three), np.mean(three, axis=0)
@@ -110,7 +123,17 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
         (array([0.6, 0.4]), 0.6)
     """
     targets = np.asarray(targets, float)
-    weights = np.ones(len(targets)) if weights is None else np.asarray(weights, float)
+    if targets.ndim != 2 or not targets.size:
+        what = f"targets must be (n, vocab), got shape {targets.shape}"
+        raise ValueError(f"best_draft: {what}; for a single context pass [target]")
+    _check_chances("best_draft: targets", targets, _SOFTMAX)
+    weights = np.asarray(np.ones(len(targets)) if weights is None else weights, float)
+    if weights.shape != targets.shape[:1]:
+        what = f"weights must be ({len(targets)},), one for each target, got shape {weights.shape}"
+        raise ValueError(f"best_draft: {what}")
+    if not (weights.min() >= 0 and 0 < weights.sum() < np.inf):
+        what = f"weights must be at least 0, and not all 0, got {weights.min()} to {weights.max()}"
+        raise ValueError(f"best_draft: {what}; count how often each target occurs")
     order = np.argsort(targets, axis=0)  # (n, vocab)
     levels = np.take_along_axis(targets, order, axis=0)
     pieces = np.diff(levels, axis=0, prepend=0.0)  # what lies between one target and the next
@@ -124,6 +147,14 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
 
 # Helpers -------------------------------------------------------------------------------------
 
+_SOFTMAX = "pass scores through functional.softmax first"
+
+
+def _check_chances(name: str, values: np.ndarray, remedy: str) -> None:
+    wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))  # nan as well
+    if wrong.any():
+        raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
+
 
 def same_vocabulary(name: str, target: Any, draft: Any) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities as arrays, provided that they are of the same tokens."""
@@ -131,4 +162,6 @@ def same_vocabulary(name: str, target: Any, draft: Any) -> tuple[np.ndarray, np.
     if target.ndim == 0 or draft.ndim == 0 or target.shape[-1] != draft.shape[-1]:
         what = f"target {target.shape} and draft {draft.shape} must have the same vocabulary"
         raise ValueError(f"{name}: {what}")
+    _check_chances(f"{name}: target", target, _SOFTMAX)
+    _check_chances(f"{name}: draft", draft, _SOFTMAX)
     return target, draft

@@ -3,7 +3,7 @@
 The text has exactly the distribution of the large model's own (Leviathan et al., 2023). A drafted
 token, drawn from q, is kept with probability min(1, p / q). The first that is not kept is replaced
 by one from the part of p that q leaves uncovered. So a token is kept with probability
-sum(min(p, q)); see `tinytorch.models.drafts`.
+sum(min(p, q)) if all before it were; see `tinytorch.models.drafts`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.arguments import check_sizes
+from tinytorch.core.arguments import check_ids, check_sizes
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
@@ -53,13 +53,20 @@ def accept_or_resample(token: int, target: Any, draft: Any, rng: Any = None) -> 
         Whether the proposed token was kept, and the token.
 
     Raises:
-        ValueError: the vocabularies differ, or the draft cannot have proposed this token.
+        TypeError: the token is no integer.
+        IndexError: it is not in the vocabulary.
+        ValueError: p or q is not `(vocab,)`, the vocabularies differ, a number is no probability,
+            or the draft cannot have proposed this token.
 
     Example:
         >>> accept_or_resample(0, [0.5, 0.5], [1.0, 0.0], rng=0)  # kept in one of two cases
         (False, 1)
     """
     target, draft = same_vocabulary("accept_or_resample", target, draft)
+    if target.ndim != 1 or draft.ndim != 1:
+        what = f"target {target.shape} and draft {draft.shape} must be (vocab,)"
+        raise ValueError(f"accept_or_resample: {what}; pass one position at a time")
+    check_ids(np.asarray(token), len(draft), "token id", "draw it from `draft`")
     if not draft[token] > 0:
         what = f"the draft gives token {token} no probability"
         raise ValueError(f"accept_or_resample: {what}; draw it from `draft`")

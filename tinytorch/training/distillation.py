@@ -2,7 +2,7 @@
 
 A *hard* label is the token that came; a *soft* one is a probability for every token, from a teacher
 or from the truth. `soft_cross_entropy` takes probabilities, `distillation_loss` the logits of a
-teacher, and `total_variation_loss` is the share of tokens that speculative decoding would reject.
+teacher, and `total_variation_loss` is how probably speculative decoding rejects a drafted token.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_number
+from tinytorch.core.ops import where
 from tinytorch.core.tensor import Tensor
 
 __all__ = ["distillation_loss", "soft_cross_entropy", "total_variation_loss"]
@@ -26,7 +27,7 @@ def soft_cross_entropy(logits: Any, probs: Any, mask: Any = None) -> Tensor:
     probabilities are `probs`, and then it is their entropy.
 
     Args:
-        logits: `(..., vocab)`, with a gradient.
+        logits: `(..., vocab)`, with a gradient; -inf for a token that the model never writes.
         probs: soft labels `(..., vocab)`; no gradient flows into them.
         mask: Boolean `(...)`, the positions that count; None for all.
 
@@ -43,7 +44,8 @@ def soft_cross_entropy(logits: Any, probs: Any, mask: Any = None) -> Tensor:
     """
     logits, probs, mask = _checked("soft_cross_entropy", logits, probs, mask)
     _check_sums("soft_cross_entropy", probs, mask)
-    return _mean(-(functional.log_softmax(logits) * Tensor(probs)).sum(axis=-1), mask)
+    logs = _where_possible(functional.log_softmax(logits), probs)
+    return _mean(-(logs * Tensor(probs)).sum(axis=-1), mask)
 
 
 def distillation_loss(
@@ -56,7 +58,7 @@ def distillation_loss(
 
     Args:
         logits: of the student, `(..., vocab)`, with a gradient.
-        teacher_logits: `(..., vocab)`; no gradient flows into them.
+        teacher_logits: `(..., vocab)`, -inf forbids a token; no gradient flows into them.
         temperature: above 0; above 1 both forecasts are flatter, and unlikely tokens count more.
         mask: Boolean `(...)`, the positions that count; None for all.
 
@@ -77,13 +79,16 @@ def distillation_loss(
         raise ValueError(f"distillation_loss: {what}")
     logits, teacher, mask = _checked("distillation_loss", logits, teacher_logits, mask)
     known = log_softmax_array(teacher / temperature, -1)
-    ours = functional.log_softmax(logits * (1 / temperature))
-    divergence = (Tensor(np.exp(known)) * (Tensor(known) - ours)).sum(axis=-1)
+    probs = np.exp(known)
+    ours = _where_possible(functional.log_softmax(_over(logits, temperature)), probs)
+    divergence = (Tensor(probs) * (_where_possible(Tensor(known), probs) - ours)).sum(axis=-1)
     return _mean(divergence, mask) * temperature**2
 
 
 def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
-    """The mean of `1 - sum(min(softmax(logits), probs))`: what would be rejected of a draft.
+    """The mean total variation distance: `1 - sum(min(softmax(logits), probs))` at a position.
+
+    It is the probability that a drafted token is rejected if all before it were kept.
 
     Args:
         logits: of the draft, `(..., vocab)`, with a gradient.
@@ -125,6 +130,18 @@ def _check_sums(name: str, probs: np.ndarray, mask: np.ndarray) -> None:
     if not (probs >= 0).all() or np.abs(sums - 1).max() > 1e-2:
         what = "soft labels must be probabilities that sum to 1"
         raise ValueError(f"{name}: {what}; pass logits through functional.softmax first")
+
+
+def _over(logits: Tensor, temperature: float) -> Tensor:
+    """Logits over a temperature; -inf stays out of the product, whose gradient would be nan."""
+    possible = logits.data != -np.inf
+    scaled = where(logits, 0.0, condition=possible) * (1 / temperature)
+    return where(scaled, -np.inf, condition=possible)
+
+
+def _where_possible(logs: Tensor, probs: np.ndarray) -> Tensor:
+    """Logarithms, but 0 where `probs` is 0: there -inf would turn 0 into nan."""
+    return where(logs, 0.0, condition=probs > 0)
 
 
 def _mean(losses: Tensor, mask: np.ndarray) -> Tensor:

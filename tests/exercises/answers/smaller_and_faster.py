@@ -8,7 +8,7 @@ from tinytorch.experiments.distillation import forecasts
 from tinytorch.experiments.story_gpt import load_story_gpt
 
 NUMBERS = {
-    "variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": 0.1,
+    "variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": 0.1,
     "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 0.5,
     "share of the third token in what is written": 0,
     "tokens a reading, 3 drafted, each kept with 0.5": 1.875,
@@ -36,8 +36,17 @@ def soft_until_it_overflows(logits, probs):
     return -(probs * np.log(weights / weights.sum(axis=-1, keepdims=True))).sum(axis=-1).mean()
 
 
+def soft_in_float32(logits, probs):
+    return np.float32(soft_by_logaddexp(logits, probs))
+
+
 def divergence(logits, probs):
-    return soft_by_logaddexp(logits, probs) + (probs * np.log(probs + 1e-12)).sum(axis=-1).mean()
+    logs = np.log(np.where(probs > 0, probs, 1))
+    return soft_by_logaddexp(logits, probs) + (probs * logs).sum(axis=-1).mean()
+
+
+def softmax_of(logits, axis=-1):
+    return np.exp(logits - np.logaddexp.reduce(logits, axis=axis, keepdims=True))
 
 
 # Keeping
@@ -60,12 +69,21 @@ def keep_by_loop(token, p, q, u, v):
     return x
 
 
-def keep_the_likeliest(token, p, q, u, v):
-    return token if u < p[token] / q[token] else int(np.argmax(p - q))
+def drawn_from(rest, v, side="right"):
+    return int(np.searchsorted(rest.cumsum() / rest.sum(), v, side=side))
 
 
-def keep_or_draw_from_p(token, p, q, u, v):
-    return token if u < p[token] / q[token] else int(np.searchsorted(p.cumsum(), v, side="right"))
+def kept_or(replaced):
+    """`replaced(p, q, u, v)` says by what."""
+    return lambda token, p, q, u, v: token if u < p[token] / q[token] else replaced(p, q, u, v)
+
+
+def kept_at_the_chance(token, p, q, u, v):
+    return token if u <= p[token] / q[token] else drawn_from(np.maximum(p - q, 0), v)
+
+
+def never_kept(token, p, q, u, v):
+    return token if p[token] >= q[token] else drawn_from(np.maximum(p - q, 0), v)
 
 
 # Tokens a reading
@@ -119,16 +137,33 @@ def longest_seen(texts, rows_of):
     return draft
 
 
+def without_a_remedy(texts, rows_of):
+    sums = defaultdict(float)
+    for ids, rows in zip(texts, rows_of, strict=True):
+        for at, row in enumerate(rows):
+            sums[tuple(ids[max(0, at - 2) : at + 1])] += row
+    sums = {ending: row / row.sum() for ending, row in sums.items()}
+    return lambda ids: sums[tuple(ids[-3:])]
+
+
 def the_story_gpt(texts, rows):
     model = load_story_gpt()
     return lambda ids: forecasts(model, np.array([ids]))[0, -1]
 
 
 RIGHT = {
-    "faster_soft": [soft_by_logaddexp, soft_by_rows],
+    "faster_soft": [soft_by_logaddexp, soft_by_rows, soft_in_float32],
     "faster_numbers": [
         NUMBERS,
-        NUMBERS | {"tokens a reading, 3 drafted, each kept with 0.5": 15 / 8},
+        NUMBERS
+        | {
+            "variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": 0.5
+            - 0.4,
+            "share of the third token in what is written": 1 - 0.9 - 0.1,
+            "tokens a reading, 3 drafted, each kept with 0.5": 1.88,
+            "tokens a reading, 3 drafted, none ever kept": 1.0 - 1e-12,
+            "tokens a reading, endless drafts, each kept with 0.9": 1 / (1 - 0.9),
+        },
     ],
     "faster_keep": [keep_by_ratio, keep_by_loop],
     "faster_tokens": [tokens_by_exp, tokens_by_count],
@@ -137,19 +172,40 @@ RIGHT = {
 WRONG = {
     "faster_soft": {
         "… exp(1000) is infinite": soft_until_it_overflows,
-        "the divergence": divergence,
+        "… leave the entropy in": divergence,
+        "… That is the excess": lambda z, p: (p * np.log(p / softmax_of(z))).sum(axis=-1).mean(),
+        "… a squared difference": lambda z, p: ((softmax_of(z) - p) ** 2).sum(axis=-1).mean(),
+        "… In nats": lambda z, p: soft_by_logaddexp(z, p) / np.log(2),
+        "… One number": lambda z, p: -(p * np.log(softmax_of(z))).sum(axis=-1),
+        "… not over the positions": lambda z, p: (
+            -((p * np.log(softmax_of(z, axis=0))).sum(axis=-1).mean())
+        ),
         "… The logits are not log-probabilities": lambda z, p: -(p * z).sum(axis=-1).mean(),
     },
     "faster_numbers": {
         "… what they take away": NUMBERS
-        | {"variance with soft labels, of 0.5 with hard, 0.4 of it within contexts": 0.4},
+        | {"variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": 0.4},
         "… is it ever kept": NUMBERS | {"share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 1},
         "… how often it is drafted": NUMBERS | {"share of the third token in what is written": 0.5},
     },
     "faster_keep": {
-        "the likeliest of the rest": keep_the_likeliest,
-        "… counts twice": keep_or_draw_from_p,
-        "always kept": lambda token, p, q, u, v: token,
+        "… nor always the largest": kept_or(lambda p, q, u, v: int(np.argmax(p - q))),
+        "… not `u`": kept_or(lambda p, q, u, v: drawn_from(np.maximum(p - q, 0), u)),
+        "… counts twice": kept_or(lambda p, q, u, v: drawn_from(p, v)),
+        "… must be replaced": lambda token, p, q, u, v: token,
+        "… Nothing is left": kept_or(lambda p, q, u, v: drawn_from(abs(p - q), v)),
+        "… Nothing is left of that token": kept_or(
+            lambda p, q, u, v: drawn_from(np.maximum(q - p, 0), v)
+        ),
+        "… no negative": kept_or(lambda p, q, u, v: drawn_from(p - q, v)),
+        "… divide by its sum": kept_or(
+            lambda p, q, u, v: int(np.searchsorted(np.maximum(p - q, 0).cumsum(), v, side="right"))
+        ),
+        "… 0 is not below 0": kept_at_the_chance,
+        "… 0 does not exceed 0": kept_or(
+            lambda p, q, u, v: drawn_from(np.maximum(p - q, 0), v, side="left")
+        ),
+        "… here 0.4": never_kept,
         "drawn from p": lambda token, p, q, u, v: int(np.searchsorted(p.cumsum(), v, side="right")),
     },
     "faster_tokens": {
@@ -158,11 +214,21 @@ WRONG = {
         ),
         "… adds one token": lambda kept: kept.cumprod(axis=1).sum(axis=1).mean(),
         "… only readings that keep all": lambda kept: 1 + kept.prod(axis=1).mean(),
+        "… not their sum": lambda kept: 1 + kept.cumprod(axis=1).sum(),
+        "… One number": lambda kept: 1 + kept.cumprod(axis=1).sum(axis=1),
+        "… a harmonic mean": lambda kept: (
+            len(kept) / (1 / (1 + kept.cumprod(axis=1).sum(axis=1))).sum()
+        ),
+        "… only if all chances are equal": lambda kept: (
+            (1 - kept ** (kept.shape[1] + 1)).sum() / (1 - kept).sum()
+        ),
+        "… some readings are easy": lambda kept: 1 + kept.mean(axis=0).cumprod().sum(),
     },
     "faster_draft": {
         "… How many tokens do you look back": lambda texts, rows_of: mixed(texts, rows_of, 2),
         "counted": lambda texts, rows_of: mixed(texts, rows_of, 3, counted=True),
         "the story GPT itself": the_story_gpt,
+        "… none of the 150 stories has": without_a_remedy,
         "even chances": lambda texts, rows_of: lambda ids: np.full(512, 1 / 512),
     },
 }
