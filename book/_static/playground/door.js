@@ -9,7 +9,7 @@
     "tokens", "writing", "learning", "../live/elements"];
   const MAP = ["map", "map_columns", "map_layout", "map_numbers", "map_panels", "map_parts", "map_picture", "map_tiles", "map_watch",
     "map_words"];
-  const FOLDED = ["folds", "attention", "beliefs", "missing"];
+  const FOLDED = ["folds", "attention", "beliefs", "late", "missing"];
   const NEAR = { rootMargin: "300px" };
   const LAST = 4000; // of the steps whose weights there are
   const LATE = 8000; // ms after which it is said that something is still to come

@@ -164,8 +164,11 @@ class Lesson {
     delete document.documentElement.dataset.lesson;
     delete play.place.dataset.lesson;
     play.lesson = null;
-    const back = () => this.opener.scrollIntoView?.({ block: "center", behavior: "instant" });
-    if (document.fullscreenElement) document.exitFullscreen().catch(() => {}).then(back); // the page has its size again
+    const back = (frames = 10) => { // the page gets its size and its letters back over some frames
+      this.opener.scrollIntoView?.({ block: "center", behavior: "instant" });
+      if (frames > 0) requestAnimationFrame(() => back(frames - 1));
+    };
+    if (document.fullscreenElement) document.exitFullscreen().catch(() => {}).then(() => back());
     play.change({ lesson: null });
     this.opener.focus();
     back();
