@@ -49,7 +49,8 @@ DRAW = """({book, title, lines, part}) => {
                                    font: 500 27px var(--tt-sans); }
         .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08;
                                text-wrap: balance; }
-        body > div:first-child div { margin: 0 0 10px; font: italic ${size}px/1.35 var(--tt-serif); }
+        body > div:first-child div { margin: 0 0 10px;
+                                     font: italic ${size}px/1.35 var(--tt-serif); }
         body figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }
         body:has(> .tt-play) > div:first-child { width: 560px; }
         .bd-article div:has(+ .tt-play) > h1 { font-size: 76px; }
