@@ -23,8 +23,8 @@ def learning_from_context() -> list[Panel]:
     lift, truck, cookie; the third fall, lift, lorry, cookie; the fourth fall, elevator, truck,
     cookie. Words that were heard are marked. Bars at the right give the belief: 89 % for the first,
     10 % for the third, 1 % for the second, 0 % for the fourth. On the right are two pairs of bars
-    for the next name of the season. Who knows these four expects autumn at 82 % and fall at 18 %;
-    who thinks any dialect possible expects both at 50 %.
+    for the next name of the season. A reader that knows these four expects autumn at 82 % and fall
+    at 18 %; one to which any dialect is possible expects both at 50 %.
     """
     return [known(), expected()]
 
