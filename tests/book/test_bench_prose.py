@@ -96,6 +96,7 @@ def beside(name):
 def test_the_tricks_save_what_the_page_says():
     amd, intel = RATIOS
     assert saved(amd, "attention", "L") == saved(intel, "attention", "L") == (6, 6)
+    assert saved(amd, "attention", "M") == saved(intel, "attention", "M") == (0, 0)
     assert saved(amd, "layer_norm", ("story", "S", "M")) == (4, 6)
     assert saved(intel, "gelu", "ML") == (6, 7)
     assert saved(amd, "freed memory", "SML") == (3, 29)
