@@ -169,5 +169,7 @@ def _array(numbers: np.ndarray | range) -> np.ndarray:
 
 
 def _cut(ids: np.ndarray, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
-    rows = ids[starts[:, None] + np.arange(seq_len + 1)].astype(np.int64)  # (windows, seq_len + 1)
+    rows = ids[starts[:, None] + np.arange(seq_len + 1)].astype(
+        np.int64, copy=False
+    )  # (windows, seq_len + 1)
     return rows[:, :-1], rows[:, 1:]
