@@ -104,6 +104,44 @@ def test_an_untied_head_is_transposed(tmp_path):
     np.testing.assert_array_equal(model.lm_head.weight.data, tensors["lm_head.weight"].T)
 
 
+@pytest.mark.parametrize("tied", [{}, {"tie_word_embeddings": True}])
+@pytest.mark.parametrize("name", ["lm_head.weight", "transformer.lm_head.weight"])
+def test_a_tied_head_may_be_stored_once_more_but_not_as_another(tmp_path, tied, name):
+    tensors = random_weights()
+    head = tensors[name] = tensors["wte.weight"].copy()
+    load_gpt2(write_folder(tmp_path / "m", CONFIG | tied, tensors))
+    for other in (head + (head == head[258, 11]), head.T, head[:-1]):
+        tensors[name] = np.ascontiguousarray(other)
+        with pytest.raises(ValueError, match=r"not the token table, .* tie_word_embeddings: false"):
+            load_gpt2(write_folder(tmp_path / "m", CONFIG | tied, tensors))
+
+
+def test_another_mask_than_the_triangle_is_refused(tmp_path):
+    tensors = random_weights()
+    tensors["h.0.attn.masked_bias"] = np.float32(-1e4)
+    load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
+    tensors["h.1.attn.bias"] = np.ones((1, 1, 24, 24), np.float32)
+    with pytest.raises(ValueError, match=r"'h\.1\.attn\.bias' is another mask"):
+        load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_changes_nothing(folder, encoding):
+    _, tokenizer = load_gpt2(folder)
+    model = logits(folder)
+    texts = ["config.json", "vocab.json", "merges.txt", "model.safetensors.index.json"]
+    (folder / texts[3]).write_text('{"weight_map": {"a": "one.safetensors"}}')
+    (folder / "model.safetensors").rename(folder / "one.safetensors")
+    for path in [folder / name for name in texts]:
+        path.write_bytes(path.read_text("utf-8").encode(encoding))
+    np.testing.assert_array_equal(logits(folder), model)
+    assert load_gpt2(folder)[1].ranks == tokenizer.ranks
+    (folder / "merges.txt").unlink()
+    content = json.dumps(tokenizer_json()).encode(encoding)
+    (folder / "tokenizer.json").write_bytes(content)
+    assert load_gpt2(folder)[1].ranks == tokenizer.ranks
+
+
 def test_int8_weights_are_read_as_written(tmp_path, folder):
     first, _ = load_gpt2(folder, dtype="int8")
     kept = write_folder(tmp_path / "kept")
@@ -202,6 +240,16 @@ def test_an_unsupported_config_is_refused(tmp_path, changed, match):
         ("config.json", b"{}", "has no 'model_type'"),
         ("config.json", b"{", r"config\.json: it is incomplete"),
         ("vocab.json", b"{", r"cannot read '.*vocab\.json' as a tokenizer"),
+        (
+            "config.json",
+            b"[%s0]" % (b"0," * 10**6 + b"0,"),
+            r"config\.json: its JSON has 1,000,001",
+        ),
+        (
+            "vocab.json",
+            b"{%s}" % (b'"":0,' * 10**6 + b","),
+            r"vocab\.json' as a tokenizer: its JSON",
+        ),
         ("merges.txt", b"a b\n", r"a merge makes 'ab', which has no id"),
         ("model.safetensors", b"{", r"model\.safetensors: it declares"),
     ],
