@@ -1,11 +1,14 @@
 """Downloads from a server on this machine that breaks off, stalls, refuses and changes its mind."""
 
 import errno
+import gzip
 import hashlib
+import os
 import ssl
 import subprocess
 import sys
 import urllib.error
+import zlib
 from types import SimpleNamespace
 
 import pytest
@@ -295,15 +298,138 @@ def test_the_checksum_that_the_server_states_is_compared(fetch, server, tmp_path
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("url", ["ftp://example.org/a", "model", "https://", "http://a/b c", None])
-def test_only_http_addresses_are_requested(tmp_path, url):
+ADDRESSES = """ftp://example.org/a model https:// http://a..b/ http://h:abc/ http://h:99999/
+http://h:0/ http://[::1/ http://.a/ http://user:word@h/a http://:80/ http://h/\x7f""".split()
+
+
+@pytest.mark.parametrize("url", [*ADDRESSES, f"http://{'a' * 64}.b/", "http://a/b c", "http://h/\0",
+                                 "http://h/\ud800", "http://h/\r\nX: y", None])  # fmt: skip
+def test_what_is_no_http_address_is_refused_at_once(tmp_path, pauses, url):
     with pytest.raises(ValueError, match="needs an http or https address, got"):
         download(url, tmp_path / "model")
+    assert pauses == [] and list(tmp_path.iterdir()) == []
+
+
+def test_an_address_may_have_characters_beyond_ascii(fetch, server):
+    server.files["/caf%C3%A9%20%2F?q=%E6%97%A5"] = CONTENT
+    assert fetch("/café%20%2F?q=日#part").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("options", [{"timeout": 0}, {"timeout": float("nan")}, {"size": -1}])
+def test_a_size_or_a_timeout_that_cannot_be_is_refused(fetch, server, options):
+    with pytest.raises(ValueError, match=f"^{next(iter(options))} must be"):
+        fetch(**options)
+    assert server.requests == []
 
 
 def test_a_checksum_has_64_digits(tmp_path):
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         download("https://example.org/model", tmp_path / "model", sha256="abc")
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKS = OK + b"Transfer-Encoding: chunked\r\n"
+PACKED = OK + b"Content-Encoding: gzip\r\n"
+
+
+def chunked(*parts):
+    return CHUNKS + b"\r\n" + b"".join(b"%x\r\n%b\r\n" % (len(p), p) for p in [*parts, b""])
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        (chunked(b"x" * 60, CONTENT), "has more than 100 bytes, not 100; that is a different file"),
+        (OK + b"\r\n" + CONTENT, "has more than 100 bytes, not 100"),
+        (PACKED + b"\r\n" + gzip.compress(CONTENT, mtime=0), "has more than 100 bytes, not 100"),
+        (chunked(b"x" * 60), "has 60 bytes, not 100; that is a different file"),
+        (PACKED + b"\r\n" + gzip.compress(b"x" * 60, mtime=0), "has 60 bytes, not 100"),
+        (OK + b"Content-Length: 60\r\n\r\n" + b"x" * 60, "has 60 bytes, not 100"),
+    ],
+)
+def test_a_size_is_kept_however_the_file_comes(fetch, server, tmp_path, monkeypatch, answer, match):
+    written, write = [], downloads._Download._write
+    monkeypatch.setattr(
+        downloads._Download, "_write", lambda *block: (written.append(block[1]), write(*block))
+    )
+    server.faults = [answer]
+    with pytest.raises(ConnectionError, match=match):
+        fetch(sha256=None, size=100)
+    assert len(b"".join(written)) <= 100
+    assert names(tmp_path) == [] and len(server.requests) == 1
+
+
+CUT_OFF = [
+    chunked(b"x" * 60)[:-5],
+    PACKED + b"\r\n" + gzip.compress(CONTENT[:100], mtime=0)[:-1],
+    OK,  # a header that is cut off, in several places
+    OK[:-2],
+    OK + b"Content-Le",
+    CHUNKS[:-3],
+    PACKED,
+    OK + b"Content-Length: 10",
+    OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
+    b"HTTP/1.1 20",
+]
+
+
+@pytest.mark.parametrize(
+    ("answer", "known"),
+    [
+        *((answer, {}) for answer in CUT_OFF),
+        (OK + b"\r\n" + b"x" * 60, {"size": 100}),  # without a size, nothing says so
+        (CUT_OFF[0], {"size": 100}),
+        (CUT_OFF[6], {"size": 100}),
+    ],
+)
+def test_what_was_cut_off_is_requested_again(fetch, server, answer, known):
+    server.files["/model"] = CONTENT[:100]
+    server.faults = [answer]
+    assert fetch(sha256=None, **known).read_bytes() == CONTENT[:100]
+
+
+@pytest.mark.parametrize("answer", [chunked(), OK + b"Content-Length: 0\r\n\r\n"])
+def test_an_empty_file_is_a_file(fetch, server, answer):
+    server.faults = [answer]
+    assert fetch(sha256=None).read_bytes() == b""
+
+
+def test_a_part_longer_than_its_range_is_not_used(fetch, server):
+    head = f"HTTP/1.1 206 Partial\r\nContent-Range: bytes 1000-{SIZE - 1}/{SIZE}\r\n"
+    head += f'ETag: "{zlib.crc32(CONTENT):08x}"\r\n\r\n'
+    server.faults = [("break", 1000), head.encode() + CONTENT[1000:] + b"more"]
+    assert fetch(sha256=None, size=SIZE).read_bytes() == CONTENT
+    assert ranges(server) == [None, "bytes=1000-", None]
+
+
+def test_a_kept_part_of_another_size_is_refused(fetch, server, tmp_path):
+    server.faults = [("break", SIZE - 1), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError):
+        fetch()
+    with (tmp_path / "kept" / "model.part").open("ab") as part:
+        part.write(CONTENT[-1:])
+    with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99"):
+        fetch(sha256=None, size=99)
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        (b"HTTP/1.1 204 No Content\r\n\r\n", r"answers 204 \(No Content\), which brings no file"),
+        (b"HTTP/1.1 202 Accepted\r\n\r\nlater", "answers 202 .*, which brings no file"),
+        (OK + b"Content-Encoding: br\r\n\r\nabc", "answers 200 .* in the packing 'br'"),
+        *(
+            (b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % to, "check the address")
+            for to in (b"http://a..b/", b"http://h:abc/", b"ftp://h/a", b"file:///a", b"http://[/")
+        ),
+    ],
+)
+def test_an_answer_that_is_no_file_is_refused_at_once(fetch, server, tmp_path, answer, match):
+    server.faults = [answer]
+    with pytest.raises(ConnectionError, match=match):
+        fetch(sha256=None)
+    assert names(tmp_path) == [] and len(server.requests) == 1
 
 
 # The disk ----------------------------------------------------------------------------------------
@@ -345,6 +471,39 @@ def test_two_processes_do_not_share_a_partial_file(fetch, tmp_path):
         with pytest.raises(ConnectionError, match="another process is downloading it"):
             fetch()
     assert fetch().read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("place", ["model.part", "model.part.json"])
+@pytest.mark.parametrize("plant", ["symlink", "dangling", "hard link", "folder", "pipe"])
+def test_what_somebody_has_planted_is_neither_followed_nor_waited_for(
+    fetch, server, tmp_path, plant, place
+):
+    precious, planted = tmp_path / "precious", tmp_path / "kept" / place
+    planted.parent.mkdir()
+    precious.write_text("old")
+    if plant == "hard link":
+        os.link(precious, planted)
+    elif plant == "folder":
+        planted.mkdir()
+    elif plant == "pipe":
+        getattr(os, "mkfifo", lambda path: pytest.skip("no pipes"))(planted)
+    else:
+        planted.symlink_to(precious if plant == "symlink" else tmp_path / "new")
+    if place == "model.part" or plant == "folder":
+        with pytest.raises(OSError, match=r"cannot write .*; (delete that|make|add|choose)"):
+            fetch()
+        assert "model" not in names(tmp_path)
+        assert place != "model.part" or server.requests == []
+    else:
+        assert fetch().read_bytes() == CONTENT and names(tmp_path) == ["model"]
+    assert precious.read_text() == "old" and not (tmp_path / "new").exists()
+
+
+def test_a_folder_in_the_place_of_the_file_is_refused_before_downloading(fetch, server, tmp_path):
+    (tmp_path / "kept" / "model").mkdir(parents=True)
+    with pytest.raises(OSError, match=r"cannot write .*; add a file name"):
+        fetch()
+    assert server.requests == [] and names(tmp_path) == ["model"]
 
 
 def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
