@@ -89,15 +89,14 @@ def test_a_memory_map_of_20_million_ids_stays_on_the_disk(tmp_path):
     again = Batches(np.array(mapped), 4, 64, seed=3)  # in memory
     assert inputs.dtype == targets.dtype == np.int64
     assert [x.tolist() for x in again[5]] == [inputs.tolist(), targets.tolist()]
-    assert again.checksum == batches.checksum != Batches(mapped[1:], 4, 64, seed=3).checksum
-    assert again.starts.tolist()[-2:] == [19_999_934, 19_999_935]
+    assert again.checksum == batches.checksum and again.starts[-1] == 19_999_935
 
 
-def test_the_checksum_that_checkpoints_store_is_that_of_64_bit_numbers():
-    starts, ids = np.int64([3, 9]), np.arange(20)
-    of_all = zlib.crc32(np.arange(15), zlib.crc32(ids))  # where any window may begin
-    assert Batches(ids.astype(">u2"), 2, 5).checksum == of_all
-    assert Batches(ids, 2, 5, starts=[3, 9]).checksum == zlib.crc32(starts, zlib.crc32(ids))
+def test_the_checksum_in_checkpoints_is_that_of_64_bit_numbers():
+    ids, starts = np.arange(20), np.arange(15)  # where a window may begin
+    assert Batches(ids.astype(">u2"), 2, 5).checksum == zlib.crc32(starts, zlib.crc32(ids))
+    some = Batches(ids, 2, 5, starts=[3, 9])
+    assert some.checksum == zlib.crc32(np.int64([3, 9]), zlib.crc32(ids))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tinytorch.core.arguments import check_not_negative
 from tinytorch.files.atomic_files import REMEDIES, StrPath, readable_file
 from tinytorch.files.strict_json import parse_json
 
@@ -115,8 +114,8 @@ def download(
         The path.
 
     Raises:
-        ValueError: the address, the checksum, the size or the timeout is malformed, or the download
-            has another SHA-256; nothing is kept of it.
+        ValueError: the address, the checksum or the timeout is malformed, or the download has
+            another SHA-256; nothing is kept of it.
         DownloadError: the download failed; the message says why, and what to do. It is a
             `ConnectionError`.
         OSError: the file cannot be written, for lack of space among other reasons.
@@ -130,7 +129,6 @@ def download(
         True
     """
     url = _checked_address(url)
-    check_not_negative(size=size or 0, timeout=timeout)
     if not 0 < timeout < 1e9:
         raise ValueError(f"timeout must be a number of seconds above 0, got {timeout}")
     if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
@@ -260,7 +258,7 @@ class _Download:
         """The part that has arrived, open and locked; errors of the disk get a remedy."""
         try:
             if self.path.is_dir():
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+                raise OSError(errno.EISDIR, "it is a folder")
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(_own_file(self.part), "r+b", buffering=0) as self.file:
                 if _is_locked(self.file.fileno()):
@@ -270,8 +268,8 @@ class _Download:
         except OSError as error:
             if error.errno is None:
                 raise
-            remedy = "delete that" if error.errno == errno.ELOOP else "choose another folder"
-            remedy = REMEDIES.get(error.errno, remedy)
+            remedies = {errno.ELOOP: "delete that", **REMEDIES}
+            remedy = remedies.get(error.errno, "choose another folder")
             why = f"cannot write {str(self.path)!r}: {error.strerror or error}; {remedy}"
             raise OSError(error.errno, why) from error
 
@@ -318,9 +316,7 @@ class _Download:
             request.add_header("Range", f"bytes={self.done}-")
         try:
             with self._answer(request) as answer:
-                packed = self._check(answer)
-                self._read(gzip.GzipFile(fileobj=answer) if packed else answer)
-                self._check_length(answer.chunked or (packed and self.done > 0))
+                self._read(answer, self._check(answer))
         except TimeoutError:
             raise _Interrupted(f"no data arrived for {self.timeout:g} seconds") from None
         except _BREAKS as error:
@@ -357,11 +353,7 @@ class _Download:
             raise self._failed(why, _CERTIFICATES if bad else _NO_NETWORK) from None
 
     def _check(self, answer: Any) -> bool:
-        """Compare what the server says about its file with what is known, and note it.
-
-        Returns:
-            Whether it comes packed by gzip.
-        """
+        """Compare what the server says with what is known, and note it; whether gzip packs it."""
         self.reached, headers = True, answer.headers
         packing = (headers["Content-Encoding"] or "").lower()
         if answer.status not in (200, 206) or packing not in _PACKED:
@@ -399,13 +391,15 @@ class _Download:
         self.progress(self.path.name, self.done, size)
         return packed
 
-    def _read(self, source: Any) -> None:
+    def _read(self, answer: Any, packed: bool) -> None:
         """Append what arrives, up to the size."""
         told, size = self.done, self.about["size"]
+        ours = size is not None and size == self.size and self.pieces == 1
+        source = gzip.GzipFile(fileobj=answer) if packed else answer
         self.file.seek(self.done)
         while block := source.read1(_BLOCK):
             if size is not None and self.done + len(block) > size:
-                if size == self.size and self.pieces == 1:
+                if ours:
                     raise self._another(f"more than {size:,}")
                 self._start_again()
                 raise _Interrupted(f"the server sends more than the {size:,} bytes that it states")
@@ -413,12 +407,9 @@ class _Download:
             if self.done - told >= _BLOCK:
                 told = self.done
                 self.progress(self.path.name, told, size)
-
-    def _check_length(self, whole: bool) -> None:
-        """Raise unless all of it has arrived; `whole` if the server has marked the end."""
-        size = self.about["size"]
+        whole = answer.chunked or (packed and self.done > 0)  # its end was marked
         if size is not None and self.done < size:
-            if whole and size == self.size and self.pieces == 1:
+            if whole and ours:
                 raise self._another(f"{self.done:,}")
             raise _Interrupted(f"the connection broke after {self.done:,} of {size:,} bytes")
         if size is None and not self.done and not whole:  # its header may have been cut off
@@ -479,8 +470,7 @@ class _Download:
 
 def _own_file(path: Path) -> int:
     """Open a file for writing, unless it is a link or no file, which somebody may have planted."""
-    names = ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")  # a system may lack some
-    flags = sum(getattr(os, name, 0) for name in names)
+    flags = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
     if not path.is_symlink() and not path.is_dir():
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
         status = os.fstat(descriptor)

@@ -109,7 +109,7 @@ class Batches:
         total = 0
         for numbers in (self.tokens, self._starts):
             for at in range(0, len(numbers), _PIECE):
-                total = crc32(_array(numbers[at : at + _PIECE]), total)
+                total = crc32(_array(numbers[at : at + _PIECE]).data, total)
         return total
 
     def __iter__(self) -> NoReturn:
@@ -151,11 +151,11 @@ def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> Any:
     """The starts that leave room for a window and the token after it; a range if they are all."""
     fitting: Any = range(max(0, len(ids) - seq_len))
     if starts is not None:
-        given = np.asarray(starts).ravel()
-        if given.size:
-            check_ids(given, len(ids), "start", "starts are positions in the text")
-        given = given.astype(np.int64)
-        fitting = given[given + seq_len < len(ids)]
+        fitting = np.asarray(starts).ravel()
+        if fitting.size:
+            check_ids(fitting, len(ids), "start", "starts are positions in the text")
+        fitting = fitting.astype(np.int64)
+        fitting = fitting[fitting + seq_len < len(ids)]
     if not len(fitting):
         what = f"no start leaves room for {seq_len} tokens and the next in a text of {len(ids)}"
         raise ValueError(f"{what}; use a longer text or a smaller seq_len")
@@ -169,7 +169,6 @@ def _array(numbers: np.ndarray | range) -> np.ndarray:
 
 
 def _cut(ids: np.ndarray, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
-    rows = ids[starts[:, None] + np.arange(seq_len + 1)].astype(
-        np.int64, copy=False
-    )  # (windows, seq_len + 1)
+    rows = ids[starts[:, None] + np.arange(seq_len + 1)]  # (windows, seq_len + 1)
+    rows = rows.astype(np.int64, copy=False)  # those of a memory map may be smaller
     return rows[:, :-1], rows[:, 1:]
