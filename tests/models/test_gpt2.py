@@ -115,15 +115,6 @@ def test_a_tied_head_may_be_stored_once_more_but_not_as_another(tmp_path, tied, 
             load_gpt2(write_folder(tmp_path / "m", CONFIG | tied, {**tensors, name: other}))
 
 
-def test_another_mask_than_the_triangle_is_refused(tmp_path):
-    tensors = random_weights()
-    tensors["h.0.attn.masked_bias"] = np.float32(-1e4)
-    load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
-    tensors["h.1.attn.bias"] = np.ones((1, 1, 24, 24), np.float32)
-    with pytest.raises(ValueError, match=r"'h\.1\.attn\.bias' is another mask"):
-        load_gpt2(write_folder(tmp_path / "m", tensors=tensors))
-
-
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_changes_nothing(folder, encoding):
     model, tokenizer = logits(folder), load_gpt2(folder)[1]

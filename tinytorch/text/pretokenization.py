@@ -44,21 +44,14 @@ def _pattern() -> re.Pattern[str]:
     two classes, since `re` tries the ranges above U+FFFF one by one: first the common ones.
     """
     table = resources.files("tinytorch.text").joinpath("data/unicode_16.txt")
-    letters, numbers = map(_classes, table.read_text(encoding="utf-8").splitlines()[1:])
-    low, high = map("".join, zip(letters, numbers, strict=True))
-    letter, number = _run(*letters), _run(*numbers)
+    classes = table.read_text(encoding="utf-8").splitlines()[1:]
+    letter, number = _run(*classes[:2]), _run(*classes[2:])
+    low, high = (classes[i] + classes[i + 2] for i in (0, 1))
     symbol = _run(rf"^{_SPACE}{low}{_HIGH}", rf"^\0-\uffff{high}")
     return re.compile(
         rf"'(?:[sdmt]|ll|ve|re)| ?{letter}| ?{number}| ?{symbol}"
         rf"|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
     )
-
-
-def _classes(ranges: str) -> list[str]:
-    """Ranges as they stand in a class of `re`, up to U+FFFF and above."""
-    ends = [[int(end, 16) for end in each.split("-")] for each in ranges.split()]
-    written = [("-".join(rf"\U{end:08x}" for end in each), each[-1] > 0xFFFF) for each in ends]
-    return ["".join(part for part, is_high in written if is_high is high) for high in (False, True)]
 
 
 def _run(low: str, high: str) -> str:

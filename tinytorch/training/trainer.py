@@ -113,6 +113,9 @@ class Trainer:
         An interrupt (Ctrl-C, or the stop button of a notebook) lets the step finish and saves the
         checkpoint, if there is one, before it is raised; another `run` resumes from there.
 
+        The progress line depends on the clock: pass `progress=False` to `Trainer` in a notebook
+        whose outputs are compared, as nbval does.
+
         Args:
             steps: how many steps.
 

@@ -271,7 +271,6 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
             name, array = tensors.popitem()
             name = name.removeprefix("transformer.")
             if _MASKS.fullmatch(name):
-                _check_mask(name, array, file)
                 continue
             if name == HEAD and config["tie_word_embeddings"]:
                 heads.append(array)  # the token table once more
@@ -292,13 +291,6 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
         what = f"{HEAD!r} is not the token table, but config.json ties the two"
         raise ValueError(f"{file}: {what}; if the head is its own, say tie_word_embeddings: false")
     return model
-
-
-def _check_mask(name: str, array: np.ndarray, file: Path) -> None:
-    """Raise if a position may read others than those before it; `masked_bias` is a number."""
-    length = array.shape[-1] if array.ndim > 1 else 0
-    if length and not np.array_equal(array.reshape(-1, length), np.tri(length, dtype=bool)):
-        raise ValueError(f"{file}: {name!r} is another mask than that of this model, a triangle")
 
 
 def _filled_in_8_bits(
