@@ -361,7 +361,10 @@ def test_what_was_cut_off_is_requested_again(fetch, server, answer, size):
     assert fetch(sha256=None, size=size).read_bytes() == CONTENT[:100]
 
 
-@pytest.mark.parametrize("answer", [chunked(), OK + b"Content-Length: 0\r\n\r\n"])
+CONTRADICTED = CHUNKS + b"Content-Length: 7\r\n\r\n0\r\n\r\n"  # chunks count (RFC 9112, 6.3)
+
+
+@pytest.mark.parametrize("answer", [chunked(), OK + b"Content-Length: 0\r\n\r\n", CONTRADICTED])
 def test_an_empty_file_is_a_file(fetch, server, answer):
     server.faults = [answer]
     assert fetch(sha256=None).read_bytes() == b""

@@ -470,7 +470,7 @@ class _Download:
 
 def _own_file(path: Path) -> int:
     """Open a file for writing, unless it is a link or no file, which somebody may have planted."""
-    flags = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
+    flags = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW"))
     if not path.is_symlink() and not path.is_dir():
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
         status = os.fstat(descriptor)

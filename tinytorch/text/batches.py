@@ -94,9 +94,7 @@ class Batches:
         check_natural(step, "Batches: step", IndexError)
         rng = np.random.default_rng([self.seed, step])
         chosen = rng.integers(len(self._starts), size=self.batch_size)
-        if not isinstance(self._starts, range):
-            chosen = self._starts[chosen]
-        return _cut(self.tokens, chosen, self.seq_len)
+        return _cut(self.tokens, _at(self._starts, chosen), self.seq_len)
 
     @property
     def starts(self) -> np.ndarray:
@@ -160,6 +158,10 @@ def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> Any:
         what = f"no start leaves room for {seq_len} tokens and the next in a text of {len(ids)}"
         raise ValueError(f"{what}; use a longer text or a smaller seq_len")
     return fitting
+
+
+def _at(starts: Any, chosen: np.ndarray) -> np.ndarray:
+    return chosen if isinstance(starts, range) else starts[chosen]  # a range begins at 0
 
 
 def _array(numbers: np.ndarray | range) -> np.ndarray:
