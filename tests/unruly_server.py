@@ -23,7 +23,8 @@ class UnrulyServer:
             A path may be changed or added at any time.
         faults: what the next requests get: `("break", n)` and `("stall", n)` after n bytes, a
             status such as 404 or `(429, "3")` with a Retry-After, `("length", n)` for a false one,
-            "long" for more than was asked for, "elsewhere" for another part; None for no fault.
+            "long" for more than was asked for, "elsewhere" for another part, bytes for an answer
+            of these bytes alone; None for no fault.
         faulty: how the paths end whose requests get them.
         headers: what is sent besides, by path; None for the ETag leaves it out.
         always: what is sent besides with every answer.
@@ -46,6 +47,10 @@ class UnrulyServer:
         kind, value = fault if isinstance(fault, tuple) else (fault, None)
         if path not in self.files and kind is None:
             kind = 404
+        if isinstance(kind, bytes):
+            with suppress(ConnectionError):
+                request.wfile.write(kind)
+            return None
         if isinstance(kind, int):
             return self._begin(request, kind, {"Retry-After": value, "Content-Length": "0"})
         content = self.files[path]

@@ -182,7 +182,23 @@ def test_dropout_is_active_only_in_training():
 def test_sequential_applies_its_layers_in_turn():
     first, second = Linear(2, 2, rng=0), Linear(2, 1, rng=1)
     x = np.ones((1, 2))
-    assert Sequential(first, ReLU(), second)(x).item() == second(ReLU()(first(x))).item()
+    layers = [first, ReLU(), second]
+    for model in (Sequential(*layers), Sequential(layers), Sequential(tuple(layers))):
+        assert model(x).item() == second(ReLU()(first(x))).item()
+
+
+@pytest.mark.parametrize(
+    ("layers", "told"),
+    [
+        ([ReLU], r"layer 0 must be a layer, got <class '.*ReLU'>; write ReLU\(\.\.\.\)"),
+        ([[Linear(2, 2), Linear]], r"layer 1 must be a layer, got <class .*; write Linear"),
+        ([ReLU(), [ReLU()]], r"layer 1 must be a layer, got \[ReLU\(\)\]"),
+        (["relu", None], "layer 0 must be a layer, got 'relu'"),
+    ],
+)
+def test_sequential_refuses_what_is_no_layer_when_it_is_made(layers, told):
+    with pytest.raises(TypeError, match=f"^Sequential: {told}"):
+        Sequential(*layers)
 
 
 # Initial values and sizes ------------------------------------------------------------------------

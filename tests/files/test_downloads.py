@@ -1,11 +1,14 @@
 """Downloads from a server on this machine that breaks off, stalls, refuses and changes its mind."""
 
 import errno
+import gzip
 import hashlib
+import os
 import ssl
 import subprocess
 import sys
 import urllib.error
+import zlib
 from types import SimpleNamespace
 
 import pytest
@@ -127,30 +130,29 @@ def test_an_unfinished_download_is_resumed_by_the_next_call(fetch, server, tmp_p
     assert ranges(server) == ["bytes=1000-"] and names(tmp_path) == ["model"]
 
 
-def test_a_complete_part_needs_no_network(fetch, server, tmp_path):
+@pytest.mark.parametrize("size", [None, 99])
+def test_a_complete_part_needs_no_network(fetch, server, tmp_path, size):
     server.faults = [("break", SIZE - 1), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError):
         fetch()
     with (tmp_path / "kept" / "model.part").open("ab") as part:
         part.write(CONTENT[-1:])
     server.requests.clear()
-    assert fetch().read_bytes() == CONTENT and server.requests == []
+    if size is None:
+        assert fetch().read_bytes() == CONTENT and server.requests == []
+    else:
+        with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99"):
+            fetch(sha256=None, size=size)
+        assert names(tmp_path) == []
 
 
-def test_a_replaced_file_is_not_mixed_with_the_partial_one(fetch, server):
+@pytest.mark.parametrize("changed", [CONTENT[::-1], b"short"])
+def test_a_replaced_file_is_not_mixed_with_the_partial_one(fetch, server, changed):
     server.faults = [("break", 1000), *[("break", 0)] * 5]
     with pytest.raises(ConnectionError):
         fetch(sha256=None)
-    server.files["/model"] = changed = CONTENT[::-1]
+    server.files["/model"] = changed
     assert fetch(sha256=None).read_bytes() == changed
-
-
-def test_a_shorter_file_is_not_mixed_with_the_partial_one(fetch, server):
-    server.faults = [("break", 1000), *[("break", 0)] * 5]
-    with pytest.raises(ConnectionError):
-        fetch(sha256=None)
-    server.files["/model"] = b"short"
-    assert fetch(sha256=None).read_bytes() == b"short"
 
 
 def test_a_server_without_ranges_sends_the_whole_file_again(fetch, server):
@@ -270,12 +272,6 @@ def test_a_certificate_error_names_a_remedy(tmp_path, monkeypatch):
 # What is not what it should be -------------------------------------------------------------------
 
 
-def test_a_wrong_length_is_refused_before_downloading(fetch, tmp_path):
-    with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99.*a different file"):
-        fetch(size=99)
-    assert names(tmp_path) == []
-
-
 def test_a_wrong_checksum_is_refused_and_nothing_is_kept(fetch, tmp_path):
     with pytest.raises(ValueError, match=rf"SHA-256 is {DIGEST}, not {'0' * 64}.*nothing was kept"):
         fetch(sha256="0" * 64)
@@ -295,15 +291,110 @@ def test_the_checksum_that_the_server_states_is_compared(fetch, server, tmp_path
     assert names(tmp_path) == []
 
 
-@pytest.mark.parametrize("url", ["ftp://example.org/a", "model", "https://", "http://a/b c", None])
-def test_only_http_addresses_are_requested(tmp_path, url):
+ADDRESSES = """ftp://example.org/a model https:// http://a..b/ http://h:abc/ http://h:99999/
+http://h:0/ http://[::1/ http://.a/ http://user:word@h/a http://:80/ http://h/\x7f""".split()
+
+
+@pytest.mark.parametrize("url", [*ADDRESSES, f"http://{'a' * 64}.b/", "http://a/b c", "http://h/\0",
+                                 "http://h/\ud800", "http://h/\r\nX: y", None])  # fmt: skip
+def test_what_is_no_http_address_is_refused_at_once(tmp_path, pauses, url):
     with pytest.raises(ValueError, match="needs an http or https address, got"):
         download(url, tmp_path / "model")
+    assert pauses == [] and list(tmp_path.iterdir()) == []
 
 
-def test_a_checksum_has_64_digits(tmp_path):
-    with pytest.raises(ValueError, match="64 hexadecimal digits"):
-        download("https://example.org/model", tmp_path / "model", sha256="abc")
+def test_an_address_may_have_characters_beyond_ascii(fetch, server):
+    server.files["/caf%C3%A9%20%2F?q=%E6%97%A5"] = CONTENT
+    assert fetch("/café%20%2F?q=日#part").read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("wrong", [{"sha256": "abc"}, {"timeout": 0}, {"timeout": float("nan")}])
+def test_a_checksum_has_64_digits_and_a_timeout_seconds(fetch, wrong):
+    with pytest.raises(ValueError, match=r"must be (64 hexadecimal digits|a number of seconds)"):
+        fetch(**wrong)
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+CHUNKS = OK + b"Transfer-Encoding: chunked\r\n"
+PACKED = OK + b"Content-Encoding: gzip\r\n"
+
+
+def chunked(*parts):
+    return CHUNKS + b"\r\n" + b"".join(b"%x\r\n%b\r\n" % (len(p), p) for p in [*parts, b""])
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        (chunked(b"x" * 60, CONTENT), "has more than 100 bytes, not 100; that is a different file"),
+        (OK + b"\r\n" + CONTENT, "has more than 100 bytes, not 100"),
+        (PACKED + b"\r\n" + gzip.compress(CONTENT, mtime=0), "has more than 100 bytes, not 100"),
+        (chunked(b"x" * 60), "has 60 bytes, not 100; that is a different file"),
+        (PACKED + b"\r\n" + gzip.compress(b"x" * 60, mtime=0), "has 60 bytes, not 100"),
+        (OK + b"Content-Length: 60\r\n\r\n" + b"x" * 60, "has 60 bytes, not 100"),
+    ],
+)
+def test_a_size_is_kept_however_the_file_comes(fetch, server, tmp_path, monkeypatch, answer, match):
+    written, write = [], downloads._Download._write
+    spy = (lambda *block: (written.append(block[1]), write(*block)),)
+    monkeypatch.setattr(downloads._Download, "_write", *spy)
+    server.faults = [answer]
+    with pytest.raises(ConnectionError, match=match):
+        fetch(sha256=None, size=100)
+    assert len(b"".join(written)) <= 100
+    assert names(tmp_path) == [] and len(server.requests) == 1
+
+
+CUT_OFF = [  # in a chunk, in gzip, and in several places of a header
+    chunked(b"x" * 60)[:-5], PACKED + b"\r\n" + gzip.compress(CONTENT[:100], mtime=0)[:-1], PACKED,
+    OK, OK[:-2], OK + b"Content-Le", CHUNKS[:-3], OK + b"Content-Length: 10", b"HTTP/1.1 20",
+    OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "size"), [  # without a size, nothing says that 60 are few
+    *((answer, None) for answer in CUT_OFF), (CUT_OFF[0], 100), (OK + b"\r\n" + b"x" * 60, 100),
+])  # fmt: skip
+def test_what_was_cut_off_is_requested_again(fetch, server, answer, size):
+    server.files["/model"] = CONTENT[:100]
+    server.faults = [answer]
+    assert fetch(sha256=None, size=size).read_bytes() == CONTENT[:100]
+
+
+CONTRADICTED = CHUNKS + b"Content-Length: 7\r\n\r\n0\r\n\r\n"  # chunks count (RFC 9112, 6.3)
+
+
+@pytest.mark.parametrize("answer", [chunked(), OK + b"Content-Length: 0\r\n\r\n", CONTRADICTED])
+def test_an_empty_file_is_a_file(fetch, server, answer):
+    server.faults = [answer]
+    assert fetch(sha256=None).read_bytes() == b""
+
+
+def test_a_part_longer_than_its_range_is_not_used(fetch, server):
+    head = f"HTTP/1.1 206 Partial\r\nContent-Range: bytes 1000-{SIZE - 1}/{SIZE}\r\n"
+    head += f'ETag: "{zlib.crc32(CONTENT):08x}"\r\n\r\n'
+    server.faults = [("break", 1000), head.encode() + CONTENT[1000:] + b"more"]
+    assert fetch(sha256=None, size=SIZE).read_bytes() == CONTENT
+    assert ranges(server) == [None, "bytes=1000-", None]
+
+
+@pytest.mark.parametrize(
+    ("answer", "match"),
+    [
+        (b"HTTP/1.1 204 No Content\r\n\r\n", r"answers 204 \(No Content\), which brings no file"),
+        (b"HTTP/1.1 202 Accepted\r\n\r\nlater", "answers 202 .*, which brings no file"),
+        (OK + b"Content-Encoding: br\r\n\r\nabc", "answers 200 .* in the packing 'br'"),
+        *(
+            (b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % to, "check the address")
+            for to in (b"http://a..b/", b"http://h:abc/", b"ftp://h/a", b"file:///a", b"http://[/")
+        ),
+    ],
+)
+def test_an_answer_that_is_no_file_is_refused_at_once(fetch, server, tmp_path, answer, match):
+    server.faults = [answer]
+    with pytest.raises(ConnectionError, match=match):
+        fetch(sha256=None)
+    assert names(tmp_path) == [] and len(server.requests) == 1
 
 
 # The disk ----------------------------------------------------------------------------------------
@@ -345,6 +436,30 @@ def test_two_processes_do_not_share_a_partial_file(fetch, tmp_path):
         with pytest.raises(ConnectionError, match="another process is downloading it"):
             fetch()
     assert fetch().read_bytes() == CONTENT
+
+
+PLANTS = {
+    "link": lambda planted, precious: planted.symlink_to(precious),
+    "dangling link": lambda planted, precious: planted.symlink_to(precious.with_name("new")),
+    "hard link": lambda planted, precious: planted.hardlink_to(precious),
+    "folder": lambda planted, precious: planted.mkdir(),
+    "pipe": lambda planted, precious: os.mkfifo(planted),
+}
+
+
+@pytest.mark.parametrize("place", ["model", "model.part", "model.part.json"])
+@pytest.mark.parametrize("plant", PLANTS)
+def test_what_was_planted_is_neither_followed_nor_waited_for(fetch, server, tmp_path, plant, place):
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "precious").write_text("old")
+    PLANTS[plant](tmp_path / "kept" / place, tmp_path / "precious")
+    if place == "model.part" or plant == "folder":
+        with pytest.raises(OSError, match=r"cannot write .*; (delete that|make|add|choose)"):
+            fetch()
+        assert server.requests == [] or place == "model.part.json"
+    else:
+        assert fetch().read_bytes() == CONTENT and names(tmp_path) == ["model"]
+    assert (tmp_path / "precious").read_text() == "old" and not (tmp_path / "new").exists()
 
 
 def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):

@@ -104,6 +104,31 @@ def test_an_untied_head_is_transposed(tmp_path):
     np.testing.assert_array_equal(model.lm_head.weight.data, tensors["lm_head.weight"].T)
 
 
+@pytest.mark.parametrize("tied", [{}, {"tie_word_embeddings": True}])
+@pytest.mark.parametrize("name", ["lm_head.weight", "transformer.lm_head.weight"])
+def test_a_tied_head_may_be_stored_once_more_but_not_as_another(tmp_path, tied, name):
+    tensors = random_weights()
+    head = tensors[name] = tensors["wte.weight"].copy()
+    load_gpt2(write_folder(tmp_path / "m", CONFIG | tied, tensors))
+    for other in (head + (head == head[258, 11]), head[:-1]):
+        with pytest.raises(ValueError, match=r"not the token table, .* tie_word_embeddings: false"):
+            load_gpt2(write_folder(tmp_path / "m", CONFIG | tied, {**tensors, name: other}))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_changes_nothing(folder, encoding):
+    model, tokenizer = logits(folder), load_gpt2(folder)[1]
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "one.safetensors"}}')
+    (folder / "model.safetensors").rename(folder / "one.safetensors")
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer_json()))
+    for path in folder.glob("*.[jt]*"):
+        path.write_bytes(path.read_text("utf-8").encode(encoding))
+    for _ in range(2):  # from two files, then from one
+        np.testing.assert_array_equal(logits(folder), model)
+        assert load_gpt2(folder)[1].ranks == tokenizer.ranks
+        (folder / "merges.txt").unlink(missing_ok=True)
+
+
 def test_int8_weights_are_read_as_written(tmp_path, folder):
     first, _ = load_gpt2(folder, dtype="int8")
     kept = write_folder(tmp_path / "kept")
@@ -202,6 +227,7 @@ def test_an_unsupported_config_is_refused(tmp_path, changed, match):
         ("config.json", b"{}", "has no 'model_type'"),
         ("config.json", b"{", r"config\.json: it is incomplete"),
         ("vocab.json", b"{", r"cannot read '.*vocab\.json' as a tokenizer"),
+        ("vocab.json", b"[" + b"0," * 1_000_001, r"vocab\.json' as a tokenizer: its JSON has"),
         ("merges.txt", b"a b\n", r"a merge makes 'ab', which has no id"),
         ("model.safetensors", b"{", r"model\.safetensors: it declares"),
     ],

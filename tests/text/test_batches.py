@@ -1,10 +1,13 @@
 """Batches and windows: the right tokens, the right shift, and nothing that depends on luck."""
 
+import tracemalloc
+import zlib
+
 import numpy as np
 import pytest
 from exact_numbers import message
 
-from tinytorch import Batches
+from tinytorch import GPT, Batches, Trainer
 from tinytorch.text.batches import train_validation_split, windows
 
 TEXT = np.random.default_rng(0).integers(1000, size=60)
@@ -64,6 +67,36 @@ def test_changing_the_text_afterwards_changes_no_batch():
     text[:] = 0
     batches[0][0][:] = 0
     np.testing.assert_array_equal(batches[0][0], before)
+
+
+def test_a_memory_map_of_20_million_ids_stays_on_the_disk(tmp_path):
+    mapped = np.memmap(tmp_path / "train.bin", np.uint16, mode="w+", shape=20_000_000)
+    mapped[-60:] = TEXT
+    tracemalloc.start()
+    try:
+        train, _ = train_validation_split(mapped)
+        for tokens in (train, np.asarray(mapped), mapped):
+            batches = Batches(tokens, 4, 64, seed=3)
+            inputs, targets = batches[5]
+            assert windows(tokens, 8, limit=2)[0].shape == (2, 8)
+        trainer = Trainer(GPT(1000, 4, 1, 1, max_seq_len=64), batches, progress=False)
+        for _ in range(2):
+            trainer.save(tmp_path / "run")
+            trainer.load(tmp_path / "run")
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+    again = Batches(np.array(mapped), 4, 64, seed=3)  # in memory
+    assert inputs.dtype == targets.dtype == np.int64
+    assert [x.tolist() for x in again[5]] == [inputs.tolist(), targets.tolist()]
+    assert again.checksum == batches.checksum and again.starts[-1] == 19_999_935
+
+
+def test_the_checksum_in_checkpoints_is_that_of_64_bit_numbers():
+    ids, starts = np.arange(20), np.arange(15)  # where a window may begin
+    assert Batches(ids.astype(">u2"), 2, 5).checksum == zlib.crc32(starts, zlib.crc32(ids))
+    some = Batches(ids, 2, 5, starts=[3, 9])
+    assert some.checksum == zlib.crc32(np.int64([3, 9]), zlib.crc32(ids))
 
 
 @pytest.mark.parametrize(

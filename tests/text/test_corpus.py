@@ -86,12 +86,6 @@ def test_a_download_is_kept_and_not_fetched_again(server, tmp_path):
     assert [path.name for path in (tmp_path / "new" / "cache").iterdir()] == [f"{DIGEST}.txt"]
 
 
-def test_a_damaged_copy_in_the_cache_is_fetched_again(server, tmp_path):
-    (tmp_path / f"{DIGEST}.txt").write_text("half a fi")
-    assert load_text(server.url + "/a.txt", DIGEST, tmp_path) == STORY
-    assert len(server.requests) == 1
-
-
 def test_a_failed_download_names_the_remedy_and_leaves_nothing_behind(server, tmp_path):
     with pytest.raises(ConnectionError, match=r"404.*download it elsewhere.*path of your copy"):
         load_text(server.url + "/missing", DIGEST, tmp_path)

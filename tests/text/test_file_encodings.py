@@ -21,9 +21,7 @@ def zipped(*names):
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"]
-)  # of these, three begin with a mark
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])  # three marked
 def test_an_encoding_with_a_byte_order_mark_is_detected(encoding):
     assert decode_text(POEM.replace("\n", "\r\n").encode(encoding)) == POEM
 

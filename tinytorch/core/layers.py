@@ -99,13 +99,24 @@ class Dropout(Module):
 class Sequential(Module):
     """Layers applied one after the other.
 
+    Args:
+        layers: the layers, or one list of them.
+
+    Raises:
+        TypeError: one of them cannot be called, or is a class.
+
     Example:
         >>> Sequential(Linear(2, 3), Linear(3, 1))(Tensor([[1.0, 2.0]])).shape
         (1, 1)
     """
 
-    def __init__(self, *layers: Module) -> None:
-        self.layers = list(layers)
+    def __init__(self, *layers: Any) -> None:
+        is_list = len(layers) == 1 and isinstance(layers[0], (list, tuple))
+        self.layers = list(layers[0] if is_list else layers)
+        for i, layer in enumerate(self.layers):
+            if isinstance(layer, type) or not callable(layer):
+                remedy = f"; write {layer.__name__}(...)" if isinstance(layer, type) else ""
+                raise TypeError(f"Sequential: layer {i} must be a layer, got {layer!r:.60}{remedy}")
 
     def forward(self, x: Any) -> Any:
         """Pass `x` through every layer in turn."""

@@ -16,9 +16,12 @@ import json
 import os
 import re
 import shutil
+import stat
+import string
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,7 +29,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from tinytorch.files.atomic_files import REMEDIES, StrPath
+from tinytorch.files.atomic_files import REMEDIES, StrPath, readable_file
+from tinytorch.files.strict_json import parse_json
 
 try:
     from ssl import SSLCertVerificationError, SSLError
@@ -56,6 +60,7 @@ _STATUSES = {
 _IN_A_PAGE = "Python in a web page opens no connections; run this on a machine of your own"
 _NO_NETWORK = "look at the network and the address"
 _CERTIFICATES = "Python finds no certificates: on a Mac, run its `Install Certificates.command`"
+_PACKED = {"": False, "identity": False, "gzip": True, "x-gzip": True}  # Content-Encoding
 _UNPACKING = (EOFError, zlib.error, gzip.BadGzipFile)
 _BREAKS = (ConnectionError, http.client.HTTPException, SSLError, *_UNPACKING)
 _sleep = time.sleep
@@ -97,7 +102,7 @@ def download(
     (`X-Linked-ETag`), that one is compared.
 
     Args:
-        url: an `http:` or `https:` address.
+        url: an `http:` or `https:` address; characters beyond ASCII are sent percent-encoded.
         path: where to save the file; missing folders are created.
         sha256: its SHA-256, 64 hexadecimal digits, if it is known.
         size: its length in bytes, if it is known.
@@ -109,8 +114,8 @@ def download(
         The path.
 
     Raises:
-        ValueError: the address or the checksum is malformed, or the download has another SHA-256;
-            nothing is kept of it.
+        ValueError: the address, the checksum or the timeout is malformed, or the download has
+            another SHA-256; nothing is kept of it.
         DownloadError: the download failed; the message says why, and what to do. It is a
             `ConnectionError`.
         OSError: the file cannot be written, for lack of space among other reasons.
@@ -123,8 +128,9 @@ def download(
         >>> download("https://example.org/abc.txt", path, sha256=digest) == path  # it is there
         True
     """
-    if not isinstance(url, str) or not re.fullmatch(r"https?://[^/\s]\S*", url, re.IGNORECASE):
-        raise ValueError(f"a download needs an http or https address, got {url!r}")
+    url = _checked_address(url)
+    if not 0 < timeout < 1e9:
+        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout}")
     if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
         raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
     file = _Download(url, Path(path), sha256, size, progress, timeout)
@@ -180,6 +186,21 @@ def cache_folder() -> Path:
 # Helpers -----------------------------------------------------------------------------------------
 
 
+def _checked_address(url: Any) -> str:
+    """An address in ASCII, as it is requested, if it can be one."""
+    try:
+        if not re.fullmatch(r"https?://[^/\s\0-\x20\x7f][^\s\0-\x20\x7f]*", url, re.IGNORECASE):
+            raise ValueError("it begins with http:// or https:// and has no spaces")
+        parts = urllib.parse.urlsplit(url)
+        if "@" in parts.netloc or not parts.hostname or parts.port == 0:
+            raise ValueError("after the // come a host and perhaps a port")
+        parts.hostname.encode("idna")
+        return urllib.parse.quote(url, safe=string.punctuation)
+    except (TypeError, ValueError) as error:
+        what = f"a download needs an http or https address, got {url!r}"
+        raise ValueError(f"{what}: {error}") from None
+
+
 class _Failed(Exception):
     """Why a download fails, with a remedy, and the status of the answer."""
 
@@ -202,6 +223,7 @@ class _Redirected(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *request: Any) -> urllib.request.Request | None:
         self.linked = request[4][_LINKED] or self.linked
+        _checked_address(request[5])
         return super().redirect_request(*request)
 
 
@@ -235,9 +257,10 @@ class _Download:
     def opened(self) -> Iterator[None]:
         """The part that has arrived, open and locked; errors of the disk get a remedy."""
         try:
+            if self.path.is_dir():
+                raise OSError(errno.EISDIR, "it is a folder")
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
-            with open(os.open(self.part, flags, 0o666), "r+b", buffering=0) as self.file:
+            with open(_own_file(self.part), "r+b", buffering=0) as self.file:
                 if _is_locked(self.file.fileno()):
                     why = "another process is downloading it; wait until that one has ended"
                     raise _Failed(why, None)
@@ -245,7 +268,8 @@ class _Download:
         except OSError as error:
             if error.errno is None:
                 raise
-            remedy = REMEDIES.get(error.errno, "choose another folder")
+            remedies = {errno.ELOOP: "delete that", **REMEDIES}
+            remedy = remedies.get(error.errno, "choose another folder")
             why = f"cannot write {str(self.path)!r}: {error.strerror or error}; {remedy}"
             raise OSError(error.errno, why) from error
 
@@ -272,7 +296,7 @@ class _Download:
         self.about: dict[str, Any] = {}
         self.done = os.fstat(self.file.fileno()).st_size
         with suppress(OSError, ValueError):
-            about = json.loads(self.note.read_bytes())
+            about = parse_json(readable_file(self.note).read_bytes())
             if isinstance(about, dict) and about.get("etag") and self.done:
                 self.about, self.pieces = about, 1
         if not self.about:
@@ -292,9 +316,7 @@ class _Download:
             request.add_header("Range", f"bytes={self.done}-")
         try:
             with self._answer(request) as answer:
-                self._check(answer)
-                packed = answer.headers["Content-Encoding"] == "gzip"
-                self._read(gzip.GzipFile(fileobj=answer) if packed else answer)
+                self._read(answer, self._check(answer))
         except TimeoutError:
             raise _Interrupted(f"no data arrived for {self.timeout:g} seconds") from None
         except _BREAKS as error:
@@ -321,6 +343,8 @@ class _Download:
             after = error.headers.get("Retry-After") or ""
             wait = float(after) if after.isdecimal() else None
             raise _Interrupted(why, wait, remedy, error.code) from None
+        except (ValueError, http.client.InvalidURL) as error:  # to which it was redirected
+            raise self._failed(f"there is no such address ({error})", "check the address") from None
         except urllib.error.URLError as error:
             why = f"there is no connection to it ({_reason(error.reason)})"
             if self.reached:
@@ -328,15 +352,21 @@ class _Download:
             bad = isinstance(error.reason, SSLCertVerificationError)
             raise self._failed(why, _CERTIFICATES if bad else _NO_NETWORK) from None
 
-    def _check(self, answer: Any) -> None:
-        """Compare what the server says about its file with what is known, and note it."""
+    def _check(self, answer: Any) -> bool:
+        """Compare what the server says with what is known, and note it; whether gzip packs it."""
         self.reached, headers = True, answer.headers
+        packing = (headers["Content-Encoding"] or "").lower()
+        if answer.status not in (200, 206) or packing not in _PACKED:
+            why = f"the server answers {answer.status} ({answer.reason})"
+            why += f" in the packing {packing!r}" if packing else ", which brings no file"
+            raise self._failed(why, "check the address", answer.status)
+        packed = _PACKED[packing]
         linked = self.redirected.linked or headers[_LINKED] or ""
         etag = linked or headers["ETag"] or headers["Last-Modified"]
-        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+)", headers["Content-Range"] or "")
-        length = found[2] if found else headers["Content-Length"]
-        packed = headers["Content-Encoding"] == "gzip"  # then the length differs
-        size = int(length) if length and length.isdecimal() and not packed else self.size
+        found = re.fullmatch(r"bytes (\d{1,18})-\d+/(\d{1,18})", headers["Content-Range"] or "")
+        length = found[2] if found else headers["Content-Length"] or ""
+        differs = packed or (answer.chunked and not found)
+        size = int(length) if re.fullmatch(r"\d{1,18}", length) and not differs else self.size
         about = {"etag": None if packed else etag, "size": size}
         if answer.status == 206:
             if about != self.about or found is None or int(found[1]) != self.done:
@@ -345,9 +375,7 @@ class _Download:
         elif self.done:  # it sends all of it
             self._start_again()
         if self.size is not None and size != self.size:
-            self._refuse()
-            why = f"the server's file has {size:,} bytes, not {self.size:,}"
-            raise self._failed(why, "that is a different file; check the address")
+            raise self._another(f"{size:,}")
         digest = linked.strip('"').lower()
         if re.fullmatch("[0-9a-f]{64}", digest):
             self.sha256 = self.sha256 or digest
@@ -357,21 +385,35 @@ class _Download:
             few = f"{needed / 1e6:,.1f} MB more are needed, and {free / 1e6:,.1f} MB are free"
             raise OSError(errno.ENOSPC, few)
         self.about, self.pieces = about, self.pieces + 1
-        self.note.write_text(json.dumps(about), encoding="utf-8")
+        self.note.unlink(missing_ok=True)
+        with self.note.open("x", encoding="utf-8") as note:  # never through a link
+            note.write(json.dumps(about))
         self.progress(self.path.name, self.done, size)
+        return packed
 
-    def _read(self, source: Any) -> None:
-        """Append what arrives."""
-        told = self.done
+    def _read(self, answer: Any, packed: bool) -> None:
+        """Append what arrives, up to the size."""
+        told, size = self.done, self.about["size"]
+        ours = size is not None and size == self.size and self.pieces == 1
+        source = gzip.GzipFile(fileobj=answer) if packed else answer
         self.file.seek(self.done)
         while block := source.read1(_BLOCK):
+            if size is not None and self.done + len(block) > size:
+                if ours:
+                    raise self._another(f"more than {size:,}")
+                self._start_again()
+                raise _Interrupted(f"the server sends more than the {size:,} bytes that it states")
             self._write(block)
             if self.done - told >= _BLOCK:
                 told = self.done
-                self.progress(self.path.name, told, self.about["size"])
-        size = self.about["size"]
+                self.progress(self.path.name, told, size)
+        whole = answer.chunked or (packed and self.done > 0)  # its end was marked
         if size is not None and self.done < size:
+            if whole and ours:
+                raise self._another(f"{self.done:,}")
             raise _Interrupted(f"the connection broke after {self.done:,} of {size:,} bytes")
+        if size is None and not self.done and not whole:  # its header may have been cut off
+            raise _Interrupted("the connection broke before any byte of the file")
 
     def _write(self, block: bytes) -> None:
         """Write all of it: a disk that is nearly full takes only a part."""
@@ -382,6 +424,8 @@ class _Download:
 
     def _finish(self) -> None:
         """Check what has arrived, and give it its name."""
+        if self.size not in (None, self.done):
+            raise self._another(f"{self.done:,}")
         os.fsync(self.file.fileno())
         digest = _digest(self.part)
         if self.sha256 not in (None, digest) and self.pieces > 1:
@@ -409,6 +453,12 @@ class _Download:
         for path in (self.part, self.note):
             path.unlink(missing_ok=True)
 
+    def _another(self, size: str) -> _Failed:
+        """The error for a file of another size, of which nothing is kept."""
+        self._refuse()
+        why = f"the server's file has {size} bytes, not {self.size:,}"
+        return self._failed(why, "that is a different file; check the address")
+
     def _failed(self, why: str, remedy: str, status: int | None = None) -> _Failed:
         """The error when it fails; nothing is left behind if nothing arrived."""
         if self.done:
@@ -416,6 +466,18 @@ class _Download:
         else:
             self._refuse()
         return _Failed(f"{why}; {remedy}", status)
+
+
+def _own_file(path: Path) -> int:
+    """Open a file for writing, unless it is a link or no file, which somebody may have planted."""
+    flags = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW"))
+    if not path.is_symlink() and not path.is_dir():
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+            return descriptor
+        os.close(descriptor)
+    raise OSError(errno.ELOOP, f"{path.name} beside it is a link, or no regular file")
 
 
 def _is_locked(descriptor: int) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from tinytorch.core.arguments import refuse_mask
 from tinytorch.files.atomic_files import StrPath, readable_file, write_atomically
-from tinytorch.files.strict_json import parse_json
+from tinytorch.files.strict_json import check_commas, parse_json
 
 __all__ = ["load_safetensors", "save_safetensors"]
 
@@ -177,6 +177,7 @@ def _encoded(header: dict[str, Any]) -> bytes:
     text += b" " * (-len(text) % 8)
     if len(text) > _HEADER_LIMIT:
         raise ValueError(f"the header has {len(text)} bytes; the format allows {_HEADER_LIMIT}")
+    check_commas(text)  # what is written can be read
     return len(text).to_bytes(8, "little") + text
 
 

@@ -1,20 +1,24 @@
-"""JSON, read strictly: complete, in UTF-8, and without repeated names in an object."""
+"""JSON, read strictly: complete, and without repeated names in an object."""
 
 import json
 from collections import Counter
 from typing import Any
+
+from tinytorch.files.byte_order_marks import decode_marked
+
+_MOST_COMMAS = 1_000_000  # a tokenizer has some 100,000; more would take minutes and gigabytes
 
 
 def parse_json(content: bytes, **options: Any) -> Any:
     """The value of a JSON text.
 
     Args:
-        content: the text in UTF-8.
+        content: the text in UTF-8, or in what its byte-order mark says.
         options: passed on to `json.loads`, for instance `parse_int=`.
 
     Raises:
-        ValueError: it is not UTF-8 or not JSON, is nested too deeply, or has a name twice, which
-            would be ambiguous.
+        ValueError: it is not UTF-8 or not JSON, is nested too deeply, has too many values, or has a
+            name twice, which would be ambiguous.
 
     Example:
         >>> parse_json(b'{"size": 1, "size": 2}')
@@ -22,12 +26,19 @@ def parse_json(content: bytes, **options: Any) -> Any:
         ...
         ValueError: it has the name 'size' twice
     """
+    check_commas(content)
     try:
-        return json.loads(content.decode(), object_pairs_hook=_without_repetition, **options)
+        return json.loads(decode_marked(content), object_pairs_hook=_without_repetition, **options)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is incomplete or not JSON: {error}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def check_commas(content: bytes) -> None:
+    """Raise if a JSON text has so many values that parsing it would take too long."""
+    if (commas := content.count(b",")) > _MOST_COMMAS:
+        raise ValueError(f"its JSON has {commas:,} commas; at most {_MOST_COMMAS:,} are read")
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -8,12 +8,16 @@ predict. A text has a window at each position that leaves room for one.
     ([[3, 1, 4], [1, 5, 9]], [[1, 4, 1], [5, 9, 2]])
 """
 
+from functools import cached_property
 from typing import Any, NoReturn
+from zlib import crc32
 
 import numpy as np
 
 from tinytorch.core.arguments import check_ids, check_probability, check_sizes
 from tinytorch.text.token_ids import as_token_ids, check_natural
+
+_PIECE = 1 << 16  # how many numbers are read at once
 
 
 def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +60,8 @@ class Batches:
     ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
-        tokens: integer ids `(n,)`.
+        tokens: integer ids `(n,)`. A memory map (`np.memmap`) stays on the disk: only the windows
+            are read, and the file must not change. Other ids are copied.
         batch_size: windows in a batch.
         seq_len: tokens in a window.
         seed: which windows are drawn, an integer of at least 0.
@@ -82,14 +87,28 @@ class Batches:
         check_natural(seed, "Batches: seed")
         self.tokens = as_token_ids(tokens)
         self.batch_size, self.seq_len, self.seed = batch_size, seq_len, seed
-        self.starts = _starts_that_fit(self.tokens, seq_len, starts)
+        self._starts = _starts_that_fit(self.tokens, seq_len, starts)
 
     def __getitem__(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The inputs and targets of a step, each `(batch_size, seq_len)`."""
         check_natural(step, "Batches: step", IndexError)
         rng = np.random.default_rng([self.seed, step])
-        chosen = rng.integers(len(self.starts), size=self.batch_size)
-        return _cut(self.tokens, self.starts[chosen], self.seq_len)
+        chosen = rng.integers(len(self._starts), size=self.batch_size)
+        return _cut(self.tokens, _at(self._starts, chosen), self.seq_len)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """The positions at which a window may begin, int64."""
+        return _array(self._starts)
+
+    @cached_property
+    def checksum(self) -> int:
+        """The CRC-32 of the tokens and of the starts as int64, computed once, piece by piece."""
+        total = 0
+        for numbers in (self.tokens, self._starts):
+            for at in range(0, len(numbers), _PIECE):
+                total = crc32(_array(numbers[at : at + _PIECE]).data, total)
+        return total
 
     def __iter__(self) -> NoReturn:
         remedy = "`for step in range(100): inputs, targets = batches[step]`"
@@ -118,27 +137,40 @@ def windows(
     """
     check_sizes(seq_len=seq_len, **({} if limit is None else {"limit": limit}))
     ids = as_token_ids(tokens)
-    if starts is None:
-        starts = np.arange(0, len(ids), seq_len)
-    return _cut(ids, _starts_that_fit(ids, seq_len, starts)[:limit], seq_len)
+    fitting = _starts_that_fit(ids, seq_len, starts)
+    chosen = fitting[:: seq_len if starts is None else 1][:limit]
+    return _cut(ids, _array(chosen), seq_len)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> np.ndarray:
-    """The starts that leave room for a window and the token after it."""
-    given = np.arange(len(ids)) if starts is None else np.asarray(starts).ravel()
-    if given.size:
-        check_ids(given, len(ids), "start", "starts are positions in the text")
-    given = given.astype(np.int64)
-    fitting = given[given + seq_len < len(ids)]
-    if not fitting.size:
+def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> Any:
+    """The starts that leave room for a window and the token after it; a range if they are all."""
+    fitting: Any = range(max(0, len(ids) - seq_len))
+    if starts is not None:
+        fitting = np.asarray(starts).ravel()
+        if fitting.size:
+            check_ids(fitting, len(ids), "start", "starts are positions in the text")
+        fitting = fitting.astype(np.int64)
+        fitting = fitting[fitting + seq_len < len(ids)]
+    if not len(fitting):
         what = f"no start leaves room for {seq_len} tokens and the next in a text of {len(ids)}"
         raise ValueError(f"{what}; use a longer text or a smaller seq_len")
     return fitting
 
 
+def _at(starts: Any, chosen: np.ndarray) -> np.ndarray:
+    return chosen if isinstance(starts, range) else starts[chosen]  # a range begins at 0
+
+
+def _array(numbers: np.ndarray | range) -> np.ndarray:
+    if isinstance(numbers, range):
+        return np.arange(numbers.start, numbers.stop, numbers.step, dtype=np.int64)
+    return np.asarray(numbers, dtype=np.int64)
+
+
 def _cut(ids: np.ndarray, starts: np.ndarray, seq_len: int) -> tuple[np.ndarray, np.ndarray]:
     rows = ids[starts[:, None] + np.arange(seq_len + 1)]  # (windows, seq_len + 1)
+    rows = rows.astype(np.int64, copy=False)  # those of a memory map may be smaller
     return rows[:, :-1], rows[:, 1:]

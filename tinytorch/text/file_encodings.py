@@ -7,15 +7,10 @@ above 127 are valid in most of them, as different characters.
 
 import codecs
 
+from tinytorch.files.byte_order_marks import marked_encoding
+
 __all__ = ["decode_text"]
 
-_MARKS = {  # UTF-32 first: its mark begins like that of UTF-16
-    codecs.BOM_UTF8: "utf-8",
-    codecs.BOM_UTF32_LE: "utf-32",
-    codecs.BOM_UTF32_BE: "utf-32",
-    codecs.BOM_UTF16_LE: "utf-16",
-    codecs.BOM_UTF16_BE: "utf-16",
-}
 _AS_TEXT = "save it as plain text (.txt) in the program that opens it"
 _UNPACK = "unpack it, and take a text file from inside"
 _PICTURE = "the words in a picture are not text"
@@ -73,7 +68,7 @@ def decode_text(
     """
     if kind := _other_kind(content):
         raise ValueError(f"{name} is {kind[0]}, not a text: {kind[1]}")
-    marked = next((code for mark, code in _MARKS.items() if content.startswith(mark)), None)
+    marked = marked_encoding(content)
     try:
         "".encode(encoding or "utf-8")
         decoder = codecs.getincrementaldecoder(encoding or marked or "utf-8")()

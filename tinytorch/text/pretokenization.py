@@ -1,13 +1,12 @@
 r"""Pre-tokenization: cutting a text into pieces, roughly words, which no merge crosses."""
 
 import re
-import sys
-import unicodedata
 from functools import cache
-from itertools import groupby
+from importlib import resources
 
 # The Unicode property White_Space. (`\s` in `re` also matches four separators, \x1c to \x1f.)
 _SPACE = r"\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_HIGH = r"\U00010000-\U0010ffff"
 
 
 def split_like_gpt2(text: str) -> list[str]:
@@ -16,7 +15,8 @@ def split_like_gpt2(text: str) -> list[str]:
     A piece is an English ending such as `'s`; or letters, or digits, or other symbols, with one
     space before them; or white space, whose last space is left to the word that follows. The
     pattern is `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
-    (Radford et al., 2019, in the code published with the paper).
+    (Radford et al., 2019, in the code published with the paper), with the letters and numbers of
+    Unicode 16.0.
 
     Args:
         text: any string.
@@ -40,14 +40,19 @@ def split_like_gpt2(text: str) -> list[str]:
 def _pattern() -> re.Pattern[str]:
     r"""GPT-2's pattern for `re`, which has neither `\p{L}` nor `\p{N}`.
 
-    `\w` matches letters, decimal digits (`\d`), other numbers such as ² or Ⅷ, and "_".
+    Letters and numbers are those of Unicode 16.0, the same for every Python. They are looked up in
+    two classes, since `re` tries the ranges above U+FFFF one by one: first the common ones.
     """
-    other = [c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) in ("Nl", "No")]
-    runs = [[c for _, c in run] for _, run in groupby(enumerate(other), lambda ic: ic[1] - ic[0])]
-    numbers = "".join(rf"\U{run[0]:08x}-\U{run[-1]:08x}" for run in runs)
-    letter, number = rf"[^\W\d_{numbers}]", rf"[\d{numbers}]"
-    symbol = rf"(?:[^\w{_SPACE}{numbers}]|_)"
+    table = resources.files("tinytorch.text").joinpath("data/unicode_16.txt")
+    classes = table.read_text(encoding="utf-8").splitlines()[1:]
+    letter, number = _run(*classes[:2]), _run(*classes[2:])
+    low, high = (classes[i] + classes[i + 2] for i in (0, 1))
+    symbol = _run(rf"^{_SPACE}{low}{_HIGH}", rf"^\0-\uffff{high}")
     return re.compile(
-        rf"'(?:[sdmt]|ll|ve|re)| ?{letter}+| ?{number}+| ?{symbol}+"
+        rf"'(?:[sdmt]|ll|ve|re)| ?{letter}| ?{number}| ?{symbol}"
         rf"|[{_SPACE}]+(?![^{_SPACE}])|[{_SPACE}]+"
     )
+
+
+def _run(low: str, high: str) -> str:
+    return rf"(?:[{low}]+|(?=[{_HIGH}])[{high}]+)+"

@@ -11,7 +11,10 @@ Token = TypeVar("Token", str, bytes)
 
 
 def as_token_ids(ids: Any) -> np.ndarray:
-    """The ids of one text as an array `(n,)`, after a check that they are integers."""
+    """The ids of one text as an array `(n,)`, after a check that they are integers.
+
+    They are a copy in int64; only those of a memory map stay as they are.
+    """
     try:
         array = np.asarray(ids)
     except ValueError:  # ragged
@@ -22,7 +25,13 @@ def as_token_ids(ids: Any) -> np.ndarray:
     if array.ndim != 1:
         remedy = "[id]" if array.ndim == 0 else "one row at a time, as in ids[0]"
         raise ValueError(f"token ids must have the shape (n,), got {array.shape}; pass {remedy}")
-    return array.astype(np.int64)
+    return array if _is_mapped(array) else array.astype(np.int64)
+
+
+def _is_mapped(array: Any) -> bool:
+    while not isinstance(array, np.memmap) and isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array, np.memmap)
 
 
 def check_natural(number: Any, name: str, error: type[Exception] = ValueError) -> None:

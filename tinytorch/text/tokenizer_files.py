@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 from tinytorch.files.atomic_files import StrPath, readable_file, write_atomically
+from tinytorch.files.byte_order_marks import decode_marked
 from tinytorch.files.strict_json import parse_json
 
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
@@ -225,7 +226,8 @@ def _read_merges(path: StrPath) -> list[str]:
     merged: list[str] = []
     known = set(_BYTES)
     with damaged(path):
-        for number, line in enumerate(readable_file(path).read_bytes().decode().splitlines(), 1):
+        lines = decode_marked(readable_file(path).read_bytes()).splitlines()
+        for number, line in enumerate(lines, 1):
             if line.strip() and not (number == 1 and line.startswith("#version")):
                 sides = line.split(" ")
                 if len(sides) != 2 or not known.issuperset(sides):

@@ -31,7 +31,7 @@ __all__ = ["load_gpt2", "published_tensors"]
 
 Places = dict[str, tuple[tuple[int, ...], list[str]]]
 DTYPES = ("float32", "float16", "int8")
-CONFIG, INDEX = "config.json", "model.safetensors.index.json"
+CONFIG, INDEX, HEAD = "config.json", "model.safetensors.index.json", "lm_head.weight"
 VOCABULARY, TOKENIZER_JSON = ("vocab.json", "merges.txt"), "tokenizer.json"
 
 
@@ -255,14 +255,14 @@ def _places(config: dict[str, Any]) -> Places:
         places |= {f"{theirs}.weight": ((d,), [f"{norm}.gamma"])}
         places |= {f"{theirs}.bias": ((d,), [f"{norm}.beta"])}
     if not config["tie_word_embeddings"]:
-        places["lm_head.weight"] = (vocab, d), ["lm_head.weight"]  # a row for each token
+        places[HEAD] = (vocab, d), [HEAD]  # a row for each token
     return places
 
 
 def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
     """The model with the weights of the files: all of them, and none twice."""
     parameters, places = dict(model.named_parameters()), _places(config)
-    file = Path()
+    file, heads = Path(), list[np.ndarray]()
     for file in files:
         tensors, _ = load_safetensors(file, mapped=True)
         if "token_embedding.weight.scales" in tensors:
@@ -270,20 +270,26 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
         while tensors:  # one at a time, so that its copy replaces it in memory
             name, array = tensors.popitem()
             name = name.removeprefix("transformer.")
-            if _MASKS.fullmatch(name) or (name == "lm_head.weight" and name not in places):
-                continue  # with tied weights, the head is the token table once more
+            if _MASKS.fullmatch(name):
+                continue
+            if name == HEAD and config["tie_word_embeddings"]:
+                heads.append(array)  # the token table once more
+                continue
             if name not in places:
                 raise ValueError(f"{file}: {name!r} is not a weight of this model, or comes twice")
             shape, ours = places.pop(name)
             if array.shape != shape or array.dtype.kind != "f":
                 found = f"is of {array.dtype} and shape {array.shape}"
                 raise ValueError(f"{file}: {name!r} {found}, but config.json asks for {shape}")
-            array = array.T if name == "lm_head.weight" else array
+            array = array.T if name == HEAD else array
             for parameter, part in zip(ours, np.split(array, len(ours), axis=-1), strict=True):
                 parameters[parameter].data = np.ascontiguousarray(part, dtype=np.float32)
     if places:
         some = ", ".join([*places][:3])
         raise ValueError(f"{file}: missing weights: {len(places)}, among them {some}")
+    if not all(np.array_equal(head, model.token_embedding.weight.data) for head in heads):
+        what = f"{HEAD!r} is not the token table, but config.json ties the two"
+        raise ValueError(f"{file}: {what}; if the head is its own, say tie_word_embeddings: false")
     return model
 
 
