@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import array_shapes, mutually_broadcastable_shapes
 
 import tinytorch
 from tinytorch import functional, ops
+from tinytorch.core import activations
 from tinytorch.core.seeding import default_rng
 from tinytorch.text import embeddings
 
@@ -403,6 +404,9 @@ EXAMPLES = {
     "linear": Example(functional.linear, linear_inputs(), linear),
     "log_softmax": Example(
         functional.log_softmax, one_axis(), lambda x, axis: np.log(softmax(x, axis))
+    ),
+    "log_sigmoid": Example(
+        activations.log_sigmoid, one(), lambda x: -np.log1p(np.exp(-x)), analytic=False
     ),
     "mse": Example(functional.mse, mse_inputs(), lambda p, t: np.mean((p - t) ** 2)),
     "relu": Example(functional.relu, one(), lambda x: np.maximum(x, 0), analytic=False),

@@ -60,7 +60,12 @@ CALLS = {
     ),
     **{
         f: lambda n, f=f: f(n(WHOLE))
-        for f in (activations.relu, activations.sigmoid, activations.softmax)
+        for f in (
+            activations.relu,
+            activations.sigmoid,
+            activations.log_sigmoid,
+            activations.softmax,
+        )
     },
     activations.log_softmax: lambda n: activations.log_softmax(n(WHOLE)),
     **{
