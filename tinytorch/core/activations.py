@@ -44,18 +44,18 @@ def sigmoid(x: Any) -> Result:
 
 
 @primitive
-def log_sigmoid(x: Any) -> Result:
-    """The logarithm of `sigmoid`, elementwise: exact for a number of any size.
+def log_sigmoid(x: Any, *, scale: float = 1.0) -> Result:
+    """The logarithm of the `sigmoid` of `scale * x`, elementwise: exact for a number of any size.
 
-    Its gradient is the sigmoid of `-x`, which is not 0 either where `sigmoid` itself is 1.
+    Its slope, the sigmoid of `-scale * x`, is not 0 where the `sigmoid` itself is rounded to 1.
 
     Example:
         >>> log_sigmoid([0.0, -1000.0])
         Tensor([-6.9315e-01, -1.0000e+03])
     """
-    x = floats(x)
+    x = floats(x) * scale
     e = np.exp(-np.abs(x))  # at most 1
-    slope = np.where(np.greater(x, 0), e, 1) / (1 + e)
+    slope = scale * np.where(np.greater(x, 0), e, 1) / (1 + e)
     return np.minimum(x, 0) - np.log1p(e), lambda g: g * slope
 
 

@@ -86,12 +86,7 @@ def reader(part: Any, cache: Any = None) -> Reader:
 
 
 def of_tensors(part: Any) -> Reader:
-    """A function of vectors that calls `part` itself.
-
-    Example:
-        >>> of_tensors(lambda x: x * x)(np.array([1.0, 3.0]))
-        array([1., 9.])
-    """
+    """A function of vectors that calls `part` itself."""
 
     def read(x: np.ndarray) -> np.ndarray:
         found = as_operand(part(wrap(x[None, None] if x.ndim == 1 else x[None])))

@@ -158,14 +158,7 @@ def _check_distributions(name: str, probs: np.ndarray) -> None:
 
 
 def check_chances(name: str, values: np.ndarray, remedy: str) -> None:
-    """Raise unless every number is a probability, up to rounding.
-
-    Example:
-        >>> check_chances("rates", np.array([0.5, 1.5]), "divide by their sum")
-        Traceback (most recent call last):
-        ...
-        ValueError: rates must be probabilities in 0..1, got 1.5; divide by their sum
-    """
+    """Raise unless every number is a probability, up to rounding."""
     wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))  # nan as well
     if wrong.any():
         raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")

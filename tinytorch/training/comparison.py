@@ -134,7 +134,7 @@ def texts_needed(
 
     Raises:
         ValueError: the difference is 0, the deviation is negative, one of the two is not finite,
-            a share is not between 0 and 1, or the power is not above the level.
+            or a share is not between 0 and 1.
 
     Example:
         >>> texts_needed(0.1, 0.33)
@@ -146,10 +146,7 @@ def texts_needed(
         rule = "the difference must not be 0, nor the deviation negative, and both finite"
         raise ValueError(f"texts_needed: {rule}; got {difference} and {deviation}")
     z = _normal(power, "power", power) - _normal(level, "level", level / 2)
-    if not power > level:
-        rule = "the power must be above the level, which equal models reach"
-        raise ValueError(f"texts_needed: {rule}; got {power} and {level}")
-    return math.ceil((z * deviation / difference) ** 2)
+    return math.ceil((max(z, 0.0) * deviation / difference) ** 2)
 
 
 def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
@@ -174,7 +171,7 @@ def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
         array([False,  True, False,  True])
     """
     p = np.asarray(p_values, dtype=float)
-    _check_share(level, "level")
+    _normal(level, "level", 0.5)  # raises
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise ValueError(f"holm: p-values must be (m,), each in 0 .. 1, got {p_values!r:.60}")
     order = np.argsort(p, kind="stable")
@@ -196,12 +193,8 @@ def _texts(values: Any, least: int) -> np.ndarray:
     return numbers
 
 
-def _check_share(share: float, name: str) -> None:
-    if not 0 < share < 1:
-        raise ValueError(f"{name} must be between 0 and 1, got {share}")
-
-
 def _normal(share: float, name: str, at: float) -> float:
     """The quantile of the normal distribution at `at`, which follows from `share`."""
-    _check_share(share, name)
+    if not 0 < share < 1:
+        raise ValueError(f"{name} must be between 0 and 1, got {share}")
     return NormalDist().inv_cdf(at)

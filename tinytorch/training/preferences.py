@@ -69,14 +69,12 @@ def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
 def kl_divergence(policy: Any, reference: Any) -> float:
     """The divergence of a policy from the reference, in nats: the mean of log(policy / reference).
 
-    The mean is over texts of the *policy*; what it never writes does not count.
+    The mean is over texts of the *policy*; what it never writes does not count, and what the
+    reference never does makes it infinite.
 
     Args:
         policy: probabilities `(n,)`.
         reference: probabilities `(n,)`.
-
-    Returns:
-        Infinity if the policy writes what the reference never does.
 
     Raises:
         ValueError: one of the two holds no probabilities that sum to 1, or their lengths differ.
@@ -85,8 +83,8 @@ def kl_divergence(policy: Any, reference: Any) -> float:
         >>> round(kl_divergence([1.0, 0.0], [0.25, 0.75]), 4)  # log 4
         1.3863
     """
-    reference, policy = _listed("kl_divergence", reference, policy)
-    _listed("kl_divergence", policy, reference)
+    policy, reference = _listed("kl_divergence", policy, reference)
+    _listed("kl_divergence", reference, policy)
     if not max(abs(policy.sum() - 1), abs(reference.sum() - 1)) < 1e-2:
         sums = f"sum to 1, got sums {policy.sum():.4g} and {reference.sum():.4g}"
         raise ValueError(f"kl_divergence: the probabilities must {sums}")
@@ -253,10 +251,6 @@ def dpo_loss(
         reference_rejected: of the reference, `(n,)`.
         beta: what a nat of divergence costs; above 0.
 
-    Returns:
-        The mean of `-log sigmoid(margin)`, in nats; the margin may be infinite, as where the policy
-        never writes a rejected text.
-
     Raises:
         ValueError: the shapes differ, there is no pair, `beta` is not above 0 and finite, or a
             margin is nan, as where neither policy nor reference can write a text.
@@ -270,7 +264,8 @@ def dpo_loss(
     given = _same("dpo_loss", chosen, rejected, reference_chosen, reference_rejected)
     chosen, rejected, before, rejected_before = *given[:2], *map(_number, given[2:])
     with np.errstate(invalid="ignore"):
-        return _surprise("dpo_loss", beta * ((chosen - rejected) - (before - rejected_before)))
+        margin = (chosen - rejected) - (before - rejected_before)
+    return _surprise("dpo_loss", margin, beta)
 
 
 def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
@@ -294,18 +289,19 @@ def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
     """
     chosen, rejected = _same("reward_model_loss", chosen, rejected)
     with np.errstate(invalid="ignore"):
-        return _surprise("reward_model_loss", chosen - rejected)
+        margin = chosen - rejected
+    return _surprise("reward_model_loss", margin)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _surprise(name: str, margin: Any) -> Tensor:
-    """The mean of `-log sigmoid(margin)`."""
+def _surprise(name: str, margin: Any, beta: float = 1.0) -> Tensor:
+    """The mean of `-log sigmoid(beta * margin)`."""
     if np.isnan(as_operand(margin)).any():
         cause = "infinity minus infinity, or a number was nan"
         raise ValueError(f"{name}: the margin of a pair is nan: {cause}")
-    return 0 - log_sigmoid(margin).mean()  # not -0
+    return 0 - log_sigmoid(margin, scale=beta).mean()  # not -0
 
 
 def _same(name: str, *values: Any) -> tuple[Any, ...]:
