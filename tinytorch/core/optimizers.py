@@ -16,7 +16,6 @@ from tinytorch.core.schedules import CosineSchedule as CosineSchedule
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import floats
 
 
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
@@ -74,8 +73,9 @@ def norm_of(arrays: Sequence[np.ndarray]) -> float:
         >>> round(norm_of([np.array([3e200]), np.array([4e200])]) / 1e200, 4)
         5.0
     """
+    wide = [x if x.itemsize > 2 else x.astype(np.float32) for x in arrays]
     with np.errstate(over="ignore"):
-        norm = math.sqrt(sum(float(np.vdot(wide, wide)) for wide in map(floats, arrays)))
+        norm = math.sqrt(sum(float(np.vdot(x, x)) for x in wide))
     if 1e-15 < norm < math.inf:
         return norm
     largest = max((float(np.abs(array).max(initial=0)) for array in arrays), default=0.0)

@@ -17,9 +17,9 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_number
-from tinytorch.core.ops import where
+from tinytorch.core.ops import Result, where
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.tracing import as_operand
+from tinytorch.core.tracing import as_operand, primitive
 
 __all__ = ["distillation_loss", "soft_cross_entropy", "total_variation_loss"]
 
@@ -85,12 +85,7 @@ def distillation_loss(
         what = f"temperature must be in 1e-6 .. 1e6, got {temperature}; rounding decides beyond"
         raise ValueError(f"distillation_loss: {what}")
     logits, teacher, mask = _checked("distillation_loss", logits, teacher_logits, mask)
-    scores = logits.astype(np.float64)  # what is left of nearly equal logarithms counts
-    known = log_softmax_array(teacher.astype(np.float64) / temperature, -1)
-    probs = np.exp(known)
-    ours = _where_possible(functional.log_softmax(_over(scores, temperature)), probs)
-    divergence = (probs * (np.where(probs > 0, known, 0) - ours)).sum(axis=-1)
-    return (_mean(divergence, mask) * temperature**2).astype(logits.dtype)
+    return _mean(divergence(logits, teacher, temperature=temperature), mask)
 
 
 def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
@@ -116,6 +111,23 @@ def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
 
 
 # Helpers -------------------------------------------------------------------------------------
+
+
+@primitive
+def divergence(logits: Any, teacher: Any, *, temperature: float = 1.0) -> Result:
+    """`temperature**2 * KL(teacher, student)` at each position, computed in float64.
+
+    Example:
+        >>> divergence([[0.0, 0.0]], [[1e5, 0.0]])
+        Tensor([0.6931])
+    """
+    wide = np.float64(temperature)
+    known, ours = (log_softmax_array(x / wide, -1) for x in map(np.asarray, (teacher, logits)))
+    p, q = np.exp(known), np.exp(ours)
+    with np.errstate(invalid="ignore"):  # -inf may meet -inf
+        apart = np.where(p > 0, known - ours, 0)
+    value = temperature**2 * (p * apart).sum(axis=-1)
+    return value, lambda g: (temperature * g[..., None] * (q - p), None)
 
 
 def _checked(name: str, logits: Any, other: Any, mask: Any) -> tuple[Tensor, np.ndarray, Any]:
@@ -145,13 +157,6 @@ def _check_sums(name: str, probs: np.ndarray, mask: np.ndarray) -> None:
     if not (probs >= 0).all() or np.abs(sums - 1).max() > 1e-2:
         what = "soft labels must be probabilities that sum to 1"
         raise ValueError(f"{name}: {what}; pass logits through functional.softmax first")
-
-
-def _over(logits: Tensor, temperature: float) -> Tensor:
-    """Logits over a temperature; -inf stays out of the product, whose gradient would be nan."""
-    possible = logits.data != -np.inf
-    scaled = where(logits, 0.0, condition=possible) * (1 / temperature)
-    return where(scaled, -np.inf, condition=possible)
 
 
 def _where_possible(logs: Tensor, probs: np.ndarray) -> Tensor:
