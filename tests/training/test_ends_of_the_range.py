@@ -12,6 +12,7 @@ import pytest
 from tinytorch import SGD, Adam, AdamW, LayerNorm, Parameter, RMSNorm, Tensor, clip_grad_norm
 from tinytorch.core import functional
 from tinytorch.core.array_forms import reader
+from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.training.comparison import Estimate
 from tinytorch.training.distillation import distillation_loss as kl
 from tinytorch.training.distillation import soft_cross_entropy as soft
@@ -20,6 +21,7 @@ from tinytorch.training.preferences import dpo_loss, policy_gradient_loss, rewar
 
 INF, NAN, LOG2 = np.inf, np.nan, math.log(2)
 HALF, ZERO, ODD, ONE, FIRST = [0.5, 0.5], [0.0, 0.0], [NAN, NAN], [1, 0], [True, False]
+LOW = BPETokenizer.train("low lower lowest", 258)  # the last tokens are lo and low
 
 
 def sigmoid(x):
@@ -27,7 +29,7 @@ def sigmoid(x):
 
 
 def fixed(logits):
-    return lambda ids: Tensor(logits)
+    return lambda ids: Tensor(logits, dtype=float)
 
 
 # what each function is given and, last, what it returns, or a part of its refusal
@@ -60,7 +62,8 @@ ENDS = {
         ([0, -1e5], [1e6, 1], 5e4), ([-INF], [0], "can the policy have"), ([], [], "one number")],
     "training.preferences.reward_model_loss": [
         ([INF], [0], 0), ([0], [INF], INF), ([0], [-INF], 0), ([1e6], [-1e6], 0), ([0], [1e5], 1e5),
-        ([17], [0], math.log1p(math.exp(-17))), ([2**24 + 1], [2**24], math.log1p(math.exp(-1))),
+        (np.float32([17]), np.float32([0]), math.log1p(math.exp(-17))),
+        ([2**24 + 1], [2**24], math.log1p(math.exp(-1))),
         ([INF], [INF], "pair is nan"), ([], [], "one number"), ([0, 1], [0], "one number")],
     "training.preferences.dpo_loss": [
         ([-1], [-INF], [-1], [-2], 1, 0), ([-INF], [-1], [-1], [-2], 1, INF),
@@ -93,11 +96,10 @@ ENDS = {
     "training.grading.best_score": [
         ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape")],
     "training.grading.answer_probs": [([[[0, -INF]], [ODD]], [[1], [-1]], -1, [0, 1])],
-    "training.evaluation.surprise": [(fixed([[[0, -INF]]]), [[0]], [[1]], [[INF]])],
+    "training.evaluation.character_surprise": [
+        (fixed([[[0] * 256 + [-INF] * 2]]), LOW, "low", [math.log(256), INF, 0])],
     "models.drafts.acceptance_rate": [
         (ONE, [0, 1], 0), (ZERO, ONE, "must sum to 1, got a sum of 0"), ([], [], "must sum to 1")],
-    "models.drafts.expected_tokens": [(0, 3, 1), (1, 3, 4)],
-    "models.drafts.expected_readings": [([0, 0], 3, 2), ([1] * 4, 3, 1), ([], 3, 0)],
     "models.drafts.best_draft": [([ONE, [0, 1]], [0, 1], [0, 1]), ([ZERO], "must sum to 1")],
     "models.speculative.accept_or_resample": [
         (1, ONE, [0, 1], 0, (False, 0)), (0, ZERO, ONE, 0, "target must sum to 1")],
@@ -105,7 +107,6 @@ ENDS = {
         ([1e308, -1e308], 1e-300, ONE), (ZERO, 10**400, "temperature must be finite")],
     "core.losses.cross_entropy": [
         ([[1e5, 0]], [1], 1e5), ([[0, -INF]], [1], INF), ([[INF, 0]], [0], "a score is \\+inf")],
-    "core.losses.mse": [([1e6], [-1e6], 4e12)],
     "core.activations.softmax": [([INF, 0], "a score is \\+inf")],
     "core.sparse.RowSparse": [
         ([-1, 4], [[1], [1]], (5, 1), "row -1 at"), ([5], [[1]], (5, 1), "row 5 at")],
@@ -206,13 +207,15 @@ def test_optimisers_refuse_what_would_end_in_nan(make):
 
 
 @pytest.mark.parametrize(
-    ("size", "dtype"), [(300, "f2"), (3e30, "f4"), (1e-30, "f4"), (1e300, "f8"), (0, "f4")]
+    ("size", "dtype"),
+    [(1, "f2"), (300, "f2"), (3e30, "f4"), (1e-30, "f4"), (1e300, "f8"), (0, "f4")],
 )
 def test_norm_of_gradients_of_any_size(size, dtype):
-    w = Parameter(ZERO, dtype=dtype)
-    w.grad = np.array([3 * size, 4 * size], dtype)
-    assert clip_grad_norm([w], 0.5 * size or 1) == pytest.approx(5 * size, rel=1e-6)
-    assert w.grad == pytest.approx([0.3 * size, 0.4 * size], rel=1e-3) and w.grad.dtype == dtype
+    w = Parameter(np.zeros(2048), dtype=dtype)  # in float16 a sum of so many squares is rounded
+    w.grad = np.array([3 * size, 4 * size] * 1024, dtype)
+    norm = clip_grad_norm([w], 16 * size or 1)
+    np.testing.assert_allclose(norm, 160 * size, rtol=1e-6)
+    np.testing.assert_allclose(w.grad[:2], [0.3 * size, 0.4 * size], rtol=1e-3)
 
 
 @pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
