@@ -15,8 +15,10 @@ from hypothesis.extra.numpy import array_shapes, mutually_broadcastable_shapes
 
 import tinytorch
 from tinytorch import functional, ops
+from tinytorch.core import activations
 from tinytorch.core.seeding import default_rng
 from tinytorch.text import embeddings
+from tinytorch.training.distillation import divergence
 
 __all__ = ["EXAMPLES", "Example", "all_primitives", "numbers"]
 
@@ -379,6 +381,12 @@ EXAMPLES = {
     "apply_rotary": Example(embeddings.apply_rotary, rotary_inputs(), rotary, constants=(1, 2)),
     "attention": Example(functional.attention, attention_inputs(), attention, analytic=False),
     "cross_entropy": Example(functional.cross_entropy, cross_entropy_inputs(), cross_entropy),
+    "divergence": Example(
+        divergence,
+        mse_inputs().filter(lambda given: given[0][0].ndim),
+        lambda z, t: (softmax(t) * np.log(softmax(t) / softmax(z))).sum(axis=-1),
+        constants=(1,),
+    ),
     # dropout scales by a float32 number: seven digits
     "dropout": Example(functional.dropout, dropout_inputs(), dropout, rtol=1e-6),
     "split_heads": Example(
@@ -403,6 +411,9 @@ EXAMPLES = {
     "linear": Example(functional.linear, linear_inputs(), linear),
     "log_softmax": Example(
         functional.log_softmax, one_axis(), lambda x, axis: np.log(softmax(x, axis))
+    ),
+    "log_sigmoid": Example(
+        activations.log_sigmoid, one(), lambda x: -np.logaddexp(0, -x), analytic=False
     ),
     "mse": Example(functional.mse, mse_inputs(), lambda p, t: np.mean((p - t) ** 2)),
     "relu": Example(functional.relu, one(), lambda x: np.maximum(x, 0), analytic=False),

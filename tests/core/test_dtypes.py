@@ -62,6 +62,7 @@ CALLS = {
         f: lambda n, f=f: f(n(WHOLE))
         for f in (activations.relu, activations.sigmoid, activations.softmax)
     },
+    activations.log_sigmoid: lambda n: activations.log_sigmoid(n(WHOLE)),
     activations.log_softmax: lambda n: activations.log_softmax(n(WHOLE)),
     **{
         layer: lambda n, layer=layer: layer()(n(WHOLE))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import message
 
 from tinytorch import SGD, Adam, AdamW, Parameter, RowSparse, Tensor
 from tinytorch.core.optimizers import only_matrices
@@ -15,12 +16,6 @@ def parameter(values, gradient=None):
 
 def rows(numbers, values, shape):
     return RowSparse(np.array(numbers), np.array(values, dtype=np.float64), shape)
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
 
 
 # SGD ---------------------------------------------------------------------------------------------

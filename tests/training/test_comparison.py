@@ -60,11 +60,6 @@ def test_no_other_multiple_of_the_control_leaves_less_variance():
         assert (values - c * known).std(ddof=1) / math.sqrt(30) >= best - 1e-12
 
 
-def test_a_control_that_never_varies_changes_nothing():
-    values = [1.0, 2.0, 4.0]
-    assert estimate(values, [5, 5, 5], 3.0).mean == estimate(values).mean
-
-
 def test_the_error_of_a_controlled_mean_is_that_of_many_draws():
     rng = np.random.default_rng(3)
     known = rng.normal(10, 2, (4000, 50))
@@ -77,7 +72,7 @@ def test_the_error_of_a_controlled_mean_is_that_of_many_draws():
 # Tests and sample sizes ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.999, 1 - 2**-53])
 def test_an_interval_ends_where_the_p_value_is_what_is_left(level):
     low, high = Estimate(1.0, 0.3).interval(level)
     assert low + high == pytest.approx(2)

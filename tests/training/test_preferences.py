@@ -43,20 +43,6 @@ def test_no_policy_is_above_the_optimum_and_the_rest_is_a_divergence(beta):
         assert short >= 0
 
 
-def test_rewards_of_any_size_do_not_overflow():
-    assert optimal_policy([0.5, 0.5], [1e6, 1e6 + 1], 1.0) == pytest.approx(
-        [0.2689, 0.7311], abs=1e-4
-    )
-    with pytest.raises(ValueError, match="beta must be above 0, got 0"):
-        optimal_policy([1.0], [1.0], 0)
-
-
-def test_a_divergence_is_that_of_the_first():
-    assert kl_divergence([1, 0], [0.5, 0.5]) == pytest.approx(np.log(2))
-    assert kl_divergence([0.5, 0.5], [1, 0]) == np.inf
-    assert kl_divergence(REFERENCE, REFERENCE) == 0
-
-
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_best_of_n_is_that_of_all_draws_listed(n):
     expected = np.zeros(7)
@@ -147,11 +133,6 @@ def test_the_losses_of_pairs_and_their_gradients():
     assert won.grad == pytest.approx(-0.7 / 5 / (1 + np.exp(margin)), rel=1e-5)
 
 
-def test_margins_of_any_size_do_not_overflow():
-    found = reward_model_loss(np.array([1e4, 0.0]), np.array([0.0, 1e4]))
-    assert found.item() == pytest.approx(5e3)
-
-
 def test_the_optimum_is_where_dpo_has_no_slope():
     """With all pairs, each won as Bradley and Terry say."""
     best, beta = optimal_policy(REFERENCE, REWARDS, 0.5), 0.5
@@ -165,14 +146,6 @@ def test_the_optimum_is_where_dpo_has_no_slope():
         wins = 1 / (1 + np.exp(REWARDS[b] - REWARDS[a]))
         slope += REFERENCE[a] * REFERENCE[b] * wins * logits.grad
     assert slope == pytest.approx(np.zeros(7), abs=1e-6)
-
-
-@pytest.mark.parametrize("loss", [policy_gradient_loss, reward_model_loss])
-def test_one_number_for_each_text(loss):
-    with pytest.raises(ValueError, match=rf"{loss.__name__}: there must be one number for each"):
-        loss(np.zeros(3), np.zeros(2))
-    with pytest.raises(ValueError, match="dpo_loss: there must be one number"):
-        dpo_loss(np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((3, 1)), 0.1)
 
 
 def test_all_names_are_tested():

@@ -44,6 +44,22 @@ def sigmoid(x: Any) -> Result:
 
 
 @primitive
+def log_sigmoid(x: Any, *, scale: float = 1.0) -> Result:
+    """The logarithm of the `sigmoid` of `scale * x`, elementwise: exact for a number of any size.
+
+    Its slope, the sigmoid of `-scale * x`, is not 0 where the `sigmoid` itself is rounded to 1.
+
+    Example:
+        >>> log_sigmoid([0.0, -1000.0])
+        Tensor([-6.9315e-01, -1.0000e+03])
+    """
+    x = floats(x) * scale
+    e = np.exp(-np.abs(x))  # at most 1
+    slope = scale * np.where(np.greater(x, 0), e, 1) / (1 + e)
+    return np.minimum(x, 0) - np.log1p(e), lambda g: g * slope
+
+
+@primitive
 def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     """The Gaussian error linear unit, `x Phi(x)` (Hendrycks and Gimpel, 2016, section 2).
 
@@ -86,12 +102,14 @@ def softmax(x: Any, *, axis: int = -1) -> Result:
     A row in which every element is -inf (nothing is allowed) gives zeros.
 
     Raises:
-        ValueError: `axis` has length 0.
+        ValueError: `axis` has length 0, or an element is +inf.
 
     Example:
         >>> softmax([0.5, 1.0, 1.5])
         Tensor([0.1863, 0.3072, 0.5065])
     """
+    if np.isposinf(x).any():
+        raise ValueError(f"softmax: {_INFINITE}")
     y = softmax_array(x, axis)
     return y, lambda g: y * (g - (g * y).sum(axis=axis, keepdims=True))
 
@@ -101,7 +119,7 @@ def log_softmax(x: Any, *, axis: int = -1) -> Result:
     """The logarithm of `softmax`, computed without the small probabilities themselves.
 
     Raises:
-        ValueError: `axis` has length 0, or a row is -inf everywhere.
+        ValueError: `axis` has length 0, a row is -inf everywhere, or an element is +inf.
 
     Example:
         >>> log_softmax([0.0, 0.0])
@@ -240,10 +258,14 @@ def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
     x = floats(x)
     _check_axis(x, axis, "log_softmax")
     largest = x.max(axis=axis, keepdims=True)
-    if (largest == -np.inf).any():
-        raise ValueError("log_softmax: a row is -inf everywhere; it has no probabilities")
+    if np.isinf(largest).any():
+        empty = "a row is -inf everywhere; it has no probabilities"
+        raise ValueError(f"log_softmax: {_INFINITE if np.isposinf(largest).any() else empty}")
     shifted = x - largest
     return shifted - np.log(products.exp(shifted).sum(axis=axis, keepdims=True))
+
+
+_INFINITE = "a score is +inf, which leaves no numbers for the others; only -inf may be infinite"
 
 
 def _check_axis(x: np.ndarray, axis: int, name: str) -> None:

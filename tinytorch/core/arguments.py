@@ -45,11 +45,11 @@ def check_probability(p: Any, name: str) -> None:
 
 
 def check_not_negative(**values: Any) -> None:
-    """Raise unless every named number is zero or more, and not NaN.
+    """Raise unless every named number is zero or more, and finite.
 
     Raises:
         TypeError: one is not a number.
-        ValueError: one is negative.
+        ValueError: one is negative, infinite or NaN.
 
     Example:
         >>> check_not_negative(lr=-0.1)
@@ -61,6 +61,8 @@ def check_not_negative(**values: Any) -> None:
         check_number(value, name)
         if not value >= 0:
             raise ValueError(f"{name} must be >= 0, got {value}")
+        if value == np.inf:
+            raise ValueError(f"{name} must be finite, got {value}")
 
 
 def check_number(value: Any, name: str) -> None:

@@ -23,6 +23,7 @@ from tinytorch.core.attention_options import bias_between
 from tinytorch.core.tracing import as_operand, wrap
 
 Reader = Callable[..., np.ndarray]
+TINY = float(np.finfo(np.float32).tiny)  # an eps below it may be 0 to the numbers it is added to
 _makers: dict[Any, Callable[..., Reader]] = {}  # makes the reader of each `forward`
 
 
@@ -75,16 +76,21 @@ def reader(part: Any, cache: Any = None) -> Reader:
     if (make := maker(part)) is not None:
         return make(part) if cache is None else make(part, cache)
     if cache is None:
-
-        def of_tensors(x: np.ndarray) -> np.ndarray:
-            found = as_operand(part(wrap(x[None, None] if x.ndim == 1 else x[None])))
-            return found[0, 0] if x.ndim == 1 else found[0]
-
-        return of_tensors
+        return of_tensors(part)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
         stacked = wrap(x.reshape(batch, -1, x.shape[-1]))  # (batch, new, d)
         return as_operand(part(stacked, mask=mask, cache=cache)).reshape(x.shape)
+
+    return read
+
+
+def of_tensors(part: Any) -> Reader:
+    """A function of vectors that calls `part` itself."""
+
+    def read(x: np.ndarray) -> np.ndarray:
+        found = as_operand(part(wrap(x[None, None] if x.ndim == 1 else x[None])))
+        return found[0, 0] if x.ndim == 1 else found[0]
 
     return read
 
@@ -131,8 +137,11 @@ def read_dropout(part: Any) -> Reader:
 
 def read_norm(part: Any) -> Reader:
     """A `LayerNorm`, of vectors `(tokens, d)`."""
+    if part.eps < TINY:
+        return of_tensors(part)
     (d,) = part.normalized_shape
-    average = np.full(d, 1 / d, part.gamma.dtype)  # a product with it is faster than a mean
+    dtype = np.result_type(part.gamma.data, part.beta.data)
+    average = np.full(d, 1 / d, dtype)  # a product with it is faster than a mean
 
     def read(x: np.ndarray) -> np.ndarray:
         if x.ndim == 1:  # plain numbers for the mean and the deviation (bench: decoding)
@@ -192,8 +201,10 @@ def read_linear(part: Any) -> Reader:
         return lambda x: products.dot(x, part.weight.data)
 
     def read(x: np.ndarray) -> np.ndarray:
-        y = products.dot(x, part.weight.data)
-        y += part.bias.data
+        y, bias = products.dot(x, part.weight.data), part.bias.data
+        if y.dtype != bias.dtype:
+            return y + bias
+        y += bias
         return y
 
     return read

@@ -41,9 +41,9 @@ def shared(x: Any, num_heads: int) -> Any:
     Returns:
         `(batch, h, keys, d / h)`.
     """
+    x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
     if (times := num_heads // x.shape[1]) == 1:
         return x
-    x = x if isinstance(x, Tensor) else wrap(x)  # from a cache, whose arrays keep their dtype
     alike = ops.stack(*[x] * times, axis=2)  # (batch, g, times, keys, d / h)
     return alike.reshape(x.shape[0], num_heads, *x.shape[2:])
 

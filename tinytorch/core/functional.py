@@ -24,6 +24,7 @@ from tinytorch.core.activations import (
     softmax_array,
 )
 from tinytorch.core.arguments import check_ids, check_probability
+from tinytorch.core.array_forms import TINY
 from tinytorch.core.losses import cross_entropy, mse
 from tinytorch.core.masks import check_fits, check_mask, without_gradient
 from tinytorch.core.ops import Result
@@ -120,7 +121,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
         x: `(..., d)`.
         gamma: `(d,)`, the scale.
         beta: `(d,)`, the shift.
-        eps: added to the variance, so that a constant row does not divide by zero.
+        eps: added to the variance; a constant row becomes `beta`, even without it.
 
     Raises:
         ValueError: the last axis of `x` does not have the length of `gamma`, or is empty.
@@ -338,7 +339,10 @@ def standardised(rows: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, 
     ones = _ones(d)  # a product with ones is faster than a sum (bench: layer_norm)
     mean = rows.dot(ones) / d
     value = rows - mean
-    inverse_std = 1 / np.sqrt((value * value).dot(ones) / d + eps)
+    variance = (value * value).dot(ones) / d + eps
+    if eps < TINY:  # what rounding leaves of a constant row must not be divided by its own size
+        variance[np.ptp(rows, axis=1) == 0] = np.inf
+    inverse_std = 1 / np.sqrt(variance)
     value *= inverse_std
     return value, mean, inverse_std
 

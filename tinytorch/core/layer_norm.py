@@ -16,7 +16,7 @@ class LayerNorm(Module):
 
     Args:
         normalized_shape: the length d of the last axis, or `(d,)`.
-        eps: added to the variance.
+        eps: added to the variance; a constant row becomes `beta`, even without it.
 
     Attributes:
         normalized_shape: `(d,)`.

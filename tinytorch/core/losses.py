@@ -1,4 +1,8 @@
-"""Losses, which training makes small: each beside its derivative, and as layers."""
+"""Losses, which training makes small: each beside its derivative, and as layers.
+
+Integers and half precision are computed in float32 at least. A loss is float32, or float64 if a
+tensor among its operands is.
+"""
 
 import operator
 from typing import Any
@@ -67,9 +71,11 @@ def cross_entropy(
                 f"cross_entropy: logits {logits.shape} leave no position to average over"
             )
         counts = counts / counts.sum()
+    if not counts.all():  # what does not count may hold anything, nan for instance
+        rows = np.where(counts[:, None] > 0, rows, rows.dtype.type(0))
     log_probs = log_softmax_array(rows, -1)
     at = np.arange(len(rows)), labels
-    losses = counts * np.where(counts > 0, -log_probs[at], 0)  # 0 even where that is infinite
+    losses = counts * -log_probs[at]
 
     def pullback(g: np.ndarray) -> tuple[np.ndarray, None]:
         grad = products.exp(log_probs)

@@ -5,7 +5,7 @@ embedding table depends on the batch, not on the vocabulary.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,7 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     for p in with_gradient:
         if isinstance(p.grad, RowSparse):
             p.grad = p.grad.coalesce()  # a row listed twice has one gradient, the sum
-    arrays = (p.grad.values if isinstance(p.grad, RowSparse) else p.grad for p in with_gradient)
-    norm = math.sqrt(sum(float(np.vdot(array, array)) for array in arrays))
+    norm = norm_of([getattr(p.grad, "values", p.grad) for p in with_gradient])
     if not math.isfinite(norm):
         remedy = "lower the learning rate, or lengthen the warm-up"
         cause = "a loss or a weight has overflowed"
@@ -62,6 +61,28 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
         for p in with_gradient:
             p.grad = p.grad * (max_norm / norm)
     return norm
+
+
+def norm_of(arrays: Sequence[np.ndarray]) -> float:
+    """The norm of all arrays joined into one long vector.
+
+    Where the squares leave the range of the numbers, it is computed again, with all numbers divided
+    by the largest.
+
+    Example:
+        >>> round(norm_of([np.array([3e200]), np.array([4e200])]) / 1e200, 4)
+        5.0
+    """
+    wide = [x if x.itemsize > 2 else x.astype(np.float32) for x in arrays]
+    with np.errstate(over="ignore"):
+        norm = math.sqrt(sum(float(np.vdot(x, x)) for x in wide))
+    if 1e-15 < norm < math.inf:
+        return norm
+    largest = max((float(np.abs(array).max(initial=0)) for array in arrays), default=0.0)
+    if not 0 < largest < math.inf:
+        return math.nan if any(np.isnan(array).any() for array in arrays) else largest
+    scaled = (array.astype(np.float64) / largest for array in arrays)
+    return largest * math.sqrt(sum(float(np.vdot(array, array)) for array in scaled))
 
 
 def only_matrices(parameter: Tensor) -> bool:
@@ -89,7 +110,8 @@ class Optimizer:
 
     Raises:
         ValueError: no parameters, or a negative learning rate.
-        TypeError: something that is not a tensor requiring a gradient.
+        TypeError: something that is not a tensor requiring a gradient, or one in half precision,
+            where small steps would be lost.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
@@ -105,6 +127,9 @@ class Optimizer:
             if not p.is_leaf:
                 got = f"one of shape {p.shape} that was computed from others; pass those instead"
                 raise ValueError(f"an optimiser updates tensors that you made, got {got}")
+            if p.dtype.itemsize < 4:
+                remedy = "train in float32: p.data = p.data.astype(numpy.float32)"
+                raise TypeError(f"an optimiser loses small steps in {p.dtype}; {remedy}")
         check_not_negative(lr=lr)
         self.lr, self._steps = lr, np.zeros((), dtype=np.int64)
         keep_freed_memory()
@@ -235,6 +260,8 @@ class Adam(Optimizer):
         check_not_negative(eps=eps, weight_decay=weight_decay)
         for name, beta in zip(("beta1", "beta2"), betas, strict=True):
             check_probability(beta, name)
+        if not all(p.dtype.type(eps) > 0 for p in self.params):
+            raise ValueError(f"eps must be above 0, got {eps}; a gradient of 0 is divided by it")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         self.decays = [decay is None or bool(decay(p)) for p in self.params]
         self.m = [np.zeros_like(p.data) for p in self.params]

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.arguments import check_ids
+
 
 class RowSparse:
     """A matrix stored as some of its rows; all others are zero.
@@ -23,6 +25,7 @@ class RowSparse:
 
     Raises:
         ValueError: `rows`, `values` and `shape` do not fit together.
+        IndexError: a row is negative or too large: a row has one number only.
 
     Example:
         >>> g = RowSparse(
@@ -42,6 +45,7 @@ class RowSparse:
             parts = f"rows {rows.shape} and values {values.shape}"
             wanted = f"rows must be (n,) and values (n, {shape[-1]})"
             raise ValueError(f"RowSparse: {parts} do not describe a matrix {shape}; {wanted}")
+        rows = check_ids(rows, shape[0], "RowSparse: row", "count the rows from 0")
         self.rows, self.values, self.shape = rows, values, tuple(shape)
 
     @property

@@ -29,7 +29,7 @@ def acceptance_rate(target: Any, draft: Any) -> np.ndarray:
         `(...)`.
 
     Raises:
-        ValueError: the vocabularies differ, or a number is no probability.
+        ValueError: the vocabularies differ, a number is no probability, or a row does not sum to 1.
 
     Example:
         >>> acceptance_rate([0.5, 0.25, 0.25], [0.25, 0.75, 0.0])
@@ -85,7 +85,7 @@ def expected_readings(kept: Any, num_drafted: int) -> float:
     if kept.ndim != 1:
         what = f"kept must be (n,), the tokens of one text, got shape {kept.shape}"
         raise ValueError(f"expected_readings: {what}; call it for each text")
-    _check_chances("expected_readings: kept", kept, "take minimum(1, q / p)")
+    check_chances("expected_readings: kept", kept, "take minimum(1, q / p)")
     readings = np.zeros(len(kept) + 1)  # that the tokens from each position on take
     for start in reversed(range(len(kept))):
         so_far, readings[start] = 1.0, 1.0  # the chance that all before this one are kept
@@ -126,7 +126,7 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
     if targets.ndim != 2 or not targets.size:
         what = f"targets must be (n, vocab), got shape {targets.shape}"
         raise ValueError(f"best_draft: {what}; for a single context pass [target]")
-    _check_chances("best_draft: targets", targets, _SOFTMAX)
+    _check_distributions("best_draft: targets", targets)
     weights = np.asarray(np.ones(len(targets)) if weights is None else weights, float)
     if weights.shape != targets.shape[:1]:
         what = f"weights must be ({len(targets)},), one for each target, got shape {weights.shape}"
@@ -147,10 +147,18 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
 
 # Helpers -------------------------------------------------------------------------------------
 
-_SOFTMAX = "pass scores through functional.softmax first"
+
+def _check_distributions(name: str, probs: np.ndarray) -> None:
+    remedy = "pass scores through functional.softmax first"
+    check_chances(name, probs, remedy)
+    sums = np.atleast_1d(probs.sum(axis=-1))
+    wrong = np.abs(sums - 1) > 1e-2
+    if wrong.any():
+        raise ValueError(f"{name} must sum to 1, got a sum of {sums[wrong][0]:.4g}; {remedy}")
 
 
-def _check_chances(name: str, values: np.ndarray, remedy: str) -> None:
+def check_chances(name: str, values: np.ndarray, remedy: str) -> None:
+    """Raise unless every number is a probability, up to rounding."""
     wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))  # nan as well
     if wrong.any():
         raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
@@ -162,6 +170,6 @@ def same_vocabulary(name: str, target: Any, draft: Any) -> tuple[np.ndarray, np.
     if target.ndim == 0 or draft.ndim == 0 or target.shape[-1] != draft.shape[-1]:
         what = f"target {target.shape} and draft {draft.shape} must have the same vocabulary"
         raise ValueError(f"{name}: {what}")
-    _check_chances(f"{name}: target", target, _SOFTMAX)
-    _check_chances(f"{name}: draft", draft, _SOFTMAX)
+    _check_distributions(f"{name}: target", target)
+    _check_distributions(f"{name}: draft", draft)
     return target, draft

@@ -33,6 +33,7 @@ import numpy as np
 from tinytorch.core import arguments, array_forms, functional, products
 from tinytorch.core.layers import Dropout, Linear
 from tinytorch.core.module import Module, Parameter
+from tinytorch.core.ops import where
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 
@@ -40,6 +41,9 @@ __all__ = ["RMSNorm", "SwiGLU"]
 
 
 def _read_norm(part: Any) -> array_forms.Reader:
+    if part.eps < array_forms.TINY:
+        return array_forms.of_tensors(part)
+
     def read(x: np.ndarray) -> np.ndarray:
         mean_square = np.square(x).mean(axis=-1, keepdims=True)
         return x / np.sqrt(mean_square + part.eps) * part.gamma.data
@@ -55,7 +59,7 @@ class RMSNorm(Module):
 
     Args:
         size: the length d of the last axis.
-        eps: added to the mean square, so that a row of zeros does not divide by zero.
+        eps: added to the mean square; a row of zeros stays zeros, even without it.
 
     Attributes:
         gamma: `(d,)`, the scale, ones at the start.
@@ -83,8 +87,10 @@ class RMSNorm(Module):
         if x.shape[-1:] != (self.size,):
             what = f"the last axis must have length {self.size}, got shape {x.shape}"
             raise ValueError(f"RMSNorm: {what}")
-        mean_square = (x * x).mean(axis=-1, keepdims=True)  # (..., 1)
-        return x / (mean_square + self.eps).sqrt() * self.gamma
+        mean_square = (x * x).mean(axis=-1, keepdims=True) + self.eps  # (..., 1)
+        if self.eps < array_forms.TINY:
+            mean_square = where(mean_square, 1.0, condition=mean_square.data > 0)
+        return x / mean_square.sqrt() * self.gamma
 
 
 def _read_mlp(part: Any) -> array_forms.Reader:

@@ -203,10 +203,11 @@ def check_sampling(
         ...
         ValueError: top_p must be in 0 < top_p <= 1, got 1.5
     """
-    check_not_negative(temperature=temperature)
-    if temperature == np.inf or (isinstance(temperature, int) and temperature > sys.float_info.max):
+    check_number(temperature, "temperature")
+    if temperature > sys.float_info.max:
         remedy = "for even chances set all logits to 0"
         raise ValueError(f"temperature must be finite, got inf; {remedy}")
+    check_not_negative(temperature=temperature)
     if top_k is not None:
         check_sizes(top_k=top_k)
     if top_p is not None:

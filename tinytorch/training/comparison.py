@@ -39,7 +39,7 @@ class Estimate(NamedTuple):
             >>> round(low, 3), round(high, 3)
             (0.304, 0.696)
         """
-        reach = _normal(level, "level", (1 + level) / 2) * self.error
+        reach = -_normal(level, "level", (1 - level) / 2) * self.error
         return self.mean - reach, self.mean + reach
 
     @property
@@ -71,9 +71,11 @@ def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimat
         known: `(n,)`, for instance the oracle's surprise at the same texts.
         known_mean: its true mean, for instance the entropy of a story.
 
+    A `known` that does not vary, beyond rounding, changes nothing.
+
     Raises:
-        ValueError: `known` has another length, or there are too few texts: an error needs two, with
-            a control variate three.
+        ValueError: `known` has another length, a value is nan or infinite, or there are too few
+            texts: an error needs two, with a control variate three.
 
     Example:
         >>> print(estimate([1.0, 2.0, 3.0, 4.0]))
@@ -82,17 +84,19 @@ def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimat
         2.010 ± 0.047
     """
     y = _texts(values, 2 if known is None else 3)
+    apart = y - y[0]  # exactly 0 if all are equal
     if known is None:
-        return Estimate(float(y.mean()), float(y.std(ddof=1)) / math.sqrt(len(y)))
-    x = _texts(known, 3) - known_mean
+        return Estimate(float(y[0] + apart.mean()), float(apart.std(ddof=1)) / math.sqrt(len(y)))
+    x = _texts(known, 3)
     if len(x) != len(y):
         raise ValueError(f"one known value for each text: got {len(x)} for {len(y)} texts")
     spread = x - x.mean()
-    squares = float(spread @ spread)
-    c = float(spread @ y) / squares if squares else 0.0  # what never varies tells nothing
-    left = y - c * x
+    if np.abs(spread).max() <= 1e-12 * np.abs(x).max():  # what never varies tells nothing
+        return estimate(y)
+    x, spread = (numbers / np.abs(spread).max() for numbers in (x - known_mean, spread))
+    left = apart - float(spread @ apart) / float(spread @ spread) * x
     deviation = math.sqrt(left.var() * len(y) / (len(y) - 2))  # two numbers are fitted
-    return Estimate(float(left.mean()), deviation / math.sqrt(len(y)))
+    return Estimate(float(y[0] + left.mean()), deviation / math.sqrt(len(y)))
 
 
 def unpaired(a: Any, b: Any) -> Estimate:
@@ -129,8 +133,8 @@ def texts_needed(
         power: how often it is to find this one.
 
     Raises:
-        ValueError: the difference is 0, the deviation is negative, or a share is not between 0
-            and 1.
+        ValueError: the difference is 0, the deviation is negative, one of the two is not finite,
+            or a share is not between 0 and 1.
 
     Example:
         >>> texts_needed(0.1, 0.33)
@@ -138,11 +142,11 @@ def texts_needed(
         >>> texts_needed(0.1, 3.06)
         7350
     """
-    if difference == 0 or not deviation >= 0:
-        rule = "the difference must not be 0, nor the deviation negative"
+    if not (0 < abs(difference) < math.inf and 0 <= deviation < math.inf):
+        rule = "the difference must not be 0, nor the deviation negative, and both finite"
         raise ValueError(f"texts_needed: {rule}; got {difference} and {deviation}")
-    z = _normal(level, "level", 1 - level / 2) + _normal(power, "power", power)
-    return math.ceil((z * deviation / difference) ** 2)
+    z = _normal(power, "power", power) - _normal(level, "level", level / 2)
+    return math.ceil((max(z, 0.0) * deviation / difference) ** 2)
 
 
 def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
@@ -159,11 +163,17 @@ def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
     Returns:
         Booleans `(m,)`, in the order of the p-values.
 
+    Raises:
+        ValueError: they are not `(m,)`, one is not in 0 .. 1, or the level not between 0 and 1.
+
     Example:
         >>> holm([0.04, 0.001, 0.06, 0.015])
         array([False,  True, False,  True])
     """
     p = np.asarray(p_values, dtype=float)
+    _normal(level, "level", 0.5)  # raises
+    if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
+        raise ValueError(f"holm: p-values must be (m,), each in 0 .. 1, got {p_values!r:.60}")
     order = np.argsort(p, kind="stable")
     passes = p[order] <= level / np.arange(len(p), 0, -1)
     claimed = np.zeros(len(p), dtype=bool)
@@ -177,6 +187,9 @@ def _texts(values: Any, least: int) -> np.ndarray:
     if numbers.ndim != 1 or len(numbers) < least:
         need = f"one number a text, for at least {least} texts"
         raise ValueError(f"expected {need}; got shape {numbers.shape}")
+    if not np.isfinite(numbers).all():
+        text = int(np.flatnonzero(~np.isfinite(numbers))[0])
+        raise ValueError(f"the value of text {text} is {numbers[text]}; a mean needs finite ones")
     return numbers
 
 

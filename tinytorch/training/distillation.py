@@ -3,6 +3,9 @@
 A *hard* label is the token that came; a *soft* one is a probability for every token, from a teacher
 or from the truth. `soft_cross_entropy` takes probabilities, `distillation_loss` the logits of a
 teacher, and `total_variation_loss` is how probably speculative decoding rejects a drafted token.
+
+Positions that a mask leaves out may hold anything, nan for instance. A loss is float32, or float64
+if a tensor among its operands is; integers and half precision count as float32.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_number
-from tinytorch.core.ops import where
+from tinytorch.core.ops import Result, where
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import as_operand, primitive
 
 __all__ = ["distillation_loss", "soft_cross_entropy", "total_variation_loss"]
 
@@ -45,7 +49,7 @@ def soft_cross_entropy(logits: Any, probs: Any, mask: Any = None) -> Tensor:
     logits, probs, mask = _checked("soft_cross_entropy", logits, probs, mask)
     _check_sums("soft_cross_entropy", probs, mask)
     logs = _where_possible(functional.log_softmax(logits), probs)
-    return _mean(-(logs * Tensor(probs)).sum(axis=-1), mask)
+    return _mean(-(logs * probs).sum(axis=-1), mask)
 
 
 def distillation_loss(
@@ -67,7 +71,7 @@ def distillation_loss(
 
     Raises:
         ValueError: the shapes differ, for instance because the vocabularies do; the temperature is
-            not above 0; or no position counts.
+            not in 1e-6 .. 1e6; or no position counts.
 
     Example:
         >>> distillation_loss([[0.0, 0.0]], [[np.log(3.0), 0.0]])  # log 2 minus an entropy
@@ -77,12 +81,11 @@ def distillation_loss(
     if not 0 < temperature < np.inf:
         what = f"temperature must be above 0 and finite, got {temperature}"
         raise ValueError(f"distillation_loss: {what}")
+    if not 1e-6 <= temperature <= 1e6:
+        what = f"temperature must be in 1e-6 .. 1e6, got {temperature}; rounding decides beyond"
+        raise ValueError(f"distillation_loss: {what}")
     logits, teacher, mask = _checked("distillation_loss", logits, teacher_logits, mask)
-    known = log_softmax_array(teacher / temperature, -1)
-    probs = np.exp(known)
-    ours = _where_possible(functional.log_softmax(_over(logits, temperature)), probs)
-    divergence = (Tensor(probs) * (_where_possible(Tensor(known), probs) - ours)).sum(axis=-1)
-    return _mean(divergence, mask) * temperature**2
+    return _mean(divergence(logits, teacher, temperature=temperature), mask)
 
 
 def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
@@ -104,15 +107,36 @@ def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
     """
     logits, probs, mask = _checked("total_variation_loss", logits, probs, mask)
     _check_sums("total_variation_loss", probs, mask)
-    return _mean(functional.relu(Tensor(probs) - functional.softmax(logits)).sum(axis=-1), mask)
+    return _mean(functional.relu(probs - functional.softmax(logits)).sum(axis=-1), mask)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
+@primitive
+def divergence(logits: Any, teacher: Any, *, temperature: float = 1.0) -> Result:
+    """`temperature**2 * KL(teacher, student)` at each position, computed in float64.
+
+    Example:
+        >>> divergence([[0.0, 0.0]], [[1e5, 0.0]])
+        Tensor([0.6931])
+    """
+    wide = np.float64(temperature)
+    known, ours = (log_softmax_array(x / wide, -1) for x in map(np.asarray, (teacher, logits)))
+    p, q = np.exp(known), np.exp(ours)
+    with np.errstate(invalid="ignore"):  # -inf may meet -inf
+        apart = np.where(p > 0, known - ours, 0)
+    value = temperature**2 * (p * apart).sum(axis=-1)
+    return value, lambda g: (temperature * g[..., None] * (q - p), None)
+
+
 def _checked(name: str, logits: Any, other: Any, mask: Any) -> tuple[Tensor, np.ndarray, Any]:
-    logits = logits if isinstance(logits, Tensor) else Tensor(logits)
-    other = np.asarray(other.data if isinstance(other, Tensor) else other, dtype=logits.dtype)
+    kinds = [x.dtype for x in (logits, other) if isinstance(x, Tensor) and x.dtype.kind == "f"]
+    dtype = np.result_type(np.float32, *kinds)
+    if not isinstance(logits, Tensor):
+        logits = Tensor(logits, dtype=dtype)
+    logits = logits if logits.dtype == dtype else logits.astype(dtype)
+    other = np.asarray(as_operand(other), dtype=dtype)
     if logits.ndim == 0 or logits.shape != other.shape:
         remedy = "do student and teacher have the same vocabulary?"
         raise ValueError(f"{name}: {logits.shape} and {other.shape} must be equal; {remedy}")
@@ -122,7 +146,10 @@ def _checked(name: str, logits: Any, other: Any, mask: Any) -> tuple[Tensor, np.
         raise ValueError(f"{name}: {wanted}, got {mask.dtype} {mask.shape}")
     if not mask.any():
         raise ValueError(f"{name}: logits {logits.shape} leave no position to average over")
-    return logits, np.where(mask[..., None], other, 0), mask
+    if not mask.all():
+        logits = where(logits, 0.0, condition=mask[..., None])
+        other = np.where(mask[..., None], other, dtype.type(0))
+    return logits, other, mask
 
 
 def _check_sums(name: str, probs: np.ndarray, mask: np.ndarray) -> None:
@@ -132,13 +159,6 @@ def _check_sums(name: str, probs: np.ndarray, mask: np.ndarray) -> None:
         raise ValueError(f"{name}: {what}; pass logits through functional.softmax first")
 
 
-def _over(logits: Tensor, temperature: float) -> Tensor:
-    """Logits over a temperature; -inf stays out of the product, whose gradient would be nan."""
-    possible = logits.data != -np.inf
-    scaled = where(logits, 0.0, condition=possible) * (1 / temperature)
-    return where(scaled, -np.inf, condition=possible)
-
-
 def _where_possible(logs: Tensor, probs: np.ndarray) -> Tensor:
     """Logarithms, but 0 where `probs` is 0: there -inf would turn 0 into nan."""
     return where(logs, 0.0, condition=probs > 0)
@@ -146,4 +166,4 @@ def _where_possible(logs: Tensor, probs: np.ndarray) -> Tensor:
 
 def _mean(losses: Tensor, mask: np.ndarray) -> Tensor:
     counts = mask / mask.sum()
-    return (losses * Tensor(counts.astype(losses.dtype))).sum()
+    return (losses * counts.astype(losses.dtype)).sum()

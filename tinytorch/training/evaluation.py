@@ -108,7 +108,8 @@ def character_surprise(
     for row, token in zip(in_order, pieces[skip:], strict=True):
         possible = [np.logaddexp.reduce(row[tokens]) for tokens in _still_possible(spelled, token)]
         held = np.minimum.accumulate([0.0, *possible])  # logs; rounding must not let them grow
-        nats += (held[:-1] - held[1:]).tolist()
+        left = held[held > -np.inf]  # after a byte that cannot come nothing is a surprise
+        nats += np.append(left[:-1] - left[1:], [np.inf, *[0.0] * len(held)])[: len(token)].tolist()
     width = [len(character.encode()) for character in text]
     return np.add.reduceat(nats, np.cumsum([0, *width[:-1]]))
 

@@ -14,6 +14,7 @@ import numpy as np
 from tinytorch.core.arguments import check_not_negative
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.tensor import Tensor
+from tinytorch.models.drafts import check_chances
 
 __all__ = ["answer_probs", "best_score", "threshold"]
 
@@ -39,12 +40,20 @@ def best_score(beliefs: Any, penalty: float) -> np.ndarray:
     Returns:
         `(...)`.
 
+    Raises:
+        ValueError: a belief is no probability, there is no answer, or the penalty is negative or
+            infinite.
+
     Example:
         >>> best_score([[0.75, 0.25], [0.5, 0.5]], penalty=2)
         array([0.25, 0.  ])
     """
     check_not_negative(penalty=penalty)
-    highest = np.asarray(beliefs, dtype=float).max(axis=-1)
+    beliefs = np.asarray(beliefs, dtype=float)
+    if not beliefs.shape or not beliefs.shape[-1]:
+        raise ValueError(f"best_score: beliefs must be (..., answers), got shape {beliefs.shape}")
+    check_chances("best_score: beliefs", beliefs, "divide counts by their sum")
+    highest = beliefs.max(axis=-1)
     return np.maximum(highest - penalty * (1 - highest), 0.0)
 
 

@@ -6,6 +6,9 @@ texts can be listed, as arrays of their probabilities and rewards, the best is a
 (`optimal_policy`), and so is what choosing the best of several texts does (`best_of_n_policy`). For
 a model there are losses: `policy_gradient_loss` with a reward that can be computed, `dpo_loss` and
 `reward_model_loss` with pairs of texts of which one was preferred.
+
+Lists of all texts are computed in float64. A loss is float32, or float64 if a tensor among its
+operands is; integers and half precision count as float32.
 """
 
 from __future__ import annotations
@@ -15,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
+from tinytorch.core.activations import log_sigmoid, softmax_array
 from tinytorch.core.arguments import check_sizes
-from tinytorch.core.ops import stack
+from tinytorch.core.ops import mul
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.tracing import as_operand, floats
 
 __all__ = ["best_of_n_policy", "dpo_loss", "frontier", "group_advantages", "kl_divergence",
            "optimal_policy", "policy_gradient_loss", "reward_model_loss",
@@ -31,15 +36,16 @@ def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
 
     Args:
         reference: probabilities of the texts, `(n,)`.
-        rewards: their rewards, `(n,)`.
+        rewards: their rewards, `(n,)`; -inf forbids a text.
         beta: what a nat of divergence costs; above 0.
 
     Returns:
         Probabilities `(n,)`, in proportion to `reference * exp(rewards / beta)` (Rafailov et al.,
-        2023, equation 4).
+        2023, equation 4); 0 for what the reference never writes, whatever its reward.
 
     Raises:
-        ValueError: `beta` is not above 0.
+        ValueError: `beta` is not above 0, the reference holds no probabilities, there is not one
+            reward for each text, one is nan or +inf, or all texts are forbidden.
 
     Example:
         >>> optimal_policy([0.5, 0.25, 0.25], [0.0, 0.0, 1.0], beta=1 / np.log(4)).round(4)
@@ -47,28 +53,44 @@ def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
     """
     if not beta > 0:
         raise ValueError(f"optimal_policy: beta must be above 0, got {beta}")
-    scores = np.asarray(rewards, float) / beta
-    weights = np.asarray(reference, float) * np.exp(scores - scores.max())
-    return weights / weights.sum()
+    reference, rewards = _listed("optimal_policy", reference, rewards)
+    allowed = (reference > 0) & (rewards > -np.inf)
+    largest = rewards[allowed].max(initial=-np.inf)
+    if not np.isfinite(largest):
+        raise ValueError(f"optimal_policy: the largest reward must be finite, got {largest}")
+    scores = np.log(reference[allowed])
+    with np.errstate(over="ignore"):  # a tiny beta: all but the best get -inf
+        scores += (rewards[allowed] - largest) / beta
+    policy = np.zeros(len(reference))
+    policy[allowed] = softmax_array(scores, -1)
+    return policy
 
 
 def kl_divergence(policy: Any, reference: Any) -> float:
     """The divergence of a policy from the reference, in nats: the mean of log(policy / reference).
 
-    The mean is over texts of the *policy*; what it never writes does not count.
+    The mean is over texts of the *policy*; what it never writes does not count, and what the
+    reference never does makes it infinite.
 
     Args:
         policy: probabilities `(n,)`.
         reference: probabilities `(n,)`.
 
+    Raises:
+        ValueError: one of the two holds no probabilities that sum to 1, or their lengths differ.
+
     Example:
         >>> round(kl_divergence([1.0, 0.0], [0.25, 0.75]), 4)  # log 4
         1.3863
     """
-    policy, reference = np.asarray(policy, float), np.asarray(reference, float)
-    written = policy > 0
-    with np.errstate(divide="ignore"):
-        return float(policy[written] @ np.log(policy[written] / reference[written]))
+    policy, reference = _listed("kl_divergence", policy, reference)
+    _listed("kl_divergence", reference, policy)
+    if not max(abs(policy.sum() - 1), abs(reference.sum() - 1)) < 1e-2:
+        sums = f"sum to 1, got sums {policy.sum():.4g} and {reference.sum():.4g}"
+        raise ValueError(f"kl_divergence: the probabilities must {sums}")
+    policy, reference = policy[policy > 0], reference[policy > 0]
+    with np.errstate(divide="ignore", over="ignore"):
+        return float(policy @ np.log(policy / reference))
 
 
 def frontier(reference: Any, rewards: Any, betas: Any) -> np.ndarray:
@@ -89,8 +111,9 @@ def frontier(reference: Any, rewards: Any, betas: Any) -> np.ndarray:
         array([[0.    , 0.5   ],
                [0.6931, 1.    ]])
     """
-    policies = [optimal_policy(reference, rewards, beta) for beta in betas]
-    return np.array([(kl_divergence(p, reference), p @ np.asarray(rewards)) for p in policies])
+    rewards, policies = np.asarray(rewards), [optimal_policy(reference, rewards, b) for b in betas]
+    points = [(kl_divergence(p, reference), p[p > 0] @ rewards[p > 0]) for p in policies]
+    return np.array(points, float).reshape(-1, 2)
 
 
 def best_of_n_policy(reference: Any, rewards: Any, n: int) -> np.ndarray:
@@ -108,16 +131,25 @@ def best_of_n_policy(reference: Any, rewards: Any, n: int) -> np.ndarray:
     Returns:
         Probabilities `(m,)`.
 
+    Raises:
+        ValueError: `n` is less than 1, the reference holds no probabilities, there is not one
+            reward for each text, or one is nan.
+
     Example:
         >>> best_of_n_policy([0.5, 0.25, 0.25], [0.0, 1.0, 1.0], n=2)
         array([0.25 , 0.375, 0.375])
     """
     check_sizes(n=n)
-    reference, rewards = np.asarray(reference, float), np.asarray(rewards)
-    level = np.unique(rewards, return_inverse=True)[1]
-    share = np.bincount(level, reference)  # of each reward, rising
-    upto = np.append(0.0, np.minimum(share.cumsum(), 1.0))
-    return reference * (np.diff(upto**n) / share)[level]
+    reference, rewards = _listed("best_of_n_policy", reference, rewards)
+    found, written = np.zeros(len(reference)), reference > 0
+    level = np.unique(rewards[written], return_inverse=True)[1]
+    share = np.bincount(level, reference[written])  # of each reward, rising
+    upto = share.cumsum()
+    with np.errstate(divide="ignore"):  # F^n - (F - share)^n, however small the share
+        below = n * np.log1p(-np.minimum(share / upto, 1.0))
+    won = (upto / upto[-1]) ** float(n) * -np.expm1(below)
+    found[written] = reference[written] * (won / share)[level]
+    return found
 
 
 # For a model ----------------------------------------------------------------------------------
@@ -156,16 +188,20 @@ def group_advantages(rewards: Any, scale: bool = False) -> np.ndarray:
             al., 2024): then a group counts as much whether its rewards differ a little or a lot.
 
     Raises:
-        ValueError: fewer than two texts in a group.
+        ValueError: fewer than two texts in a group, or a reward is not finite.
 
     Example:
         >>> group_advantages([1.0, 0.0, 2.0])
         array([ 0. , -1.5,  1.5])
     """
     rewards = np.asarray(rewards, float)
-    n = rewards.shape[-1]
+    n = rewards.shape[-1] if rewards.ndim else 1
     if n < 2:
         raise ValueError(f"group_advantages: a group has at least 2 texts, got {n}")
+    if not np.isfinite(rewards).all():
+        raise ValueError("group_advantages: a reward is nan or infinite; it has no advantage")
+    equal = (rewards == rewards[..., :1]).all(axis=-1, keepdims=True)
+    rewards = np.where(equal, 0.0, rewards)  # whose mean is not rounded
     above = rewards - rewards.mean(axis=-1, keepdims=True)
     if scale:
         return above / (rewards.std(axis=-1, ddof=1, keepdims=True) + 1e-4)
@@ -183,7 +219,7 @@ def policy_gradient_loss(log_probs: Any, advantages: Any) -> Tensor:
         advantages: how good each was, `(n,)`: rewards minus a baseline, see `group_advantages`.
 
     Raises:
-        ValueError: not one advantage for each text.
+        ValueError: not one advantage for each text, no text, or a number is not finite.
 
     Example:
         >>> log_probs = Tensor([-1.0, -2.0], requires_grad=True)
@@ -192,7 +228,11 @@ def policy_gradient_loss(log_probs: Any, advantages: Any) -> Tensor:
         array([-0.5,  0.5], dtype=float32)
     """
     log_probs, advantages = _same("policy_gradient_loss", log_probs, advantages)
-    return -(log_probs * advantages.detach()).mean()
+    if not np.isfinite([as_operand(log_probs), as_operand(advantages)]).all():
+        what = "a log-probability or an advantage is nan or infinite"
+        raise ValueError(f"policy_gradient_loss: {what}; can the policy have drawn these texts?")
+    advantages = _number(advantages, log_probs.dtype)
+    return -mul(log_probs, advantages).mean()
 
 
 def dpo_loss(
@@ -209,21 +249,23 @@ def dpo_loss(
         rejected: for the others, `(n,)`.
         reference_chosen: of the reference, `(n,)`; no gradient flows into it.
         reference_rejected: of the reference, `(n,)`.
-        beta: what a nat of divergence costs.
+        beta: what a nat of divergence costs; above 0.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, there is no pair, `beta` is not above 0 and finite, or a
+            margin is nan, as where neither policy nor reference can write a text.
 
     Example:
         >>> dpo_loss([-1.0], [-3.0], [-2.0], [-2.0], beta=0.5)  # log(1 + exp(-0.5 * 2))
         Tensor(0.3133)
     """
-    chosen, reference_chosen = _same("dpo_loss", chosen, reference_chosen)
-    rejected, reference_rejected = _same("dpo_loss", rejected, reference_rejected)
-    return reward_model_loss(
-        beta * (chosen - reference_chosen.detach()),
-        beta * (rejected - reference_rejected.detach()),
-    )
+    if not 0 < beta < np.inf:
+        raise ValueError(f"dpo_loss: beta must be above 0 and finite, got {beta}")
+    given = _same("dpo_loss", chosen, rejected, reference_chosen, reference_rejected)
+    chosen, rejected, before, rejected_before = *given[:2], *map(_number, given[2:])
+    with np.errstate(invalid="ignore"):
+        margin = (chosen - rejected) - (before - rejected_before)
+    return _surprise("dpo_loss", margin, beta)
 
 
 def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
@@ -239,22 +281,59 @@ def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
         The mean of `-log sigmoid(chosen - rejected)`, in nats; log 2 for who cannot tell.
 
     Raises:
-        ValueError: the shapes differ.
+        ValueError: the shapes differ, there is no pair, or a difference is nan.
 
     Example:
         >>> reward_model_loss([2.0, 0.0], [2.0, 0.0])
         Tensor(0.6931)
     """
     chosen, rejected = _same("reward_model_loss", chosen, rejected)
-    margin = chosen - rejected
-    logits = stack(margin, margin.detach() * 0, axis=-1)  # the softmax of (x, 0) is a sigmoid
-    return functional.cross_entropy(logits, np.zeros(margin.shape, dtype=int))
+    with np.errstate(invalid="ignore"):
+        margin = chosen - rejected
+    return _surprise("reward_model_loss", margin)
 
 
-def _same(name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    x, y = (value if isinstance(value, Tensor) else Tensor(value) for value in (x, y))
-    if x.shape != y.shape or x.ndim != 1:
-        raise ValueError(
-            f"{name}: there must be one number for each text, got {x.shape}, {y.shape}"
-        )
-    return x, y
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _surprise(name: str, margin: Any, beta: float = 1.0) -> Tensor:
+    """The mean of `-log sigmoid(beta * margin)`."""
+    if np.isnan(as_operand(margin)).any():
+        cause = "infinity minus infinity, or a number was nan"
+        raise ValueError(f"{name}: the margin of a pair is nan: {cause}")
+    return 0 - log_sigmoid(margin, scale=beta).mean()  # not -0
+
+
+def _same(name: str, *values: Any) -> tuple[Any, ...]:
+    """Operands of one shape `(n,)`, all of them floats of 32 bits or more."""
+    found = tuple(map(_wide, values))
+    shapes = [x.shape for x in found]
+    if len(set(shapes)) > 1 or len(shapes[0]) != 1 or 0 in shapes[0]:
+        got = ", ".join(map(str, shapes))
+        raise ValueError(f"{name}: there must be one number for each text, got {got}")
+    return found
+
+
+def _wide(x: Any) -> Any:
+    if not isinstance(x, Tensor) or x.dtype.kind != "f":
+        return floats(as_operand(x))
+    return x if x.dtype.itemsize > 2 else x.astype(np.float32)
+
+
+def _number(x: Any, dtype: Any = None) -> Any:
+    """An operand without a gradient; an array in the dtype, if one is given."""
+    return x.detach() if isinstance(x, Tensor) else np.asarray(x, dtype)
+
+
+def _listed(name: str, reference: Any, rewards: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities and a number for each; what has probability 0 may have any number."""
+    reference, rewards = np.asarray(reference, float), np.asarray(rewards, float)
+    if reference.shape != rewards.shape or reference.ndim != 1 or not reference.size:
+        got = f"got {reference.shape}, {rewards.shape}"
+        raise ValueError(f"{name}: there must be one number for each text, {got}")
+    if not ((reference >= 0).all() and 0 < reference.sum() < np.inf):
+        what = "probabilities must be at least 0, finite and not all 0"
+        raise ValueError(f"{name}: {what}, got {reference.min()} to {reference.max()}")
+    if np.isnan(rewards[reference > 0]).any():
+        raise ValueError(f"{name}: a number is nan for a text that can be written")
+    return reference, rewards

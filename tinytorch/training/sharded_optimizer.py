@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tinytorch.core.optimizers import Optimizer, clip_grad_norm
+from tinytorch.core.optimizers import Optimizer, clip_grad_norm, norm_of
 from tinytorch.core.tensor import Tensor
 from tinytorch.training.ranks import Ranks
 
@@ -39,10 +39,8 @@ class Shard:
 
     def clip(self, limit: float) -> float:
         """Clip by the norm of the gradients of all ranks."""
-        squares = np.zeros(1)
-        for p in self.own.params:
-            if p.grad is not None:
-                squares += float(np.vdot(p.grad, p.grad))
+        own = norm_of([p.grad for p in self.own.params if p.grad is not None])
+        squares = np.array([own**2])
         self.ranks.sum(squares)
         norm = Tensor([0.0], requires_grad=True, dtype=np.float64)
         norm.grad = np.sqrt(squares)

@@ -1,0 +1,230 @@
+"""Probabilities of 0 and 1, infinite and huge numbers, constants, nothing at all; and every dtype.
+
+A result is exact there, by hand or by NumPy in float64, or the input is refused.
+"""
+
+import math
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from tinytorch import SGD, Adam, AdamW, LayerNorm, Parameter, RMSNorm, Tensor, clip_grad_norm
+from tinytorch.core import functional
+from tinytorch.core.array_forms import reader
+from tinytorch.text.tokenization import BPETokenizer
+from tinytorch.training.comparison import Estimate
+from tinytorch.training.distillation import distillation_loss as kl
+from tinytorch.training.distillation import soft_cross_entropy as soft
+from tinytorch.training.distillation import total_variation_loss as tv
+from tinytorch.training.preferences import dpo_loss, policy_gradient_loss, reward_model_loss
+
+INF, NAN, LOG2 = np.inf, np.nan, math.log(2)
+HALF, ZERO, ODD, ONE, FIRST = [0.5, 0.5], [0.0, 0.0], [NAN, NAN], [1, 0], [True, False]
+LOW = BPETokenizer.train("low lower lowest", 258)  # the last tokens are lo and low
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def fixed(logits):
+    return lambda ids: Tensor(logits, dtype=float)
+
+
+# what each function is given and, last, what it returns, or a part of its refusal
+# fmt: off
+ENDS = {
+    "training.preferences.optimal_policy": [
+        ([.5, .5, 0], [1, 0, 1e6], 1, [sigmoid(1), sigmoid(-1), 0]), (ONE, [0, NAN], 1, ONE),
+        (HALF, [1e6, -1e6], 1, ONE), (HALF, [-1e6, -INF], 1, ONE), (HALF, [3, 3], 1e-300, HALF),
+        ([.2, .8], [1e6, 0], INF, [.2, .8]), ([1, 1e-300], [0, 691], 1, [sigmoid(
+            300 * math.log(10) - 691), sigmoid(691 - 300 * math.log(10))]),
+        (HALF, ONE, 0, "beta must be above 0, got 0"), (ZERO, [1, 1], 1, "not all 0"),
+        ([NAN, 1], ONE, 1, "probabilities must be"), (HALF, [INF, 0], 1, "finite, got inf"),
+        (HALF, [-INF, -INF], 1, "finite, got -inf"), ([], [], 1, "one number for each text"),
+        (HALF, [NAN, 0], 1, "nan for a text"), (HALF, [1], 1, "one number for each text")],
+    "training.preferences.kl_divergence": [
+        (HALF, HALF, 0), (ONE, HALF, LOG2), (ONE, ONE, 0), (HALF, ONE, INF),
+        ([NAN, 1], HALF, "probabilities must be"), (HALF, [1, -1], "probabilities must be"),
+        ([2, 3], HALF, "must sum to 1, got sums 5 and 1"), ([1], HALF, "one number for each")],
+    "training.preferences.frontier": [
+        ([.5, .5, 0], [0, 1, NAN], [1e-9, INF], [[LOG2, 1], [0, .5]]),
+        (HALF, ONE, [], np.zeros((0, 2)))],
+    "training.preferences.best_of_n_policy": [
+        (ONE, [0, 1], 4, ONE), ([.5, .5, 0], [0, 1, NAN], 2, [.25, .75, 0]),
+        ([1e-20, 1], ONE, 2, [2e-20, 1]), (HALF, [INF, -INF], 10**6, ONE),
+        (HALF, [NAN, 1], 2, "nan for a text"), (ZERO, ONE, 2, "not all 0")],
+    "training.preferences.group_advantages": [
+        ([[.1] * 3, [.3] * 3], [[0] * 3] * 2), ([.1] * 3, True, [0] * 3), (1., "at least 2"),
+        ([1e6, -1e6], [2e6, -2e6]), (np.zeros((0, 3)), np.zeros((0, 3))), ([INF, 0], "infinite")],
+    "training.preferences.policy_gradient_loss": [
+        ([0, -1e5], [1e6, 1], 5e4), ([-INF], [0], "can the policy have"), ([], [], "one number")],
+    "training.preferences.reward_model_loss": [
+        ([INF], [0], 0), ([0], [INF], INF), ([0], [-INF], 0), ([1e6], [-1e6], 0), ([0], [1e5], 1e5),
+        (np.float32([17]), np.float32([0]), math.log1p(math.exp(-17))),
+        ([2**24 + 1], [2**24], math.log1p(math.exp(-1))),
+        ([INF], [INF], "pair is nan"), ([], [], "one number"), ([0, 1], [0], "one number")],
+    "training.preferences.dpo_loss": [
+        ([-1], [-INF], [-1], [-2], 1, 0), ([-INF], [-1], [-1], [-2], 1, INF),
+        ([-1], [-1], [-1], [-INF], 1, INF), ([-1], [-1], [-INF], [-1], 1, 0),
+        ([-1e5], [-1e5 - 340], [0], [0], .05, math.log1p(math.exp(-17))),
+        ([-INF], [-INF], [0], [0], 1, "of a pair is nan"), ([0], [0], [0], [0], 0, "above 0 and")],
+    "training.preferences.sequence_log_probs": [
+        (fixed([[ZERO, ODD]]), None, [[1, -1]], [-LOG2]), (fixed([[[0, -INF]]]), 0, [[1]], [-INF])],
+    "training.distillation.soft_cross_entropy": [
+        ([[0, 0]], [[.9, .1]], LOG2), ([[1e5, 0]], [[0, 1]], 1e5), ([[1e5, 0]], [ONE], 0),
+        ([[0, -INF]], [ONE], 0), ([[0, -INF]], [[0, 1]], INF), ([ZERO], [ODD], "probabilities"),
+        ([ZERO, ODD], [HALF, ODD], FIRST, LOG2), ([ZERO, [-INF] * 2], [HALF] * 2, FIRST, LOG2),
+        (np.zeros((0, 2)), np.zeros((0, 2)), "no position to average over")],
+    "training.distillation.distillation_loss": [
+        ([[0, 0]], [[math.log(3), 0]], LOG2 + .75 * math.log(.75) + .25 * math.log(.25)),
+        ([[1e5, 0]], [[0, 1e5]], 1e5), ([[5, 5]], [[5, 5]], 0), ([ONE], [[0, 1]], 1e6, .5),
+        ([ZERO, ODD], [ZERO, ODD], 1, FIRST, 0), ([ONE], [ONE], 1e7, "must be in 1e-6 .. 1e6")],
+    "training.distillation.total_variation_loss": [
+        ([[1e5, 0]], [[0, 1]], 1), ([[0, -INF]], [ONE], 0), ([ZERO, ODD], [ONE, ODD], FIRST, .5)],
+    "training.comparison.estimate": [
+        ([1, 2, 3], [.1] * 3, .2, (2, 3**-.5)), ([1, 2, 3], [.1 + .2, .3, .3], (2, 3**-.5)),
+        ([.1] * 3, (.1, 0)), ([.1] * 3, [1, 2, 3], (.1, 0)), ([1, INF], "value of text 1 is inf"),
+        ([2, 4, 8], [1e-170, 2e-170, 4e-170], 3e-170, (6, 0))],
+    "training.comparison.unpaired": [([.1] * 3, [.1] * 2, (0, 0)), ([1, 2], [NAN, 0], "is nan")],
+    "training.comparison.holm": [
+        ([0, 1], [True, False]), ([NAN, .1], "in 0 .. 1"), ([.1], 0, "between 0 and 1")],
+    "training.comparison.texts_needed": [
+        (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "both finite")],
+    "training.grading.threshold": [(0, 0), (INF, "penalty must be finite")],
+    "training.grading.best_score": [
+        ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape")],
+    "training.grading.answer_probs": [([[[0, -INF]], [ODD]], [[1], [-1]], -1, [0, 1])],
+    "training.evaluation.character_surprise": [
+        (fixed([[[0] * 256 + [-INF] * 2]]), LOW, "low", [math.log(256), INF, 0])],
+    "models.drafts.acceptance_rate": [
+        (ONE, [0, 1], 0), (ZERO, ONE, "must sum to 1, got a sum of 0"), ([], [], "must sum to 1")],
+    "models.drafts.best_draft": [([ONE, [0, 1]], [0, 1], [0, 1]), ([ZERO], "must sum to 1")],
+    "models.speculative.accept_or_resample": [
+        (1, ONE, [0, 1], 0, (False, 0)), (0, ZERO, ONE, 0, "target must sum to 1")],
+    "models.sampling.next_token_probs": [
+        ([1e308, -1e308], 1e-300, ONE), (ZERO, 10**400, "temperature must be finite")],
+    "core.losses.cross_entropy": [
+        ([[1e5, 0]], [1], 1e5), ([[0, -INF]], [1], INF), ([[INF, 0]], [0], "a score is \\+inf")],
+    "core.activations.softmax": [([INF, 0], "a score is \\+inf")],
+    "core.sparse.RowSparse": [
+        ([-1, 4], [[1], [1]], (5, 1), "row -1 at"), ([5], [[1]], (5, 1), "row 5 at")],
+    "core.schedules.CosineSchedule": [(INF, 0, 8, "lr must be finite, got inf")],
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [(n, i) for n, rows in ENDS.items() for i in range(len(rows))]
+)
+def test_the_end_of_a_range_is_exact_or_refused(name, row):
+    module, function = name.rsplit(".", 1)
+    (*given, expected), f = ENDS[name][row], getattr(import_module(f"tinytorch.{module}"), function)
+    if isinstance(expected, str):
+        with pytest.raises((ValueError, IndexError), match=expected):
+            f(*given)
+        return
+    found, rtol, atol = f(*given), 1e-12, 0
+    if isinstance(found, Tensor):
+        found, rtol = found.data, 1e-6
+    if isinstance(found, Estimate):
+        atol = 1e-12
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
+    assert np.shape(found) == np.shape(expected)
+
+
+SLOPES = [  # a loss of its first operand, the operand, and the gradient
+    *((lambda x: reward_model_loss(x, [0]), [m], [-sigmoid(-m)]) for m in (17, 40, 88, -17)),
+    (lambda x: reward_model_loss(x, [0, 0]), [INF, -1e5], [0, -0.5]),
+    (lambda x: dpo_loss([-1], x, [-1], [-2], 0.5), [-INF], [0]),
+    (lambda x: dpo_loss(x, [-1], [-1], [-2], 0.5), [-INF], [-0.5]),
+    (lambda x: policy_gradient_loss(x, [1e6, 0]), [-1e5, 0], [-5e5, 0]),
+    (lambda x: functional.cross_entropy(x, [1, -1], ignore_index=-1), [ZERO, ODD], 0.5),
+    (lambda x: soft(x, [[0, 1], ODD], FIRST), [ZERO, ODD], 0.5),
+    (lambda x: kl(x, [[0, 1e5], ODD], 1, FIRST), [ZERO, ODD], 0.5),
+    (lambda x: tv(x, [[0, 1], ODD], FIRST), [ZERO, ODD], 0.25),
+]
+
+
+@pytest.mark.parametrize(("loss", "at", "expected"), SLOPES)
+def test_gradients_at_the_end_of_a_range_are_exact(loss, at, expected):
+    x = Tensor(at, requires_grad=True, dtype=np.float32)
+    loss(x).backward()
+    expected = [[expected, -expected], ZERO] if isinstance(expected, float) else expected
+    np.testing.assert_allclose(x.grad, expected, rtol=1e-6)
+
+
+A, B, C, D, PROBS = *np.random.default_rng(0).normal(size=(4, 3)), np.array([0.5, 0.3, 0.2])
+
+
+def logs(x):
+    return x - np.log(np.exp(x).sum())
+
+
+# fmt: off
+LOSSES = [  # by the library, and by NumPy
+    (reward_model_loss, (A, B), lambda a, b: np.logaddexp(0, b - a).mean()),
+    (lambda *x: dpo_loss(*x, 0.5), (A, B, C, D),
+     lambda a, b, c, d: np.logaddexp(0, ((b - d) - (a - c)) / 2).mean()),
+    (policy_gradient_loss, (A, B), lambda a, b: -(a * b).mean()),
+    (soft, (A, PROBS), lambda a, p: -(p * logs(a)).sum()),
+    (kl, (A, B), lambda a, b: (np.exp(logs(b)) * (logs(b) - logs(a))).sum()),
+    (tv, (A, PROBS), lambda a, p: np.maximum(p - np.exp(logs(a)), 0).sum()),
+    (functional.mse, (A, B), lambda a, b: ((a - b) ** 2).mean()),
+]
+half, single, double = (lambda x, d=d: Tensor(x, True, d) for d in ("f2", "f4", "f8"))
+KINDS = {  # of the first operand and of the others; the result
+    "lists": (list, list, "f4"), "half": (half, half, "f4"), "mixed": (single, np.asarray, "f4"),
+    "wider": (single, double, "f8"), "double": (double, list, "f8"),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("loss", "operands", "exact"), LOSSES)
+def test_losses_lose_no_digits_and_keep_the_widest_dtype(loss, operands, exact, kind):
+    first, others, dtype = KINDS[kind]
+    given = [first(operands[0]), *map(others, operands[1:])]
+    found = loss(*given)
+    numbers = [np.asarray(x.data if isinstance(x, Tensor) else x, float) for x in given]
+    assert found.dtype == dtype
+    assert found.item() == pytest.approx(exact(*numbers), rel=1e-12 if dtype == "f8" else 2e-6)
+    if isinstance(given[0], Tensor):
+        found.backward()
+        assert given[0].grad.dtype == given[0].dtype and np.abs(given[0].grad).max() > 0.01
+
+
+@pytest.mark.parametrize("make", [SGD, Adam, AdamW])
+def test_optimisers_refuse_what_would_end_in_nan(make):
+    with pytest.raises(TypeError, match="an optimiser loses small steps in float16; train in"):
+        make([Parameter([1.0], dtype=np.float16)], lr=0.1)
+    with pytest.raises(ValueError, match="lr must be finite, got inf"):
+        make([Parameter([1.0])], lr=INF)
+    for eps in (0, 1e-50) if make is not SGD else ():  # 1e-50 is 0 in float32
+        with pytest.raises(ValueError, match=f"eps must be above 0, got {eps}"):
+            make([Parameter([1.0])], lr=0.1, eps=eps)
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype"),
+    [(1, "f2"), (300, "f2"), (3e30, "f4"), (1e-30, "f4"), (1e300, "f8"), (0, "f4")],
+)
+def test_norm_of_gradients_of_any_size(size, dtype):
+    w = Parameter(np.zeros(2046), dtype=dtype)  # half precision cannot hold the sum 25,575
+    w.grad = np.array([3 * size, 4 * size] * 1023, dtype)
+    norm = clip_grad_norm([w], 0.5 * 1023**0.5 * size or 1)
+    np.testing.assert_allclose(norm, 5 * 1023**0.5 * size, rtol=1e-6)
+    np.testing.assert_allclose(w.grad[:2], [0.3 * size, 0.4 * size], rtol=1e-3)
+
+
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+@pytest.mark.parametrize("eps", [0, 1e-50, 1e-5])
+def test_constant_row_is_zero_in_both_forms_with_any_eps(norm, eps):
+    layer, rows = norm(3, eps=eps), np.float32([[0.1 if norm is LayerNorm else 0] * 3, A])
+    x = Tensor(rows, requires_grad=True)
+    found = layer(x)
+    found.sum().backward()
+    assert (found.data[0] == 0).all() and np.isfinite(x.grad).all()
+    for each in (reader(layer)(rows), [reader(layer)(row) for row in rows]):
+        np.testing.assert_allclose(each, found.data, atol=1e-5)
