@@ -102,6 +102,7 @@ class Trainer:
         self.optimizer = optimizer or AdamW(
             model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
         )
+        self.optimizer.holding.of(model)
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
@@ -123,9 +124,11 @@ class Trainer:
         Raises:
             FloatingPointError: the loss is not finite; the parameters are those before the step.
             OSError: the checkpoint cannot be written; the run is kept in memory and can resume.
-            ValueError: the schedule gives no learning rate.
+            ValueError: the schedule gives no learning rate, or the model has other parameters than
+                when its optimiser was made.
         """
         check_sizes(steps=steps)
+        self.optimizer.holding.of(self.model)
         stream = None if self.progress else io.StringIO()  # discarded
         seconds, validation, begun = 0.0, None, self.step_number
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
@@ -198,7 +201,11 @@ class Trainer:
         The file contains the parameters, the optimiser's state, the history, the states of the
         random generators, the settings and a checksum. The step number is also the position in the
         data. An existing file is replaced atomically.
+
+        Raises:
+            ValueError: the model has other parameters than when its optimiser was made.
         """
+        self.optimizer.holding.of(self.model)
         saved = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         saved["history"] = resuming.history_columns(self.history)
         tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}

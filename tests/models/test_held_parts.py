@@ -1,0 +1,212 @@
+"""A model that changes while something holds its parts: what holds them follows, or refuses."""
+
+import numpy as np
+import pytest
+from tiny_models import message, stirred, tiny_gpt
+
+from tinytorch import SGD, AdamW, Batches, LayerNorm, Linear, Trainer
+from tinytorch.core.quantization import quantize
+from tinytorch.models.lora import add_lora, load_lora_state_dict, lora_state_dict, merge_lora
+from tinytorch.models.new_tokens import add_tokens
+from tinytorch.models.transformer import TransformerBlock
+
+BATCHES = Batches(np.arange(80) % 11, batch_size=4, seq_len=8)
+PROMPT = [[1, 2, 3]]
+
+
+# What changes a model: the model before, the change, and whether optimisers refuse ---------------
+
+
+SAVED = tiny_gpt(rng=9).state_dict()
+
+
+def new_tokens(model):
+    add_tokens(model, 3)
+
+
+def untied():
+    return tiny_gpt(tie_weights=False)
+
+
+def with_lora():
+    return add_lora(tiny_gpt(), 2, rng=0)
+
+
+def half_frozen():
+    return require(False, (model := tiny_gpt()).ln_f.gamma) or model
+
+
+def require(wanted, *parameters):
+    for parameter in parameters:
+        parameter.requires_grad = wanted
+
+
+def by_hand(name, make):
+    return lambda model: setattr(model, name, make())
+
+
+def new_block():
+    return stirred(TransformerBlock(8, 2, dropout_prob=0.0), 0.5)
+
+
+def replace_block(model):
+    model.blocks[1] = new_block()
+
+
+CHANGES = {
+    "add_tokens": (tiny_gpt, new_tokens, "refuses"),
+    "add_tokens, untied": (untied, new_tokens, "refuses"),
+    "add_lora": (tiny_gpt, lambda m: add_lora(m, 2, rng=0), "refuses"),
+    "merge_lora": (with_lora, merge_lora, "refuses"),
+    "quantize": (tiny_gpt, quantize, "follows"),  # a copy
+    "load_state_dict": (tiny_gpt, lambda m: m.load_state_dict(SAVED), "follows"),
+    "a norm by hand": (tiny_gpt, by_hand("ln_f", lambda: stirred(LayerNorm(8), 0.5)), "refuses"),
+    "a block in its list": (tiny_gpt, replace_block, "refuses"),
+    "one more block": (tiny_gpt, lambda m: m.blocks.append(new_block()), "refuses"),
+    "one block less": (tiny_gpt, lambda m: m.blocks.pop(), "refuses"),
+    "untied": (tiny_gpt, by_hand("lm_head", lambda: Linear(8, 11, bias=False)), "refuses"),
+    "tied": (untied, by_hand("lm_head", lambda: None), "refuses"),
+    "frozen": (tiny_gpt, lambda m: require(False, m.ln_f.gamma), "follows"),
+    "unfrozen": (half_frozen, lambda m: require(True, m.ln_f.gamma), "refuses"),
+    "all frozen": (tiny_gpt, lambda m: require(False, *m.parameters()), "refuses"),
+}  # fmt: skip
+
+
+def backward(model):
+    """As in a loop that somebody wrote; the mean of squares reaches every parameter."""
+    model.zero_grad()
+    loss = (model(BATCHES[0][0]) ** 2).mean()
+    if loss.requires_grad:
+        loss.backward()
+
+
+def of_a_loop(make):
+    def hold(model, path):
+        optimizer = make(model)
+
+        def step():
+            backward(model)
+            optimizer.step()
+
+        return step
+
+    return hold
+
+
+def trainer(model, path, optimizer=None):
+    return Trainer(model, BATCHES, optimizer=optimizer, progress=False)
+
+
+HOLDERS = {
+    "AdamW": of_a_loop(lambda model: AdamW(model.trainable_parameters(), lr=0.1)),
+    "SGD": of_a_loop(lambda model: SGD(model.trainable_parameters(), lr=0.1)),
+    "Trainer": lambda model, path: (lambda run: lambda: run(1))(trainer(model, path).run),
+    "Trainer of a list": lambda model, path: (lambda run: lambda: run(1))(
+        trainer(model, path, SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)).run
+    ),
+    "save": lambda model, path: (lambda t: lambda: t.save(path))(trainer(model, path)),
+}
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["fresh", "after a step"])
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_trains_a_changed_model_trains_all_of_it_or_refuses(tmp_path, change, holder, begun):
+    make, apply, expected = CHANGES[change]
+    model = make()
+    step = HOLDERS[holder](model, tmp_path / "run")
+    if begun:
+        step()
+    apply(model)
+    before, files = model.state_dict(), [(f, f.read_bytes()) for f in tmp_path.iterdir()]
+    if expected == "refuses":
+        assert "make a new " in message(ValueError, step)
+        changed = [n for n, p in model.named_parameters() if not np.array_equal(p.data, before[n])]
+        assert changed == [] and files == [(f, f.read_bytes()) for f in tmp_path.iterdir()]
+        if not model.trainable_parameters():
+            return
+        step = HOLDERS["AdamW"](model, None)  # as the message says
+    step()
+    step()  # B begins with zeros, so A moves with the second step
+    if holder != "save" or expected == "refuses":
+        for name, p in model.named_parameters():
+            assert p.requires_grad != np.array_equal(p.data, before[name]), name
+
+
+# Functions one after the other -----------------------------------------------------------------
+
+
+def small(make, dtype="int8"):
+    return lambda: quantize(make(), dtype)
+
+
+def lora_head():
+    return add_lora(untied(), 2, targets=["lm_head"])
+
+
+def lora_and_a_norm():
+    return require(True, (model := with_lora()).ln_f.gamma) or model
+
+
+def listed_before(change):
+    """An optimiser of parameters that were listed before a change."""
+    return lambda m: AdamW((m.parameters(), change(m))[0])
+
+
+def made_before(change):
+    """A Trainer with an optimiser that was made before a change."""
+    return lambda m: trainer(m, None, (AdamW([*m.parameters()]), change(m))[0])
+
+
+REFUSED = {
+    "tokens, LoRA on the head": (lora_head, new_tokens, "a LoRALinear has no"),
+    "tokens, quantized": (small(untied), new_tokens, "then add LoRA to it or quantize it"),
+    "tokens, half precision": (small(tiny_gpt, "float16"), new_tokens, "QuantizedEmbedding has no"),
+    "merge, quantized": (small(with_lora), merge_lora, "q_proj is quantized; merge the float32"),
+    "merge, half precision": (small(with_lora, "float16"), merge_lora, "q_proj is quantized"),
+    "LoRA, quantized": (small(tiny_gpt), lambda m: add_lora(m, 2), "it has none"),
+    "adapter and a norm": (lora_and_a_norm, lora_state_dict, r"ln_f\.gamma is trained as well"),
+    "Trainer, quantized": (small(tiny_gpt), lambda m: trainer(m, None), "is frozen or quantized"),
+    "optimiser, listed before": (tiny_gpt, listed_before(replace_block), "make a new one"),
+    "optimiser, LoRA since": (tiny_gpt, made_before(lambda m: add_lora(m, 2)), "are frozen; make"),
+    "optimiser, tokens since": (tiny_gpt, made_before(new_tokens), "has become one of"),
+    "optimiser of another": (
+        tiny_gpt, lambda m: trainer(m, None, AdamW(tiny_gpt().parameters())), "lacks 36 of those"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_go_together_is_refused_in_a_sentence_and_changes_nothing(case):
+    make, apply, told = REFUSED[case]
+    model = make()
+    before, size = model.state_dict(), model.vocab_size
+    with pytest.raises(ValueError, match=told):
+        apply(model)
+    if "optimiser" not in case:
+        after = model.state_dict()
+        assert [*before] == [*after] and model.vocab_size == size
+        assert all(np.array_equal(after[name], array) for name, array in before.items())
+
+
+@pytest.mark.parametrize("lora_first", [True, False])
+def test_tokens_and_lora_in_either_order_make_an_adapter_that_gives_the_model_back(lora_first):
+    order = [lambda m: add_lora(m, 2, rng=0), new_tokens]
+    model, fresh = tiny_gpt(), tiny_gpt()
+    for change in order if lora_first else order[::-1]:
+        change(model)
+        change(fresh)
+    Trainer(model, Batches(np.arange(80) % 14, 4, 8), progress=False).run(5)
+    load_lora_state_dict(fresh, lora_state_dict(model))
+    np.testing.assert_array_equal(fresh([[1, 13]]).data, model([[1, 13]]).data)
+    assert not np.array_equal(model([[1, 13]]).data, add_tokens(tiny_gpt(), 3)([[1, 13]]).data)
+
+
+def test_a_part_of_the_readers_own_grows_with_the_vocabulary():
+    model = tiny_gpt(tie_weights=False)
+    head = model.lm_head = Linear(8, 11, rng=0)
+    head.bias.data[:] = np.arange(11)
+    held = model.parameters()
+    add_tokens(model, 2)
+    assert model.lm_head is head and head.out_features == 13 and held == model.parameters()
+    assert head.bias.data.tolist() == [*range(11), 5, 5]
