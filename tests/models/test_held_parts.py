@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import SGD, AdamW, Batches, LayerNorm, Linear, Trainer
+from tinytorch import SGD, AdamW, Batches, LayerNorm, Linear, Trainer, functional
+from tinytorch.core.hooks import hooks
+from tinytorch.core.module import Module
 from tinytorch.core.quantization import quantize
+from tinytorch.models.generation import stream
 from tinytorch.models.lora import add_lora, load_lora_state_dict, lora_state_dict, merge_lora
 from tinytorch.models.new_tokens import add_tokens
-from tinytorch.models.transformer import TransformerBlock
 
 BATCHES = Batches(np.arange(80) % 11, batch_size=4, seq_len=8)
 PROMPT = [[1, 2, 3]]
@@ -46,7 +48,7 @@ def by_hand(name, make):
 
 
 def new_block():
-    return stirred(TransformerBlock(8, 2, dropout_prob=0.0), 0.5)
+    return stirred(tiny_gpt(rng=4), 0.5).blocks[0]
 
 
 def replace_block(model):
@@ -210,3 +212,87 @@ def test_a_part_of_the_readers_own_grows_with_the_vocabulary():
     add_tokens(model, 2)
     assert model.lm_head is head and head.out_features == 13 and held == model.parameters()
     assert head.bias.data.tolist() == [*range(11), 5, 5]
+
+
+# A text that is being written, and hooks ---------------------------------------------------------
+
+
+def stirred_lora():
+    return stirred(add_lora(tiny_gpt(), 2, rng=0))
+
+
+def own_attention(model):
+    model.blocks[0].attention = Looking()
+
+
+class Looking(Module):
+    """A reader's own attention, which takes no cache."""
+
+    def forward(self, x, mask=None):
+        return functional.softmax(mask + functional.softmax(x @ x.transpose())) @ x
+
+
+NEW_PARTS = {
+    **{name: (make, change) for name, (make, change, _) in CHANGES.items() if "block" in name},
+    "add_tokens": (tiny_gpt, new_tokens),
+    "add_lora": (tiny_gpt, lambda m: stirred(add_lora(m, 2, rng=0))),
+    "merge_lora": (stirred_lora, merge_lora),
+    "a norm": (tiny_gpt, CHANGES["a norm by hand"][1]),
+    "untied": (tiny_gpt, by_hand("lm_head", lambda: stirred(Linear(8, 11, rng=0)))),
+    "no bias": (tiny_gpt, lambda m: setattr(m.blocks[1].mlp.linear2, "bias", None)),
+    "an attention without a cache": (tiny_gpt, own_attention),
+}
+
+
+def written(model, change, use_cache):
+    tokens, found = stream(model, PROMPT, 20, rng=0, use_cache=use_cache), []
+    for i, token in enumerate(tokens):
+        found.append(token.tolist())
+        if i == 2:
+            change(model)
+    return found
+
+
+@pytest.mark.parametrize("name", NEW_PARTS)
+def test_a_text_is_continued_with_the_parts_that_the_model_has_now(name):
+    make, change = NEW_PARTS[name]
+    with_cache = written(stirred(make()), change, True)
+    assert with_cache == written(stirred(make()), change, False)
+    as_before = with_cache == written(stirred(make()), lambda m: None, True)
+    assert as_before == (name in ("merge_lora", "no bias"))  # 0.3 of a bias changes no token
+
+
+def test_a_part_of_another_model_makes_no_text_be_read_again():
+    model, lengths = tiny_gpt(), []
+    forward = model.blocks[0].mlp.forward
+    model.blocks[0].mlp.forward = lambda x: (lengths.append(x.shape[1]), forward(x))[1]
+    for _ in stream(model, PROMPT, 4):
+        replace_block(tiny_gpt())
+        model.load_state_dict(SAVED)
+    assert lengths == [3, 1, 1, 1]
+
+
+def test_hooks_that_open_between_two_tokens_are_seen():
+    def read(use_cache):
+        model = stirred(tiny_gpt())
+        tokens, found = stream(model, PROMPT, 12, rng=0, use_cache=use_cache), []
+        for _ in range(4):
+            found += [next(tokens), next(tokens)]
+            with hooks(model, after={"blocks.0": lambda x: -x.data}):
+                found.append(next(tokens))
+        return np.concatenate(found).tolist()
+
+    assert read(True) == read(False) != written(stirred(tiny_gpt()), lambda m: None, True)
+
+
+def test_hooks_stay_at_their_places_when_a_part_is_replaced():
+    model, seen = tiny_gpt(), []
+    with hooks(
+        model, after={"blocks.1": lambda x: seen.append("after")}, before={"ln_f": seen.append}
+    ):
+        replace_block(model)
+        model.ln_f = LayerNorm(8)
+        model(PROMPT)
+        assert len(seen) == 2
+        model.blocks.pop()
+        assert "the model has no part 'blocks.1'" in message(ValueError, lambda: model(PROMPT))

@@ -68,7 +68,7 @@ class Snapshot:
 
     def _take(self) -> None:
         self._latest = _latest[0]  # read first: another thread may replace a part
-        inside = getattr(self._module, "inside", list)()
+        inside: list[Any] = getattr(self._module, "inside", list)()
         self._parts = [part for _, part in inside]
         values = [
             v for x in (self._module, *self._parts) for v in getattr(x, "__dict__", {}).values()

@@ -139,7 +139,8 @@ class Module:
 
     def named_modules(self) -> list[tuple[str, Module]]:
         """This module, under the empty name, and every module inside it, each with its path."""
-        return [("", self), *(pair for pair in self.inside() if isinstance(pair[1], Module))]
+        inside = ((name, part) for name, part in self.inside() if isinstance(part, Module))
+        return [("", self), *inside]
 
     def inside(self) -> list[tuple[str, Module | Parameter]]:
         """Every module and parameter inside this one, at any depth, each with its path."""

@@ -41,7 +41,8 @@ def add_tokens(model: GPT, count: int) -> GPT:
         (1, 2, 8)
     """
     check_sizes(count=count)
-    size, grown = model.vocab_size, [(model.token_embedding, "weight", 0, "vocab_size")]
+    size = model.vocab_size
+    grown: list[Any] = [(model.token_embedding, "weight", 0, "vocab_size")]
     if (head := model.lm_head) is not None:
         grown += [(head, "weight", 1, "out_features")]
         grown += [(head, "bias", 0, "out_features")] * (getattr(head, "bias", None) is not None)
