@@ -1,5 +1,7 @@
 """A model that changes while something holds its parts: what holds them follows, or refuses."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from tiny_models import message, stirred, tiny_gpt
@@ -11,6 +13,8 @@ from tinytorch.core.quantization import quantize
 from tinytorch.models.generation import stream
 from tinytorch.models.lora import add_lora, load_lora_state_dict, lora_state_dict, merge_lora
 from tinytorch.models.new_tokens import add_tokens
+from tinytorch.training.distributed import RankTrainer
+from tinytorch.training.ranks import OnlyRank, Ranks
 
 BATCHES = Batches(np.arange(80) % 11, batch_size=4, seq_len=8)
 PROMPT = [[1, 2, 3]]
@@ -20,10 +24,7 @@ PROMPT = [[1, 2, 3]]
 
 
 SAVED = tiny_gpt(rng=9).state_dict()
-
-
-def new_tokens(model):
-    add_tokens(model, 3)
+new_tokens, new_lora = (lambda m: add_tokens(m, 3)), (lambda m: add_lora(m, 2, rng=0))
 
 
 def untied():
@@ -31,7 +32,7 @@ def untied():
 
 
 def with_lora():
-    return add_lora(tiny_gpt(), 2, rng=0)
+    return new_lora(tiny_gpt())
 
 
 def half_frozen():
@@ -58,7 +59,7 @@ def replace_block(model):
 CHANGES = {
     "add_tokens": (tiny_gpt, new_tokens, "refuses"),
     "add_tokens, untied": (untied, new_tokens, "refuses"),
-    "add_lora": (tiny_gpt, lambda m: add_lora(m, 2, rng=0), "refuses"),
+    "add_lora": (tiny_gpt, new_lora, "refuses"),
     "merge_lora": (with_lora, merge_lora, "refuses"),
     "quantize": (tiny_gpt, quantize, "follows"),  # a copy
     "load_state_dict": (tiny_gpt, lambda m: m.load_state_dict(SAVED), "follows"),
@@ -74,39 +75,33 @@ CHANGES = {
 }  # fmt: skip
 
 
-def backward(model):
-    """As in a loop that somebody wrote; the mean of squares reaches every parameter."""
+def loop(optimizer, model):
+    """A step as somebody writes it; the mean of squares reaches every parameter."""
     model.zero_grad()
-    loss = (model(BATCHES[0][0]) ** 2).mean()
-    if loss.requires_grad:
+    if (loss := (model(BATCHES[0][0]) ** 2).mean()).requires_grad:
         loss.backward()
+    optimizer.step()
 
 
-def of_a_loop(make):
-    def hold(model, path):
-        optimizer = make(model)
-
-        def step():
-            backward(model)
-            optimizer.step()
-
-        return step
-
-    return hold
-
-
-def trainer(model, path, optimizer=None):
+def trainer(model, optimizer=None):
     return Trainer(model, BATCHES, optimizer=optimizer, progress=False)
 
 
-HOLDERS = {
-    "AdamW": of_a_loop(lambda model: AdamW(model.trainable_parameters(), lr=0.1)),
-    "SGD": of_a_loop(lambda model: SGD(model.trainable_parameters(), lr=0.1)),
-    "Trainer": lambda model, path: (lambda run: lambda: run(1))(trainer(model, path).run),
-    "Trainer of a list": lambda model, path: (lambda run: lambda: run(1))(
-        trainer(model, path, SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)).run
+def ranks(model, **options):
+    return RankTrainer(Ranks(OnlyRank()), model, BATCHES, progress=False, **options)
+
+
+HOLDERS = {  # what makes a step or a file of a model, and may hold its parts meanwhile
+    "AdamW": lambda m, _: partial(loop, AdamW(m.trainable_parameters(), lr=0.1), m),
+    "SGD": lambda m, _: partial(loop, SGD(m.trainable_parameters(), lr=0.1), m),
+    "Trainer": lambda m, _: partial(trainer(m).run, 1),
+    "Trainer of a list": lambda m, _: partial(
+        trainer(m, SGD([p for p in m.parameters() if p.requires_grad], lr=0.1)).run, 1
     ),
-    "save": lambda model, path: (lambda t: lambda: t.save(path))(trainer(model, path)),
+    "RankTrainer": lambda m, _: partial(ranks(m).run, 1),
+    "RankTrainer, sharded": lambda m, _: partial(ranks(m, shard_optimizer=True).run, 1),
+    "save": lambda m, path: partial(trainer(m).save, path),
+    "load": lambda m, path: (t := trainer(m)).save(path) or partial(t.load, path),
 }
 
 
@@ -130,7 +125,7 @@ def test_what_trains_a_changed_model_trains_all_of_it_or_refuses(tmp_path, chang
         step = HOLDERS["AdamW"](model, None)  # as the message says
     step()
     step()  # B begins with zeros, so A moves with the second step
-    if holder != "save" or expected == "refuses":
+    if holder not in ("save", "load") or expected == "refuses":
         for name, p in model.named_parameters():
             assert p.requires_grad != np.array_equal(p.data, before[name]), name
 
@@ -150,14 +145,13 @@ def lora_and_a_norm():
     return require(True, (model := with_lora()).ln_f.gamma) or model
 
 
-def listed_before(change):
-    """An optimiser of parameters that were listed before a change."""
-    return lambda m: AdamW((m.parameters(), change(m))[0])
+def before(change, use, made=lambda m: AdamW([*m.parameters()])):
+    """Use with a model what was made before its change."""
+    return lambda m: use((made(m), change(m))[0], m)
 
 
-def made_before(change):
-    """A Trainer with an optimiser that was made before a change."""
-    return lambda m: trainer(m, None, (AdamW([*m.parameters()]), change(m))[0])
+def of_trainer(optimizer, model):
+    trainer(model, optimizer)
 
 
 REFUSED = {
@@ -166,14 +160,16 @@ REFUSED = {
     "tokens, half precision": (small(tiny_gpt, "float16"), new_tokens, "QuantizedEmbedding has no"),
     "merge, quantized": (small(with_lora), merge_lora, "q_proj is quantized; merge the float32"),
     "merge, half precision": (small(with_lora, "float16"), merge_lora, "q_proj is quantized"),
-    "LoRA, quantized": (small(tiny_gpt), lambda m: add_lora(m, 2), "it has none"),
+    "LoRA, quantized": (small(tiny_gpt), new_lora, "it has none"),
     "adapter and a norm": (lora_and_a_norm, lora_state_dict, r"ln_f\.gamma is trained as well"),
-    "Trainer, quantized": (small(tiny_gpt), lambda m: trainer(m, None), "is frozen or quantized"),
-    "optimiser, listed before": (tiny_gpt, listed_before(replace_block), "make a new one"),
-    "optimiser, LoRA since": (tiny_gpt, made_before(lambda m: add_lora(m, 2)), "are frozen; make"),
-    "optimiser, tokens since": (tiny_gpt, made_before(new_tokens), "has become one of"),
+    "Trainer, quantized": (small(tiny_gpt), trainer, "is frozen or quantized"),
+    "list before a change": (
+        tiny_gpt, before(replace_block, lambda held, _: AdamW(held), Module.parameters), "lacks 16"
+    ),
+    "optimiser before LoRA": (tiny_gpt, before(new_lora, of_trainer), "are frozen; make"),
+    "optimiser before tokens": (tiny_gpt, before(new_tokens, of_trainer), "1 have another shape"),
     "optimiser of another": (
-        tiny_gpt, lambda m: trainer(m, None, AdamW(tiny_gpt().parameters())), "lacks 36 of those"
+        tiny_gpt, lambda m: trainer(m, AdamW(tiny_gpt().parameters())), "lacks 36 of those"
     ),
 }  # fmt: skip
 
@@ -185,7 +181,7 @@ def test_what_does_not_go_together_is_refused_in_a_sentence_and_changes_nothing(
     before, size = model.state_dict(), model.vocab_size
     with pytest.raises(ValueError, match=told):
         apply(model)
-    if "optimiser" not in case:
+    if " before " not in case:
         after = model.state_dict()
         assert [*before] == [*after] and model.vocab_size == size
         assert all(np.array_equal(after[name], array) for name, array in before.items())
@@ -193,7 +189,7 @@ def test_what_does_not_go_together_is_refused_in_a_sentence_and_changes_nothing(
 
 @pytest.mark.parametrize("lora_first", [True, False])
 def test_tokens_and_lora_in_either_order_make_an_adapter_that_gives_the_model_back(lora_first):
-    order = [lambda m: add_lora(m, 2, rng=0), new_tokens]
+    order = [new_lora, new_tokens]
     model, fresh = tiny_gpt(), tiny_gpt()
     for change in order if lora_first else order[::-1]:
         change(model)
@@ -204,9 +200,9 @@ def test_tokens_and_lora_in_either_order_make_an_adapter_that_gives_the_model_ba
     assert not np.array_equal(model([[1, 13]]).data, add_tokens(tiny_gpt(), 3)([[1, 13]]).data)
 
 
-def test_a_part_of_the_readers_own_grows_with_the_vocabulary():
-    model = tiny_gpt(tie_weights=False)
-    head = model.lm_head = Linear(8, 11, rng=0)
+def test_a_head_of_the_readers_own_grows_with_the_vocabulary():
+    model, head = untied(), Linear(8, 11, rng=0)
+    model.lm_head = head
     head.bias.data[:] = np.arange(11)
     held = model.parameters()
     add_tokens(model, 2)
@@ -215,14 +211,6 @@ def test_a_part_of_the_readers_own_grows_with_the_vocabulary():
 
 
 # A text that is being written, and hooks ---------------------------------------------------------
-
-
-def stirred_lora():
-    return stirred(add_lora(tiny_gpt(), 2, rng=0))
-
-
-def own_attention(model):
-    model.blocks[0].attention = Looking()
 
 
 class Looking(Module):
@@ -235,19 +223,20 @@ class Looking(Module):
 NEW_PARTS = {
     **{name: (make, change) for name, (make, change, _) in CHANGES.items() if "block" in name},
     "add_tokens": (tiny_gpt, new_tokens),
-    "add_lora": (tiny_gpt, lambda m: stirred(add_lora(m, 2, rng=0))),
-    "merge_lora": (stirred_lora, merge_lora),
+    "add_lora": (tiny_gpt, lambda m: stirred(new_lora(m))),
+    "merge_lora": (with_lora, merge_lora),
     "a norm": (tiny_gpt, CHANGES["a norm by hand"][1]),
     "untied": (tiny_gpt, by_hand("lm_head", lambda: stirred(Linear(8, 11, rng=0)))),
     "no bias": (tiny_gpt, lambda m: setattr(m.blocks[1].mlp.linear2, "bias", None)),
-    "an attention without a cache": (tiny_gpt, own_attention),
+    "no cache": (tiny_gpt, lambda m: setattr(m.blocks[0], "attention", Looking())),
 }
 
 
-def written(model, change, use_cache):
-    tokens, found = stream(model, PROMPT, 20, rng=0, use_cache=use_cache), []
+def written(model, change, use_cache=True):
+    """The tokens of a stirred model that changes after the third."""
+    tokens, found = stream(stirred(model), PROMPT, 20, rng=0, use_cache=use_cache), []
     for i, token in enumerate(tokens):
-        found.append(token.tolist())
+        found += token.tolist()
         if i == 2:
             change(model)
     return found
@@ -256,9 +245,9 @@ def written(model, change, use_cache):
 @pytest.mark.parametrize("name", NEW_PARTS)
 def test_a_text_is_continued_with_the_parts_that_the_model_has_now(name):
     make, change = NEW_PARTS[name]
-    with_cache = written(stirred(make()), change, True)
-    assert with_cache == written(stirred(make()), change, False)
-    as_before = with_cache == written(stirred(make()), lambda m: None, True)
+    with_cache = written(make(), change)
+    assert with_cache == written(make(), change, use_cache=False)
+    as_before = with_cache == written(make(), lambda m: None)
     assert as_before == (name in ("merge_lora", "no bias"))  # 0.3 of a bias changes no token
 
 
@@ -282,14 +271,12 @@ def test_hooks_that_open_between_two_tokens_are_seen():
                 found.append(next(tokens))
         return np.concatenate(found).tolist()
 
-    assert read(True) == read(False) != written(stirred(tiny_gpt()), lambda m: None, True)
+    assert read(True) == read(False) != written(tiny_gpt(), lambda m: None)
 
 
 def test_hooks_stay_at_their_places_when_a_part_is_replaced():
     model, seen = tiny_gpt(), []
-    with hooks(
-        model, after={"blocks.1": lambda x: seen.append("after")}, before={"ln_f": seen.append}
-    ):
+    with hooks(model, after={"blocks.1": seen.append}, before={"ln_f": seen.append}):
         replace_block(model)
         model.ln_f = LayerNorm(8)
         model(PROMPT)

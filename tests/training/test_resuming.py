@@ -21,6 +21,7 @@ from tinytorch import (
     CosineSchedule,
     Dropout,
     Embedding,
+    LayerNorm,
     Linear,
     Sequential,
     Trainer,
@@ -28,6 +29,7 @@ from tinytorch import (
     manual_seed,
 )
 from tinytorch.core import seeding
+from tinytorch.core.positions import Rotary
 from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 from tinytorch.training.resuming import checksum, random_states
 
@@ -205,6 +207,89 @@ def test_a_different_model_size_is_named_and_nothing_changes(path, strict):
         assert "shape of token_embedding.weight: expected (11, 4), got (11, 8)" in text
         assert "unexpected: blocks.1.ln1.gamma (8,)" in text
     assert as_it_was(other) == before
+
+
+class Counting(LayerNorm):
+    """A part of the reader's own, which counts its calls and keeps what it returned."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls, self.last = self.calls + 1, super().forward(x)
+        return self.last
+
+
+def bent(change):
+    def make(**options):
+        model = tiny_gpt(**options)
+        change(model)
+        return model
+
+    return make
+
+
+OTHER_MODELS = {  # of the same shapes
+    "num_heads: saved 2, here 4": {"num_heads": 4},
+    "pre_norm: saved True, here False": {"pre_norm": False},
+    "pos_encoding: saved learned, here None": {"saved": {}, "pos_encoding": None},
+    "ln_f: saved LayerNorm, here Counting": {"norm": Counting},
+    "ln_f.eps: saved 1e-05, here 0.001": {"make": bent(lambda m: setattr(m.ln_f, "eps", 1e-3))},
+    "dropout.p: saved 0.0, here 0.5": {"dropout": 0.5},
+    "blocks.0.attention.rotate.cos: saved (8, 2)": {
+        "make": bent(lambda m: setattr(m.blocks[0].attention, "rotate", Rotary(8, 4, base=500.0))),
+        "saved": {"pos_encoding": "rotary"},
+        "pos_encoding": "rotary",
+    },
+    "blocks.0.attention.bias: saved (2, 8, 8), 128 finite": {
+        "make": bent(lambda m: setattr(m.blocks[0].attention, "bias", np.ones((2, 8, 8)))),
+        "saved": {"pos_encoding": "alibi"},
+        "pos_encoding": "alibi",
+    },
+}
+
+
+def trainer_of(model):
+    return Trainer(model, Batches(clock(), 4, 8), progress=False)
+
+
+@pytest.mark.parametrize("told", OTHER_MODELS)
+def test_another_function_of_the_same_shapes_is_refused_and_named(path, told):
+    options = {"make": tiny_gpt, "saved": {}, "max_seq_len": 8, **OTHER_MODELS[told]}
+    trainer_of(tiny_gpt(max_seq_len=8, **options.pop("saved"))).save(path)
+    other = trainer_of(options.pop("make")(**options))
+    before = as_it_was(other)
+    text = message(ValueError, lambda: other.load(path))
+    assert f"\n  model.{told}" in text and text.count("\n") <= 13
+    assert as_it_was(other) == before
+    if "learned" not in told:
+        other.load(path, strict=False)
+
+
+def test_a_part_of_the_readers_own_resumes_whatever_it_counts(path):
+    first, second = (trainer_of(tiny_gpt(norm=Counting, max_seq_len=8)) for _ in range(2))
+    first.run(2)
+    first.save(path)
+    for trainer in (second, first):
+        trainer.load(path)
+        trainer.run(1)
+    assert bits(second) == bits(first)
+    first.model.ln_f.eps = 1e-3  # changed between two runs, so it is an option
+    first.save(path)
+    assert "ln_f.eps: saved 0.001" in message(ValueError, lambda: second.load(path))
+
+
+def test_an_older_checkpoint_says_nothing_of_the_model_and_is_loaded(path):
+    first = trainer_of(tiny_gpt(max_seq_len=8))
+    first.save(path)
+    tensors, notes = load_safetensors(path)
+    settings = json.loads(notes["settings"])
+    kept = {name: x for name, x in settings.items() if not name.startswith("model")}
+    notes = {"settings": json.dumps(kept), "random": notes["random"]}
+    assert {*settings} - {*kept} >= {"model", "model.num_heads", "model.blocks.0"}
+    save_safetensors(path, tensors, {**notes, "checksum": checksum(tensors, notes)})
+    second = trainer_of(tiny_gpt(max_seq_len=8, rng=1))
+    second.load(path)
+    assert bits(second) == bits(first)
 
 
 def test_strict_false_continues_with_the_new_settings(path):

@@ -24,12 +24,7 @@ def note_replaced() -> None:
 
 
 class Parameters(list[Any]):
-    """A list of parameters that knows of which module they are.
-
-    Args:
-        found: the parameters.
-        module: the module whose trainable parameters are all among them.
-    """
+    """All parameters of a module that can be trained, in a list that knows the `module`."""
 
     def __init__(self, found: Iterable[Any], module: Any) -> None:
         super().__init__(found)
@@ -37,10 +32,7 @@ class Parameters(list[Any]):
 
 
 class Snapshot:
-    """The parts of a module at one time.
-
-    Args:
-        module: a `Module`; anything else has no parts.
+    """The parts of a module at one time; anything else than a `Module` has none.
 
     Example:
         >>> from tinytorch import GPT, LayerNorm
@@ -52,28 +44,21 @@ class Snapshot:
     """
 
     def __init__(self, module: Any) -> None:
-        self._module = module
-        self._take()
+        self._module, self._latest = module, _latest[0]  # first: another thread may replace a part
+        self._parts: list[Any] = [part for _, part in getattr(module, "inside", list)()]
+        owners = [vars(part) for part in (module, *self._parts) if hasattr(part, "__dict__")]
+        values = [value for owner in owners for value in owner.values()]
+        self._containers = [(v, _ids(v)) for v in values if isinstance(v, (list, dict))]
 
     def is_current(self) -> bool:
-        """Whether the module has exactly these parts; a replaced number is no replaced part."""
+        """Whether the module has exactly these parts; new numbers make no new part."""
         if self._latest == _latest[0] and all([_ids(x) == ids for x, ids in self._containers]):
             return True  # without a walk through the module (bench: decoding)
-        before = self._parts
-        self._take()
-        if [*map(id, before)] == [*map(id, self._parts)]:
-            return True
-        self._parts, self._latest = before, -1
-        return False
-
-    def _take(self) -> None:
-        self._latest = _latest[0]  # read first: another thread may replace a part
-        inside: list[Any] = getattr(self._module, "inside", list)()
-        self._parts = [part for _, part in inside]
-        values = [
-            v for x in (self._module, *self._parts) for v in getattr(x, "__dict__", {}).values()
-        ]
-        self._containers = [(v, _ids(v)) for v in values if isinstance(v, (list, dict))]
+        now = Snapshot(self._module)
+        if _ids(now._parts) != _ids(self._parts):
+            return False
+        vars(self).update(vars(now))
+        return True
 
 
 def _ids(container: Any) -> list[int]:
@@ -83,68 +68,53 @@ def _ids(container: Any) -> list[int]:
 class Holding:
     """The parameters of an optimiser, compared with those of the module that they are of.
 
-    Parameters that were left out on purpose stay out. A frozen one is followed, for it receives no
+    What was left out on purpose stays out. A frozen parameter is followed, for it receives no
     gradient; so are new numbers.
 
     Args:
         params: those held.
-        module: the module, or None if it is not known; then only shapes are compared.
+        module: the module whose trainable parameters they are, or None if it is not known.
+
+    Raises:
+        ValueError: here and in `check`: the module has replaced, added or unfrozen a parameter, or
+            given it another shape, or all are frozen; nothing is changed.
     """
 
     def __init__(self, params: list[Any], module: Any) -> None:
-        self._params, self._shapes = params, [p.shape for p in params]
-        self._know(module, [])
-        self._compare()  # the list may be older than the model's present parts
+        self._params, self._shapes, self._module = params, [p.shape for p in params], module
+        self._left_out: list[Any] = []
+        self._compare()
 
     def check(self) -> None:
-        """Raise unless the optimiser still updates what there is to update.
-
-        Raises:
-            ValueError: the module has replaced, added or unfrozen a parameter, or one was given
-                another shape, or all are frozen; nothing is changed.
-        """
-        if not self._snapshot.is_current() or any([p.requires_grad for p in self._frozen]):
+        """Raise unless the optimiser still updates all that there is to update."""
+        same = [p.data.shape for p in self._params] == self._shapes and self._snapshot.is_current()
+        thawed = any([p.requires_grad for p in self._frozen])
+        if not same or thawed or not any(p.requires_grad for p in self._params):
             self._compare()
-            self._know(self._module, self._left_out)
-        if (shapes := [p.data.shape for p in self._params]) != self._shapes:
-            pairs = zip(self._shapes, shapes, strict=True)
-            old, new = next((old, new) for old, new in pairs if old != new)
-            _refuse([f"a parameter of shape {old} has become one of {new}"])
-        if self._params and not any(p.requires_grad for p in self._params):
-            _refuse(["all parameters that it updates are frozen"])
 
     def of(self, module: Any) -> None:
         """The same for a whole model, which is that of the optimiser from now on."""
-        self.check()
-        if module is not self._module:
-            self._know(module)
         self._compare()
-
-    def _know(self, module: Any, left_out: list[Any] | None = None) -> None:
-        self._module, self._snapshot = module, Snapshot(module)
-        held = {*map(id, self._params)}
-        others = [p for _, p in _named(module) if id(p) not in held]
-        self._frozen = [p for p in others if not p.requires_grad]
-        self._left_out = [p for p in others if p.requires_grad] if left_out is None else left_out
+        if module is not self._module:
+            held, self._module = {*_ids(self._params)}, module
+            self._left_out = [p for p in module.trainable_parameters() if id(p) not in held]
+            self._compare()
 
     def _compare(self) -> None:
-        if self._module is None:
-            return
-        named = _named(self._module)
-        own, known = {id(p) for _, p in named}, {*map(id, [*self._params, *self._left_out])}
+        named = [] if self._module is None else self._module.named_parameters()
+        own, known = {id(p) for _, p in named}, {*_ids([*self._params, *self._left_out])}
         new = [name for name, p in named if p.requires_grad and id(p) not in known]
-        gone = sum(id(p) not in own for p in self._params)
+        gone = sum(id(p) not in own for p in self._params) if named else 0
+        grown = [p for p, old in zip(self._params, self._shapes, strict=True) if p.shape != old]
+        frozen = self._params and not any(p.requires_grad for p in self._params)
         names = ", ".join([*new[:3], *["..."] * (len(new) > 3)])
         told = [f"the model trains {len(new)} that it does not update ({names})"] * bool(new)
         told += [f"the model lacks {gone} of those that it updates"] * bool(gone)
+        told += [f"{len(grown)} have another shape, {p.shape} for instance" for p in grown[:1]]
+        told += ["all that it updates are frozen"] * bool(frozen)
         if told:
-            _refuse(told)
-
-
-def _named(module: Any) -> list[tuple[str, Any]]:
-    return [] if module is None else module.named_parameters()
-
-
-def _refuse(told: list[str]) -> None:
-    what = f"the optimiser was made for other parameters: {' and '.join(told)}"
-    raise ValueError(f"{what}; make a new one of model.trainable_parameters(), and a new Trainer")
+            what = f"the optimiser was made for other parameters: {' and '.join(told)}"
+            remedy = "make a new one of model.trainable_parameters(), and a new Trainer"
+            raise ValueError(f"{what}; {remedy}")
+        self._snapshot = Snapshot(self._module)
+        self._frozen = [p for _, p in named if not p.requires_grad and id(p) not in known]

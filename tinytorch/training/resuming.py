@@ -1,7 +1,7 @@
 """What a run depends on besides its weights, in a form that a checkpoint can store.
 
 That is the history, whose length is the position in the data, the states of all random generators,
-and a checksum that shows whether the file is still as it was saved.
+the options of the model, and a checksum that shows whether the file is still as it was saved.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import seeding
-from tinytorch.core.module import Module
+from tinytorch.core.module import Module, Parameter
+from tinytorch.core.tensor import Tensor
 
 _MEASURED = ("loss", "lr", "grad_norm", "validation")
 
@@ -103,6 +104,48 @@ def restore_states(model: Module, saved: dict[str, Any]) -> None:
             vars(part)[attribute] = seeding.default_rng()
         elif name in trials:
             rng.bit_generator.state = trials[name].state
+
+
+# The model -----------------------------------------------------------------------------------
+
+
+def options_of(model: Module) -> dict[str, str]:
+    """What a model computes with besides its parameters: the class and the options of each part.
+
+    Example:
+        >>> from tinytorch import LayerNorm
+        >>> options_of(LayerNorm(8, eps=1e-6))
+        {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
+    """
+    found: dict[str, str] = {}
+    for path, part in model.named_modules():
+        where = f"model.{path}".rstrip(".")
+        found |= {where: type(part).__name__, **_options(where, part)}
+    return found
+
+
+def _options(where: str, owner: Any) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in vars(owner).items():
+        path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
+        if name.startswith("_") or name == "init_std" or callable(getattr(type(owner), name, None)):
+            continue  # what is private, forgotten after the first step, or a method
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+            found[path] = _summary(value)
+        elif not isinstance(value, (Module, Parameter, np.random.Generator, list, dict, set)):
+            shown = isinstance(value, (bool, int, float, str, tuple, type(None), np.generic))
+            found[path] = str(value) if shown else getattr(value, "__name__", type(value).__name__)
+            if not shown and isinstance(owner, Module):  # a `Rotary` for instance
+                found |= _options(path, value) if hasattr(value, "__dict__") else {}
+    return found
+
+
+def _summary(array: np.ndarray) -> str:
+    """Few digits of a table: its sines may differ in the last one on another machine."""
+    some = array.reshape(-1)[:: array.size // 4096 | 1].astype(np.float64)
+    finite = np.isfinite(some)
+    total = np.where(finite, some, 0) @ np.linspace(1, 2, some.size)
+    return f"{array.shape}, {finite.sum()} finite, sum {total:.4g}"
 
 
 # The checksum --------------------------------------------------------------------------------
