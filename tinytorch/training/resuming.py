@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import seeding
-from tinytorch.core.module import Module, Parameter
+from tinytorch.core.module import Module
 from tinytorch.core.tensor import Tensor
 
 _MEASURED = ("loss", "lr", "grad_norm", "validation")
@@ -117,27 +118,30 @@ def options_of(model: Module) -> dict[str, str]:
         >>> options_of(LayerNorm(8, eps=1e-6))
         {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
     """
-    found: dict[str, str] = {}
-    for path, part in model.named_modules():
-        where = f"model.{path}".rstrip(".")
-        found |= {where: type(part).__name__, **_options(where, part)}
-    return found
+    parts = ((f"model.{path}".rstrip("."), part) for path, part in model.named_modules())
+    return {path: text for where, part in parts for path, text in _options(where, part)}
 
 
-def _options(where: str, owner: Any) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _options(where: str, owner: Any) -> Iterator[tuple[str, str]]:
+    yield where, type(owner).__name__
     for name, value in vars(owner).items():
         path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
         if name.startswith("_") or name == "init_std" or callable(getattr(type(owner), name, None)):
-            continue  # what is private, forgotten after the first step, or a method
+            continue  # what is private, of no use after the start, or a method
         if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-            found[path] = _summary(value)
-        elif not isinstance(value, (Module, Parameter, np.random.Generator, list, dict, set)):
-            shown = isinstance(value, (bool, int, float, str, tuple, type(None), np.generic))
-            found[path] = str(value) if shown else getattr(value, "__name__", type(value).__name__)
-            if not shown and isinstance(owner, Module):  # a `Rotary` for instance
-                found |= _options(path, value) if hasattr(value, "__dict__") else {}
-    return found
+            yield path, _summary(value)
+        elif isinstance(value, _PLAIN) or (
+            isinstance(value, (list, tuple)) and all(isinstance(x, _PLAIN) for x in value)
+        ):
+            yield path, str(value)
+        elif hasattr(value, "__name__"):  # a function
+            yield path, value.__name__
+        elif isinstance(owner, Module) and not isinstance(value, _ELSEWHERE):  # a `Rotary`
+            yield from _options(path, value) if hasattr(value, "__dict__") else ()
+
+
+_PLAIN = bool, int, float, str, type(None), np.generic
+_ELSEWHERE = Module, Tensor, np.random.Generator  # in the walk, among the tensors, the generators
 
 
 def _summary(array: np.ndarray) -> str:
