@@ -12,7 +12,11 @@ import itertools
 from collections.abc import Iterable
 from typing import Any
 
+from tinytorch.core.tracing import Node
+
 __all__ = ["Holding", "Parameters", "Snapshot", "note_replaced"]
+
+PLAIN = frozenset({bool, int, float, str, type(None)})  # what is no part and has none
 
 _ticks = itertools.count(1)  # of all threads
 _latest = [0]
@@ -45,10 +49,25 @@ class Snapshot:
 
     def __init__(self, module: Any) -> None:
         self._module, self._latest = module, _latest[0]  # first: another thread may replace a part
-        self._parts: list[Any] = [part for _, part in getattr(module, "inside", list)()]
-        owners = [vars(part) for part in (module, *self._parts) if hasattr(part, "__dict__")]
-        values = [value for owner in owners for value in owner.values()]
-        self._containers = [(v, _ids(v)) for v in values if isinstance(v, (list, dict))]
+        self._parts: list[Any] = []
+        lists: list[Any] = []
+        todo, seen = [vars(module)] if hasattr(module, "inside") else [], set[int]()
+        for held in todo:  # which grows meanwhile: a walk that takes half the time of `inside`
+            for value in _values(held):
+                if type(value) in PLAIN or id(value) in seen:
+                    continue
+                if isinstance(value, (list, tuple, dict)):
+                    lists.append(value)
+                    todo.append(value)
+                elif hasattr(value, "inside"):
+                    todo.append(vars(value))
+                elif not isinstance(value, Node):
+                    continue
+                seen.add(id(value))
+                self._parts.append(value)
+        self._containers = [
+            (x, _ids(x)) for x in lists if not x or {*map(type, _values(x))} - PLAIN
+        ]
 
     def is_current(self) -> bool:
         """Whether the module has exactly these parts; new numbers make no new part."""
@@ -61,8 +80,12 @@ class Snapshot:
         return True
 
 
+def _values(container: Any) -> Iterable[Any]:
+    return container.values() if isinstance(container, dict) else container
+
+
 def _ids(container: Any) -> list[int]:
-    return [*map(id, container.values() if isinstance(container, dict) else container)]
+    return [*map(id, _values(container))]
 
 
 class Holding:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import hooks
-from tinytorch.core.held_parts import Parameters, note_replaced
+from tinytorch.core.held_parts import PLAIN, Parameters, note_replaced
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
@@ -201,11 +201,8 @@ def _walk(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[tu
 def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
     """The parameters and modules directly in `module`, in lists and dictionaries too."""
     for name, value in vars(module).items():
-        if type(value) not in _PLAIN:
+        if type(value) not in PLAIN:
             yield from _held(name, value, type(module).__name__)
-
-
-_PLAIN = frozenset({bool, int, float, str, type(None)})
 
 
 def _has_parts(value: Any) -> bool:
