@@ -121,7 +121,7 @@ class Module:
     def named_parameters(self) -> list[tuple[str, Tensor]]:
         """Every parameter once, with its path (`blocks.0.ln1.gamma`), in definition order."""
         once: dict[int, tuple[str, Tensor]] = {}
-        for name, part in self.inside():
+        for name, part in _walk(self, "", ()):
             if isinstance(part, Parameter):
                 once.setdefault(id(part), (name, part))
         return list(once.values())
@@ -139,12 +139,8 @@ class Module:
 
     def named_modules(self) -> list[tuple[str, Module]]:
         """This module, under the empty name, and every module inside it, each with its path."""
-        inside = ((name, part) for name, part in self.inside() if isinstance(part, Module))
+        inside = ((name, part) for name, part in _walk(self, "", ()) if isinstance(part, Module))
         return [("", self), *inside]
-
-    def inside(self) -> list[tuple[str, Module | Parameter]]:
-        """Every module and parameter inside this one, at any depth, each with its path."""
-        return list(_walk(self, "", ()))
 
     def zero_grad(self) -> None:
         """Clear the gradients of all parameters."""
