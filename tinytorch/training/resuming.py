@@ -126,8 +126,9 @@ def _options(where: str, owner: Any) -> Iterator[tuple[str, str]]:
     yield where, type(owner).__name__
     for name, value in vars(owner).items():
         path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
-        if name.startswith("_") or name == "init_std" or callable(getattr(type(owner), name, None)):
-            continue  # what is private, of no use after the start, or a method
+        method = callable(getattr(type(owner), name, None))
+        if method or name.startswith("_") or name in ("init_std", "rng"):
+            continue  # of no use after the start, or among the generators
         if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
             yield path, _summary(value)
         elif isinstance(value, _PLAIN) or (
@@ -136,12 +137,12 @@ def _options(where: str, owner: Any) -> Iterator[tuple[str, str]]:
             yield path, str(value)
         elif hasattr(value, "__name__"):  # a function
             yield path, value.__name__
-        elif isinstance(owner, Module) and not isinstance(value, _ELSEWHERE):  # a `Rotary`
-            yield from _options(path, value) if hasattr(value, "__dict__") else ()
+        elif isinstance(owner, Module) and hasattr(value, "__dict__"):  # a `Rotary` for instance
+            if not isinstance(value, (Module, np.random.Generator)):
+                yield from _options(path, value)
 
 
 _PLAIN = bool, int, float, str, type(None), np.generic
-_ELSEWHERE = Module, Tensor, np.random.Generator  # in the walk, among the tensors, the generators
 
 
 def _summary(array: np.ndarray) -> str:
