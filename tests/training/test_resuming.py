@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +22,16 @@ from tinytorch import (
     CosineSchedule,
     Dropout,
     Embedding,
+    LayerNorm,
     Linear,
+    MultiHeadAttention,
     Sequential,
     Trainer,
     default_rng,
     manual_seed,
 )
 from tinytorch.core import seeding
+from tinytorch.core.positions import Rotary
 from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 from tinytorch.training.resuming import checksum, random_states
 
@@ -205,6 +209,74 @@ def test_a_different_model_size_is_named_and_nothing_changes(path, strict):
         assert "shape of token_embedding.weight: expected (11, 4), got (11, 8)" in text
         assert "unexpected: blocks.1.ln1.gamma (8,)" in text
     assert as_it_was(other) == before
+
+
+class Counting(LayerNorm):
+    """A part of the reader's own, which counts its calls and keeps what it returned."""
+
+    calls = 0
+
+    def forward(self, x):
+        self.calls, self.last = self.calls + 1, super().forward(x)
+        return self.last
+
+
+def attention(**options):
+    return {"attention": partial(MultiHeadAttention, **options)}
+
+
+OTHER_MODELS = {  # of the same shapes: what is told, what was saved, what loads
+    "num_heads: saved 2, here 4": ({}, {"num_heads": 4}),
+    "pre_norm: saved True, here False": ({}, {"pre_norm": False}),
+    "ln_f: saved LayerNorm, here Counting": ({}, {"norm": Counting}),
+    "ln_f.eps: saved 1e-05, here 0.001": ({}, {"norm": partial(LayerNorm, eps=1e-3)}),
+    "dropout.p: saved 0.0, here 0.5": ({}, {"dropout": 0.5}),
+    "blocks.0.attention.rotate.cos: saved (8, 2)": (
+        {"pos_encoding": "rotary"},
+        {"pos_encoding": None, **attention(rotate=Rotary(8, 4, base=500.0))},
+    ),
+    "blocks.0.attention.bias: saved (2, 8, 8), 128 finite": (
+        {"pos_encoding": "alibi"},
+        {"pos_encoding": None, **attention(bias=np.ones((2, 8, 8)))},
+    ),
+}
+
+
+def plain_trainer(**options):
+    return Trainer(tiny_gpt(max_seq_len=8, **options), Batches(clock(), 4, 8), progress=False)
+
+
+@pytest.mark.parametrize("told", OTHER_MODELS)
+def test_another_function_of_the_same_shapes_is_refused_and_named(path, told):
+    saved, loads = OTHER_MODELS[told]
+    plain_trainer(**saved).save(path)
+    other = plain_trainer(**loads)
+    before = as_it_was(other)
+    text = message(ValueError, lambda: other.load(path))
+    assert f"\n  model.{told}" in text and text.count("\n") <= 13 and as_it_was(other) == before
+    other.load(path, strict=False)
+
+
+def test_a_part_of_the_readers_own_resumes_whatever_it_counts(path):
+    first, second = (plain_trainer(norm=Counting) for _ in range(2))
+    first.run(2)
+    first.save(path)
+    for trainer in (second, first):
+        trainer.load(path)
+        trainer.run(1)
+    assert bits(second) == bits(first)
+    first.model.ln_f.eps = 1e-3  # changed between two runs, so it is an option
+    first.save(path)
+    assert "ln_f.eps: saved 0.001" in message(ValueError, lambda: second.load(path))
+
+
+def test_an_older_checkpoint_says_nothing_of_the_model_and_is_loaded(path):
+    plain_trainer().save(path)
+    tensors, notes = load_safetensors(path)
+    settings = {n: x for n, x in json.loads(notes["settings"]).items() if n[:5] != "model"}
+    notes = {"settings": json.dumps(settings), "random": notes["random"]}
+    save_safetensors(path, tensors, {**notes, "checksum": checksum(tensors, notes)})
+    plain_trainer(num_heads=4).load(path)
 
 
 def test_strict_false_continues_with_the_new_settings(path):

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import hooks
+from tinytorch.core.held_parts import PLAIN, Parameters, note_replaced
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 
@@ -89,7 +90,7 @@ class Module:
 
     @training.setter
     def training(self, training: bool) -> None:
-        self._training = bool(training)
+        vars(self)["_training"] = bool(training)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; refuse to replace a parameter by what `parameters()` would not find.
@@ -104,6 +105,8 @@ class Module:
             remedy = f"write {who}.data[...] = values to change its numbers, or wrap them"
             raise TypeError(f"{lost}; {remedy}: Parameter(values)")
         super().__setattr__(name, value)
+        if held is not value and (_has_parts(held) or _has_parts(value)):
+            note_replaced()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it."""
@@ -125,14 +128,14 @@ class Module:
 
     def parameters(self) -> list[Tensor]:
         """Every parameter once, in definition order; a shared one is listed the first time."""
-        return [parameter for _, parameter in self.named_parameters()]
+        return Parameters((parameter for _, parameter in self.named_parameters()), self)
 
     def trainable_parameters(self) -> list[Tensor]:
         """The parameters that require a gradient: all, unless some were frozen.
 
         `parameter.requires_grad = False` freezes one. It is saved and loaded as before.
         """
-        return [parameter for parameter in self.parameters() if parameter.requires_grad]
+        return Parameters((p for _, p in self.named_parameters() if p.requires_grad), self)
 
     def named_modules(self) -> list[tuple[str, Module]]:
         """This module, under the empty name, and every module inside it, each with its path."""
@@ -194,7 +197,14 @@ def _walk(module: Module, prefix: str, above: tuple[Module, ...]) -> Iterator[tu
 def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
     """The parameters and modules directly in `module`, in lists and dictionaries too."""
     for name, value in vars(module).items():
-        yield from _held(name, value, type(module).__name__)
+        if type(value) not in PLAIN:
+            yield from _held(name, value, type(module).__name__)
+
+
+def _has_parts(value: Any) -> bool:
+    if isinstance(value, (list, tuple, dict)):
+        return any(map(_has_parts, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (Module, Parameter))
 
 
 def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Parameter]]:

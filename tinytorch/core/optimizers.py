@@ -12,6 +12,7 @@ import numpy as np
 
 from tinytorch.core.arguments import check_not_negative, check_probability
 from tinytorch.core.freed_memory import keep_freed_memory
+from tinytorch.core.held_parts import Holding
 from tinytorch.core.schedules import CosineSchedule as CosineSchedule
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
@@ -119,7 +120,8 @@ class Optimizer:
             raise TypeError("an optimiser takes a list of parameters, got one tensor; write [w]")
         self.params = list({id(p): p for p in params}.values())
         if not self.params:
-            raise ValueError("an optimiser needs at least one parameter; got an empty list")
+            why = "; the model is frozen or quantized" if hasattr(params, "module") else ""
+            raise ValueError(f"an optimiser needs at least one parameter; got an empty list{why}")
         for p in self.params:
             if not isinstance(p, Tensor) or not p.requires_grad:
                 got = f"got {p!r:.60}; model.trainable_parameters() are those that do"
@@ -132,6 +134,7 @@ class Optimizer:
                 raise TypeError(f"an optimiser loses small steps in {p.dtype}; {remedy}")
         check_not_negative(lr=lr)
         self.lr, self._steps = lr, np.zeros((), dtype=np.int64)
+        self.holding = Holding(self.params, getattr(params, "module", None))
         keep_freed_memory()
 
     def zero_grad(self) -> None:
@@ -143,7 +146,11 @@ class Optimizer:
         """Update every parameter that has a gradient.
 
         For a dense gradient that is the whole array; for a row-sparse one its rows.
+
+        Raises:
+            ValueError: the model has other parameters than when the optimiser was made.
         """
+        self.holding.check()
         self._steps += 1
         for i, p in enumerate(self.params):
             if p.grad is None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import arguments
+from tinytorch.core import arguments, hooks
 from tinytorch.core.array_forms import maker, reader
+from tinytorch.core.held_parts import Snapshot
 from tinytorch.core.incremental import is_incremental
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
@@ -97,7 +98,9 @@ def stream(
     """Continue every prompt of a batch, yielding each token as soon as it is known.
 
     The arguments are checked at once; the model reads only when the next token is requested.
-    Between two tokens it is as you left it: in its own mode, and gradients are recorded.
+    Between two tokens it is as you left it: in its own mode, and gradients are recorded. If you
+    replace a part of it then, or open hooks, it reads the window again; new numbers in its
+    parameters count from the next token on.
 
     Each row draws from its own random stream, so the continuation of one prompt does not depend on
     the others. Dropout is off while the model reads.
@@ -154,15 +157,32 @@ def stream(
         _check_room(text.shape[1], max_new_tokens, max_seq_len)
     cache = model.new_cache() if use_cache and hasattr(model, "new_cache") else None
     window = SlidingWindow(text, max_seq_len, cache)
-    read = logits_of(model, cache)
     return write(
-        lambda: read_next(read, window, prefill_chunk),
+        _following(model, window, prefill_chunk),
         window,
         max_new_tokens,
         lambda logits, rngs: next_tokens(logits, rngs, temperature, top_k, top_p),
         _stop_tokens(stop_tokens, getattr(model, "vocab_size", None)),
         default_rng(rng).spawn(len(text)),
     )
+
+
+def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:
+    """`read_next` with the parts and hooks that the model has now; with others, all again."""
+
+    def begin() -> tuple[Snapshot, Any, Callable[[np.ndarray], np.ndarray]]:
+        return Snapshot(model), hooks.opened(), logits_of(model, window.cache)
+
+    parts, opened, read = begin()
+
+    def scores() -> np.ndarray:
+        nonlocal parts, opened, read
+        if hooks.opened() is not opened or not parts.is_current():
+            window.cache = None if window.cache is None else model.new_cache()
+            parts, opened, read = begin()
+        return read_next(read, window, prefill_chunk)
+
+    return scores
 
 
 def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:

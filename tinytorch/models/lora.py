@@ -25,6 +25,7 @@ from tinytorch.core.array_forms import Reader, read_by, reader
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.products import dot
+from tinytorch.core.quantization import Constant
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
@@ -171,7 +172,8 @@ def merge_lora(model: Module) -> Module:
         The model, all of whose parameters require a gradient.
 
     Raises:
-        ValueError: there is no LoRA in the model.
+        ValueError: there is no LoRA in the model, or it lies on quantized weights; the model is
+            unchanged.
 
     Example:
         >>> from tinytorch import GPT
@@ -181,12 +183,17 @@ def merge_lora(model: Module) -> Module:
         True
     """
     places = _layers(model)
+    for name, *_, layer in places:
+        if isinstance(layer.linear.weight, Constant):
+            remedy = "merge the float32 model, then quantize that"
+            raise ValueError(f"merge_lora: {name} is quantized; {remedy}")
     for layer in {id(layer): layer for *_, layer in places}.values():
         layer.linear.weight.data = layer.linear.weight.data + layer.difference()
     for _, owner, key, layer in places:
         setattr(owner, key, layer.linear)
     for parameter in model.parameters():
-        parameter.requires_grad = True
+        if not isinstance(parameter, Constant):
+            parameter.requires_grad = True
     return model
 
 
@@ -199,7 +206,7 @@ def lora_state_dict(model: Module) -> dict[str, np.ndarray]:
     `save_safetensors` writes it to a file, a small one.
 
     Raises:
-        ValueError: there is no LoRA in the model.
+        ValueError: there is no LoRA in the model, or it has other parameters that are trained.
 
     Example:
         >>> from tinytorch import GPT
@@ -210,7 +217,13 @@ def lora_state_dict(model: Module) -> dict[str, np.ndarray]:
         blocks.0.attention.q_proj.B (2, 64)
         blocks.0.attention.q_proj.alpha ()
     """
-    return {name: np.array(array) for name, array in _difference(model).items()}
+    difference = _difference(model)
+    if more := [n for n, p in model.named_parameters() if p.requires_grad and n not in difference]:
+        remedy = "freeze it before training, or save the whole model with save_weights"
+        raise ValueError(
+            f"lora_state_dict: {more[0]} is trained as well, and not of LoRA; {remedy}"
+        )
+    return {name: np.array(array) for name, array in difference.items()}
 
 
 def load_lora_state_dict(model: Module, state: dict[str, Any]) -> None:

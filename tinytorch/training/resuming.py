@@ -1,7 +1,7 @@
 """What a run depends on besides its weights, in a form that a checkpoint can store.
 
 That is the history, whose length is the position in the data, the states of all random generators,
-and a checksum that shows whether the file is still as it was saved.
+the options of the model, and a checksum that shows whether the file is still as it was saved.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import math
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import seeding
 from tinytorch.core.module import Module
+from tinytorch.core.tensor import Tensor
 
 _MEASURED = ("loss", "lr", "grad_norm", "validation")
 
@@ -103,6 +105,52 @@ def restore_states(model: Module, saved: dict[str, Any]) -> None:
             vars(part)[attribute] = seeding.default_rng()
         elif name in trials:
             rng.bit_generator.state = trials[name].state
+
+
+# The model -----------------------------------------------------------------------------------
+
+
+def options_of(model: Module) -> dict[str, str]:
+    """What a model computes with besides its parameters: the class and the options of each part.
+
+    Example:
+        >>> from tinytorch import LayerNorm
+        >>> options_of(LayerNorm(8, eps=1e-6))
+        {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
+    """
+    parts = ((f"model.{path}".rstrip("."), part) for path, part in model.named_modules())
+    return {path: text for where, part in parts for path, text in _options(where, part)}
+
+
+def _options(where: str, owner: Any) -> Iterator[tuple[str, str]]:
+    yield where, type(owner).__name__
+    for name, value in vars(owner).items():
+        path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
+        method = callable(getattr(type(owner), name, None))
+        if method or name.startswith("_") or name in ("init_std", "rng"):
+            continue  # of no use after the start, or among the generators
+        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+            yield path, _summary(value)
+        elif isinstance(value, _PLAIN) or (
+            isinstance(value, (list, tuple)) and all(isinstance(x, _PLAIN) for x in value)
+        ):
+            yield path, str(value)
+        elif hasattr(value, "__name__"):  # a function
+            yield path, value.__name__
+        elif isinstance(owner, Module) and hasattr(value, "__dict__"):  # a `Rotary` for instance
+            if not isinstance(value, (Module, np.random.Generator)):
+                yield from _options(path, value)
+
+
+_PLAIN = bool, int, float, str, type(None), np.generic
+
+
+def _summary(array: np.ndarray) -> str:
+    """Few digits of a table: its sines may differ in the last one on another machine."""
+    some = array.reshape(-1)[:: array.size // 4096 | 1].astype(np.float64)
+    finite = np.isfinite(some)
+    total = np.where(finite, some, 0) @ np.linspace(1, 2, some.size)
+    return f"{array.shape}, {finite.sum()} finite, sum {total:.4g}"
 
 
 # The checksum --------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tinytorch.core.held_parts import Holding
 from tinytorch.core.optimizers import Optimizer, clip_grad_norm, norm_of
 from tinytorch.core.tensor import Tensor
 from tinytorch.training.ranks import Ranks
@@ -19,6 +20,7 @@ class Shard:
         size = -(-cuts[-1].stop // ranks.size)
         self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
         self.own = copy.copy(whole)  # shares the count of steps
+        self.own.holding = Holding([], None)  # its pieces are made anew for each step
         self.pieces = [  # number of a parameter, and which part of it is here
             (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
             for i, cut in enumerate(cuts)

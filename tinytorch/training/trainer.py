@@ -101,11 +101,13 @@ class Trainer:
         self.optimizer = optimizer or AdamW(
             model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.1, decay=only_matrices
         )
+        self.optimizer.holding.of(model)
         self.schedule, self.clip, self.accumulate = schedule, clip, accumulate
         self.validation, self.eval_every, self.floor = validation, eval_every, floor
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
+        self._working: set[str] = set()  # what parts of the model change as they run: no options
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -125,11 +127,14 @@ class Trainer:
         Raises:
             FloatingPointError: the loss is not finite; the parameters are those before the step.
             OSError: the checkpoint cannot be written; the run is kept in memory and can resume.
-            ValueError: the schedule gives no learning rate.
+            ValueError: the schedule gives no learning rate, or the model has other parameters than
+                when its optimiser was made.
         """
         check_sizes(steps=steps)
+        self.optimizer.holding.of(self.model)
         stream = None if self.progress else io.StringIO()  # discarded
         seconds, validation, begun = 0.0, None, self.step_number
+        options = resuming.options_of(self.model)
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
         with closing(Progress(begun + steps, self.floor, stream, begun)) as line, _noted() as noted:
             for done in range(1, steps + 1):
@@ -140,6 +145,9 @@ class Trainer:
                 last = stopped or done == steps
                 if self.validation is not None and (last or step % self.eval_every == 0):
                     record["validation"] = validation = self._evaluate(*self.validation)
+                if last or step % self.save_every == 0:
+                    now = resuming.options_of(self.model)
+                    self._working |= {name for name in now if options.get(name) != now[name]}
                 if self.checkpoint is not None and (last or step % self.save_every == 0):
                     self.save(self.checkpoint)
                 line.update(step, record["loss"], done * tokens, seconds, validation)
@@ -200,7 +208,11 @@ class Trainer:
         The file contains the parameters, the optimiser's state, the history, the states of the
         random generators, the settings and a checksum. The step number is also the position in the
         data. An existing file is replaced atomically.
+
+        Raises:
+            ValueError: the model has other parameters than when its optimiser was made.
         """
+        self.optimizer.holding.of(self.model)
         saved = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
         saved["history"] = resuming.history_columns(self.history)
         tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
@@ -213,8 +225,9 @@ class Trainer:
 
         Args:
             path: a file that `save` has written.
-            strict: whether the settings (data, schedule, clipping ...) must be those of the saved
-                run; if False, this trainer's settings are used from here on.
+            strict: whether the settings (data, schedule, clipping, the options and classes of the
+                model's parts ...) must be those of the saved run; if False, this trainer's settings
+                are used from here on. Older checkpoints do not say what the model's were.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -222,6 +235,7 @@ class Trainer:
                 or the optimiser, or the settings differ; every mismatch is named. The trainer, the
                 model, the optimiser and the random generators are then unchanged.
         """
+        self.optimizer.holding.of(self.model)
         tensors, notes = load_safetensors(path)
         try:  # nothing is changed before everything is checked
             if {*notes} != {"settings", "random", "checksum"}:
@@ -258,12 +272,17 @@ class Trainer:
             "schedule": repr(self.schedule).split(" at 0x")[0],
             "clip": str(self.clip),
             "generators": " ".join(resuming.generators(self.model)),
+            **{n: x for n, x in resuming.options_of(self.model).items() if n not in self._working},
         }
 
     def _check_settings(self, saved: dict[str, str]) -> None:
-        own = self._settings().items()
-        wrong = [f"\n  {n}: saved {saved.get(n)}, here {x}" for n, x in own if saved.get(n) != x]
+        own = self._settings()  # those of the model are not in older checkpoints
+        names = [n for n in own if n.split(".")[0] != "model" or n in saved]
+        names += [n for n in saved if n not in own and n not in self._working]
+        pairs = [(n, saved.get(n), own.get(n)) for n in names]
+        wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
         if wrong:
+            wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
             raise ValueError(f"this belongs to another run; {self.remedy}:{''.join(wrong)}")
 
 
