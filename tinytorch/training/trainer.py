@@ -264,9 +264,12 @@ class Trainer:
         rate = ["lr"] if self.schedule is None else []
         names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
         shown = {name: getattr(o, name) for name in names if hasattr(o, name)}
+        data = type(b).__name__  # batches of one's own come from anywhere
+        if hasattr(b, "checksum"):
+            data = f"{len(b.tokens)} tokens, checksum {b.checksum:08x}"
         return {
-            "data": f"{len(b.tokens)} tokens, checksum {b.checksum:08x}",
-            "batches": f"{b.batch_size} windows of {b.seq_len}, seed {b.seed}",
+            "data": data,
+            "batches": f"{b.batch_size} windows of {b.seq_len}, seed {getattr(b, 'seed', None)}",
             "accumulate": str(self.accumulate),
             "optimizer": f"{type(o).__name__} {shown}",
             "schedule": repr(self.schedule).split(" at 0x")[0],
