@@ -1,0 +1,75 @@
+"""Commands multiply with one thread, programs keep theirs, and who is slowed down is told."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tinytorch.core import blas_threads
+from tinytorch.core.blas_threads import VARIABLES, compete
+
+ONE = dict.fromkeys(VARIABLES, "1")
+AT_EXIT = """\
+import atexit, json, os, sys
+
+@atexit.register
+def tell():
+    order = [name for name in sys.modules if name in ("tinytorch.core.blas_threads", "numpy")]
+    print(json.dumps([order, {x: os.environ[x] for x in %r if x in os.environ}]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "added", "expected"),
+    [
+        (["-m", "tinytorch"], {}, ONE),
+        (["-Bm", "tinytorch.experiments.story_gpt", "--help"], {}, ONE),
+        (["-mtinytorch.training.distributed", "--help"], {}, ONE),
+        (["-m", "tinytorch"], {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
+        (["-m", "tinytorch.models.gpt2", "--help"], {}, {}),  # large matrices
+        (["-m", "mine.run"], {}, {}),
+        (["-c", "import tinytorch"], {}, {}),
+    ],
+)
+def test_a_command_has_one_thread_before_numpy_is_loaded(tmp_path, arguments, added, expected):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "__init__.py").write_text("import tinytorch")
+    (tmp_path / "mine" / "run.py").touch()
+    (tmp_path / "sitecustomize.py").write_text(AT_EXIT % (VARIABLES,))
+    clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True,
+        env={**clean, "PYTHONPATH": str(tmp_path), **added},
+    )  # fmt: skip
+    order, found = json.loads(done.stdout.splitlines()[-1])
+    assert order == ["tinytorch.core.blas_threads", "numpy"]
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("wall", "process", "thread", "expected"),
+    [
+        (10.9, 4.4, 2.2, True),  # two threads, two processors, four other programs: measured
+        (10.0, 13.3, 6.7, True),  # one other program: each has two thirds of a processor
+        (10.0, 19.8, 9.9, False),  # two threads and nobody else
+        (10.9, 2.2, 2.2, False),  # one thread, however busy the machine is
+        (60.0, 5.5, 5.0, False),  # it waited for a disk
+        (4.0, 4.4, 2.2, False),  # too short
+        (0.0, 0.0, 0.0, False),
+    ],
+)
+def test_threads_that_compete_are_recognised_by_the_clocks(wall, process, thread, expected):
+    assert compete(wall, process, thread) is expected
+
+
+def test_nothing_is_measured_where_the_number_of_threads_is_chosen(monkeypatch):
+    monkeypatch.setattr(os, "environ", {})
+    assert all(seconds > 0 for seconds in blas_threads.clocks())
+    for name in VARIABLES:
+        monkeypatch.setattr(os, "environ", {name: "8"})
+        assert blas_threads.clocks() == (0, 0, 0)
+    monkeypatch.setattr(os, "environ", {})
+    monkeypatch.setattr(sys, "platform", "emscripten")
+    assert blas_threads.clocks() == (0, 0, 0)
