@@ -207,7 +207,8 @@ def options(model):
         if getattr(part, "bias", None) is not None and isinstance(part, MultiHeadAttention):
             part.bias = part.bias * 3
         if getattr(part, "rotate", None) is not None:
-            part.rotate = Rotary(9, part.head_dim, base=10.0)
+            part.rotate = Rotary(9, part.head_dim)
+            part.rotate.sin = -part.rotate.sin
 
 
 @pytest.mark.parametrize("rows", [1, 3])
