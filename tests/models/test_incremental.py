@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from both_forms import assert_both_forms_agree
 from own_parts import MINE, MyAttention, MyNorm
-from tiny_models import stirred, tiny_gpt
+from tiny_models import LLAMA, stirred, tiny_gpt
 
 from tinytorch import (
     GPT,
@@ -162,8 +162,11 @@ CACHED = {
     "own block": lambda: replaced("blocks.1", lambda old: NegatedBlock(8, 2)),
     "own positions": lambda: replaced("position_embedding", lambda old: DoubledPositions(16, 8)),
     **{
-        f"own {path}": lambda path=path: replaced(path, lambda old: Negated())
+        f"own {path}{kind}": lambda path=path, options=options: replaced(
+            path, lambda old: Negated(), **options
+        )
         for path in ("dropout", "blocks.0.dropout", "blocks.1.mlp.dropout")
+        for kind, options in (("", {}), (", llama, post-norm", {**LLAMA, "pre_norm": False}))
     },
     "other heads": lambda: replaced("blocks.1.attention", lambda old: MultiHeadAttention(8, 4)),
     "output layer with a bias": lambda: replaced(
