@@ -137,7 +137,7 @@ def read_norm(part: Any) -> Reader:
     def read(x: np.ndarray) -> np.ndarray:
         if x.ndim == 1:  # plain numbers for the mean and the deviation (bench: decoding)
             value = x - x.dot(average)
-            value /= math.sqrt(value.dot(value) / d + part.eps)
+            value *= 1 / math.sqrt(value.dot(value) / d + part.eps)
         else:
             value = x - x.dot(average)[:, None]
             variance = (value * value).dot(average)  # (tokens,)

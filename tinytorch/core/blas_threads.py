@@ -43,9 +43,9 @@ def clocks() -> tuple[float, float, float]:
 def compete(wall: float, process: float, thread: float) -> bool:
     """Whether a computation was slowed down by its own threads.
 
-    They are busy, so that the process takes more time than the thread that computes; yet that
-    thread lacks a processor part of the time. Threads that share a product on an idle machine never
-    wait, and a program with one thread has none to wait for, however busy the machine is.
+    They are busy, so the process takes more time than the thread that computes, yet that thread
+    lacks a processor part of the time. On an idle machine it does not; a single thread has no other
+    to wait for.
 
     Args:
         wall: how many seconds it took; below 5 nothing is concluded.

@@ -9,7 +9,6 @@ import numpy as np
 
 from tinytorch.core import arguments
 from tinytorch.core.array_forms import maker, reader
-from tinytorch.core.hooks import are_open
 from tinytorch.core.incremental import is_incremental
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
@@ -169,12 +168,13 @@ def stream(
 def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
     """A function from ids `(batch, new)` to logits `(batch, vocab)`.
 
-    With a cache, that is the model's own `reader` if it has one; otherwise, and for each token that
-    is read while hooks are open, the model is called.
+    With a cache, that is the model's own `reader` if it has one; otherwise the model is called.
 
     Raises:
         ValueError: raised by the function if the model returns another shape.
     """
+    if cache is not None and maker(model) is not None:
+        return reader(model, cache)  # of a GPT `read_gpt`, in models/array_forms.py
     options: dict[str, Any] = {"last_only": True} if is_incremental(model) else {}
     if cache is not None:
         options["cache"] = cache
@@ -188,10 +188,7 @@ def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.nd
             )
         return logits[:, -1]
 
-    if cache is None or maker(model) is None:
-        return read
-    on_arrays = reader(model, cache)  # of a GPT `read_gpt`, in models/array_forms.py
-    return lambda ids: read(ids) if are_open() else on_arrays(ids)
+    return read
 
 
 def write(
