@@ -13,11 +13,9 @@ from tinytorch.core.blas_threads import VARIABLES, compete
 ONE = dict.fromkeys(VARIABLES, "1")
 AT_EXIT = """\
 import atexit, json, os, sys
-
-@atexit.register
-def tell():
-    order = [name for name in sys.modules if name in ("tinytorch.core.blas_threads", "numpy")]
-    print(json.dumps([order, {x: os.environ[x] for x in %r if x in os.environ}]))
+order = lambda: [x for x in sys.modules if x in ("tinytorch.core.blas_threads", "numpy")]
+found = lambda: {x: os.environ[x] for x in %r if x in os.environ}
+atexit.register(lambda: print(json.dumps([order(), found()])))
 """
 
 
@@ -62,12 +60,9 @@ def test_threads_that_compete_are_recognised_by_the_clocks(wall, process, thread
     assert compete(wall, process, thread) is expected
 
 
-def test_nothing_is_measured_where_the_number_of_threads_is_chosen(monkeypatch):
+@pytest.mark.parametrize("name", VARIABLES)
+def test_nothing_is_measured_where_the_number_of_threads_is_chosen(monkeypatch, name):
     monkeypatch.setattr(os, "environ", {})
-    assert all(seconds > 0 for seconds in blas_threads.clocks())
-    for name in VARIABLES:
-        monkeypatch.setattr(os, "environ", {name: "8"})
-        assert blas_threads.clocks() == (0, 0, 0)
-    monkeypatch.setattr(os, "environ", {})
-    monkeypatch.setattr(sys, "platform", "emscripten")
-    assert blas_threads.clocks() == (0, 0, 0)
+    assert min(blas_threads.clocks()) > 0
+    monkeypatch.setattr(os, "environ", {name: "8"})
+    assert max(blas_threads.clocks()) == 0

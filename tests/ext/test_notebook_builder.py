@@ -231,22 +231,16 @@ def test_the_first_cell_has_the_title(cells):
     assert "# The first\n" in "".join(cells[0]["source"])
 
 
-@pytest.mark.parametrize(("loaded", "before"), [(False, None), (True, None), (True, "4")])
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("before", [{}, {"OPENBLAS_NUM_THREADS": "4"}])
 def test_the_cell_below_the_title_sets_one_thread(cells, monkeypatch, loaded, before):
-    limits = []
-    control = SimpleNamespace(threadpool_limits=limits.append)
-    monkeypatch.setitem(sys.modules, "threadpoolctl", control)
-    monkeypatch.setitem(sys.modules, "numpy", sys)
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", before or "")
-    if not before:
-        monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    if not loaded:
-        monkeypatch.delitem(sys.modules, "numpy")
+    limits, control = [], SimpleNamespace(threadpool_limits=lambda n: limits.append(n))
+    modules = {"tinytorch": sys, "threadpoolctl": control, **({"numpy": sys} if loaded else {})}
+    monkeypatch.setattr(os, "environ", {**before})
+    monkeypatch.setattr(sys, "modules", modules)
     exec("".join(cells[1]["source"]))
-    assert os.environ["OPENBLAS_NUM_THREADS"] == (before or "1")
+    assert os.environ == (before or {"OPENBLAS_NUM_THREADS": "1"})
     assert limits == ([1] if loaded and not before else [])
-    monkeypatch.setitem(sys.modules, "threadpoolctl", None)  # not installed
-    exec("".join(cells[1]["source"]))
 
 
 def test_the_cell_below_the_title_installs_the_package_where_it_is_missing(cells, monkeypatch):

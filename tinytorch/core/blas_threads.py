@@ -1,23 +1,20 @@
 """One thread for NumPy's products in commands, and a hint where several slow each other down.
 
-The matrices of this book are small. The threads that share a product wait for each other in a loop;
-when another program takes a processor from one of them, all wait for it. On a busy machine with two
+The matrices of this book are small. Threads that share one wait for each other in a loop; when
+another program takes a processor from one of them, all wait for it. On a busy machine with two
 processors a training step of a small model took 7 to 20 times as long as with one thread.
 
 NumPy's BLAS reads the number when it is loaded. So `tinytorch/__init__.py` imports this module
 first: `python -m tinytorch...` begins with one thread, unless the environment says otherwise. A
-program that imports the package keeps its threads, for its own matrices may be large, and so does
-`python -m tinytorch.models.gpt2`. Such a program sets the variable itself, before its first import:
-
-    import os
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+program that imports the package keeps its threads, for its own matrices may be large, as those of
+`python -m tinytorch.models.gpt2` are; it can set the variable before its first import.
 """
 
 import os
 import sys
 import time
 
-#: What OpenBLAS, MKL, OpenMP and Apple's Accelerate read; one that is set is left alone.
+#: What OpenBLAS, MKL, OpenMP and Apple's Accelerate read; if one is set, all are left alone.
 VARIABLES = (
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
@@ -25,7 +22,6 @@ HINT = (
     "NumPy's threads wait for each other on this busy machine: "
     "set OPENBLAS_NUM_THREADS=1 before NumPy is imported"
 )
-_LARGE = "tinytorch.models.gpt2"  # the command whose matrices are worth several threads
 
 
 def is_chosen() -> bool:
@@ -41,32 +37,22 @@ def clocks() -> tuple[float, float, float]:
 
 
 def compete(wall: float, process: float, thread: float) -> bool:
-    """Whether a computation was slowed down by its own threads.
+    """Whether a computation of these seconds was slowed down by its own threads.
 
     They are busy, so the process takes more time than the thread that computes, yet that thread
-    lacks a processor part of the time. On an idle machine it does not; a single thread has no other
-    to wait for.
-
-    Args:
-        wall: how many seconds it took; below 5 nothing is concluded.
-        process: the processor time of all threads of the program.
-        thread: the processor time of the one that computes.
+    lacks a processor part of the time. A single thread has no other to wait for.
 
     Example:
         >>> compete(wall=10.9, process=4.4, thread=2.2)  # two threads beside other programs
         True
-        >>> compete(wall=10.9, process=4.4, thread=4.4), compete(10.0, 19.8, 9.9)
-        (False, False)
+        >>> compete(wall=10.9, process=2.2, thread=2.2)  # one thread beside other programs
+        False
     """
     return wall > max(5, 1.25 * thread) and process > 1.5 * thread
 
 
-def _is_command() -> bool:
-    """Whether this is `python -m tinytorch...`, whose module is looked for but does not yet run."""
-    words = [word.removeprefix("-m") for word in sys.orig_argv[1:]]
-    ours = [word for word in words if word.partition(".")[0] == "tinytorch"]
-    return sys.argv[:1] == ["-m"] and bool(ours) and not ours[0].startswith(_LARGE)
-
-
-if _is_command() and not is_chosen():
+# of `python -m tinytorch...` while its module is looked for, before it runs
+_words = [word.removeprefix("-m") for word in sys.orig_argv if sys.argv[:1] == ["-m"]]
+_command = next((word for word in _words if word.partition(".")[0] == "tinytorch"), "")
+if _command and not _command.startswith("tinytorch.models.gpt2") and not is_chosen():
     os.environ.update(dict.fromkeys(VARIABLES, "1"))

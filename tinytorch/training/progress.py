@@ -62,11 +62,12 @@ class Progress:
         if not last and (now - self._drawn < _BETWEEN if live else tenth == self._tenth):
             return
         self._drawn, self._tenth = now, tenth
-        if not self._hint:
-            spent = zip(blas_threads.clocks(), self._clocks, strict=True)
-            if blas_threads.compete(*(after - before for after, before in spent)):
-                self._hint = blas_threads.HINT
-                self._draw_hint()
+        spent = zip(blas_threads.clocks(), self._clocks, strict=True)
+        if not self._hint and blas_threads.compete(*(after - before for after, before in spent)):
+            self._hint = blas_threads.HINT
+            if self._notebook is None:  # a line of its own, above the one that is rewritten
+                start = "\r" if self._terminal else ""
+                self.stream.write(start + self._hint.ljust(self._width) + "\n")
         named = {"loss": loss, "validation": validation, "floor": self.floor}
         losses = ", ".join(f"{name} {x:.3f}" for name, x in named.items() if x is not None)
         speed = f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"
@@ -96,12 +97,6 @@ class Progress:
         else:
             self.stream.write(line + "\n")
         self.stream.flush()
-
-    def _draw_hint(self) -> None:
-        """Write it on a line of its own, above the one that is rewritten; a notebook shows both."""
-        if self._notebook is None:
-            start = "\r" if self._terminal else ""
-            self.stream.write(start + self._hint.ljust(self._width) + "\n")
 
 
 def duration(seconds: float) -> str:
