@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tinytorch.core import blas_threads
 from tinytorch.core.blas_threads import VARIABLES, compete
 
+ROOT = Path(blas_threads.__file__).parents[2]
 ONE = dict.fromkeys(VARIABLES, "1")
 AT_EXIT = """\
 import atexit, json, os, sys
@@ -39,7 +41,7 @@ def test_a_command_has_one_thread_before_numpy_is_loaded(tmp_path, arguments, ad
     clean = {name: value for name, value in os.environ.items() if name not in VARIABLES}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True,
-        env={**clean, "PYTHONPATH": str(tmp_path), **added},
+        env={**clean, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", **added},
     )  # fmt: skip
     order, found = json.loads(done.stdout.splitlines()[-1])
     assert order == ["tinytorch.core.blas_threads", "numpy"]
