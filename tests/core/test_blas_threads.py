@@ -30,7 +30,7 @@ atexit.register(lambda: print(json.dumps([order(), found()])))
         (["-m", "tinytorch"], {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
         (["-m", "tinytorch.models.gpt2", "--help"], {}, {}),  # large matrices
         (["-m", "mine.run"], {}, {}),
-        (["-c", "import tinytorch"], {}, {}),
+        (["-c", "import tinytorch", "tinytorch.core"], {}, {}),
     ],
 )
 def test_a_command_has_one_thread_before_numpy_is_loaded(tmp_path, arguments, added, expected):

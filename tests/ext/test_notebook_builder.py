@@ -235,10 +235,13 @@ def test_the_first_cell_has_the_title(cells):
 @pytest.mark.parametrize("before", [{}, {"OPENBLAS_NUM_THREADS": "4"}])
 def test_the_cell_below_the_title_sets_one_thread(cells, monkeypatch, loaded, before):
     limits, control = [], SimpleNamespace(threadpool_limits=lambda n: limits.append(n))
-    modules = {"tinytorch": sys, "threadpoolctl": control, **({"numpy": sys} if loaded else {})}
     monkeypatch.setattr(os, "environ", {**before})
-    monkeypatch.setattr(sys, "modules", modules)
-    exec("".join(cells[1]["source"]))
+    with monkeypatch.context() as here:
+        here.setitem(sys.modules, "threadpoolctl", control)
+        here.setitem(sys.modules, "numpy", sys)
+        if not loaded:
+            here.delitem(sys.modules, "numpy")
+        exec("".join(cells[1]["source"]))
     assert os.environ == (before or {"OPENBLAS_NUM_THREADS": "1"})
     assert limits == ([1] if loaded and not before else [])
 
