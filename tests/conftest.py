@@ -2,6 +2,8 @@
 
 import os
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `make` does, before NumPy is loaded
+
 import pytest
 from hypothesis import HealthCheck, settings
 

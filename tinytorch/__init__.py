@@ -9,6 +9,7 @@ each of them.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tinytorch.core import blas_threads  # isort: skip (before NumPy)
 from tinytorch.core import functional, ops
 from tinytorch.core.activations import GELU, ReLU, Sigmoid, Softmax, Tanh
 from tinytorch.core.attention import MultiHeadAttention, scaled_dot_product_attention

@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 
 import pytest
 from built import NAMES, NOTEBOOKS, ROOT
@@ -95,3 +96,6 @@ class TestBinder:
         commands += " ".join(script for _, script in pack.get_preassemble_scripts())
         assert "binder/requirements.txt" in commands
         assert "binder/postBuild" in pack.get_post_build_scripts()
+        assert pack.get_start_script().endswith("/binder/start")
+        shown = subprocess.run([BINDER / "start", "env"], check=True, capture_output=True).stdout
+        assert b"OPENBLAS_NUM_THREADS=1" in shown.splitlines()

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import sys
 from datetime import date
 from types import SimpleNamespace
@@ -228,6 +229,21 @@ def test_cells_stand_in_the_order_of_the_page_with_fixed_ids(cells):
 
 def test_the_first_cell_has_the_title(cells):
     assert "# The first\n" in "".join(cells[0]["source"])
+
+
+@pytest.mark.parametrize("loaded", [False, True])
+@pytest.mark.parametrize("before", [{}, {"OPENBLAS_NUM_THREADS": "4"}])
+def test_the_cell_below_the_title_sets_one_thread(cells, monkeypatch, loaded, before):
+    limits, control = [], SimpleNamespace(threadpool_limits=lambda n: limits.append(n))
+    monkeypatch.setattr(os, "environ", {**before})
+    with monkeypatch.context() as here:
+        here.setitem(sys.modules, "threadpoolctl", control)
+        here.setitem(sys.modules, "numpy", sys)
+        if not loaded:
+            here.delitem(sys.modules, "numpy")
+        exec("".join(cells[1]["source"]))
+    assert os.environ == (before or {"OPENBLAS_NUM_THREADS": "1"})
+    assert limits == ([1] if loaded and not before else [])
 
 
 def test_the_cell_below_the_title_installs_the_package_where_it_is_missing(cells, monkeypatch):

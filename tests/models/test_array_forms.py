@@ -1,120 +1,212 @@
-"""What is read on arrays is what `forward` computes."""
+"""What is read on arrays is what `forward` computes: the logits, for every option of a model."""
 
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
+from own_parts import MINE
+from tiny_models import IDS, LLAMA, assert_both_forms_agree, stirred, tiny_gpt
 
-from tinytorch import GPT, MLP, LayerNorm, RMSNorm, SwiGLU, Tensor, no_grad
-from tinytorch.core import array_forms, tracing
-from tinytorch.core.array_forms import maker, reader
-from tinytorch.core.layers import Linear
+from tinytorch import MLP, LayerNorm, MultiHeadAttention, Parameter, RMSNorm, SwiGLU, no_grad
+from tinytorch.core import functional, tracing
+from tinytorch.core.array_forms import maker
+from tinytorch.core.hooks import hooks
 from tinytorch.core.module import Module
-from tinytorch.models import lora  # noqa: F401 (its layer has a second form, too)
-from tinytorch.models.generation import logits_of, stream
+from tinytorch.core.positions import Rotary
+from tinytorch.core.quantization import quantize
+from tinytorch.models.generation import logits_of
+from tinytorch.models.lora import EVERY_LINEAR, add_lora, merge_lora
+
+DTYPES = (np.float32, np.float64)
 
 
-def model(**options):
-    found = GPT(11, 8, 2, 2, max_seq_len=16, rng=0, **options)
-    rng = np.random.default_rng(1)
-    for parameter in found.parameters():
-        parameter.data[...] = rng.normal(0, 0.5, parameter.shape)
-    return found
+class Same(Module):
+    """A part that returns its input: the very array, which nobody may change."""
+
+    def __init__(self, *sizes):
+        pass
+
+    def forward(self, x):
+        return x
 
 
-def written_by_forward(gpt, ids, n, change=lambda i: None):
-    """Greedy text, one call of the model with a cache for each token."""
-    cache, unread, text = gpt.new_cache(), np.asarray(ids), []
-    for i in range(n):
-        with no_grad():
-            unread = gpt.eval()(unread, cache=cache).data[:, -1:].argmax(-1)
-        text.append(unread[:, 0].tolist())
-        change(i)
-    return text
+class Relu(MLP):
+    """An MLP with another activation."""
+
+    def forward(self, x):
+        return self.linear2(functional.relu(self.linear1(x)))
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        Linear(4, 3, rng=0),
-        Linear(4, 3, bias=False, rng=0),
-        LayerNorm(4),
-        MLP(4, rng=0).eval(),
-        RMSNorm(4),
-        SwiGLU(4, rng=0),
-    ],
-    ids=["linear", "linear without bias", "norm", "mlp", "rms norm", "swiglu"],
+def heads(kv_heads=None, **options):
+    return partial(MultiHeadAttention, num_kv_heads=kv_heads, **options)
+
+
+def alibi(n, **options):
+    return {"num_heads": n, "embed_dim": 2 * n, "pos_encoding": "alibi", **options}
+
+
+MODELS = {
+    "one layer": {"num_layers": 1},
+    "one head": {"num_heads": 1},
+    "heads of one number": {"num_heads": 8},
+    "dropout": {"dropout": 0.5},
+    "untied": {"tie_weights": False},
+    "post-norm": {"pre_norm": False},
+    "no projection bias": {"attention": heads(projection_bias=False)},
+    "eps 0": {"norm": partial(LayerNorm, eps=0.0)},
+    "eps 0.01": {"norm": partial(LayerNorm, eps=1e-2)},
+    "eps of NumPy": {"norm": partial(LayerNorm, eps=np.float64(1e-3))},
+    "post-norm, eps 0.1": {"norm": partial(LayerNorm, eps=0.1), "pre_norm": False},
+    "rms norm, eps 0.01": {"norm": partial(RMSNorm, eps=1e-2)},
+    "rms norm, eps of NumPy": {"norm": partial(RMSNorm, eps=np.float64(1e-3))},
+    "no norm": {"norm": Same},
+    **{str(kind): {"pos_encoding": kind} for kind in ("learned", "sinusoidal", "rotary", None)},
+    "rotary, base 10": {"pos_encoding": None, "attention": heads(rotate=Rotary(9, 4, 10.0))},
+    **{f"alibi, {n} heads": alibi(n) for n in (1, 2, 3, 6, 8)},
+    **{f"alibi, {n} heads of keys for 8": alibi(8, attention=heads(n)) for n in (1, 2, 4)},
+    "alibi, post-norm": alibi(8, pre_norm=False),
+    "own bias": {"attention": heads(bias=np.random.default_rng(5).normal(size=(2, 9, 9)))},
+    "one head of keys": {"num_heads": 4, "attention": heads(1)},
+    "two heads of keys": {"num_heads": 4, "attention": heads(2)},
+    "swiglu": {"mlp": SwiGLU},
+    "relu": {"mlp": Relu},
+    "no mlp": {"mlp": Same},
+    "own norm and mlp": {"norm": MINE["norm"], "mlp": MINE["mlp"]},
+    "llama": LLAMA,
+    "llama, one head of keys": {**LLAMA, "attention": heads(1)},
+    "llama with alibi": {**LLAMA, "pos_encoding": "alibi"},
+}
+
+
+def gpt(dtype=np.float64, change=lambda model: model, **options):
+    """A GPT in whose logits every part matters."""
+    model = stirred(change(tiny_gpt(max_seq_len=9, **options)))
+    for p in model.parameters():
+        p.data = p.data.astype(dtype)
+    return model
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_array_form_of_a_model_matches_forward(options, dtype):
+    model = gpt(dtype, **options)
+    assert maker(model) and model.new_cache().num_layers == len(model.blocks)
+    assert_both_forms_agree(model)
+
+
+PATHS = (
+    *("dropout", "ln_f", "blocks.0.ln1", "blocks.1.ln2", "blocks.0.mlp", "blocks.1.dropout"),
+    *(f"blocks.0.attention.{name}_proj" for name in ("q", "k", "v", "out")),
+    *(f"blocks.1.mlp.{name}" for name in ("linear1", "linear2", "gate", "dropout")),
 )
-def test_array_form_of_a_part_matches_its_forward(part):
-    x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
-    assert maker(part) is not None
-    np.testing.assert_allclose(reader(part)(x), part(Tensor(x)).data, atol=1e-6)
 
 
-def test_a_custom_forward_is_called_itself():
-    class Twice(LayerNorm):
-        def forward(self, x):
-            return super().forward(x) * 2
+@pytest.mark.parametrize("pre_norm", [True, False])
+@pytest.mark.parametrize("mlp", [MLP, SwiGLU])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_part_that_returns_its_input_changes_no_other(path, mlp, pre_norm):
+    def put(model):
+        owner, _, name = path.rpartition(".")
+        setattr(dict(model.named_modules())[owner], name, Same())
+        return model
 
-    x = np.array([[1.0, 3.0]], dtype=np.float32)
-    assert maker(Twice(2)) is None
-    assert reader(Twice(2))(x).round(3).tolist() == [[-2.0, 2.0]]
-
-
-def test_an_inherited_forward_uses_the_array_form():
-    class Named(LayerNorm):
-        name = "own"
-
-    assert maker(Named(2)) is maker(LayerNorm(2)) is not None
+    model = gpt(change=put, mlp=lambda d, *_: mlp(d, d, 0.0), pre_norm=pre_norm)
+    assert_both_forms_agree(model, ways=["chunks"])
 
 
-def test_a_custom_dropout_of_the_embeddings_is_applied():
-    class Negated(Module):
-        def forward(self, x):
-            return x * -1
-
-    own = model()
-    own.dropout = Negated()
-    found = [new.tolist() for new in stream(own, [[1, 2]], 6, temperature=0)]
-    assert found == written_by_forward(own, [[1, 2]], 6)
+ADAPTED = {
+    "lora": partial(add_lora, rank=2, targets=EVERY_LINEAR, rng=0),
+    "lora, alpha of NumPy": partial(add_lora, rank=1, alpha=np.float64(3), rng=0),
+    "merged": lambda model: merge_lora(stirred(add_lora(model, 2, targets=EVERY_LINEAR, rng=0))),
+}
 
 
-@pytest.mark.parametrize("assign", [False, True], ids=["in place", "assigned"])
-def test_changed_weights_apply_from_the_next_token(assign):
-    def change(gpt, i):
-        if i == 2:
-            for p in gpt.parameters():
-                if assign:
-                    p.data = p.data[::-1].copy()
-                else:
-                    p.data[...] = p.data[::-1].copy()
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", [{}, {**LLAMA, "pre_norm": False}], ids=["gpt", "llama"])
+@pytest.mark.parametrize("change", ADAPTED.values(), ids=ADAPTED)
+def test_array_form_of_an_adapted_model_matches_forward(change, options, dtype):
+    assert_both_forms_agree(gpt(dtype, change, **options))
 
-    ours, theirs, found = model(), model(), []
-    for i, new in enumerate(stream(ours, [[1, 2]], 8, temperature=0)):
-        found.append(new.tolist())
-        change(ours, i)
-    assert found == written_by_forward(theirs, [[1, 2]], 8, lambda i: change(theirs, i))
-    assert found[3:] != [new.tolist() for new in stream(model(), [[1, 2]], 8, temperature=0)][3:]
+
+@pytest.mark.parametrize("bits", ["int8", "float16"])
+@pytest.mark.parametrize("name", ["learned", "untied", "llama", "alibi, 8 heads", "post-norm"])
+def test_array_form_of_a_quantized_model_matches_forward(name, bits):
+    assert_both_forms_agree(quantize(gpt(np.float32, **MODELS[name]), bits))
+
+
+# While it writes ---------------------------------------------------------------------------------
+
+
+def each(change):
+    """Reverse the numbers of every parameter by `change(part, name, numbers)`."""
+    return lambda model: [
+        change(part, name, p.data[::-1].copy())
+        for _, part in [*model.named_modules()]
+        for name, p in [*vars(part).items()]
+        if isinstance(p, Parameter)
+    ]
+
+
+def options(model):
+    """What is no parameter: `eps`, `alpha`, a bias and a rotation."""
+    for _, part in model.named_modules():
+        for name in {"eps", "alpha"} & vars(part).keys():
+            setattr(part, name, 0.3)
+        if getattr(part, "bias", None) is not None and isinstance(part, MultiHeadAttention):
+            part.bias = part.bias * 3
+        if getattr(part, "rotate", None) is not None:
+            part.rotate = Rotary(9, part.head_dim)
+            part.rotate.sin = -part.rotate.sin
+
+
+CHANGES = {
+    "in place": each(lambda part, name, new: np.copyto(getattr(part, name).data, new)),
+    "assigned": each(lambda part, name, new: setattr(getattr(part, name), "data", new)),
+    "replaced": each(lambda part, name, new: setattr(part, name, Parameter(new, dtype=new.dtype))),
+    "options": options,
+}
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", ["learned", "llama", "llama with alibi", "post-norm"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_between_two_tokens_applies_from_the_next(change, name, rows):
+    """The oracle is `forward` with a cache of its own."""
+    model, unchanged = (gpt(change=ADAPTED["lora"], **MODELS[name]).eval() for _ in range(2))
+    caches = model.new_cache(), model.new_cache()
+    read, moved = logits_of(model, caches[0]), []
+    with no_grad():
+        for i, new in enumerate(IDS[:rows, :9].T):
+            found, expected = read(new[:, None]), model(new[:, None], cache=caches[1]).data[:, -1]
+            np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11, err_msg=f"{i}")
+            before = unchanged(IDS[:rows, : i + 1]).data[:, -1]
+            moved.append(np.abs(found - before).max() > 1e-3)
+            if i == 4:
+                change(model)
+    assert moved == [False] * 5 + [True] * 4
+
+
+@pytest.mark.parametrize("factor", [1, 0.5], ids=["same", "halved"])
+@pytest.mark.parametrize("part", ["", "blocks.0.mlp", "blocks.1.attention.q_proj", "dropout"])
+def test_hooks_see_and_change_what_is_read(part, factor):
+    model = gpt()
+    with hooks(model, after={part: lambda x: x if factor == 1 else x * factor}), no_grad():
+        assert_both_forms_agree(model, ways=["chunks"])
+        hooked = logits_of(model, model.new_cache())(IDS[:, :5])
+    plain = logits_of(model, model.new_cache())(IDS[:, :5])
+    assert (np.abs(hooked - plain).max() > 1e-3) == (factor != 1)
+
+
+# The mechanism -----------------------------------------------------------------------------------
 
 
 def test_reading_a_token_creates_no_tensor(monkeypatch):
-    gpt = model()
-    read = logits_of(gpt, gpt.new_cache())
+    model = gpt()
+    read = logits_of(model, model.new_cache())
     read(np.array([[1, 2, 3]]))
     made = []
     monkeypatch.setattr(tracing, "_new", lambda kind: made.append(kind) or object.__new__(kind))
     read(np.array([[4]]))
     assert not made
-    gpt([[1]])
+    model([[1]])
     assert made
-
-
-def test_every_array_form_is_compared_with_its_forward():
-    compared = {
-        "Linear", "LayerNorm", "Dropout", "MultiHeadAttention", "Embedding", "PositionalEncoding",
-        "MLP", "TransformerBlock", "PostNormBlock", "GPT", "RMSNorm", "SwiGLU", "LoRALinear",
-    }  # fmt: skip
-    ours = [f for f in array_forms._makers if f.__module__.startswith("tinytorch.")]
-    names = {forward.__qualname__.split(".")[0]: forward.__module__ for forward in ours}
-    # what an example of a docstring has registered is not in its module
-    assert {n for n, module in names.items() if hasattr(sys.modules[module], n)} == compared

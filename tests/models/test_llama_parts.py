@@ -12,9 +12,6 @@ from tinytorch import (
     Tensor,
     check_gradients,
 )
-from tinytorch.models.generation import stream
-
-IDS = np.random.default_rng(0).integers(0, 11, size=(3, 12))
 
 
 def size(module):
@@ -95,16 +92,3 @@ def test_llama_scales_down_the_output_projections():
     narrow, wide = model.blocks[0].mlp.linear2.weight.data, model.blocks[0].mlp.gate.weight.data
     assert narrow.std() == pytest.approx(0.02 / 4, rel=0.05)
     assert wide.std() == pytest.approx(0.02, rel=0.05)
-
-
-@pytest.mark.parametrize("kv_heads", [1, 2, 4])
-def test_text_of_the_array_form_matches_forward(kv_heads):
-    attention = LLAMA["attention"].func
-    options = {**LLAMA, "attention": lambda *a, **k: attention(*a, **k, num_kv_heads=kv_heads)}
-    model = stirred(tiny_gpt(**options))
-    assert model.new_cache() is not None
-    fast = [new.tolist() for new in stream(model, IDS[:, :3], 10, temperature=0)]
-    slow = IDS[:, :3]
-    for _ in range(10):
-        slow = np.append(slow, model(slow).data[:, -1:].argmax(-1), axis=1)
-    assert np.transpose(fast).tolist() == slow[:, 3:].tolist()

@@ -56,9 +56,6 @@ def test_a_quantized_model_matches_its_dequantized_weights(dtype, options):
     ids = np.random.default_rng(1).integers(0, 50, (2, 9))
     expected = model.eval()(ids).data
     np.testing.assert_allclose(small(ids).data, expected, rtol=1e-3, atol=1e-3)
-    for use_cache in (True, False):
-        written = small.generate(ids, 12, temperature=0, use_cache=use_cache).data
-        assert np.array_equal(written, model.generate(ids, 12, temperature=0).data)
 
 
 @pytest.mark.parametrize("dtype", KINDS)

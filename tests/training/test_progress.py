@@ -8,6 +8,7 @@ import types
 import pytest
 from training_runs import new_trainer
 
+from tinytorch.core import blas_threads
 from tinytorch.training import progress as module
 from tinytorch.training.progress import Progress, duration
 
@@ -121,6 +122,29 @@ def test_line_is_ended_when_a_run_fails(monkeypatch, clock):
     with pytest.raises(ZeroDivisionError):
         trainer.run(5)
     assert stream.getvalue().endswith("\n")
+
+
+# What slows it down ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def competing(monkeypatch):
+    """Two threads of NumPy beside other programs: six seconds a step, one on a processor."""
+    times = iter([(6.0 * i, 2.0 * i, 1.0 * i) for i in range(99)])
+    monkeypatch.setattr(blas_threads, "clocks", lambda: next(times))
+
+
+def test_a_run_whose_threads_compete_says_once_what_to_set(competing, clock):
+    first, *rest = written(40, [4, 8]).splitlines()
+    assert first == blas_threads.HINT and "set OPENBLAS_NUM_THREADS=1 before" in first
+    assert [line.partition(" |")[0] for line in rest] == ["step 4/40", "step 8/40"]
+    shown = written(5, terminal=True).split("\n")[0]  # above the line that is rewritten
+    assert screen(shown) == blas_threads.HINT
+
+
+def test_notebook_shows_the_hint_below_the_state(competing, outputs):
+    Progress(1).update(1, 1.0, 64, 1.0)
+    assert outputs[0][-1]["text/plain"].splitlines()[4:] == [blas_threads.HINT]
 
 
 # A notebook --------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def _read_norm(part: Any) -> array_forms.Reader:
 
     def read(x: np.ndarray) -> np.ndarray:
         mean_square = np.square(x).mean(axis=-1, keepdims=True)
-        return x / np.sqrt(mean_square + part.eps) * part.gamma.data
+        return x / np.sqrt(mean_square + float(part.eps)) * part.gamma.data
 
     return read
 
@@ -100,7 +100,7 @@ def _read_mlp(part: Any) -> array_forms.Reader:
 
     def read(x: np.ndarray) -> np.ndarray:
         opened = gate(x)
-        opened *= products.tanh(opened * 0.5) * 0.5 + 0.5  # the sigmoid, without overflow
+        opened = opened * (products.tanh(opened * 0.5) * 0.5 + 0.5)  # sigmoid, without overflow
         return drop(narrow(opened * widen(x)))
 
     return read

@@ -49,7 +49,7 @@ EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
 def _read_lora(part: Any) -> Reader:
     """A `LoRALinear` on arrays, for generating token by token."""
     base = reader(part.linear)
-    return lambda x: base(x) + part.scale * dot(dot(x, part.A.data), part.B.data)
+    return lambda x: base(x) + float(part.scale) * dot(dot(x, part.A.data), part.B.data)
 
 
 class LoRALinear(Module):

@@ -253,15 +253,15 @@ class _Steps:
         return self._earned[text]
 
     def _members_that_tell(self, rewards: list[Points]) -> set[str]:
-        """The members of the cast whose value decides about points: their own, or a child's."""
-        members = self.rules.members
-        telling: set[str] = set()
-        for symbol in reversed(members):  # children come before their parents
-            texts = members[symbol].texts
-            own = any(len({reward_of(text, points) for text in texts}) > 1 for points in rewards)
-            if own or any(members[child].parent == symbol for child in telling):
-                telling.add(symbol)
-        return telling
+        """The members of the cast whose value decides about points when it is written.
+
+        `forget` keeps the parents of those that are still to be chosen.
+        """
+        return {
+            symbol
+            for symbol, member in self.rules.members.items()
+            if any(len({reward_of(text, p) for text in member.texts}) > 1 for p in rewards)
+        }
 
     def _written_later(self, parts: Parts) -> frozenset[str]:
         """The members that tell and may still be written."""

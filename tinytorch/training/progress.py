@@ -1,12 +1,15 @@
 """The progress of a training run: in a notebook, in a terminal and in a log file.
 
 In a notebook one output is updated, and a saved page shows the last state. In a terminal one line
-is rewritten. In a file or a pipe there is one line for every tenth of the run.
+is rewritten. In a file or a pipe there is one line for every tenth of the run. If the threads of
+NumPy slow the run down (see `tinytorch.core.blas_threads`), it is said once what to set.
 """
 
 import sys
 import time
 from typing import Any, TextIO
+
+from tinytorch.core import blas_threads
 
 _BETWEEN = 0.2  # seconds from one update to the next
 
@@ -40,6 +43,7 @@ class Progress:
         )
         self._terminal = self._notebook is None and self.stream.isatty()
         self._drawn, self._tenth, self._width = float("-inf"), 0, 0
+        self._clocks, self._hint = blas_threads.clocks(), ""
 
     def update(
         self, step: int, loss: float, tokens: int, seconds: float, validation: float | None = None
@@ -58,6 +62,12 @@ class Progress:
         if not last and (now - self._drawn < _BETWEEN if live else tenth == self._tenth):
             return
         self._drawn, self._tenth = now, tenth
+        spent = zip(blas_threads.clocks(), self._clocks, strict=True)
+        if not self._hint and blas_threads.compete(*(after - before for after, before in spent)):
+            self._hint = blas_threads.HINT
+            if self._notebook is None:  # a line of its own, above the one that is rewritten
+                start = "\r" if self._terminal else ""
+                self.stream.write(start + self._hint.ljust(self._width) + "\n")
         named = {"loss": loss, "validation": validation, "floor": self.floor}
         losses = ", ".join(f"{name} {x:.3f}" for name, x in named.items() if x is not None)
         speed = f"{tokens / max(seconds, 1e-9):,.0f} tokens/s"
@@ -74,7 +84,8 @@ class Progress:
         if self._notebook is not None:  # short lines: they fit on a phone
             full = 40 * min(step, self.total) // self.total
             bar = "━" * full + "╌" * (40 - full)
-            self._notebook(f"step {step:,} of {self.total:,}\n{bar}\n{losses}\n{speed}, {left}")
+            shown = f"step {step:,} of {self.total:,}\n{bar}\n{losses}\n{speed}, {left}"
+            self._notebook(f"{shown}\n{self._hint}".rstrip())
             return
         line = f"step {step:,}/{self.total:,} | {losses} | {speed} | {left}"
         if self._terminal:  # a line that wraps could not be rewritten

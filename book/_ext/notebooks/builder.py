@@ -46,7 +46,18 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-INSTALL = """\
+FIRST = """\
+import os
+import sys
+from contextlib import suppress
+
+# one thread for NumPy: on a busy machine, several slow small matrices down
+if os.environ.setdefault("OPENBLAS_NUM_THREADS", "1") == "1" and "numpy" in sys.modules:
+    with suppress(ImportError):  # NumPy was loaded before this cell, as on Colab
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
+
 try:
     import tinytorch
 except ModuleNotFoundError:  # as on Colab: install the book's package
@@ -95,7 +106,7 @@ class NotebookBuilder(Builder):
         """Make the notebook of one page."""
         cells = list(self.cells(docname, doctree))
         requirement = package_requirement(self.config.book_repository, Path(self.app.srcdir))
-        needed = code_cell(INSTALL.format(requirement=requirement), ["remove-cell"])
+        needed = code_cell(FIRST.format(requirement=requirement), ["remove-cell"])
         cells.insert(cells[0].cell_type == "markdown", needed)  # below the title
         name = docname.rsplit("/", 1)[-1]
         for number, cell in enumerate(cells):

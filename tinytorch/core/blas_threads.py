@@ -1,0 +1,58 @@
+"""One thread for NumPy's products in commands, and a hint where several slow each other down.
+
+The matrices of this book are small. Threads that share one wait for each other in a loop; when
+another program takes a processor from one of them, all wait for it. On a busy machine with two
+processors a training step of a small model took 7 to 20 times as long as with one thread.
+
+NumPy's BLAS reads the number when it is loaded. So `tinytorch/__init__.py` imports this module
+first: `python -m tinytorch...` begins with one thread, unless the environment says otherwise. A
+program that imports the package keeps its threads, for its own matrices may be large, as those of
+`python -m tinytorch.models.gpt2` are; it can set the variable before its first import.
+"""
+
+import os
+import sys
+import time
+
+#: What OpenBLAS, MKL, OpenMP and Apple's Accelerate read; if one is set, all are left alone.
+VARIABLES = (
+    "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+)  # fmt: skip
+HINT = (
+    "NumPy's threads wait for each other on this busy machine: "
+    "set OPENBLAS_NUM_THREADS=1 before NumPy is imported"
+)
+
+
+def is_chosen() -> bool:
+    """Whether the environment says how many threads there are."""
+    return any(name in os.environ for name in VARIABLES)
+
+
+def clocks() -> tuple[float, float, float]:
+    """Seconds on the wall, of all threads and of this one; zeros where there is nothing to say."""
+    if is_chosen() or sys.platform == "emscripten":  # a browser has one thread
+        return 0.0, 0.0, 0.0
+    return time.perf_counter(), time.process_time(), time.thread_time()
+
+
+def compete(wall: float, process: float, thread: float) -> bool:
+    """Whether a computation of these seconds was slowed down by its own threads.
+
+    They are busy, so the process takes more time than the thread that computes, yet that thread
+    lacks a processor part of the time. A single thread has no other to wait for.
+
+    Example:
+        >>> compete(wall=10.9, process=4.4, thread=2.2)  # two threads beside other programs
+        True
+        >>> compete(wall=10.9, process=2.2, thread=2.2)  # one thread beside other programs
+        False
+    """
+    return wall > max(5, 1.25 * thread) and process > 1.5 * thread
+
+
+# of `python -m tinytorch...` while its module is looked for, before it runs
+_words = [word.removeprefix("-m") for word in sys.orig_argv if sys.argv[:1] == ["-m"]]
+_command = next((word for word in _words if word.partition(".")[0] == "tinytorch"), "")
+if _command and not _command.startswith("tinytorch.models.gpt2") and not is_chosen():
+    os.environ.update(dict.fromkeys(VARIABLES, "1"))
