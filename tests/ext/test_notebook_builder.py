@@ -231,31 +231,23 @@ def test_the_first_cell_has_the_title(cells):
     assert "# The first\n" in "".join(cells[0]["source"])
 
 
-@pytest.mark.parametrize("loaded", [False, True])
-@pytest.mark.parametrize("before", [{}, {"OPENBLAS_NUM_THREADS": "4"}])
-def test_the_cell_below_the_title_sets_one_thread(cells, monkeypatch, loaded, before):
-    limits, control = [], SimpleNamespace(threadpool_limits=lambda n: limits.append(n))
-    monkeypatch.setattr(os, "environ", {**before})
-    with monkeypatch.context() as here:
-        here.setitem(sys.modules, "threadpoolctl", control)
-        here.setitem(sys.modules, "numpy", sys)
-        if not loaded:
-            here.delitem(sys.modules, "numpy")
-        exec("".join(cells[1]["source"]))
-    assert os.environ == (before or {"OPENBLAS_NUM_THREADS": "1"})
-    assert limits == ([1] if loaded and not before else [])
-
-
-def test_the_cell_below_the_title_installs_the_package_where_it_is_missing(cells, monkeypatch):
+@pytest.mark.parametrize(("set_before", "threads"), [({}, 1), ({"OPENBLAS_NUM_THREADS": "4"}, 4)])
+def test_the_cell_below_the_title_sets_one_thread_and_installs_what_is_missing(
+    cells, monkeypatch, set_before, threads
+):
     source = "".join(cells[1]["source"])
-    asked = []
+    asked, limits = [], []
     shell = SimpleNamespace(run_line_magic=lambda *words: asked.append(words))
+    control = SimpleNamespace(threadpool_limits=limits.append)
+    monkeypatch.setattr(os, "environ", {**set_before})
     exec(source, {"get_ipython": lambda: shell})
-    assert asked == [], "it is here"
+    assert os.environ == {"OPENBLAS_NUM_THREADS": str(threads)} and asked == limits == []
     monkeypatch.setitem(sys.modules, "tinytorch", None)  # as where nothing is installed
+    monkeypatch.setitem(sys.modules, "threadpoolctl", control)
     exec(source, {"get_ipython": lambda: shell})
     repository = "git+https://github.com/someone/a-book"
-    assert asked == [("pip", f"install -q 'tinytorch-book @ {repository}'")]
+    assert asked == [("pip", f"install -q 'tinytorch-book @ {repository}' threadpoolctl")]
+    assert limits == [threads], "NumPy may have been loaded before this cell"
     assert cells[1]["metadata"]["tags"] == ["remove-cell"]
 
 

@@ -48,20 +48,15 @@ METADATA = {
 }
 FIRST = """\
 import os
-import sys
-from contextlib import suppress
 
-# one thread for NumPy: on a busy machine, several slow small matrices down
-if os.environ.setdefault("OPENBLAS_NUM_THREADS", "1") == "1" and "numpy" in sys.modules:
-    with suppress(ImportError):  # NumPy was loaded before this cell, as on Colab
-        from threadpoolctl import threadpool_limits
-
-        threadpool_limits(1)
-
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # more would slow small matrices
 try:
     import tinytorch
 except ModuleNotFoundError:  # as on Colab: install the book's package
-    get_ipython().run_line_magic("pip", "install -q '{requirement}'")
+    get_ipython().run_line_magic("pip", "install -q '{requirement}' threadpoolctl")
+    import threadpoolctl  # there, NumPy has its threads already
+
+    threadpoolctl.threadpool_limits(int(os.environ["OPENBLAS_NUM_THREADS"]))
 """
 ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}", re.IGNORECASE)
 
