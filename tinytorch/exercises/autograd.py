@@ -233,12 +233,12 @@ def autograd_swish(answer: Any) -> Cases:
 
 
 _COST_MISTAKES = [
-    (lambda n, b, w: (n * w * w, None), "A central difference evaluates above and below."),
-    (lambda n, b, w: (n * w * w + 1, None), "Evaluate above and below, not in the middle."),
-    (lambda n, b, w: (4 * n * b * w, None), "First the number of runs, then the bytes."),
-    (lambda n, b, w: (2 * b * n * w * w, None), "A run takes the whole batch at once."),
-    (lambda n, b, w: (None, 8 * n * b * w), "No pullback asks for the output of @."),
-    (lambda n, b, w: (None, n * b * w), "In bytes: a float32 has four."),
+    (lambda n, b, w: (n * w * w, 4 * n * b * w), "A central difference evaluates above and below."),
+    (lambda n, b, w: (n * w * w + 1, 4 * n * b * w), "Evaluate above and below, not in the middle."),
+    (lambda n, b, w: (4 * n * b * w, 2 * n * w * w), "First the number of runs, then the bytes."),
+    (lambda n, b, w: (2 * b * n * w * w, 4 * n * b * w), "A run takes the whole batch at once."),
+    (lambda n, b, w: (2 * n * w * w, 8 * n * b * w), "No pullback asks for the output of @."),
+    (lambda n, b, w: (2 * n * w * w, n * b * w), "In bytes: a float32 has four."),
 ]  # fmt: skip
 
 

@@ -128,7 +128,6 @@ def count_words(answer: Any) -> Cases:
     white = "`text.split()` takes any white space, and makes no empty words."
     known = [
         (_followers, "These are letters. `text.split()` is a list of words."),
-        (lambda text, n: _followers(text.split(), n), key),
         (lambda text, n: {" ".join(k): v for k, v in _words(text, n).items()}, key),
         (lambda text, n: {k[0]: v for k, v in _words(text, n).items()}, key),
         (TypeError, "A list cannot be a key of a dictionary: make it a tuple."),

@@ -147,7 +147,7 @@ def _folded(W1: Any, b1: Any, W2: Any, b2: Any) -> tuple[Any, Any]:
 
 
 _FOLDS = [
-    (lambda W1, b1, W2, b2: (W1 @ W2, b1 + b2) if len(b1) == len(b2) else None,
+    (lambda W1, b1, W2, b2: (W1 @ W2, b1 + b2),
         "The first bias goes through the second layer as well."),
     (lambda W1, b1, W2, b2: (W1 @ W2, b2),
         "The first bias goes through the second layer as well."),
@@ -169,6 +169,7 @@ def net_fold(answer: Any) -> Cases:
     small = np.array([[1.0, 2.0]]), np.array([3.0, 4.0]), np.eye(2), np.array([5.0, 6.0])
     yield from cases(answer, {
         "a second layer that multiplies by one": (hint, *small),
+        "from three numbers to two, through two": (hint, *drawn((3, 2), 2, (2, 2), 2, seed=3)),
         "from two numbers to three, through four": (hint, *drawn((2, 4), 4, (4, 3), 3)),
         "from 38 to 38, through 16": (hint, *drawn((38, 16), 16, (16, 38), 38, seed=1)),
         "through a single number": (hint, *drawn((5, 1), 1, (1, 2), 2, seed=2)),

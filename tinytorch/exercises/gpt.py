@@ -292,10 +292,10 @@ _WRONG_MODELS = [
     (_built(masked=False), _MASK),
     (_built(masked=False, last=_PassOn), _MASK),
     (_built(last=_PassOn), "The output reads ln_f(x), not x."),
+    (_built(attention=False), "Pass attention= on to the blocks."),
     (_built(LayerNorm, norm=False, attention=False), "Pass norm= and attention= on to the blocks."),
     (_built(last=LayerNorm), "ln_f is a norm too: norm(d)."),
     (_built(norm=False), "The blocks have norms as well."),
-    (_built(attention=False), "Pass attention= on to the blocks."),
 ]
 
 

@@ -94,7 +94,8 @@ def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
 _WRONG_STEPS = [
     (lambda q, k, v, keys, values: (attention(q[None], keys, values)[0], keys, values),
         "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
-    (lambda q, k, v, keys, values: (0, np.vstack([k, keys]), np.vstack([v, values])),
+    (lambda q, k, v, keys, values: (
+        _step(q, k, v, keys, values)[0], np.vstack([k, keys]), np.vstack([v, values])),
         "The new token comes last."),
     (lambda *given: [_step(*given)[i] for i in (0, 2, 1)],
         "Return the output, the keys and the values, in this order."),

@@ -112,6 +112,7 @@ def context_posterior(answer: Any) -> Cases:
     yield from cases(answer, {
         "one word, two dialects": (rule, half, two, np.array([0])),
         "words that cancel": (rule, half, two, np.array([0, 1])),
+        "a word said twice, and another one": (rule, half, two, np.array([0, 0, 1])),
         "a word said three times": (rule, half, two, np.array([0, 0, 0])),
         "an uneven prior": (rule, np.array([0.2, 0.8]), two, np.array([0])),
         "no words": ("What was believed before is still believed.", np.array([0.2, 0.8]), two,

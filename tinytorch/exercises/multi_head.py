@@ -66,8 +66,8 @@ def _heads(q: Any, k: Any, v: Any, num_heads: int, root: float | None = None) ->
 _WRONG_HEADS = [
     (lambda q, k, v, h: _heads(q, k, v, h, q.shape[1]),
         "Divide by the root of the number of terms in a head's dot product."),
-    (lambda q, k, v, h: _heads(q, k, v, h, 1), "One head: its length is 2; divide by its root."),
-    (lambda q, k, v, h: _heads(q, k, v, h, h), "The number of heads is not the length of a head."),
+    (lambda q, k, v, h: _heads(q, k, v, h, h),
+        "Here is one head of two numbers: divide by the root of 2, the length of a head."),
     (lambda q, k, v, h: _heads(q, k, v, 1), "That is a single head of the whole length."),
 ]  # fmt: skip
 

@@ -190,8 +190,8 @@ def better_control(answer: Any) -> Cases:
     luck, noise = drawn(80, 80)
     known = 24 + 3 * luck
     sets = {
-        "a model and the oracle": (from_mean, known + 0.4 * noise, known, 24.1),
         "a slope of a half": (slope, 0.5 * known + noise, known, 24.0),
+        "a model and the oracle": (from_mean, known + 0.4 * noise, known, 24.1),
         "a slope below 0": (slope, 7 - 2 * known + noise, known, 23.0),
         "an unlucky draw": (from_mean, known + 0.4 * noise, known + 5, 24.0),
         "hardly any relation": (slope, noise, known, 30.0),
