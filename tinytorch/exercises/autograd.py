@@ -234,7 +234,7 @@ def autograd_swish(answer: Any) -> Cases:
 
 _COST_MISTAKES = [
     (lambda n, b, w: (n * w * w, 4 * n * b * w), "A central difference evaluates above and below."),
-    (lambda n, b, w: (n * w * w + 1, 4 * n * b * w), "Evaluate above and below, not in the middle."),
+    (lambda n, b, w: (n * w * w + 1, 4 * n * b * w), "Above and below, not in the middle."),
     (lambda n, b, w: (4 * n * b * w, 2 * n * w * w), "First the number of runs, then the bytes."),
     (lambda n, b, w: (2 * b * n * w * w, 4 * n * b * w), "A run takes the whole batch at once."),
     (lambda n, b, w: (2 * n * w * w, 8 * n * b * w), "No pullback asks for the output of @."),

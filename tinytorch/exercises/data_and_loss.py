@@ -155,7 +155,7 @@ def loss_and_gradient(answer: Any) -> Cases:
         False
     """
     two, large = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]), np.diag([1000.0, -1000.0])
-    (cube,), both = drawn((2, 3, 5)), np.array([1, 2])
+    (cube,), (wide,), both = drawn((2, 3, 5)), drawn((7, 300)), np.array([1, 2])
     many = np.random.default_rng(seed_of(0)).integers(0, 5, size=(2, 3))
     means = "Loss and gradient are means over positions, not sums; the loss is in nats."
     stable = "Subtract each row's largest logit, and never take the logarithm of a q."
@@ -166,6 +166,7 @@ def loss_and_gradient(answer: Any) -> Cases:
         "logits that are not ln p": ("A softmax does not mind a constant.", two + 3.0, both),
         "large logits": (stable, large, np.array([1, 0])),
         "a batch (B, T, V)": ("Classes on the last axis, a mean over B * T.", 3 * cube, many),
+        "a vocabulary of three hundred": (means, 3 * wide, np.arange(7) * 40),
         "rows of very different size": (stable, cube * np.array([[[3e4]], [[3e-4]]]), many),
         "a single position (V,)":
             ("targets may have no axis, and the size 1.", 3 * cube[0, 0], many[0, 0, ...]),

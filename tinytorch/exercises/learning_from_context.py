@@ -227,7 +227,8 @@ AIM = 0.7
 @cache
 def _worlds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """A table of eight dialects; words of speakers, and the best forecasts; who is a stranger."""
-    every, rng = draw_dialects(4096, generator(12)), generator(13)
+    first, rng = map(np.random.default_rng, (12, 13))  # others would decide by luck
+    every = draw_dialects(4096, first)
     table, stranger = dialect_table(every[:8]), rng.permutation(np.arange(600) % 2 == 1)
     chosen = np.where(stranger, rng.integers(8, 4096, size=600), rng.integers(8, size=600))
     words = speak(every[chosen], 32, rng)

@@ -144,13 +144,14 @@ def heads_output_without(answer: Any) -> Cases:
     readable = np.array([[1.0, 2.0, 3.0, 4.0]]), np.eye(4), np.zeros(4)
     larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 12), (12, 12), 12)
     hint = "Head i is the i-th slice of d / h columns of `merged`."
+    only = "No other head is left: every one of the T rows is the bias, and the shape stays (T, d)."
     yield from cases(answer, {
         "without the first of two heads": (hint, *readable, 2, 0),
         "without the last of two heads": (hint, *readable, 2, 1),
         "keeps the bias": (hint, *readable[:2], np.full(4, 10.0), 2, 0),
         "without the middle one of three": (hint, *larger, 3, 1),
         "without one of six": (hint, *larger, 6, 4),
-        "the only head": (hint, *larger, 1, 0),
+        "the only head": (only, *larger, 1, 0),
         "a head of four numbers": (hint, *wide, 3, 2),
     })  # fmt: skip
 

@@ -67,6 +67,7 @@ def faster_soft(answer: Any) -> Cases:
         "even chances: log 4": (form, even, np.full((1, 4), 0.25)),
         "five positions": (form, logits, probs),
         "forty positions": (form, 3 * many, more),
+        "four hundred tokens": (form, *drawn((3, 400)), generator(7).dirichlet(np.ones(400), 3)),
         "logits in the thousands": (large, 4000 * logits, probs),
         "logits far below 0": (large, logits - 5000, probs),
         "the truth itself: its entropy": (form, np.log(probs), probs),
