@@ -5,17 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from tinytorch import (
-    AdamW,
-    CosineSchedule,
-    Module,
-    Parameter,
-    Tensor,
-    Trainer,
-    clip_grad_norm,
-    default_rng,
-    functional,
-)
+from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
 from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora
 
 from . import changed
@@ -93,18 +83,32 @@ def merged_by_sum(W, A, B, scale):
 
 
 # Other names
-def adapt(rank=3, targets=("out_proj", "linear2"), steps=60):
+class Taken:
+    """Each batch made of others."""
+
+    def __init__(self, batches, take):
+        self.batches, self.take, self.batch_size = batches, take, batches.batch_size
+        self.seq_len = batches.seq_len
+
+    def __getitem__(self, i):
+        return self.take(self.batches, i)
+
+
+def adapt(rank=3, targets=("out_proj", "linear2"), steps=60, take=lambda batches, i: batches[i]):
     def answer(model, batches):
         add_lora(model, rank, targets=targets, rng=0)
         optimizer = AdamW(model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.0)
         schedule = CosineSchedule(lr=0.03, warmup_steps=6, total_steps=60)
-        Trainer(model, batches, optimizer=optimizer, schedule=schedule, progress=False).run(steps)
+        read = Taken(batches, take)
+        Trainer(model, read, optimizer=optimizer, schedule=schedule, progress=False).run(steps)
         return model
 
     return answer
 
 
 def by_a_loop_of_its_own(model, batches):
+    from tinytorch import clip_grad_norm, functional
+
     add_lora(model, 3, targets=["linear2", "out_proj"], rng=1)
     optimizer = AdamW(model.trainable_parameters(), lr=0.03, betas=(0.9, 0.99), weight_decay=0.0)
     for step in range(60):
@@ -115,25 +119,6 @@ def by_a_loop_of_its_own(model, batches):
         clip_grad_norm(optimizer.params, 1.0)
         optimizer.step()
     return model
-
-
-def thrice(times=3, take=lambda batches, step: batches[step % 60]):
-    """More steps than 60, on 60 batches."""
-
-    def answer(model, batches):
-        add_lora(model, 3, targets=["linear2", "out_proj"], rng=1)
-        optimizer = AdamW(model.trainable_parameters(), lr=0.01)
-        for step in range(60 * times):
-            optimizer.zero_grad()
-            inputs, targets = take(batches, step)
-            functional.cross_entropy(model(inputs), targets).backward()
-            optimizer.step()
-        return model
-
-    return answer
-
-
-at_once = thrice(1, lambda batches, step: np.concatenate([batches[step + i] for i in (0, 60)], 1))
 
 
 class BiasLearns(Repaired):
@@ -192,8 +177,8 @@ WRONG = {
     },
     "lora_names": {
         "… compared with the token table": adapt(rank=1, targets=ATTENTION),
-        "… what the model only reads": thrice(),
-        "steps of two batches": at_once,
+        "… what the model only reads": adapt(steps=180, take=lambda b, i: b[i % 60]),
+        "steps of two batches": adapt(take=lambda b, i: np.concatenate([b[i], b[i + 60]], 1)),
         "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },
 }
