@@ -323,6 +323,6 @@ def autograd_weights(answer: Any) -> Cases:
         True
     """
     ones = "Each number of the sum has gradient 1; the product passes x.T times that to W."
-    for n, d, k in ((2, 3, 1), (3, 3, 3), (1, 4, 2), (5, 2, 4), (4, 1, 3)):
+    for n, d, k in ((2, 3, 1), (3, 3, 3), (1, 4, 2), (4, 1, 3), (30, 20, 40)):
         claim = f"has the shape and the numbers of W {(d, k)} for {n} rows"
         yield case(claim, answer, drawn((n, d))[0], k, hint=ones)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.exercises.cases import Cases, case, cases, one_of, predictions
-from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.drawn_numbers import drawn, generator, seed_of
 from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import STRANGE
@@ -75,7 +75,7 @@ def data_windows(answer: Any) -> Cases:
     for name in ("inputs", "targets"):
         part = one_of(name, "inputs", "targets")
         yield case(f"{name} of two stories, T = 3", answer, ids, 3, 0, part=part, hint=hint)
-    long = rng.integers(4, 9, size=60) * (rng.random(60) > 0.2)
+    long = rng.integers(4, 9, size=600) * (rng.random(600) > 0.2)
     yield from cases(answer, {
         "the last window that fits, T = 4": (_FITS, ids, 4, 0),
         "no window past the end, T = 5": (_FITS, ids, 5, 0),
@@ -228,12 +228,13 @@ def data_gather(answer: Any) -> Cases:
         True
     """
     index = "Position t of window b is token starts[b] + t: a column of starts plus a row."
-    ids = 7 * np.arange(20) % 19
+    ids, long = 7 * np.arange(20) % 19, generator().permutation(999)
     yield from cases(answer, {
         "reads two windows": (index, ids, np.array([0, 5]), 3),
         "reads as many windows as tokens": (index, ids, np.array([4, 1, 9]), 3),
         "reads one window": (index, ids, np.array([6]), 8),
         "reads windows that overlap": (index, ids, np.array([2, 3, 2]), 4),
+        "reads fifty long ones": (index, long, long[:50] % 900, 80),
         "reads up to the end": (index, ids, np.array([15, 0]), 5),
         "reads single tokens": (index, ids, np.array([3, 19]), 1),
     })  # fmt: skip

@@ -287,7 +287,7 @@ def cache_allowed(answer: Any) -> Cases:
         True
     """
     where = "The first new token stands at position past: it sees that position and all before."
-    for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1)):
+    for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1), (70, 40)):
         yield case(f"is right for {new} new after {past}", answer, past, new, hint=where)
 
 

@@ -88,7 +88,7 @@ def heads_side_by_side(answer: Any) -> Cases:
         False
     """
     pair = _PAIR, _PAIR, np.diag([8.0, 4.0])
-    six, two, eight, wide = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24))
+    six, two, eight, wide, many = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24), (3, 50, 32))
     usual = "Scores over the root of the length, softmax along the keys, times the values."
     own = "Each head: its own slice of columns, and the root of the slice's width under its scores."
     large = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
@@ -99,6 +99,7 @@ def heads_side_by_side(answer: Any) -> Cases:
         "three heads of two numbers": (own, *two, 3),
         "as many heads as tokens": (own, *eight, 4),
         "six heads of four numbers": (own, *wide, 6),
+        "fifty tokens": (own, *many, 8),
         "scores in the thousands": (large, *(100 * six), 2),
     })  # fmt: skip
 
@@ -142,7 +143,7 @@ def heads_output_without(answer: Any) -> Cases:
         False
     """
     readable = np.array([[1.0, 2.0, 3.0, 4.0]]), np.eye(4), np.zeros(4)
-    larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 12), (12, 12), 12)
+    larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 96), (96, 96), 96)
     hint = "Head i is the i-th slice of d / h columns of `merged`."
     only = "No other head is left: every one of the T rows is the bias, and the shape stays (T, d)."
     yield from cases(answer, {
@@ -152,7 +153,7 @@ def heads_output_without(answer: Any) -> Cases:
         "without the middle one of three": (hint, *larger, 3, 1),
         "without one of six": (hint, *larger, 6, 4),
         "the only head": (only, *larger, 1, 0),
-        "a head of four numbers": (hint, *wide, 3, 2),
+        "a head of eight numbers": (hint, *wide, 12, 10),
     })  # fmt: skip
 
 
@@ -273,6 +274,6 @@ def heads_owner(answer: Any) -> Cases:
         True
     """
     run = "A head owns d/h neighbouring columns: divide the number of the column by that."
-    for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5)):
+    for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5), (768, 12)):
         claim = f"shares {d} columns among {h}"
         yield case(claim, answer, d, h, hint=run, part=("heads", _integers))
