@@ -88,7 +88,6 @@ def test_a_right_answer_is_solved(name, answer):
 
 @pytest.mark.parametrize("name", ["better_stop", "context_worlds"])
 def test_a_measured_aim_is_not_drawn_anew(name):
-    """Or an answer near it would pass by luck."""
     [right] = [module.RIGHT[name][-1] for module in ANSWERS.values() if name in module.RIGHT]
     reports = set()
     for seed in (0, 1):

@@ -235,7 +235,6 @@ def faster_tokens(answer: Any) -> Cases:
         "none is": (form, np.zeros((2, 3))),
         "six readings": (form, rows),
         "more drafted than readings": (form, rows.T),
-        "ninety readings of a dozen": (form, generator(8).random((90, 12))),
     })  # fmt: skip
 
 

@@ -193,7 +193,7 @@ def _costs(vocab_size: int, embed_dim: int, rest: int, tied: bool) -> tuple[floa
 
 _SHARES = [
     (lambda *given: (100 * _costs(*given)[0], _costs(*given)[1]), "A fraction, not a percentage."),
-    (lambda *given: _costs(*given)[::-1], "First the share, then the bytes."),
+    (lambda *given: (_costs(*given)[1], _costs(*given)[0]), "First the share, then the bytes."),
     (
         lambda v, d, rest, tied: (v * d / rest, _costs(v, d, rest, tied)[1]),
         "The tables are part of the total as well.",

@@ -84,8 +84,6 @@ def merged_by_sum(W, A, B, scale):
 
 # Other names
 class Taken:
-    """Each batch made of others."""
-
     def __init__(self, batches, take):
         self.batches, self.take, self.batch_size = batches, take, batches.batch_size
         self.seq_len = batches.seq_len

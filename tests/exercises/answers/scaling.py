@@ -111,7 +111,6 @@ WRONG = {
         "… the same rows": drawn_apart,
         "… in another order": without_replacement,
         "a row too few": partial(of_other_size, -1),
-        "a row too many": partial(of_other_size, 1),
     },
     "scaling_frontier": {
         "the lowest at some time": (lambda losses: np.isin(losses, np.minimum.accumulate(losses))),
