@@ -176,7 +176,6 @@ WRONG = {
     "lora_names": {
         "… compared with the token table": adapt(rank=1, targets=ATTENTION),
         "… what the model only reads": adapt(steps=180, take=lambda b, i: b[i % 60]),
-        "steps of two batches": adapt(take=lambda b, i: np.concatenate([b[i], b[i + 60]], 1)),
         "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },
 }
