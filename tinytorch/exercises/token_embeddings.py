@@ -191,7 +191,7 @@ def _costs(vocab_size: int, embed_dim: int, rest: int, tied: bool) -> tuple[floa
     return tables / (tables + rest), 16 * tables
 
 
-_SHARES = [
+_SHARES: list[tuple[Any, str]] = [
     (lambda *given: (100 * _costs(*given)[0], _costs(*given)[1]), "A fraction, not a percentage."),
     (lambda *given: (_costs(*given)[1], _costs(*given)[0]), "First the share, then the bytes."),
     (
