@@ -395,7 +395,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="of exercises or chapters; all without one")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args(arguments)
-    asked = [named for chapter in chapters() if (named := _named(chapter, options.names)).exercises]
+    read = chapters()
+    unknown = {*options.names} - {
+        n for c in read for n in (c.name, *(e.check for e in c.exercises))
+    }
+    if missing := sorted(unknown | {*_out_of_step(read)}):
+        parser.error(f"not as in book/notebooks: {', '.join(missing)}; run `make notebooks` first")
+    asked = [named for chapter in read if (named := _named(chapter, options.names)).exercises]
     total = Outcome("all")
     print(
         f"{'exercise':28}{'made':>6}{'refused':>9}{'equivalent':>12}{'unlisted':>10}{'seconds':>9}"
@@ -408,6 +414,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     setattr(total, name, getattr(total, name) + getattr(one, name))
     _print(total)
     return bool(total.unlisted or total.outdated)
+
+
+def _out_of_step(read: Sequence[Chapter]) -> Iterator[str]:
+    """The chapters whose solutions are others than those of their notebooks."""
+    solutions = {chapter.name: [one.solution for one in chapter.exercises] for chapter in read}
+    for page in (ROOT / "book").glob("*/*.md"):
+        text, made = page.read_text(encoding="utf-8"), solutions.get(page.stem, [])
+        if text.count("exercise-solution]") != len(made) or any(each not in text for each in made):
+            yield page.stem
 
 
 def _named(chapter: Chapter, names: Sequence[str]) -> Chapter:

@@ -1,6 +1,7 @@
 """Every exercise accepts right answers written differently, and refuses what learners get wrong."""
 
 import inspect
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -8,6 +9,9 @@ import numpy as np
 import pytest
 
 from tinytorch import Tensor, check, exercises, functional
+from tinytorch.exercises import learning_from_context, which_is_better
+from tinytorch.exercises.drawn_numbers import other_numbers
+from tinytorch.exercises.judging import judge
 
 FRAMEWORK = {"__init__", "cases", "drawn_numbers", "exercise", "judging", "report", "rules",
              "training", "values"}  # fmt: skip
@@ -82,6 +86,18 @@ def test_a_right_answer_is_solved(name, answer):
     assert report, f"\n{report!r}"
 
 
+@pytest.mark.parametrize("name", ["better_stop", "context_worlds"])
+def test_a_measured_aim_is_not_drawn_anew(name):
+    [right] = [module.RIGHT[name][-1] for module in ANSWERS.values() if name in module.RIGHT]
+    reports = set()
+    for seed in (0, 1):
+        which_is_better._z_scores.cache_clear()
+        learning_from_context._worlds.cache_clear()
+        with other_numbers(seed):
+            reports.add(repr(judged(name, right)))
+    assert len(reports) == 1 and "solved" in min(reports)
+
+
 @pytest.mark.parametrize(("name", "answer", "words"), WRONG)
 def test_a_wrong_answer_is_refused_with_a_reason(name, answer, words):
     report = judged(name, answer)
@@ -90,6 +106,27 @@ def test_a_wrong_answer_is_refused_with_a_reason(name, answer, words):
     assert hint and words in hint
     assert max(map(len, repr(report).splitlines())) <= 76
     assert [told["passed"] for told in report.told()][-1] is False, "the later cases end as well"
+
+
+@pytest.mark.parametrize("name", [c.__name__ for c in CHECKS if c.points < 4])
+def test_a_declared_mistake_earns_its_own_hint(name, monkeypatch):
+    posed, declared = [], {}
+
+    def judge_without_rules(case):
+        posed.append(case)
+        return judge(replace(case, rules=()))
+
+    monkeypatch.setattr(f"{exercises.__name__}.exercise.judge", judge_without_rules)
+    [right] = [module.RIGHT[name][0] for module in ANSWERS.values() if name in module.RIGHT]
+    assert judged(name, right)
+    for claim, (wrong, hint) in [(p.claim, pair) for p in posed for pair in p.mistakes]:
+        key = max([k for k in right if k in claim], key=len) if isinstance(right, dict) else ""
+        is_error = isinstance(wrong, type) and issubclass(wrong, BaseException)
+        if key or (callable(wrong) and not is_error):  # a wrong result alone is no answer
+            declared.setdefault((key, id(wrong)), (wrong, set()))[1].add(hint)
+    for (key, _), (wrong, hints) in declared.items():
+        found = judged(name, right | {key: wrong} if key else wrong).cases[-1]
+        assert found.hint in hints, found
 
 
 WITHOUT_A_LOOP = """

@@ -2,6 +2,7 @@
 
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 
 import mutants
@@ -58,6 +59,19 @@ def test_endless_mutants_are_refused_and_accepted_ones_compared_with_the_list():
     )
     assert outcome.outdated == ["while n > 0: -> while n > -1:", "n -= 1 -> pass"]
     assert outcome.unlisted == ["while n > 0: -> while n > 1:"]
+
+
+def test_what_the_notebooks_do_not_hold_is_no_all_clear(monkeypatch, capsys):
+    tensors = CHAPTERS["tensors"]
+    first, *others = tensors.exercises
+    other = [replace(first, solution="x = 1"), *others]
+    for names, made in (["tensors_closest"], tensors.exercises), ([], ()), ([first.check], other):
+        read = [*CHAPTERS.values(), replace(tensors, exercises=tuple(made))]  # the last one counts
+        monkeypatch.setattr(mutants, "chapters", lambda read=read: read)
+        with pytest.raises(SystemExit, match="2"):
+            mutants.main(names)
+        missing = (names if made is tensors.exercises else ["tensors"])[0]
+        assert f"{missing}; run `make notebooks` first" in capsys.readouterr().err
 
 
 def test_each_kind_of_mutation_is_made_and_described_in_a_line():

@@ -172,17 +172,9 @@ _FILL = "What fills a short row up is no token that came: its target is -100."
 _WRONG_ROWS = [
     (_late, _LATE),
     (_filled, _FILL),
-    (lambda chats: _filled_late(chats), "When does the answer begin? And what fills a row up?"),
     (_early, "The prompt's last token is given, not asked: the answer begins after it."),
     (lambda chats: answer_rows(chats, whole=True), "Only the answer counts, not the prompt."),
 ]
-
-
-def _filled_late(chats: Any) -> Any:
-    """Both at once: what the stub does."""
-    inputs, targets = _filled(chats)
-    late = _late(chats)[1]
-    return inputs, np.where((late == IGNORED) & (targets != 0), IGNORED, targets)
 
 
 @exercise(
@@ -227,10 +219,10 @@ _WRONG_SCORES = [
     (lambda beliefs, penalty: best_score(beliefs, penalty).mean(), "One number for each row."),
     (lambda beliefs, penalty: np.full(len(beliefs), best_score(beliefs.reshape(-1), penalty)),
         "The largest of each row: along axis 1."),
-    (lambda beliefs, penalty: beliefs.max(axis=1), "A wrong answer costs something, too."),
     (lambda beliefs, penalty: np.where(
         beliefs.max(axis=1) > penalty / (1 + penalty), beliefs.max(axis=1), 0),
         "The threshold is right; what the answer is worth is p - penalty * (1 - p)."),
+    (lambda beliefs, penalty: beliefs.max(axis=1), "A wrong answer costs something, too."),
 ]  # fmt: skip
 
 

@@ -233,12 +233,12 @@ def autograd_swish(answer: Any) -> Cases:
 
 
 _COST_MISTAKES = [
-    (lambda n, b, w: (n * w * w, None), "A central difference evaluates above and below."),
-    (lambda n, b, w: (n * w * w + 1, None), "Evaluate above and below, not in the middle."),
-    (lambda n, b, w: (4 * n * b * w, None), "First the number of runs, then the bytes."),
-    (lambda n, b, w: (2 * b * n * w * w, None), "A run takes the whole batch at once."),
-    (lambda n, b, w: (None, 8 * n * b * w), "No pullback asks for the output of @."),
-    (lambda n, b, w: (None, n * b * w), "In bytes: a float32 has four."),
+    (lambda n, b, w: (n * w * w, 4 * n * b * w), "A central difference evaluates above and below."),
+    (lambda n, b, w: (n * w * w + 1, 4 * n * b * w), "Above and below, not in the middle."),
+    (lambda n, b, w: (4 * n * b * w, 2 * n * w * w), "First the number of runs, then the bytes."),
+    (lambda n, b, w: (2 * b * n * w * w, 4 * n * b * w), "A run takes the whole batch at once."),
+    (lambda n, b, w: (2 * n * w * w, 8 * n * b * w), "No pullback asks for the output of @."),
+    (lambda n, b, w: (2 * n * w * w, n * b * w), "In bytes: a float32 has four."),
 ]  # fmt: skip
 
 
@@ -323,6 +323,6 @@ def autograd_weights(answer: Any) -> Cases:
         True
     """
     ones = "Each number of the sum has gradient 1; the product passes x.T times that to W."
-    for n, d, k in ((2, 3, 1), (3, 3, 3), (1, 4, 2), (5, 2, 4), (4, 1, 3)):
+    for n, d, k in ((2, 3, 1), (3, 3, 3), (1, 4, 2), (4, 1, 3), (30, 20, 40)):
         claim = f"has the shape and the numbers of W {(d, k)} for {n} rows"
         yield case(claim, answer, drawn((n, d))[0], k, hint=ones)

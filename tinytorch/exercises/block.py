@@ -230,7 +230,7 @@ def block_cosines(answer: Any) -> Cases:
         True
     """
     both = "Divide the scalar product of each pair of tokens by both of their lengths."
-    for shape in ((3, 4), (5,), (2, 1, 4), (4, 1), (2, 2, 3, 5)):
+    for shape in ((3, 4), (5,), (2, 1, 4), (4, 1), (2, 2, 30, 50)):
         yield case(f"compares tokens of shape {shape}", answer, *drawn(shape, shape), hint=both)
     x = drawn((2, 3))[0]
     yield case("is 1 for a stream that is only longer", answer, x, 10 * x, hint=both)

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from string import ascii_lowercase
 from typing import Any
 
 from tinytorch.exercises.cases import Cases, NotYet, case, cases, predictions
@@ -46,6 +47,12 @@ def _kind(counted: Any) -> str:
     return "a Counter"
 
 
+def _letters() -> tuple[Counter[str], list[str]]:
+    """The letters of some stories, more of them than in an example; every ninth by frequency."""
+    letters = Counter(StoryGrammar().generate(5, seed=seed_of(8)))
+    return letters, [letter for letter, _ in letters.most_common()[::9]]
+
+
 def _guesses(strokes: dict[str, int], letter: str) -> int:
     return sorted(strokes, key=lambda c: (-strokes[c], c)).index(letter) + 1
 
@@ -61,6 +68,7 @@ def count_chance(answer: Any) -> Cases:
         >>> bool(count_chance(lambda strokes, letter: strokes[letter] / strokes.total()))
         True
     """
+    letters, every_ninth = _letters()
     share = "Of all the strokes, how many are for this letter? Divide."
     never = "A letter that never came has no strokes: its chance is 0."
     total = "Divide by the number of strokes, not by that of the different letters."
@@ -81,6 +89,8 @@ def count_chance(answer: Any) -> Cases:
         "gives the only letter everything": (share, Counter({"e": 7}), "e"),
         "gives nothing to what never came": (never, Counter({"e": 3, "a": 1}), "z"),
         "gives a rare letter little": (share, Counter({"e": 999, "\n": 1}), "\n"),
+        **{f"gives {letter!r} its share of some stories": (share, letters, letter)
+           for letter in ("z", *every_ninth)},
     }, mistakes)  # fmt: skip
 
 
@@ -128,7 +138,6 @@ def count_words(answer: Any) -> Cases:
     white = "`text.split()` takes any white space, and makes no empty words."
     known = [
         (_followers, "These are letters. `text.split()` is a list of words."),
-        (lambda text, n: _followers(text.split(), n), key),
         (lambda text, n: {" ".join(k): v for k, v in _words(text, n).items()}, key),
         (lambda text, n: {k[0]: v for k, v in _words(text, n).items()}, key),
         (TypeError, "A list cannot be a key of a dictionary: make it a tuple."),
@@ -159,6 +168,7 @@ def count_guesses(answer: Any) -> Cases:
         >>> bool(count_guesses(_guesses)), bool(count_guesses(lambda strokes, letter: ...))
         (True, False)
     """
+    letters, every_ninth = _letters()
     first = "The letter with the most strokes is the first guess, and its number is 1."
     order = "Guess by the strokes alone, wherever a letter stands in the dictionary."
     tie = "Of letters with equally many strokes the first of the alphabet is guessed first."
@@ -174,6 +184,8 @@ def count_guesses(answer: Any) -> Cases:
         "settles a tie": (tie, Counter({"z": 2, "q": 2, " ": 2, "b": 2}), "q"),
         "settles a tie below the first": (tie, Counter({"o": 1, "e": 9, "i": 1, "a": 1}), "o"),
         "finds the only one": (first, Counter({"u": 4}), "u"),
+        **{f"finds {letter!r} among all letters": (order, letters, letter)
+           for letter in every_ninth},
     }, [by_strokes, upwards, from_0])  # fmt: skip
 
 
@@ -265,7 +277,7 @@ def count_belief(answer: Any) -> Cases:
            "and a beginning that was seen once is trusted little.")  # fmt: skip
     alike = f"{mix} With length 0, before[-0:] is all of `before`: cut at len(before) - length."
     close = "Close. Mix the lengths; a shorter one counts more where many different letters came."
-    aim = AIM if seed_of(7) == 7 else AIM + 0.03  # some stories are harder to foresee
+    aim = AIM if seed_of(7) == 7 else AIM + 0.05  # six deviations: some are harder to foresee
     reaches = partial(_reaches, stories=stories, start=20, aim=aim)
     yield case(f"is at most {AIM} nats on new stories", answer, run=reaches, expected="reached",
                hint=mix, mistakes=[(_Close, close), (_Alike, alike), *known])  # fmt: skip
@@ -315,5 +327,6 @@ def count_busiest(answer: Any) -> Cases:
         "takes the first of equals": (tie, {"z": Counter(a=2), "q": Counter(b=1, c=1)}),
         "takes the first of three": (tie, {c: Counter("aab") for c in "rmt"}),
         "takes the only one": (total, {"u": Counter(a=1)}),
+        "adds up 26 letters": (total, {"b": Counter(x=51), "a": Counter(2 * ascii_lowercase)}),
         "takes more than ten for more than nine": (total, {"a": Counter(x=9), "b": Counter(x=10)}),
     })  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.exercises.cases import Cases, case, cases, one_of, predictions
-from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.drawn_numbers import drawn, generator, seed_of
 from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import STRANGE
@@ -75,7 +75,7 @@ def data_windows(answer: Any) -> Cases:
     for name in ("inputs", "targets"):
         part = one_of(name, "inputs", "targets")
         yield case(f"{name} of two stories, T = 3", answer, ids, 3, 0, part=part, hint=hint)
-    long = rng.integers(4, 9, size=60) * (rng.random(60) > 0.2)
+    long = rng.integers(4, 9, size=600) * (rng.random(600) > 0.2)
     yield from cases(answer, {
         "the last window that fits, T = 4": (_FITS, ids, 4, 0),
         "no window past the end, T = 5": (_FITS, ids, 5, 0),
@@ -155,7 +155,7 @@ def loss_and_gradient(answer: Any) -> Cases:
         False
     """
     two, large = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]), np.diag([1000.0, -1000.0])
-    (cube,), both = drawn((2, 3, 5)), np.array([1, 2])
+    (cube,), (wide,), both = drawn((2, 3, 5)), drawn((7, 300)), np.array([1, 2])
     many = np.random.default_rng(seed_of(0)).integers(0, 5, size=(2, 3))
     means = "Loss and gradient are means over positions, not sums; the loss is in nats."
     stable = "Subtract each row's largest logit, and never take the logarithm of a q."
@@ -166,6 +166,7 @@ def loss_and_gradient(answer: Any) -> Cases:
         "logits that are not ln p": ("A softmax does not mind a constant.", two + 3.0, both),
         "large logits": (stable, large, np.array([1, 0])),
         "a batch (B, T, V)": ("Classes on the last axis, a mean over B * T.", 3 * cube, many),
+        "a vocabulary of three hundred": (means, 3 * wide, np.arange(7) * 40),
         "rows of very different size": (stable, cube * np.array([[[3e4]], [[3e-4]]]), many),
         "a single position (V,)":
             ("targets may have no axis, and the size 1.", 3 * cube[0, 0], many[0, 0, ...]),
@@ -227,12 +228,13 @@ def data_gather(answer: Any) -> Cases:
         True
     """
     index = "Position t of window b is token starts[b] + t: a column of starts plus a row."
-    ids = 7 * np.arange(20) % 19
+    ids, long = 7 * np.arange(20) % 19, generator().permutation(999)
     yield from cases(answer, {
         "reads two windows": (index, ids, np.array([0, 5]), 3),
         "reads as many windows as tokens": (index, ids, np.array([4, 1, 9]), 3),
         "reads one window": (index, ids, np.array([6]), 8),
         "reads windows that overlap": (index, ids, np.array([2, 3, 2]), 4),
+        "reads fifty long ones": (index, long, long[:50] % 900, 80),
         "reads up to the end": (index, ids, np.array([15, 0]), 5),
         "reads single tokens": (index, ids, np.array([3, 19]), 1),
     })  # fmt: skip

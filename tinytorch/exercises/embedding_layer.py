@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.exercises.cases import Cases, NotYet, alone, case, cases, measured
-from tinytorch.exercises.drawn_numbers import drawn, seed_of
+from tinytorch.exercises.drawn_numbers import drawn, generator, seed_of
 from tinytorch.exercises.exercise import exercise
 from tinytorch.exercises.rules import in_numpy, no_loop
 from tinytorch.exercises.values import as_array, is_numeric, show
@@ -45,6 +45,7 @@ def layer_embed(answer: Any) -> Cases:
         "a batch of one": (last, one[None], _TOKENS, _POSITIONS),
         "a batch of two": (last, two, _TOKENS, _POSITIONS),
         "a longer batch": (last, *_drawn(0, 2, 3)),
+        "a long text": (last, generator().integers(300, size=(2, 60)), *drawn((300, 5), (70, 5))),
     })  # fmt: skip
     for seed, shape in enumerate([(4, 1), (1,), (3, 5), (5, 5), (5,)], start=1):
         claim = f"ids of shape {shape}"

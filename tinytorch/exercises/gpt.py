@@ -56,6 +56,7 @@ def gpt_tied_gradient(answer: Any) -> Cases:
         "the output alone": (output, ids, 0 * g_in, one, g_logits),
         "both uses": (both, ids, g_in, one, g_logits),
         "a token read again": (again, np.array([1, 3, 1, 1]), *four),
+        "ninety tokens": (again, np.arange(40) ** 2 % 90, *drawn((40, 8), (40, 8), (40, 90))),
         "more positions than tokens": (again, np.array([0, 1, 1, 0, 0, 1]), *six),
     })  # fmt: skip
 
@@ -292,10 +293,10 @@ _WRONG_MODELS = [
     (_built(masked=False), _MASK),
     (_built(masked=False, last=_PassOn), _MASK),
     (_built(last=_PassOn), "The output reads ln_f(x), not x."),
+    (_built(attention=False), "Pass attention= on to the blocks."),
     (_built(LayerNorm, norm=False, attention=False), "Pass norm= and attention= on to the blocks."),
     (_built(last=LayerNorm), "ln_f is a norm too: norm(d)."),
     (_built(norm=False), "The blocks have norms as well."),
-    (_built(attention=False), "Pass attention= on to the blocks."),
 ]
 
 
@@ -340,7 +341,7 @@ def gpt_last_logits(answer: Any) -> Cases:
         True
     """
     last = "The last of n tokens has the index n - 1; choose text and position together."
-    for B, T, V in ((2, 4, 3), (1, 5, 2), (3, 3, 3), (5, 2, 4)):
+    for B, T, V in ((2, 4, 3), (1, 5, 2), (3, 3, 3), (5, 2, 4), (9, 60, 30)):
         lengths = 1 + np.arange(B) * 2 % T
         claim = f"reads after {lengths.tolist()} tokens"
         yield case(claim, answer, drawn((B, T, V))[0], lengths, hint=last)

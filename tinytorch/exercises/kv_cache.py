@@ -94,7 +94,8 @@ def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
 _WRONG_STEPS = [
     (lambda q, k, v, keys, values: (attention(q[None], keys, values)[0], keys, values),
         "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
-    (lambda q, k, v, keys, values: (0, np.vstack([k, keys]), np.vstack([v, values])),
+    (lambda q, k, v, keys, values: (
+        _step(q, k, v, keys, values)[0], np.vstack([k, keys]), np.vstack([v, values])),
         "The new token comes last."),
     (lambda *given: [_step(*given)[i] for i in (0, 2, 1)],
         "Return the output, the keys and the values, in this order."),
@@ -172,12 +173,11 @@ def cache_write(answer: Any) -> Cases:
     for prompt in (first, second):
         yield case(
             f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6,
-            run=partial(_written, what="passes"), part=("lengths of the passes", list),
-            hint="The prompt in one pass, then each new token by itself, the last one not at all.",
+            run=partial(_written, what="read"), part=("tokens that were read", int),
+            hint="Each token of the prompt once, then each new one, the last one not at all.",
             mistakes=[
-                ([len(prompt)] + [1] * 6, "Nothing asks what follows the last token."),
-                ([len(prompt) + i for i in range(6)], _GIVEN),
-                ([1] * (len(prompt) + 5), "All tokens of the prompt can be read in one pass."),
+                (len(prompt) + 6, "Nothing asks what follows the last token."),
+                (6 * len(prompt) + 15, _GIVEN),
         ])  # fmt: skip
     length = alone(run=partial(used, what="length"), part=("length of the cache", int))
     other = partial(_written, sizes=(12, 6, 3, 1, 17))
@@ -202,14 +202,14 @@ def _written(
     answer: Any, prompt: Any, n: int, sizes: Any = (9, 8, 2, 2, 24), used: bool = False,
     what: str = "text",
 ) -> Any:  # fmt: skip
-    """What the answer writes, or the passes that the model made for it, or the cache's length."""
+    """What the answer writes, or how many tokens the model read for it, or the cache's length."""
     model, cache = lively(Noting(*sizes)), KVCache(sizes[2], sizes[4])
     model.read = []
     with no_grad():
         if used:
             model([1, 7], cache=cache)
     text = answer(model, prompt, n, cache)
-    return {"text": text, "passes": model.read[int(used) :], "length": cache.length}[what]
+    return {"text": text, "read": sum(model.read), "length": cache.length}[what]
 
 
 # Attention that remembers --------------------------------------------------------------------
@@ -287,7 +287,7 @@ def cache_allowed(answer: Any) -> Cases:
         True
     """
     where = "The first new token stands at position past: it sees that position and all before."
-    for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1)):
+    for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1), (70, 40)):
         yield case(f"is right for {new} new after {past}", answer, past, new, hint=where)
 
 

@@ -136,6 +136,7 @@ def ranks_scatter(answer: Any) -> Cases:
         "three ranks, six numbers": (hint, *drawn((3, 6))),
         "one rank": (hint, *drawn((1, 5), seed=1)),
         "four ranks, four numbers": (hint, *drawn((4, 4), seed=2)),
+        "twelve ranks": (hint, *drawn((12, 600))),
     })  # fmt: skip
 
 

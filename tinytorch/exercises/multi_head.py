@@ -66,8 +66,8 @@ def _heads(q: Any, k: Any, v: Any, num_heads: int, root: float | None = None) ->
 _WRONG_HEADS = [
     (lambda q, k, v, h: _heads(q, k, v, h, q.shape[1]),
         "Divide by the root of the number of terms in a head's dot product."),
-    (lambda q, k, v, h: _heads(q, k, v, h, 1), "One head: its length is 2; divide by its root."),
-    (lambda q, k, v, h: _heads(q, k, v, h, h), "The number of heads is not the length of a head."),
+    (lambda q, k, v, h: _heads(q, k, v, h, h),
+        "Here is one head of two numbers: divide by the root of 2, the length of a head."),
     (lambda q, k, v, h: _heads(q, k, v, 1), "That is a single head of the whole length."),
 ]  # fmt: skip
 
@@ -88,7 +88,7 @@ def heads_side_by_side(answer: Any) -> Cases:
         False
     """
     pair = _PAIR, _PAIR, np.diag([8.0, 4.0])
-    six, two, eight, wide = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24))
+    six, two, eight, wide, many = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24), (3, 50, 32))
     usual = "Scores over the root of the length, softmax along the keys, times the values."
     own = "Each head: its own slice of columns, and the root of the slice's width under its scores."
     large = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
@@ -99,6 +99,7 @@ def heads_side_by_side(answer: Any) -> Cases:
         "three heads of two numbers": (own, *two, 3),
         "as many heads as tokens": (own, *eight, 4),
         "six heads of four numbers": (own, *wide, 6),
+        "fifty tokens": (own, *many, 8),
         "scores in the thousands": (large, *(100 * six), 2),
     })  # fmt: skip
 
@@ -142,16 +143,17 @@ def heads_output_without(answer: Any) -> Cases:
         False
     """
     readable = np.array([[1.0, 2.0, 3.0, 4.0]]), np.eye(4), np.zeros(4)
-    larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 12), (12, 12), 12)
+    larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 96), (96, 96), 96)
     hint = "Head i is the i-th slice of d / h columns of `merged`."
+    only = "No other head is left: every one of the T rows is the bias, and the shape stays (T, d)."
     yield from cases(answer, {
         "without the first of two heads": (hint, *readable, 2, 0),
         "without the last of two heads": (hint, *readable, 2, 1),
         "keeps the bias": (hint, *readable[:2], np.full(4, 10.0), 2, 0),
         "without the middle one of three": (hint, *larger, 3, 1),
         "without one of six": (hint, *larger, 6, 4),
-        "the only head": (hint, *larger, 1, 0),
-        "a head of four numbers": (hint, *wide, 3, 2),
+        "the only head": (only, *larger, 1, 0),
+        "a head of eight numbers": (hint, *wide, 12, 10),
     })  # fmt: skip
 
 
@@ -272,6 +274,6 @@ def heads_owner(answer: Any) -> Cases:
         True
     """
     run = "A head owns d/h neighbouring columns: divide the number of the column by that."
-    for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5)):
+    for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5), (768, 12)):
         claim = f"shares {d} columns among {h}"
         yield case(claim, answer, d, h, hint=run, part=("heads", _integers))

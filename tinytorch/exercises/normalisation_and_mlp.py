@@ -98,6 +98,7 @@ def norm_each_token(answer: Any) -> Cases:
         "normalises one token": (whole, _TOKEN),
         "normalises each of two tokens": (last, np.array([[0.0, 2.0], [10.0, 30.0]])),
         "normalises each token of a batch": (last, batch),
+        "normalises long ones": (last, *drawn((9, 300))),
         "keeps eps inside the root": (inside, 0.01 * _TOKEN),
         "uses the eps that it is given": (inside, batch[0], 0.5),
         "leaves a constant vector at zero": (_NAN, np.full((1, 4), 2.0)),
@@ -263,7 +264,7 @@ def norm_sizes(answer: Any) -> Cases:
     """
     order = "Square first, then the mean over the last axis, then the root."
     centred = [(lambda x: x.std(axis=-1), "`std` subtracts the mean; nothing is subtracted here.")]
-    for shape in ((3, 4), (5,), (2, 3, 4), (2, 1), (2, 2, 3, 5)):
+    for shape in ((3, 4), (5,), (2, 3, 4), (2, 1), (2, 2, 30, 50)):
         yield case(f"measures tokens of shape {shape}", answer, 1 + drawn(shape)[0], hint=order,
             mistakes=centred)  # fmt: skip
     yield case("does not subtract the mean", answer, np.full((2, 3), 7.0), hint=order)

@@ -213,6 +213,7 @@ def prefer_dpo(answer: Any) -> Cases:
         "one pair": (form, *one, 0.5),
         "a model that has not moved: log 2": (form, four[0], four[1], four[0], four[1], 0.3),
         "seven pairs": (form, *four, 0.3),
+        "three hundred pairs": (form, *drawn(300, 300, 300, 300, seed=1), 0.4),
         "seven pairs, far apart": (form, *(10 * x for x in four), 2.0),
         "log-ratios in the thousands": (large, *(5000 * x for x in four), 1.0),
         "a pair that is long decided":

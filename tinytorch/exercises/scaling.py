@@ -212,11 +212,12 @@ def scaling_interval(answer: Any) -> Cases:
     wide = np.linspace(0, 3, 60)
     slope_2, small = (x, 2 * x + noise), (wide, 1e-6 * (1 - wide + 0.3 * more))
     outliers = wide, wide + (np.arange(60) % 9 == 4) * 5
+    ten = wide[:10], 2 * wide[:10] + 0.15 * more[30:40]  # a row too few, or too many, shows
     yield from cases(answer, {
         "the interval of a slope of 2": (again, *slope_2, _FEW, _within(_NEAR, *slope_2)),
         "a small slope, 60 runs": (again, *small, _FEW, _within(_NEAR, *small)),
         "outliers": (again, *outliers, _FEW, _within(_NEAR, *outliers)),
-        f"{_MANY:,} samples": (ends, *slope_2, _MANY, _within(_NEARER, *slope_2)),
+        f"{_MANY:,} samples of 10 runs": (ends, *ten, _MANY, _within(_NEARER, *ten)),
     }, run=_ends, part=("low, high, four fifths of the distance", lambda found: found), mistakes=[
         (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
             "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip

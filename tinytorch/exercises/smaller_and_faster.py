@@ -67,6 +67,7 @@ def faster_soft(answer: Any) -> Cases:
         "even chances: log 4": (form, even, np.full((1, 4), 0.25)),
         "five positions": (form, logits, probs),
         "forty positions": (form, 3 * many, more),
+        "four hundred tokens": (form, *drawn((3, 400)), generator(7).dirichlet(np.ones(400), 3)),
         "logits in the thousands": (large, 4000 * logits, probs),
         "logits far below 0": (large, logits - 5000, probs),
         "the truth itself: its entropy": (form, np.log(probs), probs),
@@ -228,7 +229,7 @@ def faster_tokens(answer: Any) -> Cases:
     rows = generator(6).random((6, 4))
     yield from cases(answer, {
         "one drafted token": (form, np.array([[0.25]])),
-        "three, each kept with one half": (form, np.full((1, 3), 0.5)),
+        "two readings of three, each kept with one half": (form, np.full((2, 3), 0.5)),
         "an easy reading and a hard one": (form, np.array([[1.0, 1.0], [0.0, 1.0]])),
         "all are kept": (form, np.ones((3, 5))),
         "none is": (form, np.zeros((2, 3))),

@@ -76,8 +76,6 @@ _WRONG_HEADS = [
     (lambda weights, asked, sought: _largest(
         (weights * (asked[:, :, None] & sought[:, None])[:, None]).max(axis=(1, 3, 4))),
         "Add the attention to all that is sought; its largest weight says less."),
-    (lambda weights, asked, sought: _head(weights, asked, np.ones_like(sought)),
-        "Where does it look? Only `sought` counts."),
     (lambda weights, asked, sought: _head(weights, np.ones_like(asked), sought),
         "Ask only at the queries in `asked`."),
     (lambda weights, asked, sought: _head(weights, sought, asked),
@@ -101,14 +99,17 @@ def inside_head(answer: Any) -> Cases:
     toy[1, 0, 0, 2] = [0.9, 0.1, 0]
     toy[0, 0, 0, 1] = [1.0, 0, 0]
     last, start = np.array([[False, False, True]]), np.array([[True, False, False]])
-    shared = toy.copy()
-    shared[:, 0, :, 2] = [0, 0, 1]
-    shared[0, 0, :, 2] = [[0.6, 0, 0.4], [0.45, 0.5, 0.05]]  # all on one key; more, on two
+    shared = np.tile(np.eye(4), (2, 1, 3, 1, 1))
+    shared[1, 0, 0, 1:] = np.array([[7, 1, 0, 0], [0, 4, 4, 0], [4, 0, 3, 1]]) / 8  # the head
+    shared[1, 0, 1, 1:] = np.array([[3, 1, 0, 0], [4, 0, 0, 0], [2, 0, 1, 1]]) / 4  # in all rows
+    shared[1, 0, 2, 1] = [1, 0, 0, 0]  # the largest weight
+    shared[0, 0, 2, 2] = [0, 1, 0, 0]  # from what is sought to what is asked
+    odd = np.array([[False, True, False, True]])
     itself = np.zeros((1, 1, 2, 3, 3))
     itself[0, 0, :, 2] = [[0.7, 0.1, 0.2], [0.1, 0, 0.9]]
+    yield case("two queries, two keys sought", answer, shared, odd, ~odd, hint=hint)
     yield case("three tokens, one query", answer, toy, last, start, hint=hint)
     yield case("another query", answer, toy, last[:, [0, 2, 1]], start, hint=hint)
-    yield case("two keys sought", answer, shared, last, ~last, hint=hint)
     own = "A query may look at its own token as well: np.tri has ones on its diagonal."
     yield case("the query's own token sought", answer, itself, last, last | start, hint=own)
     uneven, of_two = np.zeros((1, 2, 2, 4, 4)), np.array([[0, 0, 0, 1], [0, 1, 1, 1]], dtype=bool)
@@ -155,7 +156,6 @@ _PADDING = "Take the mean over the tokens that are read; the others only fill th
 _ROWS = "One mean for all rows together: every token that is read counts the same."
 _REMOVED = "x[is_read] has a row for each token that is read; take the mean of the head's columns."
 _WRONG_REMOVALS = [
-    (_removed_with(lambda x, is_read: x.mean()), f"{_EACH} {_PADDING}"),
     (_removed_with(lambda x, is_read: x[is_read].mean()), _EACH),
     (_removed_with(lambda x, is_read: x.mean(axis=(0, 1))), _PADDING),
     (_removed_with(lambda x, is_read: 0.0), "That is zeros; put the mean of its output there."),

@@ -73,11 +73,11 @@ def _without_none(own: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 
 _WRONG_DIFFERENCES = [
-    (_without_none, "A gradient that one has and the other has not is a difference."),
     (
         lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
         "A parameter may be missing among the own ones: look at the names of both.",
     ),
+    (_without_none, "A gradient that one has and the other has not is a difference."),
     (
         lambda own, ours: _differences(own, ours, lambda a, b, *_: np.abs(a - b).mean() < 1e-3),
         "A mean hides one wrong entry among many right ones, and every small gradient.",

@@ -130,8 +130,8 @@ def text_decode(answer: Any) -> Cases:
     yield from cases(answer, {
         "plain English": (plain, b"the cat"),
         "UTF-8": (plain, "Zoë, 5 €".encode()),
-        "UTF-8 with its mark": (signed, "Zoë, 5 €".encode("utf-8-sig")),
         "Windows-1252": (other, "Zoë, 5 €".encode("cp1252")),
+        "UTF-8 with its mark": (signed, "Zoë, 5 €".encode("utf-8-sig")),
         "UTF-16, least significant byte first": (_MARKED, b"\xff\xfe" + "Zoë".encode("utf-16-le")),
         "UTF-16, most significant byte first": (_MARKED, b"\xfe\xff" + "Zoë".encode("utf-16-be")),
         "line ends of Windows": (_ENDS, b"one\r\ntwo\r\n"),
@@ -185,7 +185,8 @@ def _new_everywhere(paragraphs: list[str], share: float) -> tuple[Any, Any]:
 
 def _from_the_end(paragraphs: list[str], share: float) -> tuple[Any, Any]:
     count = round(len(paragraphs) * share)
-    return paragraphs[:-count], paragraphs[-count:]
+    seen = set(map(str.casefold, paragraphs[:-count]))
+    return paragraphs[:-count], [p for p in paragraphs[-count:] if p.casefold() not in seen]
 
 
 _WRONG_NEW = [

@@ -126,9 +126,17 @@ WRONG = {
         "as if every letter came once more": (
             lambda strokes, letter: (strokes[letter] + 1) / (strokes.total() + 38)
         ),
+        "of the letters that come most": (
+            lambda strokes, letter: strokes[letter] / sum(n for _, n in strokes.most_common(20))
+        ),
         "rounded to percent": lambda strokes, letter: round(strokes[letter] / strokes.total(), 2),
     },
-    "count_busiest": {"… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1]},
+    "count_busiest": {
+        "… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1],
+        "… Add up all the strokes": lambda f: max(
+            sorted(f), key=lambda c: sum(sorted(f[c].values())[-20:])
+        ),
+    },
     "count_pairs": {
         "a plain dictionary": (lambda text: dict(Counter(pairwise(text)))),
         "without the ends": (lambda text: Counter(pairwise(text.strip()))),
@@ -144,6 +152,7 @@ WRONG = {
     "count_guesses": {
         "… on a copy": lambda s, c: (guesses_by_two_sorts(s, c), s.clear())[0],
         "… alphabet": lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1,
+        "of the first twenty": lambda s, c: min(guesses_by_counting(s, c), 20),
     },
     "count_words": {
         "tidied up": (lambda t, n: words_by_chapter(t.replace("\0", "").replace("\u200b", ""), n)),

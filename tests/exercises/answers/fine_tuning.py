@@ -1,5 +1,6 @@
 """Right and wrong answers to the exercises of "Fine-tuning"."""
 
+import operator
 from functools import partial
 
 import numpy as np
@@ -43,7 +44,7 @@ def gradients_without_scale(x, W, A, B, alpha, g):
 
 # A LoRA that is stuck
 class Repaired(Module):
-    a, b, learns = 0.1, 0.0, Parameter
+    a, b, learns, scale, biases = 0.1, 0.0, Parameter, operator.truediv, 0
 
     def __init__(self, linear, rank, alpha):
         self.linear = linear
@@ -51,12 +52,13 @@ class Repaired(Module):
         rng = default_rng(0)
         self.A = self.learns(self.a * rng.normal(size=(rows, rank)))
         self.B = self.learns(self.b * rng.normal(size=(rank, columns)))
-        self.factor = alpha / rank
+        self.factor = type(self).scale(alpha, rank)
         for p in linear.parameters():
             p.requires_grad = False
 
     def forward(self, x):
-        return self.linear(x) + (x @ self.A) @ self.B * self.factor
+        y = self.linear(x) + (x @ self.A) @ self.B * self.factor
+        return y + self.biases * self.linear.bias if self.biases else y
 
 
 class AnotherName(Repaired):
@@ -81,12 +83,22 @@ def merged_by_sum(W, A, B, scale):
 
 
 # Other names
-def adapt(rank=3, targets=("out_proj", "linear2"), steps=60):
+class Taken:
+    def __init__(self, batches, take):
+        self.batches, self.take, self.batch_size = batches, take, batches.batch_size
+        self.seq_len = batches.seq_len
+
+    def __getitem__(self, i):
+        return self.take(self.batches, i)
+
+
+def adapt(rank=3, targets=("out_proj", "linear2"), steps=60, take=lambda batches, i: batches[i]):
     def answer(model, batches):
         add_lora(model, rank, targets=targets, rng=0)
         optimizer = AdamW(model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.0)
         schedule = CosineSchedule(lr=0.03, warmup_steps=6, total_steps=60)
-        Trainer(model, batches, optimizer=optimizer, schedule=schedule, progress=False).run(steps)
+        read = Taken(batches, take)
+        Trainer(model, read, optimizer=optimizer, schedule=schedule, progress=False).run(steps)
         return model
 
     return answer
@@ -134,9 +146,20 @@ WRONG = {
     "lora_by_hand": {
         "… r is a side of A": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, alpha * len(B), g),
         "… in both gradients": gradients_without_scale,
+        "… not r / alpha": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, len(B) ** 2 / alpha, g),
+        "… alpha / r times": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, len(B), g),
+        "… without a root": lambda x, W, A, B, alpha, g: by_hand(
+            x, W, A, B, alpha * len(B) ** 0.5, g
+        ),
+        "… then B's": lambda *given: [by_the_whole_product(*given)[i] for i in (0, 2, 1)],
     },
     "lora_stuck": {
         "x cut off": (Detached),
+        "… bias is missing": changed(Repaired, biases=-1),
+        "… added twice": changed(Repaired, biases=1),
+        "… upside down": changed(Repaired, scale=lambda alpha, rank: rank / alpha),
+        "… Divide alpha": changed(Repaired, scale=lambda alpha, rank: alpha),
+        "… counts alpha / rank times": changed(Repaired, scale=lambda alpha, rank: 1),
         "the bias learns": (BiasLearns),
         "… let only B be 0": changed(Repaired, a=0.0),
         "… one of A and B is 0": changed(Repaired, b=0.1),
@@ -146,9 +169,13 @@ WRONG = {
         "… a scale of its own": lambda W, A, B, scale: W + (A @ B).sum(0),
         "… not averaged": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
         "squeezed": lambda W, A, B, scale: merged(W, A, B, scale).squeeze(),
+        "… Add them to W": lambda W, A, B, scale: (scale[:, None, None] * (A @ B)).sum(0),
+        "… sum over the first": lambda W, A, B, scale: W + (A.T * scale).T @ B,
+        "… with its own B": lambda W, A, B, scale: W + sum(A) @ sum(B) * sum(scale),
     },
     "lora_names": {
         "… compared with the token table": adapt(rank=1, targets=ATTENTION),
+        "… what the model only reads": adapt(steps=180, take=lambda b, i: b[i % 60]),
         "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },
 }

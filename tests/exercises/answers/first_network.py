@@ -107,7 +107,7 @@ RIGHT = {
             "gradient, right letter": -0.74,
             "gradient, wrong letter": 0.7,
             "sum of the gradients": 0,
-            "loss, four equal scores": -np.log(0.25),
+            "loss, four equal scores": 1.386,
             "parameters": 1270,
         },
     ],
@@ -123,7 +123,7 @@ WRONG = {
         "of the base two": lambda scores: 2**scores / (2**scores).sum(),
     },
     "net_predict": {
-        "… but rounded": RIGHT["net_predict"][1] | {"loss, four equal scores": 1.386},
+        "… of a quarter": RIGHT["net_predict"][1] | {"loss, four equal scores": 2.0},
         "… its chance minus 1": RIGHT["net_predict"][1] | {"gradient, right letter": 0.26},
         "… a bias as well": RIGHT["net_predict"][1] | {"parameters": 1216},
     },

@@ -50,6 +50,11 @@ def masked_columns(merged, weight, bias, num_heads, head):
     return (merged * (of_head != head)) @ weight + bias
 
 
+def sum_of_the_others(merged, weight, bias, num_heads, head):
+    each = zip(np.split(merged, num_heads, axis=1), np.split(weight, num_heads), strict=True)
+    return bias + sum(part @ rows for i, (part, rows) in enumerate(each) if i != head)
+
+
 # A layer
 class Attention(Module):
     """The solution in small steps; each answer below changes one of them."""
@@ -108,7 +113,8 @@ WRONG = {
     "heads_output_without": {
         "… The bias belongs to no head; add": lambda merged, weight, bias, n, i: columns_to_zero(
             merged, weight, 0, n, i
-        )
+        ),
+        "… every one of the T rows is the bias": sum_of_the_others,
     },
     "heads_attention": {
         "… A reshape alone mixes the tokens:": changed(Attention, split=only_reshaped)

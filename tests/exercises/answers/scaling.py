@@ -1,5 +1,7 @@
 """Right and wrong answers to the exercises of "Scaling"."""
 
+from functools import partial
+
 import numpy as np
 
 PARAMETERS, TOKENS = "parameters", "tokens of 1,000 steps"
@@ -55,6 +57,11 @@ def interval_by_pairs(x, y, samples, rng):
     return list(np.quantile(slopes_of(pairs[..., 0], pairs[..., 1]), [0.025, 0.975]))
 
 
+def of_other_size(more, x, y, samples, rng):
+    rows = rng.integers(len(x), size=(samples, len(x) + more))
+    return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
+
+
 def drawn_apart(x, y, samples, rng):
     size = (samples, len(x))
     return np.quantile(slopes_of(rng.choice(x, size), rng.choice(y, size)), [0.025, 0.975])
@@ -100,7 +107,11 @@ WRONG = {
         "… Subtract the floor": lambda x, losses, floor: power_by_lstsq(x, losses, 0.0),
         "… leave that run out": keeps_all,
     },
-    "scaling_interval": {"… the same rows": drawn_apart, "… in another order": without_replacement},
+    "scaling_interval": {
+        "… the same rows": drawn_apart,
+        "… in another order": without_replacement,
+        "a row too few": partial(of_other_size, -1),
+    },
     "scaling_frontier": {
         "the lowest at some time": (lambda losses: np.isin(losses, np.minimum.accumulate(losses))),
         "… not with the one before": lambda losses: np.append(True, np.diff(losses) <= 0),

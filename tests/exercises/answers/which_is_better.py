@@ -122,6 +122,7 @@ RIGHT = {
         lambda n: 1e9 if n < 60 else np.float64(2.78),
         lambda n: np.where(n >= 50, 2.8, np.inf),
         lambda n: np.array([2.8 if n >= 50 else np.inf]),
+        pocock(2.75, 50),  # near the edge, where another draw would decide otherwise
     ],
 }
 WRONG = {
