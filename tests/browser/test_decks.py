@@ -86,15 +86,17 @@ SMALL = """() => [...document.querySelectorAll('.tt-slide :is(p, li, td, pre, h1
 
 
 # What scrolls sideways, and no key can scroll.
-NO_KEYS = """() => [...document.querySelectorAll('.tt-slide *')].filter(e => e.scrollWidth > e.clientWidth + 1
-    && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX) && e.tabIndex < 0).map(e => e.outerHTML.slice(0, 80))"""
+NO_KEYS = """() => [...document.querySelectorAll('.tt-slide *')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1 && e.tabIndex < 0
+        && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX))
+    .map(e => e.outerHTML.slice(0, 80))"""
 
 
 def test_a_screen_of_another_shape_shows_the_bar_of_a_title_once(visit):
     page = open_deck(visit, "attention")
     page.set_viewport_size(LAPTOP)
-    wide = "e => e.getBoundingClientRect().width > 1000 && parseFloat(getComputedStyle(e).borderTopWidth) > 9"
-    assert page.evaluate(f"[...document.querySelectorAll('.present')].filter({wide}).length") == 1
+    bars = "all => all.filter(e => parseFloat(getComputedStyle(e).borderTopWidth) > 9).length"
+    assert page.locator(".present").evaluate_all(bars) == 1
 
 
 @pytest.mark.parametrize("folder", ["attention", "inside"])

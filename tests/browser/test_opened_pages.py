@@ -18,7 +18,7 @@ from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, STILL, UNFOLD
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 OTHERS = [
-    name for name in ("search", "genindex", "py-modindex", "404") if (SITE / f"{name}.html").exists()
+    name for name in ("search", "genindex", "py-modindex") if (SITE / f"{name}.html").exists()
 ]
 HEAVIEST = 910 * 1024  # bytes of a chapter, as a plain server sends them: not compressed
 LANDING_HEAVIEST, MOST_REQUESTS = 700 * 1024, 20  # what the landing page may take before a press

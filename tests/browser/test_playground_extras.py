@@ -37,13 +37,14 @@ ENDED = """() => new Promise(done => {
 })"""
 # What the frame around it crosses, of the lines above and below.
 CROSSED = """() => {
-    const lit = document.querySelector('.tt-tour__lit'), {top, bottom} = lit.getBoundingClientRect();
-    const {outlineOffset, outlineWidth} = getComputedStyle(lit);
-    const frame = parseFloat(outlineOffset) + parseFloat(outlineWidth);
-    return [...document.querySelectorAll('.tt-play :is(p, ol, label, table, h2, textarea)')].filter(e => {
+    const lit = document.querySelector('.tt-tour__lit'), {outlineOffset} = getComputedStyle(lit);
+    const {top, bottom} = lit.getBoundingClientRect(), frame = parseFloat(outlineOffset) + 3;
+    const lines = document.querySelectorAll('.tt-play :is(p, ol, label, table, h2, textarea)');
+    return [...lines].filter(e => {
         const box = e.getBoundingClientRect();
         return !lit.contains(e) && !e.contains(lit) && e.checkVisibility() && box.height
-            && (box.bottom > top - frame && box.top < top || box.top < bottom + frame && box.bottom > bottom);
+            && (box.bottom > top - frame && box.top < top
+                || box.top < bottom + frame && box.bottom > bottom);
     }).map(e => e.outerHTML.slice(0, 80));
 }"""
 STOP = "n => document.querySelector('.tt-tour strong')?.textContent.startsWith(n)"
