@@ -10,6 +10,7 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 from tinytorch import plots
 from tinytorch.plots import style
@@ -348,9 +349,20 @@ def test_scatter_words_tells_kinds_apart_by_colour_and_shape():
     assert shapes[0] != shapes[1]
 
 
-def test_labels_of_near_points_do_not_overlap():
-    ax = plots.scatter_words([[0, 0], [0.01, 0], [1, 1]], ["mouse", "moose", "far"])
-    assert ax.texts[0].get_position() != ax.texts[1].get_position()
+@pytest.mark.parametrize("limits", [None, (-40, 40), (-3, 9)])
+@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0])
+def test_words_lie_on_no_other_word_and_stay_in_the_frame(spread, limits):
+    """Also of points that lie on each other, and after the limits are changed."""
+    xy = spread * np.random.default_rng(0).normal(size=(20, 2))
+    ax = plots.scatter_words(xy, ["mouse", "m", "a hippopotamus", "owl"] * 5, ["a", "b"] * 10)
+    if limits:
+        ax.set_xlim(*limits)
+    ax.figure.canvas.draw()
+    boxes = [Text.get_window_extent(text) for text in ax.texts]
+    assert [b.count_overlaps(boxes) for b in boxes] == [1] * 20  # itself
+    frame = ax.get_window_extent()
+    inside = [frame.x0 <= b.x0 and b.x1 <= frame.x1 and frame.y0 <= b.y0 for b in boxes]
+    assert all(inside) and max(b.y1 for b in boxes) <= frame.y1
 
 
 @pytest.mark.parametrize(

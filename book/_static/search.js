@@ -16,6 +16,11 @@ const asked = typed?.replace(/\s+/g, "-");
 Scorer.score = ([docname, , , descr, score]) =>
   score - rank(docname) / 1000 + (docname.endsWith(`/${asked}`) ? 100 : 0) + (LOOKED_UP.test(docname) || descr ? 0 : 1000);
 
+// Sphinx speaks of categories, which this search has not.
+Documentation.TRANSLATIONS[
+  "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories."
+] = "Your search did not match any page: none has all these words. Try fewer words, or others.";
+
 // How many letters have to be put in, left out, replaced or swapped; `most` if it is more than that.
 const slips = (word, other, most) => {
   if (Math.abs(word.length - other.length) > most) return most + 1;

@@ -64,7 +64,7 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
     code = visit.page.evaluate("(n) => tinytorchLive.cells[n - 1].original", training)
     rewrite(visit, training, code.replace("steps = 600", "steps = 2"))
     told = run_to(visit, last)
-    assert "\nyours  lookup " in told and told.count("\nyours  ") == 1
+    assert "\nyours    lookup " in told and told.count("\nyours  ") == 1
     assert "1 of 22 parts yours" in told
     name, source = download(visit, numbered(visit, "# yours"))
     assert name == "your_gpt.py" and "def my_lookup(table, ids):" in source

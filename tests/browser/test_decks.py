@@ -3,7 +3,7 @@
 import pytest
 from _ext.teaching.slides import parts
 from served_pages import ROOT
-from visit import OVERFLOW, PHONE
+from visit import LAPTOP, OVERFLOW, PHONE
 
 expect = pytest.importorskip("playwright.sync_api").expect
 
@@ -85,6 +85,20 @@ SMALL = """() => [...document.querySelectorAll('.tt-slide :is(p, li, td, pre, h1
     .map(e => e.textContent.slice(0, 60))"""
 
 
+# What scrolls sideways, and no key can scroll.
+NO_KEYS = """() => [...document.querySelectorAll('.tt-slide *')]
+    .filter(e => e.scrollWidth > e.clientWidth + 1 && e.tabIndex < 0
+        && ['auto', 'scroll'].includes(getComputedStyle(e).overflowX))
+    .map(e => e.outerHTML.slice(0, 80))"""
+
+
+def test_a_screen_of_another_shape_shows_the_bar_of_a_title_once(visit):
+    page = open_deck(visit, "attention")
+    page.set_viewport_size(LAPTOP)
+    bars = "all => all.filter(e => parseFloat(getComputedStyle(e).borderTopWidth) > 9).length"
+    assert page.locator(".present").evaluate_all(bars) == 1
+
+
 @pytest.mark.parametrize("folder", ["attention", "inside"])
 def test_on_a_phone_held_upright_the_slides_can_be_read_one_below_the_other(visit, folder):
     page = visit.page
@@ -96,6 +110,7 @@ def test_on_a_phone_held_upright_the_slides_can_be_read_one_below_the_other(visi
     tops = "() => [...document.querySelectorAll('.tt-slide')].map(e => e.getBoundingClientRect().y)"
     places = page.evaluate(tops)
     assert places == sorted(set(places)) and len(places) > 10
+    assert page.evaluate(NO_KEYS) == []
     assert visit.problems == []
 
 

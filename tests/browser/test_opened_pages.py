@@ -23,6 +23,7 @@ OTHERS = [
 HEAVIEST = 910 * 1024  # bytes of a chapter, as a plain server sends them: not compressed
 LANDING_HEAVIEST, MOST_REQUESTS = 700 * 1024, 20  # what the landing page may take before a press
 SMALLEST = {"width": 320, "height": 640}
+BETWEEN = {"width": 768, "height": 1024}, {"width": 1024, "height": 768}
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 COLOURS = ["color-contrast", "link-in-text-block"]  # all that changes with the scheme
 SIZES = ["target-size", "scrollable-region-focusable"]  # all that changes with an article's width
@@ -117,9 +118,9 @@ def test_page(visit, auditor, docname):
     assert page.evaluate(CUT_OFF) == [], "lines of code that a laptop does not show"
     assert weight(visit, docname) < HEAVIEST
     page.add_style_tag(content=STILL + PLAIN)
-    for size in (SMALLEST, PHONE):
+    for size in (SMALLEST, PHONE, *(BETWEEN if docname in OTHERS else ())):
         page.set_viewport_size(size)
-        assert page.evaluate(OVERFLOW) == []
+        assert page.evaluate(OVERFLOW) == [], size
     page.evaluate(auditor)
     assert violations(page, AUDITS[:1]) == {}
     assert visit.problems == []

@@ -162,6 +162,9 @@ def test_everything_unfolded_is_accessible_and_stays_on_the_page(visit, auditor)
             page.wait_for_function(SCROLLABLE_BY_KEYBOARD)
             assert page.evaluate(AUDIT, LEVELS) == [], (scheme, size)
     page.set_viewport_size(PHONE)
+    below = "e => e.lastChild.offsetTop >= e.firstChild.offsetTop + e.firstChild.offsetHeight"
+    items = page.locator(".tt-play__parts li")
+    assert items.evaluate_all(f"all => all.filter({below}).length") == 0, "a link below its label"
     for text in ("", "x" * 3000, "One 😀\f\u2028 漢字 العربية\n\n"):
         play.type(text)
         assert page.evaluate(OVERFLOW) == []
@@ -450,6 +453,21 @@ def test_on_any_screen_nothing_covers_anything_or_leaves_it(visit, docname, audi
         .violations.flatMap(({nodes}) => nodes.map(n => n.html))"""
     assert page.evaluate(rule) == [], "a column of the bars without a head"
     assert play.visit.problems == []
+
+
+DEAD = """() => [...document.querySelectorAll('.tt-play :is(button, input, select, a)')]
+    .filter(e => e.checkVisibility() && !e.matches('.tt-play__press, .tt-play__chip'))
+    .map(e => e.outerHTML)"""
+
+
+@pytest.mark.parametrize("docname", [PAGE, LANDING])
+def test_on_paper_the_bars_stay_and_what_is_pressed_goes(visit, docname):
+    page = Playground(visit, docname).page
+    page.emulate_media(media="print")
+    bar = page.locator(".tt-play__bar--truth").first
+    assert bar.is_visible()
+    assert bar.evaluate("e => getComputedStyle(e).printColorAdjust") == "exact"
+    assert page.evaluate(DEAD) == []
 
 
 def test_the_bars_are_seen_in_forced_colours(browser, site):

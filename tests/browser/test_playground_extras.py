@@ -35,6 +35,18 @@ ENDED = """() => new Promise(done => {
     };
     look();
 })"""
+# What the frame around it crosses, of the lines above and below.
+CROSSED = """() => {
+    const lit = document.querySelector('.tt-tour__lit'), {outlineOffset} = getComputedStyle(lit);
+    const {top, bottom} = lit.getBoundingClientRect(), frame = parseFloat(outlineOffset) + 3;
+    const lines = document.querySelectorAll('.tt-play :is(p, ol, label, table, h2, textarea)');
+    return [...lines].filter(e => {
+        const box = e.getBoundingClientRect();
+        return !lit.contains(e) && !e.contains(lit) && e.checkVisibility() && box.height
+            && (box.bottom > top - frame && box.top < top
+                || box.top < bottom + frame && box.bottom > bottom);
+    }).map(e => e.outerHTML.slice(0, 80));
+}"""
 STOP = "n => document.querySelector('.tt-tour strong')?.textContent.startsWith(n)"
 BEST = """() => {
     const truest = [...tinytorchPlay.view.truth].sort((a, b) => b[1] - a[1])[0][0];
@@ -160,6 +172,7 @@ def test_the_tour_is_taken_by_keyboard_and_covers_nothing_that_it_speaks_of(visi
         page.wait_for_function(STOP, arg=str(number))
         page.evaluate(ENDED)
         assert page.evaluate(HIDDEN) is None, number
+        assert number > 3 or size == LAPTOP or page.evaluate(CROSSED) == [], number
         lit = page.locator(".tt-tour__lit").bounding_box()
         assert lit["y"] >= 0 and lit["y"] < page.locator(".tt-tour").bounding_box()["y"], number
 

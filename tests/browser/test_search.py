@@ -75,7 +75,8 @@ def test_an_existing_word_is_not_corrected(visit):
 
 def test_a_search_without_results_shows_a_message(visit):
     assert search(visit, "qqqqqqqqq") == []
-    assert "did not match" in visit.page.locator(".search-summary").text_content()
+    told = visit.page.locator(".search-summary").text_content()
+    assert "none has all these words" in told and "categories" not in told
 
 
 def test_excerpts_quote_text_and_not_the_source_of_formulas(visit):
@@ -95,7 +96,11 @@ def test_the_search_works_by_keyboard_alone(visit):
     page = visit.open("book/foundations/tensors")
     page.keyboard.press("Control+k")
     expect(page.locator("input[name=q]:visible").first).to_be_focused()
-    page.keyboard.type("softmx")
+    for typed, told in (("emb", 4), ("softmx", 0)):
+        page.keyboard.press("Control+a")
+        page.keyboard.type(typed)
+        expect(page.locator(".tt-titles a:visible")).to_have_count(told)
+    expect(page.get_by_text("No page is called so. Enter searches the text")).to_be_visible()
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=softmx")
     page.locator(f"{RESULTS} > a").first.wait_for()

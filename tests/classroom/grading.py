@@ -54,7 +54,7 @@ def released(course, chapter):
     return course / "release" / chapter.name / f"{chapter.name}.ipynb"
 
 
-def nbgrader(course, *arguments, again=True):
+def nbgrader(course, *arguments, again=True, status=0):
     """Run nbgrader in a course; what it says.
 
     Another program may take a kernel's port between its choice and its use; then it runs again.
@@ -75,8 +75,8 @@ def nbgrader(course, *arguments, again=True):
         text=True,
     )
     if again and ran.returncode and "Address already in use" in ran.stderr:
-        return nbgrader(course, *arguments, again=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+        return nbgrader(course, *arguments, again=False, status=status)
+    assert ran.returncode == status, ran.stdout + ran.stderr
     return ran.stdout + ran.stderr
 
 

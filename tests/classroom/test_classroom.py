@@ -1,6 +1,7 @@
 """The exercises as a course for nbgrader: all of it by structure, some of it graded for real."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -110,9 +111,39 @@ def course(tmp_path_factory):
     submit(folder, "endless", FIRST, endless)
     submit(folder, "knows-the-numbers", SECOND, right(SECOND) | knowing_the_numbers())
     tampered(folder)
-    for chapter in (FIRST, SECOND):
-        nbgrader(folder, "autograde", chapter.name)
+    for student in CHANGED:
+        change(folder, student)
+    submit(folder, "broken", FIRST)
+    broken = folder / "submitted" / "broken" / FIRST.name / f"{FIRST.name}.ipynb"
+    broken.write_text(broken.read_text(encoding="utf-8")[:999], encoding="utf-8")
+    said = nbgrader(folder, "autograde", FIRST.name, status=1)
+    assert re.findall(r"for student '(.+)'", said) == ["broken"]
+    nbgrader(folder, "autograde", SECOND.name)
     return folder, scores(folder)
+
+
+# Right answers among other cells: by student, how often some cells are there, and the points lost.
+ANSWER = FIRST.exercises[0].check
+CHANGED = {
+    "copied-answer": ({ANSWER: 2}, 0),
+    "copied-tests": ({f"test-{e.check}": 2 for e in FIRST.exercises}, 0),
+    "copied-setup": ({"needed-0": 3}, 0),
+    "deleted-setup-and-test": ({"needed-0": 0, f"test-{ANSWER}": 0}, 0),
+    "deleted-answer-and-test": ({ANSWER: 0, f"test-{ANSWER}": 0}, FIRST.exercises[0].points),
+    "deleted-all": (dict.fromkeys(e.check for e in FIRST.exercises), FIRST.points),
+}
+
+
+def change(folder, student):
+    """Hand in right answers after some cells have been copied, or deleted."""
+    submit(folder, student, FIRST, right(FIRST))
+    path = folder / "submitted" / student / FIRST.name / f"{FIRST.name}.ipynb"
+    notebook, wanted = nbformat.read(path, as_version=4), CHANGED[student][0]
+    names = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
+    often = [wanted.get(name, 1) or 0 for name in names]
+    cells = [cell for cell, n in zip(notebook.cells, often, strict=True) for _ in range(n)]
+    notebook.cells = [nbformat.from_dict({**c, "id": f"cell-{i}"}) for i, c in enumerate(cells)]
+    nbformat.write(notebook, path)
 
 
 def knowing_the_numbers():
@@ -158,6 +189,13 @@ def test_a_cell_that_never_ends_loses_its_own_points_only(course):
 
 def test_tests_that_a_student_has_changed_are_restored(course):
     assert course[1][FIRST.name, "tampering"] == (0, FIRST.points)
+
+
+@pytest.mark.parametrize("student", CHANGED)
+def test_copied_and_deleted_cells_cost_no_more_than_their_own_points(course, student):
+    """And nobody who comes after such a student, or after a broken notebook, is left out."""
+    points = FIRST.points - CHANGED[student][1]
+    assert course[1][FIRST.name, student] == (points, FIRST.points)
 
 
 def test_an_answer_that_knows_the_visible_numbers_gets_no_points(course):

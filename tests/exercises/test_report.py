@@ -54,7 +54,7 @@ def test_report_stops_at_the_first_failing_case():
         "double: not yet\n"
         "  [x] doubles a number\n"
         "  [ ] doubles an array\n"
-        "      given     [1., 2.]\n"
+        "      given     x = [1., 2.]\n"
         "      expected  [2., 4.]\n"
         "      got       [1., 4.]"
     )
@@ -62,7 +62,7 @@ def test_report_stops_at_the_first_failing_case():
 
 def test_hint_is_shown_with_the_failure():
     assert repr(double(lambda x: x * x)).splitlines()[2:] == [
-        "      given     3",
+        "      given     x = 3",
         "      expected  6",
         "      got       9",
         "      hint      Add it to itself.",
@@ -212,12 +212,29 @@ def test_long_values_are_shortened():
     assert len(case("is short", lambda x: "a" * 1000, 0, expected="b").got) == 200
 
 
+def test_arguments_are_shown_with_their_names():
+    def answer(rows, *, keyword=1): ...
+
+    wide = np.ones((4, 6))
+    told = {
+        (lambda table, ids: 0): ["table =", "[[1., 1.", "ids = [0, 1]"],
+        (lambda *all_of_them: 0): ["[[1., 1.", "[0, 1]"],
+        answer: ["[[1., 1.", "[0, 1]"],  # it does not take both
+    }
+    for function, begins in told.items():
+        lines = case("", function, wide, [0, 1], expected=1).given.splitlines()
+        lines = [line for line in lines if not line.startswith(" ")]
+        assert len(lines) == len(begins) and all(map(str.startswith, lines, begins)), lines
+    run = case("", lambda: 0, wide, 3, run=lambda f, noise, width: 0, expected=1).given
+    assert run.startswith("noise =\n") and run.endswith("\nwidth = 3")
+
+
 def test_inputs_are_shown_as_they_were_before_the_answer_changed_them():
     def spoils(x):
         x[:] = 0
         return 1
 
-    assert case("adds", spoils, np.array([1.0, 2.0]), expected=3).given == "[1., 2.]"
+    assert case("adds", spoils, np.array([1.0, 2.0]), expected=3).given == "x = [1., 2.]"
 
 
 # What is shown -----------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ test("a cell above that fails is named", async () => {
 test("a smaller run stands beside the stored one", async () => {
   const live = await openLive(cell("steps = 600\nsay steps = 1_000", { output: "stored\n" }), [{ expected: 40, smaller: { name: "steps", value: 3 } }]);
   const one = live.cell(1);
-  assert.equal(live.status(1), "about 40 s in the browser");
+  assert.equal(live.status(1), "about 40 s in the browser; the first press loads Python, 9 MB");
   assert.equal(one.size.value, "3");
   one.size.value = "7";
   live.press(1, "Smaller run");
@@ -257,6 +257,37 @@ test("while Python loads, its bytes are counted beside the cells that wait", asy
   await live.ended(1);
   assert.equal(document.querySelectorAll("progress").length, 0);
   assert.equal(Python.all.length, 1);
+});
+
+test("only a page that has announced Python at its head loads it unasked", async (t) => {
+  const said = "the first press loads Python, 9 MB", markup = cell("say a") + cell("say b");
+  for (const [body, before, starts] of [["", said, 0], ['<p class="tt-live-intro" hidden></p>', "", 1]]) {
+    const live = await openLive(markup, [{}, {}], { body });
+    assert.deepEqual([live.status(1), live.status(2)], [before, before]);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    navigator.connection = { saveData: false, effectiveType: "4g" };
+    document.visibilityState = "visible";
+    globalThis.innerHeight = 800;
+    live.cell(1).bar.getBoundingClientRect = () => ({ bottom: 0 });
+    live.cell(1).bar.dispatchEvent(happening("pointerover"));
+    dispatchEvent(new Event("scroll"));
+    t.mock.timers.tick(5000);
+    t.mock.timers.reset();
+    assert.equal(live.kernel.state === "off", !starts);
+    live.press(1, "Run");
+    await live.ended(1);
+    assert.deepEqual([live.status(1), live.status(2)], ["ran in 0.0 s", ""]);
+  }
+});
+
+test("what has not come yet is told in bytes and, after some seconds, in time", async () => {
+  const { coming } = await import("../../book/_static/live/rows.js");
+  const text = "Loading Python", half = { text, bytes: 3.8e6, total: 38e6 };
+  for (const [about, seconds, line] of [
+    [{ text }, 9, "Loading Python …"], [{}, 9, ""], [half, 1.9, "Loading Python: 3.8 of 38.0 MB …"],
+    [half, 10, "Loading Python: 3.8 of 38.0 MB, about 2 min left …"], [half, 4, "Loading Python: 3.8 of 38.0 MB, about 36 s left …"],
+    [{ ...half, bytes: 38e6 }, 9, "Loading Python: 38.0 of 38.0 MB …"], [{ text, bytes: 4e6 }, 9, "Loading Python: 4.0 MB …"],
+  ]) assert.equal(coming(about, seconds), line);
 });
 
 test("a failed download is reported and can be retried", async () => {

@@ -434,6 +434,11 @@ test("a model with a removed part writes differently", async () => {
   const written = () => play.part("broken").querySelectorAll(".tt-play__writes").map((each) => each.textContent);
   await play.until(() => written().at(-1).length > 20);
   assert.ok(!written()[0].startsWith(written()[1]));
+  const [first, , last] = play.part("brokenBars").querySelectorAll(".tt-play__row").map(words);
+  assert.match(first, /^m ?27 % ?0 %$/);
+  assert.match(last, /^Mia ?< 0\.1 % ?17 %$/, "what the truth finds likeliest is there");
+  await play.until(() => written().every((text) => text.endsWith(" …")));
+  assert.match(written()[0], /a tiny rabbit, all alone and …$/, "it ends with a whole word");
   await play.type("x".repeat(200));
   assert.ok(written()[0].startsWith("Nothing: it reads"));
 });

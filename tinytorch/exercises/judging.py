@@ -6,6 +6,7 @@ Whatever the answer does, `judge` never raises. `exercise.py` passes it one case
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,9 @@ def judge(posed: Case) -> Finding:
         (False, '1, 2', '3', '2', 'Not the larger one.')
     """
     value, error, told, breach = None, None, "", ("", "")
-    failed = Finding(posed.claim, False, values.show_all(posed.given), hint=posed.hint)
+    called = partial(posed.run, posed.answer) if posed.run else posed.answer
+    given = values.show_all(posed.given, called)
+    failed = Finding(posed.claim, False, given, hint=posed.hint)
     try:
         value, breach = _called(posed)
     except (Exception, SystemExit) as caught:  # whatever the reader's code raises is reported

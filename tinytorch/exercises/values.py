@@ -1,6 +1,7 @@
 """How the values of an exercise are compared, copied and shown."""
 
 import copy
+import inspect
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -221,16 +222,46 @@ def _array_text(array: np.ndarray, precision: int) -> str:
     return line if len(line) < WIDTH else text.replace("\n\n", "\n")
 
 
-def show_all(given: Sequence[Any]) -> str:
+def show_all(given: Sequence[Any], function: Any = None) -> str:
     """The arguments of a call: each array on a separate line, short ones together.
+
+    Args:
+        given: the arguments.
+        function: whose parameters give them their names, if it takes so many.
 
     Example:
         >>> print(show_all([np.zeros(2), 3, "learned"]))
         [0., 0.]
         3, 'learned'
+        >>> print(show_all([np.zeros(2), 3], lambda row, k: row))
+        row = [0., 0.]
+        k = 3
     """
-    groups = groupby(given, lambda value: isinstance(value, _ARRAYS))
-    return "\n".join(("\n" if arrays else ", ").join(map(show, group)) for arrays, group in groups)
+    names = _parameters(function) if callable(function) else []
+    heads = [f"{name} = " for name in names] if len(names) >= len(given) else [""] * len(given)
+    shown = (
+        (isinstance(v, _ARRAYS), _headed(h, show(v))) for h, v in zip(heads, given, strict=False)
+    )
+    return "\n".join(
+        ("\n" if arrays else ", ").join(text for _, text in group)
+        for arrays, group in groupby(shown, lambda each: each[0])
+    )
+
+
+def _headed(head: str, text: str) -> str:
+    """A name and its value; a value of several lines stands below."""
+    fits = "\n" not in text and len(head + text) <= WIDTH
+    return head + text if fits or not head else f"{head.rstrip()}\n{text}"
+
+
+def _parameters(function: Any) -> list[str]:
+    """The names of what a function takes by position; none where Python does not know them."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # as of some built-in functions
+        return []
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [each.name for each in parameters if each.kind in by_position]
 
 
 def shortened(text: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 from matplotlib import colors as mcolors
 from matplotlib.axes import Axes
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from tinytorch.plots.style import (
@@ -478,43 +480,77 @@ def scatter_words(
             borderaxespad=0.2,
         )
     ax.margins(0.16, 0.1)
+    finish(ax, title, xlabel, ylabel)
     _place_words(ax, places, words, [SERIES[i % 4] for i in of_kind])
-    return finish(ax, title, xlabel, ylabel)
+    return ax
 
 
 def _place_words(
     ax: Axes, places: NDArray[np.float64], words: Sequence[str], colours: Sequence[str]
 ) -> None:
-    """Write each word on the side of its point where it covers least of what is already there."""
-    ax.autoscale_view()
-    in_points = ax.transData.transform(places) * 72 / ax.figure.dpi
-    taken = [(x - 4, y - 4, x + 4, y + 4) for x, y in in_points]
-    sides = [(7, 0, "left"), (-7, 0, "right"), (0, 11, "center"), (0, -11, "center")]
-    sides += [(6, 9, "left"), (6, -9, "left"), (-6, 9, "right"), (-6, -9, "right")]
-    for (x, y), place, word, colour in zip(in_points, places, words, colours, strict=True):
-        width = 0.6 * SMALL * len(word)
-        boxes = []
-        for dx, dy, align in sides:
-            left = x + dx - {"left": 0.0, "right": width, "center": width / 2}[align]
-            boxes.append((left, y + dy - 6, left + width, y + dy + 6))
-        covered = [sum(_overlap(box, other) for other in taken) for box in boxes]
-        best = int(np.argmin(covered))
-        taken.append(boxes[best])
-        dx, dy, align = sides[best]
+    """Write each word beside its point where nothing is yet; again when the limits change.
+
+    Where there is no room there, it stands further off, and a thin line leads to its point.
+    """
+    labels = [
         ax.annotate(
             word,
             (float(place[0]), float(place[1])),
-            xytext=(dx, dy),
+            xytext=(0, 0),
             textcoords="offset points",
-            ha=align,
             va="center",
             color=colour,
             fontsize=SMALL,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.8, "shrinkA": 0},
+            in_layout=False,
         )
+        for word, place, colour in zip(words, places, colours, strict=True)
+    ]
+
+    def arrange(_: object = None) -> None:
+        figure: Any = ax.figure.figure  # also that of a subfigure
+        figure.draw_without_rendering()
+        scale = 72 / figure.dpi
+        in_points = ax.transData.transform(places) * scale
+        frame = tuple(ax.get_window_extent().extents * scale)
+        taken: list[_Box] = [(x - 4, y - 4, x + 4, y + 4) for x, y in in_points]
+        for label, (x, y) in zip(labels, in_points, strict=True):
+            extent = Text.get_window_extent(label)  # without its line
+            free = _beside(x, y, extent.width * scale + 4, extent.height * scale, frame, taken)
+            taken.append(free)
+            label.set(position=(free[0] + 2 - x, (free[1] + free[3]) / 2 - y), ha="left")
+            line: Any = label.arrow_patch
+            line.set_visible(_overlap(free, (x - 16, y - 16, x + 16, y + 16)) == 0)
+
+    arrange()
+    for changed in ("xlim_changed", "ylim_changed"):
+        ax.callbacks.connect(changed, arrange)
 
 
-def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """Common area of two boxes `(left, bottom, right, top)`."""
+_Box = tuple[float, ...]  # left, bottom, right, top
+
+
+def _beside(
+    x: float, y: float, width: float, height: float, frame: _Box, taken: Sequence[_Box]
+) -> _Box:
+    """The box nearest to a point that lies in the frame and covers least of what is taken."""
+    sides = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 0.8), (1, -0.8), (-1, 0.8), (-1, -0.8)]
+    best, least = frame, np.inf
+    for far, (dx, dy) in product(range(1, 12), sides):
+        left = x + dx * (2 + 5 * far) + {1: 0.0, 0: -width / 2, -1: -width}[dx]
+        bottom = y + dy * (height / 2 + 5) * far - height / 2
+        box = (left, bottom, left + width, bottom + height)
+        outside = width * height - _overlap(box, frame)
+        covered = round(outside + sum(_overlap(box, other) for other in taken), 6)
+        if covered < least:
+            best, least = box, covered
+        if least == 0:
+            break
+    return best
+
+
+def _overlap(a: _Box, b: _Box) -> float:
+    """Common area of two boxes."""
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     return max(width, 0.0) * max(height, 0.0)

@@ -45,6 +45,7 @@ SCRIPTS = [
     "scripts/pydata-sphinx-theme.js",
     "reading.js",
     "folds.js",
+    "titles.js",
 ]
 UNUSED = ["styles/theme.css", "sphinx-design.min.css", "design-tabs.js"]
 UNUSED += ["pygments.css"]  # tinytorch.css has the book's colours of code

@@ -7,7 +7,7 @@ import { spoken } from "./reports.js";
 import { Edit, memory, remembers } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { startEarly } from "./early_start.js";
-import { OtherText, anotherTry, drawBytes, fetched, notLoaded } from "./rows.js";
+import { OtherText, anotherTry, coming, drawBytes, duration, fetched, notLoaded } from "./rows.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
@@ -24,9 +24,6 @@ const button = (text, label, act) => {
   made.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });
   return made;
 };
-
-const duration = (seconds) => seconds < 1 ? `${seconds.toFixed(1)} s`
-  : seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
 
 // Opens the folds around an element.
 const unfold = (element, folds) => {
@@ -96,7 +93,8 @@ class Cell {
     (fold && !fold.querySelector(".cell_output") && !this.element.matches(".tag_hide-cell")
       ? fold : input).after(bar);
     const expected = this.info.expected ?? 0;
-    if (expected > SLOW) this.say(`about ${duration(expected)} in the browser`);
+    this.takes = expected > SLOW ? `about ${duration(expected)} in the browser` : "";
+    this.say(this.takes);
     if (this.info.smaller) this.#offerSmaller();
   }
 
@@ -425,11 +423,12 @@ const kernel = new Kernel(
     patience: 10,
     get parts() { return Object.values(memory("parts").all).join("\n\n"); },
   },
-  (state, { text, bytes, total }) => {
+  (state, about) => {
+    const { text } = about;
     document.documentElement.dataset.liveKernel = state;
-    drawBytes([...running, ...waiting], { bytes, total });
-    const count = [bytes, total].filter(Boolean).map((n) => (n / 1e6).toFixed(1)).join(" of ");
-    loading = text ? `${text}${bytes ? `: ${count} MB` : ""} …` : "";
+    drawBytes([...running, ...waiting], about);
+    loading = coming(about, kernel.elapsed);
+    for (const cell of cells) if (cell.status.dataset.state === "first") cell.say(cell.takes);
     if (!text) for (const cell of waiting) cell.say(cell.step, "busy");
     if (!text || !running.size) return; // nobody waits for it
     for (const cell of [...running, ...waiting]) cell.say(loading, "busy");
@@ -472,7 +471,13 @@ if (document.querySelector(".tt-file")) {
   const { yourFiles } = await import("./your_file.js");
   yourFiles(kernel, { button, announce });
 }
-startEarly(cells.filter((cell) => cell.runnable).map((cell) => cell.bar), () => kernel.load());
+const runnable = cells.filter((cell) => cell.runnable);
+// Nothing comes unasked on a page that has not said at its head what would: there each button says it.
+if (intro) startEarly(runnable.map((cell) => cell.bar), () => kernel.load());
+else if (data.bytes) {
+  const comes = `the first press loads Python, ${Math.round(data.bytes / 1e6)} MB`;
+  for (const cell of runnable) cell.say([cell.takes, comes].filter(Boolean).join("; "), "first");
+}
 // For tests, and for the curious at the console.
 globalThis.tinytorchLive = { cells, kernel, runAll };
 document.documentElement.dataset.live = "ready";

@@ -26,6 +26,11 @@ export class Kernel {
     return Boolean(this.interrupt);
   }
 
+  // seconds since it was started
+  get elapsed() {
+    return (performance.now() - this.began) / 1000;
+  }
+
   #set(state, about = {}) {
     this.state = state;
     this.onstate(state, about);
@@ -67,7 +72,7 @@ export class Kernel {
       this.onstate(this.state, message);
     } else if (message.type === "ready") {
       this.times = message.times;
-      this.seconds = (performance.now() - this.began) / 1000;
+      this.seconds = this.elapsed;
       this.#set("ready");
       const again = [...this.kept.values()].map((each) => ({ ...each, id: this.#number(), resolve: () => {} }));
       this.waiting.unshift(...again);

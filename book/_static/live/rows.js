@@ -3,6 +3,8 @@
 
 import { make } from "./elements.js";
 
+const SURE = 2; // seconds after which the speed of a connection can be told
+
 // Beside what each of these cells says; nothing where nobody counts bytes.
 export function drawBytes(cells, { bytes, total }) {
   if (!bytes) for (const drawn of document.querySelectorAll(".tt-live__bytes")) drawn.remove();
@@ -12,6 +14,18 @@ export function drawBytes(cells, { bytes, total }) {
     drawn.value = total ? bytes : 0;
     if (!drawn.isConnected) bar.append(drawn);
   }
+}
+
+export const duration = (seconds) => seconds < 1 ? `${seconds.toFixed(1)} s`
+  : seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+
+// What is said while Python comes: how much of it is there and, after some seconds, how long the rest takes if it
+// goes on like this.
+export function coming({ text, bytes, total }, seconds) {
+  if (!text) return "";
+  const count = [bytes, total].filter(Boolean).map((n) => (n / 1e6).toFixed(1)).join(" of ");
+  const left = bytes < total && seconds > SURE ? `, about ${duration(seconds * (total / bytes - 1))} left` : "";
+  return `${text}${bytes ? `: ${count} MB${left}` : ""} …`;
 }
 
 // Why Python did not come, and what happens next.

@@ -27,7 +27,9 @@ export class Bars {
       .toSorted((a, b) => height(b) - height(a) || a - b);
     const shown = ids.slice(0, this.rows.length);
     const full = FULL.findLast((width) => width >= height(shown[0])) ?? 1;
-    if (now !== null && !shown.includes(now)) shown[shown.length - 1] = now;
+    // what stands there has a row, and so has what the truth finds likeliest, however unlikely the model does
+    const owed = [...new Set([likeliest(truth), now])].filter((id) => id !== null && !shown.includes(id));
+    if (owed.length) shown.splice(-owed.length, owed.length, ...owed);
     this.scale.textContent = `to ${percent(full)}`;
     for (const [i, row] of this.rows.entries()) {
       const id = shown[i];
@@ -50,6 +52,8 @@ export class Bars {
     for (const row of this.rows) row.element.classList.toggle("tt-play__row--here", row.id === id);
   }
 }
+
+const likeliest = (truth) => truth && [...truth.keys()].reduce((best, id) => (truth.get(id) > truth.get(best) ? id : best));
 
 // One row, which stays where it is while its numbers change.
 class Row {

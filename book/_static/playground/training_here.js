@@ -1,6 +1,7 @@
 // Train one here: the panel in which the page's Python trains a model from random numbers, and what is seen of it.
 
 import { make } from "../live/elements.js";
+import { coming } from "../live/rows.js";
 import { note, svg } from "../moving/tools.js";
 import { Bars, FEW, verdict } from "./bars.js";
 import { KeptTraining } from "./kept_training.js";
@@ -104,7 +105,7 @@ class Panel {
     const hear = kernel.onstate;
     kernel.onstate = (state, about) => {
       hear(state, about);
-      this.#hearPython(about);
+      this.#hearPython(about, kernel.elapsed);
     };
     addEventListener("online", () => { if (this.run.unreached) this.run.goOn(); });
     document.addEventListener("visibilitychange", () => this.#hidden());
@@ -217,14 +218,13 @@ class Panel {
 
   // What is shown ----------------------------------------------------------------------------------------------------
 
-  #hearPython({ text, bytes, total } = {}) {
-    const { parts } = this;
+  #hearPython(about = {}, seconds) {
+    const { parts } = this, { text, bytes, total } = about;
     parts.bytes.hidden = !bytes || this.run.phase !== "starting";
     if (this.run.phase !== "starting" || !text) return;
     if (total) parts.bytes.max = total;
     parts.bytes.value = total ? bytes : 0;
-    const count = [bytes, total].filter(Boolean).map((n) => (n / 1e6).toFixed(1)).join(" of ");
-    parts.state.textContent = `${text}${count && `: ${count} MB`} …`;
+    parts.state.textContent = coming(about, seconds);
   }
 
   show() {

@@ -1,6 +1,7 @@
 // GPT-2 in the page: its published weights come when the reader asks for them, stay, and write in the page's Python.
 
 import { make } from "../live/elements.js";
+import { duration } from "../live/rows.js";
 import { megabytes, Published } from "./fetching.js";
 
 const COMPARING = "Compare with the known texts";
@@ -272,5 +273,3 @@ const labelled = (text, field) => {
   label.append(field);
   return label;
 };
-
-const duration = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`);

@@ -55,6 +55,11 @@ function flow() {
     });
     slide.querySelector(".tt-slide__fit").append(show);
   }
+  // what scrolls can be scrolled by key
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
+  });
+  for (const wide of document.querySelectorAll(".tt-slide :is(pre, .tt-formula, .tt-drawing__panels)")) widths.observe(wide);
   addEventListener("hashchange", lead);
   lead();
 }

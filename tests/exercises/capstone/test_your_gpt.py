@@ -1,5 +1,6 @@
 """The one file: made of all solutions, of none, of some; run alone, beside the package."""
 
+import linecache
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from solutions import MLP, solve
 from tinytorch import GPT, AdamW, Tensor, clip_grad_norm, functional
 from tinytorch.core.optimizers import only_matrices
 from tinytorch.exercises.capstone import your_gpt as exporter
+from tinytorch.exercises.capstone.keepsake import Keepsake
 from tinytorch.exercises.capstone.parts import PARTS, Part, section
 from tinytorch.exercises.capstone.your_gpt import MOST_LINES, main, your_gpt
 
@@ -258,17 +260,29 @@ def told_by_the_chapter(parts, path, monkeypatch, capsys):
     cells = re.findall(CELL, CHAPTER.read_text("utf-8"), re.S | re.M)
     assembled = next(i for i, cell in enumerate(cells) if "file = your_gpt(parts)" in cell)
     names = {"__name__": "chapter"}
-    for cell in cells[: assembled + 1]:
-        exec(cell, names)
+    for i, cell in enumerate(cells[: assembled + 1]):
+        linecache.cache[f"cell {i}"] = (len(cell), None, cell.splitlines(keepends=True), "")
+        exec(compile(cell, f"cell {i}", "exec"), names)
     return capsys.readouterr().out, names["file"]
 
 
 def test_the_chapter_takes_the_parts_of_a_reader(solved, tmp_path, monkeypatch, capsys):
     told, file = told_by_the_chapter(solved, tmp_path / "my_parts.py", monkeypatch, capsys)
-    assert re.findall(r"^yours  ([\w -]+?)  ", told, re.M) == list(PARTS)
+    assert re.findall(r"^yours    ([\w -]+?)  ", told, re.M) == list(PARTS)
     losses = re.findall(r"^([\w -]+?) +\d\.\d{4} +\d\.\d{4} +\d\.\d{4}$", told, re.M)
     assert losses == ["ours alone", *file.yours]
     assert file.others == ()
+
+
+def test_nothing_is_called_the_readers_who_has_written_nothing(tmp_path, monkeypatch, capsys):
+    told, file = told_by_the_chapter({}, tmp_path / "my_parts.py", monkeypatch, capsys)
+    assert not re.search(r"^yours", told, re.M) and told.count("\nexample  ") == 3
+    assert ", 0 of 22 parts yours, 3 examples\n" in told and told.count("ours alone") == 1
+    assert (file.yours, file.examples) == ((), ("norm", "optimiser", "draw"))
+    assert "\nYours: nothing yet.\nExamples: norm, optimiser, draw.\n" in file.source
+    assert "# yours" not in file.source and file.source.count("  # an example\n") == 3
+    assert "My own parts: 0 of 22." in Keepsake(file, 1.0).file[1]
+    assert repr(file).count("an example; solve ") == 3
 
 
 def test_the_chapter_names_the_part_of_a_reader_that_is_at_fault(

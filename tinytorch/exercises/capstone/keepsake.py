@@ -63,7 +63,7 @@ class Keepsake:
                 f"; the floor, the least that any model can reach on average, is {self.floor:.3f}"
             )
         mine = "\n".join(f"<li>{name}: {PARTS[name][1]}</li>" for name in self.gpt.yours)
-        count = len(self.gpt.yours) + len(self.gpt.others)
+        count = len({*self.gpt.yours, *self.gpt.examples, *self.gpt.others})
         theirs = f"<p>The book’s: {', '.join(self.gpt.others)}.</p>\n" if self.gpt.others else ""
         body = (
             f"<h1>{title}</h1>\n<p>My own parts: {len(self.gpt.yours)} of {count}.</p>\n"

@@ -93,27 +93,30 @@ class CannotKeep(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """A part that the reader has written.
+    """A part that the reader has written, or an example that stands in for one.
 
     Attributes:
         name: one of `PARTS`.
         answer: the name of the function or class in its source.
         source: its source, after all that it needs.
         changed: whether it was edited after the check wrote it.
+        example: whether it is not the reader's.
     """
 
     name: str
     answer: str
     source: str
     changed: bool = False
+    example: bool = False
 
     @classmethod
-    def of(cls, name: str, answer: Any) -> Part:
+    def of(cls, name: str, answer: Any, example: bool = False) -> Part:
         """A part made of a function or class, without storing it.
 
         Args:
             name: one of `PARTS`.
             answer: what the part does, defined in a cell or a file.
+            example: whether it only stands in for a part of the reader's.
 
         Raises:
             CannotKeep: its source does not work by itself.
@@ -124,7 +127,7 @@ class Part:
             >>> print(Part.of("mask", my_mask).source.splitlines()[0])
             def my_mask(queries, keys):
         """
-        return cls(name, *_source_of(answer))
+        return cls(name, *_source_of(answer), example=example)
 
 
 def keep(check: str, answer: Any) -> tuple[Part | None, str]:

@@ -47,16 +47,18 @@ class YourGPT:
         source: the file's text.
         yours: the names of the reader's parts.
         reasons: why one of the reader's parts was left out, by its name.
+        examples: the names of the parts that stand in for some of the reader's.
     """
 
     source: str
     yours: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
 
     @property
     def others(self) -> tuple[str, ...]:
         """The names of the parts that are the package's."""
-        slots = set(map(place_of, self.yours))
+        slots = set(map(place_of, (*self.yours, *self.examples)))
         return tuple(name for name in _sections() if name not in slots)
 
     @property
@@ -82,10 +84,13 @@ class YourGPT:
         return module
 
     def __repr__(self) -> str:
+        number = len(self.yours) + len(self.examples) + len(self.others)
+        stand_in = f", {len(self.examples)} examples" if self.examples else ""
         lines = [
             f"your_gpt.py: {len(self.source.splitlines())} lines, {len(self.yours)} of "
-            f"{len(self.yours) + len(self.others)} parts yours",
+            f"{number} parts yours{stand_in}",
             *(f"  [x] {name}: {PARTS[name][1]}" for name in self.yours),
+            *(f"  [ ] {name}: an example; solve {PARTS[name][0]}" for name in self.examples),
             *(
                 f"  [ ] {name}: the book's; solve {PARTS[name][0]}"
                 for name in self.others
@@ -127,7 +132,8 @@ def your_gpt(parts: Mapping[str, Part] | None = None) -> YourGPT:
         longest = max(taken, key=lambda name: len(taken[name].source.splitlines()))
         reasons[longest] = f"with it the file is longer than {MOST_LINES} lines; shorten it"
         del taken[longest]
-    return YourGPT(source, tuple(taken), reasons)
+    yours = tuple(name for name, part in taken.items() if not part.example)
+    return YourGPT(source, yours, reasons, tuple(name for name in taken if name not in yours))
 
 
 # The file ------------------------------------------------------------------------------------
@@ -158,7 +164,7 @@ def _joined(parts: Mapping[str, Part], close: bool = False) -> str:
     chosen = {place_of(name): part for name, part in parts.items()}
     imports: list[str] = []
     whole: list[str] = []
-    aliases: list[tuple[str, str]] = []
+    aliases: dict[str, list[tuple[str, str]]] = {}  # by whose they are
     taken = _defined("".join(body for _, body in _pieces()))
     for name, body in _pieces():
         if name in chosen:
@@ -166,15 +172,18 @@ def _joined(parts: Mapping[str, Part], close: bool = False) -> str:
             lines, needed, called = _readers(chosen[name], ours, taken)
             imports += needed
             whole.append(lines if close else f"{lines}\n")
-            aliases += [(ours, called)] * (ours != called)
+            if ours != called:
+                whose = "an example" if chosen[name].example else "yours"
+                aliases.setdefault(whose, []).append((ours, called))
         elif name:
             whole.append(body.strip("\n") + ("\n" if close else "\n\n"))
         else:
             if aliases:
-                whole[-1] = whole[-1].rstrip("\n") + "\n" + _alias_lines(aliases)
+                named = "".join(_alias_lines(*each) for each in aliases.items())
+                whole[-1] = whole[-1].rstrip("\n") + "\n" + named
             whole += [] if close else ["\n"]
             whole.append(re.sub(r"\n\n+", "\n", body) if close else body)
-            aliases = []
+            aliases = {}
     text = "".join(whole)
     if not re.search(r"\bDropout\(", text.replace("class Dropout(", "")):
         text = re.sub(r"class Dropout.*?(?=\n\w|\n\n)\n*", "", text, flags=re.S)
@@ -232,16 +241,16 @@ def _expected_names() -> set[str]:
     return set(vars(YourGPT(_TEMPLATE.read_text(encoding="utf-8")).module().functional))
 
 
-def _alias_lines(aliases: list[tuple[str, str]]) -> str:
+def _alias_lines(whose: str, aliases: list[tuple[str, str]]) -> str:
     """The lines that give the reader's parts the names that the file uses."""
     lines, left, right = [], "", ""
     for ours, called in aliases:
         both = f"{left}, {ours}".strip(", "), f"{right}, {called}".strip(", ")
         if len(" = ".join(both)) > 90:
-            lines.append(f"{left} = {right}  # yours")
+            lines.append(f"{left} = {right}  # {whose}")
             both = ours, called
         left, right = both
-    return "\n".join([*lines, f"{left} = {right}  # yours", ""])
+    return "\n".join([*lines, f"{left} = {right}  # {whose}", ""])
 
 
 def _defined(source: str) -> set[str]:
@@ -262,8 +271,11 @@ def _headed(source: str, imports: list[str], parts: Mapping[str, Part]) -> str:
     """The file with its first lines, which say who wrote the parts."""
     slots = [place_of(name) for name in parts]
     others = [name for name in _sections() if name not in slots]
+    yours = [name for name, part in parts.items() if not part.example]
+    examples = [name for name in parts if name not in yours]
     told = [
-        f"Yours: {', '.join(parts) or 'nothing yet'}.",
+        f"Yours: {', '.join(yours) or 'nothing yet'}.",
+        *([f"Examples: {', '.join(examples)}."] if examples else []),
         f"The book's: {', '.join(others) or 'no part'}.",
     ]
     text = "\n".join(textwrap.fill(line, 96, subsequent_indent="  ") for line in told)
