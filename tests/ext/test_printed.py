@@ -1,7 +1,9 @@
 """The built pages as chapters of one book: what gives an answer away goes to the end."""
 
+from contextlib import contextmanager
+
 import pytest
-from _ext.print import printed_pages
+from _ext.print import epub, pdf, printed_pages
 
 HOME = "https://a.github.io/b/"
 PAGE = """<link rel="canonical" href="{home}book/foundations/tensors.html"/>
@@ -78,3 +80,51 @@ def test_a_page_that_lacks_what_is_printed_is_named_with_the_remedy(tmp_path):
     page.write_text("<main>not a chapter</main>", encoding="utf-8")
     with pytest.raises(LookupError, match=r"no article\.bd-article.*make book"):
         printed_pages.chapter(tmp_path, "Foundations", "book/foundations/tensors")
+
+
+@pytest.mark.parametrize("broken", ["ho\x15 one", "a<br>b", "a&nbsp;b"])
+def test_a_chapter_that_is_no_xml_is_named_and_no_epub_is_written(tmp_path, broken):
+    files = {"fine.xhtml": b"<p>good</p>", "gpt.xhtml": f"<p>one\n{broken}</p>".encode()}
+    with pytest.raises(ValueError, match=r"gpt\.xhtml is no XML: .* line 2, column \d"):
+        epub.write(files, "<package/>", tmp_path / "book.epub")
+    assert not (tmp_path / "book.epub").exists()
+
+
+class Printing:
+    """A page whose one place is on `numbers[i]` in the i-th pass; what was laid out twice moves."""
+
+    def __init__(self, numbers):
+        self.numbers, self.laid_out = iter(numbers), 0
+
+    def pdf(self, **_):
+        self.laid_out += 1
+        self.found = {"gpt": next(self.numbers) + self.laid_out % 2, "block": 7}
+
+    def reload(self):
+        self.laid_out = 0
+
+    def evaluate(self, script, filled):
+        self.filled = filled
+
+
+@pytest.mark.parametrize(
+    ("numbers", "times", "digits"),
+    [([249, 249], 2, 3), ([98, 99, 98, 98], 4, 3), ([249, 250, 251, 252, 252], 5, 3)],
+)
+def test_the_book_is_printed_until_nothing_moves(monkeypatch, tmp_path, numbers, times, digits):
+    page = opened(monkeypatch, numbers)
+    assert pdf.print_pdf(tmp_path / "book.html", tmp_path / "book.pdf") == times
+    assert page.filled[1] == {"gpt": digits, "block": 1}, "a number gets no narrower"
+
+
+def test_places_that_do_not_settle_are_named(monkeypatch, tmp_path):
+    opened(monkeypatch, [249, 250] * 3)
+    with pytest.raises(RuntimeError, match=r"1 of 2 .* changes: gpt \(250, then 251\)$"):
+        pdf.print_pdf(tmp_path / "book.html", tmp_path / "book.pdf")
+
+
+def opened(monkeypatch, numbers):
+    page = Printing(numbers)
+    monkeypatch.setattr(pdf, "opened", contextmanager(lambda source: (yield page)))
+    monkeypatch.setattr(pdf, "places", lambda path: page.found)
+    return page

@@ -5,7 +5,9 @@
 Chromium lays out what the site shows, so formulas (MathML), drawings (SVG) and fonts are the same,
 and sharp; it tags what it prints for screen readers and makes the outline of the headings. But it
 knows no page numbers before it has printed. So it prints more than once: with blanks, from which
-the places of all that is linked to are read, then with these, until no place moves any more.
+the places of all that is linked to are read, then with these, until no place moves any more. A
+number is as wide as its count of digits says, and gets no narrower: places cannot take turns. Each
+time the page is loaded again: what Chromium lays out twice, it parts at other places the second time.
 """
 
 import re
@@ -35,12 +37,14 @@ from .printed_pages import (
 
 TITLE, AUTHOR = "TinyTorch: embeddings to GPT", "The TinyTorch Book authors"
 BLANK, PASSES = "000", 6
+NAMED = 10  # places that an error names
 INDEX, REFERENCE = "Index", "book/appendix/api/"
 GLOSSARY = "appendix-glossary"
 ON_EACH_PAGE = {"Predict", "Reflect", "Recap"}  # sections that the contents need not name
 LONG = 14  # lines of code that may be parted by the end of a page
-FILL = """places => document.querySelectorAll('.tt-page').forEach(number => {
+FILL = """([places, digits]) => document.querySelectorAll('.tt-page').forEach(number => {
     number.textContent = places[number.dataset.to] ?? '000';
+    number.style.minWidth = `${digits[number.dataset.to] ?? 3}ch`;
     const before = number.parentElement.previousElementSibling;  // in the index, once a page
     number.parentElement.hidden = number.closest('.tt-print-index') !== null
         && before !== null && before.textContent === number.textContent;
@@ -208,6 +212,7 @@ def print_pdf(source: Path, target: Path) -> int:
         RuntimeError: the numbers do not settle.
     """
     found: dict[str, int] = {}
+    digits: dict[str, int] = {}
     with opened(source) as page:
         for times in range(1, PASSES + 1):
             last = times > 1  # the first never is: its numbers are blank
@@ -215,8 +220,26 @@ def print_pdf(source: Path, target: Path) -> int:
             before, found = found, places(target)
             if found == before:
                 return times
-            page.evaluate(FILL, found)
-    raise RuntimeError(f"after {PASSES} passes the page numbers still change")
+            digits |= {name: max(digits.get(name, 0), len(str(n))) for name, n in found.items()}
+            page.reload()
+            page.evaluate(FILL, [found, digits])
+    raise RuntimeError(still_moving(before, found))
+
+
+def still_moving(before: dict[str, int], found: dict[str, int]) -> str:
+    """Name the places that two passes found on different pages.
+
+    >>> still_moving({"gpt": 249, "block": 7}, {"gpt": 250, "block": 7})
+    'after 6 passes 1 of 2 page numbers still changes: gpt (249, then 250)'
+    """
+    moved = [
+        f"{place} ({before.get(place)}, then {page})"
+        for place, page in found.items()
+        if before.get(place) != page
+    ]
+    named = ", ".join(moved[:NAMED]) + ", ..." * (len(moved) > NAMED)
+    change = "changes" if len(moved) == 1 else "change"
+    return f"after {PASSES} passes {len(moved)} of {len(found)} page numbers still {change}: {named}"
 
 
 def places(path: Path) -> dict[str, int]:
