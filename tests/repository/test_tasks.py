@@ -175,11 +175,10 @@ def test_every_task_that_a_text_names_exists(tasks):
     assert {(name, text) for name, text in named if name not in tasks.TASKS} == set()
 
 
-def test_every_extension_module_that_a_text_names_exists():
+def test_every_extension_module_that_a_text_names_exists(tracked):
     """As `book/_ext/look/theme.py`, `python -m _ext.print.pdf` or a call of `extension`."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     kinds = {".py", ".md", ".yml", ".toml", ".js", ".css"}
-    texts = [ROOT / name for name in listed.stdout.splitlines() if Path(name).suffix in kinds]
+    texts = [ROOT / name for name in tracked if Path(name).suffix in kinds]
     said = re.compile(r"\bbook/_ext/([\w/]+)\.py|-m _ext\.([\w.]+\w)|\bextension\(\"([\w.]+)\"")
     named = {
         "".join(found).replace(".", "/")

@@ -7,6 +7,7 @@ give away what the reader is asked; so they go to the end of their chapter, unde
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -88,9 +89,9 @@ def made_at() -> datetime:
     stamp = os.environ.get("SOURCE_DATE_EPOCH")
     if not stamp:
         log = ["git", "log", "-1", "--format=%ct"]
-        asked = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
-        stamp = asked.stdout.strip() or str(time.time())
-    return datetime.fromtimestamp(float(stamp), UTC)
+        if shutil.which("git"):
+            stamp = subprocess.run(log, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return datetime.fromtimestamp(float(stamp or time.time()), UTC)
 
 
 def edition() -> str:
