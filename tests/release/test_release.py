@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -87,6 +86,16 @@ def test_actions_are_pinned_by_hash_and_leave_no_credentials(workflow):
             assert step["with"]["persist-credentials"] is False
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_what_goes_out_is_made_where_every_package_has_a_hash(workflow):
+    """The reference frameworks are installed by version alone, so in another job."""
+    jobs = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"]
+    for job in jobs.values():
+        if any("actions/upload" in step.get("uses", "") for step in job["steps"]):
+            ran = [step["run"] for step in job["steps"] if "run" in step]
+            assert not [line for line in ran if re.search(r"parity|\.ci/run$", line)]
+
+
 def test_index_receives_the_tested_archives_without_a_password():
     path = ROOT / ".github" / "workflows" / "release.yml"
     text = path.read_text(encoding="utf-8")
@@ -102,10 +111,9 @@ def test_index_receives_the_tested_archives_without_a_password():
     assert made.split() == [".ci/run", *tried]
 
 
-def test_page_on_forks_lists_every_file_with_a_fixed_address():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+def test_page_on_forks_lists_every_file_with_a_fixed_address(tracked):
     apart = ("book/notebooks/", "tests/")  # generated; what a fork need not change
-    files = [name for name in listed.stdout.split() if not name.startswith(apart)]
+    files = [name for name in tracked if not name.startswith(apart)]
     texts = {name: (ROOT / name).read_bytes().decode(errors="replace") for name in files}
     found = {name for name, text in texts.items() if ADDRESS.search(text)}
     page = (ROOT / ".github" / "SETUP.md").read_text(encoding="utf-8")
