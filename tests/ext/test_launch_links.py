@@ -84,11 +84,22 @@ def test_the_site_follows_from_the_repository(repository, site):
     assert site_url(repository) == site
 
 
-def test_the_files_in_print_are_linked_to_where_the_site_is_published(tmp_path):
-    folder, warnings = build(tmp_path, index="# A\n\n{in-print}`tinytorch.pdf`")
-    assert warnings == ""
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert 'href="https://a.github.io/b/print/tinytorch.pdf"' in page
+def test_what_is_no_page_is_linked_where_it_is_also_after_a_move(tmp_path, monkeypatch):
+    """The second build reads the page again, though nothing of it has changed."""
+    text = "# A\n\n{in-print}`tinytorch.pdf` {on-site}`versions.html` {in-repository}`LICENSE`"
+    pages = {"index": text}
+    for owner in ("a", "fork"):
+        folder, warnings = build(tmp_path, fresh=bool(pages), **pages)
+        page = (folder / "index.html").read_text(encoding="utf-8")
+        assert warnings == ""
+        for address in (
+            f"https://{owner}.github.io/b/print/tinytorch.pdf",
+            f"https://{owner}.github.io/b/versions.html",
+            f"https://github.com/{owner}/b/blob/main/LICENSE",
+        ):
+            assert f'href="{address}"' in page
+        monkeypatch.setenv("GITHUB_REPOSITORY", "fork/b")
+        pages.clear()
 
 
 @pytest.mark.parametrize(
