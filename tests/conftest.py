@@ -41,7 +41,9 @@ def stories():
 def tracked():
     """The names of all files under version control."""
     if not (ROOT / ".git").exists():
-        pytest.skip("this is a downloaded archive: without .git nothing tells its files from others")
+        pytest.skip(
+            "this is a downloaded archive: without .git nothing tells its files from others"
+        )
     listed = ["git", "ls-files"]
     done = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()

@@ -7,7 +7,6 @@ are corrected here. `launch_links` is the one place where such a link is made; t
 and the chapter cards use it.
 """
 
-import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -71,22 +70,27 @@ def download_of(app: Sphinx, docname: str) -> Path:
 def pages_with_new_notebooks(app: Sphinx, env: Any) -> list[str]:
     """Name the pages to write again because their notebook came, changed or went."""
 
-    def content(path: Path) -> bytes | None:
-        return path.read_bytes() if path.exists() else None
+    def changed(docname: str) -> bool:
+        notebook, download = Path(app.srcdir, notebook_of(docname)), download_of(app, docname)
+        if not (notebook.exists() and download.exists()):
+            return notebook.exists() or download.exists()
+        return with_own_addresses(app.config, notebook.read_bytes()) != download.read_bytes()
 
-    return [
-        docname
-        for docname in sorted(env.all_docs)
-        if "kernelspec" in env.metadata[docname]
-        and content(Path(app.srcdir) / notebook_of(docname)) != content(download_of(app, docname))
-    ]
+    return [d for d in sorted(env.all_docs) if "kernelspec" in env.metadata[d] and changed(d)]
+
+
+def with_own_addresses(config: Config, notebook: bytes) -> bytes:
+    """Have a notebook, which names the repository of `_config.yml`, name the one that publishes."""
+    options, configured = config.html_theme_options, config.book_repository
+    notebook = notebook.replace(site_url(configured).encode(), config.html_baseurl.encode())
+    return notebook.replace(configured.encode(), options["repository_url"].encode())
 
 
 def name_repository(app: Sphinx, config: Config) -> None:
     """Take the repository from the workflow, if any; the site's address follows from it.
 
     The notebooks name the one of `_config.yml` (`book_repository`): they are committed, and a
-    fork's workflow must not change them.
+    fork's workflow must not change them. Its site's copies name the fork (`with_own_addresses`).
     """
     options = config.html_theme_options
     config.book_repository = options["repository_url"].rstrip("/")
@@ -109,7 +113,8 @@ def fix_buttons(
     download = download_of(app, pagename)
     if ".ipynb" in links:
         download.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(app.srcdir) / notebook_of(pagename), download)
+        notebook = Path(app.srcdir, notebook_of(pagename)).read_bytes()
+        download.write_bytes(with_own_addresses(app.config, notebook))
     else:
         download.unlink(missing_ok=True)  # the theme's own copy
     groups = []

@@ -32,7 +32,7 @@ def build(tmp_path, *, builder="html", fresh=True, **pages):
     settings = {
         "extensions": EXTENSIONS,
         "root_doc": "book/index",
-        "exclude_patterns": [],
+        "exclude_patterns": ["book/notebooks/*"],
         "nb_execution_mode": "off",
         "myst_enable_extensions": ["dollarmath"],
         "html_theme": "sphinx_book_theme",

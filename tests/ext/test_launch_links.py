@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 from _ext.addresses import package_requirement, released_tag, repository_url, site_url
 from _ext.launch_links import fix_button, launch_links, name_repository
@@ -98,6 +99,22 @@ def test_what_is_no_page_is_linked_where_it_is_also_after_a_move(tmp_path, monke
             f"https://github.com/{owner}/b/blob/main/LICENSE",
         ):
             assert f'href="{address}"' in page
+        monkeypatch.setenv("GITHUB_REPOSITORY", "fork/b")
+        pages.clear()
+
+
+def test_a_downloaded_notebook_names_the_repository_that_publishes(tmp_path, monkeypatch):
+    """The second build writes the page again, though neither it nor its notebook has changed."""
+    cell = nbformat.v4.new_markdown_cell("https://a.github.io/b/x.html git+https://github.com/a/b")
+    text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+    notebook = tmp_path / "source/book/notebooks/index.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text(text, encoding="utf-8")
+    pages = {"index": "---\nkernelspec:\n  name: python3\n---\n# A\n"}
+    for owner in ("a", "fork"):
+        build(tmp_path, fresh=bool(pages), **pages)
+        told = (tmp_path / "out/_sources/book/index.ipynb").read_text(encoding="utf-8")
+        assert told == text.replace("/a.g", f"/{owner}.g").replace("/a/b", f"/{owner}/b")
         monkeypatch.setenv("GITHUB_REPOSITORY", "fork/b")
         pages.clear()
 

@@ -29,9 +29,12 @@ def given(tmp_path):
 
 
 def test_a_copy_shows_the_drawings_from_beside_it_and_asks_for_its_own_kernel(given, tmp_path):
-    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    def own(notebook):
+        return notebook.replace(b"someone", b"fork")
+
+    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite", own)
     copy = read(tmp_path / "lite/files/b.ipynb")
-    shown = "![A](../../_static/drawings/a.svg) and [here](https://someone.github.io/book/)"
+    shown = "![A](../../_static/drawings/a.svg) and [here](https://fork.github.io/book/)"
     assert copy["cells"] == [{"cell_type": "markdown", "source": shown}]
     assert copy["metadata"]["kernelspec"]["name"] == "python"
 

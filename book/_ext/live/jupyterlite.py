@@ -12,7 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from sphinx.config import Config
 from sphinx.util import logging
 
 from ..addresses import DRAWINGS, site_url
+from ..launch_links import with_own_addresses
 from . import pinned_downloads
 from .live_site import LOCK, STATIC, trimmed_lock
 from .package_wheel import wheel_name
@@ -63,7 +65,9 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
         add_packages(root, target)
         drawn = Path(app.outdir, DRAWINGS)
         address = f"{site_url(app.config.book_repository)}{DRAWINGS.as_posix()}/"
-        add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), drawn, address, target)
+        own = partial(with_own_addresses, app.config)
+        notebooks = sorted((root / "book/notebooks").glob("*.ipynb"))
+        add_notebooks(notebooks, drawn, address, target, own)
 
 
 def kernel_packages(root: Path) -> dict[str, Path]:
@@ -165,7 +169,13 @@ def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
     }
 
 
-def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path) -> None:
+def add_notebooks(
+    notebooks: list[Path],
+    drawn: Path,
+    address: str,
+    target: Path,
+    own: Callable[[bytes], bytes] = bytes,
+) -> None:
     """Copy the notebooks and the drawings that they show, and list both for the file browser.
 
     Args:
@@ -173,14 +183,15 @@ def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path
         drawn: the folder of the drawings.
         address: of that folder, as the notebooks name it.
         target: the folder of JupyterLite.
+        own: puts the addresses of the site into a notebook.
     """
     # A browser asks for a picture as soon as JupyterLab has made its element, seen from the page:
     # that is the site's. Then JupyterLab looks it up among its files, whose root has no parent.
     folder = DRAWINGS.as_posix()
     files = emptied(target / "files")
     for path in notebooks:
-        text = path.read_text(encoding="utf-8").replace(address, f"../../{folder}/")
-        notebook = json.loads(text)
+        beside = path.read_bytes().replace(address.encode(), f"../../{folder}/".encode())
+        notebook = json.loads(own(beside))
         notebook["metadata"]["kernelspec"] = KERNEL
         write(files / path.name, notebook)
     pictures = emptied(files / folder)

@@ -4,8 +4,8 @@
 
 GitHub Pages shows what was sent last and nothing else, so that every publication holds all
 releases: their sites come from the archives attached to them (`make offline`). Of a minor version
-the newest stays, and of minor versions the newest five. Search engines are led to the newest state, whose address every page names
-as its own; a reader of an old page is told so at its top.
+the newest stays, and of minor versions the newest five. Search engines are led to the newest state,
+whose address every page names as its own; a reader of an old page is told so at its top.
 """
 
 import argparse

@@ -6,8 +6,8 @@ Chromium lays out what the site shows, so formulas (MathML), drawings (SVG) and 
 and sharp; it tags what it prints for screen readers and makes the outline of the headings. But it
 knows no page numbers before it has printed. So it prints more than once: with blanks, from which
 the places of all that is linked to are read, then with these, until no place moves any more. A
-number is as wide as its count of digits says, and gets no narrower: places cannot take turns. Each
-time the page is loaded again: what Chromium lays out twice, it parts at other places the second time.
+number is as wide as its count of digits says, and gets no narrower: places cannot take turns. The
+page is loaded each time: what Chromium has laid out before, it parts at other places.
 """
 
 import re
@@ -230,7 +230,7 @@ def still_moving(before: dict[str, int], found: dict[str, int]) -> str:
     """Name the places that two passes found on different pages.
 
     >>> still_moving({"gpt": 249, "block": 7}, {"gpt": 250, "block": 7})
-    'after 6 passes 1 of 2 page numbers still changes: gpt (249, then 250)'
+    'after 6 passes these are still on other pages each time: gpt (249, then 250)'
     """
     moved = [
         f"{place} ({before.get(place)}, then {page})"
@@ -238,8 +238,7 @@ def still_moving(before: dict[str, int], found: dict[str, int]) -> str:
         if before.get(place) != page
     ]
     named = ", ".join(moved[:NAMED]) + ", ..." * (len(moved) > NAMED)
-    change = "changes" if len(moved) == 1 else "change"
-    return f"after {PASSES} passes {len(moved)} of {len(found)} page numbers still {change}: {named}"
+    return f"after {PASSES} passes these are still on other pages each time: {named}"
 
 
 def places(path: Path) -> dict[str, int]:
