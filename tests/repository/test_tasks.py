@@ -119,6 +119,21 @@ def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
     assert stop.value.code == 7
 
 
+def test_every_style_check_runs_and_those_that_fail_are_named(tasks, monkeypatch):
+    def tool(name, *arguments, **_):
+        ran.append(name)
+        if name in ("ruff", "codespell"):
+            sys.exit(1)
+
+    ran = []
+    monkeypatch.setattr(tasks, "tool", tool)
+    with pytest.raises(
+        SystemExit, match=r"failed:\nruff format --check \.\nruff check \.\ncodespell$"
+    ):
+        tasks.check()
+    assert ran[0] == "python" and ran[-1] == "check-jsonschema" and "mypy" in ran
+
+
 def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
     """What was read is forgotten, and what was executed is kept."""
     for folder in ("_build/.doctrees", "_build/.jupyter_cache-1"):
