@@ -121,6 +121,27 @@ def test_page_on_forks_lists_every_file_with_a_fixed_address(tracked):
     assert found == {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
 
 
+def test_page_on_forks_lists_every_module_with_the_name_of_the_package():
+    modules = [*(ROOT / "tinytorch").rglob("*.py"), *(ROOT / "book/_ext").rglob("*.py")]
+    named = re.compile(r"tinytorch[-_]book(?![:/.])")
+    found = {p.relative_to(ROOT).as_posix() for p in modules if named.search(p.read_text("utf-8"))}
+    page = (ROOT / ".github" / "SETUP.md").read_text(encoding="utf-8")
+    assert found == set(
+        re.findall(
+            r"`((?:book/_ext|tinytorch)/\S+\.py)`", page.partition("3. **")[2].partition("4. **")[0]
+        )
+    )
+
+
+def test_the_links_of_the_readme_also_lead_somewhere_from_the_package_index():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert [link for link in links if not link.startswith("https://")] == []
+    ours = re.compile(r"tinytorch-book/(?:blob/)?main/(.+)")
+    files = [found[1] for link in links if (found := ours.search(link))]
+    assert len(files) > 8 and [name for name in files if not (ROOT / name).exists()] == []
+
+
 def test_every_third_party_part_is_listed_with_its_licence_text():
     listed = (ROOT / "THIRD-PARTY.md").read_text(encoding="utf-8")
     pinned = tomllib.loads((ROOT / "book/_runtime/pinned.toml").read_text(encoding="utf-8"))
@@ -140,4 +161,6 @@ def test_the_package_and_the_archive_carry_their_licences():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert tuple(project["project"]["license-files"]) == LICENCES
-    assert {*LICENCES} < {*project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
+    held = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {f"/{name}" for name in LICENCES} < {*held}
+    assert all(name.startswith("/") for name in held), "a bare name is found in every folder"
