@@ -81,9 +81,9 @@ def pages_with_new_notebooks(app: Sphinx, env: Any) -> list[str]:
 
 def with_own_addresses(config: Config, notebook: bytes) -> bytes:
     """Have a notebook, which names the repository of `_config.yml`, name the one that publishes."""
-    options, configured = config.html_theme_options, config.book_repository
-    notebook = notebook.replace(site_url(configured).encode(), config.html_baseurl.encode())
-    return notebook.replace(configured.encode(), options["repository_url"].encode())
+    old, new = config.book_repository, config.html_theme_options["repository_url"]
+    notebook = notebook.replace(site_url(old).encode(), config.book_site.encode())
+    return notebook.replace(old.encode(), new.encode())
 
 
 def name_repository(app: Sphinx, config: Config) -> None:
@@ -138,8 +138,8 @@ def fix_button(button: dict[str, Any], links: dict[str, str]) -> bool:
 class Beside(SphinxRole):
     """A link to what is no page: `in-print`, `on-site` and `in-repository` name a file there.
 
-    The workflow puts the book in print and the list of versions beside the published pages. They
-    are nowhere else: a site that was built by hand links to the published one.
+    The workflow puts the book in print beside the published pages, and lists all versions there: a
+    site that was built by hand links to the published one.
     """
 
     def __init__(self, address: str) -> None:

@@ -120,18 +120,11 @@ def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
 
 
 def test_every_style_check_runs_and_those_that_fail_are_named(tasks, monkeypatch):
-    def tool(name, *arguments, **_):
-        ran.append(name)
-        if name in ("ruff", "codespell"):
-            sys.exit(1)
-
     ran = []
-    monkeypatch.setattr(tasks, "tool", tool)
-    with pytest.raises(
-        SystemExit, match=r"failed:\nruff format --check \.\nruff check \.\ncodespell$"
-    ):
+    monkeypatch.setattr(tasks, "tool", lambda name, *_, **__: ran.append(name) or sys.exit(1))
+    with pytest.raises(SystemExit, match=r"failed:\npython .*\nruff format --check \.\nruff"):
         tasks.check()
-    assert ran[0] == "python" and ran[-1] == "check-jsonschema" and "mypy" in ran
+    assert len(ran) > 10 and ran[-1] == "check-jsonschema"
 
 
 def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
@@ -190,10 +183,12 @@ def test_every_task_that_a_text_names_exists(tasks):
     assert {(name, text) for name, text in named if name not in tasks.TASKS} == set()
 
 
-def test_every_extension_module_that_a_text_names_exists(tracked):
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an archive does not list its files")
+def test_every_extension_module_that_a_text_names_exists():
     """As `book/_ext/look/theme.py`, `python -m _ext.print.pdf` or a call of `extension`."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     kinds = {".py", ".md", ".yml", ".toml", ".js", ".css"}
-    texts = [ROOT / name for name in tracked if Path(name).suffix in kinds]
+    texts = [ROOT / name for name in listed.stdout.splitlines() if Path(name).suffix in kinds]
     said = re.compile(r"\bbook/_ext/([\w/]+)\.py|-m _ext\.([\w.]+\w)|\bextension\(\"([\w.]+)\"")
     named = {
         "".join(found).replace(".", "/")

@@ -12,8 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from ..addresses import DRAWINGS, site_url
+from ..addresses import DRAWINGS
 from ..launch_links import with_own_addresses
 from . import pinned_downloads
 from .live_site import LOCK, STATIC, trimmed_lock
@@ -63,11 +62,8 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
         return
     if build(target, settings(app.config.project, kernel_packages(root))):
         add_packages(root, target)
-        drawn = Path(app.outdir, DRAWINGS)
-        address = f"{site_url(app.config.book_repository)}{DRAWINGS.as_posix()}/"
-        own = partial(with_own_addresses, app.config)
         notebooks = sorted((root / "book/notebooks").glob("*.ipynb"))
-        add_notebooks(notebooks, drawn, address, target, own)
+        add_notebooks(app.config, notebooks, Path(app.outdir, DRAWINGS), target)
 
 
 def kernel_packages(root: Path) -> dict[str, Path]:
@@ -169,29 +165,22 @@ def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
     }
 
 
-def add_notebooks(
-    notebooks: list[Path],
-    drawn: Path,
-    address: str,
-    target: Path,
-    own: Callable[[bytes], bytes] = bytes,
-) -> None:
+def add_notebooks(config: Config, notebooks: list[Path], drawn: Path, target: Path) -> None:
     """Copy the notebooks and the drawings that they show, and list both for the file browser.
 
     Args:
+        config: which repository the notebooks name, and which one publishes.
         notebooks: the files.
         drawn: the folder of the drawings.
-        address: of that folder, as the notebooks name it.
         target: the folder of JupyterLite.
-        own: puts the addresses of the site into a notebook.
     """
     # A browser asks for a picture as soon as JupyterLab has made its element, seen from the page:
     # that is the site's. Then JupyterLab looks it up among its files, whose root has no parent.
     folder = DRAWINGS.as_posix()
     files = emptied(target / "files")
     for path in notebooks:
-        beside = path.read_bytes().replace(address.encode(), f"../../{folder}/".encode())
-        notebook = json.loads(own(beside))
+        text = with_own_addresses(config, path.read_bytes()).decode()
+        notebook = json.loads(text.replace(f"{config.book_site}{folder}/", f"../../{folder}/"))
         notebook["metadata"]["kernelspec"] = KERNEL
         write(files / path.name, notebook)
     pictures = emptied(files / folder)

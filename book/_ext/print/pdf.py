@@ -37,7 +37,6 @@ from .printed_pages import (
 
 TITLE, AUTHOR = "TinyTorch: embeddings to GPT", "The TinyTorch Book authors"
 BLANK, PASSES = "000", 6
-NAMED = 10  # places that an error names
 INDEX, REFERENCE = "Index", "book/appendix/api/"
 GLOSSARY = "appendix-glossary"
 ON_EACH_PAGE = {"Predict", "Reflect", "Recap"}  # sections that the contents need not name
@@ -223,22 +222,12 @@ def print_pdf(source: Path, target: Path) -> int:
             digits |= {name: max(digits.get(name, 0), len(str(n))) for name, n in found.items()}
             page.reload()
             page.evaluate(FILL, [found, digits])
-    raise RuntimeError(still_moving(before, found))
-
-
-def still_moving(before: dict[str, int], found: dict[str, int]) -> str:
-    """Name the places that two passes found on different pages.
-
-    >>> still_moving({"gpt": 249, "block": 7}, {"gpt": 250, "block": 7})
-    'after 6 passes these are still on other pages each time: gpt (249, then 250)'
-    """
     moved = [
-        f"{place} ({before.get(place)}, then {page})"
-        for place, page in found.items()
-        if before.get(place) != page
+        f"{name} ({before.get(name)}, then {n})"
+        for name, n in found.items()
+        if before.get(name) != n
     ]
-    named = ", ".join(moved[:NAMED]) + ", ..." * (len(moved) > NAMED)
-    return f"after {PASSES} passes these are still on other pages each time: {named}"
+    raise RuntimeError(f"after {PASSES} passes some places still move: {', '.join(moved)}")
 
 
 def places(path: Path) -> dict[str, int]:
