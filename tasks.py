@@ -406,6 +406,7 @@ def mutants():
 @task("classroom")
 def proofs():
     """Test all chapters live, all pages in light and dark, mutants, print and a graded course."""
+    extension("live.pinned_downloads", "axe")
     say("==> Running all chapters in the page, looking at all pages, trying all mutants")
     options = ["-m", "pytest", "-n", jobs(), "--dist"]
     python(*options, "worksteal", "-m", "proof", "tests/browser", "tests/exercises")

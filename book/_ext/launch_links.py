@@ -70,13 +70,15 @@ def download_of(app: Sphinx, docname: str) -> Path:
 def pages_with_new_notebooks(app: Sphinx, env: Any) -> list[str]:
     """Name the pages to write again because their notebook came, changed or went."""
 
-    def changed(docname: str) -> bool:
-        notebook, download = Path(app.srcdir, notebook_of(docname)), download_of(app, docname)
-        if not (notebook.exists() and download.exists()):
-            return notebook.exists() or download.exists()
-        return with_own_addresses(app.config, notebook.read_bytes()) != download.read_bytes()
+    def content(path: Path) -> bytes | None:
+        return path.read_bytes() if path.exists() else None
 
-    return [d for d in sorted(env.all_docs) if "kernelspec" in env.metadata[d] and changed(d)]
+    return [
+        docname
+        for docname in sorted(env.all_docs)
+        if "kernelspec" in env.metadata[docname]
+        and content(Path(app.srcdir) / notebook_of(docname)) != content(download_of(app, docname))
+    ]
 
 
 def with_own_addresses(config: Config, notebook: bytes) -> bytes:
