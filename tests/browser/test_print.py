@@ -145,6 +145,13 @@ def test_no_text_is_printed_over_other_text(pdf):
     assert over == []
 
 
+def test_a_page_with_few_lines_ends_a_chapter(pdf, outline):
+    below = [p.get_textpage().get_text_bounded(top=HEIGHT - 22 * MILLIMETRE) for p in pdf]
+    few = {number for number, text in enumerate(below, start=1) if text.strip().count("\n") < 3}
+    begins = {page for _, level, page in outline if level < 2}
+    assert {number for number in few if number + 1 not in begins} <= {1, len(pdf)}
+
+
 def test_the_first_page_names_the_version_and_its_date(pdf):
     assert edition() in text_of(pdf, 1)
 
