@@ -258,6 +258,11 @@ def finish(path: Path, target: Path, first: int) -> None:
         pdf.Root.PageLabels = page_labels(first)
         pdf.Root.ViewerPreferences = pikepdf.Dictionary(DisplayDocTitle=True)
         pdf.Root.PageMode = pikepdf.Name.UseOutlines
+        for entry in pdf.objects:  # a heading in two fonts, as of "√d", comes twice
+            if isinstance(entry, pikepdf.Dictionary) and {"/Title", "/Parent"} <= set(entry.keys()):
+                title = str(entry.Title)
+                half = title[: len(title) // 2]
+                entry.Title = half if title == 2 * half else title
         with pdf.open_metadata(set_pikepdf_as_editor=False) as about:
             about["dc:title"], about["dc:creator"], about["dc:language"] = TITLE, [AUTHOR], ["en"]
             about["dc:description"] = edition()
