@@ -24,6 +24,7 @@ PAGE = """<link rel="canonical" href="{home}book/foundations/tensors.html"/>
 <pre>the = "solution"</pre></details></div>
 <p><a href="#predict">here</a> <a href="autograd.html#nudge">there</a>
 <a href="../../x.zip">file</a></p>
+<p>More to play:</p><ul class="tt-panels"><li><a href="play.html#open=ask">Ask</a></li></ul>
 <script>gone()</script></section></article>"""
 
 
@@ -50,7 +51,8 @@ def test_answers_and_solutions_are_the_last_section(chapter):
     assert said == (
         'Answers Prediction 1 A, wrong. Never. B, right. Solution of exercise 1 the = "solution"'
     )
-    assert chapter.body.select("details, summary, script, .headerlink") == []
+    assert chapter.body.select("details, summary, script, .headerlink, .tt-panels") == []
+    assert "More to play" not in chapter.body.get_text()
 
 
 def test_links_lead_to_chapters_and_files_to_the_site(chapter):
