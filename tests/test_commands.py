@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tinytorch.__main__ import main
+
 PACKAGE = Path(__file__).resolve().parents[1] / "tinytorch"
 NEEDED = {"tinytorch.models.gpt2": ["Once"]}
 ELSEWHERE = {"tinytorch.training.distributed": "tinytorch.experiments.distributed"}  # `main`
@@ -31,6 +33,12 @@ def commands():
     for path in sorted(PACKAGE.rglob("*.py")):
         if re.search(r"^if __name__ == .__main__.:", path.read_text(encoding="utf-8"), re.M):
             yield ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+
+
+def test_the_overview_names_every_command(capsys):
+    main([])
+    named = re.findall(r"^  python -m (\S+)$", capsys.readouterr().out, re.M)
+    assert ["tinytorch", *named] == [module.removesuffix(".__main__") for module in commands()]
 
 
 def helped(folder, module, *words):

@@ -3,12 +3,14 @@
 import argparse
 import ast
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from tinytorch import __version__
 from tinytorch.files.command_line import run_command, whole
 from tinytorch.serving import address_of, archive_address, book_server, find_book
 
+HERE = Path(__file__).parent
 PACKAGES = (
     "core", "files", "text", "models", "training", "inside", "stories", "experiments", "exercises",
     "plots",
@@ -50,18 +52,28 @@ def main(arguments: list[str] | None = None) -> int:
 def overview() -> str:
     """Say what the package holds, where the book is, and what to type next."""
     packages = "".join(f"  tinytorch.{name:11} {purpose(name)}\n" for name in PACKAGES)
+    runnable = "".join(f"  python -m {name}\n" for name in commands())
     return (
         f"TinyTorch {__version__}: the package of the book TinyTorch: embeddings to GPT.\n\n"
         f"{packages}\n"
+        f"Commands, each with --help:\n\n{runnable}\n"
         f"The book is at {address_of('Book')}\n"
         f"Without a network: download {archive_address()}\n"
         f"and run: python -m tinytorch book tinytorch-offline.zip\n\n{NEXT}"
     )
 
 
+def commands() -> Iterator[str]:
+    """Name every other module that `python -m` runs."""
+    for path in sorted(HERE.rglob("*.py")):
+        if path.parent != HERE and "\nif __name__ == " in path.read_text(encoding="utf-8"):
+            name = path.relative_to(HERE.parent).with_suffix("")
+            yield ".".join(name.parts).removesuffix(".__main__")
+
+
 def purpose(package: str) -> str:
     """Read what a package is for, without importing it: its figures need more than NumPy."""
-    source = (Path(__file__).parent / package / "__init__.py").read_text(encoding="utf-8")
+    source = (HERE / package / "__init__.py").read_text(encoding="utf-8")
     return str(ast.get_docstring(ast.parse(source))).partition("\n")[0]
 
 

@@ -7,10 +7,8 @@ are corrected here. `launch_links` is the one place where such a link is made; t
 and the chapter cards use it.
 """
 
-import shutil
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urljoin
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -83,11 +81,18 @@ def pages_with_new_notebooks(app: Sphinx, env: Any) -> list[str]:
     ]
 
 
+def with_own_addresses(config: Config, notebook: bytes) -> bytes:
+    """Have a notebook, which names the repository of `_config.yml`, name the one that publishes."""
+    old, new = config.book_repository, config.html_theme_options["repository_url"]
+    notebook = notebook.replace(site_url(old).encode(), config.book_site.encode())
+    return notebook.replace(old.encode(), new.encode())
+
+
 def name_repository(app: Sphinx, config: Config) -> None:
     """Take the repository from the workflow, if any; the site's address follows from it.
 
     The notebooks name the one of `_config.yml` (`book_repository`): they are committed, and a
-    fork's workflow must not change them.
+    fork's workflow must not change them. Its site's copies name the fork (`with_own_addresses`).
     """
     options = config.html_theme_options
     config.book_repository = options["repository_url"].rstrip("/")
@@ -96,6 +101,8 @@ def name_repository(app: Sphinx, config: Config) -> None:
     config.book_branch = options["repository_branch"] = branch
     options["repository_url"] = repository_url(options["repository_url"])
     config.html_baseurl = config.html_baseurl or site_url(options["repository_url"])
+    config.book_site = config.html_baseurl
+    config.book_source = f"{options['repository_url']}/blob/{branch}/"
 
 
 def fix_buttons(
@@ -108,7 +115,8 @@ def fix_buttons(
     download = download_of(app, pagename)
     if ".ipynb" in links:
         download.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(app.srcdir) / notebook_of(pagename), download)
+        notebook = Path(app.srcdir, notebook_of(pagename)).read_bytes()
+        download.write_bytes(with_own_addresses(app.config, notebook))
     else:
         download.unlink(missing_ok=True)  # the theme's own copy
     groups = []
@@ -129,15 +137,21 @@ def fix_button(button: dict[str, Any], links: dict[str, str]) -> bool:
     return bool(button["url"])
 
 
-class InPrint(SphinxRole):
-    """A link to a file of the book in print, which the workflow puts beside the published pages.
+class Beside(SphinxRole):
+    """A link to what is no page: `in-print`, `on-site` and `in-repository` name a file there.
 
-    It is nowhere else: a site that was built by hand links to the published one.
+    The workflow puts the book in print beside the published pages, and lists all versions there: a
+    site that was built by hand links to the published one.
     """
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.address = address  # {site} and {source} stand for addresses
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
         """Make the link."""
-        address = urljoin(self.config.html_baseurl, f"{IN_PRINT}/{self.text}")
+        places = {"site": self.config.book_site, "source": self.config.book_source}
+        address = self.address.format(**places) + self.text
         return [nodes.reference(self.text, self.text, refuri=address, internal=False)], []
 
 
@@ -145,7 +159,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_config_value("book_repository", "", "")
     app.add_config_value("book_branch", "main", "")
-    app.add_role("in-print", InPrint())
+    app.add_config_value("book_site", "", "env")  # pages that link there are read again
+    app.add_config_value("book_source", "", "env")
+    app.add_role("in-print", Beside(f"{{site}}{IN_PRINT}/"))
+    app.add_role("on-site", Beside("{site}"))
+    app.add_role("in-repository", Beside("{source}"))
     app.connect("config-inited", name_repository)
     app.connect("env-updated", pages_with_new_notebooks)
     app.connect("html-page-context", fix_buttons, priority=900)

@@ -98,7 +98,7 @@ def test_the_outline_names_every_chapter_and_section_in_order(pdf, outline):
     there = iter([joined(title) for title, level, _ in outline if level > 0])
     assert [words(each) for each in headings if joined(words(each)) not in there] == []
     assert [page for *_, page in outline] == sorted(page for *_, page in outline)
-    assert 400 < len(pdf) < 800
+    assert 400 < len(pdf) < 900
 
 
 def test_the_contents_give_the_page_on_which_each_chapter_begins(pdf, outline):
@@ -143,6 +143,13 @@ def test_no_text_is_printed_over_other_text(pdf):
         for one in np.argwhere(np.triu(covered, 1))[:, 0]:
             over.append((number, text.get_text_bounded(*rows[one])))
     assert over == []
+
+
+def test_a_page_with_few_lines_ends_a_chapter(pdf, outline):
+    below = [p.get_textpage().get_text_bounded(top=HEIGHT - 22 * MILLIMETRE) for p in pdf]
+    few = {number for number, text in enumerate(below, start=1) if text.strip().count("\n") < 3}
+    begins = {page for _, level, page in outline if level < 2}
+    assert {number for number in few if number + 1 not in begins} <= {1, len(pdf)}
 
 
 def test_the_first_page_names_the_version_and_its_date(pdf):

@@ -22,7 +22,7 @@ EXTENSIONS = (
 )
 
 
-def build(tmp_path, *, builder="html", **pages):
+def build(tmp_path, *, builder="html", fresh=True, **pages):
     """Build pages; give the folder of the site and the warnings."""
     source = tmp_path / "source" / "book"
     source.mkdir(parents=True, exist_ok=True)
@@ -32,7 +32,7 @@ def build(tmp_path, *, builder="html", **pages):
     settings = {
         "extensions": EXTENSIONS,
         "root_doc": "book/index",
-        "exclude_patterns": [],
+        "exclude_patterns": ["book/notebooks/*"],
         "nb_execution_mode": "off",
         "myst_enable_extensions": ["dollarmath"],
         "html_theme": "sphinx_book_theme",
@@ -40,7 +40,8 @@ def build(tmp_path, *, builder="html", **pages):
     }
     folders = (tmp_path / "source", None, tmp_path / "out", tmp_path / "trees")
     with docutils_namespace():
-        app = Sphinx(*folders, builder, settings, status=None, warning=warnings, freshenv=True)
+        told = {"status": None, "warning": warnings, "freshenv": fresh}
+        app = Sphinx(*folders, builder, settings, **told)
         app.build()
         (tmp_path / "read").write_text("\n".join(map(str, app.env.dependencies["book/index"])))
     return tmp_path / "out" / "book", warnings.getvalue()

@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 from _ext.addresses import package_requirement, released_tag, repository_url, site_url
 from _ext.launch_links import fix_button, launch_links, name_repository
@@ -84,11 +85,28 @@ def test_the_site_follows_from_the_repository(repository, site):
     assert site_url(repository) == site
 
 
-def test_the_files_in_print_are_linked_to_where_the_site_is_published(tmp_path):
-    folder, warnings = build(tmp_path, index="# A\n\n{in-print}`tinytorch.pdf`")
-    assert warnings == ""
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert 'href="https://a.github.io/b/print/tinytorch.pdf"' in page
+def test_links_beside_the_pages_and_notebooks_follow_a_move_of_the_repository(
+    tmp_path, monkeypatch
+):
+    """Also in a second build, for which nothing in the tree has changed."""
+    cell = nbformat.v4.new_markdown_cell("https://a.github.io/b/x.html git+https://github.com/a/b")
+    text = nbformat.writes(nbformat.v4.new_notebook(cells=[cell]))
+    notebook = tmp_path / "source/book/notebooks/index.ipynb"
+    notebook.parent.mkdir(parents=True)
+    notebook.write_text(text, encoding="utf-8")
+    words = "{in-print}`tinytorch.pdf` {on-site}`versions.html` {in-repository}`LICENSE`"
+    pages = {"index": f"---\nkernelspec:\n  name: python3\n---\n# A\n\n{words}"}
+    for owner in ("a", "fork"):
+        folder, _ = build(tmp_path, fresh=bool(pages), **pages)
+        page = (folder / "index.html").read_text(encoding="utf-8")
+        site, source = f"https://{owner}.github.io/b", f"https://github.com/{owner}/b"
+        for address in ("print/tinytorch.pdf", "versions.html"):
+            assert f'href="{site}/{address}"' in page
+        assert f'href="{source}/blob/main/LICENSE"' in page
+        told = (tmp_path / "out/_sources/book/index.ipynb").read_text(encoding="utf-8")
+        assert f"{site}/x.html git+{source}" in told
+        monkeypatch.setenv("GITHUB_REPOSITORY", "fork/b")
+        pages.clear()
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,11 @@ import pytest
 from _ext.live import jupyterlite
 
 ADDRESS = "https://someone.github.io/book/_static/drawings/"
+CONFIG = SimpleNamespace(
+    book_repository="https://github.com/someone/book",
+    book_site="https://fork.github.io/book/",
+    html_theme_options={"repository_url": "https://github.com/fork/book"},
+)
 
 
 def read(path):
@@ -29,21 +34,21 @@ def given(tmp_path):
 
 
 def test_a_copy_shows_the_drawings_from_beside_it_and_asks_for_its_own_kernel(given, tmp_path):
-    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(CONFIG, given.notebooks, given.drawn, tmp_path / "lite")
     copy = read(tmp_path / "lite/files/b.ipynb")
-    shown = "![A](../../_static/drawings/a.svg) and [here](https://someone.github.io/book/)"
+    shown = "![A](../../_static/drawings/a.svg) and [here](https://fork.github.io/book/)"
     assert copy["cells"] == [{"cell_type": "markdown", "source": shown}]
     assert copy["metadata"]["kernelspec"]["name"] == "python"
 
 
 def test_a_drawing_is_copied_in_ascii(given, tmp_path):
-    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(CONFIG, given.notebooks, given.drawn, tmp_path / "lite")
     copy = tmp_path / "lite/files/_static/drawings/a.svg"
     assert copy.read_bytes() == b"<svg><text>x &#215; &#969;</text></svg>"
 
 
 def test_every_folder_has_a_list_of_what_is_in_it(given, tmp_path):
-    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(CONFIG, given.notebooks, given.drawn, tmp_path / "lite")
     lists = tmp_path / "lite/api/contents"
     found = {path.parent.relative_to(lists).as_posix() for path in lists.rglob("all.json")}
     assert found == {".", "_static/drawings"}
@@ -63,9 +68,9 @@ def test_every_folder_has_a_list_of_what_is_in_it(given, tmp_path):
 
 
 def test_files_that_the_book_no_longer_has_are_removed(given, tmp_path):
-    jupyterlite.add_notebooks(given.notebooks, given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(CONFIG, given.notebooks, given.drawn, tmp_path / "lite")
     (given.drawn / "a.svg").rename(given.drawn / "c.svg")
-    jupyterlite.add_notebooks(given.notebooks[:1], given.drawn, ADDRESS, tmp_path / "lite")
+    jupyterlite.add_notebooks(CONFIG, given.notebooks[:1], given.drawn, tmp_path / "lite")
     files = [path for path in (tmp_path / "lite/files").rglob("*") if path.is_file()]
     assert sorted(path.name for path in files) == ["a.ipynb", "c.svg"]
     assert [e["name"] for e in read(tmp_path / "lite/api/contents/all.json")["content"]] == [

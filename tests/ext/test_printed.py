@@ -1,7 +1,9 @@
 """The built pages as chapters of one book: what gives an answer away goes to the end."""
 
+from contextlib import contextmanager
+
 import pytest
-from _ext.print import printed_pages
+from _ext.print import epub, pdf, printed_pages
 
 HOME = "https://a.github.io/b/"
 PAGE = """<link rel="canonical" href="{home}book/foundations/tensors.html"/>
@@ -22,6 +24,7 @@ PAGE = """<link rel="canonical" href="{home}book/foundations/tensors.html"/>
 <pre>the = "solution"</pre></details></div>
 <p><a href="#predict">here</a> <a href="autograd.html#nudge">there</a>
 <a href="../../x.zip">file</a></p>
+<p>More to play:</p><ul class="tt-panels"><li><a href="play.html#open=ask">Ask</a></li></ul>
 <script>gone()</script></section></article>"""
 
 
@@ -48,7 +51,8 @@ def test_answers_and_solutions_are_the_last_section(chapter):
     assert said == (
         'Answers Prediction 1 A, wrong. Never. B, right. Solution of exercise 1 the = "solution"'
     )
-    assert chapter.body.select("details, summary, script, .headerlink") == []
+    assert chapter.body.select("details, summary, script, .headerlink, .tt-panels") == []
+    assert "More to play" not in chapter.body.get_text()
 
 
 def test_links_lead_to_chapters_and_files_to_the_site(chapter):
@@ -78,3 +82,43 @@ def test_a_page_that_lacks_what_is_printed_is_named_with_the_remedy(tmp_path):
     page.write_text("<main>not a chapter</main>", encoding="utf-8")
     with pytest.raises(LookupError, match=r"no article\.bd-article.*make book"):
         printed_pages.chapter(tmp_path, "Foundations", "book/foundations/tensors")
+
+
+@pytest.mark.parametrize("broken", ["ho\x15 one", "a<br>b", "a&nbsp;b"])
+def test_a_chapter_that_is_no_xml_is_named_and_no_epub_is_written(tmp_path, broken):
+    files = {"fine.xhtml": b"<p>good</p>", "gpt.xhtml": f"<p>one\n{broken}</p>".encode()}
+    with pytest.raises(ValueError, match=r"gpt\.xhtml is no XML: .* line 2, column \d"):
+        epub.write(files, "<package/>", tmp_path / "book.epub")
+    assert not (tmp_path / "book.epub").exists()
+
+
+class Printing:
+    """A page whose one place is found on `pages[i]` in the i-th pass, but moves if not reloaded."""
+
+    def __init__(self, monkeypatch, pages):
+        self.pages, self.laid_out = iter(pages), 0
+        monkeypatch.setattr(pdf, "opened", contextmanager(lambda source: (yield self)))
+        monkeypatch.setattr(pdf, "places", lambda path: self.found)
+
+    def pdf(self, **_):
+        self.laid_out += 1
+        self.found = {"gpt": next(self.pages) + self.laid_out - 1, "block": 7}
+
+    def reload(self):
+        self.laid_out = 0
+
+    def evaluate(self, script, filled):
+        self.digits = filled[1]
+
+
+@pytest.mark.parametrize("pages", [[249, 249], [99, 100, 99, 99], [249, 250, 251, 252, 252]])
+def test_the_book_is_printed_until_nothing_moves(monkeypatch, tmp_path, pages):
+    page = Printing(monkeypatch, pages)
+    assert pdf.print_pdf(tmp_path / "book.html", tmp_path / "book.pdf") == len(pages)
+    assert page.digits == {"gpt": 3, "block": 1}, "a number gets no narrower"
+
+
+def test_places_that_do_not_settle_are_named(monkeypatch, tmp_path):
+    Printing(monkeypatch, [249, 250] * 3)
+    with pytest.raises(RuntimeError, match=r"still move: gpt \(249, then 250\)$"):
+        pdf.print_pdf(tmp_path / "book.html", tmp_path / "book.pdf")

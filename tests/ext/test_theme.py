@@ -47,6 +47,12 @@ def test_a_search_form_gets_one_button_that_sends_it():
     assert theme.fixed(once) == once
 
 
+def test_characters_that_xml_forbids_are_shown_as_python_writes_them():
+    page = "<pre>ho\x15\x7f\x85\ufffe one\tam\nbé\u2028\ufffd😀 \\x15</pre>"
+    shown = "<pre>ho\\x15\\x7f\\x85\\ufffe one\tam\nbé\u2028\ufffd😀 \\x15</pre>"
+    assert theme.fixed(page) == shown
+
+
 def test_other_pages_stay_as_they_are():
     page = '<button aria-label="Stop">Stop</button><summary aria-label="More">More</summary>'
     assert theme.fixed(page) == page

@@ -87,6 +87,15 @@ def test_actions_are_pinned_by_hash_and_leave_no_credentials(workflow):
             assert step["with"]["persist-credentials"] is False
 
 
+def test_what_goes_out_is_made_where_every_package_has_a_hash():
+    """The reference frameworks are installed by version alone, so in another job."""
+    texts = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in WORKFLOWS]
+    for job in (job for text in texts for job in text["jobs"].values()):
+        ran = [step.get("uses", step.get("run", "")) for step in job["steps"]]
+        goes_out = any(step.startswith("actions/upload") for step in ran)
+        assert not (goes_out and re.search(r"parity|\.ci/run$", "\n".join(ran), re.M))
+
+
 def test_index_receives_the_tested_archives_without_a_password():
     path = ROOT / ".github" / "workflows" / "release.yml"
     text = path.read_text(encoding="utf-8")
@@ -102,6 +111,7 @@ def test_index_receives_the_tested_archives_without_a_password():
     assert made.split() == [".ci/run", *tried]
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an archive does not list its files")
 def test_page_on_forks_lists_every_file_with_a_fixed_address():
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     apart = ("book/notebooks/", "tests/")  # generated; what a fork need not change
@@ -111,6 +121,21 @@ def test_page_on_forks_lists_every_file_with_a_fixed_address():
     page = (ROOT / ".github" / "SETUP.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     assert found == {name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])}
+
+
+def test_page_on_forks_lists_every_module_with_the_name_of_the_package():
+    modules = [*(ROOT / "tinytorch").rglob("*.py"), *(ROOT / "book/_ext").rglob("*.py")]
+    named = re.compile(r"tinytorch[-_]book(?![:/.])")
+    found = {p.relative_to(ROOT).as_posix() for p in modules if named.search(p.read_text("utf-8"))}
+    third = (ROOT / ".github" / "SETUP.md").read_text("utf-8").partition("\n3. ")[2]
+    assert found == set(re.findall(r"`(\S+/\S+\.py)`", third.partition("\n4. ")[0]))
+
+
+def test_the_links_of_the_readme_also_lead_somewhere_from_the_package_index():
+    links = re.findall(r"\]\(([^)]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert all(link.startswith("https://") for link in links)
+    files = re.findall(r"tinytorch-book/(?:blob/)?main/(\S+)", "\n".join(links))
+    assert len(files) > 8 and [name for name in files if not (ROOT / name).exists()] == []
 
 
 def test_every_third_party_part_is_listed_with_its_licence_text():
@@ -132,4 +157,6 @@ def test_the_package_and_the_archive_carry_their_licences():
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert tuple(project["project"]["license-files"]) == LICENCES
-    assert {*LICENCES} < {*project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]}
+    held = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+    assert {f"/{name}" for name in LICENCES} < {*held}
+    assert all(name.startswith("/") for name in held), "a bare name is found in every folder"

@@ -119,6 +119,14 @@ def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
     assert stop.value.code == 7
 
 
+def test_every_style_check_runs_and_those_that_fail_are_named(tasks, monkeypatch):
+    ran = []
+    monkeypatch.setattr(tasks, "tool", lambda name, *_, **__: ran.append(name) or sys.exit(1))
+    with pytest.raises(SystemExit, match=r"failed:\npython .*\nruff format --check \.\nruff"):
+        tasks.check()
+    assert len(ran) > 10 and ran[-1] == "check-jsonschema"
+
+
 def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
     """What was read is forgotten, and what was executed is kept."""
     for folder in ("_build/.doctrees", "_build/.jupyter_cache-1"):
@@ -175,6 +183,7 @@ def test_every_task_that_a_text_names_exists(tasks):
     assert {(name, text) for name, text in named if name not in tasks.TASKS} == set()
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="an archive does not list its files")
 def test_every_extension_module_that_a_text_names_exists():
     """As `book/_ext/look/theme.py`, `python -m _ext.print.pdf` or a call of `extension`."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)

@@ -44,6 +44,16 @@ test("a double click runs a cell once, announces and keeps its output", async ()
   assert.equal(document.activeElement, runButton);
 });
 
+test("a character that has no sign is shown as Python writes it, as in the stored output", async () => {
+  const said = (message) => `tell ${JSON.stringify(message)}`;
+  const live = await openLive(cell([
+    said({ kind: "stream", name: "stdout", text: "ho\x15 one\x85\ufffe\ttwo😀\n" }),
+    said({ kind: "display", slot: 1, text: "\x02se" }), said({ kind: "error", text: "no \x1e" }),
+  ].join("\n")), [{}]);
+  live.press(1, "Run");
+  assert.equal(await live.ended(1), "ho\\x15 one\\x85\\ufffe\ttwo😀\n\\x02se\nno \\x1e\n");
+});
+
 test("Python receives a cell's code and options", async () => {
   const live = await openLive(cell("a = 1") + cell("say b"), [{}, { alt: "A dog." }]);
   live.press(2, "Run");

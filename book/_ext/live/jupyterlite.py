@@ -21,7 +21,8 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 
-from ..addresses import DRAWINGS, site_url
+from ..addresses import DRAWINGS
+from ..launch_links import with_own_addresses
 from . import pinned_downloads
 from .live_site import LOCK, STATIC, trimmed_lock
 from .package_wheel import wheel_name
@@ -61,9 +62,8 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
         return
     if build(target, settings(app.config.project, kernel_packages(root))):
         add_packages(root, target)
-        drawn = Path(app.outdir, DRAWINGS)
-        address = f"{site_url(app.config.book_repository)}{DRAWINGS.as_posix()}/"
-        add_notebooks(sorted((root / "book/notebooks").glob("*.ipynb")), drawn, address, target)
+        notebooks = sorted((root / "book/notebooks").glob("*.ipynb"))
+        add_notebooks(app.config, notebooks, Path(app.outdir, DRAWINGS), target)
 
 
 def kernel_packages(root: Path) -> dict[str, Path]:
@@ -165,13 +165,13 @@ def package(name: str, wheel: Path, address: str) -> dict[str, Any]:
     }
 
 
-def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path) -> None:
+def add_notebooks(config: Config, notebooks: list[Path], drawn: Path, target: Path) -> None:
     """Copy the notebooks and the drawings that they show, and list both for the file browser.
 
     Args:
+        config: which repository the notebooks name, and which one publishes.
         notebooks: the files.
         drawn: the folder of the drawings.
-        address: of that folder, as the notebooks name it.
         target: the folder of JupyterLite.
     """
     # A browser asks for a picture as soon as JupyterLab has made its element, seen from the page:
@@ -179,8 +179,8 @@ def add_notebooks(notebooks: list[Path], drawn: Path, address: str, target: Path
     folder = DRAWINGS.as_posix()
     files = emptied(target / "files")
     for path in notebooks:
-        text = path.read_text(encoding="utf-8").replace(address, f"../../{folder}/")
-        notebook = json.loads(text)
+        text = with_own_addresses(config, path.read_bytes()).decode()
+        notebook = json.loads(text.replace(f"{config.book_site}{folder}/", f"../../{folder}/"))
         notebook["metadata"]["kernelspec"] = KERNEL
         write(files / path.name, notebook)
     pictures = emptied(files / folder)

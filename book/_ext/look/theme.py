@@ -70,6 +70,8 @@ OUTPUT = re.compile(
     r'(<div class="output stream[^>]*><div class="highlight"><pre>(?:<span></span>)?)(.*?)(</pre>)',
     re.S,
 )
+# what neither HTML nor XML lets stand in a text, as what an untrained model writes
+UNSEEN = re.compile("[^\\t\\n\\r\\x20-\\x7e\\xa0-\\ud7ff\\ue000-\\ufffd\\U00010000-\\U0010ffff]")
 SOFT_BREAK = '<span class="tt-soft">\n</span>'
 PROSE = re.compile(r"""["'A-Za-z](?:["',.!?;A-Za-z-]| (?! ))+""")
 
@@ -187,6 +189,7 @@ def fixed(page: str) -> str:
     """Correct a page; what is right already stays as it is."""
     page = with_lazy_pictures(with_icons(with_names(with_one_of_each(page))))
     page = FORMULA.sub(with_its_signs, with_whole_words(with_scheme(page)))
+    page = UNSEEN.sub(lambda found: repr(found[0])[1:-1], page)  # outputs.js does the same
     return OUTPUT.sub(with_soft_breaks, page)
 
 

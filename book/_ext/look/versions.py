@@ -3,9 +3,9 @@
     python -m _ext.look.versions _build/html _build/pages RELEASED.zip ...
 
 GitHub Pages shows what was sent last and nothing else, so that every publication holds all
-releases: their sites come from the archives attached to them (`make offline`). Of a minor
-version the newest stays. Search engines are led to the newest state, whose address every page names
-as its own; a reader of an old page is told so at its top.
+releases: their sites come from the archives attached to them (`make offline`). Of a minor version
+the newest stays, and of minor versions the newest five. Search engines are led to the newest state,
+whose address every page names as its own; a reader of an old page is told so at its top.
 """
 
 import argparse
@@ -21,10 +21,12 @@ from typing import Any
 from sphinx.application import Sphinx
 
 LIST = "versions.html"
+KEPT = 5  # minor versions: a static host holds a gigabyte, and each takes 122 MB of it
 BODY = re.compile(r"<body\b[^>]*>")
 ITEMS = re.compile(r'(<ul class="tt-versions">).*?(</ul>)', re.S)
 PAGE = """<section><h1>Versions of this book</h1>
-<p>A released version stays at its address: who cites a page finds what was read.</p>
+<p>A released version stays at its address, so that a citation leads to what was read, until five
+newer ones stand here. Then <a href="{releases}">its release</a> still has it as an archive.</p>
 <ul class="tt-versions"><li>{latest}</li></ul></section>"""
 LATEST = '<a href="{root}">The newest state</a>, with what has been fixed since the last release'
 TOLD = (
@@ -42,7 +44,8 @@ class CannotAssemble(Exception):
 def list_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Make the list of versions, on which only this one stands until it is published."""
     root = app.builder.get_target_uri(app.config.root_doc)
-    body = PAGE.format(latest=LATEST.format(root=root))
+    releases = f"{app.config.html_theme_options['repository_url']}/releases"
+    body = PAGE.format(latest=LATEST.format(root=root), releases=releases)
     yield LIST.removesuffix(".html"), {"title": "Versions of this book", "body": body}, "page.html"
 
 
@@ -73,7 +76,7 @@ def assemble(site: Path, target: Path, archives: list[Path]) -> list[str]:
         releases[major, minor] = max(newest, (patch, archive))
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(site, target)
-    newest_first = sorted(releases.items(), reverse=True)
+    newest_first = sorted(releases.items(), reverse=True)[:KEPT]
     names = {}
     for branch, (patch, archive) in newest_first:
         name = ".".join(map(str, branch))

@@ -13,6 +13,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
+from xml.etree import ElementTree
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from ..addresses import ROOT
@@ -169,11 +170,21 @@ def files_of(book: list[Chapter], site: Path, source: Path) -> dict[str, bytes]:
 
 
 def write(files: dict[str, bytes], opf: str, target: Path) -> None:
-    """Pack the book: first, and plainly, what it is."""
+    """Pack the book: first, and plainly, what it is.
+
+    Raises:
+        ValueError: a file that must be XML is none.
+    """
+    inside = {"META-INF/container.xml": CONTAINER.encode(), "book/book.opf": opf.encode()}
+    inside |= {f"book/{name}": content for name, content in files.items()}
+    for name, content in inside.items():
+        if name.endswith((".xhtml", ".xml", ".opf")):
+            try:
+                ElementTree.fromstring(content)
+            except ElementTree.ParseError as error:
+                raise ValueError(f"{name} is no XML: {error}") from None
     with ZipFile(target, "w") as archive:
         archive.writestr(ZipInfo("mimetype"), "application/epub+zip", ZIP_STORED)
-        inside = {"META-INF/container.xml": CONTAINER.encode(), "book/book.opf": opf.encode()}
-        inside |= {f"book/{name}": content for name, content in files.items()}
         for name, content in inside.items():
             archive.writestr(ZipInfo(name), content, ZIP_DEFLATED)
 

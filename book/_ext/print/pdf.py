@@ -5,7 +5,9 @@
 Chromium lays out what the site shows, so formulas (MathML), drawings (SVG) and fonts are the same,
 and sharp; it tags what it prints for screen readers and makes the outline of the headings. But it
 knows no page numbers before it has printed. So it prints more than once: with blanks, from which
-the places of all that is linked to are read, then with these, until no place moves any more.
+the places of all that is linked to are read, then with these, until no place moves any more. A
+number is as wide as its count of digits says, and gets no narrower: places cannot take turns. The
+page is loaded each time: what Chromium has laid out before, it parts at other places.
 """
 
 import re
@@ -39,8 +41,9 @@ INDEX, REFERENCE = "Index", "book/appendix/api/"
 GLOSSARY = "appendix-glossary"
 ON_EACH_PAGE = {"Predict", "Reflect", "Recap"}  # sections that the contents need not name
 LONG = 14  # lines of code that may be parted by the end of a page
-FILL = """places => document.querySelectorAll('.tt-page').forEach(number => {
+FILL = """([places, digits]) => document.querySelectorAll('.tt-page').forEach(number => {
     number.textContent = places[number.dataset.to] ?? '000';
+    number.style.minWidth = `${digits[number.dataset.to] ?? 3}ch`;
     const before = number.parentElement.previousElementSibling;  // in the index, once a page
     number.parentElement.hidden = number.closest('.tt-print-index') !== null
         && before !== null && before.textContent === number.textContent;
@@ -208,6 +211,7 @@ def print_pdf(source: Path, target: Path) -> int:
         RuntimeError: the numbers do not settle.
     """
     found: dict[str, int] = {}
+    digits: dict[str, int] = {}
     with opened(source) as page:
         for times in range(1, PASSES + 1):
             last = times > 1  # the first never is: its numbers are blank
@@ -215,8 +219,15 @@ def print_pdf(source: Path, target: Path) -> int:
             before, found = found, places(target)
             if found == before:
                 return times
-            page.evaluate(FILL, found)
-    raise RuntimeError(f"after {PASSES} passes the page numbers still change")
+            digits |= {name: max(digits.get(name, 0), len(str(n))) for name, n in found.items()}
+            page.reload()
+            page.evaluate(FILL, [found, digits])
+    moved = [
+        f"{name} ({before.get(name)}, then {n})"
+        for name, n in found.items()
+        if before.get(name) != n
+    ]
+    raise RuntimeError(f"after {PASSES} passes some places still move: {', '.join(moved)}")
 
 
 def places(path: Path) -> dict[str, int]:
@@ -247,6 +258,11 @@ def finish(path: Path, target: Path, first: int) -> None:
         pdf.Root.PageLabels = page_labels(first)
         pdf.Root.ViewerPreferences = pikepdf.Dictionary(DisplayDocTitle=True)
         pdf.Root.PageMode = pikepdf.Name.UseOutlines
+        for entry in pdf.objects:  # a heading in two fonts, as of "√d", comes twice
+            if isinstance(entry, pikepdf.Dictionary) and {"/Title", "/Parent"} <= set(entry.keys()):
+                title = str(entry.Title)
+                half = title[: len(title) // 2]
+                entry.Title = half if title == 2 * half else title
         with pdf.open_metadata(set_pikepdf_as_editor=False) as about:
             about["dc:title"], about["dc:creator"], about["dc:language"] = TITLE, [AUTHOR], ["en"]
             about["dc:description"] = edition()

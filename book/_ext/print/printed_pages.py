@@ -7,6 +7,7 @@ give away what the reader is asked; so they go to the end of their chapter, unde
 
 import os
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ TIMED = "Times of the machine that made this book; yours will differ."
 SCREEN_ONLY = (
     "script, noscript, button, [hidden], a.headerlink, .tt-live-plain, .tt-live-intro, "
     ".tt-card__launch, .tt-live__first, .tt-card__more > summary, .tt-answer > summary, "
-    ".tt-published, .tt-parts, .tt-card__live"
+    ".tt-published, .tt-parts, .tt-card__live, .tt-panels, p:has(+ .tt-panels)"
 )
 CANONICAL = re.compile(r'<link\b[^>]*rel="canonical"[^>]*\bhref="([^"]*)"')
 RUN_TIME = "Run time"
@@ -88,9 +89,9 @@ def made_at() -> datetime:
     stamp = os.environ.get("SOURCE_DATE_EPOCH")
     if not stamp:
         log = ["git", "log", "-1", "--format=%ct"]
-        asked = subprocess.run(log, cwd=ROOT, capture_output=True, text=True, check=False)
-        stamp = asked.stdout.strip() or str(time.time())
-    return datetime.fromtimestamp(float(stamp), UTC)
+        if shutil.which("git"):
+            stamp = subprocess.run(log, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    return datetime.fromtimestamp(float(stamp or time.time()), UTC)
 
 
 def edition() -> str:

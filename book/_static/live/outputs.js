@@ -114,7 +114,7 @@ export class Output {
   #display({ slot, text }) {
     const pre = this.bySlot.get(slot) ?? this.#block("text_plain highlight-myst-ansi", "display");
     this.bySlot.set(slot, pre);
-    pre.textContent = text + "\n";
+    pre.textContent = shown(text) + "\n";
   }
 
   // A check may say more later: then the later report takes the place of the first.
@@ -146,7 +146,7 @@ export class Output {
     this.flush();
     if (plain) this.note(plain).classList.add("tt-live__plain");
     const pre = this.#block("traceback", "error");
-    pre.textContent = text + "\n";
+    pre.textContent = shown(text) + "\n";
   }
 
   // What this page cannot do, and where it can be done.
@@ -208,4 +208,10 @@ export function overwritten(text) {
   }).join("\n");
 }
 
-const shown = (text) => text.replaceAll("\r", "");
+// A character that has no sign is shown as Python writes it, as in the stored outputs (theme.py).
+const UNSEEN = /[^\t\n\x20-\x7e\xa0-\ufffd]/g;
+const written = (unseen) => {
+  const code = unseen.charCodeAt(0).toString(16);
+  return code.length < 3 ? `\\x${code.padStart(2, "0")}` : `\\u${code}`;
+};
+const shown = (text) => text.replaceAll("\r", "").replace(UNSEEN, written);

@@ -1,0 +1,23 @@
+"""Two chapters in print, in seconds; `make proofs` prints the whole book (test_print.py)."""
+
+import pytest
+from _ext.print import epub, pdf
+from _ext.print.chromium import find_chromium
+from _ext.print.printed_pages import PRINT, SITE, chapter, contents
+from conftest import missing
+
+TWO = ("book/foundations/tensors", "book/transformer/gpt")  # an untrained model writes the second
+pytestmark = pytest.mark.browser
+
+
+def test_two_chapters_settle_on_paper_and_are_xml_for_an_e_reader(tmp_path):
+    if find_chromium() is None:
+        missing("there is no Chromium: install it, or name it in $CHROMIUM")
+    PRINT.mkdir(parents=True, exist_ok=True)
+    source, target = PRINT / "two.html", tmp_path / "two.pdf"
+    paper, reader = ([chapter(SITE, *e) for e in contents() if e[1] in TWO] for _ in range(2))
+    source.write_text(pdf.document(paper, SITE), encoding="utf-8")
+    assert pdf.print_pdf(source, target) < pdf.PASSES
+    first, second = (pdf.places(target)[each.name] for each in paper)
+    assert 2 < first < second - 5
+    epub.write(epub.files_of(reader, SITE, source), "<package/>", tmp_path / "two.epub")
