@@ -4,11 +4,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from own_parts import MINE
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import SGD, AdamW, Batches, LayerNorm, Linear, Trainer, functional
+from tinytorch import SGD, AdamW, Batches, LayerNorm, Linear, Trainer
 from tinytorch.core.hooks import hooks
-from tinytorch.core.module import Module
 from tinytorch.core.quantization import quantize
 from tinytorch.models.generation import stream
 from tinytorch.models.lora import add_lora, load_lora_state_dict, lora_state_dict, merge_lora
@@ -46,11 +46,10 @@ def replace_block(model):
     model.blocks[1] = new_block()
 
 
-class Looking(Module):
-    """A reader's own attention, which takes no cache."""
-
-    def forward(self, x, mask=None):
-        return functional.softmax(mask + functional.softmax(x @ x.transpose())) @ x
+def replace_attention(model):
+    own, block = MINE["attention"](8, 2, 0.0), model.blocks[0]
+    own.load_state_dict(block.attention.state_dict())
+    block.attention = stirred(own)
 
 
 def replace_norm(model):
@@ -68,7 +67,7 @@ CHANGES = {  # the model before, what changes it, and what its optimiser says, i
     "quantize": (tiny_gpt, quantize, ""),  # a copy
     "load_state_dict": (tiny_gpt, lambda m: m.load_state_dict(SAVED), ""),
     "a norm": (tiny_gpt, replace_norm, "(ln_f.gamma, ln_f.beta) and the model lacks 2"),
-    "no cache": (tiny_gpt, lambda m: setattr(m.blocks[0], "attention", Looking()), "lacks 8 of"),
+    "no cache": (tiny_gpt, replace_attention, "trains 8 that"),
     "a block in its list": (tiny_gpt, replace_block, "attention.q_proj.weight, ...)"),
     "one more block": (tiny_gpt, lambda m: m.blocks.append(new_block()), "trains 16"),
     "one block less": (tiny_gpt, lambda m: m.blocks.pop(), "lacks 16"),
