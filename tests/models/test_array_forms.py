@@ -169,15 +169,14 @@ def test_a_change_between_two_tokens_applies_from_the_next(change, name, rows):
     assert moved == [False] * 5 + [True] * 4
 
 
-@pytest.mark.parametrize("factor", [1, 0.5], ids=["same", "halved"])
 @pytest.mark.parametrize("part", ["", "blocks.0.mlp", "blocks.1.attention.q_proj", "dropout"])
-def test_hooks_see_and_change_what_is_read(part, factor):
+def test_hooks_see_and_change_what_is_read(part):
     model = gpt()
-    with hooks(model, after={part: lambda x: x if factor == 1 else x * factor}), no_grad():
+    with hooks(model, after={part: lambda x: x * 0.5}), no_grad():
         assert_both_forms_agree(model, ways=["chunks"])
         hooked = logits_of(model, model.new_cache())(IDS[:, :5])
     plain = logits_of(model, model.new_cache())(IDS[:, :5])
-    assert (np.abs(hooked - plain).max() > 1e-3) == (factor != 1)
+    assert np.abs(hooked - plain).max() > 1e-3
 
 
 # The mechanism -----------------------------------------------------------------------------------

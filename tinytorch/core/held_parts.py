@@ -105,9 +105,7 @@ class Holding:
 
     def check(self) -> None:
         """Raise unless the optimiser still updates all that there is to update."""
-        same = [p.data.shape for p in self._params] == self._shapes and self._snapshot.is_current()
-        thawed = any([p.requires_grad for p in self._frozen])
-        if not same or thawed or not any(p.requires_grad for p in self._params):
+        if self._now() != self._then or not self._snapshot.is_current():
             self._compare()
 
     def of(self, module: Any) -> None:
@@ -139,5 +137,8 @@ class Holding:
             what = f"the optimiser was made for other parameters: {' and '.join(told)}"
             remedy = "make a new one of model.trainable_parameters(), and a new Trainer"
             raise ValueError(f"{what}; {remedy}")
-        self._snapshot = Snapshot(self._module)
-        self._frozen = [p for _, p in named if not p.requires_grad and id(p) not in known]
+        self._snapshot, self._all = Snapshot(self._module), [p for _, p in named] or self._params
+        self._then = self._now()
+
+    def _now(self) -> list[Any]:
+        return [(p.data.shape, p.requires_grad) for p in self._all]
