@@ -171,6 +171,12 @@ def test_a_list_of_parameters_that_the_model_has_no_more_makes_no_optimiser():
     assert "lacks 16 of those" in message(ValueError, lambda: AdamW(held))
 
 
+def test_what_an_optimiser_leaves_out_on_purpose_stays_as_it_is():
+    model = tiny_gpt()
+    trainer(model, SGD(model.ln_f.parameters(), lr=0.1)).run(2)
+    assert np.array_equal(model.token_embedding.weight.data, tiny_gpt().token_embedding.weight.data)
+
+
 @pytest.mark.parametrize("lora_first", [True, False])
 def test_tokens_and_lora_in_either_order_make_an_adapter_that_gives_the_model_back(lora_first):
     order = [new_lora, new_tokens]
