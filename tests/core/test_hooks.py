@@ -5,7 +5,7 @@ import pytest
 from exact_numbers import message
 
 from tinytorch import GPT, Linear, Sequential, Tensor, causal_mask
-from tinytorch.core.hooks import are_open, hooks
+from tinytorch.core.hooks import hooks, opened
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_hooks_end_with_their_block_even_after_an_error(model):
             model, after={"blocks.0": lambda x: (_ for _ in ()).throw(RuntimeError("stop"))}
         ):
             model(IDS)
-    assert not are_open()
+    assert not opened()
     np.testing.assert_array_equal(model(IDS).data, plain)
 
 

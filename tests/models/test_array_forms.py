@@ -7,8 +7,8 @@ import pytest
 from own_parts import MINE
 from tiny_models import IDS, LLAMA, assert_both_forms_agree, stirred, tiny_gpt
 
-from tinytorch import MLP, LayerNorm, MultiHeadAttention, Parameter, RMSNorm, SwiGLU, no_grad
-from tinytorch.core import functional, tracing
+from tinytorch import MLP, LayerNorm, MultiHeadAttention, RMSNorm, SwiGLU, no_grad
+from tinytorch.core import tracing
 from tinytorch.core.array_forms import maker
 from tinytorch.core.hooks import hooks
 from tinytorch.core.module import Module
@@ -30,13 +30,6 @@ class Same(Module):
         return x
 
 
-class Relu(MLP):
-    """An MLP with another activation."""
-
-    def forward(self, x):
-        return self.linear2(functional.relu(self.linear1(x)))
-
-
 def heads(kv_heads=None, **options):
     return partial(MultiHeadAttention, num_kv_heads=kv_heads, **options)
 
@@ -47,33 +40,24 @@ def alibi(n, **options):
 
 MODELS = {
     "one layer": {"num_layers": 1},
-    "one head": {"num_heads": 1},
     "heads of one number": {"num_heads": 8},
     "dropout": {"dropout": 0.5},
     "untied": {"tie_weights": False},
     "post-norm": {"pre_norm": False},
     "no projection bias": {"attention": heads(projection_bias=False)},
     "eps 0": {"norm": partial(LayerNorm, eps=0.0)},
-    "eps 0.01": {"norm": partial(LayerNorm, eps=1e-2)},
     "eps of NumPy": {"norm": partial(LayerNorm, eps=np.float64(1e-3))},
-    "post-norm, eps 0.1": {"norm": partial(LayerNorm, eps=0.1), "pre_norm": False},
-    "rms norm, eps 0.01": {"norm": partial(RMSNorm, eps=1e-2)},
     "rms norm, eps of NumPy": {"norm": partial(RMSNorm, eps=np.float64(1e-3))},
     "no norm": {"norm": Same},
     **{str(kind): {"pos_encoding": kind} for kind in ("learned", "sinusoidal", "rotary", None)},
     "rotary, base 10": {"pos_encoding": None, "attention": heads(rotate=Rotary(9, 4, 10.0))},
     **{f"alibi, {n} heads": alibi(n) for n in (1, 2, 3, 6, 8)},
     **{f"alibi, {n} heads of keys for 8": alibi(8, attention=heads(n)) for n in (1, 2, 4)},
-    "alibi, post-norm": alibi(8, pre_norm=False),
     "own bias": {"attention": heads(bias=np.random.default_rng(5).normal(size=(2, 9, 9)))},
     "one head of keys": {"num_heads": 4, "attention": heads(1)},
-    "two heads of keys": {"num_heads": 4, "attention": heads(2)},
     "swiglu": {"mlp": SwiGLU},
-    "relu": {"mlp": Relu},
-    "no mlp": {"mlp": Same},
     "own norm and mlp": {"norm": MINE["norm"], "mlp": MINE["mlp"]},
     "llama": LLAMA,
-    "llama, one head of keys": {**LLAMA, "attention": heads(1)},
     "llama with alibi": {**LLAMA, "pos_encoding": "alibi"},
 }
 
@@ -134,17 +118,17 @@ def test_array_form_of_a_quantized_model_matches_forward(name, bits):
     assert_both_forms_agree(quantize(gpt(np.float32, **MODELS[name]), bits))
 
 
+@pytest.mark.parametrize("change", [lambda model: model, ADAPTED["lora"]], ids=["plain", "lora"])
+@pytest.mark.parametrize("name", ["untied", "llama", "post-norm"])
+def test_both_forms_agree_on_the_dtype_whichever_parameter_is_wide(name, change):
+    model = gpt(np.float32, change, num_layers=1, **MODELS[name])
+    for p in model.parameters():
+        narrow, p.data = p.data, p.data.astype(float)
+        assert_both_forms_agree(model, ways=["chunks"])
+        p.data = narrow
+
+
 # While it writes ---------------------------------------------------------------------------------
-
-
-def each(change):
-    """Reverse the numbers of every parameter by `change(part, name, numbers)`."""
-    return lambda model: [
-        change(part, name, p.data[::-1].copy())
-        for _, part in [*model.named_modules()]
-        for name, p in [*vars(part).items()]
-        if isinstance(p, Parameter)
-    ]
 
 
 def options(model):
@@ -160,9 +144,8 @@ def options(model):
 
 
 CHANGES = {
-    "in place": each(lambda part, name, new: np.copyto(getattr(part, name).data, new)),
-    "assigned": each(lambda part, name, new: setattr(getattr(part, name), "data", new)),
-    "replaced": each(lambda part, name, new: setattr(part, name, Parameter(new, dtype=new.dtype))),
+    "in place": lambda model: [np.copyto(p.data, p.data[::-1].copy()) for p in model.parameters()],
+    "assigned": lambda model: [setattr(p, "data", p.data[::-1].copy()) for p in model.parameters()],
     "options": options,
 }
 
@@ -186,15 +169,14 @@ def test_a_change_between_two_tokens_applies_from_the_next(change, name, rows):
     assert moved == [False] * 5 + [True] * 4
 
 
-@pytest.mark.parametrize("factor", [1, 0.5], ids=["same", "halved"])
 @pytest.mark.parametrize("part", ["", "blocks.0.mlp", "blocks.1.attention.q_proj", "dropout"])
-def test_hooks_see_and_change_what_is_read(part, factor):
+def test_hooks_see_and_change_what_is_read(part):
     model = gpt()
-    with hooks(model, after={part: lambda x: x if factor == 1 else x * factor}), no_grad():
+    with hooks(model, after={part: lambda x: x * 0.5}), no_grad():
         assert_both_forms_agree(model, ways=["chunks"])
         hooked = logits_of(model, model.new_cache())(IDS[:, :5])
     plain = logits_of(model, model.new_cache())(IDS[:, :5])
-    assert (np.abs(hooked - plain).max() > 1e-3) == (factor != 1)
+    assert np.abs(hooked - plain).max() > 1e-3
 
 
 # The mechanism -----------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ def read_by(make: Callable[..., Reader]) -> Callable[[Any], Any]:
 
 def maker(part: Any) -> Callable[..., Reader] | None:
     """What `read_by` registered for the `forward` of `part`, or None while hooks are open."""
-    if hooks.are_open():  # they see modules, which arrays would bypass
+    if hooks.opened():  # they see modules, which arrays would bypass
         return None
     return _makers.get(getattr(getattr(part, "forward", None), "__func__", None))
 

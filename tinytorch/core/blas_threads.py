@@ -1,13 +1,11 @@
 """One thread for NumPy's products in commands, and a hint where several slow each other down.
 
-The matrices of this book are small. Threads that share one wait for each other in a loop; when
-another program takes a processor from one of them, all wait for it. On a busy machine with two
-processors a training step of a small model took 7 to 20 times as long as with one thread.
+Threads that share a small matrix wait for each other in a loop; when another program takes a
+processor from one of them, all wait. With two busy processors a step took 7 to 20 times as long.
 
 NumPy's BLAS reads the number when it is loaded. So `tinytorch/__init__.py` imports this module
-first: `python -m tinytorch...` begins with one thread, unless the environment says otherwise. A
-program that imports the package keeps its threads, for its own matrices may be large, as those of
-`python -m tinytorch.models.gpt2` are; it can set the variable before its first import.
+first: `python -m tinytorch...` begins with one thread, unless the environment says otherwise.
+Programs that import it, and `python -m tinytorch.models.gpt2`, keep theirs: for large matrices.
 """
 
 import os

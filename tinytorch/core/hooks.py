@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.held_parts import Snapshot
 from tinytorch.core.tracing import wrap
 
 __all__ = ["hooks"]
@@ -21,25 +20,11 @@ __all__ = ["hooks"]
 Hook = Callable[[Any], Any]  # receives a value; returns its replacement, or None to leave it
 
 
-class _Around:
-    """The hooks of one block, before and after the parts of these names."""
+class _Around(NamedTuple):
+    """The hooks of one block around its modules, by their identity."""
 
-    def __init__(self, model: Any, *asked: Mapping[str, Hook]) -> None:
-        self._model, self._asked = model, asked
-        self._find()
-
-    def of(self, part: Any) -> list[Hook | None]:
-        """The two hooks of a part, or None; one that replaced another has its hooks."""
-        if not self._snapshot.is_current():
-            self._find()
-        return [found.get(id(part)) for found in self._found]
-
-    def _find(self) -> None:
-        self._snapshot, parts = Snapshot(self._model), dict(self._model.named_modules())
-        for name in (name for asked in self._asked for name in asked if name not in parts):
-            there = ", ".join(filter(None, parts))
-            raise ValueError(f"hooks: the model has no part {name!r}; its parts are {there}")
-        self._found = [{id(parts[n]): hook for n, hook in asked.items()} for asked in self._asked]
+    before: dict[int, Hook]
+    after: dict[int, Hook]
 
 
 _open: ContextVar[tuple[_Around, ...]] = ContextVar("open hooks", default=())
@@ -63,8 +48,8 @@ def hooks(
             dtype, or None to leave the value as it is.
 
     Raises:
-        ValueError: the model has no part of this name, or no longer when it runs; or a hook has
-            returned another shape.
+        ValueError: the model has no part of this name; or, when it runs, a hook has returned
+            another shape.
         TypeError: a hook cannot be called, or has returned floats instead of ids.
 
     Example:
@@ -79,10 +64,16 @@ def hooks(
         >>> bool((changed.data == before.data).all())
         False
     """
-    around = _Around(model, before or {}, after or {})
-    for name, hook in [*(before or {}).items(), *(after or {}).items()]:
-        if not callable(hook):
-            raise TypeError(f"hooks: the hook of {name!r} must be a function, got {hook!r:.60}")
+    parts = dict(model.named_modules())
+    around = _Around({}, {})
+    for asked, found in zip((before or {}, after or {}), around, strict=True):
+        for name, hook in asked.items():
+            if name not in parts:
+                there = ", ".join(filter(None, parts))
+                raise ValueError(f"hooks: the model has no part {name!r}; its parts are {there}")
+            if not callable(hook):
+                raise TypeError(f"hooks: the hook of {name!r} must be a function, got {hook!r:.60}")
+            found[id(parts[name])] = hook
     token = _open.set((*_open.get(), around))
     try:
         yield
@@ -90,24 +81,19 @@ def hooks(
         _open.reset(token)
 
 
-def are_open() -> bool:
-    """Whether any hook is set here and now."""
-    return bool(_open.get())
-
-
 def opened() -> tuple[_Around, ...]:
-    """The blocks that are open here and now."""
+    """The blocks of hooks that are open here and now."""
     return _open.get()
 
 
 def called(part: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What a part returns once its hooks have seen and replaced its input and output."""
     for around in _open.get():  # the outer block first
-        if (hook := around.of(part)[0]) is not None and args:
+        if (hook := around.before.get(id(part))) is not None and args:
             args = (_replaced(hook, args[0]), *args[1:])
     result = part.forward(*args, **kwargs)
     for around in _open.get():
-        if (hook := around.of(part)[1]) is not None:
+        if (hook := around.after.get(id(part))) is not None:
             result = _replaced(hook, result)
     return result
 

@@ -114,7 +114,7 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Tensor:
         """The same as `forward`, seen by the `hooks` that are open."""
-        if hooks.are_open():
+        if hooks.opened():
             return hooks.called(self, args, kwargs)
         return self.forward(*args, **kwargs)
 

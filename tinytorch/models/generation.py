@@ -169,17 +169,14 @@ def stream(
 
 def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:
     """`read_next` with the parts and hooks that the model has now; with others, all again."""
-
-    def begin() -> tuple[Snapshot, Any, Callable[[np.ndarray], np.ndarray]]:
-        return Snapshot(model), hooks.opened(), logits_of(model, window.cache)
-
-    parts, opened, read = begin()
+    cached = window.cache is not None
+    parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
 
     def scores() -> np.ndarray:
         nonlocal parts, opened, read
         if hooks.opened() is not opened or not parts.is_current():
-            window.cache = None if window.cache is None else model.new_cache()
-            parts, opened, read = begin()
+            window.cache = model.new_cache() if cached else None
+            parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
         return read_next(read, window, prefill_chunk)
 
     return scores

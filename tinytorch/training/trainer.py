@@ -40,9 +40,6 @@ from tinytorch.training.progress import Progress
 class Trainer:
     """Trains a language model, and can stop and resume.
 
-    On a busy machine give NumPy one thread: see `tinytorch.core.blas_threads`. The progress line
-    says so where several slow the run down.
-
     Args:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
         batches: the data: `batches[step]` gives inputs and targets.
