@@ -40,6 +40,8 @@ from tinytorch.training.progress import Progress
 class Trainer:
     """Trains a language model, and can stop and resume.
 
+    On a busy machine give NumPy one thread (`tinytorch.core.blas_threads`).
+
     Args:
         model: maps ids `(batch, seq)` to logits `(batch, seq, vocab)`.
         batches: the data: `batches[step]` gives inputs and targets.
