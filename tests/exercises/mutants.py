@@ -396,10 +396,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     options = parser.parse_args(arguments)
     read = chapters()
-    unknown = {*options.names} - {
-        n for c in read for n in (c.name, *(e.check for e in c.exercises))
-    }
-    if missing := sorted(unknown | {*_out_of_step(read)}):
+    known = {name for c in read for name in (c.name, *(e.check for e in c.exercises))}
+    if missing := sorted({*options.names} - known | {*_out_of_step(read)}):
         parser.error(f"not as in book/notebooks: {', '.join(missing)}; run `make notebooks` first")
     asked = [named for chapter in read if (named := _named(chapter, options.names)).exercises]
     total = Outcome("all")

@@ -54,6 +54,13 @@ def ranges(server):
     return [asked for _, asked in server.requests]
 
 
+def leave_a_part(fetch, server, size=1000, **options):
+    server.faults = [("break", size), *[("break", 0)] * 5]
+    with pytest.raises(ConnectionError, match=rf"{size:,} of 1,048,576 bytes, 5 times in a row"):
+        fetch(**options)
+    server.requests.clear()
+
+
 # What arrives ------------------------------------------------------------------------------------
 
 
@@ -120,37 +127,27 @@ def test_a_stalled_connection_is_closed_and_resumed(fetch, server):
 
 
 def test_an_unfinished_download_is_resumed_by_the_next_call(fetch, server, tmp_path):
-    server.faults = [("break", 1000), *[("break", 0)] * 5]
-    with pytest.raises(ConnectionError, match=r"1,000 of 1,048,576 bytes, 5 times in a row"):
-        fetch()
+    leave_a_part(fetch, server)
     assert names(tmp_path) == ["model.part", "model.part.json"]
     assert (tmp_path / "kept" / "model.part").read_bytes() == CONTENT[:1000]
-    server.requests.clear()
     assert fetch().read_bytes() == CONTENT
     assert ranges(server) == ["bytes=1000-"] and names(tmp_path) == ["model"]
 
 
-@pytest.mark.parametrize("size", [None, 99])
-def test_a_complete_part_needs_no_network(fetch, server, tmp_path, size):
-    server.faults = [("break", SIZE - 1), *[("break", 0)] * 5]
-    with pytest.raises(ConnectionError):
-        fetch()
-    with (tmp_path / "kept" / "model.part").open("ab") as part:
-        part.write(CONTENT[-1:])
-    server.requests.clear()
-    if size is None:
-        assert fetch().read_bytes() == CONTENT and server.requests == []
-    else:
-        with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99"):
-            fetch(sha256=None, size=size)
-        assert names(tmp_path) == []
+def test_a_complete_part_needs_no_network(fetch, server, tmp_path):
+    for size in (99, SIZE):
+        leave_a_part(fetch, server, SIZE - 1)
+        (tmp_path / "kept" / "model.part").write_bytes(CONTENT)
+        if size == 99:
+            with pytest.raises(ConnectionError, match=r"has 1,048,576 bytes, not 99"):
+                fetch(sha256=None, size=size)
+            assert names(tmp_path) == []
+    assert fetch().read_bytes() == CONTENT and server.requests == []
 
 
 @pytest.mark.parametrize("changed", [CONTENT[::-1], b"short"])
 def test_a_replaced_file_is_not_mixed_with_the_partial_one(fetch, server, changed):
-    server.faults = [("break", 1000), *[("break", 0)] * 5]
-    with pytest.raises(ConnectionError):
-        fetch(sha256=None)
+    leave_a_part(fetch, server, sha256=None)
     server.files["/model"] = changed
     assert fetch(sha256=None).read_bytes() == changed
 
@@ -169,9 +166,7 @@ def test_without_an_etag_nothing_is_resumed(fetch, server):
 
 
 def test_a_damaged_part_is_fetched_from_the_start(fetch, server, tmp_path):
-    server.faults = [("break", 1000), *[("break", 0)] * 5]
-    with pytest.raises(ConnectionError):
-        fetch()
+    leave_a_part(fetch, server)
     (tmp_path / "kept" / "model.part").write_bytes(b"x" * 1000)
     assert fetch().read_bytes() == CONTENT
 
@@ -291,12 +286,11 @@ def test_the_checksum_that_the_server_states_is_compared(fetch, server, tmp_path
     assert names(tmp_path) == []
 
 
-ADDRESSES = """ftp://example.org/a model https:// http://a..b/ http://h:abc/ http://h:99999/
-http://h:0/ http://[::1/ http://.a/ http://user:word@h/a http://:80/ http://h/\x7f""".split()
+ADDRESSES = """ftp://h/a model https:// http://a..b/ http://h:99999/ http://h:0/ http://[::1/
+http://user:word@h/a http://:80/ http://h/\x7f http://h/\0 http://h/\ud800""".split()
 
 
-@pytest.mark.parametrize("url", [*ADDRESSES, f"http://{'a' * 64}.b/", "http://a/b c", "http://h/\0",
-                                 "http://h/\ud800", "http://h/\r\nX: y", None])  # fmt: skip
+@pytest.mark.parametrize("url", [*ADDRESSES, "http://a/b c", "http://h/\r\nX: y", None])
 def test_what_is_no_http_address_is_refused_at_once(tmp_path, pauses, url):
     with pytest.raises(ValueError, match="needs an http or https address, got"):
         download(url, tmp_path / "model")
@@ -326,18 +320,25 @@ def chunked(*parts):
 @pytest.mark.parametrize(
     ("answer", "match"),
     [
-        (chunked(b"x" * 60, CONTENT), "has more than 100 bytes, not 100; that is a different file"),
+        (chunked(b"x" * 60, CONTENT), "has more than 100 bytes, not 100; that is a different"),
         (OK + b"\r\n" + CONTENT, "has more than 100 bytes, not 100"),
         (PACKED + b"\r\n" + gzip.compress(CONTENT, mtime=0), "has more than 100 bytes, not 100"),
         (chunked(b"x" * 60), "has 60 bytes, not 100; that is a different file"),
         (PACKED + b"\r\n" + gzip.compress(b"x" * 60, mtime=0), "has 60 bytes, not 100"),
         (OK + b"Content-Length: 60\r\n\r\n" + b"x" * 60, "has 60 bytes, not 100"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", r"answers 204 \(No Content\), which brings no file"),
+        (b"HTTP/1.1 202 Accepted\r\n\r\nlater", "answers 202 .*, which brings no file"),
+        (OK + b"Content-Encoding: br\r\n\r\nabc", "answers 200 .* in the packing 'br'"),
+        *(
+            (b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % to, "check the address")
+            for to in (b"http://a..b/", b"http://h:abc/", b"ftp://h/a", b"file:///a", b"http://[/")
+        ),
     ],
 )
-def test_a_size_is_kept_however_the_file_comes(fetch, server, tmp_path, monkeypatch, answer, match):
+def test_another_answer_is_refused_at_once(fetch, server, tmp_path, monkeypatch, answer, match):
     written, write = [], downloads._Download._write
-    spy = (lambda *block: (written.append(block[1]), write(*block)),)
-    monkeypatch.setattr(downloads._Download, "_write", *spy)
+    spied = (lambda *given: (written.append(given[1]), write(*given)),)
+    monkeypatch.setattr(downloads._Download, "_write", *spied)
     server.faults = [answer]
     with pytest.raises(ConnectionError, match=match):
         fetch(sha256=None, size=100)
@@ -376,25 +377,6 @@ def test_a_part_longer_than_its_range_is_not_used(fetch, server):
     server.faults = [("break", 1000), head.encode() + CONTENT[1000:] + b"more"]
     assert fetch(sha256=None, size=SIZE).read_bytes() == CONTENT
     assert ranges(server) == [None, "bytes=1000-", None]
-
-
-@pytest.mark.parametrize(
-    ("answer", "match"),
-    [
-        (b"HTTP/1.1 204 No Content\r\n\r\n", r"answers 204 \(No Content\), which brings no file"),
-        (b"HTTP/1.1 202 Accepted\r\n\r\nlater", "answers 202 .*, which brings no file"),
-        (OK + b"Content-Encoding: br\r\n\r\nabc", "answers 200 .* in the packing 'br'"),
-        *(
-            (b"HTTP/1.1 302 Found\r\nLocation: %b\r\n\r\n" % to, "check the address")
-            for to in (b"http://a..b/", b"http://h:abc/", b"ftp://h/a", b"file:///a", b"http://[/")
-        ),
-    ],
-)
-def test_an_answer_that_is_no_file_is_refused_at_once(fetch, server, tmp_path, answer, match):
-    server.faults = [answer]
-    with pytest.raises(ConnectionError, match=match):
-        fetch(sha256=None)
-    assert names(tmp_path) == [] and len(server.requests) == 1
 
 
 # The disk ----------------------------------------------------------------------------------------
@@ -439,8 +421,7 @@ def test_two_processes_do_not_share_a_partial_file(fetch, tmp_path):
 
 
 PLANTS = {
-    "link": lambda planted, precious: planted.symlink_to(precious),
-    "dangling link": lambda planted, precious: planted.symlink_to(precious.with_name("new")),
+    "link to nothing": lambda planted, precious: planted.symlink_to(precious.with_name("new")),
     "hard link": lambda planted, precious: planted.hardlink_to(precious),
     "folder": lambda planted, precious: planted.mkdir(),
     "pipe": lambda planted, precious: os.mkfifo(planted),

@@ -45,9 +45,7 @@ def sigmoid(x: Any) -> Result:
 
 @primitive
 def log_sigmoid(x: Any, *, scale: float = 1.0) -> Result:
-    """The logarithm of the `sigmoid` of `scale * x`, elementwise: exact for a number of any size.
-
-    Its slope, the sigmoid of `-scale * x`, is not 0 where the `sigmoid` itself is rounded to 1.
+    """The logarithm of the `sigmoid` of `scale * x`, exact and with a slope for any number.
 
     Example:
         >>> log_sigmoid([0.0, -1000.0])

@@ -65,10 +65,7 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
 
 
 def norm_of(arrays: Sequence[np.ndarray]) -> float:
-    """The norm of all arrays joined into one long vector.
-
-    Where the squares leave the range of the numbers, it is computed again, with all numbers divided
-    by the largest.
+    """The norm of all arrays as one vector; where squares leave the range, they are scaled first.
 
     Example:
         >>> round(norm_of([np.array([3e200]), np.array([4e200])]) / 1e200, 4)
@@ -79,11 +76,10 @@ def norm_of(arrays: Sequence[np.ndarray]) -> float:
         norm = math.sqrt(sum(float(np.vdot(x, x)) for x in wide))
     if 1e-15 < norm < math.inf:
         return norm
-    largest = max((float(np.abs(array).max(initial=0)) for array in arrays), default=0.0)
+    largest = float(np.max([np.abs(x).max(initial=0) for x in arrays], initial=0))
     if not 0 < largest < math.inf:
-        return math.nan if any(np.isnan(array).any() for array in arrays) else largest
-    scaled = (array.astype(np.float64) / largest for array in arrays)
-    return largest * math.sqrt(sum(float(np.vdot(array, array)) for array in scaled))
+        return largest
+    return largest * norm_of([x.astype(np.float64) / largest for x in arrays])
 
 
 def only_matrices(parameter: Tensor) -> bool:
@@ -111,8 +107,7 @@ class Optimizer:
 
     Raises:
         ValueError: no parameters, or a negative learning rate.
-        TypeError: something that is not a tensor requiring a gradient, or one in half precision,
-            where small steps would be lost.
+        TypeError: something that is not a tensor requiring a gradient, or one in half precision.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:

@@ -56,7 +56,6 @@ _STATUSES = {
     429: "it has had too many requests from here; wait some minutes and run this again",
 }
 
-
 _IN_A_PAGE = "Python in a web page opens no connections; run this on a machine of your own"
 _NO_NETWORK = "look at the network and the address"
 _CERTIFICATES = "Python finds no certificates: on a Mac, run its `Install Certificates.command`"
@@ -114,10 +113,8 @@ def download(
         The path.
 
     Raises:
-        ValueError: the address, the checksum or the timeout is malformed, or the download has
-            another SHA-256; nothing is kept of it.
-        DownloadError: the download failed; the message says why, and what to do. It is a
-            `ConnectionError`.
+        ValueError: an argument is malformed, or the download has another SHA-256; none is kept.
+        DownloadError: it failed; the message says why, and what to do. It is a `ConnectionError`.
         OSError: the file cannot be written, for lack of space among other reasons.
 
     Example:

@@ -111,8 +111,7 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
         `(vocab,)`.
 
     Raises:
-        ValueError: the targets are not `(n, vocab)` or no probabilities; or the weights are not
-            `(n,)`, or one is negative, or all are 0.
+        ValueError: the targets are no distributions `(n, vocab)`, or the weights no shares.
 
     Example:
         >>> three = [[0.9, 0.1], [0.9, 0.1], [0.0, 1.0]]

@@ -55,8 +55,7 @@ def accept_or_resample(token: int, target: Any, draft: Any, rng: Any = None) -> 
     Raises:
         TypeError: the token is no integer.
         IndexError: it is not in the vocabulary.
-        ValueError: p or q is not `(vocab,)`, the vocabularies differ, a number is no probability,
-            or the draft cannot have proposed this token.
+        ValueError: p or q is no distribution `(vocab,)`, or the draft cannot propose this token.
 
     Example:
         >>> accept_or_resample(0, [0.5, 0.5], [1.0, 0.0], rng=0)  # kept in one of two cases
@@ -107,8 +106,7 @@ def speculative_generate(
         rng: a generator, a seed, or None for the default generator.
 
     Raises:
-        ValueError: an empty prompt, the vocabularies differ, a number is less than 1, or the text
-            does not fit the model's `max_seq_len`.
+        ValueError: an empty prompt, unequal vocabularies, a number below 1, or too long a text.
 
     Example:
         >>> from tinytorch import GPT

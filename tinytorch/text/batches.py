@@ -60,8 +60,7 @@ class Batches:
     ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
-        tokens: integer ids `(n,)`. A memory map (`np.memmap`) stays on the disk: only the windows
-            are read, and the file must not change. Other ids are copied.
+        tokens: integer ids `(n,)`, copied; but a memory map (`np.memmap`) stays on the disk.
         batch_size: windows in a batch.
         seq_len: tokens in a window.
         seed: which windows are drawn, an integer of at least 0.
@@ -94,7 +93,9 @@ class Batches:
         check_natural(step, "Batches: step", IndexError)
         rng = np.random.default_rng([self.seed, step])
         chosen = rng.integers(len(self._starts), size=self.batch_size)
-        return _cut(self.tokens, _at(self._starts, chosen), self.seq_len)
+        if not isinstance(self._starts, range):  # a range begins at 0
+            chosen = self._starts[chosen]
+        return _cut(self.tokens, chosen, self.seq_len)
 
     @property
     def starts(self) -> np.ndarray:
@@ -158,10 +159,6 @@ def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> Any:
         what = f"no start leaves room for {seq_len} tokens and the next in a text of {len(ids)}"
         raise ValueError(f"{what}; use a longer text or a smaller seq_len")
     return fitting
-
-
-def _at(starts: Any, chosen: np.ndarray) -> np.ndarray:
-    return chosen if isinstance(starts, range) else starts[chosen]  # a range begins at 0
 
 
 def _array(numbers: np.ndarray | range) -> np.ndarray:

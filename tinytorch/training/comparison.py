@@ -68,14 +68,12 @@ def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimat
 
     Args:
         values: `(n,)`, for instance a model's surprise at each text, or the difference of two.
-        known: `(n,)`, for instance the oracle's surprise at the same texts.
+        known: `(n,)`, for instance the oracle's surprise at the same texts; changes nothing if it
+            does not vary.
         known_mean: its true mean, for instance the entropy of a story.
 
-    A `known` that does not vary, beyond rounding, changes nothing.
-
     Raises:
-        ValueError: `known` has another length, a value is nan or infinite, or there are too few
-            texts: an error needs two, with a control variate three.
+        ValueError: the lengths differ, a value is not finite, or there are fewer than 2 (3) texts.
 
     Example:
         >>> print(estimate([1.0, 2.0, 3.0, 4.0]))
@@ -133,8 +131,7 @@ def texts_needed(
         power: how often it is to find this one.
 
     Raises:
-        ValueError: the difference is 0, the deviation is negative, one of the two is not finite,
-            or a share is not between 0 and 1.
+        ValueError: the difference is 0, the deviation negative, or a number out of its range.
 
     Example:
         >>> texts_needed(0.1, 0.33)

@@ -44,8 +44,7 @@ def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
         2023, equation 4); 0 for what the reference never writes, whatever its reward.
 
     Raises:
-        ValueError: `beta` is not above 0, the reference holds no probabilities, there is not one
-            reward for each text, one is nan or +inf, or all texts are forbidden.
+        ValueError: an argument is out of range, a reward is missing, or all texts are forbidden.
 
     Example:
         >>> optimal_policy([0.5, 0.25, 0.25], [0.0, 0.0, 1.0], beta=1 / np.log(4)).round(4)
@@ -132,8 +131,7 @@ def best_of_n_policy(reference: Any, rewards: Any, n: int) -> np.ndarray:
         Probabilities `(m,)`.
 
     Raises:
-        ValueError: `n` is less than 1, the reference holds no probabilities, there is not one
-            reward for each text, or one is nan.
+        ValueError: `n` is below 1, the reference is no distribution, or a reward is missing or nan.
 
     Example:
         >>> best_of_n_policy([0.5, 0.25, 0.25], [0.0, 1.0, 1.0], n=2)
@@ -200,8 +198,7 @@ def group_advantages(rewards: Any, scale: bool = False) -> np.ndarray:
         raise ValueError(f"group_advantages: a group has at least 2 texts, got {n}")
     if not np.isfinite(rewards).all():
         raise ValueError("group_advantages: a reward is nan or infinite; it has no advantage")
-    equal = (rewards == rewards[..., :1]).all(axis=-1, keepdims=True)
-    rewards = np.where(equal, 0.0, rewards)  # whose mean is not rounded
+    rewards = rewards - rewards[..., :1]  # equal ones have a mean of exactly 0
     above = rewards - rewards.mean(axis=-1, keepdims=True)
     if scale:
         return above / (rewards.std(axis=-1, ddof=1, keepdims=True) + 1e-4)
@@ -252,8 +249,7 @@ def dpo_loss(
         beta: what a nat of divergence costs; above 0.
 
     Raises:
-        ValueError: the shapes differ, there is no pair, `beta` is not above 0 and finite, or a
-            margin is nan, as where neither policy nor reference can write a text.
+        ValueError: the shapes differ, there is no pair, `beta` is out of range, or a margin is nan.
 
     Example:
         >>> dpo_loss([-1.0], [-3.0], [-2.0], [-2.0], beta=0.5)  # log(1 + exp(-0.5 * 2))

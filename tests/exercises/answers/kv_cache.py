@@ -70,17 +70,14 @@ def write_prompt_first(model, prompt, n, cache):
     return ids
 
 
-def write_in_pieces(length):
-    def answer(model, prompt, n, cache):
-        cache.clear()
-        ids = list(prompt)
-        while len(ids) < len(prompt) + n:
-            with no_grad():
-                logits = model(ids[cache.length :][:length], cache=cache).data
-            ids += [int(logits[-1].argmax())] if cache.length == len(ids) else []
-        return ids
-
-    return answer
+def write_in_pairs(model, prompt, n, cache):
+    cache.clear()
+    ids = list(prompt)
+    while len(ids) < len(prompt) + n:
+        with no_grad():
+            logits = model(ids[cache.length :][:2], cache=cache).data
+        ids += [int(logits[-1].argmax())] if cache.length == len(ids) else []
+    return ids
 
 
 def write_afresh(model, prompt, n, cache):
@@ -192,7 +189,7 @@ RIGHT = {
     ],
     "cache_predict": [COST, {**COST, KEYS: [1, 8, 40, 64], SCORES: [1, 8, 1, 41]}],
     "cache_step": [step, step_in_numpy],
-    "cache_write": [write, write_prompt_first, write_in_pieces(1), write_in_pieces(2)],
+    "cache_write": [write, write_prompt_first, write_in_pairs],
     "cache_readings": [
         drafting(),
         drafting(lambda ids, most: counted(ids, most, (8, 6, 4, 3, 2, 1)), most=12),

@@ -1,7 +1,5 @@
 """Right and wrong answers to the exercises of "Scaling"."""
 
-from functools import partial
-
 import numpy as np
 
 PARAMETERS, TOKENS = "parameters", "tokens of 1,000 steps"
@@ -57,8 +55,8 @@ def interval_by_pairs(x, y, samples, rng):
     return list(np.quantile(slopes_of(pairs[..., 0], pairs[..., 1]), [0.025, 0.975]))
 
 
-def of_other_size(more, x, y, samples, rng):
-    rows = rng.integers(len(x), size=(samples, len(x) + more))
+def a_row_too_few(x, y, samples, rng):
+    rows = rng.integers(len(x), size=(samples, len(x) - 1))
     return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
 
 
@@ -110,7 +108,7 @@ WRONG = {
     "scaling_interval": {
         "… the same rows": drawn_apart,
         "… in another order": without_replacement,
-        "a row too few": partial(of_other_size, -1),
+        "a row too few": a_row_too_few,
     },
     "scaling_frontier": {
         "the lowest at some time": (lambda losses: np.isin(losses, np.minimum.accumulate(losses))),
