@@ -60,7 +60,8 @@ class Batches:
     ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
-        tokens: integer ids `(n,)`, copied; but a memory map (`np.memmap`) stays on the disk.
+        tokens: integer ids `(n,)`, copied; but a memory map (`np.memmap`) stays on the disk, and
+            its file must not change.
         batch_size: windows in a batch.
         seq_len: tokens in a window.
         seed: which windows are drawn, an integer of at least 0.
