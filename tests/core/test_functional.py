@@ -63,11 +63,6 @@ def test_layer_norm_is_invariant_to_scale_and_shift():
     np.testing.assert_allclose(once.data, moved.data, rtol=1e-6)
 
 
-def test_layer_norm_of_a_constant_row_is_beta():
-    y = functional.layer_norm([[5.0, 5.0]], [2.0, 2.0], [0.5, -0.5])
-    assert y.data.tolist() == [[0.5, -0.5]]
-
-
 def test_embedding_sums_the_gradient_of_a_repeated_token():
     weight = Tensor(np.zeros((4, 2)), requires_grad=True)
     functional.embedding(weight, [1, 3, 1, 1]).backward([[1, 10], [2, 20], [3, 30], [4, 40]])
@@ -143,10 +138,6 @@ def test_cross_entropy_gradient_is_probability_minus_one_hot_over_positions():
     logits = Tensor(np.zeros((2, 4)), requires_grad=True)
     functional.cross_entropy(logits, [1, 3]).backward()
     assert logits.grad.tolist() == [[0.125, -0.375, 0.125, 0.125], [0.125, 0.125, 0.125, -0.375]]
-
-
-def test_cross_entropy_of_a_confident_wrong_prediction_is_finite():
-    assert functional.cross_entropy([[1000.0, 0.0]], [1]).item() == 1000.0
 
 
 def test_mse_gradient_is_two_errors_over_n():

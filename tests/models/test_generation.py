@@ -97,12 +97,6 @@ def test_prompt_without_a_batch_axis_gives_a_text_without_one(model):
     np.testing.assert_array_equal(text.data, model.generate([[3, 1, 4]], 5, rng=0).data[0])
 
 
-def test_zero_new_tokens_return_the_prompt(model):
-    text = model.generate(PROMPTS, 0)
-    np.testing.assert_array_equal(text.data, PROMPTS)
-    assert model.generate([3], 0).data.tolist() == [3]
-
-
 # The window --------------------------------------------------------------------------------------
 
 
@@ -118,13 +112,6 @@ def test_window_slides_by_half_when_it_is_full():
         [[1, 1, 1]],
         [[1, 1, 1, 1]],
     ]
-
-
-def test_window_of_one_token_slides_by_one():
-    recorder = Recorder([0.0, 1.0])
-    recorder.max_seq_len = 1
-    generate(recorder, [[0, 0, 0]], 3, temperature=0)
-    assert [shown.tolist() for shown in recorder.shown] == [[[0]], [[1]], [[1]]]
 
 
 @pytest.mark.parametrize(("prompt", "new"), [(8, 2), (9, 1), (20, 1), (3, 7)])

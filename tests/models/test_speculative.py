@@ -195,11 +195,6 @@ def test_a_draft_for_one_context_is_its_target():
     assert best_draft([P]) == pytest.approx(P)
 
 
-def test_of_two_that_share_nothing_the_more_frequent_is_served():
-    assert best_draft([[1.0, 0.0], [0.0, 1.0]], [1.0, 3.0]) == pytest.approx([0, 1])
-    assert best_draft([[1.0, 0.0], [0.0, 1.0]], [3.0, 1.0]) == pytest.approx([1, 0])
-
-
 @pytest.mark.parametrize(
     ("targets", "weights", "message"),
     [
