@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from own_parts import MyAttention
 from tiny_models import message, stirred, tiny_gpt
 
 from tinytorch import (
@@ -16,7 +15,6 @@ from tinytorch import (
     Tensor,
     causal_mask,
 )
-from tinytorch.core.incremental import incremental
 from tinytorch.models.generation import generate, stream
 from tinytorch.models.sampling import choose, next_token_probs
 
@@ -140,7 +138,6 @@ def test_overflow_does_not_matter_for_a_text_that_fits(prompt, new):
 # With and without a cache ------------------------------------------------------------------------
 
 POSITIONS = ["learned", "sinusoidal", "rotary", "alibi", None]
-WINDOW = 6
 
 
 @given(
@@ -195,35 +192,6 @@ def test_only_the_last_position_is_scored():
     for use_cache in (True, False):
         model.generate(PROMPTS, 2, use_cache=use_cache)
     assert shapes == [(1, 3, 8)] * 2 + [(3, 1, 8)] * 2  # one position of each of three texts
-
-
-# Parts that know no cache ------------------------------------------------------------------------
-
-
-class CachedAttention(MyAttention):
-    """A reader's own attention with a cache: a mark and a line more."""
-
-    @incremental
-    def forward(self, x, mask=None, cache=None):
-        q, k, v = (
-            p(x).reshape(*x.shape[:2], self.num_heads, -1).permute(0, 2, 1, 3)
-            for p in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        if cache is not None:
-            k, v = (Tensor(t, dtype=np.float64) for t in cache.extend(k, v))
-        scores = q @ k.transpose() / q.shape[-1] ** 0.5
-        scores = scores if mask is None else scores + mask
-        weights = (scores - scores.data.max(axis=-1, keepdims=True)).exp()
-        mixed = weights / weights.sum(axis=-1, keepdims=True) @ v
-        return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
-
-
-def test_custom_attention_may_use_the_cache(monkeypatch):
-    own = stirred(tiny_gpt(max_seq_len=WINDOW, attention=CachedAttention))
-    ours = stirred(tiny_gpt(max_seq_len=WINDOW))
-    expected = ours.generate(PROMPTS, 10, rng=0).data
-    np.testing.assert_array_equal(own.generate(PROMPTS, 10, rng=0).data, expected)
-    assert lengths_read(own, monkeypatch, PROMPTS, 4) == [3, 1, 1, 1]
 
 
 # Stopping ----------------------------------------------------------------------------------------

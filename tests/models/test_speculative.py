@@ -191,10 +191,6 @@ def test_no_draft_in_twentieths_is_above_the_best(weights):
     assert shares @ acceptance_rate(targets, found) == pytest.approx(max(rates))
 
 
-def test_a_draft_for_one_context_is_its_target():
-    assert best_draft([P]) == pytest.approx(P)
-
-
 @pytest.mark.parametrize(
     ("targets", "weights", "message"),
     [
