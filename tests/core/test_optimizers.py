@@ -238,8 +238,7 @@ def test_adamw_updates_each_element_of_sparse_rows(layout):
 
 def test_adam_without_decay_is_adamw_without_decay():
     one, other = table(), table()
-    for step in range(5):
-        one.grad = other.grad = np.random.default_rng(step).normal(size=SHAPE)
+    one.grad = other.grad = np.random.default_rng(0).normal(size=SHAPE)
     optimisers = Adam([one], lr=0.1), AdamW([other], lr=0.1, weight_decay=0.0)
     for optimiser in optimisers:
         optimiser.step()
