@@ -37,16 +37,25 @@ def wrong(chapter, number):
     return taken
 
 
-def submit(course, student, chapter, answers=()):
-    """Hand in the released notebook with these answers in the place of its stubs."""
-    notebook = nbformat.read(released(course, chapter), as_version=4)
+def submit(course, student, chapter, answers=(), times=None):
+    """Hand in the released notebook with these answers in the place of its stubs; where it is.
+
+    A cell is there once, or as many `times` as are given for its name.
+    """
+    notebook, cells = nbformat.read(released(course, chapter), as_version=4), []
     for cell in notebook.cells:
         about = cell.metadata.get("nbgrader", {})
-        if about.get("solution") and about["grade_id"] in answers:
-            cell.source = answers[about["grade_id"]]
-    folder = course / "submitted" / student / chapter.name
-    folder.mkdir(parents=True)
-    nbformat.write(notebook, folder / f"{chapter.name}.ipynb")
+        name = about.get("grade_id")
+        if about.get("solution") and name in answers:
+            cell.source = answers[name]
+        cells += [nbformat.from_dict(cell) for _ in range((times or {}).get(name, 1))]
+    for number, cell in enumerate(cells):
+        cell.id = f"cell-{number}"
+    notebook.cells = cells
+    path = course / "submitted" / student / chapter.name / f"{chapter.name}.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+    return path
 
 
 def released(course, chapter):

@@ -4,7 +4,7 @@ from functools import wraps
 
 import numpy as np
 import pytest
-from own_parts import MINE, MyAttention, MyNorm
+from own_parts import MINE, MyAttention
 from tiny_models import LLAMA, assert_both_forms_agree, stirred, tiny_gpt
 
 from tinytorch import (
@@ -146,8 +146,6 @@ LINEARS = [
     *(f"blocks.1.mlp.linear{i}" for i in (1, 2)),
 ]
 CACHED = {
-    "own last norm": lambda: replaced("ln_f", lambda old: MyNorm(8)),
-    "own second norm": lambda: replaced("blocks.1.ln2", lambda old: MyNorm(8)),
     "own model": lambda: Colder(11, 8, 2, 2, 16, rng=0),
     "own table of views": lambda: replaced(
         "token_embedding", lambda old: Views(11, 8), pos_encoding=None

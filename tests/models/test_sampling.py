@@ -186,8 +186,6 @@ def test_drawn_tokens_have_positive_probability(row, k, p, number):
     ("error", "fails", "said"),
     [
         (ValueError, lambda: next_token_probs([0.0], -0.5), "temperature must be >= 0, got -0.5"),
-        (ValueError, lambda: next_token_probs([0.0], INF), "temperature must be finite, got inf"),
-        (ValueError, lambda: next_token_probs([0.0], 10**400), "temperature must be finite, got i"),
         (TypeError, lambda: next_token_probs([0.0], None), "temperature must be a number, got Non"),
         (TypeError, lambda: next_token_probs([0.0], True), "temperature must be a number, got"),
         (ValueError, lambda: keep_top_k([1.0], 0), "top_k must be at least 1, got 0"),

@@ -191,15 +191,6 @@ def test_no_draft_in_twentieths_is_above_the_best(weights):
     assert shares @ acceptance_rate(targets, found) == pytest.approx(max(rates))
 
 
-def test_a_draft_for_one_context_is_its_target():
-    assert best_draft([P]) == pytest.approx(P)
-
-
-def test_of_two_that_share_nothing_the_more_frequent_is_served():
-    assert best_draft([[1.0, 0.0], [0.0, 1.0]], [1.0, 3.0]) == pytest.approx([0, 1])
-    assert best_draft([[1.0, 0.0], [0.0, 1.0]], [3.0, 1.0]) == pytest.approx([1, 0])
-
-
 @pytest.mark.parametrize(
     ("targets", "weights", "message"),
     [

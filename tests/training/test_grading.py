@@ -45,16 +45,6 @@ def test_the_probabilities_of_all_texts_sum_to_one():
     assert first[:3] == pytest.approx(np.full(3, probs[:3].sum()), abs=1e-6)
 
 
-@pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_score_of_two_probabilities_is_that_of_all_answers(penalty):
-    said = np.array(
-        [0.3, 0.2, 0.1, 0.25]
-    )  # right, two wrong ones, "I do not know"; and other texts
-    every = said[0] - penalty * (said[1] + said[2] + (1 - said.sum()))
-    right, unsure = said[0], said[3]
-    assert (1 + penalty) * right + penalty * unsure - penalty == pytest.approx(every)
-
-
 def test_the_gradient_of_a_score_is_exact():
     logits = np.random.default_rng(2).normal(size=(2, 3, 5))
     targets = np.array([[-100, 1, 2], [4, 0, -100]])

@@ -237,21 +237,20 @@ def show_all(given: Sequence[Any], function: Any = None) -> str:
         row = [0., 0.]
         k = 3
     """
-    names = _parameters(function) if callable(function) else []
-    heads = [f"{name} = " for name in names] if len(names) >= len(given) else [""] * len(given)
-    shown = (
-        (isinstance(v, _ARRAYS), _headed(h, show(v))) for h, v in zip(heads, given, strict=False)
-    )
+    names = _parameters(function)
+    shown = [show(value) for value in given]
+    if len(names) >= len(given):
+        shown = [_headed(f"{name} = ", text) for name, text in zip(names, shown, strict=False)]
+    groups = groupby(zip(given, shown, strict=True), lambda each: isinstance(each[0], _ARRAYS))
     return "\n".join(
-        ("\n" if arrays else ", ").join(text for _, text in group)
-        for arrays, group in groupby(shown, lambda each: each[0])
+        ("\n" if arrays else ", ").join(text for _, text in group) for arrays, group in groups
     )
 
 
 def _headed(head: str, text: str) -> str:
     """A name and its value; a value of several lines stands below."""
     fits = "\n" not in text and len(head + text) <= WIDTH
-    return head + text if fits or not head else f"{head.rstrip()}\n{text}"
+    return head + text if fits else f"{head.rstrip()}\n{text}"
 
 
 def _parameters(function: Any) -> list[str]:
@@ -260,8 +259,7 @@ def _parameters(function: Any) -> list[str]:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # as of some built-in functions
         return []
-    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [each.name for each in parameters if each.kind in by_position]
+    return [each.name for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
 
 
 def shortened(text: str) -> str:

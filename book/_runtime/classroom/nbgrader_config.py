@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import nbformat
-from nbgrader import preprocessors
 from nbgrader.nbgraderformat import SCHEMA_VERSION
+from nbgrader.preprocessors import NbGraderPreprocessor
 
 c = get_config()  # noqa: F821
 c.CourseDirectory.course_id = "tinytorch"
@@ -14,7 +14,7 @@ c.Execute.startup_timeout = 60
 RELEASE = Path(__file__).parent / "release"
 
 
-class RestoreCells(preprocessors.NbGraderPreprocessor):
+class RestoreCells(NbGraderPreprocessor):
     """Make of a copied cell an ordinary one, and put back every cell that was deleted.
 
     nbgrader leaves a copy an empty entry, takes that for a notebook of an old version, and stops:
@@ -24,34 +24,25 @@ class RestoreCells(preprocessors.NbGraderPreprocessor):
     def preprocess(self, nb, resources):
         """Change the notebook that a student has handed in."""
         for cell in nb.cells:
-            if self.about(cell).get("schema_version") != SCHEMA_VERSION:
+            if about(cell).get("schema_version") != SCHEMA_VERSION:
                 cell.metadata.pop("nbgrader", None)
-        here = resources["nbgrader"]
-        path = RELEASE / here["assignment"] / f"{here['notebook']}.ipynb"
-        place = 0
-        for cell in filter(self.about, nbformat.read(path, as_version=4).cells):
-            name = self.about(cell)["grade_id"]
-            names = [self.about(other).get("grade_id") for other in nb.cells]
+        here, names = resources["nbgrader"], [about(cell).get("grade_id") for cell in nb.cells]
+        path, place = RELEASE / here["assignment"] / f"{here['notebook']}.ipynb", 0
+        for cell in filter(about, nbformat.read(path, as_version=4).cells):
+            name = about(cell)["grade_id"]
             if name not in names:
                 self.log.warning("Cell %s was deleted: it is as it was released", name)
+                if nb.nbformat_minor < 5:  # there cells have no ids
+                    del cell["id"]
                 nb.cells.insert(place, cell)
                 names.insert(place, name)
-                if nb.nbformat_minor < 5:  # there cells have no ids
-                    del nb.cells[place]["id"]
             place = names.index(name) + 1
         return nb, resources
 
-    @staticmethod
-    def about(cell):
-        """Return what nbgrader knows of a cell."""
-        return cell.metadata.get("nbgrader") or {}
+
+def about(cell):
+    """Return what nbgrader knows of a cell."""
+    return cell.metadata.get("nbgrader") or {}
 
 
-c.Autograde.sanitize_preprocessors = [
-    preprocessors.ClearOutput,
-    preprocessors.DeduplicateIds,
-    RestoreCells,
-    preprocessors.OverwriteKernelspec,
-    preprocessors.OverwriteCells,
-    preprocessors.CheckCellMetadata,
-]
+c.Autograde.sanitize_preprocessors.insert(2, RestoreCells)  # before the cells are compared
