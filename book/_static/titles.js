@@ -1,4 +1,4 @@
-// While a reader types at Ctrl+K: the pages called so. Their text is searched at Enter.
+// While a reader types at Ctrl+K: the pages whose titles match. Enter searches their text.
 {
   const dialog = document.getElementById("pst-search-dialog"), field = dialog?.querySelector("input");
   const titles = [...document.querySelectorAll(".bd-sidebar-primary nav a[href]")];
@@ -13,8 +13,8 @@
       item.append(link);
       return item;
     }));
-    const count = ["No page is", "One page is"][called.length] ?? `${called.length} pages are`;
-    enter.textContent = words.length ? `${count} called so. Enter searches the text of every page.` : "";
+    const count = ["No title matches", "One title matches"][called.length] ?? `${called.length} titles match`;
+    enter.textContent = words.length ? `${count}. Press Enter to search the text of every page.` : "";
     dialog.append(list, enter);
   });
 }

@@ -100,7 +100,7 @@ def test_the_search_works_by_keyboard_alone(visit):
         page.keyboard.press("Control+a")
         page.keyboard.type(typed)
         expect(page.locator(".tt-titles a:visible")).to_have_count(told)
-    expect(page.get_by_text("No page is called so. Enter searches the text")).to_be_visible()
+    expect(page.get_by_text("No title matches. Press Enter to search the text")).to_be_visible()
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=softmx")
     page.locator(f"{RESULTS} > a").first.wait_for()
