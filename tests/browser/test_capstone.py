@@ -66,7 +66,7 @@ def test_solved_parts_become_a_file_that_runs_and_a_page_to_keep(opened, tmp_pat
     told = run_to(visit, last)
     assert "\nyours    lookup " in told and told.count("\nyours  ") == 1
     assert "1 of 22 parts yours" in told
-    name, source = download(visit, numbered(visit, "# yours"))
+    name, source = download(visit, numbered(visit, "(yours|an example)"))
     assert name == "your_gpt.py" and "def my_lookup(table, ids):" in source
     name, page = download(visit, last)
     assert name == "your-gpt.html" and "My own parts: 1 of 22." in page
@@ -93,7 +93,7 @@ def test_a_part_changed_to_wrong_code_is_named_and_left_out(opened):  # noqa: F8
     told = run_to(visit, numbered(visit, "file = your_gpt(parts)"))
     assert "\nmlp is at fault: it changes the file's logits" in told
     assert "1 of 22 parts yours" in told
-    number = numbered(visit, "# yours")
+    number = numbered(visit, "(yours|an example)")
     press(visit, number)
     printed = ended(visit, number)
     assert "left out, mlp: it changes the file's logits" in printed

@@ -53,7 +53,7 @@ def exercise(
         >>> double(lambda x: x * x)
         double: not yet
           [ ] doubles a number
-              given     3
+              given     x = 3
               expected  6
               got       9
               hint      Add it to itself.

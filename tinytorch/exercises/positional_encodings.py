@@ -37,7 +37,7 @@ def positions_sinusoids(answer: Any) -> Cases:
         >>> positions_sinusoids(lambda T, d: np.zeros((T, d)))
         positions_sinusoids: not yet
           [ ] position 0 has sines 0 and cosines 1
-              given     1, 4
+              given     T = 1, d = 4
               expected  [[0., 1., 0., 1.]], shape (1, 4)
               got       [[0., 0., 0., 0.]], shape (1, 4)
               hint      Sines go into the even columns, cosines into the odd ones.
@@ -96,8 +96,8 @@ def positions_add(answer: Any) -> Cases:
         >>> positions_add(lambda x, table: x + table[: len(x)][:, None])
         positions_add: not yet
           [ ] a sequence of two tokens gets the first two rows
-              given     [[[0.], [0.]]], shape (1, 2, 1)
-                        [[1.], [2.], [3.]], shape (3, 1)
+              given     x = [[[0.], [0.]]], shape (1, 2, 1)
+                        table = [[1.], [2.], [3.]], shape (3, 1)
               expected  [[[1.], [2.]]], shape (1, 2, 1)
               got       [[[1.], [1.]]], shape (1, 2, 1)
               hint      The axis of x that runs along the sequence is the middle

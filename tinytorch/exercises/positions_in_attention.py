@@ -49,7 +49,7 @@ def positions_count(answer: Any) -> Cases:
         positions_count: not yet
           [x] a learned table has a vector for each position
           [ ] sinusoidal positions are fixed
-              given     'sinusoidal', 5, 4
+              given     scheme = 'sinusoidal', T = 5, d = 4
               got       20
               hint      An optimiser would find nothing to change.
         >>> bool(positions_count(lambda scheme, T, d: ...))
@@ -128,8 +128,8 @@ def positions_rotate(answer: Any) -> Cases:
         positions_rotate: not yet
           [x] position 0 is not rotated
           [ ] position 1 rotates (1, 0) by one radian, anticlockwise
-              given     [[1., 0.]], shape (1, 2)
-                        [1]
+              given     x = [[1., 0.]], shape (1, 2)
+                        positions = [1]
               expected  [[0.5403, 0.8415]], shape (1, 2)
               got       [[1., 0.]], shape (1, 2)
               hint      Not rotated: the angle of a row comes from `positions`, not
@@ -204,8 +204,8 @@ def positions_scores(answer: Any) -> Cases:
         >>> positions_scores(_added)
         positions_scores: not yet
           [ ] at position 0 nothing is rotated, and the score is q . k
-              given     [[1., 2.]], shape (1, 2)
-                        [[3., 4.]], shape (1, 2)
+              given     q = [[1., 2.]], shape (1, 2)
+                        k = [[3., 4.]], shape (1, 2)
               expected  [[11.]], shape (1, 1)
               got       [[-5.]], shape (1, 1)
               hint      Angles of complex numbers add when they are multiplied: look

@@ -72,6 +72,7 @@ PROPERTY = re.compile(r"--[\w-]+")
 SETS = re.compile(r"(?<=[{;])\s*(--[\w-]+)\s*:(?:[^;{}\"']|\"[^\"]*\"|'[^']*')*(?:;|(?=\}))")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 SPACE = re.compile(r"\s+")
+COMMENT = re.compile(r"^[ \t]*//.*\n", re.M)  # of a script, on a line of its own
 # where a style sheet needs no space
 AROUND = re.compile(r" ?([{},]) ?|(?<=;) |(?<=[a-z]:) (?! ?;)")
 QUOTED = re.compile(r"""("[^"]*"|'[^']*')""")
@@ -130,7 +131,7 @@ def write_bundles(app: Sphinx, error: Exception | None) -> None:
     known = names_on(pages) | BOOTSTRAP_ADDS | words_of(naming)
     read = properties_in([*pages, *naming, *scripts])
     styles = [read_style(path) for pattern in STYLES for path in static.glob(pattern)]
-    script = "\n;".join(path.read_text(encoding="utf-8") for path in scripts)
+    script = COMMENT.sub("", "\n;".join(path.read_text(encoding="utf-8") for path in scripts))
     style = without_unread("\n".join(used(style, known) for style in styles), read)
     bundles = {STYLE: shortened(style), SCRIPT: script}
     named = {name for selector in OF_CODE.findall(style) for name in CLASS.findall(selector)}
