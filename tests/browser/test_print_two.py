@@ -23,4 +23,6 @@ def test_two_chapters_settle_on_paper_and_are_xml_for_an_e_reader(tmp_path):
         assert apart.submit(pdf.print_pdf, source, target).result() < pdf.PASSES
     first, second = (pdf.places(target)[each.name] for each in paper)
     assert 2 < first < second - 5
-    epub.write(epub.files_of(reader, SITE, source), "<package/>", tmp_path / "two.epub")
+    with ThreadPoolExecutor(1) as apart:
+        files = apart.submit(epub.files_of, reader, SITE, source).result()
+    epub.write(files, "<package/>", tmp_path / "two.epub")
