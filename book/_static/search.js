@@ -19,7 +19,7 @@ Scorer.score = ([docname, , , descr, score]) =>
 // Sphinx speaks of categories, which this search has not.
 Documentation.TRANSLATIONS[
   "Your search did not match any documents. Please make sure that all words are spelled correctly and that you've selected enough categories."
-] = "Your search did not match any page: none has all these words. Try fewer words, or others.";
+] = "Your search did not match any page: none has all these words. Try fewer or different words.";
 
 // How many letters have to be put in, left out, replaced or swapped; `most` if it is more than that.
 const slips = (word, other, most) => {

@@ -190,10 +190,10 @@ def test_sequential_applies_its_layers_in_turn():
 @pytest.mark.parametrize(
     ("layers", "told"),
     [
-        ([ReLU], r"layer 0 must be a layer, got <class '.*ReLU'>; write ReLU\(\.\.\.\)"),
-        ([[Linear(2, 2), Linear]], r"layer 1 must be a layer, got <class .*; write Linear"),
-        ([ReLU(), [ReLU()]], r"layer 1 must be a layer, got \[ReLU\(\)\]"),
-        (["relu", None], "layer 0 must be a layer, got 'relu'"),
+        ([ReLU], r"item 0 must be a layer, got <class '.*ReLU'>; write ReLU\(\.\.\.\)"),
+        ([[Linear(2, 2), Linear]], r"item 1 must be a layer, got <class .*; write Linear"),
+        ([ReLU(), [ReLU()]], r"item 1 must be a layer, got \[ReLU\(\)\]"),
+        (["relu", None], "item 0 must be a layer, got 'relu'"),
     ],
 )
 def test_sequential_refuses_what_is_no_layer_when_it_is_made(layers, told):

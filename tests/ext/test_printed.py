@@ -87,7 +87,7 @@ def test_a_page_that_lacks_what_is_printed_is_named_with_the_remedy(tmp_path):
 @pytest.mark.parametrize("broken", ["ho\x15 one", "a<br>b", "a&nbsp;b"])
 def test_a_chapter_that_is_no_xml_is_named_and_no_epub_is_written(tmp_path, broken):
     files = {"fine.xhtml": b"<p>good</p>", "gpt.xhtml": f"<p>one\n{broken}</p>".encode()}
-    with pytest.raises(ValueError, match=r"gpt\.xhtml is no XML: .* line 2, column \d"):
+    with pytest.raises(ValueError, match=r"gpt\.xhtml is not XML: .* line 2, column \d"):
         epub.write(files, "<package/>", tmp_path / "book.epub")
     assert not (tmp_path / "book.epub").exists()
 

@@ -61,18 +61,18 @@ def untie(model):
 
 
 CHANGES = {  # the model before, what changes it, and what its optimiser says, if it refuses
-    "add_tokens": (tiny_gpt, new_tokens, "1 have another shape, (14, 8)"),
+    "add_tokens": (tiny_gpt, new_tokens, "1 changed shape, to (14, 8)"),
     "add_lora": (tiny_gpt, lambda m: stirred(new_lora(m)), "and all that it updates are frozen"),
-    "merge_lora": (with_lora, merge_lora, "trains 36 that it does not update"),
+    "merge_lora": (with_lora, merge_lora, "does not update 36 that the model trains"),
     "quantize": (tiny_gpt, quantize, ""),  # a copy
     "load_state_dict": (tiny_gpt, lambda m: m.load_state_dict(SAVED), ""),
-    "a norm": (tiny_gpt, replace_norm, "(ln_f.gamma, ln_f.beta) and the model lacks 2"),
-    "no cache": (tiny_gpt, replace_attention, "trains 8 that"),
+    "a norm": (tiny_gpt, replace_norm, "(ln_f.gamma, ln_f.beta) and it updates 2 that"),
+    "no cache": (tiny_gpt, replace_attention, "does not update 8 that"),
     "a block in its list": (tiny_gpt, replace_block, "attention.q_proj.weight, ...)"),
-    "one more block": (tiny_gpt, lambda m: m.blocks.append(new_block()), "trains 16"),
-    "one block less": (tiny_gpt, lambda m: m.blocks.pop(), "lacks 16"),
+    "one more block": (tiny_gpt, lambda m: m.blocks.append(new_block()), "does not update 16 that"),
+    "one block less": (tiny_gpt, lambda m: m.blocks.pop(), "it updates 16 that"),
     "untied": (tiny_gpt, untie, "(lm_head.weight, lm_head.bias)"),
-    "tied": (untied, lambda m: setattr(m, "lm_head", None), "lacks 1 of"),
+    "tied": (untied, lambda m: setattr(m, "lm_head", None), "it updates 1 that"),
     "frozen": (tiny_gpt, lambda m: freeze(m.ln_f.gamma), ""),
     "unfrozen": (with_lora, unfreeze_norm, "(ln_f.gamma)"),
     "all frozen": (tiny_gpt, lambda m: freeze(*m.parameters()), "parameters: all that"),
@@ -148,8 +148,8 @@ REFUSED = {  # what is told of what is done with a model
     "q_proj is quantized; merge the float32": (lambda: quantize(with_lora()), merge_lora),
     "it has none": (lambda: quantize(tiny_gpt()), new_lora),
     "ln_f.gamma is trained as well": (with_lora, lambda m: unfreeze_norm(m) or lora_state_dict(m)),
-    "is frozen or quantized": (lambda: quantize(tiny_gpt()), trainer),
-    "lacks 36 of those": (tiny_gpt, lambda m: trainer(m, adamw(tiny_gpt()))),
+    "is the model frozen or quantized": (lambda: quantize(tiny_gpt()), trainer),
+    "it updates 36 that the model lacks": (tiny_gpt, lambda m: trainer(m, adamw(tiny_gpt()))),
 }
 
 
@@ -168,7 +168,7 @@ def test_a_list_of_parameters_that_the_model_has_no_more_makes_no_optimiser():
     model = tiny_gpt()
     held = model.parameters()
     replace_block(model)
-    assert "lacks 16 of those" in message(ValueError, lambda: AdamW(held))
+    assert "updates 16 that the model lacks" in message(ValueError, lambda: AdamW(held))
 
 
 def test_what_an_optimiser_leaves_out_on_purpose_stays_as_it_is():

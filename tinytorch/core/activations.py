@@ -263,7 +263,7 @@ def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
     return shifted - np.log(products.exp(shifted).sum(axis=axis, keepdims=True))
 
 
-_INFINITE = "a score is +inf, which leaves no numbers for the others; only -inf may be infinite"
+_INFINITE = "a score is +inf, so its row would be nan; the only infinity allowed is -inf"
 
 
 def _check_axis(x: np.ndarray, axis: int, name: str) -> None:

@@ -17,7 +17,7 @@ VARIABLES = (
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
 HINT = (
-    "NumPy's threads wait for each other on this busy machine: "
+    "NumPy's threads seem to slow each other down: "
     "set OPENBLAS_NUM_THREADS=1 before NumPy is imported"
 )
 
@@ -28,7 +28,7 @@ def is_chosen() -> bool:
 
 
 def clocks() -> tuple[float, float, float]:
-    """Seconds on the wall, of all threads and of this one; zeros where there is nothing to say."""
+    """Seconds by the clock, of all threads and of this one; zeros if there is nothing to say."""
     if is_chosen() or sys.platform == "emscripten":  # a browser has one thread
         return 0.0, 0.0, 0.0
     return time.perf_counter(), time.process_time(), time.thread_time()

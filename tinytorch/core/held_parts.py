@@ -1,4 +1,4 @@
-"""Whether a model still has the parts that something took hold of.
+"""Whether a model still has the parts that something else holds.
 
 An optimiser holds parameters, and a text that is being written the parts that read it. Meanwhile a
 model may change: `add_lora` freezes its weights and puts others beside them, a layer is replaced.
@@ -26,7 +26,7 @@ def note_replaced() -> None:
 
 
 class Parameters(list[Any]):
-    """All parameters of a module that can be trained, in a list that knows the `module`."""
+    """Parameters of a module, in a list that knows the `module`."""
 
     def __init__(self, found: Iterable[Any], module: Any) -> None:
         super().__init__(found)
@@ -34,7 +34,7 @@ class Parameters(list[Any]):
 
 
 class Snapshot:
-    """The parts of a module at one time; anything else than a `Module` has none.
+    """The parts of a module at one time; anything other than a `Module` has none.
 
     Example:
         >>> from tinytorch import GPT, LayerNorm
@@ -84,10 +84,10 @@ def _ids(container: Any) -> list[int]:
 
 
 class Holding:
-    """The parameters of an optimiser, compared with those of the module that they are of.
+    """The parameters of an optimiser, compared with those of their module.
 
-    What was left out on purpose stays out. A frozen parameter is followed, for it receives no
-    gradient; so are new numbers.
+    What was left out on purpose stays out. A parameter may be frozen, for it then receives no
+    gradient, or get new numbers.
 
     Args:
         params: those held.
@@ -126,16 +126,16 @@ class Holding:
         told = []
         if new:
             names = ", ".join([*new[:3], *["..."] * (len(new) > 3)])
-            told.append(f"the model trains {len(new)} that it does not update ({names})")
+            told.append(f"it does not update {len(new)} that the model trains ({names})")
         if gone:
-            told.append(f"the model lacks {gone} of those that it updates")
+            told.append(f"it updates {gone} that the model lacks")
         if grown:
-            told.append(f"{len(grown)} have another shape, {grown[0]} for instance")
+            told.append(f"{len(grown)} changed shape, to {grown[0]} for instance")
         if self._params and not any(p.requires_grad for p in self._params):
             told.append("all that it updates are frozen")
         if told:
             what = f"the optimiser was made for other parameters: {' and '.join(told)}"
-            remedy = "make a new one of model.trainable_parameters(), and a new Trainer"
+            remedy = "make a new one from model.trainable_parameters(), and a new Trainer"
             raise ValueError(f"{what}; {remedy}")
         self._snapshot, self._all = Snapshot(self._module), [p for _, p in named] or self._params
         self._then = self._now()

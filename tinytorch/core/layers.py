@@ -116,7 +116,7 @@ class Sequential(Module):
         for i, layer in enumerate(self.layers):
             if isinstance(layer, type) or not callable(layer):
                 remedy = f"; write {layer.__name__}(...)" if isinstance(layer, type) else ""
-                raise TypeError(f"Sequential: layer {i} must be a layer, got {layer!r:.60}{remedy}")
+                raise TypeError(f"Sequential: item {i} must be a layer, got {layer!r:.60}{remedy}")
 
     def forward(self, x: Any) -> Any:
         """Pass `x` through every layer in turn."""

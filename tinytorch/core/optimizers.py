@@ -115,7 +115,7 @@ class Optimizer:
             raise TypeError("an optimiser takes a list of parameters, got one tensor; write [w]")
         self.params = list({id(p): p for p in params}.values())
         if not self.params:
-            why = "; the model is frozen or quantized" if hasattr(params, "module") else ""
+            why = "; is the model frozen or quantized?" if hasattr(params, "module") else ""
             raise ValueError(f"an optimiser needs at least one parameter; got an empty list{why}")
         for p in self.params:
             if not isinstance(p, Tensor) or not p.requires_grad:
@@ -263,7 +263,7 @@ class Adam(Optimizer):
         for name, beta in zip(("beta1", "beta2"), betas, strict=True):
             check_probability(beta, name)
         if not all(p.dtype.type(eps) > 0 for p in self.params):
-            raise ValueError(f"eps must be above 0, got {eps}; a gradient of 0 is divided by it")
+            raise ValueError(f"eps must stay above 0, got {eps}; a gradient of 0 is divided by it")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
         self.decays = [decay is None or bool(decay(p)) for p in self.params]
         self.m = [np.zeros_like(p.data) for p in self.params]

@@ -25,7 +25,7 @@ class RowSparse:
 
     Raises:
         ValueError: `rows`, `values` and `shape` do not fit together.
-        IndexError: a row is negative or too large: a row has one number only.
+        IndexError: a row is negative or too large; rows count from 0.
 
     Example:
         >>> g = RowSparse(

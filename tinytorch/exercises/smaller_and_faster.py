@@ -229,7 +229,7 @@ def faster_tokens(answer: Any) -> Cases:
     rows = generator(6).random((6, 4))
     yield from cases(answer, {
         "one drafted token": (form, np.array([[0.25]])),
-        "two readings of three, each kept with one half": (form, np.full((2, 3), 0.5)),
+        "two readings of three, each kept half the time": (form, np.full((2, 3), 0.5)),
         "an easy reading and a hard one": (form, np.array([[1.0, 1.0], [0.0, 1.0]])),
         "all are kept": (form, np.ones((3, 5))),
         "none is": (form, np.zeros((2, 3))),

@@ -113,7 +113,7 @@ def download(
         The path.
 
     Raises:
-        ValueError: an argument is malformed, or the download has another SHA-256; none is kept.
+        ValueError: an argument is malformed, or the download has another SHA-256 (nothing is kept).
         DownloadError: it failed; the message says why, and what to do. It is a `ConnectionError`.
         OSError: the file cannot be written, for lack of space among other reasons.
 
@@ -127,7 +127,7 @@ def download(
     """
     url = _checked_address(url)
     if not 0 < timeout < 1e9:
-        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout}")
+        raise ValueError(f"timeout must be above 0 and below 1e9 seconds, got {timeout}")
     if sha256 is not None and not re.fullmatch(r"[0-9A-Fa-f]{64}", str(sha256)):
         raise ValueError(f"sha256 must be 64 hexadecimal digits, got {sha256!r}")
     file = _Download(url, Path(path), sha256, size, progress, timeout)
@@ -187,10 +187,10 @@ def _checked_address(url: Any) -> str:
     """An address in ASCII, as it is requested, if it can be one."""
     try:
         if not re.fullmatch(r"https?://[^/\s\0-\x20\x7f][^\s\0-\x20\x7f]*", url, re.IGNORECASE):
-            raise ValueError("it begins with http:// or https:// and has no spaces")
+            raise ValueError("it must begin with http:// or https://, without spaces")
         parts = urllib.parse.urlsplit(url)
         if "@" in parts.netloc or not parts.hostname or parts.port == 0:
-            raise ValueError("after the // come a host and perhaps a port")
+            raise ValueError("after the // must come a host and at most a port")
         parts.hostname.encode("idna")
         return urllib.parse.quote(url, safe=string.punctuation)
     except (TypeError, ValueError) as error:
@@ -341,7 +341,7 @@ class _Download:
             wait = float(after) if after.isdecimal() else None
             raise _Interrupted(why, wait, remedy, error.code) from None
         except (ValueError, http.client.InvalidURL) as error:  # to which it was redirected
-            raise self._failed(f"there is no such address ({error})", "check the address") from None
+            raise self._failed(f"it is a bad address ({error})", "check the address") from None
         except urllib.error.URLError as error:
             why = f"there is no connection to it ({_reason(error.reason)})"
             if self.reached:
@@ -355,7 +355,7 @@ class _Download:
         packing = (headers["Content-Encoding"] or "").lower()
         if answer.status not in (200, 206) or packing not in _PACKED:
             why = f"the server answers {answer.status} ({answer.reason})"
-            why += f" in the packing {packing!r}" if packing else ", which brings no file"
+            why += f" in the encoding {packing!r}" if packing else ", which brings no file"
             raise self._failed(why, "check the address", answer.status)
         packed = _PACKED[packing]
         linked = self.redirected.linked or headers[_LINKED] or ""
@@ -399,7 +399,7 @@ class _Download:
                 if ours:
                     raise self._another(f"more than {size:,}")
                 self._start_again()
-                raise _Interrupted(f"the server sends more than the {size:,} bytes that it states")
+                raise _Interrupted(f"the server sends more than the {size:,} bytes that it stated")
             self._write(block)
             if self.done - told >= _BLOCK:
                 told = self.done
@@ -410,7 +410,7 @@ class _Download:
                 raise self._another(f"{self.done:,}")
             raise _Interrupted(f"the connection broke after {self.done:,} of {size:,} bytes")
         if size is None and not self.done and not whole:  # its header may have been cut off
-            raise _Interrupted("the connection broke before any byte of the file")
+            raise _Interrupted("the connection broke before any byte arrived")
 
     def _write(self, block: bytes) -> None:
         """Write all of it: a disk that is nearly full takes only a part."""
@@ -466,7 +466,7 @@ class _Download:
 
 
 def _own_file(path: Path) -> int:
-    """Open a file for writing, unless it is a link or no file, which somebody may have planted."""
+    """Open a file for writing, unless it is a link or not a file, as if somebody planted it."""
     flags = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW"))
     if not path.is_symlink() and not path.is_dir():
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | flags, 0o666)
@@ -474,7 +474,7 @@ def _own_file(path: Path) -> int:
         if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
             return descriptor
         os.close(descriptor)
-    raise OSError(errno.ELOOP, f"{path.name} beside it is a link, or no regular file")
+    raise OSError(errno.ELOOP, f"{path.name} beside it is a link or not a regular file")
 
 
 def _is_locked(descriptor: int) -> bool:

@@ -38,7 +38,7 @@ def parse_json(content: bytes, **options: Any) -> Any:
 def check_commas(content: bytes) -> None:
     """Raise if a JSON text has so many values that parsing it would take too long."""
     if (commas := content.count(b",")) > _MOST_COMMAS:
-        raise ValueError(f"its JSON has {commas:,} commas; at most {_MOST_COMMAS:,} are read")
+        raise ValueError(f"the JSON has {commas:,} commas; at most {_MOST_COMMAS:,} are read")
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def acceptance_rate(target: Any, draft: Any) -> np.ndarray:
         `(...)`.
 
     Raises:
-        ValueError: the vocabularies differ, a number is no probability, or a row does not sum to 1.
+        ValueError: the vocabularies differ, a number is not a probability, or a row's sum is not 1.
 
     Example:
         >>> acceptance_rate([0.5, 0.25, 0.25], [0.25, 0.75, 0.0])
@@ -111,7 +111,7 @@ def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
         `(vocab,)`.
 
     Raises:
-        ValueError: the targets are no distributions `(n, vocab)`, or the weights no shares.
+        ValueError: the targets are not distributions `(n, vocab)`, or the weights not shares.
 
     Example:
         >>> three = [[0.9, 0.1], [0.9, 0.1], [0.0, 1.0]]

@@ -221,7 +221,7 @@ def lora_state_dict(model: Module) -> dict[str, np.ndarray]:
     if more := [n for n, p in model.named_parameters() if p.requires_grad and n not in difference]:
         remedy = "freeze it before training, or save the whole model with save_weights"
         raise ValueError(
-            f"lora_state_dict: {more[0]} is trained as well, and not of LoRA; {remedy}"
+            f"lora_state_dict: {more[0]} is trained as well, and is not LoRA's; {remedy}"
         )
     return {name: np.array(array) for name, array in difference.items()}
 

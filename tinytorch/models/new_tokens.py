@@ -59,9 +59,9 @@ def add_tokens(model: GPT, count: int) -> GPT:
 def _check(part: Module, parameter: Any, axis: int, size: int) -> None:
     learns = isinstance(parameter, Parameter) and not isinstance(parameter, Constant)
     if not learns or parameter.shape[axis : axis + 1] != (size,):
-        what = f"a {type(part).__name__} has no float weights for each of {size} tokens"
+        what = f"a {type(part).__name__} has no float weights that can grow from {size} tokens"
         remedy = "add tokens to the plain model, then add LoRA to it or quantize it"
-        raise ValueError(f"add_tokens: {what} that can grow; {remedy}")
+        raise ValueError(f"add_tokens: {what}; {remedy}")
 
 
 def _with_means(array: np.ndarray, axis: int, count: int) -> np.ndarray:

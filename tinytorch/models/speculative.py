@@ -55,7 +55,7 @@ def accept_or_resample(token: int, target: Any, draft: Any, rng: Any = None) -> 
     Raises:
         TypeError: the token is no integer.
         IndexError: it is not in the vocabulary.
-        ValueError: p or q is no distribution `(vocab,)`, or the draft cannot propose this token.
+        ValueError: p or q is not a distribution `(vocab,)`, or the draft cannot propose it.
 
     Example:
         >>> accept_or_resample(0, [0.5, 0.5], [1.0, 0.0], rng=0)  # kept in one of two cases

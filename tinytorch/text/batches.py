@@ -60,7 +60,7 @@ class Batches:
     ``for step in range(100): inputs, targets = batches[step]``.
 
     Args:
-        tokens: integer ids `(n,)`, copied; but a memory map (`np.memmap`) stays on the disk, and
+        tokens: integer ids `(n,)`, copied; but a memory map (`np.memmap`) stays on disk, and
             its file must not change.
         batch_size: windows in a batch.
         seq_len: tokens in a window.

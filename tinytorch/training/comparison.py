@@ -73,7 +73,7 @@ def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimat
         known_mean: its true mean, for instance the entropy of a story.
 
     Raises:
-        ValueError: the lengths differ, a value is not finite, or there are fewer than 2 (3) texts.
+        ValueError: the lengths differ, a value is not finite, or there are fewer than 2 texts (3).
 
     Example:
         >>> print(estimate([1.0, 2.0, 3.0, 4.0]))
@@ -140,7 +140,7 @@ def texts_needed(
         7350
     """
     if not (0 < abs(difference) < math.inf and 0 <= deviation < math.inf):
-        rule = "the difference must not be 0, nor the deviation negative, and both finite"
+        rule = "the difference must not be 0, nor the deviation negative, and both must be finite"
         raise ValueError(f"texts_needed: {rule}; got {difference} and {deviation}")
     z = _normal(power, "power", power) - _normal(level, "level", level / 2)
     return math.ceil((max(z, 0.0) * deviation / difference) ** 2)

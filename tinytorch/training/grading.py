@@ -41,7 +41,7 @@ def best_score(beliefs: Any, penalty: float) -> np.ndarray:
         `(...)`.
 
     Raises:
-        ValueError: a belief is no probability, there is no answer, or the penalty is negative or
+        ValueError: a belief is not a probability, there is no answer, or the penalty is negative or
             infinite.
 
     Example:

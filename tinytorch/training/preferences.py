@@ -131,7 +131,7 @@ def best_of_n_policy(reference: Any, rewards: Any, n: int) -> np.ndarray:
         Probabilities `(m,)`.
 
     Raises:
-        ValueError: `n` is below 1, the reference is no distribution, or a reward is missing or nan.
+        ValueError: `n` is below 1, a probability is out of range, or a reward is missing or nan.
 
     Example:
         >>> best_of_n_policy([0.5, 0.25, 0.25], [0.0, 1.0, 1.0], n=2)

@@ -2,7 +2,7 @@
 
 In a notebook one output is updated, and a saved page shows the last state. In a terminal one line
 is rewritten. In a file or a pipe there is one line for every tenth of the run. If the threads of
-NumPy slow the run down (see `tinytorch.core.blas_threads`), it is said once what to set.
+NumPy slow the run down (see `tinytorch.core.blas_threads`), a hint says once what to set.
 """
 
 import sys

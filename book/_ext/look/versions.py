@@ -26,7 +26,7 @@ BODY = re.compile(r"<body\b[^>]*>")
 ITEMS = re.compile(r'(<ul class="tt-versions">).*?(</ul>)', re.S)
 PAGE = """<section><h1>Versions of this book</h1>
 <p>A released version stays at its address, so that a citation leads to what was read, until five
-newer ones stand here. Then <a href="{releases}">its release</a> still has it as an archive.</p>
+newer ones are listed. Then <a href="{releases}">its release</a> still has it as an archive.</p>
 <ul class="tt-versions"><li>{latest}</li></ul></section>"""
 LATEST = '<a href="{root}">The newest state</a>, with what has been fixed since the last release'
 TOLD = (

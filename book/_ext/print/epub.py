@@ -173,7 +173,7 @@ def write(files: dict[str, bytes], opf: str, target: Path) -> None:
     """Pack the book: first, and plainly, what it is.
 
     Raises:
-        ValueError: a file that must be XML is none.
+        ValueError: a file that must be XML is not.
     """
     inside = {"META-INF/container.xml": CONTAINER.encode(), "book/book.opf": opf.encode()}
     inside |= {f"book/{name}": content for name, content in files.items()}
@@ -182,7 +182,7 @@ def write(files: dict[str, bytes], opf: str, target: Path) -> None:
             try:
                 ElementTree.fromstring(content)
             except ElementTree.ParseError as error:
-                raise ValueError(f"{name} is no XML: {error}") from None
+                raise ValueError(f"{name} is not XML: {error}") from None
     with ZipFile(target, "w") as archive:
         archive.writestr(ZipInfo("mimetype"), "application/epub+zip", ZIP_STORED)
         for name, content in inside.items():

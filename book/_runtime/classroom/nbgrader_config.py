@@ -15,7 +15,7 @@ RELEASE = Path(__file__).parent / "release"
 
 
 class RestoreCells(NbGraderPreprocessor):
-    """Make of a copied cell an ordinary one, and put back every cell that was deleted.
+    """Turn a copied cell into an ordinary one, and put back every cell that was deleted.
 
     nbgrader leaves a copy an empty entry, takes that for a notebook of an old version, and stops:
     nobody after this student would be graded.
@@ -31,7 +31,7 @@ class RestoreCells(NbGraderPreprocessor):
         for cell in filter(about, nbformat.read(path, as_version=4).cells):
             name = about(cell)["grade_id"]
             if name not in names:
-                self.log.warning("Cell %s was deleted: it is as it was released", name)
+                self.log.warning("Cell %s was deleted: put back as released", name)
                 if nb.nbformat_minor < 5:  # there cells have no ids
                     del cell["id"]
                 nb.cells.insert(place, cell)
@@ -41,7 +41,7 @@ class RestoreCells(NbGraderPreprocessor):
 
 
 def about(cell):
-    """Return what nbgrader knows of a cell."""
+    """Return what nbgrader knows about a cell."""
     return cell.metadata.get("nbgrader") or {}
 
 

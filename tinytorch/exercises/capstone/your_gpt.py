@@ -85,7 +85,7 @@ class YourGPT:
 
     def __repr__(self) -> str:
         number = len(self.yours) + len(self.examples) + len(self.others)
-        stand_in = f", {len(self.examples)} examples" if self.examples else ""
+        stand_in = f", {n} example{'s' * (n != 1)}" if (n := len(self.examples)) else ""
         lines = [
             f"your_gpt.py: {len(self.source.splitlines())} lines, {len(self.yours)} of "
             f"{number} parts yours{stand_in}",

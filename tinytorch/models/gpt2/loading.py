@@ -289,7 +289,7 @@ def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
         raise ValueError(f"{file}: missing weights: {len(places)}, among them {some}")
     if not all(np.array_equal(head, model.token_embedding.weight.data) for head in heads):
         what = f"{HEAD!r} is not the token table, but config.json ties the two"
-        raise ValueError(f"{file}: {what}; if the head is its own, say tie_word_embeddings: false")
+        raise ValueError(f"{file}: {what}; if the head is separate, set tie_word_embeddings: false")
     return model
 
 
