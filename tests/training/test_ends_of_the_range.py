@@ -81,7 +81,7 @@ ENDS = {
         ([2, 4, 8], [1e-170, 2e-170, 4e-170], 3e-170, (6, 0)), ([1, INF], "of text 1 is inf")],
     "training.comparison.holm": [([0, 1], FIRST), ([NAN], "in 0 .. 1"), ([.1], 0, "between 0 and")],
     "training.comparison.texts_needed": [
-        (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "both must be finite")],
+        (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "must be finite")],
     "training.grading.threshold": [(0, 0), (INF, "penalty must be finite")],
     "training.grading.best_score": [
         ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape")],

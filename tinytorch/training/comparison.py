@@ -73,7 +73,7 @@ def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimat
         known_mean: its true mean, for instance the entropy of a story.
 
     Raises:
-        ValueError: the lengths differ, a value is not finite, or there are fewer than 2 texts (3).
+        ValueError: the lengths differ, a value is not finite, or under 2 texts (3 with `known`).
 
     Example:
         >>> print(estimate([1.0, 2.0, 3.0, 4.0]))

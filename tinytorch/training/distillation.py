@@ -77,7 +77,7 @@ def distillation_loss(
     """
     check_number(temperature, "distillation_loss: temperature")
     if not 1e-6 <= temperature <= 1e6:
-        what = f"temperature must be in 1e-6 .. 1e6, got {temperature}; beyond, rounding decides"
+        what = f"temperature must be in 1e-6 .. 1e6, got {temperature}; outside, rounding decides"
         raise ValueError(f"distillation_loss: {what}")
     logits, teacher, mask = _checked("distillation_loss", logits, teacher_logits, mask)
     return _mean(divergence(logits, teacher, temperature=temperature), mask)
