@@ -68,8 +68,8 @@ def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
 def kl_divergence(policy: Any, reference: Any) -> float:
     """The divergence of a policy from the reference, in nats: the mean of log(policy / reference).
 
-    The mean is over texts of the *policy*; what it never writes does not count, and what the
-    reference never does makes it infinite.
+    The mean is over texts of the *policy*; what it never writes does not count, and what
+    only it writes makes the divergence infinite.
 
     Args:
         policy: probabilities `(n,)`.

@@ -20,7 +20,7 @@ class Shard:
         size = -(-cuts[-1].stop // ranks.size)
         self.begin, self.end = size * ranks.rank, size * (ranks.rank + 1)
         self.own = copy.copy(whole)  # shares the count of steps
-        self.own.holding = Holding([], None)  # its pieces are made anew for each step
+        self.own.holding = Holding([], None)  # its pieces are made again for each step
         self.pieces = [  # number of a parameter, and which part of it is here
             (i, slice(max(cut.start, self.begin) - cut.start, min(cut.stop, self.end) - cut.start))
             for i, cut in enumerate(cuts)
