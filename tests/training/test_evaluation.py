@@ -38,15 +38,6 @@ def test_batch_size_does_not_change_the_result(batch_size):
     np.testing.assert_allclose(surprise(model, *held_out(5), batch_size), whole, rtol=1e-12)
 
 
-def test_surprise_of_an_impossible_token_is_infinite():
-    def certain(ids):
-        logits = np.full((*ids.shape, 3), -np.inf)
-        logits[..., 1] = 0.0
-        return logits
-
-    assert surprise(certain, [[0, 0]], [[1, 2]]).tolist() == [[0.0, math.inf]]
-
-
 def test_evaluation_records_no_gradient_and_disables_dropout():
     model = tiny_gpt(dropout=0.5)
     assert evaluate(model, *held_out()) == evaluate(model, *held_out())
