@@ -93,12 +93,18 @@ ENDS = {
         (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "both finite"),
         (0, 1, "not be 0"), (1, -1, "nor the deviation negative"), (1, NAN, "nor the deviation")],
     "training.grading.threshold": [
-        (0, 0), (INF, "penalty must be finite"), (-1, "penalty must be"), (NAN, "penalty must be")],
+        (0, 0), (3, .75), (INF, "penalty must be finite"), (-1, "penalty must"), (NAN, "penalty")],
     "training.grading.best_score": [
         ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape"),
         (HALF, -1, "penalty must be"), (HALF, NAN, "penalty must be")],
     "training.grading.answer_probs": [([[[0, -INF]], [ODD]], [[1], [-1]], -1, [0, 1])],
-    "training.evaluation.surprise": [(fixed([[[-INF, 0]] * 2]), [[0, 0]], [[1, 0]], [[0, INF]])],
+    "training.evaluation.surprise": [
+        (fixed([[[-INF, 0]] * 2]), [[0, 0]], [[1, 0]], [[0, INF]]),
+        (fixed([[ZERO] * 2]), [[0, 1]], [[1, 2]], r"target 2 at \(0, 1\) is outside 0..1; was"),
+        (fixed([[ZERO] * 2]), [[0, 1]], [[1, -100]], r"target -100 at \(0, 1\)"),
+        (fixed([[ZERO] * 2]), [[0, 1]], [[1., 0.]], "targets must be integers, got float64"),
+        (None, [[1, 2]], [[1]], r"both be \(n, seq\), not empty; got shapes \(1, 2\) and \(1, 1\)"),
+        (None, ONE, ONE, r"shapes \(2,\)"), (None, np.ones((0, 4)), np.ones((0, 4)), "shapes")],
     "training.evaluation.character_surprise": [
         (fixed([[[0] * 256 + [-INF] * 2]]), LOW, "low", [math.log(256), INF, 0])],
     "models.drafts.acceptance_rate": [

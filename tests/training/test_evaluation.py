@@ -44,29 +44,6 @@ def test_evaluation_records_no_gradient_and_disables_dropout():
     assert model.training and all(p.grad is None for p in model.parameters())
 
 
-@pytest.mark.parametrize(
-    ("inputs", "targets", "told"),
-    [
-        ([[1, 2]], [[1]], "got shapes (1, 2) and (1, 1)"),
-        ([1, 2], [2, 3], "got shapes (2,) and (2,)"),
-        (np.zeros((0, 4), int), np.zeros((0, 4), int), "got shapes (0, 4) and (0, 4)"),
-    ],
-)
-def test_mismatched_windows_are_refused(inputs, targets, told):
-    assert message(ValueError, lambda: evaluate(tiny_gpt(), inputs, targets)) == (
-        f"inputs and targets must both be (n, seq), not empty; {told}"
-    )
-
-
-def test_invalid_targets_are_refused():
-    for target in (-100, 11):
-        told = f"target {target} at (0, 1) is outside 0..10; was another tokenizer used?"
-        wrong = [[2, target]]
-        assert message(IndexError, lambda y=wrong: evaluate(tiny_gpt(), [[1, 2]], y)) == told
-    with pytest.raises(TypeError, match="got float64"):
-        evaluate(tiny_gpt(), [[1, 2]], [[2.0, 1.0]])
-
-
 # character_surprise, by hand ----------------------------------------------------------------------
 
 BYTES = [bytes([byte]) for byte in range(256)]
