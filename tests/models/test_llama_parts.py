@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from tiny_models import LLAMA, exact, message, normal, stirred, tiny_gpt
 
-from tinytorch import (
-    GPT,
-    MLP,
-    RMSNorm,
-    SwiGLU,
-    Tensor,
-    check_gradients,
-)
+from tinytorch import GPT, MLP, RMSNorm, SwiGLU, Tensor, check_gradients
 
 
 def size(module):

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from tiny_models import message
 
 from tinytorch import Tensor
-from tinytorch.models.sampling import (
-    choose,
-    keep_top_k,
-    keep_top_p,
-    next_token_probs,
-)
+from tinytorch.models.sampling import choose, keep_top_k, keep_top_p, next_token_probs
 
 INF = np.inf
 
