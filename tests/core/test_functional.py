@@ -53,11 +53,6 @@ def test_layer_norm_is_invariant_to_scale_and_shift():
     np.testing.assert_allclose(once.data, moved.data, rtol=1e-6)
 
 
-def test_layer_norm_of_a_constant_row_is_beta():
-    y = functional.layer_norm([[5.0, 5.0]], [2.0, 2.0], [0.5, -0.5])
-    assert y.data.tolist() == [[0.5, -0.5]]
-
-
 def test_embedding_sums_the_gradient_of_a_repeated_token():
     weight = Tensor(np.zeros((4, 2)), requires_grad=True)
     functional.embedding(weight, [1, 3, 1, 1]).backward([[1, 10], [2, 20], [3, 30], [4, 40]])
@@ -147,11 +142,7 @@ FORBIDDEN = [[0.0, 1.0], [-np.inf, -np.inf]]
 @pytest.mark.parametrize(
     ("error", "fails", "said"),
     [
-        (
-            IndexError,
-            lambda: f.embedding(TABLE, [[0, 65]]),
-            "id 65 at (0, 1) is outside 0..64; was",
-        ),
+        (IndexError, lambda: f.embedding(TABLE, [[0, 65]]), "id 65 at (0, 1) is outside 0..64;"),
         (IndexError, lambda: f.embedding(TABLE, [0, -1]), "token id -1 at (1,) is outside"),
         (IndexError, lambda: f.embedding(TABLE, 65), "token id 65 is outside"),
         (TypeError, lambda: f.embedding(TABLE, [1.0]), "must be integers, got float64; convert"),
@@ -159,32 +150,12 @@ FORBIDDEN = [[0.0, 1.0], [-np.inf, -np.inf]]
         (TypeError, lambda: f.embedding(TABLE, [True]), "must be integers, got bool"),
         (IndexError, lambda: f.cross_entropy(ONES, [0, 4]), "target 4 at (1,) is outside 0..3"),
         (TypeError, lambda: f.cross_entropy(ONES, [1.0, 2.0]), "targets must be integers, got flo"),
-        (
-            ValueError,
-            lambda: f.cross_entropy(ONES, [[0], [1]]),
-            "targets of shape (2,), got (2, 1)",
-        ),
-        (
-            ValueError,
-            lambda: f.cross_entropy(ONES[:0], np.zeros(0, int)),
-            "no position to average over",
-        ),
-        (
-            ValueError,
-            lambda: f.mse(np.ones((3, 1)), np.ones(3)),
-            "(3, 1) and target (3,) must have",
-        ),
+        (ValueError, lambda: f.cross_entropy(ONES, [[0], [1]]), "of shape (2,), got (2, 1)"),
+        (ValueError, lambda: f.cross_entropy(ONES[:0], np.zeros(0, int)), "no position to average"),
+        (ValueError, lambda: f.mse(np.ones((3, 1)), np.ones(3)), "(3, 1) and target (3,) must"),
         (ValueError, lambda: f.mse(np.zeros(0), np.zeros(0)), "shape (0,) has no elements"),
-        (
-            ValueError,
-            lambda: f.linear(ONES, np.ones((3, 2))),
-            "input (2, 4) does not fit weight (3",
-        ),
-        (
-            ValueError,
-            lambda: f.layer_norm(ONES, np.ones(3), np.ones(3)),
-            "(2, 4) does not fit gamma",
-        ),
+        (ValueError, lambda: f.linear(ONES, np.ones((3, 2))), "(2, 4) does not fit weight (3"),
+        (ValueError, lambda: f.layer_norm(ONES, np.ones(3), np.ones(3)), "does not fit gamma (3,)"),
         (ValueError, lambda: f.dropout(ONES, p=1.0), "p must be in 0 <= p < 1, got 1.0"),
         (ValueError, lambda: f.dropout(ONES, p=-0.1), "p must be in 0 <= p < 1, got -0.1"),
         (ValueError, lambda: f.log_softmax(FORBIDDEN), "a row is -inf everywhere"),

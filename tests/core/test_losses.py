@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinytorch import CrossEntropyLoss, MSELoss, Tensor, check_gradients, functional
+from tinytorch import CrossEntropyLoss, Tensor, check_gradients, functional
 
 
 def test_cross_entropy_by_hand():
@@ -11,12 +11,6 @@ def test_cross_entropy_by_hand():
     logits = Tensor([[0.0, np.log(3.0)], [0.0, np.log(3.0)]])
     loss = CrossEntropyLoss()(logits, Tensor([0, 1]))
     assert loss.item() == pytest.approx((np.log(4) + np.log(4 / 3)) / 2)
-
-
-def test_mean_squared_error_by_hand():
-    assert MSELoss()(Tensor([1.0, 2.0, 3.0]), Tensor([1.0, 4.0, 6.0])).item() == pytest.approx(
-        13 / 3
-    )
 
 
 LOGITS = np.random.default_rng(1).normal(size=(2, 3, 4))

@@ -59,15 +59,6 @@ def test_repr_gives_row_count_and_shape():
     assert repr(example()) == "RowSparse(3 rows of (4, 2))"
 
 
-def test_mismatched_rows_and_values_are_refused():
-    with pytest.raises(ValueError) as caught:
-        RowSparse(np.array([0, 1]), np.ones((2, 3)), (4, 2))
-    assert str(caught.value) == (
-        "RowSparse: rows (2,) and values (2, 3) do not describe a matrix (4, 2); "
-        "rows must be (n,) and values (n, 2)"
-    )
-
-
 def test_sum_of_two_shapes_is_refused():
     with pytest.raises(ValueError) as caught:
         example() + RowSparse(np.array([0]), np.ones((1, 2)), (5, 2))

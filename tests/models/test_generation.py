@@ -10,11 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import (
-    GPT,
-    Tensor,
-    causal_mask,
-)
+from tinytorch import GPT, Tensor, causal_mask
 from tinytorch.models.generation import generate, stream
 from tinytorch.models.sampling import choose, next_token_probs
 

@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 from own_parts import MINE
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import (
-    GPT,
-    causal_mask,
-    functional,
-    no_grad,
-)
+from tinytorch import GPT, causal_mask, functional, no_grad
 from tinytorch.models.transformer import GPT2_SHAPES
 
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])

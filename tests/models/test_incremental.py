@@ -141,10 +141,6 @@ def patched(part):
     return part
 
 
-LINEARS = [
-    *(f"blocks.1.attention.{name}_proj" for name in ("q", "k", "v", "out")),
-    *(f"blocks.1.mlp.linear{i}" for i in (1, 2)),
-]
 CACHED = {
     "own model": lambda: Colder(11, 8, 2, 2, 16, rng=0),
     "own table of views": lambda: replaced(
@@ -168,10 +164,6 @@ CACHED = {
     "own output layer": lambda: replaced(
         "lm_head", lambda old: Doubled(8, 11, bias=False), tie_weights=False
     ),
-    **{
-        f"own {path}": lambda path=path: replaced(path, lambda old: Doubled(*old.weight.shape))
-        for path in LINEARS
-    },
     **{
         f"patched {path}": lambda path=path: replaced(path, patched)
         for path in ("ln_f", "token_embedding", "blocks.0.mlp.linear1")

@@ -5,14 +5,7 @@ import pytest
 from exact_numbers import in_float64
 from tiny_models import stirred, tiny_gpt
 
-from tinytorch import (
-    Embedding,
-    Linear,
-    Module,
-    Tensor,
-    check_gradients,
-    functional,
-)
+from tinytorch import Embedding, Linear, Module, Tensor, check_gradients, functional
 from tinytorch.models.lora import (
     ATTENTION,
     EVERY_LINEAR,

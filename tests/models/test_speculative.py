@@ -9,12 +9,7 @@ from tiny_models import stirred, tiny_gpt
 from tinytorch import Tensor
 from tinytorch.core.activations import softmax_array
 from tinytorch.models import speculative
-from tinytorch.models.drafts import (
-    acceptance_rate,
-    best_draft,
-    expected_readings,
-    expected_tokens,
-)
+from tinytorch.models.drafts import acceptance_rate, best_draft, expected_readings, expected_tokens
 from tinytorch.models.sampling import next_token_probs
 from tinytorch.models.speculative import SpeculativeText, accept_or_resample, speculative_generate
 
@@ -68,28 +63,6 @@ def test_the_law_of_what_is_written_is_that_of_the_target(p, q, scripted):
 def test_a_token_that_the_target_never_writes_is_never_kept(scripted):
     for u, v in product((0.0, 0.5, 0.999), (0.0, 0.999)):
         assert accept_or_resample(0, [0.0, 1.0], [0.5, 0.5], scripted(u, v)) == (False, 1)
-    with pytest.raises(ValueError, match="the draft gives token 1 no probability; draw it from"):
-        accept_or_resample(1, [0.5, 0.5], [1.0, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ((-1, [0.5, 0.5], [0.5, 0.5]), IndexError, r"token id -1 is outside 0\.\.1; draw it from"),
-        ((5, [0.5, 0.5], [0.5, 0.5]), IndexError, r"token id 5 is outside 0\.\.1; draw it from"),
-        ((0.0, [0.5, 0.5], [0.5, 0.5]), TypeError, "token ids must be integers, got float64"),
-        (
-            (0, [[0.5, 0.5]], [0.5, 0.5]),
-            ValueError,
-            r"\(1, 2\) and draft \(2,\) must be \(vocab,\)",
-        ),
-        ((0, [1.5, -0.5], [0.5, 0.5]), ValueError, r"target must be .* in 0\.\.1, got 1\.5; pass"),
-        ((0, [0.5, 0.5], [0.5, np.nan]), ValueError, r"draft must be .* in 0\.\.1, got nan; pass"),
-    ],
-)
-def test_a_token_and_its_probabilities_are_checked(given, error, message):
-    with pytest.raises(error, match=message):
-        accept_or_resample(*given, rng=0)
 
 
 def test_no_table_with_these_margins_has_more_on_its_diagonal():
@@ -113,16 +86,6 @@ def test_the_rate_is_one_minus_the_total_variation():
     p, q = RNG.dirichlet(np.ones(6), (2, 5))
     assert acceptance_rate(p, q) == pytest.approx(1 - np.abs(p - q).sum(axis=-1) / 2)
     assert acceptance_rate(p, q[0]).shape == (5,)
-    with pytest.raises(
-        ValueError, match=r"target \(3,\) and draft \(2,\) must have the same vocab"
-    ):
-        acceptance_rate([0.5, 0.25, 0.25], [0.5, 0.5])
-    with pytest.raises(
-        ValueError, match=r"acceptance_rate: target must be .* in 0\.\.1, got 3\.0; pass scores"
-    ):
-        acceptance_rate([3.0, -2.0], [1.0, 0.0])
-    with pytest.raises(ValueError, match=r"acceptance_rate: draft must be .* got -0\.5"):
-        acceptance_rate([1.0, 0.0], [-0.5, 1.0])
 
 
 # Many tokens ------------------------------------------------------------------------------------
@@ -156,21 +119,6 @@ def test_the_readings_of_a_text_are_those_of_all_outcomes_listed(k):
     assert expected_readings(kept, k) == pytest.approx(mean)
 
 
-@pytest.mark.parametrize(
-    ("kept", "message"),
-    [
-        ([0.5, 2.0], r"kept must be probabilities in 0\.\.1, got 2\.0; take minimum\(1, q / p\)"),
-        ([-1.0], r"kept must be probabilities in 0\.\.1, got -1\.0"),
-        ([np.nan], r"kept must be probabilities in 0\.\.1, got nan"),
-        ([[0.5]], r"kept must be \(n,\), .* got shape \(1, 1\); call it for each text"),
-        (0.5, r"kept must be \(n,\), .* got shape \(\)"),
-    ],
-)
-def test_the_chances_of_a_text_are_checked(kept, message):
-    with pytest.raises(ValueError, match=f"expected_readings: {message}"):
-        expected_readings(kept, 2)
-
-
 def test_a_long_even_text_has_the_tokens_of_the_formula():
     assert 20_000 / expected_readings(np.full(20_000, 0.8), 4) == pytest.approx(
         expected_tokens(0.8, 4), rel=1e-3
@@ -189,30 +137,6 @@ def test_no_draft_in_twentieths_is_above_the_best(weights):
     found = best_draft(targets, weights)
     assert found.sum() == pytest.approx(1) and (found >= 0).all()
     assert shares @ acceptance_rate(targets, found) == pytest.approx(max(rates))
-
-
-@pytest.mark.parametrize(
-    ("targets", "weights", "message"),
-    [
-        ([0.5, 0.5], None, r"targets must be \(n, vocab\), got shape \(2,\); for a single context"),
-        (np.ones((0, 2)), None, r"targets must be \(n, vocab\), got shape \(0, 2\)"),
-        ([[0.5, 0.5], [-1, 2]], None, r"targets must be probabilities in 0\.\.1, got -1\.0; pass"),
-        ([P, Q], [1, 2, 3], r"weights must be \(2,\), one for each target, got shape \(3,\)"),
-        ([P, Q], 2.0, r"weights must be \(2,\), one for each target, got shape \(\)"),
-        ([P, Q], [2, -1], r"at least 0, and not all 0, got -1\.0 to 2\.0; count how often"),
-        ([P, Q], [0, 0], r"at least 0, and not all 0, got 0\.0 to 0\.0"),
-        ([P, Q], [1, np.nan], "at least 0, and not all 0, got nan"),
-    ],
-)
-def test_targets_and_weights_are_checked(targets, weights, message):
-    with pytest.raises(ValueError, match=f"best_draft: .*{message}"):
-        best_draft(targets, weights)
-
-
-def test_probabilities_may_be_off_by_rounding():
-    rounded = [1 + 1e-15, -1e-17]
-    assert best_draft([rounded]) == pytest.approx([1, 0])
-    assert acceptance_rate(rounded, rounded) == pytest.approx(1)
 
 
 # Writing ----------------------------------------------------------------------------------------

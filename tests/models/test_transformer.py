@@ -159,12 +159,8 @@ def test_constructor_arguments_are_attributes():
     mlp, block = MLP(8, 6, 0.25), TransformerBlock(8, 2, 3, 0.25)
     assert (mlp.embed_dim, mlp.hidden_dim, mlp.dropout_prob) == (8, 6, 0.25)
     assert (MLP(8).hidden_dim, MLP(8).dropout_prob) == (32, 0.1)
-    assert (block.embed_dim, block.num_heads, block.mlp_ratio, block.dropout_prob) == (
-        8,
-        2,
-        3,
-        0.25,
-    )
+    sizes = (block.embed_dim, block.num_heads, block.mlp_ratio, block.dropout_prob)
+    assert sizes == (8, 2, 3, 0.25)
     assert block.mlp.hidden_dim == 24
 
 

@@ -92,28 +92,9 @@ def test_holm_is_wrong_as_rarely_as_bonferroni_and_claims_as_much():
 # What is refused -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("values", [[], [1.0], [[1.0, 2.0]], 3.0])
-def test_an_error_needs_two_texts(values):
-    with pytest.raises(ValueError, match="one number a text, for at least 2 texts; got shape"):
-        estimate(values)
-
-
-def test_a_control_needs_a_number_for_each_of_three_texts():
-    with pytest.raises(ValueError, match="at least 3 texts"):
-        estimate([1.0, 2.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="one known value for each text: got 4 for 3 texts"):
-        estimate([1.0, 2.0, 3.0], [1.0, 2.0, 3.0, 4.0])
-
-
 @pytest.mark.parametrize("share", [0, 1, -0.1, float("nan")])
 def test_shares_are_between_0_and_1(share):
     with pytest.raises(ValueError, match="level must be between 0 and 1, got"):
         Estimate(0.0, 1.0).interval(share)
     with pytest.raises(ValueError, match="power must be between 0 and 1, got"):
         texts_needed(0.1, 1.0, power=share)
-
-
-@pytest.mark.parametrize(("difference", "deviation"), [(0, 1), (0.1, -1), (0.1, float("nan"))])
-def test_no_difference_can_never_be_found(difference, deviation):
-    with pytest.raises(ValueError, match="difference must not be 0, nor the deviation negative"):
-        texts_needed(difference, deviation)

@@ -4,6 +4,7 @@ A result is exact there, by hand or by NumPy in float64, or the input is refused
 """
 
 import math
+from fractions import Fraction
 from importlib import import_module
 
 import numpy as np
@@ -70,36 +71,76 @@ ENDS = {
     "training.distillation.soft_cross_entropy": [
         ([[1e5, 0]], [[0, 1]], 1e5), ([[0, -INF]], [ONE], 0), ([[0, -INF]], [[0, 1]], INF),
         ([ZERO, ODD], [HALF, ODD], FIRST, LOG2), ([ZERO, [-INF] * 2], [HALF] * 2, FIRST, LOG2),
-        ([ZERO], [ODD], "probabilities")],
+        ([ZERO] * 3, [ONE, ONE, ODD], [True, True, False], LOG2), ([ZERO], [ODD], "probabilities"),
+        ([ZERO], [[.5, .5, 0]], "do student and teacher have the same vocabulary"),
+        ([ZERO], [ONE], [1], r"mask must be Boolean \(1,\), got int64 \(1,\)"),
+        ([ZERO], [ONE], [False], "leave no position"), ([ZERO], [[1, 1]], "soft labels must be")],
     "training.distillation.distillation_loss": [
         ([[1e5, 0]], [[0, 1e5]], 1e5), ([[5, 5]], [[5, 5]], 0), ([ONE], [[0, 1]], 1e6, .5),
-        ([ZERO, ODD], [ZERO, ODD], 1, FIRST, 0), ([ONE], [ONE], 1e7, "must be in 1e-6 .. 1e6")],
+        ([ZERO, ODD], [ZERO, ODD], 1, FIRST, 0), ([ONE], [ONE], 1e7, "must be in 1e-6 .. 1e6"),
+        ([ZERO], [[0, -INF]], LOG2), ([ONE], [ONE], 0, "must be in 1e-6 .. 1e6, got 0")],
     "training.distillation.total_variation_loss": [
-        ([[1e5, 0]], [[0, 1]], 1), ([[0, -INF]], [ONE], 0), ([ZERO, ODD], [ONE, ODD], FIRST, .5)],
+        ([[1e5, 0]], [[0, 1]], 1), ([[0, -INF]], [ONE], 0), ([ZERO, ODD], [ONE, ODD], FIRST, .5),
+        ([ZERO], [[1, 1]], "soft labels must be probabilities that sum to 1")],
     "training.comparison.estimate": [
         ([1, 2, 3], [.1 + .2, .3, .3], (2, 3**-.5)), ([.1] * 3, (.1, 0)),
-        ([2, 4, 8], [1e-170, 2e-170, 4e-170], 3e-170, (6, 0)), ([1, INF], "of text 1 is inf")],
+        ([2, 4, 8], [1e-170, 2e-170, 4e-170], 3e-170, (6, 0)), ([1, INF], "of text 1 is inf"),
+        ([], "one number a text, for at least 2 texts; got"), ([1], "2 texts"), (3, "2 texts"),
+        ([[1, 2]], "2 texts; got shape"), ([1, 2], [1, 2], "at least 3 texts"),
+        ([1, 2, 3], [1, 2, 3, 4], "one known value for each text: got 4 for 3 texts")],
     "training.comparison.holm": [([0, 1], FIRST), ([NAN], "in 0 .. 1"), ([.1], 0, "between 0 and")],
     "training.comparison.texts_needed": [
-        (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "must be finite")],
-    "training.grading.threshold": [(0, 0), (INF, "penalty must be finite")],
+        (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "must be finite"),
+        (0, 1, "not be 0"), (1, -1, "nor the deviation negative"), (1, NAN, "nor the deviation")],
+    "training.grading.threshold": [
+        (0, 0), (3, .75), (INF, "penalty must be finite"), (-1, "penalty must"), (NAN, "penalty")],
     "training.grading.best_score": [
-        ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape")],
+        ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape"),
+        (HALF, -1, "penalty must be"), (HALF, NAN, "penalty must be")],
     "training.grading.answer_probs": [([[[0, -INF]], [ODD]], [[1], [-1]], -1, [0, 1])],
+    "training.evaluation.surprise": [
+        (fixed([[[-INF, 0]] * 2]), [[0, 0]], [[1, 0]], [[0, INF]]),
+        (fixed([[ZERO] * 2]), [[0, 1]], [[1, 2]], r"target 2 at \(0, 1\) is outside 0..1; was"),
+        (fixed([[ZERO] * 2]), [[0, 1]], [[1, -100]], r"target -100 at \(0, 1\)"),
+        (fixed([[ZERO] * 2]), [[0, 1]], [[1., 0.]], "targets must be integers, got float64"),
+        (None, [[1, 2]], [[1]], r"both be \(n, seq\), not empty; got shapes \(1, 2\) and \(1, 1\)"),
+        (None, ONE, ONE, r"shapes \(2,\)"), (None, np.ones((0, 4)), np.ones((0, 4)), "shapes")],
     "training.evaluation.character_surprise": [
         (fixed([[[0] * 256 + [-INF] * 2]]), LOW, "low", [math.log(256), INF, 0])],
     "models.drafts.acceptance_rate": [
-        (ZERO, ONE, "must sum to 1, got a sum of 0"), ([], [], "must sum to 1")],
-    "models.drafts.best_draft": [([ONE, [0, 1]], [0, 1], [0, 1]), ([ZERO], "must sum to 1")],
+        ([1 + 1e-15, -1e-17], ONE, 1), (ZERO, ONE, "must sum to 1, got a sum of 0"),
+        ([], [], "must sum to 1"), ([1, 0, 0], HALF, r"\(3,\) and draft \(2,\) must have the same"),
+        ([3, -2], ONE, "acceptance_rate: target must be .* got 3.0; pass scores through"),
+        (ONE, [-.5, 1], "acceptance_rate: draft must be .* got -0.5")],
+    "models.drafts.expected_readings": [
+        ([.5, 2], 2, r"kept must be probabilities in 0\.\.1, got 2.0; take minimum"),
+        ([-1], 2, "got -1.0"), ([NAN], 2, "got nan"), (.5, 2, r"must be \(n,\), .* got shape \(\)"),
+        ([HALF], 2, "expected_readings: .* call it for each text")],
+    "models.drafts.best_draft": [
+        ([ONE, [0, 1]], [0, 1], [0, 1]), ([ZERO], "must sum to 1"),
+        (HALF, r"best_draft: targets must be \(n, vocab\), .* for a single context"),
+        (np.ones((0, 2)), r"got shape \(0, 2\)"), ([HALF, [-1, 2]], "targets must be .* got -1.0"),
+        ([HALF] * 2, [1, 2, 3], r"weights must be \(2,\), one for each target, got shape \(3,\)"),
+        ([HALF] * 2, 2, r"got shape \(\)"), ([HALF] * 2, ZERO, "not all 0, got 0.0 to 0.0"),
+        ([HALF] * 2, [2, -1], "best_draft: weights .* got -1.0 to 2.0; count how often"),
+        ([HALF] * 2, [1, NAN], "not all 0, got nan")],
     "models.speculative.accept_or_resample": [
-        (1, ONE, [0, 1], 0, (False, 0)), (0, ZERO, ONE, 0, "target must sum to 1")],
+        (1, ONE, [0, 1], 0, (False, 0)), (0, ZERO, ONE, 0, "target must sum to 1"),
+        (-1, HALF, HALF, 0, "token id -1 is outside 0..1; draw it from"),
+        (5, HALF, HALF, 0, "token id 5"), (0., HALF, HALF, 0, "ids must be integers, got float64"),
+        (0, [HALF], HALF, 0, r"\(1, 2\) and draft \(2,\) must be \(vocab,\)"),
+        (0, [1.5, -.5], HALF, 0, "target must be .* got 1.5"), (0, HALF, ODD, 0, "draft must be"),
+        (1, HALF, ONE, 0, "the draft gives token 1 no probability; draw it from")],
     "models.sampling.next_token_probs": [
-        ([1e308, -1e308], 1e-300, ONE), (ZERO, 10**400, "temperature must be finite")],
+        ([1e308, -1e308], 1e-300, ONE), (np.float32([3e38, -3e38]), 1e-320, ONE),
+        (np.float32([3e38, -3e38, -INF]), 1e300, [.5, .5, 0]), (ONE, Fraction(1, 1000), ONE),
+        (ZERO, 10**400, "temperature must be finite")],
     "core.losses.cross_entropy": [
         ([[1e5, 0]], [1], 1e5), ([[0, -INF]], [1], INF), ([[INF, 0]], [0], "a score is \\+inf")],
     "core.activations.softmax": [([INF, 0], "a score is \\+inf")],
     "core.sparse.RowSparse": [
-        ([-1, 4], [[1], [1]], (5, 1), "row -1 at"), ([5], [[1]], (5, 1), "row 5 at")],
+        ([-1, 4], [[1], [1]], (5, 1), "row -1 at"), ([5], [[1]], (5, 1), "row 5 at"),
+        ([0, 1], [HALF], (5, 2), r"rows \(2,\) and values \(1, 2\) do not describe a matrix")],
     "core.schedules.CosineSchedule": [(INF, 0, 8, "lr must be finite, got inf")],
 }
 # fmt: on
@@ -110,7 +151,7 @@ def test_the_end_of_a_range_is_exact_or_refused(name, row):
     module, function = name.rsplit(".", 1)
     f, (*given, expected) = getattr(import_module(f"tinytorch.{module}"), function), ENDS[name][row]
     if isinstance(expected, str):
-        with pytest.raises((ValueError, IndexError), match=expected):
+        with pytest.raises((ValueError, IndexError, TypeError), match=expected):
             f(*given)
         return
     found = f(*given)
@@ -127,7 +168,7 @@ SLOPES = [  # a loss of its first operand, the operand, and the gradient
     (lambda x: policy_gradient_loss(x, [1e6, 0]), [-1e5, 0], [-5e5, 0]),
     (lambda x: functional.cross_entropy(x, [1, -1], ignore_index=-1), [ZERO, ODD], 0.5),
     (lambda x: soft(x, [[0, 1], ODD], FIRST), [ZERO, ODD], 0.5),
-    (lambda x: kl(x, [[0, 1e5], ODD], 1, FIRST), [ZERO, ODD], 0.5),
+    (lambda x: kl(x, [[-INF, 1e5], ODD], 1, FIRST), [ZERO, ODD], 0.5),
     (lambda x: tv(x, [[0, 1], ODD], FIRST), [ZERO, ODD], 0.25),
 ]
 

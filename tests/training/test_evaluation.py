@@ -38,42 +38,10 @@ def test_batch_size_does_not_change_the_result(batch_size):
     np.testing.assert_allclose(surprise(model, *held_out(5), batch_size), whole, rtol=1e-12)
 
 
-def test_surprise_of_an_impossible_token_is_infinite():
-    def certain(ids):
-        logits = np.full((*ids.shape, 3), -np.inf)
-        logits[..., 1] = 0.0
-        return logits
-
-    assert surprise(certain, [[0, 0]], [[1, 2]]).tolist() == [[0.0, math.inf]]
-
-
 def test_evaluation_records_no_gradient_and_disables_dropout():
     model = tiny_gpt(dropout=0.5)
     assert evaluate(model, *held_out()) == evaluate(model, *held_out())
     assert model.training and all(p.grad is None for p in model.parameters())
-
-
-@pytest.mark.parametrize(
-    ("inputs", "targets", "told"),
-    [
-        ([[1, 2]], [[1]], "got shapes (1, 2) and (1, 1)"),
-        ([1, 2], [2, 3], "got shapes (2,) and (2,)"),
-        (np.zeros((0, 4), int), np.zeros((0, 4), int), "got shapes (0, 4) and (0, 4)"),
-    ],
-)
-def test_mismatched_windows_are_refused(inputs, targets, told):
-    assert message(ValueError, lambda: evaluate(tiny_gpt(), inputs, targets)) == (
-        f"inputs and targets must both be (n, seq), not empty; {told}"
-    )
-
-
-def test_invalid_targets_are_refused():
-    for target in (-100, 11):
-        told = f"target {target} at (0, 1) is outside 0..10; was another tokenizer used?"
-        wrong = [[2, target]]
-        assert message(IndexError, lambda y=wrong: evaluate(tiny_gpt(), [[1, 2]], y)) == told
-    with pytest.raises(TypeError, match="got float64"):
-        evaluate(tiny_gpt(), [[1, 2]], [[2.0, 1.0]])
 
 
 # character_surprise, by hand ----------------------------------------------------------------------
