@@ -29,10 +29,10 @@ def held_out(count=3):
 
 
 def new_trainer(
-    *, dropout=0.2, pos_encoding="learned", optimizer="AdamW", text=None, batch_size=4, seed=5, **o
+    *, dropout=0.2, model=(), optimizer="AdamW", text=None, batch_size=4, seed=5, **options
 ):
-    """A small GPT with everything a run may have."""
-    model = tiny_gpt(max_seq_len=8, dropout=dropout, pos_encoding=pos_encoding, rng=seed)
+    """A small GPT, of these options for a `model`, with everything a run may have."""
+    model = tiny_gpt(max_seq_len=8, dropout=dropout, rng=seed, **dict(model))
     return Trainer(
         model,
         Batches(clock() if text is None else text, batch_size, seq_len=8, seed=2),
@@ -41,7 +41,7 @@ def new_trainer(
             "schedule": CosineSchedule(0.02, warmup_steps=3, total_steps=12),
             "clip": 0.5,
             "progress": False,
-            **o,
+            **options,
         },
     )
 
