@@ -17,7 +17,6 @@ from tinytorch import (
     Tensor,
 )
 from tinytorch.core.arguments import check_sizes
-from tinytorch.core.layers import evaluation_mode
 
 
 def names(module):
@@ -81,16 +80,6 @@ def test_modules_are_listed_with_their_paths_root_first():
         "last.layers.1",
     ]
     assert parts[""] is module and parts["last.layers.0"] is module.last.layers[0]
-
-
-def test_evaluation_mode_restores_the_mode_of_each_module():
-    module = Nested()
-    module.drop.eval()
-    with evaluation_mode():
-        assert not any(part.training for _, part in module.named_modules())
-    modes = {name: part.training for name, part in module.named_modules()}
-    assert modes.pop("drop") is False
-    assert all(modes.values())
 
 
 def test_loading_keeps_the_arrays_and_their_dtype():
