@@ -5,7 +5,7 @@ import pytest
 
 from tinytorch import Tensor
 
-__all__ = ["exact", "in_float64", "message", "normal"]
+__all__ = ["exact", "in_float64", "message", "normal", "widened"]
 
 
 def message(error, f):
@@ -28,3 +28,9 @@ def in_float64(module):
     for p in module.parameters():
         p.data = p.data.astype(np.float64)
     return module
+
+
+def widened(layer):
+    """The matrix that a quantized layer stands for, in float64."""
+    parts = {name: p.data.astype(np.float64) for name, p in layer.named_parameters()}
+    return parts["weight"] * parts.get("weight.scales", np.ones(len(parts["weight"])))[:, None]

@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from exact_numbers import message
 
 from tinytorch import (
     Dropout,
@@ -16,13 +17,6 @@ from tinytorch import (
     Tensor,
 )
 from tinytorch.core.arguments import check_sizes
-from tinytorch.core.layers import evaluation_mode
-
-
-def message(error, f):
-    with pytest.raises(error) as caught:
-        f()
-    return str(caught.value)
 
 
 def names(module):
@@ -39,6 +33,7 @@ class Nested(Module):
         self.pair = (Parameter([2.0]), Parameter([3.0]))
         self.constant = Tensor([4.0], requires_grad=True)
         self.width = 2
+        self.by_name = {"first": Parameter([1.0]), "rest": [Parameter([2.0]), [Linear(1, 1)]]}
         self.again = self.first
         self.last = Sequential(Dropout(0.1), Linear(2, 1, bias=False, rng=2))
 
@@ -46,7 +41,7 @@ class Nested(Module):
 # Module ------------------------------------------------------------------------------------------
 
 
-def test_parameters_come_in_definition_order_with_lists_and_each_once():
+def test_parameters_come_in_definition_order_from_all_containers_and_each_once():
     assert names(Nested()) == [
         "first",
         "blocks.0.weight",
@@ -55,6 +50,10 @@ def test_parameters_come_in_definition_order_with_lists_and_each_once():
         "blocks.1.beta",
         "pair.0",
         "pair.1",
+        "by_name.first",
+        "by_name.rest.0",
+        "by_name.rest.1.0.weight",
+        "by_name.rest.1.0.bias",
         "last.layers.1.weight",
     ]
 
@@ -75,21 +74,12 @@ def test_modules_are_listed_with_their_paths_root_first():
         "blocks.0",
         "blocks.1",
         "drop",
+        "by_name.rest.1.0",
         "last",
         "last.layers.0",
         "last.layers.1",
     ]
     assert parts[""] is module and parts["last.layers.0"] is module.last.layers[0]
-
-
-def test_evaluation_mode_restores_the_mode_of_each_module():
-    module = Nested()
-    module.drop.eval()
-    with evaluation_mode():
-        assert not any(part.training for _, part in module.named_modules())
-    modes = {name: part.training for name, part in module.named_modules()}
-    assert modes.pop("drop") is False
-    assert all(modes.values())
 
 
 def test_loading_keeps_the_arrays_and_their_dtype():
@@ -185,23 +175,6 @@ def test_sequential_applies_its_layers_in_turn():
     layers = [first, ReLU(), second]
     for model in (Sequential(*layers), Sequential(layers), Sequential(tuple(layers))):
         assert model(x).item() == second(ReLU()(first(x))).item()
-
-
-# Initial values and sizes ------------------------------------------------------------------------
-
-
-def test_parameters_in_dictionaries_and_nested_lists_are_found():
-    class Nested(Module):
-        def __init__(self):
-            self.by_name = {"first": Parameter([1.0]), "rest": [Parameter([2.0]), [Linear(1, 1)]]}
-
-    names = [name for name, _ in Nested().named_parameters()]
-    assert names == [
-        "by_name.first",
-        "by_name.rest.0",
-        "by_name.rest.1.0.weight",
-        "by_name.rest.1.0.bias",
-    ]
 
 
 # Bad input ---------------------------------------------------------------------------------------

@@ -142,11 +142,12 @@ def test_lazy_sgd_keeps_the_momentum_of_a_row_until_it_is_touched_again():
         (lambda w: AdamW([w], betas=(1.0, 0.9)), "beta1 must be in 0 <= beta1 < 1, got 1.0"),
         (lambda w: AdamW([w], betas=(0.9, -1)), "beta2 must be in 0 <= beta2 < 1, got -1"),
         (lambda w: AdamW([w], eps=-1e-8), "eps must be >= 0, got -1e-08"),
+        (lambda w: SGD([w * 2], 0.1), "was computed from others; pass those instead"),
         (lambda w: SGD([], lr=0.1), "an optimiser needs at least one parameter; got an empty list"),
     ],
 )
 def test_setting_outside_its_range_is_refused(make, told):
-    assert message(ValueError, lambda: make(parameter([1.0]))) == told
+    assert message(ValueError, lambda: make(parameter([1.0]))).endswith(told)
 
 
 def test_tensor_without_requires_grad_cannot_be_optimised():
@@ -160,12 +161,6 @@ def test_single_tensor_instead_of_a_list_is_refused():
     assert message(TypeError, lambda: SGD(Parameter([1.0, 2.0]), lr=0.1)) == (
         "an optimiser takes a list of parameters, got one tensor; write [w]"
     )
-
-
-def test_a_computed_tensor_is_refused():
-    w = Tensor([1.0], requires_grad=True)
-    with pytest.raises(ValueError, match="was computed from others; pass those instead"):
-        SGD([w * 2], lr=0.1)
 
 
 # In pieces: AdamW element by element -------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import widened
 
 from tinytorch import Embedding, Linear, Module, Parameter, Tensor
 from tinytorch.core import products
@@ -20,12 +21,6 @@ KINDS = ("int8", "float16")
 
 def normal(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-
-
-def widened(layer):
-    """The matrix that a quantized layer stands for, in float64."""
-    parts = {name: p.data.astype(np.float64) for name, p in layer.named_parameters()}
-    return parts["weight"] * parts.get("weight.scales", np.ones(len(parts["weight"])))[:, None]
 
 
 # Rows ----------------------------------------------------------------------------------------

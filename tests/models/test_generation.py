@@ -73,15 +73,6 @@ def test_changing_one_prompt_changes_no_other_row(model, changed):
     assert (texts[0][changed] != texts[1][changed]).any()
 
 
-# Shapes and lengths ------------------------------------------------------------------------------
-
-
-def test_prompt_without_a_batch_axis_gives_a_text_without_one(model):
-    text = model.generate([3, 1, 4], 5, rng=0)
-    assert isinstance(text, Tensor) and text.shape == (8,)
-    np.testing.assert_array_equal(text.data, model.generate([[3, 1, 4]], 5, rng=0).data[0])
-
-
 # The window --------------------------------------------------------------------------------------
 
 

@@ -327,21 +327,14 @@ def test_a_published_name_is_fetched_at_its_commit_and_kept(server, folder, tmp_
         server.files[f"/gpt2-medium/resolve/{commit}/{name}"] = content
         server.files[f"/gpt2/resolve/{PUBLISHED['gpt2'][0]}/{name}"] = content
         server.files[f"/gpt2/resolve/main/{name}"] = content
-    options = {"cache_dir": tmp_path / "cache", "progress": None}
-    np.testing.assert_array_equal(logits_of("gpt2-medium", options), logits(folder))
+    cache = {"cache_dir": tmp_path / "cache"}
+    np.testing.assert_array_equal(logits("gpt2-medium", **cache), logits(folder))
     assert (tmp_path / "cache" / f"gpt2-medium-{commit}" / "model.safetensors").is_file()
     with pytest.raises(
         ConnectionError, match=r"vocab\.json.* bytes, not 1,042,301.*a different file"
     ):
-        load_gpt2("gpt2", **options)
-    np.testing.assert_array_equal(
-        logits_of("gpt2", {**options, "revision": "main"}), logits(folder)
-    )
-
-
-def logits_of(name, options):
-    with no_grad():
-        return load_gpt2(name, **options)[0](IDS).data
+        logits("gpt2", **cache)
+    np.testing.assert_array_equal(logits("gpt2", **cache, revision="main"), logits(folder))
 
 
 def test_the_published_names_are_pinned_to_commits():
@@ -461,11 +454,6 @@ def test_the_tokens_before_the_first_other_one_are_counted():
 # The command line --------------------------------------------------------------------------------
 
 
-def run(*arguments):
-    line = [sys.executable, "-m", "tinytorch.models.gpt2", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, encoding="utf-8")
-
-
 def test_the_command_writes_the_same_text_as_the_function(folder, capsys):
     model, tokenizer = load_gpt2(folder)
     options = {"temperature": 0.8, "top_k": 40, "top_p": 0.9}
@@ -499,40 +487,35 @@ def test_the_command_verifies_a_folder(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (["--tokens=0"], "argument --tokens: '0' is not an integer of at least 1"),
-        (["--tokens=many"], "'many' is not an integer of at least 1"),
-        (["--temperature=-1"], "'-1' is not a number of at least 0"),
-        (["--temperature=hot"], "'hot' is not a number of at least 0"),
-        (["--top-k=0"], "argument --top-k: '0' is not an integer of at least 1"),
-        (["--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1, excluding 0"),
-        (["--seed=-1"], "argument --seed: '-1' is not an integer of at least 0"),
-        (["--dtype=int4"], "choose from"),
-        (["more"], "unrecognized arguments: more"),
-        (["--revision=main", "--source=."], "argument --revision: it goes with a published name"),
-        (["--verify"], "argument --verify: not allowed with argument PROMPT"),
-    ],
-)
-def test_a_bad_option_says_what_is_allowed(capsys, options, match):
-    with pytest.raises(SystemExit) as end:
-        command.main(["Once", *options])
-    assert end.value.code == 2 and match in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "match"),
-    [
+        (["A", "--tokens=0"], "argument --tokens: '0' is not an integer of at least 1"),
+        (["A", "--tokens=many"], "'many' is not an integer of at least 1"),
+        (["A", "--temperature=-1"], "'-1' is not a number of at least 0"),
+        (["A", "--temperature=hot"], "'hot' is not a number of at least 0"),
+        (["A", "--top-k=0"], "argument --top-k: '0' is not an integer of at least 1"),
+        (["A", "--top-p=2"], "argument --top-p: '2' is not a number from 0 to 1, excluding 0"),
+        (["A", "--seed=-1"], "argument --seed: '-1' is not an integer of at least 0"),
+        (["A", "--dtype=int4"], "choose from"),
+        (["A", "more"], "unrecognized arguments: more"),
+        (["A", "--revision=main", "--source=."], "--revision: it goes with a published name"),
+        (["A", "--verify"], "argument --verify: not allowed with argument PROMPT"),
         ([], "arguments are required: PROMPT, or --verify without one"),
         (["--verify", "--source=gpt2-xl"], "it is for gpt2, the small model, not gpt2-xl"),
     ],
 )
-def test_the_command_needs_a_prompt_or_verify(capsys, arguments, match):
+def test_a_bad_option_says_what_is_allowed(capsys, options, match):
     with pytest.raises(SystemExit) as end:
-        command.main(arguments)
+        command.main(options)
     assert end.value.code == 2 and match in capsys.readouterr().err
 
 
 def test_a_missing_network_is_reported_without_a_traceback(tmp_path):
-    done = run("Once", "--source=http://127.0.0.1:1/hub", "--cache-dir", tmp_path)
+    line = "Once --source=http://127.0.0.1:1/hub --cache-dir".split()
+    done = subprocess.run(
+        [sys.executable, "-m", "tinytorch.models.gpt2", *line, tmp_path],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
     assert done.returncode == 1 and done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert "there is no connection to it" in line and "look at the network" in line

@@ -148,6 +148,9 @@ REFUSED = {  # what is told of what is done with a model
     "q_proj is quantized; merge the float32": (lambda: quantize(with_lora()), merge_lora),
     "it has none": (lambda: quantize(tiny_gpt()), new_lora),
     "ln_f.gamma is trained as well": (with_lora, lambda m: unfreeze_norm(m) or lora_state_dict(m)),
+    "has LoRA already; merge_lora(model) first": (with_lora, new_lora),
+    "GPT has no LoRA; add_lora(": (tiny_gpt, merge_lora),
+    "no LoRA; add_lora(model, rank=4) comes first": (tiny_gpt, lora_state_dict),
     "is the model frozen or quantized": (lambda: quantize(tiny_gpt()), trainer),
     "it updates 36 that the model lacks": (tiny_gpt, lambda m: trainer(m, adamw(tiny_gpt()))),
 }

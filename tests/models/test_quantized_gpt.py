@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from exact_numbers import widened
 from own_parts import MINE
 from tiny_models import LLAMA, stirred
 
@@ -18,12 +19,6 @@ def gpt(**options):
     for p in model.parameters():
         p.data = p.data.astype(np.float32)
     return model
-
-
-def widened(layer):
-    """The matrix that a quantized layer stands for, in float64."""
-    parts = {name: p.data.astype(np.float64) for name, p in layer.named_parameters()}
-    return parts["weight"] * parts.get("weight.scales", np.ones(len(parts["weight"])))[:, None]
 
 
 # Models --------------------------------------------------------------------------------------

@@ -209,9 +209,3 @@ def test_limit_keeps_the_first_windows():
     assert windows(range(11), seq_len=3, starts=[7, 5, 0], limit=1)[0][:, 0].tolist() == [7]
     with pytest.raises(ValueError, match="limit must be at least 1, got 0"):
         windows(range(11), seq_len=3, limit=0)
-
-
-def test_windows_of_too_short_a_text_are_refused():
-    assert message(ValueError, lambda: windows(range(3), seq_len=3)) == (
-        f"no start leaves room for 3 tokens and the next in a text of 3; {LONGER}"
-    )

@@ -22,7 +22,7 @@ def long_trainer(**options):
     """The run of these tests, with dropout and two batches a step."""
     from training_runs import new_trainer
 
-    return new_trainer(dropout=0.2, pos_encoding="rotary", accumulate=2, **options)
+    return new_trainer(model={"pos_encoding": "rotary"}, accumulate=2, **options)
 
 
 def summary(trainer):

@@ -29,19 +29,19 @@ def held_out(count=3):
 
 
 def new_trainer(
-    *, dropout=0.2, pos_encoding="learned", optimizer="AdamW", text=None, batch_size=4, seed=5, **o
+    *, dropout=0.2, model=(), optimizer="AdamW", text=None, batch_size=4, seed=5, **options
 ):
-    """A small GPT with everything a run may have."""
-    model = tiny_gpt(max_seq_len=8, dropout=dropout, pos_encoding=pos_encoding, rng=seed)
+    """A small GPT, made with the options in `model`, and everything a run may have."""
+    gpt = tiny_gpt(max_seq_len=8, dropout=dropout, rng=seed, **dict(model))
     return Trainer(
-        model,
+        gpt,
         Batches(clock() if text is None else text, batch_size, seq_len=8, seed=2),
-        optimizer=OPTIMISERS[optimizer](model.parameters()),
+        optimizer=OPTIMISERS[optimizer](gpt.parameters()),
         **{
             "schedule": CosineSchedule(0.02, warmup_steps=3, total_steps=12),
             "clip": 0.5,
             "progress": False,
-            **o,
+            **options,
         },
     )
 
