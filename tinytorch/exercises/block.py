@@ -85,7 +85,9 @@ _MISCOUNTED = [
     (partial(_parameters, bias=0), "Each of six matrices has a bias, as long as what it returns."),
     (partial(_parameters, norms=0), "The two norms are parameters too: a scale and a shift each."),
     (partial(_parameters, norms=1), "There are two norms, and each has a scale and a shift."),
-]
+    (lambda d, ratio: _parameters(d, ratio) + (ratio - 1) * d,
+        "The second bias of the MLP is d long, as what its matrix returns."),
+]  # fmt: skip
 
 
 @exercise(points=2, reference=_parameters, mistakes=_MISCOUNTED)

@@ -29,6 +29,7 @@ _SHARES = [
     (lambda scores: scores / scores.sum(), "First the powers: np.exp(scores)."),
     (_LARGEST, "Divide by the sum, not by the largest."),
     (lambda scores: np.exp(scores) / scores.sum(), "Divide by the sum of the powers."),
+    (lambda scores: np.exp(scores) / np.exp(scores.sum()), "Sum the powers, not the scores."),
 ]
 
 
@@ -44,7 +45,7 @@ def net_softmax(answer: Any) -> Cases:
     """
     share = "Each power divided by the sum of all of them."
     yield from cases(answer, {
-        "turns 2, 1 and -1 into chances": (share, np.array([2.0, 1.0, -1.0])),
+        "turns 2, 1 and 0 into chances": (share, np.array([2.0, 1.0, 0.0])),
         "gives equal scores equal chances": (share, np.zeros(4)),
         "gives a single score the chance 1": (share, np.array([3.0])),
         "takes scores below zero": (share, np.array([-5.0, -1.0, -3.0])),

@@ -20,6 +20,7 @@ _NONE = "None: write the body and return the result"
 _ITERATOR = (
     "Its items come one at a time, and only once: collect them, with list(...) for instance."
 )
+_AS_NUMBERS = "The right values, but as numbers: a Boolean array is asked for."
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
 
 
@@ -77,7 +78,7 @@ def judge(posed: Case) -> Finding:
             wanted, got = values.compared(expected, value, posed.rtol, posed.atol)
             got = _labelled(posed.part, got)
         wanted = _labelled(posed.part, wanted) if posed.show_expected else ""
-        hint = _advice(posed, value, told, error)
+        hint = _advice(posed, value, expected, told, error)
         return replace(failed, expected=wanted, got=got, hint=hint)
     if breach[0]:
         return replace(failed, got=f"the right result, but {breach[0]}", hint=breach[1])
@@ -128,7 +129,7 @@ def _equal(posed: Case, got: Any, wanted: Any) -> bool:
         return False
 
 
-def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> str:
+def _advice(posed: Case, value: Any, expected: Any, told: str, error: BaseException | None) -> str:
     """The hint of the first mistake with the same result; that of the case if there is none."""
     for wrong, hint in posed.mistakes:
         if isinstance(wrong, type) and issubclass(wrong, BaseException):
@@ -136,6 +137,9 @@ def _advice(posed: Case, value: Any, told: str, error: BaseException | None) -> 
                 return hint
         elif not told and _equal(posed, value, wrong):
             return hint
+    boolean = isinstance(expected, np.ndarray) and expected.dtype == np.bool_
+    if boolean and _equal(posed, value, 1 * expected):
+        return _AS_NUMBERS
     return _ITERATOR if isinstance(value, Iterator) else posed.hint
 
 

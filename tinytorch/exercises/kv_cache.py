@@ -140,17 +140,25 @@ _GIVEN = "Pass the cache that you were given, and clear it once, before the loop
 _NEW = "Give the model all that it has not read, and no more: first the whole prompt."
 
 
-def _write(model: Any, prompt: list[int], n: int, cache: Any) -> list[int]:
+def _write(model: Any, prompt: list[int], n: int, cache: Any, row: Any = -1) -> list[int]:
     cache.clear()
     ids = list(prompt)
     for _ in range(n):
         with no_grad():
-            ids.append(int(model(ids[cache.length :], cache=cache).data[-1].argmax()))
+            ids.append(int(model(ids[cache.length :], cache=cache).data[row].argmax()))
     return ids
 
 
 _PROMPT = "Return the prompt as well."
-_WRONG_LOOPS = [(ValueError, _NEW), (lambda *given: _write(*given)[len(given[1]) :], _PROMPT)]
+_LAST = "Row t tells what follows token t: the last row, logits[-1], is the one to read."
+_WRONG_LOOPS = [
+    (ValueError, _NEW),
+    (lambda *given: _write(*given)[len(given[1]) :], _PROMPT),
+    (lambda model, ids, n, cache: _write(model, ids, n - 1, cache), "One short: n new tokens."),
+    (lambda model, ids, n, cache: _write(model, ids, n + 1, cache), "One too many: n new tokens."),
+    (partial(_write, row=0), _LAST),
+    (partial(_write, row=slice(None)), _LAST),
+]
 
 
 @exercise(points=2, reference=_write, mistakes=_WRONG_LOOPS)
@@ -266,13 +274,9 @@ def _stored(answer: Any, text: Any) -> Any:
         return np.array([cache.layer(i).extend(zeros, zeros) for i in range(2)])
 
 
-_NUMBERS = "The right positions, but as numbers: a Boolean array is asked for."
-
-
 @exercise(
     points=1,
     reference=lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
-    mistakes=[(lambda past, new: np.tri(new, past + new, past), _NUMBERS)],
     rules=[no_loop],
 )
 def cache_allowed(answer: Any) -> Cases:

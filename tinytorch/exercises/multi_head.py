@@ -56,11 +56,11 @@ def heads_predict(answer: dict[str, Any]) -> Cases:
 # Side by side --------------------------------------------------------------------------------
 
 
-def _heads(q: Any, k: Any, v: Any, num_heads: int, root: float | None = None) -> np.ndarray:
+def _heads(q: Any, k: Any, v: Any, num_heads: int, root: Any = None, one: Any = attention) -> Any:
     """Attention head by head, merged, for `(T, d)`; scores over the square root of `root`."""
     q = q * np.sqrt(q.shape[1] / num_heads / root) if root else q
     split = (np.split(x, num_heads, axis=1) for x in (q, k, v))
-    return np.concatenate([attention(*head) for head in zip(*split, strict=True)], axis=1)
+    return np.concatenate([one(*head) for head in zip(*split, strict=True)], axis=1)
 
 
 _WRONG_HEADS = [
@@ -69,6 +69,9 @@ _WRONG_HEADS = [
     (lambda q, k, v, h: _heads(q, k, v, h, h),
         "Here is one head of two numbers: divide by the root of 2, the length of a head."),
     (lambda q, k, v, h: _heads(q, k, v, 1), "That is a single head of the whole length."),
+    (lambda q, k, v, h: _heads(k, q, v, h), "Rows of scores are queries, columns are keys."),
+    (partial(_heads, one=lambda q, k, v: attention(k, q, np.eye(len(q))).T @ v),
+        "Softmax along the keys: the weights of each query sum to 1."),
 ]  # fmt: skip
 
 
@@ -240,6 +243,7 @@ def heads_attention(answer: Any) -> Cases:
     """
     plain = "Here every projection returns its input, so the output is the merged heads."
     hint = "Split all three, attend in every head, undo the split, then out_proj."
+    masked = "The mask is added to the scores as it is: 0 keeps a pair, -inf blocks it."
     cut = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
     built_as = "Models build it as (embed_dim, num_heads, dropout) and call it with mask=."
     small, batch, wide, x = map(np.float32, drawn((1, 3, 4), (3, 5, 8), (2, 4, 12), (2, 3, 4)))
@@ -251,7 +255,7 @@ def heads_attention(answer: Any) -> Cases:
         "one head, plain projections": (plain, _PAIR[None], 1, through),
         "two heads, plain projections": (plain, _PAIR[None], 2, through),
         "two heads of two numbers": (hint, small, 2, None),
-        "two heads and a causal mask": (hint, small, 2, causal_mask(3)),
+        "two heads and a causal mask": (masked, small, 2, causal_mask(3)),
         "a batch and four heads": (hint, batch, 4, causal_mask(5)),
         "three heads of four numbers": (hint, wide, 3, None),
         "gradients reach every parameter": (cut, x, summed),

@@ -114,7 +114,28 @@ def _kind(result: Any) -> str:
     return as_array(result).dtype.kind
 
 
-@exercise(points=3, reference=_rotated)
+def _misrotated(x: Any, positions: Any, signs: Any = (-1, 1), first: str = "") -> np.ndarray:
+    """The rotation with other signs, or with the even or odd columns overwritten `first`."""
+    turn = _turned(np.tile([1.0, 0.0], (len(x), x.shape[1] // 2)), positions)
+    (even, odd), cos, sin = (x[:, 0::2], x[:, 1::2]), turn.real, turn.imag
+    a = even * cos + signs[0] * odd * sin
+    b = signs[1] * (a if first == "even" else even) * sin + odd * cos
+    a = even * cos - b * sin if first == "odd" else a
+    return np.stack([a, b], axis=-1).reshape(x.shape)
+
+
+_FORMULA = "(a, b) becomes (a cos - b sin, a sin + b cos)."
+_KEEP = "Keep the old values until both results of a pair are written."
+_ROTATIONS = [
+    (lambda x, positions: x,
+        "Not rotated: the angle of a row comes from `positions`, not from its index in x."),
+    (partial(_misrotated, first="even"), _KEEP),
+    (partial(_misrotated, first="odd"), _KEEP),
+    *((partial(_misrotated, signs=signs), _FORMULA) for signs in ((1, 1), (1, -1), (-1, -1))),
+]  # fmt: skip
+
+
+@exercise(points=3, reference=_rotated, mistakes=_ROTATIONS)
 def positions_rotate(answer: Any) -> Cases:
     """Check a rotation of rows at given positions.
 
@@ -137,18 +158,15 @@ def positions_rotate(answer: Any) -> Cases:
         >>> bool(positions_rotate(lambda x, positions: ...))
         False
     """
-    not_rotated = "Not rotated: the angle of a row comes from `positions`, not from its index in x."
     angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
-    pair = "(a, b) becomes (a cos - b sin, a sin + b cos)."
     second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
     given = "Use the positions that are given, not 0, 1, 2."
     any_integer = "A position is any integer: compute its angle; do not look it up in a table."
     floats = "np.zeros_like of whole numbers holds whole numbers: give the result's shape alone."
-    keep = "Keep the old values until both results of a pair are written."
     one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
     yield from cases(answer, {
         "position 0 is not rotated": (angles, four, np.array([0])),
-        "position 1 rotates (1, 0) by one radian, anticlockwise": (pair, one, np.array([1])),
+        "position 1 rotates (1, 0) by one radian, anticlockwise": (_FORMULA, one, np.array([1])),
         "pairs are neighbours, and the second rotates more slowly":
             (second, np.tile(one, (1, 2)), np.array([10])),
         "each row is rotated by its own position, whatever the order":
@@ -159,11 +177,11 @@ def positions_rotate(answer: Any) -> Cases:
             floats, np.array([[3, 4]]), np.array([0]), alone(part=("dtype", _kind))),
         "a new array where nothing is rotated": (
             "Return a new array, not x.", four, np.array([0]), alone(run=as_new)),
-    }, [(lambda x, positions: x, not_rotated)])  # fmt: skip
+    })  # fmt: skip
     for rows, dim in ((5, 6), (5, 16), (1, 130), (6, 2)):
         claim = f"rows at random positions: {rows}, numbers each: {dim}"
         positions = generator(12).integers(-500, 2000, size=rows)
-        yield case(claim, answer, *drawn((rows, dim)), positions, hint=keep)
+        yield case(claim, answer, *drawn((rows, dim)), positions, hint=_FORMULA)
 
 
 def _product(q: np.ndarray, k: np.ndarray, way: int = 1) -> np.ndarray:
@@ -186,6 +204,7 @@ _SCORES = [
     (lambda q, k: _scores(k, q), "Rows are queries, columns are keys."),
     (lambda q, k: q @ k.T, "These are the scores without any rotation."),
     (_product, "Scores are real numbers: take `.real`."),
+    (lambda q, k: _scores(q, k) / q.shape[1] ** 0.5, "The score itself: leave out the root of d."),
     (lambda q, k: np.abs(_product(q, k)), "A score can be negative: take `.real`, not the size."),
     (lambda q, k: _product(q, k, -1).real, "The key's angle is added: rotate, then conjugate."),
 ]

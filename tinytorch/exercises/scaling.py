@@ -72,6 +72,7 @@ def scaling_predict(answer: Any) -> Cases:
             (1 - factor, "That is by how much it falls; what is left of it?")),
         "FLOPs of GPT-3's training, by 6 N D": (6 * 175e9 * 300e9,
             "175 billion parameters, 300 billion tokens.",
+            (175e9 * 300e9, "Six for each parameter and token."),
             (2 * 175e9 * 300e9, "Two are the forward pass; the backward pass takes four more.")),
     })  # fmt: skip
 
@@ -137,10 +138,14 @@ def scaling_power(answer: Any) -> Cases:
 _FEW, _NEAR, _MANY, _NEARER = 500, 0.17, 20_000, 0.025
 
 
-def _interval(x: Any, y: Any, samples: int, rng: Any) -> Any:
+def _slopes(x: Any, y: Any, samples: int, rng: Any) -> Any:
     rows = rng.integers(len(x), size=(samples, len(x)))
     across = x[rows] - x[rows].mean(axis=1, keepdims=True)
-    return np.quantile((across * y[rows]).sum(axis=1) / (across**2).sum(axis=1), [0.025, 0.975])
+    return (across * y[rows]).sum(axis=1) / (across**2).sum(axis=1)
+
+
+def _interval(*given: Any) -> Any:
+    return np.quantile(_slopes(*given), [0.025, 0.975])
 
 
 def _ends(answer: Any, x: Any, y: Any, samples: int, seed: int = 0) -> Any:
@@ -213,14 +218,18 @@ def scaling_interval(answer: Any) -> Cases:
     slope_2, small = (x, 2 * x + noise), (wide, 1e-6 * (1 - wide + 0.3 * more))
     outliers = wide, wide + (np.arange(60) % 9 == 4) * 5
     ten = wide[:10], 2 * wide[:10] + 0.15 * more[30:40]  # a row too few, or too many, shows
+    same = "Every slope is the same: each sample has all rows, in another order."
+    yield case("slopes that differ", answer, *slope_2, _FEW, expected=True, hint=same,
+               run=lambda *given: not abs(_ends(*given)[2]) <= 1e-9)  # fmt: skip
     yield from cases(answer, {
         "the interval of a slope of 2": (again, *slope_2, _FEW, _within(_NEAR, *slope_2)),
         "a small slope, 60 runs": (again, *small, _FEW, _within(_NEAR, *small)),
         "outliers": (again, *outliers, _FEW, _within(_NEAR, *outliers)),
         f"{_MANY:,} samples of 10 runs": (ends, *ten, _MANY, _within(_NEARER, *ten)),
     }, run=_ends, part=("low, high, four fifths of the distance", lambda found: found), mistakes=[
-        (lambda x, y, samples, rng: np.repeat(np.polyfit(x, y, 1)[0], 2),
-            "Every slope is the same: each sample has all rows, in another order.")])  # fmt: skip
+        (lambda *given: (s := _slopes(*given)).mean() + np.array([-2, 2]) * s.std() / len(s) ** 0.5,
+            "The mean slope is that certain; the slopes themselves lie further apart."),
+        (lambda *given: _interval(*given)[::-1], "The lower end comes first.")])  # fmt: skip
     own = "Draw as many samples as `samples` says, and all of them from the `rng` that is given."
     yield case("so many samples, from the rng", answer, x, noise, 41, 2000, run=_so_many,
                expected=True, hint=own)  # fmt: skip
@@ -245,6 +254,7 @@ def scaling_frontier(answer: Any) -> Cases:
     """
     hint = "Compare each loss with the lowest so far, itself included."
     mistakes = [
+        (lambda losses: np.flatnonzero(_frontier(losses)), "For each run, True or False."),
         (lambda losses: losses == np.minimum.accumulate(losses[::-1])[::-1],
             "The cheapest run comes first: look at those before, not after."),
         (lambda losses: losses == losses.min(), "Only cheaper runs count, not all of them."),

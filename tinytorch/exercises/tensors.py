@@ -104,7 +104,23 @@ def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
     })  # fmt: skip
 
 
-@exercise(points=2, reference=lambda x: x - x.mean(axis=-1, keepdims=True), rules=[no_loop])
+_ONLY = "Subtract the mean and do nothing else: the size of the numbers does not matter."
+_FRACTION = "The mean of whole numbers may be a fraction: divide by /, and leave it a float."
+_LENGTH = "A mean is the sum of the row divided by its length."
+_UNCENTRED = [
+    (lambda x: x.mean(-1, keepdims=True) - x, "Subtract the mean from x, not x from the mean."),
+    (lambda x: (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True), _ONLY),
+    (lambda x: x - x.mean(axis=0), "axis=0 runs down the columns; a row runs along the last axis."),
+    (lambda x: x - x.mean(), "That is one mean for all: each row has its own."),
+    (lambda x: x - x.mean(axis=-1), "The mean of each row must stay in its row: look at keepdims."),
+    (lambda x: x - x.sum(-1, keepdims=True), _LENGTH),
+    (lambda x: x - x.sum(-1, keepdims=True) / (x.shape[-1] - 1), _LENGTH),
+    (lambda x: x - x.sum(-1, keepdims=True) // x.shape[-1], _FRACTION),
+    (lambda x: x - np.median(x, -1, keepdims=True), "That is the median, not the mean."),
+]
+
+
+@exercise(2, _UNCENTRED, reference=lambda x: x - x.mean(-1, keepdims=True), rules=[no_loop])
 def tensors_centre_rows(answer: Any) -> Cases:
     """Check a function that subtracts from every row its mean.
 
@@ -114,20 +130,18 @@ def tensors_centre_rows(answer: Any) -> Cases:
         >>> bool(tensors_centre_rows(lambda x: x - x.mean()))
         False
     """
-    keep = "The mean of each row must stay in its row: look at keepdims."
+    own = "From every number the mean of its own row is subtracted."
     last = "A row runs along the last axis, which is axis=-1 however many axes there are."
-    fraction = "The mean of whole numbers may be a fraction: leave the result a float."
     yield from cases(answer, {
-        "centres each row": (keep, np.array([[1.0, 3.0], [10.0, 20.0]])),
+        "centres each row": (own, np.array([[1.0, 3.0], [10.0, 20.0]])),
         "centres each row of a cube": (last, np.arange(8.0).reshape(2, 2, 2)),
-        "centres whole numbers": (fraction, np.array([[1, 2], [7, 0]])),
+        "centres whole numbers": (_FRACTION, np.array([[1, 2], [7, 0]])),
     })  # fmt: skip
     for x in drawn((5,), (3, 4), (4, 4), (2, 3, 4), (2, 1, 3, 60), (3, 1)):
         yield case(f"centres the last axis of shape {x.shape}", answer, x, hint=last)
-    size = "Subtract the mean and do nothing else: the size of the numbers does not matter."
     for scale in (1e-30, 1e30):
         x = scale * drawn((2, 5))[0]
-        yield case(f"centres numbers around {scale:g}", answer, x, hint=size, atol=0.0)
+        yield case(f"centres numbers around {scale:g}", answer, x, hint=_ONLY, atol=0.0)
     new = "Return a new array, even if no number changes."
     yield case("returns a new array", answer, np.zeros((2, 3)), hint=new, run=as_new)
 
@@ -204,6 +218,8 @@ def tensors_distances(answer: Any) -> Cases:
     mistakes = [
         (lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(-1)), "Squared: leave the root out."),
         (lambda x, y: abs(x[:, None] - y).sum(-1), "Square each difference before the sum."),
+        (lambda x, y: (x[:, None] - y).sum(-1) ** 2, "Square each difference before the sum."),
+        (lambda x, y: ((x[:, None] - y) ** 2).mean(-1), "The sum of the squares, not their mean."),
         (lambda x, y: ((y[:, None] - x) ** 2).sum(-1), "Rows of x go down, rows of y go across."),
     ]
     axis = "With (n, 1, d) and (m, d) the differences are (n, m, d); the last axis is summed."

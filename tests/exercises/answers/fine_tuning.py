@@ -175,7 +175,7 @@ WRONG = {
     },
     "lora_names": {
         "… compared with the token table": adapt(rank=1, targets=ATTENTION),
-        "… what the model only reads": adapt(steps=180, take=lambda b, i: b[i % 60]),
+        "… At most 60 steps": adapt(steps=180, take=lambda b, i: b[i % 60]),
         "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
     },
 }

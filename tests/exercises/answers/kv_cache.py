@@ -200,7 +200,7 @@ RIGHT = {
 WRONG = {
     "cache_allowed": {
         "everything": lambda past, new: np.ones((new, past + new), dtype=bool),
-        "… The right positions, but as numbers: a": lambda past, new: np.tri(new, past + new, past),
+        "… The right values, but as numbers: a": lambda past, new: np.tri(new, past + new, past),
     },
     "cache_predict": {"… Nothing asks what follows the last": {**COST, WITH: 100}},
     "cache_step": {

@@ -81,6 +81,10 @@ def fused(self, q, k, v, mask):
     return functional.attention(q, k, v, mask=mask)
 
 
+def where_the_mask_is_not_0(self, q, k, v, mask):
+    return fused(self, q, k, v, None if mask is None else np.where(mask, 0.0, -np.inf))
+
+
 def only_reshaped(self, y):
     return y.reshape(y.shape[0], self.num_heads, y.shape[1], -1)
 
@@ -117,6 +121,7 @@ WRONG = {
         "… every one of the T rows is the bias": sum_of_the_others,
     },
     "heads_attention": {
-        "… A reshape alone mixes the tokens:": changed(Attention, split=only_reshaped)
+        "… A reshape alone mixes the tokens:": changed(Attention, split=only_reshaped),
+        "… The mask is added": changed(Attention, attend=where_the_mask_is_not_0),
     },
 }

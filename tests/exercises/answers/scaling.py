@@ -113,6 +113,7 @@ WRONG = {
     "scaling_frontier": {
         "the lowest at some time": (lambda losses: np.isin(losses, np.minimum.accumulate(losses))),
         "… not with the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
+        "… as numbers": lambda losses: np.where(losses > np.minimum.accumulate(losses), 0, 1),
         "… it counts": lambda losses: np.append(
             True, losses[1:] < np.minimum.accumulate(losses)[:-1]
         ),
