@@ -142,6 +142,7 @@ IN_NUMPY = """
     autograd_weights context_evidence context_forecast context_posterior data_windows gpt2_rows
     gpt_tied_gradient layer_embed loss_and_gradient
     net_softmax
+    prefer_optimum
     optim_adamw positions_sinusoids sampling_draw sampling_top_p
 """.split()
 
@@ -183,12 +184,21 @@ def test_a_missing_or_wrong_prediction_is_reported_without_the_answer(name, righ
 
 
 @pytest.mark.parametrize(("name", "right"), PREDICTIONS)
-def test_a_prediction_as_text_or_none_is_reported(name, right):
+def test_a_right_prediction_in_the_wrong_form_is_reported(name, right):
     for key in (key for key in right if not isinstance(right[key], str)):
         found = judged(name, right | {key: str(right[key])}).cases[-1]
         assert key in found.claim and "Without quotes" in found.hint
         found = judged(name, right | {key: None}).cases[-1]
         assert found.got == "None" and "a number, or True or False" in found.hint
+    forms = {
+        bool: (1, "True or False is"),
+        int: (True, "A number is"),
+        float: (True, "A number is"),
+    }
+    for key, value in right.items():
+        text = isinstance(value, str) and (value.swapcase(), "Spell it")
+        if form := text or forms.get(type(value)):
+            assert form[1] in judged(name, right | {key: form[0]}).cases[-1].hint
 
 
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)
