@@ -29,11 +29,7 @@ Table = Mapping[str, tuple[Any, ...]]
 
 
 class NotYet(Exception):
-    """Raised by the helpers of a check to say in their own words what they got, and what to do.
-
-    Args:
-        got: what the report shows as the answer's result.
-        hint: shown instead of that of the case, if any.
+    """Raised by the helpers of a check to say in their own words what they got, and how to go on.
 
     Example:
         >>> from tinytorch.exercises.judging import judge

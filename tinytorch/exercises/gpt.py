@@ -153,12 +153,9 @@ def gpt_is_causal(answer: Any) -> Cases:
         verdicts = partial(_verdicts, V=V, strength=strength, shift=True)
         claim = f"finds leaks that move all {V} logits of a row alike"
         yield case(claim, answer, text, run=verdicts, expected=no, hint=shifted)
-    rare, long = (
-        "A mean hides one leaking logit: take the largest difference.",
-        np.arange(40, 0, -1),
-    )
-    claim = "finds 0.001 in one logit of 12,000"
-    yield case(claim, answer, one_logit_leaks, long, expected=False, hint=rare)
+    rare = "A mean hides one leaking logit: take the largest difference."
+    yield case("finds 0.001 in one logit of 12,000", answer, one_logit_leaks,
+               np.arange(40, 0, -1), expected=False, hint=rare)  # fmt: skip
     ids, masks = np.array([0, 0, 2, 5, 1]), "This GPT drops its mask in attention."
     honest, leaking = _real(MultiHeadAttention), _real(_Unmasked)
     yield case("a real GPT", answer, honest, ids, expected=True, hint=_IN_VOCABULARY)

@@ -1,5 +1,6 @@
 """Checks for the chapter "Your GPT"."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,27 +75,17 @@ def _without_none(own: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 _TOLERANCES = "Take the tolerances of the page: np.allclose(a, b, 1e-3, 1e-5)."
 _WRONG_DIFFERENCES = [
-    (
-        lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
-        "A parameter may be missing among the own ones: look at the names of both.",
-    ),
+    (lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
+        "A parameter may be missing among the own ones: look at the names of both."),
     (_without_none, "A gradient that one has and the other has not is a difference."),
-    (lambda own, ours: _differences(own, ours, lambda a, b, *_: np.allclose(a, b)), _TOLERANCES),
-    (
-        lambda own, ours: _differences(own, ours, lambda a, b, *_: np.allclose(a, b, 1e-5, 1e-3)),
-        "0.001 is much for a small gradient: 1e-3 is rtol, which comes first, and atol is 1e-5.",
-    ),
-    (
-        lambda own, ours: _differences(own, ours, lambda a, b, *_: np.abs(a - b).mean() < 1e-3),
-        "A mean hides one wrong entry among many right ones, and every small gradient.",
-    ),
-    (
-        lambda own, ours: _differences(
-            own, ours, lambda a, b, *_: not (np.abs(a - b) > 1e-5 + 1e-3 * np.abs(b)).any()
-        ),
-        "NaN agrees with nothing, and every comparison with it is False: ask whether it is near.",
-    ),
-]
+    (partial(_differences, most=lambda a, b, *_: np.allclose(a, b)), _TOLERANCES),
+    (partial(_differences, most=lambda a, b, *_: np.allclose(a, b, 1e-5, 1e-3)),
+        "0.001 is much for a small gradient: 1e-3 is rtol, which comes first, and atol is 1e-5."),
+    (partial(_differences, most=lambda a, b, *_: np.abs(a - b).mean() < 1e-3),
+        "A mean hides one wrong entry among many right ones, and every small gradient."),
+    (partial(_differences, most=lambda a, b, r, t: not (np.abs(a - b) > t + r * np.abs(b)).any()),
+        "NaN agrees with nothing, and every comparison with it is False: ask whether it is near."),
+]  # fmt: skip
 
 
 def _sorted(answer: Any, *given: Any) -> Any:

@@ -129,11 +129,8 @@ WRONG = {
     },
     "net_train": {
         "… backward() adds": train_piled,
-        "… weight.data": lambda weight, *given: trained_with_none(weight, *given) and None,
-        "… numbers of the weight": lambda weight, *given: [
-            trained_in_place(weight, *given),
-            weight,
-        ][1],
+        "… weight.data": lambda *given: trained_in_place(*given) and None,
+        "… numbers of the weight": lambda *given: trained_in_place(*given) and given[0],
     },
     "net_fold": {"… goes through the second": lambda W1, b1, W2, b2: (W1 @ W2, b2)},
     "net_pairs": {
