@@ -136,7 +136,7 @@ def gpt_is_causal(answer: Any) -> Cases:
         ("clears a single token", reads_the_past, ids[3:], True),
     ):
         yield case(claim, answer, model, read, expected=causal, hint=inspect.getdoc(model) or "")
-    other = "Change it to a different one, (ids[t] + 1) % V say: another may be what stands there."
+    other = "Change each to a different one, such as (ids[t] + 1) % V: a fixed one may be there."
     texts = [np.where(ids == 1, token, ids) for token in range(5)]
     each = lambda f, model, texts: [f(model, text) for text in texts]  # noqa: E731
     yield case("whichever token leaks", answer, one_leaks, texts, run=each, expected=[False] * 5,
