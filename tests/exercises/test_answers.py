@@ -138,10 +138,11 @@ WITHOUT_A_LOOP = """
     scaling_frontier tensors_centre_rows tensors_distances token_counts
 """.split()
 IN_NUMPY = """
+    asking_scores better_cluster better_stop
     attend_causal_mask attend_numpy attend_score_gradient autograd_undo_broadcast
     autograd_weights context_evidence context_forecast context_posterior data_windows gpt2_rows
     gpt_tied_gradient layer_embed loss_and_gradient
-    net_softmax
+    net_softmax prefer_optimum
     optim_adamw positions_sinusoids sampling_draw sampling_top_p
 """.split()
 
@@ -165,6 +166,14 @@ def test_a_right_answer_that_breaks_a_stated_rule_is_refused(name, breaking, wor
     assert not report and words in report.cases[-1].hint
 
 
+@pytest.mark.parametrize("name", IN_NUMPY)
+def test_a_statement_asks_for_numpy(name):
+    book, call = Path(exercises.__file__).parents[2] / "book", f"check.{name}("
+    [page] = [text for path in book.glob("*/*.md") if call in (text := path.read_text("utf-8"))]
+    statement = page.split(call)[0].rpartition("{exercise}")[2].split("```")[0]
+    assert "NumPy" in statement.replace("NumPy array", ""), "arrays alone do not say so"
+
+
 PREDICTIONS = [
     pytest.param(name, module.RIGHT[name][0], id=name)
     for module in ANSWERS.values()
@@ -183,12 +192,17 @@ def test_a_missing_or_wrong_prediction_is_reported_without_the_answer(name, righ
 
 
 @pytest.mark.parametrize(("name", "right"), PREDICTIONS)
-def test_a_prediction_as_text_or_none_is_reported(name, right):
+def test_a_right_prediction_in_the_wrong_form_is_reported(name, right):
     for key in (key for key in right if not isinstance(right[key], str)):
         found = judged(name, right | {key: str(right[key])}).cases[-1]
         assert key in found.claim and "Without quotes" in found.hint
         found = judged(name, right | {key: None}).cases[-1]
         assert found.got == "None" and "a number, or True or False" in found.hint
+    forms = {bool: (1, "True or False is")} | dict.fromkeys((int, float), (True, "A number is"))
+    for key, value in right.items():
+        text = isinstance(value, str) and (value.swapcase(), "Spell it")
+        if form := text or forms.get(type(value)):
+            assert form[1] in judged(name, right | {key: form[0]}).cases[-1].hint
 
 
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)

@@ -257,8 +257,10 @@ BATCHES, LOST, AIM = 120, 1.5, 0.05
 _ABOUT = "hero", "animal"
 
 
-class _Unread(NotYet):
-    """Lessons from other texts than the batches, or from a batch once more."""
+_UNREAD = (
+    "Learn from what `questions` and `stories` give, and from each batch once; "
+    "with no_grad() what the model only reads is not counted."
+)
 
 
 class _Counted:
@@ -279,7 +281,7 @@ class _Counted:
         """Rows that pass through the model, before it does anything with them."""
         self._rows -= len(np.atleast_2d(as_array(ids))) if is_recording() else 0
         if self._rows < 0:
-            raise _Unread("the model has learned from more rows than it was given")
+            raise NotYet("the model has learned from more rows than it was given", _UNREAD)
 
     def questions(self, step: int) -> Any:
         """Inputs and targets of sixteen chats; answers alone count."""
@@ -303,7 +305,7 @@ def _tuned(answer: Any) -> tuple[bool, float, float]:
     if all(np.array_equal(p.data, b) for p, b in zip(model.parameters(), before, strict=True)):
         raise NotYet("the model that was passed has not changed")
     if not batches.asked:
-        raise _Unread("`questions` was never called")
+        raise NotYet("`questions` was never called", _UNREAD)
     lost = excess(model, num_stories=50)
     asked = [each for each in story_questions(300, seed=78) if each.about in _ABOUT]
     asked = [each for each in asked if each.stated][:60]
@@ -327,9 +329,6 @@ def asking_forget(answer: Any) -> Cases:
         "cross_entropy(..., ignore_index=-100) of questions(step), and now and then of "
         "stories(step). What is forgotten comes back fast, so when do the stories help most?"
     )
-    unread = (_Unread, "Learn from what `questions` and `stories` give, and from each batch once; "
-                       "with no_grad() what the model only reads is not counted.")  # fmt: skip
     goal = f"at most {AIM:.0%} wrong, at most {LOST} nats lost"
     claim, told = f"{goal}, with {BATCHES} batches", "{1:.0%} wrong, {2:.2f} nats lost"
-    yield from measured(claim, answer, run=_tuned, aim=0, told=told, goal=goal, hint=hint,
-                        mistakes=[unread])  # fmt: skip
+    yield from measured(claim, answer, run=_tuned, aim=0, told=told, goal=goal, hint=hint)

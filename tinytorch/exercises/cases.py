@@ -18,6 +18,9 @@ from tinytorch.exercises.rules import Rule
 _NEXT = "Fill in this one too."
 _QUOTED = "Without quotes: what stands in quotes is text."
 _NO_NUMBER = "Fill in a number, or True or False."
+_TRUTH = "True or False is asked for, not a number."
+_NUMBER = "A number is asked for, not True or False."
+_SPELLED = "Spell it as the exercise does: capitals and blanks count."
 _SHARE = "As a share of 1: 5 % is 0.05."
 FROM_REFERENCE = object()  # what a case expects unless it says so
 
@@ -26,7 +29,7 @@ Table = Mapping[str, tuple[Any, ...]]
 
 
 class NotYet(Exception):
-    """Raised by the helpers of a check to say in their own words what they got.
+    """Raised by the helpers of a check to say in their own words what they got, and how to go on.
 
     Example:
         >>> from tinytorch.exercises.judging import judge
@@ -35,6 +38,10 @@ class NotYet(Exception):
         >>> judge(case("has a gradient", print, expected=1, run=run)).got
         'a tensor without a gradient'
     """
+
+    def __init__(self, got: str, hint: str = "") -> None:
+        super().__init__(got)
+        self.hint = hint
 
 
 @dataclass(frozen=True)
@@ -163,11 +170,22 @@ def predictions(answer: Any, results: Table, claim: str = "{}", **options: Any) 
         value = answer.get(name, ...) if isinstance(answer, dict) else ...
         if isinstance(wanted, float) and 0 < wanted < 1:
             known.append((100 * wanted, _SHARE))
-        if not isinstance(wanted, str):
-            hint = {str: _QUOTED, type(None): _NO_NUMBER}.get(type(value), hint)
-        hint = _NEXT if value is ... else hint
+        hint = _NEXT if value is ... else _form_of(value, wanted) or hint
         own = {"expected": wanted, "mistakes": known, "show_expected": False, "hint": hint}
         yield case(claim.format(name), value, **own, **options)
+
+
+def _form_of(value: Any, wanted: Any) -> str:
+    """What is wrong with the form of a prediction, "" if nothing."""
+    if isinstance(wanted, str):
+        slips = isinstance(value, str) and value.strip().lower() == wanted.lower()
+        return _SPELLED if slips else ""
+    if isinstance(value, str) or value is None:
+        return _NO_NUMBER if value is None else _QUOTED
+    truth, wants_truth = isinstance(value, (bool, np.bool_)), isinstance(wanted, (bool, np.bool_))
+    if truth == wants_truth or isinstance(wanted, (tuple, list)):
+        return ""
+    return _TRUTH if wants_truth else _NUMBER
 
 
 def measured(

@@ -131,6 +131,8 @@ def _equal(posed: Case, got: Any, wanted: Any) -> bool:
 
 def _advice(posed: Case, value: Any, expected: Any, told: str, error: BaseException | None) -> str:
     """The hint of the first mistake with the same result; that of the case if there is none."""
+    if isinstance(error, NotYet) and error.hint:
+        return error.hint
     for wrong, hint in posed.mistakes:
         if isinstance(wrong, type) and issubclass(wrong, BaseException):
             if isinstance(error, wrong):

@@ -269,14 +269,6 @@ def _z_scores() -> tuple[np.ndarray, np.ndarray]:
     return equal, unequal
 
 
-class _Claims(NotYet):
-    """Too many equal pairs are told apart."""
-
-
-class _Misses(NotYet):
-    """Too few unequal pairs are."""
-
-
 _TOLD = "{1:.1%} of the equal pairs, {2:.1%} of the others, after {0:.0f} stories"
 
 
@@ -292,9 +284,11 @@ def _read_on_average(limit: Any) -> tuple[float, float, float]:
     read = np.where(found, np.array(LOOKS)[unequal.argmax(axis=1)], LOOKS[-1]).mean()
     figures = float(read), float(claims), float(found.mean())
     if claims > CLAIMS:
-        raise _Claims(_TOLD.format(*figures))
+        twice = "Forty looks need a limit above 1.96. And is z worth a look after ten stories?"
+        raise NotYet(_TOLD.format(*figures), twice)
     if found.mean() < FINDS:
-        raise _Misses(_TOLD.format(*figures))
+        strict = "Not forty times as strict: each look shares its stories with the one before."
+        raise NotYet(_TOLD.format(*figures), strict)
     return figures
 
 
@@ -309,14 +303,10 @@ def better_stop(answer: Any) -> Cases:
         False
     """
     later = "Look earlier, and more often: a claim at a later look costs the stories before it."
-    mistakes = [
-        (_Claims, "Forty looks need a limit above 1.96. And is z worth a look after ten stories?"),
-        (_Misses, "Not forty times as strict: each look shares its stories with the one before."),
-    ]
     claim = (
         f"claims for at most {CLAIMS:.0%} of equal pairs, finds {FINDS:.0%} of the others or more, "
         f"after at most {STORIES} stories on average"
     )
     goal = f"at most {CLAIMS:.0%}; at least {FINDS:.0%}; at most {STORIES} stories"
     yield from measured(claim, answer, run=_read_on_average, aim=STORIES, told=_TOLD, goal=goal,
-                        hint=later, mistakes=mistakes)  # fmt: skip
+                        hint=later)  # fmt: skip

@@ -1,5 +1,6 @@
 """Checks for the chapter "Your GPT"."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -72,24 +73,27 @@ def _without_none(own: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     return _differences({n: own[n] for n in names}, {n: ours[n] for n in names})
 
 
+_TOLERANCES = "Take the tolerances of the page: np.allclose(a, b, 1e-3, 1e-5)."
 _WRONG_DIFFERENCES = [
-    (
-        lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
-        "A parameter may be missing among the own ones: look at the names of both.",
-    ),
+    (lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
+        "A parameter may be missing among the own ones: look at the names of both."),
     (_without_none, "A gradient that one has and the other has not is a difference."),
-    (
-        lambda own, ours: _differences(own, ours, lambda a, b, *_: np.abs(a - b).mean() < 1e-3),
-        "A mean hides one wrong entry among many right ones, and every small gradient.",
-    ),
-    (
-        lambda own, ours: _differences(own, ours, lambda a, b, *_: not np.abs(a - b).max() > 1e-5),
-        "Every comparison with NaN is False: ask whether it is near, not whether it is far.",
-    ),
-]
+    (partial(_differences, most=lambda a, b, *_: np.allclose(a, b)), _TOLERANCES),
+    (partial(_differences, most=lambda a, b, *_: np.allclose(a, b, 1e-5, 1e-3)),
+        "0.001 is much for a small gradient: 1e-3 is rtol, which comes first, and atol is 1e-5."),
+    (partial(_differences, most=lambda a, b, *_: np.abs(a - b).mean() < 1e-3),
+        "A mean hides one wrong entry among many right ones, and every small gradient."),
+    (partial(_differences, most=lambda a, b, r, t: not (np.abs(a - b) > t + r * np.abs(b)).any()),
+        "NaN agrees with nothing, and every comparison with it is False: ask whether it is near."),
+]  # fmt: skip
 
 
-@exercise(2, _WRONG_DIFFERENCES, reference=_differences, run=lambda f, *given: sorted(f(*given)))
+def _sorted(answer: Any, *given: Any) -> Any:
+    found = answer(*given)
+    return found if found is None or found is ... else sorted(found)
+
+
+@exercise(2, _WRONG_DIFFERENCES, reference=_differences, run=_sorted)
 def capstone_differences(answer: Any) -> Cases:
     """Check the names of all gradients that do not agree.
 
@@ -110,7 +114,7 @@ def capstone_differences(answer: Any) -> Cases:
     places = "Compare every number with the one in its place, not sums or sorted numbers."
     hint = "Two gradients agree if no entry of one is far from that of the other."
     yield from cases(answer, {
-        "rounding is no difference": (hint, nearly, ours),
+        "rounding is no difference": (_TOLERANCES, nearly, ours),
         "one entry of 300": (hint, {**ours, "weight": one}, ours),
         "no gradient at all": (hint, {**ours, "bias": None}, ours),
         "a parameter that only the other has": (hint, {"weight": large}, ours),
@@ -125,8 +129,11 @@ def capstone_differences(answer: Any) -> Cases:
         "the same numbers, transposed": (places, {"weight": square.T}, {"weight": square}),
         "the same numbers, in another order": (places, {"bias": small[::-1]}, {"bias": small}),
         "two entries that cancel": (places, {"bias": small + away}, {"bias": small}),
-        "off by 0.9 in a thousand": ("rtol is 1e-3.", {"bias": 1.0009 * large}, {"bias": large}),
-        "off by 1.5 in a thousand": ("rtol is 1e-3.", {"bias": 1.0015 * large}, {"bias": large}),
+        "off by 0.9 in a thousand": (_TOLERANCES, {"bias": 1.0009 * large}, {"bias": large}),
+        "off by 1.5 in a thousand": (_TOLERANCES, {"bias": 1.0015 * large}, {"bias": large}),
+        "a small entry, beside a large one": (
+            "Each entry has a tolerance of its own, which goes by its own size.",
+            {"bias": np.array([1e3, 0.4])}, {"bias": np.array([1e3, 0.0])}),
         "off by 0.000009": ("atol is 1e-5.", {"bias": np.full(3, 9e-6)}, {"bias": np.zeros(3)}),
         "off by 0.00002": ("atol is 1e-5.", {"bias": np.full(3, 2e-5)}, {"bias": np.zeros(3)}),
     })  # fmt: skip
@@ -155,7 +162,10 @@ def _run_faults(answer: Any, names: tuple[str, ...], bad: tuple[str, ...]) -> An
             raise NotYet(f"agrees({show(chosen)}); it takes a dictionary of parts by name")
         return not any(chosen.get(name) is parts[name] for name in bad)
 
-    return list(answer(parts, agrees))
+    found = answer(parts, agrees)
+    if found is None or found is ... or isinstance(found, (list, tuple)):
+        return found
+    raise NotYet(show(found), "Return a list, in the order of `parts`; a set has no order.")
 
 
 _WRONG_FAULTS = [

@@ -21,7 +21,7 @@ def trained_in_place(weight, loss_of, lr, steps):
         weight.zero_grad()
         loss_of(weight).backward()
         weight.data -= lr * weight.grad
-    return weight
+    return weight.data.tolist()
 
 
 def train_piled(weight, loss_of, lr, steps):
@@ -127,7 +127,11 @@ WRONG = {
         "… its chance minus 1": RIGHT["net_predict"][1] | {"gradient, right letter": 0.26},
         "… a bias as well": RIGHT["net_predict"][1] | {"parameters": 1216},
     },
-    "net_train": {"… backward() adds": train_piled},
+    "net_train": {
+        "… backward() adds": train_piled,
+        "… weight.data": lambda *given: trained_in_place(*given) and None,
+        "… numbers of the weight": lambda *given: trained_in_place(*given) and given[0],
+    },
     "net_fold": {"… goes through the second": lambda W1, b1, W2, b2: (W1 @ W2, b2)},
     "net_pairs": {
         "… How narrow": Sequential(Linear(38, 16, rng=0), Linear(16, 38, rng=0)),

@@ -16,6 +16,7 @@ from tinytorch import (
     functional,
 )
 from tinytorch.core.positions import Rotary
+from tinytorch.exercises.gpt import _Unmasked
 
 from . import changed
 
@@ -44,11 +45,13 @@ def count_by_formula(V, d, L, T, r, tied):
 
 
 # A test for causality
-def token_by_token(model, ids, equal=lambda a, b: np.allclose(a, b, atol=1e-5)):
+def token_by_token(
+    model, ids, equal=lambda a, b: np.allclose(a, b, atol=1e-5), other=lambda t, V: (t + 1) % V
+):
     before = model(ids)
     for t in range(len(ids)):
         changed = ids.copy()
-        changed[t] = (changed[t] + 1) % before.shape[1]
+        changed[t] = other(changed[t], before.shape[1])
         if not equal(model(changed)[:t], before[:t]):
             return False
     return True
@@ -128,7 +131,10 @@ RIGHT = {
 }
 
 WRONG = {
-    "gpt_half": {"the page's model": lambda V, T: GPT(V, 32, 1, 4, T)},
+    "gpt_half": {
+        "the page's model": lambda V, T: GPT(V, 32, 1, 4, T),
+        "… its mask": partial(livelier, pos_encoding="rotary", attention=_Unmasked),
+    },
     "gpt_last_logits": {
         "one too far": lambda logits, n: logits[np.arange(len(logits)), n % logits.shape[1]]
     },
@@ -149,6 +155,14 @@ WRONG = {
         "sums compared": partial(
             token_by_token, equal=lambda a, b: np.allclose(a.sum(-1), b.sum(-1), atol=1e-5)
         ),
+        "… A mean hides": partial(
+            token_by_token, equal=lambda a, b: abs(a - b).sum() <= 1e-5 * a.size
+        ),
+        "… a different one": partial(token_by_token, other=lambda t, V: 0),
+        "… to a different one": partial(
+            token_by_token, other=lambda t, V: np.random.default_rng(0).integers(V)
+        ),
+        "… in the vocabulary": partial(token_by_token, other=lambda t, V: t + 1),
     },
     "gpt_assembled": {
         "… how many different blocks": partial(OwnGPT, shared=True),

@@ -30,13 +30,13 @@ def tilted_until_it_overflows(probs, rewards, beta):
 
 
 # The gradient
-def policy_of(logits):
-    weights = np.exp(logits - logits.max())
+def policy_of(logits, largest=np.max):
+    weights = np.exp(logits - largest(logits))
     return weights / weights.sum()
 
 
-def gradient_by_others(logits, reference, rewards, drawn, beta):
-    policy = policy_of(logits)
+def gradient_by_others(logits, reference, rewards, drawn, beta, largest=np.max):
+    policy = policy_of(logits, largest)
     score = (rewards - beta * (np.log(policy) - np.log(reference)))[drawn]
     others = (score.sum() - score) / (len(drawn) - 1)
     return np.bincount(drawn, score - others, len(logits)) / len(drawn)
@@ -153,6 +153,7 @@ WRONG = {
         | {"points below the best, at a divergence of 2 from it, β 0.5": 2},
     },
     "prefer_gradient": {
+        "… exp(5000)": lambda *given: gradient_by_others(*given, largest=lambda logits: 0),
         "no divergence": gradient_without_divergence,
         "weighed by the reference": gradient_of_the_reference,
         "… its baseline": gradient_from_the_mean_of_all,

@@ -39,7 +39,7 @@ def where(far):
     def differ(a, b):
         return a is not b if a is None or b is None else far(np.abs(a - b), b)
 
-    return lambda own, ours: [name for name in ours if differ(own.get(name), ours[name])]
+    return lambda own, ours: [name for name in own | ours if differ(own.get(name), ours.get(name))]
 
 
 # An MLP of the reader's own
@@ -69,7 +69,7 @@ class HalfEach(MLP):
 
 # The part at fault
 def filtered(parts, agrees):
-    return filter(lambda name: not agrees({name: parts[name]}), parts)
+    return [*filter(lambda name: not agrees({name: parts[name]}), parts)]
 
 
 def beside_good_ones(parts, agrees):
@@ -103,6 +103,7 @@ WRONG = {
     },
     "capstone_differences": {
         "… mean hides": where(lambda apart, b: apart.mean() > 1e-3),
+        "… size": where(lambda apart, b: not apart.max() <= 1e-5 + 1e-3 * np.abs(b).max()),
         "… NaN": where(lambda apart, b: (apart > 1e-5 + 1e-3 * np.abs(b)).any()),
     },
     "capstone_mlp": {
@@ -112,7 +113,9 @@ WRONG = {
     "capstone_faults": {
         "… one by one": lambda parts, agrees: (
             [n for n in parts if agrees({k: v for k, v in parts.items() if k != n})]
-        )
+        ),
+        "… Return a list": lambda parts, agrees: (name for name in filtered(parts, agrees)),
+        "… a set has no order": lambda parts, agrees: {*filtered(parts, agrees)},
     },
     "capstone_share": {"towards zero": lambda losses, floor: (losses[0] - losses) / losses[0]},
 }
