@@ -123,7 +123,8 @@ class Runner:
         """
         small = not asserts or self.follows_smaller(source)
         assigned = bound_names(source, imports=False)
-        self._small = self._small | assigned if small else self._small - assigned
+        changed = assigned | self._models_in(source)  # which it may have trained
+        self._small = self._small | changed if small else self._small - assigned
         self._alt, self._prefix, self._figures = alt, prefix, itertools.count(1)
         name = f"{title}, run {next(self._count)}"
         source, commands = split_magic(source)
@@ -221,6 +222,10 @@ class Runner:
     def follows_smaller(self, source: str) -> bool:
         """Say whether a cell uses what a smaller run has left: then it gives other numbers too."""
         return bool(used_names(source) & self._small)
+
+    def _models_in(self, source: str) -> set[str]:
+        found = {name: self.names.get(name) for name in used_names(source)}
+        return {n for n, x in found.items() if hasattr(x, "parameters") and not isinstance(x, type)}
 
     def needed(self) -> list[str]:
         """The code of the cell that runs, after that of those that it needs."""
