@@ -17,7 +17,6 @@ from tinytorch.__main__ import main
 
 PACKAGE = Path(__file__).resolve().parents[1] / "tinytorch"
 NEEDED = {"tinytorch.models.gpt2": ["Once"]}
-ELSEWHERE = {"tinytorch.training.distributed": "tinytorch.experiments.distributed"}  # `main`
 WRONG = {  # by the name of a value in the help
     "N": ["", "-1", "1.5", "many", "²", "9" * 5000],
     "X": ["", "-1", "nan", "inf", "many"],
@@ -62,8 +61,7 @@ def command(request, tmp_path_factory):
     helps = {(): helped(folder, module)}
     if inside := re.search(r"^  \{([\w,]+)\}", helps[()], re.M):
         helps |= {(word,): helped(folder, module, word) for word in inside[1].split(",")}
-    main = importlib.import_module(ELSEWHERE.get(module, request.param)).main
-    return main, helps, NEEDED.get(module, [])
+    return importlib.import_module(request.param).main, helps, NEEDED.get(module, [])
 
 
 def refusal(capsys, main, arguments):

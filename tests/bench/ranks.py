@@ -50,7 +50,7 @@ def one_run(width: int, layers: int, ranks: int, batch: int) -> tuple[float, flo
         sizes = {"--embed-dim": width, "--layers": layers, "--batch-size": batch, "--ranks": ranks}
         more = {"--steps": STEPS, "--num-stories": 200, "--report": report}
         options = [str(word) for pair in {**sizes, **more}.items() for word in pair]
-        command = [sys.executable, "-m", "tinytorch.training.distributed", *options]
+        command = [sys.executable, "-m", "tinytorch.experiments.distributed", *options]
         subprocess.run(command, check=True, capture_output=True)
         told = json.loads(report.read_text())
     return told["step"], told["waiting"]

@@ -25,7 +25,7 @@ atexit.register(lambda: print(json.dumps([order(), found()])))
     ("arguments", "added", "expected"),
     [
         (["-m", "tinytorch"], {}, ONE),
-        (["-mtinytorch.training.distributed", "--help"], {}, ONE),
+        (["-mtinytorch.experiments.distributed", "--help"], {}, ONE),
         (["-m", "tinytorch"], {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
         (["-m", "tinytorch.models.gpt2", "--help"], {}, {}),  # large matrices
         (["-m", "mine.run"], {}, {}),

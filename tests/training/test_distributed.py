@@ -216,7 +216,7 @@ def test_row_sparse_gradients_are_refused_with_a_remedy():
 
 # The command -------------------------------------------------------------------------------------
 
-COMMAND = [sys.executable, "-m", "tinytorch.training.distributed", "--num-stories", "60"]
+COMMAND = [sys.executable, "-m", "tinytorch.experiments.distributed", "--num-stories", "60"]
 
 
 def test_the_command_trains_saves_and_resumes(tmp_path):

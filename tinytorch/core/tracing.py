@@ -26,7 +26,7 @@ from tinytorch.core.arguments import refuse_mask
 from tinytorch.core.recording import open_blocks
 from tinytorch.core.sparse import RowSparse
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # operations return one, though it is made of them
     from tinytorch.core.tensor import Tensor
 
 Gradient = Any  # an array or a RowSparse

@@ -1,4 +1,15 @@
-"""The story GPT, trained in one process or in several ranks: the command of `distributed`."""
+"""The story GPT, trained in one process or in several, the *ranks*.
+
+    mpiexec -n 4 python -m tinytorch.experiments.distributed --steps 200 --checkpoint run
+
+trains it in four; over two machines:
+
+    python -m tinytorch.experiments.distributed --hosts first,second --ranks 4 --steps 200
+
+which starts `mpiexec -hosts first,second -n 4` by ssh: each machine needs the package and the same
+Python at the same path, and rank 0, on the first of them, keeps the checkpoint. The same command
+resumes from it, with any number of ranks.
+"""
 
 import argparse
 import json
@@ -47,7 +58,7 @@ def measured_ranks() -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m tinytorch.training.distributed",
+        prog="python -m tinytorch.experiments.distributed",
         description="Train the story GPT, in one process or in several ranks.",
     )
 
@@ -116,7 +127,7 @@ def _launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
         raise OSError(f"no mpiexec beside {sys.executable} or on the PATH; {INSTALL}")
     hosts = ["-hosts", options.hosts] if options.hosts else []
     ranks = options.ranks or len(options.hosts.split(","))
-    module = [sys.executable, "-m", "tinytorch.training.distributed"]
+    module = [sys.executable, "-m", "tinytorch.experiments.distributed"]
     os.execv(found, [found, *hosts, "-n", str(ranks), *module, *arguments])
 
 
@@ -197,3 +208,7 @@ def _go_on(trainer: RankTrainer, options: argparse.Namespace) -> None:
         kept = "the same command goes on from there" if options.checkpoint else "nothing is kept"
         step = f"stopped after step {trainer.step_number} of {options.steps}"
         raise KeyboardInterrupt(f"{step}; {kept}") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,22 +1,14 @@
 """One training run over several processes, on one machine or on many, by MPI.
 
-    mpiexec -n 4 python -m tinytorch.training.distributed --steps 200 --checkpoint run.safetensors
-
-trains the story GPT in four processes, the *ranks* (its options are in
-`tinytorch.experiments.distributed`); over two machines:
-
-    python -m tinytorch.training.distributed --hosts first,second --ranks 4 --steps 200
-
-which starts `mpiexec -hosts first,second -n 4` by ssh: each machine needs the package and the same
-Python at the same path, and rank 0, on the first of them, keeps the checkpoint. The same command
-resumes from it, with any number of ranks. The extra `mpi` installs all that is needed, as does
-`pip install mpi4py mpich`; a single rank needs neither. `--help` lists the options.
-
-A custom script needs two names. Every rank runs all of it, and sees the whole batches:
+A script needs two names. Every process, a *rank*, runs all of it, and sees the whole batches:
 
     from tinytorch.training.distributed import RankTrainer, run_ranks
 
     run_ranks(lambda ranks: RankTrainer(ranks, model, batches).run(200))
+
+`mpiexec -n 4 python script.py` starts it in four; `python -m tinytorch.experiments.distributed` is
+such a script. The extra `mpi` installs all that is needed, as does `pip install mpi4py mpich`; a
+single rank needs neither.
 """
 
 import math
@@ -210,9 +202,3 @@ class RankTrainer(Trainer):
         noted = np.array(len(interrupts))
         self.ranks.sum(noted)
         return bool(noted)
-
-
-if __name__ == "__main__":
-    from tinytorch.experiments.distributed import main
-
-    sys.exit(main())
