@@ -74,16 +74,7 @@ _WHOLE = "Ids are integers: an embedding looks up no 5.0, and a loss no target 7
 
 @exercise(points=1, reference=_targets, mistakes=_WRONG_TARGETS, rules=[_BY_HAND])
 def asking_targets(answer: Any) -> Cases:
-    """Check the targets of one row: the answer's tokens, and -100 where nothing counts.
-
-    Example:
-        >>> bool(asking_targets(_targets))
-        True
-        >>> asking_targets(lambda *given: [float(t) for t in _targets(*given)]).cases[-1].got
-        'targets of float64'
-        >>> bool(asking_targets(lambda prompt, answer: list(answer)))
-        False
-    """
+    """Check the targets of one row: the answer's tokens, and -100 where nothing counts."""
     hint = "The targets are the ids from the second on, with -100 up to where the answer begins."
     rng = generator()
     more = [rng.integers(3, 500, size=n).tolist() for n in (40, 3, 9, 6)]
@@ -106,22 +97,7 @@ def asking_targets(answer: Any) -> Cases:
 
 @exercise(points=1)
 def asking_predict(answer: Any) -> Cases:
-    """Check what rules of grading are worth, where duck has 0.5, frog 0.4 and goat 0.1.
-
-    Example:
-        >>> right = {
-        ...     "best share right, if one must answer": 0.5,
-        ...     "share right, if duck, frog and goat are said as often as each comes": 0.42,
-        ...     "expected score of 'duck', penalty 2": -0.5,
-        ...     "expected score of 'I do not know', penalty 3": 0,
-        ...     "largest penalty at which 'duck' is worth no less than 'I do not know'": 1,
-        ...     "expected score of the best answerer, penalty 0.5": 0.25,
-        ... }
-        >>> bool(asking_predict(right))
-        True
-        >>> bool(asking_predict({}))
-        False
-    """
+    """Check what rules of grading are worth, where duck has 0.5, frog 0.4 and goat 0.1."""
     score = "Right with probability p: p - penalty * (1 - p)."
     yield from predictions(answer, {
         "best share right, if one must answer": (
@@ -181,14 +157,7 @@ _WRONG_ROWS = [
     points=2, reference=answer_rows, mistakes=_WRONG_ROWS, rules=[_BY_HAND],
 )  # fmt: skip
 def asking_rows(answer: Any) -> Cases:
-    """Check repaired rows: inputs, and targets of which the answers alone count.
-
-    Example:
-        >>> asking_rows(answer_rows).cases[-1].got
-        'the right result, but it is answer_rows itself'
-        >>> bool(asking_rows(_late))
-        False
-    """
+    """Check repaired rows: inputs, and targets of which the answers alone count."""
     rng = generator()
     several = [
         (rng.integers(1, 512, size=int(p)).tolist(), rng.integers(1, 512, size=int(a)).tolist())
@@ -229,14 +198,7 @@ _WRONG_SCORES = [
 @exercise(points=1, reference=best_score, mistakes=_WRONG_SCORES, rules=[in_numpy, no_loop,
     without("Write it yourself: the package does the same.", best_score)])  # fmt: skip
 def asking_scores(answer: Any) -> Cases:
-    """Check what the best answerer expects for each row of beliefs.
-
-    Example:
-        >>> asking_scores(best_score).cases[-1].got
-        "the right result, but it is the package's best_score"
-        >>> bool(asking_scores(lambda beliefs, penalty: beliefs.max(axis=1)))
-        False
-    """
+    """Check what the best answerer expects for each row of beliefs."""
     hint = "The largest p of each row is worth p - penalty * (1 - p), or 0 if that is more."
     rows = generator().dirichlet(np.full(5, 0.4), size=40)
     pond, known = np.array([[0.5, 0.4, 0.1]]), np.array([[0.0, 1.0], [0.2, 0.8]])
@@ -319,12 +281,7 @@ def _tuned(answer: Any) -> tuple[bool, float, float]:
 
 @exercise(points=4)
 def asking_forget(answer: Any) -> Cases:
-    """`answer(model, questions, stories)` tunes a model to answer without forgetting its stories.
-
-    Example:
-        >>> asking_forget(lambda model, questions, stories: 1).cases[-1].got
-        'the model that was passed has not changed'
-    """
+    """`answer(model, questions, stories)` tunes a model to answer without forgetting stories."""
     hint = (
         "cross_entropy(..., ignore_index=-100) of questions(step), and now and then of "
         "stories(step). What is forgotten comes back fast, so when do the stories help most?"

@@ -52,16 +52,7 @@ _WRONG_STREAMS = [
 
 @exercise(points=1, reference=_stream, mistakes=_WRONG_STREAMS)
 def block_stream(answer: Any) -> Cases:
-    """Check the list of the stream before and after each branch.
-
-    Example:
-        >>> def stream(x, branches):
-        ...     return [x] + (stream(x + branches[0](x), branches[1:]) if branches else [])
-        >>> bool(block_stream(stream))
-        True
-        >>> bool(block_stream(lambda x, branches: [x] + [branch(x) for branch in branches]))
-        False
-    """
+    """Check the list of the stream before and after each branch."""
     x, (wide,) = np.array([1.0, 2.0]), drawn((2, 3))
     both = "Add what the branch returns to the stream; the list holds x and that sum."
     second = "The second branch reads the stream that the first has added to."
@@ -92,14 +83,7 @@ _MISCOUNTED = [
 
 @exercise(points=2, reference=_parameters, mistakes=_MISCOUNTED)
 def block_parameters(answer: Any) -> Cases:
-    """Check the number of parameters of a block.
-
-    Example:
-        >>> bool(block_parameters(lambda d, ratio: d * d * (4 + 2 * ratio) + d * (9 + ratio)))
-        True
-        >>> bool(block_parameters(lambda d, ratio: 12 * d * d))
-        False
-    """
+    """Check the number of parameters of a block."""
     hint = "Four matrices d x d, one d x (ratio d), one back, six biases and two norms."
     yield case("d = 2, ratio 1", answer, 2, 1, hint=hint)
     hint = "The hidden layer has ratio * d elements, and so has the first bias of the MLP."
@@ -131,18 +115,7 @@ _WRONG_STACKS = [
 
 @exercise(points=2, reference=_stack, mistakes=_WRONG_STACKS)
 def block_stack(answer: Any) -> Cases:
-    """Check a pre-norm stack of branches with a norm at the end.
-
-    Example:
-        >>> def stack(x, branches, norm):
-        ...     for branch in branches:
-        ...         x = x + branch(norm(x))
-        ...     return norm(x)
-        >>> bool(block_stack(stack))
-        True
-        >>> bool(block_stack(lambda x, branches, norm: norm(x)))
-        False
-    """
+    """Check a pre-norm stack of branches with a norm at the end."""
     x, (wide,) = np.array([4.0, 8.0]), drawn((2, 3), seed=1)
     add = "Add branch(norm(x)) to the stream as it is."
     yield from cases(answer, {
@@ -188,14 +161,7 @@ _WRONG_BLOCKS = [
 
 @exercise(points=3, reference=_block, mistakes=_WRONG_BLOCKS)
 def block_forward(answer: Any) -> Cases:
-    """Check a block in both orders, made of given parts.
-
-    Example:
-        >>> bool(block_forward(_block))
-        True
-        >>> bool(block_forward(lambda x, norm1, attention, norm2, mlp, pre_norm: x))
-        False
-    """
+    """Check a block in both orders, made of given parts."""
     (larger,), (real,) = drawn((3, 4), seed=2), drawn((2, 5, 8), seed=3)
     hint = "Two additions: attention to x, then the MLP to that sum. Where do the norms go?"
     given = "Use the parts as they are given, and the + of tensors."
@@ -225,12 +191,7 @@ def _cosines(x: Any, y: Any) -> Any:
 
 @exercise(points=1, reference=_cosines, rules=[no_loop])
 def block_cosines(answer: Any) -> Cases:
-    """Check the cosines between the tokens of two streams.
-
-    Example:
-        >>> bool(block_cosines(_cosines))
-        True
-    """
+    """Check the cosines between the tokens of two streams."""
     both = "Divide the scalar product of each pair of tokens by both of their lengths."
     for shape in ((3, 4), (5,), (2, 1, 4), (4, 1), (2, 2, 30, 50)):
         yield case(f"compares tokens of shape {shape}", answer, *drawn(shape, shape), hint=both)

@@ -21,15 +21,7 @@ __all__ = ["data_gather", "data_numbers", "data_split", "data_windows", "loss_an
 
 @exercise(points=1)
 def data_numbers(answer: dict[str, Any]) -> Cases:
-    """Check five numbers of windows and losses, predicted on paper.
-
-    Example:
-        >>> data_numbers({"windows of 8 tokens in a text of 100": 93})
-        data_numbers: not yet
-          [ ] windows of 8 tokens in a text of 100
-              got       93
-              hint      It needs a ninth token, its last target.
-    """
+    """Check five numbers of windows and losses, predicted on paper."""
     yield from predictions(answer, {
         "windows of 8 tokens in a text of 100": (92, "It needs a ninth token, its last target."),
         "training windows, 20 tokens held out": (72, "Their last targets are not held out either."),
@@ -58,18 +50,7 @@ _WRONG_WINDOWS = [
 
 @exercise(points=2, reference=_windows, mistakes=_WRONG_WINDOWS, rules=[in_numpy])
 def data_windows(answer: Any) -> Cases:
-    """Check windows that begin at every newline, and their shifted targets.
-
-    Example:
-        >>> def right(ids, T, newline):
-        ...     starts = [i for i in np.flatnonzero(ids == newline) if i + T < len(ids)]
-        ...     rows = np.stack([ids[i : i + T + 1] for i in starts])
-        ...     return rows[:, :-1], rows[:, 1:]
-        >>> bool(data_windows(right))
-        True
-        >>> bool(data_windows(lambda ids, T, newline: (ids[:T], ids[1 : T + 1])))
-        False
-    """
+    """Check windows that begin at every newline, and their shifted targets."""
     ids, rng = np.array([0, 5, 6, 7, 0, 8, 9, 0, 3]), np.random.default_rng(seed_of(0))
     hint = "Begin at every newline: one row of T numbers for each."
     for name in ("inputs", "targets"):
@@ -101,17 +82,7 @@ _WRONG_SPLITS = [
 
 @exercise(points=2, reference=_split)
 def data_split(answer: Any) -> Cases:
-    """Check where the windows of a split text begin.
-
-    Example:
-        >>> def right(n, T, share):
-        ...     cut = n - round(n * share)
-        ...     return np.arange(cut - T), np.arange(cut, n - T, T)
-        >>> bool(data_split(right))
-        True
-        >>> bool(data_split(lambda n, T, share: (np.arange(n - T), np.arange(0, n - T, T))))
-        False
-    """
+    """Check where the windows of a split text begin."""
     later = "One after the other from the cut, while the last target still exists."
     training, validation = "training starts", "validation starts"
     for n, T, share in ((20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3), (103, 5, 0.2)):
@@ -146,14 +117,7 @@ _WRONG_LOSSES = [
 
 @exercise(points=3, reference=_cross_entropy, mistakes=_WRONG_LOSSES, rules=[in_numpy])
 def loss_and_gradient(answer: Any) -> Cases:
-    """Check a cross-entropy and its gradient at the logits.
-
-    Example:
-        >>> bool(loss_and_gradient(_cross_entropy))
-        True
-        >>> bool(loss_and_gradient(lambda logits, targets: (0.0, np.zeros_like(logits))))
-        False
-    """
+    """Check a cross-entropy and its gradient at the logits."""
     two, large = np.log([[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]), np.diag([1000.0, -1000.0])
     (cube,), (wide,), both = drawn((2, 3, 5)), drawn((7, 300)), np.array([1, 2])
     many = np.random.default_rng(seed_of(0)).integers(0, 5, size=(2, 3))
@@ -196,14 +160,7 @@ _WRONG_BITS = [
 
 @exercise(points=2, reference=_bits_per_byte, mistakes=_WRONG_BITS)
 def loss_bits_per_byte(answer: Any) -> Cases:
-    """Check the bits a model needs for each byte of a text.
-
-    Example:
-        >>> bool(loss_bits_per_byte(lambda s, text: sum(s) / len(text.encode()) / np.log(2)))
-        True
-        >>> bool(loss_bits_per_byte(lambda s, text: np.mean(s) / np.log(2)))
-        False
-    """
+    """Check the bits a model needs for each byte of a text."""
     hint = "The sum of all surprises, in bits, over the number of bytes of the text."
     rng = np.random.default_rng(seed_of(0))
     yield from cases(answer, {
@@ -221,12 +178,7 @@ def loss_bits_per_byte(answer: Any) -> Cases:
     points=1, reference=lambda ids, starts, T: ids[starts[:, None] + np.arange(T)], rules=[no_loop]
 )
 def data_gather(answer: Any) -> Cases:
-    """Check the windows of a batch.
-
-    Example:
-        >>> bool(data_gather(lambda ids, starts, T: ids[starts[:, None] + np.arange(T)]))
-        True
-    """
+    """Check the windows of a batch."""
     index = "Position t of window b is token starts[b] + t: a column of starts plus a row."
     ids, long = 7 * np.arange(20) % 19, generator().permutation(999)
     yield from cases(answer, {

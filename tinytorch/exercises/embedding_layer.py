@@ -29,14 +29,7 @@ def _embedded(ids: Any, tokens: Any, positions: Any, start: int = 0) -> Any:
 
 @exercise(points=2, reference=_embedded, rules=[in_numpy, no_loop])
 def layer_embed(answer: Any) -> Cases:
-    """Check token vectors plus positions for ids `(T,)` and `(B, T)`.
-
-    Example:
-        >>> bool(layer_embed(lambda ids, E, P: E[ids] + P[: ids.shape[-1]]))
-        True
-        >>> bool(layer_embed(lambda ids, E, P: E[ids]))
-        False
-    """
+    """Check token vectors plus positions for ids `(T,)` and `(B, T)`."""
     one, two = np.array([2, 0]), np.array([[0, 1], [2, 0]])  # as many sequences as positions
     look = "Look up the ids, then add the first rows of position_table, one a token."
     last = "Positions run along the last axis of the ids, whatever the batch."
@@ -54,15 +47,7 @@ def layer_embed(answer: Any) -> Cases:
 
 @exercise(points=2, reference=lambda g, n: np.pad(g.sum(0), ((0, n - g.shape[1]), (0, 0))))
 def layer_position_gradient(answer: Any) -> Cases:
-    """Check the gradient of the whole position table.
-
-    Example:
-        >>> right = lambda g, n: np.pad(g.sum(0), ((0, n - g.shape[1]), (0, 0)))
-        >>> bool(layer_position_gradient(right))
-        True
-        >>> bool(layer_position_gradient(lambda g, n: g.sum(0)))
-        False
-    """
+    """Check the gradient of the whole position table."""
     g = np.array([[[1.0, 2.0], [3.0, 4.0]], [[10.0, 20.0], [30.0, 40.0]]])  # (2, 2, 2)
     every = "Sum over the sequences of the batch: each of them read the same rows."
     zeros = "The gradient has the shape of the table; rows that were not read have gradient zero."
@@ -78,15 +63,7 @@ def layer_position_gradient(answer: Any) -> Cases:
 
 @exercise(points=2, reference=lambda ids, E, P: E[ids] * E.shape[1] ** 0.5 + P[: ids.shape[-1]])
 def layer_scaled_embed(answer: Any) -> Cases:
-    """Check that the token vectors alone are scaled by the root of their length.
-
-    Example:
-        >>> bool(layer_scaled_embed(lambda ids, E, P: 2 * E[ids] + P[: ids.shape[-1]]))
-        False
-        >>> right = lambda ids, E, P: E[ids] * E.shape[1] ** 0.5 + P[: ids.shape[-1]]
-        >>> bool(layer_scaled_embed(right))
-        True
-    """
+    """Check that the token vectors alone are scaled by the root of their length."""
     ids, nothing, positions = np.array([0, 1]), np.zeros((3, 4)), np.arange(8.0).reshape(2, 4)
     plain = "Only the token vectors are multiplied; the positions are added as they are."
     every = "The factor is the square root of the vector length, whatever it is."
@@ -98,14 +75,7 @@ def layer_scaled_embed(answer: Any) -> Cases:
 
 @exercise(points=1, reference=lambda V, d, T, p: 16 * d * (V + T * (p == "learned")))
 def layer_training_bytes(answer: Any) -> Cases:
-    """Check the bytes of the parameters in training with AdamW.
-
-    Example:
-        >>> bool(layer_training_bytes(lambda V, d, T, p: 16 * d * (V + T * (p == "learned"))))
-        True
-        >>> bool(layer_training_bytes(lambda V, d, T, p: 4 * d * V))
-        False
-    """
+    """Check the bytes of the parameters in training with AdamW."""
     four = "Weight, gradient and two running means: four numbers of four bytes a parameter."
     table = "A learned table is trained like the other one."
     constant = "A constant table has no gradient and no running means."
@@ -122,12 +92,7 @@ def layer_training_bytes(answer: Any) -> Cases:
 
 @exercise(points=2, reference=_embedded)
 def layer_embed_from(answer: Any) -> Cases:
-    """Check that positions continue from a given one.
-
-    Example:
-        >>> bool(layer_embed_from(lambda ids, E, P, start: E[ids] + P[start : start + 2]))
-        False
-    """
+    """Check that positions continue from a given one."""
     rows = "Look up the ids, and add the rows of the positions from `start` on."
     further = "The first column is at position `start`, the next one at `start + 1`."
     past = "A slice that runs past the table is silently shorter: compare its end with len()."
@@ -185,10 +150,6 @@ def layer_room(answer: Any) -> Cases:
     """`answer` is a token table `(40, d)` and a position table `(24, d)`, d at most 8.
 
     A linear map must read both out of their sums, at least 99 % right under noise.
-
-    Example:
-        >>> layer_room((np.eye(40), np.eye(24))).cases[-1].got
-        'tables of shape (40, 40) and (24, 24)'
     """
     shape = "Two tables, (40, d) and (24, d), d at most 8, of numbers from -1 to 1."
     outside = "Which numbers of a sum come from the token alone, and which from the position?"

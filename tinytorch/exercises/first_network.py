@@ -35,14 +35,7 @@ _SHARES = [
 
 @exercise(points=1, reference=_softmax, mistakes=_SHARES, rules=[in_numpy])
 def net_softmax(answer: Any) -> Cases:
-    """Check a softmax of one row of scores.
-
-    Example:
-        >>> bool(net_softmax(lambda scores: np.exp(scores) / np.exp(scores).sum()))
-        True
-        >>> bool(net_softmax(lambda scores: scores / scores.sum()))
-        False
-    """
+    """Check a softmax of one row of scores."""
     share = "Each power divided by the sum of all of them."
     yield from cases(answer, {
         "turns 2, 1 and 0 into chances": (share, np.array([2.0, 1.0, 0.0])),
@@ -58,12 +51,7 @@ def net_softmax(answer: Any) -> Cases:
 
 @exercise(points=1)
 def net_predict(answer: Any) -> Cases:
-    """Check what was predicted about scores, chances and parameters.
-
-    Example:
-        >>> bool(net_predict({"parameters": 1280}))
-        False
-    """
+    """Check what was predicted about scores, chances and parameters."""
     moved = "What belief the right letter lacks pulls it up: its chance minus 1."
     yield from predictions(answer, {
         "chance, 100 added to all": (0.26, "Every power is multiplied by e to the 100; what then?"),
@@ -121,12 +109,7 @@ _ADDS = "backward() adds to weight.grad, and nobody has cleared it."
     ],
 )  # fmt: skip
 def net_train(answer: Any) -> Cases:
-    """Check a loop of plain gradient descent: `answer(weight, loss_of, lr, steps)`.
-
-    Example:
-        >>> bool(net_train(_trained)), bool(net_train(_piled))
-        (True, False)
-    """
+    """Check a loop of plain gradient descent: `answer(weight, loss_of, lr, steps)`."""
     few, (many, away) = np.array([1.0]), drawn((3, 2), (3, 2))
     one = "One step down the gradient of this step alone."
     yield from cases(answer, {
@@ -157,14 +140,7 @@ _FOLDS = [
 
 @exercise(points=1, reference=_folded, mistakes=_FOLDS, rules=[no_loop])
 def net_fold(answer: Any) -> Cases:
-    """Check the one linear layer that does what two do: its weight and its bias.
-
-    Example:
-        >>> bool(net_fold(lambda W1, b1, W2, b2: (W1 @ W2, b1 @ W2 + b2)))
-        True
-        >>> bool(net_fold(lambda W1, b1, W2, b2: (W1 @ W2, b2)))
-        False
-    """
+    """Check the one linear layer that does what two do: its weight and its bias."""
     hint = "Write (x @ W1 + b1) @ W2 + b2, and multiply it out."
     small = np.array([[1.0, 2.0]]), np.array([3.0, 4.0]), np.eye(2), np.array([5.0, 6.0])
     yield from cases(answer, {
@@ -241,13 +217,7 @@ def _forgets(model: Any) -> bool:
 
 @exercise(points=4, show_expected=False)
 def net_pairs(answer: Any) -> Cases:
-    """Check a network of at most 722 numbers, within 0.02 nats of the counted table.
-
-    Example:
-        >>> from tinytorch import Linear
-        >>> net_pairs(Linear(38, 38, rng=0)).cases[-1].got
-        '1,482 parameters'
-    """
+    """Check a network of at most 722 numbers, within 0.02 nats of the counted table."""
     half = (
         f"38 x 38 = 1,444 numbers are in the table; use at most {MOST}. How narrow is the middle?"
     )

@@ -19,21 +19,7 @@ __all__ = ["gpt2_attention", "gpt2_neighbours", "gpt2_predict", "gpt2_rows", "gp
 
 @exercise(points=1)
 def gpt2_predict(answer: Any) -> Cases:
-    """Check what is in the file of GPT-2 medium, and what it takes.
-
-    Example:
-        >>> right = {
-        ...     "arrays in the file, masks included": 316,
-        ...     "shape of h.0.attn.c_attn.weight": (1024, 3072),
-        ...     "numbers that are learned": 354823168,
-        ...     "bytes of h.0.mlp.c_fc.weight in 8 bits, with its scales": 4198400,
-        ...     "numbers that a token leaves in one layer's cache, four heads to a key": 512,
-        ... }
-        >>> bool(gpt2_predict(right))
-        True
-        >>> bool(gpt2_predict({}))
-        False
-    """
+    """Check what is in the file of GPT-2 medium, and what it takes."""
     d, layers = 1024, 24
     learned = (50257 + 1024) * d + layers * (12 * d * d + 13 * d) + 2 * d
     yield from predictions(answer, {
@@ -149,14 +135,7 @@ def _named(name: str) -> dict[str, Any]:
 
 @exercise(points=2, reference=_state)
 def gpt2_state(answer: Any) -> Cases:
-    """Check the arrays of a file under the names of our `GPT`.
-
-    Example:
-        >>> bool(gpt2_state(_state))
-        True
-        >>> bool(gpt2_state(lambda tensors: dict(tensors)))
-        False
-    """
+    """Check the arrays of a file under the names of our `GPT`."""
     hints = {
         "token_embedding.weight": "wte is the token table.",
         "position_embedding.position_embeddings": "wpe is the table of the positions.",
@@ -194,12 +173,7 @@ def gpt2_state(answer: Any) -> Cases:
 
 @exercise(points=2, reference=_attention)
 def gpt2_attention(answer: Any) -> Cases:
-    """Check what a loader takes from the file for one attention.
-
-    Example:
-        >>> bool(gpt2_attention(_attention))
-        True
-    """
+    """Check what a loader takes from the file for one attention."""
     columns = "The three stand side by side: the first d columns of every row are the queries'."
     square = "(d, d) fits either way. The file keeps (in, out), as our Linear does."
     two, wide, eleven = _file(2), _file(1, d=6), _file(11)
@@ -262,14 +236,7 @@ _WRONG_ROWS = [
 
 @exercise(points=2, reference=_rows, mistakes=_WRONG_ROWS, rules=[in_numpy, no_loop])
 def gpt2_rows(answer: Any) -> Cases:
-    """Check a matrix in 8 bits: integers, and a scale for each row.
-
-    Example:
-        >>> bool(gpt2_rows(_rows))
-        True
-        >>> bool(gpt2_rows(lambda matrix: (matrix.astype(np.int8), np.ones(len(matrix)))))
-        False
-    """
+    """Check a matrix in 8 bits: integers, and a scale for each row."""
     toy = np.array([[0.6, -1.27, 0.02, 0.33], [254.0, 127.6, -2.0, 0.9]])
     zeros, (many,) = np.array([[0.0, 0.0], [1.0, -0.503]]), drawn((7, 5))
     largest = "The largest of a row, without its sign, becomes 127 or -127."
@@ -313,12 +280,7 @@ def gpt2_rows(answer: Any) -> Cases:
     rules=[no_loop],
 )  # fmt: skip
 def gpt2_neighbours(answer: Any) -> Cases:
-    """Check the rows of a rotated projection, brought from halves to neighbours.
-
-    Example:
-        >>> bool(gpt2_neighbours(lambda rows, heads: rows))
-        False
-    """
+    """Check the rows of a rotated projection, brought from halves to neighbours."""
     hint = "Row i of a head becomes row 2i; row i + half, row 2i + 1."
     one, (three, wide) = np.arange(8.0)[:, None] * [1, 10], drawn((12, 3), (16, 16))
     yield from cases(answer, {

@@ -37,22 +37,7 @@ __all__ = ["cache_allowed", "cache_attention", "cache_predict", "cache_readings"
 
 @exercise(points=1)
 def cache_predict(answer: Any) -> Cases:
-    """Check what a cache saves and what it takes, for a GPT with 6 layers and d = 512.
-
-    Example:
-        >>> right = {
-        ...     "tokens read without a cache": 4170,
-        ...     "tokens read with a cache": 99,
-        ...     "keys of a layer after the prompt (B, h, T, d/h)": (1, 8, 40, 64),
-        ...     "scores of a layer for the first new token (B, h, n, T)": (1, 8, 1, 41),
-        ...     "bytes of the cache": 12582912,
-        ...     "bytes of the cache with 16 heads": 12582912,
-        ... }
-        >>> bool(cache_predict(right))
-        True
-        >>> bool(cache_predict({}))
-        False
-    """
+    """Check what a cache saves and what it takes, for a GPT with 6 layers and d = 512."""
     read, full = sum(range(40, 100)), 2 * 6 * 1024 * 512 * 2
     window = "Room for the whole window is reserved at once."
     together = "Each head keeps its share: d numbers in all."
@@ -104,14 +89,7 @@ _WRONG_STEPS = [
 
 @exercise(points=2, reference=_step, mistakes=_WRONG_STEPS)
 def cache_step(answer: Any) -> Cases:
-    """Check one decoding step of a single head: its output, all keys and all values.
-
-    Example:
-        >>> bool(cache_step(_step))
-        True
-        >>> bool(cache_step(lambda q, k, v, keys, values: (v, keys, values)))
-        False
-    """
+    """Check one decoding step of a single head: its output, all keys and all values."""
     new = np.zeros(2), np.array([1.0, 2.0]), np.array([4.0, 0.0])
     toy, first = (*new, np.array([[3.0, 1]]), np.array([[0.0, 2]])), (*new, *np.zeros((2, 0, 2)))
     five, more = drawn(9, 9, 9, (5, 9), (5, 9)), drawn(4, 4, 4, (12, 4), (12, 4), seed=1)
@@ -163,14 +141,7 @@ _WRONG_LOOPS = [
 
 @exercise(points=2, reference=_write, mistakes=_WRONG_LOOPS)
 def cache_write(answer: Any) -> Cases:
-    """Check a loop that writes greedily with a cache.
-
-    Example:
-        >>> bool(cache_write(_write))
-        True
-        >>> bool(cache_write(lambda model, prompt, n, cache: list(prompt)))
-        False
-    """
+    """Check a loop that writes greedily with a cache."""
     first, second, full = [2, 7, 1], [5, 0, 4, 4], "Keys of another text are in it: clear() it."
     alike, used = "the text of the model without a cache", partial(_written, used=True)
     yield from cases(answer, {
@@ -230,10 +201,6 @@ def cache_attention(answer: Any) -> Cases:
     """Check an attention of the reader's own that takes a cache.
 
     The answer is called as `answer(d, heads, dropout_prob)` and needs our parameters' names.
-
-    Example:
-        >>> cache_attention(MultiHeadAttention).cases[-1].got
-        "the right result, but it is the package's MultiHeadAttention"
     """
     none = "When no cache is given, forward must do what it did."
     takes = (
@@ -280,16 +247,7 @@ def _stored(answer: Any, text: Any) -> Any:
     rules=[no_loop],
 )
 def cache_allowed(answer: Any) -> Cases:
-    """Check which keys new tokens may look at beside a cache.
-
-    Example:
-        >>> bool(
-        ...     cache_allowed(
-        ...         lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None]
-        ...     )
-        ... )
-        True
-    """
+    """Check which keys new tokens may look at beside a cache."""
     where = "The first new token stands at position past: it sees that position and all before."
     for past, new in ((3, 2), (0, 4), (5, 1), (2, 3), (1, 1), (70, 40)):
         yield case(f"is right for {new} new after {past}", answer, past, new, hint=where)
@@ -349,12 +307,7 @@ def _readings(answer: Any, n: int) -> int:
 
 @exercise(points=4, reference=_greedy, run=_text)
 def cache_readings(answer: Any) -> Cases:
-    """`answer(model, prompt, n)` writes what greedy decoding writes, with a third of the readings.
-
-    Example:
-        >>> cache_readings(_greedy).cases[-1].got
-        '540 readings'
-    """
+    """`answer(model, prompt, n)` writes what greedy decoding does, with a third of the readings."""
     keep = "Keep the guesses up to the first that the model would not have written, and no more."
     own = "Where a guess is wrong, the same reading says what the model writes in its place."
     room = "A draft must not outgrow the window: guess no more than is still to be written."

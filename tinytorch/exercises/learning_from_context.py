@@ -28,23 +28,7 @@ __all__ = ["context_belief", "context_evidence", "context_forecast", "context_po
 
 @exercise(points=1)
 def context_belief(answer: Any) -> Cases:
-    """Check predictions of what the two readers believe.
-
-    Example:
-        >>> right = {
-        ...     "belief in each of 8 dialects, before the first word": 0.125,
-        ...     "belief in the 4 of the 8 that say lift, together, after one lift": 0.9,
-        ...     "the listed reader's belief depends on the order of the words": False,
-        ...     "family reader: autumn rather than fall, after lift and lorry": 0.5,
-        ...     "family reader: lift rather than elevator, after one lift": 0.82,
-        ...     "the listed reader can be surer which dialect a stranger speaks than "
-        ...     "a listed speaker": True,
-        ... }
-        >>> bool(context_belief(right))
-        True
-        >>> bool(context_belief({}))
-        False
-    """
+    """Check predictions of what the two readers believe."""
     yield from predictions(answer, {
         "belief in each of 8 dialects, before the first word": (
             0.125, "All of them are as likely, and the beliefs sum to 1."),
@@ -98,14 +82,7 @@ def _dialects(count: int, words: int, length: int, seed: int) -> tuple[np.ndarra
 
 @exercise(points=2, reference=_posterior, mistakes=_WRONG_POSTERIORS, rules=[in_numpy])
 def context_posterior(answer: Any) -> Cases:
-    """Check a posterior over dialects, from any prior and any number of words.
-
-    Example:
-        >>> bool(context_posterior(_posterior))
-        True
-        >>> bool(context_posterior(_unnormalised))
-        False
-    """
+    """Check a posterior over dialects, from any prior and any number of words."""
     rule = "Prior times the probability of every word so far, divided by the sum over dialects."
     long = "The product is too small for a float: add logarithms, and subtract the largest sum."
     two, half = np.array([[0.9, 0.1], [0.1, 0.9]]), np.full(2, 0.5)
@@ -151,14 +128,7 @@ _WRONG_FORECASTS = [
 
 @exercise(points=2, reference=_forecast, mistakes=_WRONG_FORECASTS, rules=[in_numpy])
 def context_forecast(answer: Any) -> Cases:
-    """Check a repaired forecast of each word from the words before it.
-
-    Example:
-        >>> bool(context_forecast(lambda table, words: np.array(_forecast(table, words))))
-        True
-        >>> bool(context_forecast(_peeking))
-        False
-    """
+    """Check a repaired forecast of each word from the words before it."""
     rule = "Row i is the forecast of word i: only the words before it may be counted."
     first = "Row 0 knows nothing yet: the mean of all dialects."
     two = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -196,14 +166,7 @@ _WRONG_EVIDENCE = [
 
 @exercise(points=2, reference=_evidence, mistakes=_WRONG_EVIDENCE, rules=[in_numpy, no_loop])
 def context_evidence(answer: Any) -> Cases:
-    """Check the log-probability of all words together.
-
-    Example:
-        >>> bool(context_evidence(_evidence))
-        True
-        >>> bool(context_evidence(lambda table, words: np.log(table.mean(axis=0))[words].sum()))
-        False
-    """
+    """Check the log-probability of all words together."""
     rule = "The mean over dialects of the product over words, and then the logarithm."
     long = "The products are too small for a float: np.logaddexp adds what is given by its log."
     two = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -262,12 +225,7 @@ def _above(answer: Any) -> tuple[float, ...]:
 
 @exercise(points=4)
 def context_worlds(answer: Any) -> Cases:
-    """`answer(table, words)` forecasts speakers of listed dialects and of any others.
-
-    Example:
-        >>> bool(context_worlds(listed_forecast))
-        False
-    """
+    """`answer(table, words)` forecasts speakers of listed dialects and of any others."""
     hint = (
         "Which of the two readers has foreseen the words so far better? Believe it more: its prior "
         "times the probability that it has given to all of them."

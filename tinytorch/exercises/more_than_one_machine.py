@@ -19,21 +19,7 @@ _SIZE = 124_439_808
 
 @exercise(points=1)
 def ranks_predict(answer: Any) -> Cases:
-    """Check what eight ranks send in a step of GPT-2 small, in float32.
-
-    Example:
-        >>> right = {
-        ...     "bytes that each rank sends in a step": 871078656,
-        ...     "messages that each rank sends in a step": 14,
-        ...     "bytes that it would never exceed, however many ranks": 995518464,
-        ...     "bytes that reach rank 0 if all others send it their gradient": 3484314624,
-        ...     "bytes of AdamW's two means in each rank, sharded": 124439808,
-        ... }
-        >>> bool(ranks_predict(right))
-        True
-        >>> bool(ranks_predict({}))
-        False
-    """
+    """Check what eight ranks send in a step of GPT-2 small, in float32."""
     whole = 4 * _SIZE
     ring = "A chunk is an eighth of the gradient, and each rank sends 2 (8 - 1) of them."
     yield from predictions(answer, {
@@ -79,14 +65,7 @@ _WRONG_AVERAGES = [
 
 @exercise(points=2, reference=_average, mistakes=_WRONG_AVERAGES)
 def ranks_average(answer: Any) -> Cases:
-    """Check an average of gradients of shares that hold different numbers of tokens.
-
-    Example:
-        >>> bool(ranks_average(_average))
-        True
-        >>> bool(ranks_average(lambda gradients, counts: sum(gradients) / len(gradients)))
-        False
-    """
+    """Check an average of gradients of shares that hold different numbers of tokens."""
     hint = "The sum of count times gradient, over the sum of the counts."
     empty = "A rank without tokens has nothing to say; its NaN must not enter the sum."
     one, two, three = drawn((3,), (3,), (3,))
@@ -122,14 +101,7 @@ _WRONG_SCATTERS = [
 
 @exercise(points=1, reference=_scatter, mistakes=_WRONG_SCATTERS, rules=[no_loop])
 def ranks_scatter(answer: Any) -> Cases:
-    """Check a reduce-scatter in one process: who has which part of the average.
-
-    Example:
-        >>> bool(ranks_scatter(_scatter))
-        True
-        >>> bool(ranks_scatter(lambda gradients: gradients))
-        False
-    """
+    """Check a reduce-scatter in one process: who has which part of the average."""
     hint = "Average over the ranks, then n parts of N / n numbers, in their order."
     yield from cases(answer, {
         "two ranks, four numbers": (hint, np.array([[1.0, 2, 3, 4], [3.0, 4, 5, 6]])),
@@ -173,14 +145,7 @@ _WRONG_SHARDS = [
 
 @exercise(points=2, reference=_sharded, mistakes=_WRONG_SHARDS)
 def ranks_sharded(answer: Any) -> Cases:
-    """Check a step of SGD with momentum whose velocities are divided among the ranks.
-
-    Example:
-        >>> bool(ranks_sharded(_sharded))
-        True
-        >>> bool(ranks_sharded(_own_gradients))
-        False
-    """
+    """Check a step of SGD with momentum whose velocities are divided among the ranks."""
     hint = "v = beta v + average's part, w's part - lr v; then all parts end to end."
     toy = np.zeros(4), [np.array([1.0, 1, 1, 1]), np.array([3.0, 3, 3, 3])]
     moving = [np.array([1.0, 0]), np.array([0.0, 1])]

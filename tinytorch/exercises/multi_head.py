@@ -28,15 +28,6 @@ def heads_predict(answer: dict[str, Any]) -> Cases:
 
     Args:
         answer: the predictions by name.
-
-    Example:
-        >>> heads_predict({"queries, split": (2, 10, 4, 16)})
-        heads_predict: not yet
-          [ ] queries, split
-              got       (2, 10, 4, 16)
-              hint      The axis of the heads moves in front of the positions.
-        >>> bool(heads_predict({}))
-        False
     """
     count, every = 4 * (64 * 64 + 64), "Every query of every head has a weight for each key."
     order = "The axis of the heads moves in front of the positions."
@@ -81,14 +72,6 @@ def heads_side_by_side(answer: Any) -> Cases:
 
     Args:
         answer: `answer(q, k, v, num_heads)`.
-
-    Example:
-        >>> bool(heads_side_by_side(lambda q, k, v, h: _heads(q, k, v, h)))
-        True
-        >>> bool(heads_side_by_side(lambda q, k, v, h: _heads(q, k, v, 1)))
-        False
-        >>> bool(heads_side_by_side(lambda q, k, v, h: ...))
-        False
     """
     pair = _PAIR, _PAIR, np.diag([8.0, 4.0])
     six, two, eight, wide, many = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24), (3, 50, 32))
@@ -138,12 +121,6 @@ def heads_output_without(answer: Any) -> Cases:
 
     Args:
         answer: `answer(merged, weight, bias, num_heads, head)`.
-
-    Example:
-        >>> bool(heads_output_without(_without))
-        True
-        >>> bool(heads_output_without(lambda merged, weight, bias, n, i: merged @ weight + bias))
-        False
     """
     readable = np.array([[1.0, 2.0, 3.0, 4.0]]), np.eye(4), np.zeros(4)
     larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 96), (96, 96), 96)
@@ -236,10 +213,6 @@ def heads_attention(answer: Any) -> Cases:
     Args:
         answer: a `Module` class, called as `answer(embed_dim, num_heads, dropout_prob)`; its layer
             as `layer(x, mask=mask)`.
-
-    Example:
-        >>> heads_attention(MultiHeadAttention).cases[-1].got
-        "the right result, but it is the package's MultiHeadAttention"
     """
     plain = "Here every projection returns its input, so the output is the merged heads."
     hint = "Split all three, attend in every head, undo the split, then out_proj."
@@ -271,12 +244,7 @@ def _integers(result: Any) -> Any:
 
 @exercise(points=1, reference=lambda d, h: np.arange(d) // (d // h), rules=[no_loop])
 def heads_owner(answer: Any) -> Cases:
-    """Check which head reads each column.
-
-    Example:
-        >>> bool(heads_owner(lambda d, num_heads: np.arange(d) // (d // num_heads)))
-        True
-    """
+    """Check which head reads each column."""
     run = "A head owns d/h neighbouring columns: divide the number of the column by that."
     for d, h in ((6, 2), (6, 3), (8, 1), (4, 4), (12, 3), (10, 5), (768, 12)):
         claim = f"shares {d} columns among {h}"

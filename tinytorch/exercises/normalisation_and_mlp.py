@@ -39,17 +39,7 @@ def _mean(x: np.ndarray) -> np.ndarray:
 
 @exercise(points=1)
 def norm_outputs(answer: dict[str, Any]) -> Cases:
-    """Check five predicted outputs of LayerNorm, each of two numbers.
-
-    Example:
-        >>> norm_outputs({"[0, 2]": ..., "[1, 3]": [-1, 1]})
-        norm_outputs: not yet
-          [ ] [0, 2]
-              got       nothing yet: replace the ...
-              hint      Fill in this one too.
-        >>> norm_outputs({"[0, 2]": [-1, 1]}).cases[0].passed
-        True
-    """
+    """Check five predicted outputs of LayerNorm, each of two numbers."""
     shift = "Compare it with the one before: the mean takes a common shift away."
     yield from predictions(answer, {
         "[0, 2]": ([-1.0, 1], "The mean is 1, and each number is one deviation away from it."),
@@ -81,14 +71,7 @@ _ACROSS = [
 
 @exercise(points=2, reference=_normed, mistakes=_ACROSS)
 def norm_each_token(answer: Any) -> Cases:
-    """Check a normalisation of the last axis, for any number of axes, with its epsilon.
-
-    Example:
-        >>> bool(norm_each_token(lambda x, eps=1e-5: (x - x.mean()) / np.sqrt(x.var() + eps)))
-        False
-        >>> bool(norm_each_token(_normed))
-        True
-    """
+    """Check a normalisation of the last axis, for any number of axes, with its epsilon."""
     last = "The mean of a token is over the last axis, axis=-1, and so is its deviation."
     inside = "eps is added to the variance, before the root is taken."
     whole = "Subtract the mean, divide by the root of the mean of the squares plus eps."
@@ -156,14 +139,7 @@ _WRONG = [
 
 @exercise(points=3, reference=LayerNorm, mistakes=_WRONG, rules=[tensor_operations], run=_output)
 def norm_layer(answer: Any) -> Cases:
-    """Check a LayerNorm module: parameters, values, gradients, and its use in a GPT.
-
-    Example:
-        >>> norm_layer(LayerNorm).cases[-1].got
-        "the right result, but it is the package's LayerNorm"
-        >>> norm_layer(Module).cases[-1].claim
-        'has the parameters gamma and beta'
-    """
+    """Check a LayerNorm module: parameters, values, gradients, and its use in a GPT."""
     starts = "gamma starts as d ones and beta as d zeros; both are attributes of these names."
     inside = "eps, 1e-5 unless told otherwise, is added to the variance before the root."
     scaled = "gamma times the normalised vector plus beta, read when forward is called."
@@ -228,14 +204,7 @@ _WRONG_RMS = [
 
 @exercise(points=3, reference=_rms(), mistakes=_WRONG_RMS, rules=[in_numpy], run=_rms_value)
 def norm_rms(answer: Any) -> Cases:
-    """Check a primitive that divides the last axis by its root mean square.
-
-    Example:
-        >>> bool(norm_rms(primitive(lambda x, eps=1e-5: ...)))
-        False
-        >>> norm_rms(primitive(lambda x, eps=1e-5: (x, lambda g: g))).cases[-1].claim
-        'divides by the root mean square'
-    """
+    """Check a primitive that divides the last axis by its root mean square."""
     divided = "The root of the mean of the squares of 1 and 7 is 5."
     root = "eps is added to the mean square, under the root."
     through = "Each input moves y directly and through r: subtract y times the mean of g y."
@@ -256,12 +225,7 @@ def norm_rms(answer: Any) -> Cases:
 
 @exercise(points=1, reference=lambda x: np.sqrt((x * x).mean(axis=-1)), rules=[no_loop])
 def norm_sizes(answer: Any) -> Cases:
-    """Check the root mean square of each token.
-
-    Example:
-        >>> bool(norm_sizes(lambda x: np.sqrt((x * x).mean(-1))))
-        True
-    """
+    """Check the root mean square of each token."""
     order = "Square first, then the mean over the last axis, then the root."
     centred = [(lambda x: x.std(axis=-1), "`std` subtracts the mean; nothing is subtracted here.")]
     for shape in ((3, 4), (5,), (2, 3, 4), (2, 1), (2, 2, 30, 50)):
@@ -335,10 +299,6 @@ def mlp_layer(answer: Any) -> Cases:
 
     Args:
         answer: called as `answer(embed_dim, hidden_dim, dropout_prob)`.
-
-    Example:
-        >>> mlp_layer(MLP).cases[-1].got
-        "the right result, but it is the package's MLP"
     """
     hint = "linear1 widens, GELU comes between, linear2 narrows."
     sizes = "linear1 maps embed_dim to hidden_dim, linear2 maps it back."

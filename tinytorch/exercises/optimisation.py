@@ -58,14 +58,7 @@ _WRONG_STEPS = [
 
 @exercise(points=2, reference=_adamw, mistakes=_WRONG_STEPS, rules=[in_numpy])
 def optim_adamw(answer: Any) -> Cases:
-    """Check one step of AdamW, the betas being 0.9 and 0.999.
-
-    Example:
-        >>> bool(optim_adamw(_adamw))
-        True
-        >>> bool(optim_adamw(lambda w, g, m, v, t, lr, decay: (w - lr * g, m, v)))
-        False
-    """
+    """Check one step of AdamW, the betas being 0.9 and 0.999."""
     hint = "Means, corrections, then the step, the decay added to it; return w, m, v in this order."
     first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), *np.zeros((2, 2)), 1, 0.1
     w, g, m, v = np.array([[0.5, 2.0], [0.0, -3.0], [-2.0, 1.0], [4.0, 9.0]])
@@ -111,16 +104,7 @@ _WRONG_RATES = [
 
 @exercise(points=2, reference=_rate, mistakes=_WRONG_RATES)
 def optim_schedule(answer: Any) -> Cases:
-    """Check a learning rate that rises, stays, and falls at the end.
-
-    Example:
-        >>> def rate(step, lr, warmup, total, cooldown):
-        ...     return lr * min(1, (step + 1) / warmup, (total - step) / cooldown)
-        >>> bool(optim_schedule(rate))
-        True
-        >>> bool(optim_schedule(lambda step, lr, warmup, total, cooldown: lr))
-        False
-    """
+    """Check a learning rate that rises, stays, and falls at the end."""
     level, usual = "Between warm-up and cool-down the rate is lr.", (2.0, 4, 20, 5)
     yield from cases(answer, {
         "the first step": (_RISE, 0, *usual),
@@ -170,14 +154,7 @@ _WRONG_CLIPS = [
 
 @exercise(points=2, reference=_clip, mistakes=_WRONG_CLIPS)
 def optim_clip(answer: Any) -> Cases:
-    """Check the clipping of several gradients by one common norm.
-
-    Example:
-        >>> bool(optim_clip(_clip))
-        True
-        >>> bool(optim_clip(lambda gradients, max_norm: gradients))
-        False
-    """
+    """Check the clipping of several gradients by one common norm."""
     common = "One norm for all of them, one factor for all of them."
     zero = "0 / 0 is not a number: a norm of 0 is below every limit."
     small, pair = list(np.array([[0.3], [0.4]])), list(np.array([[6.0, 0.0], [4.8, 6.4]]))
@@ -213,14 +190,7 @@ _NUMBERS = partial(_bytes, each=1), "Bytes, not numbers: float32 takes 4."
 
 @exercise(points=1, reference=_bytes, mistakes=[_NUMBERS], show_expected=False)
 def optim_bytes(answer: Any) -> Cases:
-    """Check the memory that training takes for each way of stepping, in float32.
-
-    Example:
-        >>> bool(optim_bytes(lambda n, name: n * {"sgd": 8, "momentum": 12, "adamw": 16}[name]))
-        True
-        >>> bool(optim_bytes(lambda n, name: 16 * n))
-        False
-    """
+    """Check the memory that training takes for each way of stepping, in float32."""
     for n in (10, 124_439_808):
         for name, (_, hint) in _ARRAYS.items():
             yield case(f"{name}, {n:,} parameters", answer, n, name, hint=hint)
@@ -262,12 +232,7 @@ def _trained(rates: tuple[float, ...], settings: tuple[tuple[str, Any], ...]) ->
 
 @exercise(points=4, show_expected=False)
 def optim_budget(settings: Any, rate: Any) -> Cases:
-    """Train a GPT on 500 windows of stories, and measure how near it comes to the floor.
-
-    Example:
-        >>> optim_budget({"embed_dim": 48}, lambda step, steps: 0.01).cases[-1].got[:35]
-        'the settings must be a dictionary w'
-    """
+    """Train a GPT on 500 windows of stories, and measure how near it comes to the floor."""
     small = (
         "About 12 embed_dim^2 parameters are in a block, 512 embed_dim in the table. And there is "
         "a rate for every step, a number."

@@ -32,17 +32,6 @@ def positions_sinusoids(answer: Any) -> Cases:
 
     Args:
         answer: `answer(max_seq_len, embed_dim)`, for an even `embed_dim`.
-
-    Example:
-        >>> positions_sinusoids(lambda T, d: np.zeros((T, d)))
-        positions_sinusoids: not yet
-          [ ] position 0 has sines 0 and cosines 1
-              given     T = 1, d = 4
-              expected  [[0., 1., 0., 1.]], shape (1, 4)
-              got       [[0., 0., 0., 0.]], shape (1, 4)
-              hint      Sines go into the even columns, cosines into the odd ones.
-        >>> bool(positions_sinusoids(_sinusoids)), bool(positions_sinusoids(lambda T, d: ...))
-        (True, False)
     """
     columns = "Sines go into the even columns, cosines into the odd ones."
     pairs = "Both columns of pair i have the frequency 10000 to the power of -2i/d."
@@ -61,15 +50,6 @@ def positions_predict(answer: dict[str, Any]) -> Cases:
 
     Args:
         answer: the predictions by name.
-
-    Example:
-        >>> positions_predict({"gradient in row 0": 1})
-        positions_predict: not yet
-          [ ] gradient in row 0
-              got       1
-              hint      Three sequences stand in the batch, and each adds row 0.
-        >>> bool(positions_predict({}))
-        False
     """
     each = "Every sequence that adds a row sends a 1 back to each of its numbers; fill in one."
     count = "Every position has a vector, and all its numbers are trained."
@@ -89,21 +69,6 @@ def positions_add(answer: Any) -> Cases:
 
     Args:
         answer: `answer(x, table)` for `x` of shape `(batch, seq, d)`.
-
-    Example:
-        >>> bool(positions_add(lambda x, table: x + table[: x.shape[1]]))
-        True
-        >>> positions_add(lambda x, table: x + table[: len(x)][:, None])
-        positions_add: not yet
-          [ ] a sequence of two tokens gets the first two rows
-              given     x = [[[0.], [0.]]], shape (1, 2, 1)
-                        table = [[1.], [2.], [3.]], shape (3, 1)
-              expected  [[[1.], [2.]]], shape (1, 2, 1)
-              got       [[[1.], [1.]]], shape (1, 2, 1)
-              hint      The axis of x that runs along the sequence is the middle
-                        one.
-        >>> bool(positions_add(lambda x, table: ...))
-        False
     """
     middle = "The axis of x that runs along the sequence is the middle one."
     first = "Every sequence of the batch starts at position 0."
@@ -125,12 +90,7 @@ def positions_add(answer: Any) -> Cases:
 
 @exercise(points=1, reference=lambda n: np.arange(n)[:, None] - np.arange(n), rules=[no_loop])
 def positions_apart(answer: Any) -> Cases:
-    """Check the matrix of the distances of all positions.
-
-    Example:
-        >>> bool(positions_apart(lambda n: np.arange(n)[:, None] - np.arange(n)))
-        True
-    """
+    """Check the matrix of the distances of all positions."""
     column = "Entry (i, j) is i - j: i runs down, j to the right."
     for n in (3, 1, 2, 8, 0, 300, int(generator().integers(20, 100))):
         yield case(f"is right for {n} positions", answer, n, hint=column)

@@ -41,19 +41,6 @@ def positions_count(answer: Any) -> Cases:
 
     Args:
         answer: `answer(scheme, max_seq_len, embed_dim)`, a number.
-
-    Example:
-        >>> bool(positions_count(lambda scheme, T, d: T * d if scheme == "learned" else 0))
-        True
-        >>> positions_count(lambda scheme, T, d: T * d)
-        positions_count: not yet
-          [x] a learned table has a vector for each position
-          [ ] sinusoidal positions are fixed
-              given     scheme = 'sinusoidal', T = 5, d = 4
-              got       20
-              hint      An optimiser would find nothing to change.
-        >>> bool(positions_count(lambda scheme, T, d: ...))
-        False
     """
     every = "Every position has a vector, and all its numbers are trained."
     nothing = "An optimiser would find nothing to change."
@@ -84,12 +71,6 @@ def positions_alibi(answer: Any) -> Cases:
 
     Args:
         answer: `answer(num_heads, seq_len)`, for a power of two of heads.
-
-    Example:
-        >>> bool(positions_alibi(_alibi))
-        True
-        >>> bool(positions_alibi(create_alibi_bias)), bool(positions_alibi(lambda heads, T: ...))
-        (False, False)
     """
     slopes = np.array([-1 / 16, -1 / 256])
     rows = "Row i is the token that looks, column j the one that it looks at, i - j positions back."
@@ -141,22 +122,6 @@ def positions_rotate(answer: Any) -> Cases:
 
     Args:
         answer: `answer(x, positions)` for `x` of shape `(seq, head_dim)` and integers `(seq,)`.
-
-    Example:
-        >>> bool(positions_rotate(_rotated))
-        True
-        >>> positions_rotate(lambda x, positions: x)
-        positions_rotate: not yet
-          [x] position 0 is not rotated
-          [ ] position 1 rotates (1, 0) by one radian, anticlockwise
-              given     x = [[1., 0.]], shape (1, 2)
-                        positions = [1]
-              expected  [[0.5403, 0.8415]], shape (1, 2)
-              got       [[1., 0.]], shape (1, 2)
-              hint      Not rotated: the angle of a row comes from `positions`, not
-                        from its index in x.
-        >>> bool(positions_rotate(lambda x, positions: ...))
-        False
     """
     angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
     second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
@@ -216,21 +181,6 @@ def positions_scores(answer: Any) -> Cases:
 
     Args:
         answer: `answer(q, k)` for queries and keys `(seq, head_dim)`; row t stands at position t.
-
-    Example:
-        >>> bool(positions_scores(_scores))
-        True
-        >>> positions_scores(_added)
-        positions_scores: not yet
-          [ ] at position 0 nothing is rotated, and the score is q . k
-              given     q = [[1., 2.]], shape (1, 2)
-                        k = [[3., 4.]], shape (1, 2)
-              expected  [[11.]], shape (1, 1)
-              got       [[-5.]], shape (1, 1)
-              hint      Angles of complex numbers add when they are multiplied: look
-                        at position 0 first.
-        >>> bool(positions_scores(lambda q, k: ...))
-        False
     """
     zero = "At position 0 all angles are 0, and a score is a real number."
     diagonal = "Equal distances, equal scores: rotate both by their own positions."
@@ -252,14 +202,7 @@ def positions_scores(answer: Any) -> Cases:
     rules=[no_loop],
 )
 def inside_by_distance(answer: Any) -> Cases:
-    """Check a bias that depends on the distance alone.
-
-    Example:
-        >>> bool(
-        ...     inside_by_distance(lambda b: b[abs(np.arange(len(b))[:, None] - np.arange(len(b)))])
-        ... )
-        True
-    """
+    """Check a bias that depends on the distance alone."""
     index = "Take b at |i - j|: a column of positions minus a row of positions, without sign."
     for n in (3, 1, 2, 6, 9, 300):
         yield case(f"is right for a length of {n}", answer, drawn(n)[0], hint=index)
@@ -313,10 +256,6 @@ def positions_any_length(answer: Any) -> Cases:
 
     A reader trained with them on texts of 16 symbols names the one that stood two, four and seven
     positions back in texts of 256, at least 95 % of them beyond position 15.
-
-    Example:
-        >>> bool(positions_any_length(lambda T, head_dim: ...))
-        False
     """
     hint = """Wrong before position 16 as well: the scheme cannot point to a distance.
 Wrong only beyond: which distances has training never shown to a query?"""

@@ -40,14 +40,7 @@ _WRONG_TILTS = [
 
 @exercise(points=1, reference=_tilted, mistakes=_WRONG_TILTS, rules=[in_numpy])
 def prefer_optimum(answer: Any) -> Cases:
-    """Check the best policy for a reward and a price of divergence.
-
-    Example:
-        >>> bool(prefer_optimum(_tilted))
-        True
-        >>> bool(prefer_optimum(lambda probs, rewards, beta: probs))
-        False
-    """
+    """Check the best policy for a reward and a price of divergence."""
     form = "The reference, times exp(reward / beta), over the sum of these."
     large = "exp(1000) is infinite: subtract the largest reward first, which Z takes out again."
     probs, rewards = np.array([0.5, 0.25, 0.25]), np.array([0.0, 1.0, 2.0])
@@ -70,21 +63,7 @@ def prefer_optimum(answer: Any) -> Cases:
 
 @exercise(points=1)
 def prefer_costs(answer: Any) -> Cases:
-    """Check predictions of what best of n and a policy cost.
-
-    Example:
-        >>> right = {
-        ...     "best of 4, at most": np.log(4) - 3 / 4,
-        ...     "best of 4, if all texts earn the same": 0,
-        ...     "best of a million, if 1/8 of all texts earn the most": np.log(8),
-        ...     "chance that at least one of 4 texts is in the better half": 15 / 16,
-        ...     "points below the best, at a divergence of 2 from it, β 0.5": 1,
-        ... }
-        >>> bool(prefer_costs(right))
-        True
-        >>> bool(prefer_costs({}))
-        False
-    """
+    """Check predictions of what best of n and a policy cost."""
     yield from predictions(answer, {
         "best of 4, at most": (
             np.log(4) - 3 / 4, "log n - (n - 1) / n, for n = 4.",
@@ -149,14 +128,7 @@ _SLIPS = [
 
 @exercise(points=2, reference=_gradient, mistakes=_SLIPS)
 def prefer_gradient(answer: Any) -> Cases:
-    """Check a repaired policy gradient, for a policy of one logit a text.
-
-    Example:
-        >>> bool(prefer_gradient(_gradient))
-        True
-        >>> bool(prefer_gradient(_slipped(sign=-1)))
-        False
-    """
+    """Check a repaired policy gradient, for a policy of one logit a text."""
     hint = "The mean score of the others is the baseline; divide by how many were drawn."
     large = "exp(5000) is infinite: subtract the largest logit first; the sum takes it out again."
     probs = generator().dirichlet(np.ones(6), 2)
@@ -198,14 +170,7 @@ _WRONG_DPO = [
 
 @exercise(points=2, reference=_dpo, mistakes=_WRONG_DPO, rules=[in_numpy, no_loop])
 def prefer_dpo(answer: Any) -> Cases:
-    """Check the loss of direct preference optimisation.
-
-    Example:
-        >>> bool(prefer_dpo(_dpo))
-        True
-        >>> bool(prefer_dpo(lambda won, lost, won_before, lost_before, beta: 0.0))
-        False
-    """
+    """Check the loss of direct preference optimisation."""
     form = "-log sigmoid(beta * (log-ratio of the preferred - log-ratio of the other)), the mean."
     large = "np.exp overflows from 710 on: np.logaddexp(0, -x) is -log sigmoid(x), for every x."
     four = [-20 + x for x in drawn(7, 7, 7, 7)]
@@ -267,12 +232,7 @@ def _below(answer: Any) -> float:
 
 @exercise(points=4)
 def prefer_words(answer: Any) -> Cases:
-    """`answer(reference, counts, won, lost, beta)` is a policy near the best, from 400 pairs.
-
-    Example:
-        >>> prefer_words(lambda reference, counts, won, lost, beta: reference).cases[-1].got
-        '0.860 points below the best'
-    """
+    """`answer(reference, counts, won, lost, beta)` is a policy near the best, from 400 pairs."""
     hint = (
         "400 pairs say little about each of 240 stories, and much about each word. Fit a reward "
         "to the words, all of them, and tilt the reference by it."

@@ -20,15 +20,7 @@ __all__ = ["sampling_draw", "sampling_kept", "sampling_temperature", "sampling_t
 
 @exercise(points=1)
 def sampling_kept(answer: dict[str, Any]) -> Cases:
-    """Check how many of five tokens can still be drawn.
-
-    Example:
-        >>> sampling_kept({"top_k = 2": 3})
-        sampling_kept: not yet
-          [ ] top_k = 2
-              got       3
-              hint      Top-k keeps k tokens.
-    """
+    """Check how many of five tokens can still be drawn."""
     yield from predictions(answer, {
         "top_k = 2": (2, "Top-k keeps k tokens."),
         "temperature = 0, top_p = 0.75": (1, "At temperature 0 one token has everything."),
@@ -51,14 +43,7 @@ _LIKELY = np.array([0, 1, 2]), "That is the most likely token; u must decide."
 
 @exercise(points=2, reference=_draw, mistakes=[_LIKELY], rules=[in_numpy, no_loop])
 def sampling_draw(answer: Any) -> Cases:
-    """Check a draw for every row from the cumulative sum.
-
-    Example:
-        >>> bool(sampling_draw(_draw))
-        True
-        >>> bool(sampling_draw(lambda probs, u: probs.argmax(axis=1)))
-        False
-    """
+    """Check a draw for every row from the cumulative sum."""
     halves, rng = (1 + np.eye(3)) / 4, generator()
     tenths, largest = np.full((1, 10), 0.1), np.array([1 - 2.0**-53])
     sums = "Of the sums 0.5, 0.75, 1.0 the first above 0.6 is that of token 1."
@@ -98,14 +83,7 @@ _REPAIR = without("Repair it yourself: the package does the same.", next_token_p
 
 @exercise(points=2, reference=next_token_probs, mistakes=_WRONG_TEMPERATURES, rules=[_REPAIR])
 def sampling_temperature(answer: Any) -> Cases:
-    """Check probabilities at a temperature, 0 included.
-
-    Example:
-        >>> sampling_temperature(next_token_probs).cases[-1].got
-        'the right result, but it is next_token_probs itself'
-        >>> bool(sampling_temperature(lambda logits, t: next_token_probs(logits)))
-        False
-    """
+    """Check probabilities at a temperature, 0 included."""
     logits, batch = np.array([1.0, 2.0, 3.0]), 9 * drawn((2, 3, 5))[0]
     divided = "Which numbers does the temperature divide, and when?"
     largest = "exp(1000) is too large for a float: functional.softmax subtracts the largest first."
@@ -141,14 +119,7 @@ _WRONG_SETS = [
 
 @exercise(points=3, reference=keep_top_p, mistakes=_WRONG_SETS, rules=[in_numpy])
 def sampling_top_p(answer: Any) -> Cases:
-    """Check the smallest set of tokens that holds `p`.
-
-    Example:
-        >>> sampling_top_p(keep_top_p).cases[-1].got
-        "the right result, but it is the package's keep_top_p"
-        >>> bool(sampling_top_p(lambda probs, p: probs))
-        False
-    """
+    """Check the smallest set of tokens that holds `p`."""
     own = "Each row has an order of its own, and keeps a number of its own."
     rows, many = (generator().dirichlet(np.full(n, 0.3), size=6) for n in (9, 400))
     three = "The two largest hold 0.8, the three largest 0.95: three are kept."
@@ -198,21 +169,7 @@ _WRONG_LOOPS = [
 
 @exercise(points=3, reference=_write, mistakes=_WRONG_LOOPS)
 def sampling_write(answer: Any) -> Cases:
-    """Check the loop that writes one text.
-
-    Example:
-        >>> def right(next_probs, prompt, max_new, stop, u):
-        ...     ids = list(prompt)
-        ...     for number in u[:max_new]:
-        ...         ids.append(int((np.cumsum(next_probs(ids)) <= number).sum()))
-        ...         if ids[-1] == stop:
-        ...             break
-        ...     return ids
-        >>> bool(sampling_write(right))
-        True
-        >>> bool(sampling_write(lambda next_probs, prompt, max_new, stop, u: prompt))
-        False
-    """
+    """Check the loop that writes one text."""
     u, edges = np.array([0.9, 0.1, 0.6, 0.3, 0.5]), np.array([0.5, 0.75, 0.0])
     longer = "Append what is drawn, and give the longer list to next_probs."
     drawn_one = "A story begins with the newline that also ends it: only a drawn one ends the text."
@@ -265,18 +222,7 @@ def depends_on_the_order(ids: Any) -> np.ndarray:
     rules=[no_loop],
 )
 def sampling_top_k(answer: Any) -> Cases:
-    """Check that all but the largest logits are replaced.
-
-    Example:
-        >>> bool(
-        ...     sampling_top_k(
-        ...         lambda logits, k: np.where(
-        ...             logits >= np.sort(logits)[..., -k, None], logits, -np.inf
-        ...         )
-        ...     )
-        ... )
-        True
-    """
+    """Check that all but the largest logits are replaced."""
     rest = "The k-th largest of each row is the limit: what is below it becomes minus infinity."
     for shape, k in (((5,), 2), ((3, 6), 1), ((2, 2, 4), 3), ((4, 4), 4), ((1, 9), 5)):
         yield case(f"keeps {k} of shape {shape}", answer, drawn(shape)[0], k, hint=rest)

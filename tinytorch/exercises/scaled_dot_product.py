@@ -56,15 +56,7 @@ _MASKS = [
 
 @exercise(points=2, reference=_mask, mistakes=_MASKS, rules=[in_numpy])
 def attend_causal_mask(answer: Any) -> Cases:
-    """Check a causal mask whose queries are the last of the keys.
-
-    Example:
-        >>> right = lambda n, m: np.triu(np.full((n, m), -np.inf), k=m - n + 1)
-        >>> bool(attend_causal_mask(right))
-        True
-        >>> bool(attend_causal_mask(lambda n, m: np.triu(np.full((n, m), -np.inf), k=1)))
-        False
-    """
+    """Check a causal mask whose queries are the last of the keys."""
     after = "Rows are queries, columns are keys; block every key that stands after its query."
     single = "A single query is the last of the keys, so none of them comes after it."
     yield case("three queries, three keys", answer, 3, 3, hint=after)
@@ -97,15 +89,7 @@ _ATTENTION = [
 
 @exercise(points=3, reference=attention, mistakes=_ATTENTION, rules=[in_numpy, no_loop])
 def attend_numpy(answer: Any) -> Cases:
-    """Check attention written in NumPy.
-
-    Example:
-        >>> from tinytorch import functional
-        >>> bool(attend_numpy(attention))
-        True
-        >>> bool(attend_numpy(lambda q, k, v, mask: functional.softmax(q @ k.T + mask) @ v))
-        False
-    """
+    """Check attention written in NumPy."""
     halves = [(np.array([[1.0], [3.0]]), "Masked after the softmax, row 0 sums to one half only.")]
     q, k, zero = np.array([[2.0, 0.0, 0.0, 0.0]]), np.eye(4)[:2], np.zeros((2, 4))
     v, w, none = np.array([[1.0], [0.0]]), np.array([[2.0], [4.0]]), np.zeros((2, 2))
@@ -148,15 +132,7 @@ def attend_numpy(answer: Any) -> Cases:
 
 @exercise(points=2, reference=_weights)
 def attend_masked_weights(answer: Any) -> Cases:
-    """Check attention weights under a mask.
-
-    Example:
-        >>> from tinytorch import functional
-        >>> bool(attend_masked_weights(lambda s, mask: functional.softmax(s + mask)))
-        True
-        >>> bool(attend_masked_weights(lambda s, mask: functional.softmax(s).data * (mask == 0)))
-        False
-    """
+    """Check attention weights under a mask."""
     half = "The first row sums to one half: the blocked score is still in the denominator."
     shared = "The row must be shared out among the keys that are kept."
     late = "After the softmax it is too late: kept weights are rounded to zero. Block before."
@@ -206,12 +182,7 @@ _GRADIENTS = [
 
 @exercise(points=2, reference=_score_gradient, mistakes=_GRADIENTS, rules=[in_numpy])
 def attend_score_gradient(answer: Any) -> Cases:
-    """Check the gradient of the scores that go into the softmax of attention.
-
-    Example:
-        >>> bool(attend_score_gradient(lambda w, v, g: w * (g @ v.swapaxes(-1, -2))))
-        False
-    """
+    """Check the gradient of the scores that go into the softmax of attention."""
     w, v, g = np.array([[0.25, 0.75]]), np.outer([1, 0], np.eye(4)[0]), 4 * np.eye(4)[:1]
     mean = "The gradient of the weights is [4, 0] here, and its weighted mean is 1."
     equal = "If all values are equal the weights do not matter, so no score does."
@@ -235,15 +206,7 @@ def attend_score_gradient(answer: Any) -> Cases:
 
 @exercise(points=1)
 def attend_memory(answer: Any) -> Cases:
-    """Check the predicted MiB of attention weights.
-
-    Example:
-        >>> attend_memory({"1 sequence, 12 heads, T = 1024, float32": 4})
-        attend_memory: not yet
-          [ ] 1 sequence, 12 heads, T = 1024, float32
-              got       4
-              hint      Every head has a table of 4 MiB.
-    """
+    """Check the predicted MiB of attention weights."""
     two = "Eight times the length of the table of 4 MiB, and two bytes for each number."
     yield from predictions(answer, {
         "1 sequence, 12 heads, T = 1024, float32": (48, "Every head has a table of 4 MiB."),
@@ -255,12 +218,7 @@ def attend_memory(answer: Any) -> Cases:
 
 @exercise(points=1, reference=lambda mask: (mask == 0).sum(axis=-1), rules=[no_loop])
 def attend_seen(answer: Any) -> Cases:
-    """Check how many keys each query may see.
-
-    Example:
-        >>> bool(attend_seen(lambda mask: (mask == 0).sum(-1)))
-        True
-    """
+    """Check how many keys each query may see."""
     rows = "Each row is a query: count its zeros, along the last axis."
     causal = np.triu(np.full((4, 4), -np.inf), k=1)
     yield from cases(answer, {

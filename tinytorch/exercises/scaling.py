@@ -30,22 +30,7 @@ __all__ = ["scaling_budget", "scaling_frontier", "scaling_interval", "scaling_po
 
 @exercise(points=1)
 def scaling_predict(answer: Any) -> Cases:
-    """Check what a story GPT of width 48 and depth 2 costs, and GPT-3.
-
-    Example:
-        >>> right = {
-        ...     "parameters": 81216,
-        ...     "tokens of 1,000 steps": 896000,
-        ...     "FLOPs of these steps, by 6 N D": 436617216000,
-        ...     "bytes of weights, gradients and AdamW's means": 1299456,
-        ...     "A / N**0.34 after N has grown tenfold, over before": 0.457088,
-        ...     "FLOPs of GPT-3's training, by 6 N D": 3.15e23,
-        ... }
-        >>> bool(scaling_predict(right))
-        True
-        >>> bool(scaling_predict({}))
-        False
-    """
+    """Check what a story GPT of width 48 and depth 2 costs, and GPT-3."""
     d, tokens = 48, 1000 * 8 * 112
     blocks, table = 2 * (12 * d * d + 13 * d) + 2 * d, 512 * d
     count, factor = blocks + table, 10**-0.34
@@ -102,14 +87,7 @@ _WRONG_POWERS = [
 
 @exercise(points=2, reference=_power, mistakes=_WRONG_POWERS)
 def scaling_power(answer: Any) -> Cases:
-    """Check a power law fitted to what is left above a known floor.
-
-    Example:
-        >>> bool(scaling_power(_power))
-        True
-        >>> bool(scaling_power(lambda x, losses, floor: (1.0, 0.5)))
-        False
-    """
+    """Check a power law fitted to what is left above a known floor."""
     line = "log(L - E) = log B - beta log x: a straight line through the logarithms."
     just = "A loss above the floor counts, however near it comes: leave out those at or below it."
     leave = "A loss at or below the floor has no logarithm left: leave that run out."
@@ -200,14 +178,7 @@ def _so_many(answer: Any, x: Any, y: Any, *counts: int) -> bool:
 
 @exercise(points=2)
 def scaling_interval(answer: Any) -> Cases:
-    """Check a bootstrap interval of a slope, in units of its width and to a fiftieth of it.
-
-    Example:
-        >>> bool(scaling_interval(_interval))
-        True
-        >>> bool(scaling_interval(lambda x, y, samples, rng: (0.0, 0.0)))
-        False
-    """
+    """Check a bootstrap interval of a slope, in units of its width and to a fiftieth of it."""
     again = (
         "A sample is as large as the data, drawn with replacement: some rows twice, some never. x "
         "and y come from the same rows. The interval holds 95 % of the slopes."
@@ -244,14 +215,7 @@ def _frontier(losses: Any) -> Any:
 
 @exercise(points=1, reference=_frontier, rules=[no_loop])
 def scaling_frontier(answer: Any) -> Cases:
-    """Check which runs no cheaper one beats; they come in the order of their cost.
-
-    Example:
-        >>> bool(scaling_frontier(_frontier))
-        True
-        >>> bool(scaling_frontier(lambda losses: losses == losses.min()))
-        False
-    """
+    """Check which runs no cheaper one beats; they come in the order of their cost."""
     hint = "Compare each loss with the lowest so far, itself included."
     mistakes = [
         (lambda losses: np.flatnonzero(_frontier(losses)), "For each run, True or False."),
@@ -296,14 +260,7 @@ def _bought(answer: Any, budget: float) -> tuple[float, float]:
 
 @exercise(points=4)
 def scaling_budget(answer: Any) -> Cases:
-    """`answer(budget)` names a run of at most so many FLOPs: its width, depth, steps and rate.
-
-    Example:
-        >>> scaling_budget(
-        ...     lambda budget: dict(embed_dim=128, num_layers=3, steps=64, lr=0.01)
-        ... ).cases[-1].got
-        '14.21 times the budget'
-    """
+    """`answer(budget)` names a run of at most so many FLOPs: its width, depth, steps and rate."""
     hint = (
         "6 N D must fit the budget. Which sizes have the lowest loss at about this cost in the "
         "table? And which rates were never tried for them?"

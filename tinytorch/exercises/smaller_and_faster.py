@@ -49,14 +49,7 @@ _WRONG_LOSSES = [
 
 @exercise(points=1, reference=_soft, mistakes=_WRONG_LOSSES, rules=[in_numpy])
 def faster_soft(answer: Any) -> Cases:
-    """Check the mean surprise at a token drawn from soft labels.
-
-    Example:
-        >>> bool(faster_soft(_soft))
-        True
-        >>> bool(faster_soft(lambda logits, probs: 0.0))
-        False
-    """
+    """Check the mean surprise at a token drawn from soft labels."""
     form = "-sum(probs * log softmax(logits)) at each position, and the mean of these."
     large = "exp(1000) is infinite: subtract the largest logit of the row first."
     even, sure = np.zeros((1, 4)), np.eye(4)[[2]]
@@ -79,23 +72,7 @@ def faster_soft(answer: Any) -> Cases:
 
 @exercise(points=1)
 def faster_numbers(answer: Any) -> Cases:
-    """Check predictions of what soft labels and drafts are worth.
-
-    Example:
-        >>> right = {
-        ...     "variance with soft labels, if hard ones have 0.5, "
-        ...     "of which 0.4 within contexts": 0.1,
-        ...     "share kept, p = (0.5, 0.5, 0), q = (0.25, 0.25, 0.5)": 0.5,
-        ...     "share of the third token in what is written": 0,
-        ...     "tokens a reading, 3 drafted, each kept with 0.5": 1.875,
-        ...     "tokens a reading, 3 drafted, none ever kept": 1,
-        ...     "tokens a reading, endless drafts, each kept with 0.9": 10,
-        ... }
-        >>> bool(faster_numbers(right))
-        True
-        >>> bool(faster_numbers({}))
-        False
-    """
+    """Check predictions of what soft labels and drafts are worth."""
     own = "The reading itself says what comes after the last token that was kept."
     yield from predictions(answer, {
         "variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": (
@@ -158,14 +135,7 @@ def _law(answer: Any, p: Any, q: Any) -> Any:
 
 @exercise(points=2, reference=_keep)
 def faster_keep(answer: Any) -> Cases:
-    """Check what becomes of a drafted token, with two numbers in the place of chance.
-
-    Example:
-        >>> bool(faster_keep(_keep))
-        True
-        >>> bool(faster_keep(lambda token, p, q, u, v: token))
-        False
-    """
+    """Check what becomes of a drafted token, with two numbers in the place of chance."""
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.25, 0.25, 0.5])
     zero, one = np.array([0.0, 0.75, 0.25]), np.array([0.5, 0.25, 0.25])
     never = "0 is not below 0: what the large model never writes is never kept."
@@ -217,14 +187,7 @@ _WRONG_COUNTS = [
 
 @exercise(points=2, reference=_tokens, mistakes=_WRONG_COUNTS, rules=[in_numpy, no_loop])
 def faster_tokens(answer: Any) -> Cases:
-    """Check the mean number of tokens a reading yields.
-
-    Example:
-        >>> bool(faster_tokens(_tokens))
-        True
-        >>> bool(faster_tokens(lambda kept: 1 + kept.sum(axis=1).mean()))
-        False
-    """
+    """Check the mean number of tokens a reading yields."""
     form = "1, and the chance that the first is kept, that the first two are, and so on."
     rows = generator(6).random((6, 4))
     yield from cases(answer, {
@@ -302,13 +265,7 @@ def _rejected(answer: Any) -> float:
 
 @exercise(points=4)
 def faster_draft(answer: Any) -> Cases:
-    """`answer(texts, forecasts)` is a draft: a function from ids to probabilities.
-
-    Example:
-        >>> even = lambda texts, forecasts: lambda ids: np.full(512, 1 / 512)
-        >>> faster_draft(even).cases[-1].passed
-        False
-    """
+    """`answer(texts, forecasts)` is a draft: a function from ids to probabilities."""
     hint = (
         "How many tokens do you look back? Mix what follows the last one, two, three and more, the "
         "longer the more often it was seen; and average forecasts where you could count tokens."

@@ -15,14 +15,7 @@ __all__ = ["tensors_agreements", "tensors_broadcast_shape", "tensors_centre_rows
 
 @exercise(points=1, reference=lambda people, one: people @ one, rules=[no_loop])
 def tensors_agreements(answer: Any) -> Cases:
-    """Check the dot products of all rows of an array with a vector.
-
-    Example:
-        >>> bool(tensors_agreements(lambda people, one: people @ one))
-        True
-        >>> bool(tensors_agreements(lambda people, one: people * one))
-        False
-    """
+    """Check the dot products of all rows of an array with a vector."""
     mistakes = [
         (lambda people, one: people * one, "These are the products: each row of them is summed."),
         (lambda people, one: (people * one).sum(), "One sum for each row, not one for all."),
@@ -44,17 +37,7 @@ def tensors_agreements(answer: Any) -> Cases:
 
 @exercise(points=2, reference=np.broadcast_shapes, rules=[no_numpy])
 def tensors_broadcast_shape(answer: Any) -> Cases:
-    """Check a function that gives the shape of two broadcast shapes.
-
-    Example:
-        >>> def shape(a, b):
-        ...     a, b = (1,) * (len(b) - len(a)) + a, (1,) * (len(a) - len(b)) + b
-        ...     if any(m != n and 1 not in (m, n) for m, n in zip(a, b)):
-        ...         raise ValueError(f"{a} and {b} do not broadcast")
-        ...     return tuple(n if m == 1 else m for m, n in zip(a, b))
-        >>> bool(tensors_broadcast_shape(shape)), bool(tensors_broadcast_shape(lambda a, b: ...))
-        (True, False)
-    """
+    """Check a function that gives the shape of two broadcast shapes."""
     ones = "A length of one takes the other length, on either side."
     right = "Align the shapes at their right ends; missing lengths count as one."
     zero = "A length of zero is a length like any other: a length of 1 becomes 0, not the larger."
@@ -84,15 +67,7 @@ def tensors_broadcast_shape(answer: Any) -> Cases:
 
 @exercise(points=1)
 def tensors_six_shapes(answer: dict[str, Any]) -> Cases:
-    """Check the predicted shapes of six results.
-
-    Example:
-        >>> tensors_six_shapes({"x @ W": ..., "x @ v": (2, 3)})
-        tensors_six_shapes: not yet
-          [ ] x @ W
-              got       nothing yet: replace the ...
-              hint      Fill in this one too.
-    """
+    """Check the predicted shapes of six results."""
     yield from predictions(answer, {
         "x @ W": ((2, 3, 5), "The inner axis is summed; the axes before it stay."),
         "x @ W + b": ((2, 3, 5), "b is aligned with the last axis of x @ W."),
@@ -122,14 +97,7 @@ _UNCENTRED = [
 
 @exercise(2, _UNCENTRED, reference=lambda x: x - x.mean(-1, keepdims=True), rules=[no_loop])
 def tensors_centre_rows(answer: Any) -> Cases:
-    """Check a function that subtracts from every row its mean.
-
-    Example:
-        >>> bool(tensors_centre_rows(lambda x: x - x.mean(-1, keepdims=True)))
-        True
-        >>> bool(tensors_centre_rows(lambda x: x - x.mean()))
-        False
-    """
+    """Check a function that subtracts from every row its mean."""
     own = "From every number the mean of its own row is subtracted."
     last = "A row runs along the last axis, which is axis=-1 however many axes there are."
     yield from cases(answer, {
@@ -148,14 +116,7 @@ def tensors_centre_rows(answer: Any) -> Cases:
 
 @exercise(points=2, reference=lambda predicted, targets: np.mean((predicted[:, 0] - targets) ** 2))
 def tensors_error(answer: Any) -> Cases:
-    """Check a mean squared error of predictions `(n, 1)` and targets `(n,)`.
-
-    Example:
-        >>> bool(tensors_error(lambda x, y: ((x[:, 0] - y) ** 2).mean()))
-        True
-        >>> bool(tensors_error(lambda x, y: ((x - y) ** 2).mean()))
-        False
-    """
+    """Check a mean squared error of predictions `(n, 1)` and targets `(n,)`."""
     crossed = "(n, 1) minus (n,) is (n, n): every prediction meets every target."
     pairs = "Each prediction meets its own target only: n differences, squared, and their mean."
     x = np.array([[1.0], [2.0], [6.0]])
@@ -181,16 +142,7 @@ def _merge(x: np.ndarray) -> np.ndarray:
 
 @exercise(points=3)
 def tensors_heads(split: Any, merge: Any) -> Cases:
-    """Check a split of the last axis into heads, and its inverse.
-
-    Example:
-        >>> split = lambda x, h: x.reshape(*x.shape[:2], h, -1).swapaxes(1, 2)
-        >>> merge = lambda x: x.swapaxes(1, 2).reshape(x.shape[0], x.shape[2], -1)
-        >>> bool(tensors_heads(split, merge))
-        True
-        >>> bool(tensors_heads(lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), merge))
-        False
-    """
+    """Check a split of the last axis into heads, and its inverse."""
     rows = "Row t of each head must hold numbers of token t: reshape to (B, T, h, d/h), then swap."
     part = "Head i takes the numbers from i * d/h on, d/h of them: the new axes are h, then d/h."
     undo = "Undo the steps of the split in the opposite order: swap back, then reshape."
@@ -209,12 +161,7 @@ def tensors_heads(split: Any, merge: Any) -> Cases:
 
 @exercise(points=1, reference=lambda x, y: ((x[:, None] - y) ** 2).sum(axis=-1), rules=[no_loop])
 def tensors_distances(answer: Any) -> Cases:
-    """Check the squared distances of all rows of one array to all rows of another.
-
-    Example:
-        >>> bool(tensors_distances(lambda x, y: ((x[:, None] - y) ** 2).sum(-1)))
-        True
-    """
+    """Check the squared distances of all rows of one array to all rows of another."""
     mistakes = [
         (lambda x, y: np.sqrt(((x[:, None] - y) ** 2).sum(-1)), "Squared: leave the root out."),
         (lambda x, y: abs(x[:, None] - y).sum(-1), "Square each difference before the sum."),

@@ -28,22 +28,7 @@ __all__ = ["inside_control", "inside_lens", "inside_selective", "inside_unseen"]
 
 @exercise(points=1)
 def inside_selective(answer: Any) -> Cases:
-    """Check predictions of what R² and selectivity are.
-
-    Example:
-        >>> right = {
-        ...     "R² of the posterior itself": 1,
-        ...     "R² of always saying the mean": 0,
-        ...     "R² can be below 0 on new stories": True,
-        ...     "selectivity, if the random targets of each place are read as well": 0,
-        ...     "a new random target in every story is read as well": False,
-        ...     "a probe on an untrained model reads nothing": False,
-        ... }
-        >>> bool(inside_selective(right))
-        True
-        >>> bool(inside_selective({}))
-        False
-    """
+    """Check predictions of what R² and selectivity are."""
     yield from predictions(answer, {
         "R² of the posterior itself": (1, "No error is left: 1 minus nothing."),
         "R² of always saying the mean": (
@@ -92,14 +77,7 @@ _WRONG_LENSES = [
 
 @exercise(points=2, reference=_lens, mistakes=_WRONG_LENSES)
 def inside_lens(answer: Any) -> Cases:
-    """Check a logit lens: the last norm, the token table, a log-softmax.
-
-    Example:
-        >>> bool(inside_lens(_lens))
-        True
-        >>> bool(inside_lens(lambda stream, gamma, beta, table: stream @ table.T))
-        False
-    """
+    """Check a logit lens: the last norm, the token table, a log-softmax."""
     hint = "Norm over the last axis, times gamma, plus beta, times table.T, then log-softmax."
     large = "Subtract the largest logit of each row before np.exp."
     small = "Add 1e-5 to the variance, under the root."
@@ -166,14 +144,7 @@ _WRONG_R2 = [
 
 @exercise(points=2, reference=_r2, mistakes=_WRONG_R2)
 def inside_control(answer: Any) -> Cases:
-    """Check a repaired R² of a probe, on rows that it has not seen.
-
-    Example:
-        >>> bool(inside_control(_r2))
-        True
-        >>> bool(inside_control(_r2_of_all))
-        False
-    """
+    """Check a repaired R² of a probe, on rows that it has not seen."""
     x, noise, map_ = drawn((150, 64), (150, 4), (64, 4))
     beliefs = np.exp(noise) / np.exp(noise).sum(axis=1, keepdims=True)
     yield from cases(answer, {
@@ -265,12 +236,7 @@ _NOTHING_ELSE = [
 
 @exercise(points=4, rules=_NOTHING_ELSE)
 def inside_unseen(answer: Any) -> Cases:
-    """`answer(x, belief, new)` reads the belief at a place of which it has seen no story.
-
-    Example:
-        >>> inside_unseen(lambda x, belief, new: LinearProbe(x, belief)(new)).cases[-1].passed
-        False
-    """
+    """`answer(x, belief, new)` reads the belief at a place of which it has seen no story."""
     hint = (
         "What can be fitted to seven places does not carry over to the eighth. What does the model "
         "itself still do with this position, before its forecast?"

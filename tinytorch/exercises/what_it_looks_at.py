@@ -17,22 +17,7 @@ __all__ = ["inside_ablation", "inside_head", "inside_mean"]
 
 @exercise(points=1)
 def inside_ablation(answer: Any) -> Cases:
-    """Check what changes when head 0.3 of the story GPT always adds its mean.
-
-    Example:
-        >>> right = {
-        ...     "the stream changes at stage 0": False,
-        ...     "the stream changes at stage 1": True,
-        ...     "attention of head 0.0 changes": False,
-        ...     "attention of head 1.0 changes": True,
-        ...     "the forecast after the first token changes": True,
-        ...     "the loss rises most before": "animals",
-        ... }
-        >>> bool(inside_ablation(right))
-        True
-        >>> bool(inside_ablation({}))
-        False
-    """
+    """Check what changes when head 0.3 of the story GPT always adds its mean."""
     yield from predictions(answer, {
         "the stream changes at stage 0": (
             False, "Stage 0 is what enters the first block; the head reads it."),
@@ -85,14 +70,7 @@ _WRONG_HEADS = [
 
 @exercise(points=2, reference=_head, mistakes=_WRONG_HEADS)
 def inside_head(answer: Any) -> Cases:
-    """Check a search for the head that looks from some tokens to others.
-
-    Example:
-        >>> bool(inside_head(_head))
-        True
-        >>> bool(inside_head(lambda weights, asked, sought: (0, 3)))
-        False
-    """
+    """Check a search for the head that looks from some tokens to others."""
     hint = "The share of attention from the queries in `asked` to the keys in `sought`."
     toy = np.zeros((2, 1, 2, 3, 3))
     toy[:, :, :, np.arange(3), np.arange(3)] = 1  # every head looks at itself
@@ -170,14 +148,7 @@ _WRONG_REMOVALS = [
 
 @exercise(points=2, reference=_removed, mistakes=_WRONG_REMOVALS)
 def inside_mean(answer: Any) -> Cases:
-    """Check a repaired removal of a head, with the mean of each of its numbers in their place.
-
-    Example:
-        >>> bool(inside_mean(_removed))
-        True
-        >>> bool(inside_mean(lambda x, head, is_read: 0 * x))
-        False
-    """
+    """Check a repaired removal of a head, with the mean of each of its numbers in their place."""
     one, two, many = drawn((1, 3, 64), (2, 5, 64), (7, 9, 64))
     ends = np.arange(9) < np.array([9, 1, 4, 7, 2, 8, 3])[:, None]
     yield from cases(answer, {

@@ -30,22 +30,7 @@ __all__ = ["better_cluster", "better_control", "better_pair", "better_predict", 
 
 @exercise(points=1)
 def better_predict(answer: Any) -> Cases:
-    """Check predictions of errors, counts and chances.
-
-    Example:
-        >>> right = {
-        ...     "four times as many stories: the error is multiplied by": 0.5,
-        ...     "half the difference: the stories needed are multiplied by": 4,
-        ...     "both models lose 7 nats more at one story: B - A changes by": 0,
-        ...     "equal deviations, correlation 0.5: deviation of B - A over that of A": 1,
-        ...     "power where the true difference is 0, at a level of 5 %": 0.05,
-        ...     "two independent tests of equal models: chance of a claim": 0.0975,
-        ... }
-        >>> bool(better_predict(right))
-        True
-        >>> bool(better_predict({}))
-        False
-    """
+    """Check predictions of errors, counts and chances."""
     yield from predictions(answer, {
         "four times as many stories: the error is multiplied by": (
             0.5, "The error is s / sqrt(n), and the deviation s stays.",
@@ -110,14 +95,7 @@ _WRONG_VERDICTS = [
 
 @exercise(points=2, reference=_pair, rules=[in_numpy])
 def better_pair(answer: Any) -> Cases:
-    """Check a paired comparison with its verdict.
-
-    Example:
-        >>> bool(better_pair(_pair))
-        True
-        >>> bool(better_pair(_unpaired))
-        False
-    """
+    """Check a paired comparison with its verdict."""
     verdict = "The lower surprise is better, if |mean| is more than 1.96 errors; otherwise 'no'."
     luck, noise, other = drawn(200, 200, 60)
     a = 24 + 3 * luck
@@ -176,14 +154,7 @@ _WRONG_CONTROLS = [
 
 @exercise(points=2, reference=_control, mistakes=_WRONG_CONTROLS, rules=[in_numpy])
 def better_control(answer: Any) -> Cases:
-    """Check a repaired control variate.
-
-    Example:
-        >>> bool(better_control(_control))
-        True
-        >>> bool(better_control(_centred))
-        False
-    """
+    """Check a repaired control variate."""
     slope = "c = cov(x, known) / var(known), both with n - 1: np.cov divides by n - 1 itself."
     error = "std(ddof=1) of what is left, x - c (known - known_mean), over sqrt(n)."
     from_mean = "Subtract c times how far known is from its true mean, known_mean."
@@ -227,14 +198,7 @@ _WRONG_CLUSTERS = [
 
 @exercise(points=2, reference=_cluster, mistakes=_WRONG_CLUSTERS, rules=[in_numpy, no_loop])
 def better_cluster(answer: Any) -> Cases:
-    """Check the error of a mean over tokens, of which those of a story depend on each other.
-
-    Example:
-        >>> bool(better_cluster(_cluster))
-        True
-        >>> bool(better_cluster(lambda x, story: x.std() / len(x) ** 0.5))
-        False
-    """
+    """Check the error of a mean over tokens, of which those of a story depend on each other."""
     sums = "Add the deviations from the mean within each story; square the sums, not the tokens."
     x, few = drawn(300, 6)
     shuffled = generator().permutation(np.repeat(np.arange(20), 15))
@@ -294,14 +258,7 @@ def _read_on_average(limit: Any) -> tuple[float, float, float]:
 
 @exercise(points=4, rules=[in_numpy])
 def better_stop(answer: Any) -> Cases:
-    """Check the limits of a test that looks every ten stories and stops once it finds something.
-
-    Example:
-        >>> better_stop(lambda n: 1.96 if n == 400 else np.inf).cases[0].got
-        '4.9% of the equal pairs, 97.7% of the others, after 400 stories'
-        >>> bool(better_stop(lambda n: 1.96))
-        False
-    """
+    """Check the limits of a test that looks every ten stories and stops once it finds something."""
     later = "Look earlier, and more often: a claim at a later look costs the stories before it."
     claim = (
         f"claims for at most {CLAIMS:.0%} of equal pairs, finds {FINDS:.0%} of the others or more, "

@@ -23,22 +23,7 @@ __all__ = ["fast_count", "fast_pieces", "fast_pooled", "fast_row_products", "fas
 
 @exercise(points=1)
 def fast_count(answer: Any) -> Cases:
-    """Check the operations and bytes of a GPT with V = 1000, d = 64 and 3 layers.
-
-    Example:
-        >>> right = {
-        ...     "weights in matrices": 211456,
-        ...     "FLOPs of a forward pass": 433061888,
-        ...     "FLOPs of a training step": 1299185664,
-        ...     "scores of a head, tiled": 12288,
-        ...     "bytes of weights read to decode one token": 845824,
-        ...     "bytes of weights read to decode one token of each of 8 texts": 845824,
-        ... }
-        >>> bool(fast_count(right))
-        True
-        >>> bool(fast_count({}))
-        False
-    """
+    """Check the operations and bytes of a GPT with V = 1000, d = 64 and 3 layers."""
     blocks, tokens = 12 * 3 * 64**2, 8 * 128
     weights = blocks + 1000 * 64
     forward = 2 * weights * tokens
@@ -108,14 +93,7 @@ _WRONG_SIZES = [
 
 @exercise(points=2, reference=_pieces, mistakes=_WRONG_SIZES, run=_value)
 def fast_pieces(answer: Any) -> Cases:
-    """Check an elementwise function that is applied to pieces of an array.
-
-    Example:
-        >>> bool(fast_pieces(_pieces))
-        True
-        >>> bool(fast_pieces(lambda f, x, size: f(x)))
-        False
-    """
+    """Check an elementwise function that is applied to pieces of an array."""
     five, (table,) = np.array([1.0, -2, 3, 0.5, 4]), drawn((7, 3, 5))
     first = "Apply f to x[0:2], then to x[2:4], and so on, and keep what comes."
     starts = "range(0, x.size, size) gives where the pieces start; the last may be shorter."
@@ -174,14 +152,7 @@ _UNCHANGED = [
 
 @exercise(points=3, reference=_step, mistakes=_UNCHANGED)
 def fast_step(answer: Any) -> Cases:
-    """Check a step of Adam that changes its arrays in place, and no others.
-
-    Example:
-        >>> bool(fast_step(_step))
-        True
-        >>> bool(fast_step(lambda w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8: w))
-        False
-    """
+    """Check a step of Adam that changes its arrays in place, and no others."""
     one, (many, tables, long) = np.array([[2.0, -1.0, 0.5]]), drawn((6, 3), (4, 2, 5), (60, 4))
     step = "w - lr * m_hat / (sqrt(v_hat) + eps), into w."
     mean = "beta1 * m + (1 - beta1) * g, with g as it was given; m must still hold it at the end."
@@ -228,12 +199,7 @@ _WRONG_STRIDES = [
     rules=[no_loop],
 )
 def fast_strides(answer: Any) -> Cases:
-    """Check the strides of a packed float32 array.
-
-    Example:
-        >>> bool(fast_strides(lambda shape: np.empty(shape, dtype=np.float32).strides))
-        True
-    """
+    """Check the strides of a packed float32 array."""
     inner = "A step along an axis passes over all that the axes behind it hold, 4 bytes a number."
     long = tuple(generator().integers(2, 12, size=5).tolist())
     for shape in ((2, 3), (5,), (4, 4, 4), (3, 1, 2), (2, 3, 4, 5), (1,), (300, 700), long):
@@ -242,12 +208,7 @@ def fast_strides(answer: Any) -> Cases:
 
 @exercise(points=1, reference=lambda x, y: (x * y).sum(axis=1), rules=[no_loop])
 def fast_row_products(answer: Any) -> Cases:
-    """Check the scalar products of the rows of two arrays.
-
-    Example:
-        >>> bool(fast_row_products(lambda x, y: (x * y).sum(axis=1)))
-        True
-    """
+    """Check the scalar products of the rows of two arrays."""
     rows = "Multiply number by number, and add up along each row."
     for shape in ((3, 2), (4, 4), (1, 5), (6, 1), (2, 30), (300, 90)):
         yield case(f"multiplies rows of shape {shape}", answer, *drawn(shape, shape), hint=rows)
@@ -276,12 +237,7 @@ def _frugal(answer: Any, *given: Any, most: float) -> Any:
 
 @exercise(points=1, reference=lambda x, size: x.reshape(-1, size).mean(axis=1), rules=[no_loop])
 def fast_pooled(answer: Any) -> Cases:
-    """Check the means of neighbouring numbers.
-
-    Example:
-        >>> bool(fast_pooled(lambda x, size: x.reshape(-1, size).mean(axis=1)))
-        True
-    """
+    """Check the means of neighbouring numbers."""
     rows = "A reshape puts neighbours into one row; the mean goes along the rows."
     for n, size in ((6, 2), (12, 4), (9, 3), (5, 1), (7, 7)):
         yield case(f"means of {size} out of {n}", answer, drawn(n)[0], size, hint=rows)
@@ -320,12 +276,7 @@ def _peak(answer: Any, n: int, V: int) -> float:
 
 @exercise(points=4, reference=_vocabulary)
 def fast_vocabulary(answer: Any) -> Cases:
-    """`answer(h, W, targets)` returns the loss and its gradients, without the whole logits.
-
-    Example:
-        >>> fast_vocabulary(_vocabulary).cases[-1].claim[:18]  # right, and not lean
-        'at most a quarter '
-    """
+    """`answer(h, W, targets)` returns the loss and its gradients, without the whole logits."""
     share = "Each token counts once, and for 1/n; the last piece may be shorter than the others."
     large = (
         "Subtract a row's largest score before exp, and take the logarithm of the sum: a share "

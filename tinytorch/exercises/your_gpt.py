@@ -23,22 +23,7 @@ __all__ = ["capstone_differences", "capstone_faults", "capstone_mlp", "capstone_
 
 @exercise(points=1)
 def capstone_seen(answer: Any) -> Cases:
-    """Check which comparison of a new model is the first to see a mistake.
-
-    Example:
-        >>> right = {
-        ...     "a norm that never adds beta": "gradients",
-        ...     "an MLP without its GELU": "logits",
-        ...     "a mask that shows one token of the future": "logits",
-        ...     "a position table whose gradient is that of one row of the batch": "gradients",
-        ...     "an AdamW that forgets the decay": "neither",
-        ...     "a top-p that always keeps one token": "neither",
-        ... }
-        >>> bool(capstone_seen(right))
-        True
-        >>> bool(capstone_seen({}))
-        False
-    """
+    """Check which comparison of a new model is the first to see a mistake."""
     forward = "It changes what the model computes, at once."
     later = "Logits and gradients are both there before it is called. Let it train and write."
     yield from predictions(answer, {
@@ -95,14 +80,7 @@ def _sorted(answer: Any, *given: Any) -> Any:
 
 @exercise(2, _WRONG_DIFFERENCES, reference=_differences, run=_sorted)
 def capstone_differences(answer: Any) -> Cases:
-    """Check the names of all gradients that do not agree.
-
-    Example:
-        >>> bool(capstone_differences(_differences))
-        True
-        >>> bool(capstone_differences(lambda own, ours: []))
-        False
-    """
+    """Check the names of all gradients that do not agree."""
     large, small = drawn((30, 10), 4)
     ours = {"weight": large, "bias": small}
     nearly = {name: g * (1 + 1e-5) for name, g in ours.items()}
@@ -182,14 +160,6 @@ def capstone_faults(answer: Any) -> Cases:
     Args:
         answer: `answer(parts, agrees)`; `agrees(some)` tells whether a GPT with these parts of
             the reader's, and ours elsewhere, agrees with ours.
-
-    Example:
-        >>> bool(
-        ...     capstone_faults(
-        ...         lambda parts, agrees: [n for n in parts if not agrees({n: parts[n]})]
-        ...     )
-        ... )
-        True
     """
     hint = "Make a GPT with one of the parts and all others ours; do so for each."
     yield from cases(answer, {
@@ -228,12 +198,7 @@ _WRONG_SHARES = [
 
 @exercise(1, _WRONG_SHARES, reference=_share, rules=[no_loop])
 def capstone_share(answer: Any) -> Cases:
-    """Check which share of the way from the first loss to the floor each loss has come.
-
-    Example:
-        >>> bool(capstone_share(_share))
-        True
-    """
+    """Check which share of the way from the first loss to the floor each loss has come."""
     hint = "What has been gained since the first loss, divided by all that could be gained."
     many = np.exp(drawn(50)[0]).tolist()
     for losses, floor in (
@@ -267,13 +232,7 @@ def _loss_with(mlp: Any) -> tuple[float, int]:
 
 @exercise(points=4, show_expected=False)
 def capstone_mlp(answer: Any) -> Cases:
-    """Check an MLP with which a GPT learns more in a hundred steps; it must not see the future.
-
-    Example:
-        >>> from tinytorch import MLP
-        >>> capstone_mlp(MLP).cases[-1].got
-        '0.697 nats a letter, 45,440 parameters'
-    """
+    """Check an MLP with which a GPT learns more in a hundred steps; it must not see the future."""
     claim = f"at most {_AIM} nats a letter, {_PARAMETERS:,} parameters, {_STEPS} steps"
     hint = (
         "What would help to foresee the next token that the MLP of a token does not get? The token "

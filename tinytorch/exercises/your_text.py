@@ -20,15 +20,7 @@ _ENTROPY = "How many equally likely choices, and how many bytes for each of them
 
 @exercise(points=1)
 def text_limits(answer: dict[str, Any]) -> Cases:
-    """Check the fewest bits a byte that five endless texts can be stored in.
-
-    Example:
-        >>> text_limits({"random digits 0 and 1": 8})
-        text_limits: not yet
-          [ ] random digits 0 and 1
-              got       8
-              hint      A byte has eight bits, but only two bytes occur here.
-    """
+    """Check the fewest bits a byte that five endless texts can be stored in."""
     nats = "That is in nats: use the logarithm to base 2."
     yield from predictions(answer, {
         "random digits 0 and 1":
@@ -60,14 +52,7 @@ _WRONG_BITS = [
 
 @exercise(points=2, reference=_bits, mistakes=_WRONG_BITS)
 def text_bits(answer: Any) -> Cases:
-    """Check the bits a byte of a model whose loss is known in nats a token.
-
-    Example:
-        >>> bool(text_bits(lambda loss, tokens, content: loss * tokens / len(content) / 0.693147))
-        True
-        >>> bool(text_bits(lambda loss, tokens, content: loss / 0.693147))
-        False
-    """
+    """Check the bits a byte of a model whose loss is known in nats a token."""
     hint = "Surprise of the whole text in bits, over its bytes."
     yield from cases(answer, {
         "one bit for each of four bytes": (hint, math.log(2), 4, b"byte"),
@@ -111,19 +96,7 @@ _WRONG_DECODED = [
 
 @exercise(points=2, reference=_decode, mistakes=_WRONG_DECODED)
 def text_decode(answer: Any) -> Cases:
-    r"""Check a text that is read in whichever of three encodings it has.
-
-    Example:
-        >>> def right(content):
-        ...     if content[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        ...         return content.decode("utf-16").replace("\r\n", "\n")
-        ...     try:
-        ...         return content.decode("utf-8-sig").replace("\r\n", "\n")
-        ...     except UnicodeDecodeError:
-        ...         return content.decode("cp1252").replace("\r\n", "\n")
-        >>> bool(text_decode(right)), bool(text_decode(bytes.decode))
-        (True, False)
-    """
+    r"""Check a text that is read in whichever of three encodings it has."""
     plain = "content.decode('utf-8')"
     other = "Where UTF-8 fails, it is Windows-1252: 'cp1252'."
     signed = "'utf-8-sig' drops the mark ef bb bf, if there is one."
@@ -200,16 +173,7 @@ _WRONG_NEW = [
 
 @exercise(points=3, reference=_new, mistakes=_WRONG_NEW)
 def text_new(answer: Any) -> Cases:
-    """Check a split by paragraphs whose held-out part holds nothing that is trained on.
-
-    Example:
-        >>> def right(paragraphs, share):
-        ...     cut = len(paragraphs) - round(len(paragraphs) * share)
-        ...     seen = {each.casefold() for each in paragraphs[:cut]}
-        ...     return paragraphs[:cut], [p for p in paragraphs[cut:] if p.casefold() not in seen]
-        >>> bool(text_new(right)), bool(text_new(lambda paragraphs, share: (paragraphs, [])))
-        (True, False)
-    """
+    """Check a split by paragraphs whose held-out part holds nothing that is trained on."""
     cut = "The last round(len(paragraphs) * share) paragraphs are held out."
     equal = "A paragraph is known if it is equal to one in training, not if it is a part of one."
     only = "Nothing but capitals is ignored: not a full stop, nor an accent, nor a blank."
@@ -269,17 +233,7 @@ _WRONG_REPEATED = [
 
 @exercise(points=2, reference=_repeated, mistakes=_WRONG_REPEATED)
 def text_repeated(answer: Any) -> Cases:
-    """Check a split of a text whose training part is repeated.
-
-    Example:
-        >>> def right(text, share, times):
-        ...     cut = len(text) - round(len(text) * share)
-        ...     return text[:cut] * times, text[cut:]
-        >>> bool(text_repeated(right))
-        True
-        >>> bool(text_repeated(lambda text, share, times: (text * times, "")))
-        False
-    """
+    """Check a split of a text whose training part is repeated."""
     hint = "Hold out the end of the text before anything is repeated."
     for text, share, times in (
         ("abcdefghij", 0.2, 3),
