@@ -296,7 +296,7 @@ def slides():
 def serve():
     """Build the site and serve it on localhost (PORT=8000)."""
     do("book")
-    python("-m", "tinytorch", "book", SITE, "--port", port())
+    python("-m", "tinytorch_book", "book", SITE, "--port", port())
 
 
 @task("book")
@@ -529,7 +529,7 @@ def format():
 def story_gpt():
     """Train the model that comes with the package again (minutes; replaces the stored one)."""
     say("==> Training the story GPT")
-    python("-m", "tinytorch.experiments.story_gpt", "--in-package")
+    python("-m", "tinytorch_book.experiments.story_gpt", "--in-package")
     say("The notebooks print what it writes: run 'make notebooks' next.")
 
 
@@ -537,7 +537,7 @@ def story_gpt():
 def scaling():
     """Train the models missing from the scaling law's table (an hour; can be stopped)."""
     say("==> Training the models of the scaling law")
-    python("-m", "tinytorch.experiments.scaling_runs", "--in-package")
+    python("-m", "tinytorch_book.experiments.scaling_runs", "--in-package")
 
 
 @task("book")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tinytorch import manual_seed
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.stories import StoryGrammar
 
 os.environ["TINYTORCH_PARTS"] = ""  # what a test solves is no reader's
 

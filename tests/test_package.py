@@ -11,7 +11,8 @@ import pytest
 import tinytorch
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = sorted((ROOT / "tinytorch").rglob("*.py"))
+LAB = ROOT / "book" / "lab"
+SOURCES = sorted([*(ROOT / "tinytorch").rglob("*.py"), *LAB.rglob("*.py")])
 
 
 def modules_imported_by(path):
@@ -31,7 +32,8 @@ def test_every_public_name_exists_and_is_documented():
 
 def test_public_names_of_each_module_exist():
     for path in SOURCES:
-        dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        below = LAB if path.is_relative_to(LAB) else ROOT
+        dotted = ".".join(path.relative_to(below).with_suffix("").parts).removesuffix(".__init__")
         if dotted.startswith("tinytorch.plots"):
             continue
         module = importlib.import_module(dotted)
@@ -56,7 +58,7 @@ def test_public_names_of_each_module_exist():
         "from tinytorch.text.embeddings import create_sinusoidal_embeddings, EmbeddingLayer",
         "from tinytorch.text.embeddings import create_rotary_embeddings, apply_rotary",
         "from tinytorch.text.embeddings import alibi_slopes, create_alibi_bias",
-        "from tinytorch import check",
+        "from tinytorch_book import check",
     ],
 )
 def test_published_import_works(statement):
@@ -80,21 +82,23 @@ def test_a_name_that_few_programs_need_is_imported_when_it_is_asked_for():
 
 def test_package_is_marked_as_typed():
     assert (ROOT / "tinytorch" / "py.typed").is_file()
+    assert (LAB / "tinytorch_book" / "py.typed").is_file()
 
 
 def test_importing_the_package_and_its_checks_loads_nothing_but_numpy():
     code = (
-        "import sys, tinytorch, tinytorch.check, tinytorch.text.corpus\n"
+        "import sys, tinytorch, tinytorch_book.check, tinytorch.text.corpus\n"
         "found = {name.partition('.')[0] for name in sys.modules}\n"
         "print(*sorted(found - set(sys.stdlib_module_names)))"
     )
     # -S leaves out whatever the environment itself loads at start; -I any PYTHONPATH of the caller
-    path = f"import sys; sys.path[:0] = {[str(ROOT), *site_packages()]!r}\n"
+    path = f"import sys; sys.path[:0] = {[str(ROOT), str(LAB), *site_packages()]!r}\n"
     ran = subprocess.run(
         [sys.executable, "-S", "-I", "-c", path + code], capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr
-    assert set(ran.stdout.split()) - {"__main__", "_distutils_hack"} == {"numpy", "tinytorch"}
+    found = set(ran.stdout.split()) - {"__main__", "_distutils_hack"}
+    assert found == {"numpy", "tinytorch", "tinytorch_book"}
 
 
 def site_packages():

@@ -1,4 +1,4 @@
-"""`python -m tinytorch`: what it says, and the book that it serves to this machine alone."""
+"""`python -m tinytorch_book`: what it says, and the book that it serves to this machine alone."""
 
 import http.client
 import signal
@@ -13,9 +13,9 @@ from unittest.mock import Mock
 import pytest
 
 import tinytorch
-from tinytorch import __main__ as command
-from tinytorch import serving
-from tinytorch.serving import address_of, archive_address, book_server, content_type, find_book
+from tinytorch_book import __main__ as command
+from tinytorch_book import serving
+from tinytorch_book.serving import address_of, archive_address, book_server, content_type, find_book
 
 FILES = {
     "index.html": "the first page",
@@ -129,7 +129,7 @@ class TestFinding:
             find_book()
         assert str(error.value) == (
             f"there is no book in {str(tmp_path)!r}; download {archive_address()} and run: "
-            "python -m tinytorch book tinytorch-offline.zip"
+            "python -m tinytorch_book book tinytorch-offline.zip"
         )
 
     def test_a_damaged_archive_and_a_wrong_folder_are_refused(self, archive, tmp_path):
@@ -145,9 +145,10 @@ class TestCommand:
     def test_it_lists_the_packages(self, capsys):
         assert command.main([]) == 0
         said = capsys.readouterr().out
-        packages = [p.parent.name for p in Path(tinytorch.__file__).parent.glob("*/__init__.py")]
-        assert sorted(command.PACKAGES) == sorted(packages)
-        assert all(f"  tinytorch.{name} " in said for name in packages)
+        for folder in command.FOLDERS:
+            packages = [path.parent.name for path in folder.glob("*/__init__.py")]
+            assert sorted(command.PACKAGES[folder.name]) == sorted(packages)
+            assert all(f"  {folder.name}.{name} " in said for name in packages)
         assert said.isascii(), "a console of Windows may know no other letters"
         assert (
             said.startswith(f"TinyTorch {tinytorch.__version__}: ") and address_of("Book") in said
@@ -177,12 +178,12 @@ class TestCommand:
             assert command.main(["book", str(unpacked), "--port", str(port)]) == 1
         said = capsys.readouterr().err
         assert said.startswith(f"cannot listen on port {port}: ")
-        assert said.endswith("; choose another: python -m tinytorch book --port 8001\n")
+        assert said.endswith("; choose another: python -m tinytorch_book book --port 8001\n")
 
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows sends Ctrl-C to the whole console")
     def test_ctrl_c_ends_the_server_with_a_message(self, archive):
         served = subprocess.Popen(
-            [sys.executable, "-m", "tinytorch", "book", str(archive), "--port", "0"],
+            [sys.executable, "-m", "tinytorch_book", "book", str(archive), "--port", "0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             # what a shell starts in the background ignores Ctrl-C, and so does all that it starts
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

@@ -1,9 +1,8 @@
 """TinyTorch: from tensors and embeddings to a GPT, in NumPy alone.
 
-Packages, each using only those before it: `core` (arrays that know their gradient), `stories`,
-`files`, `text` (text to vectors), `models` (vectors to text), `training`, `inside`, `experiments`
-and `exercises`; `plots` uses `core` at most. The names below are the public ones; the book builds
-each of them.
+Packages, each using only those before it: `core` (arrays that know their gradient), `files`,
+`text` (text to vectors), `models` (vectors to text), `training` and `inside`; `plots` uses `core`
+at most. The names below are the public ones; the book builds each of them.
 """
 
 from importlib import import_module

@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.experiments import story_gpt
-from tinytorch.experiments.answering import load_answering_gpt
-from tinytorch.experiments.preferences import KINDNESS, tune_by_reward, tuned
-from tinytorch.experiments.story_questions import question_tokenizer
-from tinytorch.experiments.what_it_learned import story_beliefs, study_stories, study_stream
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.models.transformer import GPT
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
-from tinytorch.stories.tilted import TiltedStories, reward_distribution
 from tinytorch.training import checkpoint
 from tinytorch.training.preferences import frontier
+from tinytorch_book.experiments import story_gpt
+from tinytorch_book.experiments.answering import load_answering_gpt
+from tinytorch_book.experiments.preferences import KINDNESS, tune_by_reward, tuned
+from tinytorch_book.experiments.story_questions import question_tokenizer
+from tinytorch_book.experiments.what_it_learned import story_beliefs, study_stories, study_stream
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.story_rules import STORY_CAST, STORY_RULES
+from tinytorch_book.stories.tilted import TiltedStories, reward_distribution
 
 FOLDER = Path(__file__).resolve().parents[1] / "_static" / "playground"
 VERSION = "1"  # of the weights' files; model.js refuses another

@@ -30,13 +30,13 @@ def world() -> dict[str, Any]:
     """Give the shares of the rewards, the curve, and what is marked beside it."""
     import numpy as np
 
-    from tinytorch.experiments.preferences import tiny_world
     from tinytorch.training.preferences import (
         best_of_n_policy,
         frontier,
         kl_divergence,
         optimal_policy,
     )
+    from tinytorch_book.experiments.preferences import tiny_world
 
     _, probs, rewards = tiny_world()
     policies = [probs, *(optimal_policy(probs, rewards, beta) for beta in BETAS)]

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from drawings.parts import Panel, box, drawing, line, note, number, panel, text
-from tinytorch.experiments.compared_models import compared_models
+from tinytorch_book.experiments.compared_models import compared_models
 
 WIDE, GROUND, HIGH = 218, 134, 84  # of a panel; where its axis lies; the highest column
 BINS = 41

@@ -22,7 +22,7 @@ from drawings.parts import (
     text,
     vector,
 )
-from tinytorch.experiments.six_tokens import FEATURES, HEADS, IDS, TABLE, WORDS
+from tinytorch_book.experiments.six_tokens import FEATURES, HEADS, IDS, TABLE, WORDS
 
 Matrix = Sequence[Sequence[float]]
 

@@ -94,7 +94,7 @@ def letters_remembered_data() -> dict[str, Any]:
     `text` is what it writes from the beginning, `loss` its mean surprise at new stories, in nats a
     letter, and `never` the share of places there whose letters before were never read together.
     """
-    from tinytorch.stories import StoryGrammar
+    from tinytorch_book.stories import StoryGrammar
 
     grammar = StoryGrammar()
     stories, unseen = grammar.generate(500, seed=1), grammar.generate(100, seed=2)

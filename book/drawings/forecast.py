@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.stories import StoryGrammar
 
 STORED = Path(__file__).with_suffix(".json")
 BEGINNING = "Once upon a time there was a boy named Tom. One day he walked to the meadow. A fluffy"

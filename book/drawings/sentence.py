@@ -6,7 +6,7 @@ from math import pi
 import numpy as np
 
 from drawings.parts import Panel, box, cells, circle, drawing, line, note, panel, text
-from tinytorch.experiments.six_tokens import FEATURES, IDS, VOCABULARY, WORDS, journey
+from tinytorch_book.experiments.six_tokens import FEATURES, IDS, VOCABULARY, WORDS, journey
 
 LEFT, WIDE = 58, 47  # pixels left of the tokens, and of a token
 WAY = journey()

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.inside.heads import attention_weights
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
 
 STORED = Path(__file__).with_suffix(".json")
 STORY = (

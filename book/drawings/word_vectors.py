@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch import SGD, CrossEntropyLoss, Embedding, Linear, Sequential, manual_seed
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.stories import StoryGrammar
 
 STORED = Path(__file__).with_suffix(".json")
 KINDS = ("names", "animals", "foods", "colours", "sizes", "movements")

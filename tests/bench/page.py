@@ -39,7 +39,7 @@ from time import perf_counter
 import numpy as np
 from tinytorch import AdamW, default_rng, functional
 from tinytorch.core import products
-from tinytorch.experiments.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
+from tinytorch_book.experiments.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
 
 def median(run, times):
     taken = []

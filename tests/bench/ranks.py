@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tinytorch.experiments import distributed
 from tinytorch.files.atomic_files import write_atomically
+from tinytorch_book.experiments import distributed
 
 BATCH, STEPS, TURNS = 8, 20, 3
 SIZES = ((64, 2), (256, 4))  # width, layers
@@ -50,7 +50,7 @@ def one_run(width: int, layers: int, ranks: int, batch: int) -> tuple[float, flo
         sizes = {"--embed-dim": width, "--layers": layers, "--batch-size": batch, "--ranks": ranks}
         more = {"--steps": STEPS, "--num-stories": 200, "--report": report}
         options = [str(word) for pair in {**sizes, **more}.items() for word in pair]
-        command = [sys.executable, "-m", "tinytorch.experiments.distributed", *options]
+        command = [sys.executable, "-m", "tinytorch_book.experiments.distributed", *options]
         subprocess.run(command, check=True, capture_output=True)
         told = json.loads(report.read_text())
     return told["step"], told["waiting"]

@@ -15,7 +15,7 @@ import numpy as np
 from models import batch, gpt
 
 from tinytorch import AdamW, functional, primitive
-from tinytorch.experiments.story_gpt import new_story_gpt
+from tinytorch_book.experiments.story_gpt import new_story_gpt
 
 C, K = math.sqrt(2 / math.pi), 0.044715
 

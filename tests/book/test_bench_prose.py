@@ -10,7 +10,7 @@ from built import ROOT
 sys.path.append(str(ROOT / "tests" / "bench"))
 from table import met
 
-from tinytorch.experiments.distributed import measured_ranks
+from tinytorch_book.experiments.distributed import measured_ranks
 
 PAGE = " ".join((ROOT / "book/systems/why-it-is-fast.md").read_text(encoding="utf-8").split())
 AMD, INTEL = json.loads((ROOT / "book/systems/bench.json").read_text(encoding="utf-8"))

@@ -10,14 +10,16 @@ from built import SITE
 from sphinx.util.inventory import InventoryFile
 
 import tinytorch
+import tinytorch_book
 
 MODULES = [
     "tinytorch",
     *(
         found.name
-        for found in pkgutil.walk_packages(tinytorch.__path__, "tinytorch.")
+        for package in (tinytorch, tinytorch_book)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         # the checks of a chapter stand in its exercises; `__main__` is a program
-        if not re.match(r"tinytorch\.exercises\.(?!capstone)|.*__main__", found.name)
+        if not re.match(r"tinytorch_book\.exercises\.(?!capstone)|.*__main__", found.name)
     ),
 ]
 

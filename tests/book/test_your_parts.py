@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from _ext.directives.your_parts import FIRST, LIST, PLACES
 from built import CHAPTERS, soup
 
-from tinytorch.exercises.capstone.parts import PARTS
+from tinytorch_book.exercises.capstone.parts import PARTS
 
 PAGE = "book/capstone/your-gpt"
 

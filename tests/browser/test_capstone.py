@@ -7,8 +7,8 @@ import pytest
 from test_live import cell, ended, opened, press, rewrite  # noqa: F401
 from test_solving import solve
 
-from tinytorch.exercises.capstone.parts import Part, section
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.exercises.capstone.parts import Part, section
+from tinytorch_book.stories import StoryGrammar
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 CHAPTER = "book/capstone/your-gpt"

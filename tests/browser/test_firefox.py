@@ -84,7 +84,10 @@ def test_a_chapter_in_firefox(firefox, site):
         "const {cells} = tinytorchLive; return [cells.find((cell) => cell.isStub).number,"
         " cells.find((cell) => cell.isSolution).original];"
     )
-    names = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops\n"
+    names = (
+        "import numpy as np\nfrom tinytorch import Tensor, functional, ops\n"
+        "from tinytorch_book import check\n"
+    )
     run(firefox, stub, names + solution)
     assert ended(firefox, stub)[0] == "done"
     firefox.until("document.querySelectorAll('.tt-live__solved').length === 1")

@@ -239,7 +239,8 @@ def test_two_tabs_keep_their_names_apart_and_their_progress_together(opened):
         "tinytorchLive.cells.filter((cell) => cell.isSolution).map((cell) => cell.original)"
     )
     for i, visit in enumerate((tabs[0], tabs[1], tabs[0])):
-        imports = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops"
+        imports = "import numpy as np\nfrom tinytorch import Tensor, functional, ops\n"
+        imports += "from tinytorch_book import check"
         rewrite(visit, stubs[i], f"{imports}\ntab = {i % 2}\n{solutions[i]}")
         press(visit, stubs[i], "Check")
         ended(visit, stubs[i])

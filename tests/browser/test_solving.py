@@ -13,7 +13,11 @@ from visit import PHONE, READY
 import tinytorch
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
-IMPORTS = "import numpy as np\nfrom tinytorch import Tensor, check, functional, ops\n"
+IMPORTS = """\
+import numpy as np
+from tinytorch import Tensor, functional, ops
+from tinytorch_book import check
+"""
 STORAGE = "({ ...localStorage })"
 
 
@@ -156,7 +160,7 @@ def test_work_is_saved_to_a_file_and_read_back(opened):  # noqa: F811
 
 
 EXPORTED = """
-from tinytorch.exercises.capstone.your_gpt import your_gpt
+from tinytorch_book.exercises.capstone.your_gpt import your_gpt
 mine = your_gpt()
 print(mine.yours, mine.reasons)
 mine

@@ -10,8 +10,8 @@ from test_opened_pages import SCROLLABLE_BY_KEYBOARD
 from test_playground import AUDIT, LANDING, LEVELS, PAGE, Playground, auditor
 from visit import LAPTOP, OVERFLOW, PHONE
 
-from tinytorch.experiments.live_training import live_trainer, load_trained
 from tinytorch.files.safetensors import load_safetensors
+from tinytorch_book.experiments.live_training import live_trainer, load_trained
 
 expect = pytest.importorskip("playwright.sync_api").expect
 __all__ = ["auditor"]  # a fixture

@@ -13,7 +13,7 @@ sys.path.append(str(ROOT / "tests" / "exercises"))  # where the listed answers a
 
 from grading import nbgrader, released, right, scores, submit, wrong
 
-from tinytorch import check
+from tinytorch_book import check
 
 CHAPTERS = {chapter.name: chapter for chapter in chapters()}
 SEED = 2481
@@ -135,7 +135,7 @@ CHANGED = {
 
 def knowing_the_numbers():
     """An answer that is right for the numbers that the visible test draws, and for no others."""
-    from tinytorch.exercises.drawn_numbers import drawn
+    from tinytorch_book.exercises.drawn_numbers import drawn
 
     seen = {float(drawn((700, width))[0].ravel()[0]) for width in range(1, 9)}
     return {"token_lookup": KNOWN.format(seen=seen)}

@@ -425,11 +425,11 @@ EXAMPLES = {
 def all_primitives():
     """Every primitive of the package that passes a gradient on, by name, wherever it stands.
 
-    The exercises' own are not among them.
+    Those of the book's exercises are not among them.
     """
     lifted = ops.add.__code__  # the function inside `primitive` that all of them are
     home = tinytorch.__path__[0]
-    packages = {p.name for p in pkgutil.iter_modules([home]) if p.ispkg} - {"exercises", "plots"}
+    packages = {p.name for p in pkgutil.iter_modules([home]) if p.ispkg} - {"plots"}
     modules = [
         importlib.import_module(module.name)
         for package in packages

@@ -24,9 +24,9 @@ atexit.register(lambda: print(json.dumps([order(), found()])))
 @pytest.mark.parametrize(
     ("arguments", "added", "expected"),
     [
-        (["-m", "tinytorch"], {}, ONE),
-        (["-mtinytorch.experiments.distributed", "--help"], {}, ONE),
-        (["-m", "tinytorch"], {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
+        (["-m", "tinytorch_book"], {}, ONE),
+        (["-mtinytorch_book.experiments.distributed", "--help"], {}, ONE),
+        (["-m", "tinytorch_book"], {"OMP_NUM_THREADS": "3"}, {"OMP_NUM_THREADS": "3"}),
         (["-m", "tinytorch.models.gpt2", "--help"], {}, {}),  # large matrices
         (["-m", "mine.run"], {}, {}),
         (["-c", "import tinytorch", "tinytorch.core"], {}, {}),

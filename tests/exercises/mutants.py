@@ -278,7 +278,7 @@ def run(chapter: Chapter, listed: Listed, shares: Mapping[str, int] = NONE) -> l
     """
     import numpy as np
 
-    from tinytorch import check
+    from tinytorch_book import check
 
     os.environ["TINYTORCH_PARTS"] = ""  # nothing is kept
     os.chdir(tempfile.mkdtemp())

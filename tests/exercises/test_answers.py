@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch import Tensor, check, exercises, functional
-from tinytorch.exercises import learning_from_context, which_is_better
-from tinytorch.exercises.drawn_numbers import other_numbers
-from tinytorch.exercises.judging import judge
+from tinytorch import Tensor, functional
+from tinytorch_book import check, exercises
+from tinytorch_book.exercises import learning_from_context, which_is_better
+from tinytorch_book.exercises.drawn_numbers import other_numbers
+from tinytorch_book.exercises.judging import judge
 
 FRAMEWORK = {"__init__", "cases", "drawn_numbers", "exercise", "judging", "report", "rules",
              "training", "values"}  # fmt: skip
@@ -68,7 +69,7 @@ def judged(name, answer):
 
 @pytest.mark.parametrize("chapter", ANSWERS)
 def test_every_exercise_has_two_right_answers_and_a_misconception(chapter):
-    names = import_module(f"tinytorch.exercises.{chapter}").__all__
+    names = import_module(f"tinytorch_book.exercises.{chapter}").__all__
     module = ANSWERS[chapter]
     assert set(module.RIGHT) == set(module.WRONG) == set(names)
     assert [name for name in names if len(module.RIGHT[name]) < 2] == []
@@ -76,7 +77,7 @@ def test_every_exercise_has_two_right_answers_and_a_misconception(chapter):
 
 
 def test_every_check_is_used_in_a_chapter():
-    names = {n for c in CHAPTERS for n in import_module(f"tinytorch.exercises.{c}").__all__}
+    names = {n for c in CHAPTERS for n in import_module(f"tinytorch_book.exercises.{c}").__all__}
     assert names == {checked.__name__ for checked in CHECKS}
 
 

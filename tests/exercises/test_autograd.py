@@ -7,7 +7,7 @@ import pytest
 from answers.autograd import RIGHT, logistic
 
 from tinytorch import Tensor, primitive
-from tinytorch.exercises import autograd as check
+from tinytorch_book.exercises import autograd as check
 
 
 def test_a_decorated_stub_is_recognised():

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch import check
+from tinytorch_book import check
 
 
 def test_predicted_counts_are_hidden():

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tinytorch import RowSparse, Tensor
-from tinytorch.exercises import cases, drawn_numbers
-from tinytorch.exercises.cases import one_of
-from tinytorch.exercises.exercise import exercise
-from tinytorch.exercises.judging import Finding, judge
-from tinytorch.exercises.report import Report
+from tinytorch_book.exercises import cases, drawn_numbers
+from tinytorch_book.exercises.cases import one_of
+from tinytorch_book.exercises.exercise import exercise
+from tinytorch_book.exercises.judging import Finding, judge
+from tinytorch_book.exercises.report import Report
 
 
 @exercise(points=2)

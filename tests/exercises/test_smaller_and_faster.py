@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from answers.smaller_and_faster import mixed
 
-from tinytorch.exercises.smaller_and_faster import _texts, faster_draft
-from tinytorch.experiments.distillation import own_stories
+from tinytorch_book.exercises.smaller_and_faster import _texts, faster_draft
+from tinytorch_book.experiments.distillation import own_stories
 
 EVEN = np.full(512, 1 / 512)
 SPOILT = [

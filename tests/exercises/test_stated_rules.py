@@ -8,9 +8,9 @@ import pytest
 
 from tinytorch import Tensor, functional, no_grad, primitive
 from tinytorch.core.layers import Linear, Module, Parameter
-from tinytorch.exercises.cases import case
-from tinytorch.exercises.exercise import exercise
-from tinytorch.exercises.rules import (
+from tinytorch_book.exercises.cases import case
+from tinytorch_book.exercises.exercise import exercise
+from tinytorch_book.exercises.rules import (
     breach_of,
     in_numpy,
     no_loop,

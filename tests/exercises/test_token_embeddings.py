@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch import check
+from tinytorch_book import check
 
 
 def test_a_single_cost_is_reported_as_not_a_pair():

@@ -20,11 +20,11 @@ from tinytorch import (
     PostNormBlock,
     Tensor,
     TransformerBlock,
-    check,
     clip_grad_norm,
     functional,
     primitive,
 )
+from tinytorch_book import check
 
 
 def test_layer_norm_reference_matches_the_package():

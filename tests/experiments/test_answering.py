@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from tinytorch.experiments import answering
-from tinytorch.experiments.answering import (
+from tinytorch.training.grading import best_score
+from tinytorch_book.experiments import answering
+from tinytorch_book.experiments.answering import (
     PENALTIES,
     answering_results,
     believed,
@@ -15,9 +16,9 @@ from tinytorch.experiments.answering import (
     tune_to_answers,
     tune_to_score,
 )
-from tinytorch.experiments.fine_tuning import excess
-from tinytorch.experiments.story_gpt import load_story_gpt
-from tinytorch.experiments.story_questions import (
+from tinytorch_book.experiments.fine_tuning import excess
+from tinytorch_book.experiments.story_gpt import load_story_gpt
+from tinytorch_book.experiments.story_questions import (
     QUESTIONS,
     UNSURE,
     StoryQuestion,
@@ -26,8 +27,7 @@ from tinytorch.experiments.story_questions import (
     question_tokenizer,
     story_questions,
 )
-from tinytorch.stories import StoryGrammar, beliefs
-from tinytorch.training.grading import best_score
+from tinytorch_book.stories import StoryGrammar, beliefs
 
 KINDS = ("untuned", "answers", "all tokens", "and stories")
 

@@ -5,8 +5,10 @@ import pytest
 
 from tinytorch.core import functional
 from tinytorch.core.layers import Linear
-from tinytorch.experiments import compared_models as compared
-from tinytorch.experiments.compared_models import (
+from tinytorch.files.safetensors import load_safetensors
+from tinytorch.training.evaluation import character_surprise
+from tinytorch_book.experiments import compared_models as compared
+from tinytorch_book.experiments.compared_models import (
     STORIES,
     compared_models,
     expected_surprise,
@@ -14,11 +16,9 @@ from tinytorch.experiments.compared_models import (
     oracle_surprise,
     story_surprise,
 )
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
-from tinytorch.experiments.what_it_learned import story_truth, study_stories
-from tinytorch.files.safetensors import load_safetensors
-from tinytorch.stories import StoryGrammar
-from tinytorch.training.evaluation import character_surprise
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.experiments.what_it_learned import story_truth, study_stories
+from tinytorch_book.stories import StoryGrammar
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch.experiments import dialect_gpt
-from tinytorch.experiments.dialect_gpt import (
+from tinytorch_book.experiments import dialect_gpt
+from tinytorch_book.experiments.dialect_gpt import (
     LENGTH,
     START,
     Speakers,
@@ -16,7 +16,13 @@ from tinytorch.experiments.dialect_gpt import (
     forecasts,
     new_dialect_gpt,
 )
-from tinytorch.stories import dialect_table, draw_dialects, family_forecast, listed_forecast, speak
+from tinytorch_book.stories import (
+    dialect_table,
+    draw_dialects,
+    family_forecast,
+    listed_forecast,
+    speak,
+)
 
 SEEN = draw_dialects(4, rng=0)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch.experiments import distillation
-from tinytorch.experiments.distillation import (
+from tinytorch_book.experiments import distillation
+from tinytorch_book.experiments.distillation import (
     LABELS,
     Lessons,
     as_draft,
@@ -19,7 +19,7 @@ from tinytorch.experiments.distillation import (
     own_stories,
     train_student,
 )
-from tinytorch.experiments.story_gpt import load_story_gpt
+from tinytorch_book.experiments.story_gpt import load_story_gpt
 
 
 @pytest.fixture(scope="module")

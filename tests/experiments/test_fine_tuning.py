@@ -7,12 +7,17 @@ import numpy as np
 import pytest
 
 from tinytorch import GPT, Batches
-from tinytorch.experiments import fine_tuning
-from tinytorch.experiments.fine_tuning import MixedBatches, excess, fine_tune, fine_tuning_results
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer, story_windows
 from tinytorch.models.lora import add_lora
-from tinytorch.stories import story_dialect
 from tinytorch.training.evaluation import surprise
+from tinytorch_book.experiments import fine_tuning
+from tinytorch_book.experiments.fine_tuning import (
+    MixedBatches,
+    excess,
+    fine_tune,
+    fine_tuning_results,
+)
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer, story_windows
+from tinytorch_book.stories import story_dialect
 
 
 @pytest.fixture(scope="module")

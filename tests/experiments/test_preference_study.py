@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch.experiments import preferences
-from tinytorch.experiments.preferences import (
+from tinytorch.training.preferences import frontier
+from tinytorch_book.experiments import preferences
+from tinytorch_book.experiments.preferences import (
     KINDNESS,
     preference_results,
     tiny_world,
@@ -16,10 +17,9 @@ from tinytorch.experiments.preferences import (
     tuned,
     write_stories,
 )
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.tilted import reward_distribution, reward_of
-from tinytorch.training.preferences import frontier
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.tilted import reward_distribution, reward_of
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 
 from tinytorch import AdamW, functional, no_grad
 from tinytorch.core.quantization import quantize
-from tinytorch.experiments.story_gpt import load_story_gpt, story_batches, story_windows
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_batches, story_windows
 
 
 def log_probs(model, windows):

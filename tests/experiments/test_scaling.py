@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tinytorch.experiments import scaling
-from tinytorch.experiments.scaling import ScalingLaw, bootstrap, fit_scaling_law
+from tinytorch_book.experiments import scaling
+from tinytorch_book.experiments.scaling import ScalingLaw, bootstrap, fit_scaling_law
 
 TRUTH = ScalingLaw(0.1144, 20.0, 0.5, 300.0, 0.6)
 CHINCHILLA = ScalingLaw(

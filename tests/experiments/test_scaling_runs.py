@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch.experiments import scaling_runs
-from tinytorch.experiments.scaling_runs import (
+from tinytorch_book.experiments import scaling_runs
+from tinytorch_book.experiments.scaling_runs import (
     FreshStories,
     scaling_model,
     scaling_rate,
     scaling_rates,
     scaling_run,
 )
-from tinytorch.experiments.scaling_runs import scaling_runs as all_runs
-from tinytorch.experiments.story_gpt import new_story_gpt, story_tokenizer
+from tinytorch_book.experiments.scaling_runs import scaling_runs as all_runs
+from tinytorch_book.experiments.story_gpt import new_story_gpt, story_tokenizer
 
 
 def test_no_token_is_read_twice():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tinytorch import Embedding, Tensor
-from tinytorch.experiments.staircase import (
+from tinytorch_book.experiments.staircase import (
     BEGINNINGS,
     COUNTING_AT_BEST,
     STEPS,
@@ -14,8 +14,8 @@ from tinytorch.experiments.staircase import (
     train_on_stories,
     write_on,
 )
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.stories import StoryGrammar
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,9 @@ import pytest
 from tiny_models import tiny_gpt
 
 from tinytorch import Batches, CharTokenizer, CosineSchedule, Tensor, Trainer
-from tinytorch.experiments.story_gpt import (
+from tinytorch.training.checkpoint import load_weights
+from tinytorch.training.evaluation import character_surprise, evaluate, surprise
+from tinytorch_book.experiments.story_gpt import (
     STEPS,
     load_story_gpt,
     new_story_gpt,
@@ -16,9 +18,7 @@ from tinytorch.experiments.story_gpt import (
     story_tokenizer,
     story_windows,
 )
-from tinytorch.stories import StoryGrammar
-from tinytorch.training.checkpoint import load_weights
-from tinytorch.training.evaluation import character_surprise, evaluate, surprise
+from tinytorch_book.stories import StoryGrammar
 
 
 def stories_of(grammar, seed, count):
@@ -41,7 +41,7 @@ def held_out():
 
 
 def test_the_command_writes_its_own_file(monkeypatch, tmp_path):
-    from tinytorch.experiments import story_gpt
+    from tinytorch_book.experiments import story_gpt
 
     def trained(steps):
         model = new_story_gpt(rng=steps)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tinytorch.experiments import what_it_learned
-from tinytorch.experiments.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
-from tinytorch.experiments.what_it_learned import (
+from tinytorch_book.experiments import what_it_learned
+from tinytorch_book.experiments.story_gpt import load_story_gpt, new_story_gpt, story_tokenizer
+from tinytorch_book.experiments.what_it_learned import (
     NEEDED,
     asked,
     held,
@@ -17,7 +17,7 @@ from tinytorch.experiments.what_it_learned import (
     study_stories,
     study_stream,
 )
-from tinytorch.stories import StoryGrammar, hidden_values, next_token_probs
+from tinytorch_book.stories import StoryGrammar, hidden_values, next_token_probs
 
 
 @pytest.fixture(scope="module")

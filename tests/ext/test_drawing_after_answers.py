@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from drawings import after_answers
 
-from tinytorch.experiments.answering import believed, load_answering_gpt
-from tinytorch.experiments.story_questions import StoryQuestion, answers_to
-from tinytorch.stories import StoryGrammar, cast_beliefs
+from tinytorch_book.experiments.answering import believed, load_answering_gpt
+from tinytorch_book.experiments.story_questions import StoryQuestion, answers_to
+from tinytorch_book.stories import StoryGrammar, cast_beliefs
 
 TOLD = "One sunny morning Tom walked to the pond. There he met a"
 

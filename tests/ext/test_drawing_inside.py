@@ -8,8 +8,8 @@ import pytest
 from drawings import inside, story_looks
 
 from tinytorch import functional
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
-from tinytorch.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
 
 
 def test_the_drawings_numbers_are_those_of_the_oracle_and_of_the_model():

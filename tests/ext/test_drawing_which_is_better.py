@@ -5,8 +5,8 @@ import math
 import numpy as np
 from drawings.after_which_is_better import WAYS, differences
 
-from tinytorch.experiments.compared_models import compared_models
 from tinytorch.training.comparison import texts_needed
+from tinytorch_book.experiments.compared_models import compared_models
 
 
 def test_the_counts_are_those_of_the_stored_models():

@@ -11,10 +11,10 @@ from _ext.directives import playground_panels
 from drawings import model
 from small_site import build, built
 
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch.models.sampling import next_token_probs as model_probs
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.tokens import next_token_probs as true_probs
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.tokens import next_token_probs as true_probs
 
 PLACE = "````{playground}\n```{drawing} playground\n```\n\nIt needs scripts.\n````\n"
 

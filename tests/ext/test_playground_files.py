@@ -8,17 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tinytorch.experiments import story_gpt
-from tinytorch.experiments.answering import load_answering_gpt
-from tinytorch.experiments.preferences import KINDNESS, tuned
-from tinytorch.experiments.what_it_learned import asked, story_beliefs, study_stories, study_stream
 from tinytorch.inside.probes import LinearProbe, r_squared
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.tilted import TiltedStories, reward_distribution
 from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.training import checkpoint
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.preferences import frontier
+from tinytorch_book.experiments import story_gpt
+from tinytorch_book.experiments.answering import load_answering_gpt
+from tinytorch_book.experiments.preferences import KINDNESS, tuned
+from tinytorch_book.experiments.what_it_learned import (
+    asked,
+    story_beliefs,
+    study_stories,
+    study_stream,
+)
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.tilted import TiltedStories, reward_distribution
 
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
 MAKER = FOLDER.parents[1] / "_runtime" / "playground_files.py"

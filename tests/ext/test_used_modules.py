@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from _ext.execution.used_modules import Package
+from _ext.execution.used_modules import Packages
 
 FILES = {
     "__init__.py": '"""A package."""\nfrom small.layers import Linear\n__version__ = "1"\n',
@@ -56,17 +56,17 @@ def folder(tmp_path):
 )
 def test_code_uses_the_modules_that_define_its_names_and_what_they_use(folder, code, used):
     expected = set() if used is None else {"small", *(f"small.{name}" for name in used.split())}
-    assert Package(folder).used(code.splitlines(keepends=True)) == expected
+    assert Packages(folder).used(code.splitlines(keepends=True)) == expected
 
 
 def changed(folder, name, before, after):
     """Say whether the fingerprint of all modules changes with a file."""
-    modules = Package(folder).paths
-    old = Package(folder).fingerprint(modules)
+    modules = Packages(folder).paths
+    old = Packages(folder).fingerprint(modules)
     text = (folder / name).read_text(encoding="utf-8")
     assert before in text
     (folder / name).write_text(text.replace(before, after), encoding="utf-8")
-    return Package(folder).fingerprint(modules) != old
+    return Packages(folder).fingerprint(modules) != old
 
 
 @pytest.mark.parametrize(
@@ -103,16 +103,16 @@ def test_docstrings_count_where_the_module_reads_them(folder):
 
 
 def test_a_module_that_is_gone_changes_the_fingerprint(folder):
-    modules = list(Package(folder).paths)
-    old = Package(folder).fingerprint(modules)
+    modules = list(Packages(folder).paths)
+    old = Packages(folder).fingerprint(modules)
     (folder / "ops.py").unlink()
-    assert Package(folder).fingerprint(modules) != old
+    assert Packages(folder).fingerprint(modules) != old
 
 
 def test_a_line_of_sampling_concerns_the_chapters_that_sample(request):
     """Attention and derivatives need no sampling; a GPT that generates does."""
     root = request.config.rootpath
-    package = Package(root / "tinytorch")
+    package = Packages(root / "tinytorch", root / "book/lab/tinytorch_book")
 
     def samples(chapter):
         text = (root / "book" / f"{chapter}.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from _ext.execution import cached_runs
 from bs4 import BeautifulSoup
 from small_site import build
 
-from tinytorch.exercises.capstone.parts import PARTS
+from tinytorch_book.exercises.capstone.parts import PARTS
 
 pytestmark = pytest.mark.filterwarnings("default")
 FRONT = """---

@@ -232,8 +232,8 @@ def test_display_updates_replace_their_output(page):
 
 
 def test_a_report_says_whether_the_exercise_is_solved(page):
-    source = "from tinytorch.exercises.cases import case\n"
-    source += "from tinytorch.exercises.exercise import exercise\n@exercise(points=2)\n"
+    source = "from tinytorch_book.exercises.cases import case\n"
+    source += "from tinytorch_book.exercises.exercise import exercise\n@exercise(points=2)\n"
     source += "def double(answer):\n    yield case('doubles', answer, 3, expected=6)\n"
     source += "    yield case('doubles two', answer, 2, expected=4)\n"
     run(page, source)
@@ -247,13 +247,13 @@ def test_a_report_says_whether_the_exercise_is_solved(page):
 
 
 def test_a_report_names_the_cells_that_its_answer_needs(page):
-    run(page, "from tinytorch import check")
+    run(page, "from tinytorch_book import check")
     run(page, "unrelated = 1")
     run(page, "def half(x):\n    return x")
     run(page, "def half(x):\n    return x / 2")
     _, (told, *_) = run(page, "def f(x):\n    return half(x)\ncheck.token_cost(f)")
     assert [cell.splitlines()[-1] for cell in told["cells"]] == [
-        "from tinytorch import check",
+        "from tinytorch_book import check",
         "    return x / 2",
         "check.token_cost(f)",
     ]

@@ -18,10 +18,10 @@ from tiktoken.load import data_gym_to_mergeable_bpe_ranks
 from tiktoken_ext.openai_public import r50k_pat_str
 from transformers import GPT2Tokenizer
 
-from tinytorch.stories import StoryGrammar
 from tinytorch.text.corpus import book_prose
 from tinytorch.text.tokenization import BPETokenizer, split_like_gpt2
 from tinytorch.text.tokenizer_files import bytes_to_letters
+from tinytorch_book.stories import StoryGrammar
 
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 END, PAD = "<|endoftext|>", "<|pad|>"

@@ -66,9 +66,12 @@ def compare(wheel: Path, source: Path) -> None:
     run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(WORK)], cwd=tree)
     if contents(WORK / wheel.name) != contents(wheel):
         raise CannotRelease("the wheel of the source archive differs from that of the tree")
-    tracked = run(["git", "ls-files", "tinytorch"], cwd=ROOT).split()
+    folders = ("tinytorch", "book/lab/tinytorch_book")
+    listed = run(["git", "ls-files", *folders], cwd=ROOT).split()
+    tracked = [name.removeprefix("book/lab/") for name in listed]
     missing = sorted(set(tracked) - set(contents(wheel)))
-    strange = sorted(n for n in contents(wheel) if n.startswith("tinytorch/") and n not in tracked)
+    ours = [n for n in contents(wheel) if n.startswith(("tinytorch/", "tinytorch_book/"))]
+    strange = sorted(set(ours) - set(tracked))
     licences = {n.rpartition("/")[2] for n in contents(wheel) if ".dist-info/licenses/" in n}
     if lacking := {"LICENSE", "LICENSE-prose", "THIRD-PARTY.md"} - licences:
         raise CannotRelease(f"the wheel lacks its licences {sorted(lacking)}")
@@ -97,7 +100,7 @@ def try_out(archive: Path, version: str, python: str) -> None:
     run([*UV, "venv", "--quiet", "--python", python, str(place)])
     install = [*UV, "pip", "install", "--quiet", "--python", inside]
     run([*install, str(archive)])
-    said = run([inside, "-I", "-m", "tinytorch"], cwd=WORK)
+    said = run([inside, "-I", "-m", "tinytorch_book"], cwd=WORK)
     examples = run([inside, "-I", str(EXAMPLES)], cwd=WORK)
     run([*install, f"tinytorch-book[plots] @ {archive.as_uri()}"])
     figures = run([inside, "-I", str(EXAMPLES), "plots"], cwd=WORK)

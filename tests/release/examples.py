@@ -14,12 +14,18 @@ import tempfile
 os.environ["TINYTORCH_PARTS"] = ""  # what an example solves is no reader's
 
 import tinytorch
+import tinytorch_book
 
 
 def main(room: str = "") -> int:
     """Run the examples of one room, or of all but the figures; returns the exit status."""
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
-    for found in pkgutil.walk_packages(tinytorch.__path__, "tinytorch."):
+    modules = [
+        found
+        for package in (tinytorch, tinytorch_book)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    for found in modules:
         in_plots = found.name.startswith("tinytorch.plots")
         if in_plots != (room == "plots"):
             continue

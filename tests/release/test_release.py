@@ -124,8 +124,8 @@ def test_page_on_forks_lists_every_file_with_a_fixed_address():
 
 
 def test_page_on_forks_lists_every_module_with_the_name_of_the_package():
-    modules = [*(ROOT / "tinytorch").rglob("*.py"), *(ROOT / "book/_ext").rglob("*.py")]
-    named = re.compile(r"tinytorch[-_]book(?![:/.])")
+    modules = [*(ROOT / "tinytorch").rglob("*.py"), *(ROOT / "book").rglob("*.py")]
+    named = re.compile(r"tinytorch-book(?![:/.])|tinytorch_book-")
     found = {p.relative_to(ROOT).as_posix() for p in modules if named.search(p.read_text("utf-8"))}
     third = (ROOT / ".github" / "SETUP.md").read_text("utf-8").partition("\n3. ")[2]
     assert found == set(re.findall(r"`(\S+/\S+\.py)`", third.partition("\n4. ")[0]))

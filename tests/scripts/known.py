@@ -20,25 +20,25 @@ from known_published import published
 from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
-from tinytorch.experiments import story_gpt
-from tinytorch.experiments.answering import believed, load_answering_gpt
-from tinytorch.experiments.live_training import SIZES, live_trainer, load_trained, save_trained
-from tinytorch.experiments.preferences import KINDNESS
-from tinytorch.experiments.story_questions import (
+from tinytorch.inside.probes import LinearProbe
+from tinytorch.inside.stream import recorded, residual_stream
+from tinytorch.models import sampling
+from tinytorch.text.tokenization import split_like_gpt2
+from tinytorch.training import checkpoint
+from tinytorch_book.experiments import story_gpt
+from tinytorch_book.experiments.answering import believed, load_answering_gpt
+from tinytorch_book.experiments.live_training import SIZES, live_trainer, load_trained, save_trained
+from tinytorch_book.experiments.preferences import KINDNESS
+from tinytorch_book.experiments.story_questions import (
     QUESTIONS,
     UNSURE,
     StoryQuestion,
     answers_to,
     story_questions,
 )
-from tinytorch.inside.probes import LinearProbe
-from tinytorch.inside.stream import recorded, residual_stream
-from tinytorch.models import sampling
-from tinytorch.stories import StoryGrammar, cast_beliefs, next_token_probs, token_beliefs
-from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
-from tinytorch.stories.tilted import reward_of
-from tinytorch.text.tokenization import split_like_gpt2
-from tinytorch.training import checkpoint
+from tinytorch_book.stories import StoryGrammar, cast_beliefs, next_token_probs, token_beliefs
+from tinytorch_book.stories.story_rules import STORY_CAST, STORY_RULES
+from tinytorch_book.stories.tilted import reward_of
 
 PLAYGROUND = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
 STEPS = 0, 100, 500, 2000, 4000

@@ -35,10 +35,10 @@ from tinytorch import (
     scaled_dot_product_attention,
 )
 from tinytorch.core.positions import apply_rotary, create_rotary_embeddings
-from tinytorch.experiments.staircase import COUNTING_AT_BEST
 from tinytorch.models.generation import generate
 from tinytorch.models.sampling import choose, next_token_probs
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.experiments.staircase import COUNTING_AT_BEST
+from tinytorch_book.stories import StoryGrammar
 
 CHAPTER = Path(__file__).resolve().parents[2] / "book" / "attention" / "scaled-dot-product.md"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.M | re.S)

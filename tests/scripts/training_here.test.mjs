@@ -148,7 +148,7 @@ test("the cells of both pages take the trained model in place of the finished on
   for (const page of ["intro", "playground"]) {
     const code = /```\{code-cell\} ipython3\n([^]*?)```/.exec(readFileSync(new URL(`../../${page}.md`, PLAYGROUND), "utf8"))[1];
     const changed = withTrained(code);
-    assert.match(changed, /^from tinytorch\.experiments\.live_training import load_trained$/m);
+    assert.match(changed, /^from tinytorch_book\.experiments\.live_training import load_trained$/m);
     assert.match(changed, /^gpt, tokenizer = load_trained\("yours\.safetensors"\), story_tokenizer\(\)$/m);
     assert.ok(!/load_story_gpt/.test(changed));
   }
@@ -499,7 +499,7 @@ test("start again takes another seed unless the reader has chosen another model"
 });
 
 test("the file is Python's too, also of a new one, and the cell loads it", async () => {
-  const cell = { original: "from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer\n\ngpt, tokenizer = load_story_gpt(), story_tokenizer()" };
+  const cell = { original: "from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer\n\ngpt, tokenizer = load_story_gpt(), story_tokenizer()" };
   Object.assign(cell, { write: (code) => { cell.code = code; }, runButton: document.createElement("button"), element: document.createElement("div") });
   const panel = await Panel.open({ cells: [cell] });
   await panel.trains(10);

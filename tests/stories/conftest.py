@@ -3,7 +3,7 @@
 import pytest
 from brute_force import TINY_CAST, TINY_RULES
 
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.stories import StoryGrammar
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from brute_force import all_stories, derivations
 
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.ambiguity import check_unambiguous
-from tinytorch.stories.rules import Rules
-from tinytorch.stories.story_rules import STORY_CAST, STORY_RULES
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.ambiguity import check_unambiguous
+from tinytorch_book.stories.rules import Rules
+from tinytorch_book.stories.story_rules import STORY_CAST, STORY_RULES
 
 
 def test_the_book_s_own_grammar_is_unambiguous():

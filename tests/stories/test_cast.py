@@ -6,7 +6,7 @@ import pytest
 from brute_force import TINY_CAST, TINY_RULES, derivations
 from test_posteriors import DEEP_CAST, DEEP_RULES, every_cast
 
-from tinytorch.stories import StoryGrammar, beliefs, cast_beliefs, hidden_values
+from tinytorch_book.stories import StoryGrammar, beliefs, cast_beliefs, hidden_values
 
 GRAMMARS = {"tiny": (TINY_RULES, TINY_CAST), "deep": (DEEP_RULES, DEEP_CAST)}
 

@@ -5,9 +5,9 @@ import math
 import pytest
 from brute_force import derivations
 
-from tinytorch.experiments.story_gpt import SEQ_LEN, story_tokenizer
-from tinytorch.stories import story_dialect
-from tinytorch.stories.dialect import DIALECT_CHANGES
+from tinytorch_book.experiments.story_gpt import SEQ_LEN, story_tokenizer
+from tinytorch_book.stories import story_dialect
+from tinytorch_book.stories.dialect import DIALECT_CHANGES
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def test_entropy_of_endings_and_food_is_the_sum_over_all_texts():
     food = DIALECT_CHANGES["food"]["food given place"]
     rules = {"story": "At the {place} they ate {food}. {end}\n", "end": {"So.": 2, "Yes.": 1}}
     cast = {"place": places, "food given place": {place: food[place] for place in places}}
-    from tinytorch.stories import StoryGrammar
+    from tinytorch_book.stories import StoryGrammar
 
     grammar = StoryGrammar(rules, cast)
     ways = list(derivations(rules, cast, ["{story}"], {}))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from brute_force import all_stories
 
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.stories import StoryGrammar
 
 
 def test_entropy_of_the_tiny_grammar_is_the_sum_over_all_its_stories(tiny):

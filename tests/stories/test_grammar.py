@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.story_rules import STORY_CAST
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.story_rules import STORY_CAST
 
 
 def test_the_first_story_of_seed_0_never_changes(stories):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from brute_force import TINY_CAST, TINY_RULES, cast_choices, derivations, normalised
 
-from tinytorch.experiments.story_gpt import story_tokenizer
-from tinytorch.stories import StoryGrammar, beliefs, hidden_values, token_beliefs
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
+from tinytorch_book.experiments.story_gpt import story_tokenizer
+from tinytorch_book.stories import StoryGrammar, beliefs, hidden_values, token_beliefs
 
 # A rule within a rule, one that a story may not have, and one that it may have twice.
 DEEP_RULES = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.stories import StoryGrammar
 
 
 def refuse(match, rules, cast=None, error=ValueError):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from brute_force import all_stories
 
-from tinytorch.stories import StoryGrammar
-from tinytorch.stories.tilted import TiltedStories, every_story, reward_distribution, reward_of
+from tinytorch_book.stories import StoryGrammar
+from tinytorch_book.stories.tilted import TiltedStories, every_story, reward_distribution, reward_of
 
 REWARDS = {
     "a pet": {"cat": 1.0},

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from brute_force import TINY_CAST, TINY_RULES, all_stories
 
-from tinytorch.experiments.story_gpt import story_tokenizer
-from tinytorch.stories import StoryGrammar, next_token_probs, next_token_table
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer
+from tinytorch_book.experiments.story_gpt import story_tokenizer
+from tinytorch_book.stories import StoryGrammar, next_token_probs, next_token_table
 
 # What GPT-2's split could trip over: endings with an apostrophe and what only looks like one,
 # spaces in a row, letters of two bytes, numbers, words that begin others, a story that begins with

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tinytorch.stories import (
+from tinytorch_book.stories import (
     WORDS,
     StoryGrammar,
     all_dialects,
@@ -16,7 +16,7 @@ from tinytorch.stories import (
     listed_forecast,
     speak,
 )
-from tinytorch.stories.word_dialects import WORD_PAIRS
+from tinytorch_book.stories.word_dialects import WORD_PAIRS
 
 LIST = np.array([[0, 0], [0, 1], [1, 1]])  # three dialects of two things
 

@@ -15,9 +15,9 @@ from training_runs import clock
 
 import tinytorch
 from tinytorch import Batches, Embedding, Linear, Trainer
-from tinytorch.experiments import distributed
 from tinytorch.training.distributed import RankTrainer
 from tinytorch.training.ranks import OnlyRank, Ranks
+from tinytorch_book.experiments import distributed
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed", exc_type=ImportError)
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
@@ -216,7 +216,7 @@ def test_row_sparse_gradients_are_refused_with_a_remedy():
 
 # The command -------------------------------------------------------------------------------------
 
-COMMAND = [sys.executable, "-m", "tinytorch.experiments.distributed", "--num-stories", "60"]
+COMMAND = [sys.executable, "-m", "tinytorch_book.experiments.distributed", "--num-stories", "60"]
 
 
 def test_the_command_trains_saves_and_resumes(tmp_path):

@@ -16,6 +16,7 @@ import time
 VARIABLES = (
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
+OURS = ("tinytorch", "tinytorch_book")
 HINT = (
     "NumPy's threads seem to slow each other down: "
     "set OPENBLAS_NUM_THREADS=1 before NumPy is imported"
@@ -51,6 +52,6 @@ def compete(wall: float, process: float, thread: float) -> bool:
 
 # of `python -m tinytorch...` while its module is looked for, before it runs
 _words = [word.removeprefix("-m") for word in sys.orig_argv if sys.argv[:1] == ["-m"]]
-_command = next((word for word in _words if word.partition(".")[0] == "tinytorch"), "")
+_command = next((word for word in _words if word.partition(".")[0] in OURS), "")
 if _command and not _command.startswith("tinytorch.models.gpt2") and not is_chosen():
     os.environ.update(dict.fromkeys(VARIABLES, "1"))

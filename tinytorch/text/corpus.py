@@ -2,7 +2,7 @@
 
 Both are one string, ready for a tokenizer: `book_prose` is the text of this book's chapters at a
 release, and `load_text` reads a file, or downloads one, checks it and keeps it. `describe_text`
-summarises a text. Stories with a known entropy come from `tinytorch.stories`.
+summarises a text. Stories with a known entropy come from `tinytorch_book.stories`.
 """
 
 import gzip

@@ -6,9 +6,8 @@ A script needs two names. Every process, a *rank*, runs all of it, and sees the 
 
     run_ranks(lambda ranks: RankTrainer(ranks, model, batches).run(200))
 
-`mpiexec -n 4 python script.py` starts it in four; `python -m tinytorch.experiments.distributed` is
-such a script. The extra `mpi` installs all that is needed, as does `pip install mpi4py mpich`; a
-single rank needs neither.
+`mpiexec -n 4 python script.py` starts it in four. The extra `mpi` installs all that is needed, as
+does `pip install mpi4py mpich`; a single rank needs neither.
 """
 
 import math

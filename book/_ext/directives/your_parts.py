@@ -20,7 +20,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx_exercise.nodes import is_exercise_node
 
-from tinytorch.exercises.capstone.parts import PARTS, place_of
+from tinytorch_book.exercises.capstone.parts import PARTS, place_of
 
 from ..addresses import reading_order
 from .chapter_card import add_to_card

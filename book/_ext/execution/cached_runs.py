@@ -23,11 +23,12 @@ from sphinx.util import logging
 
 from .cell_times import MEASURED, TIMES, expected_seconds, note_times, read_json, write_json
 from .run_again import USED, changed_below, must_run, used_by
-from .used_modules import Package
+from .used_modules import Packages
 
 logger = logging.getLogger(__name__)
 
 CACHE = Path("_build/.jupyter_cache")
+PACKAGES = ("tinytorch", "book/lab/tinytorch_book")
 
 
 class CannotExecute(SphinxError):
@@ -40,9 +41,10 @@ class CannotExecute(SphinxError):
 
 
 def choose_cache(app: Sphinx, config: Config) -> None:
-    """Point myst-nb at the cache, and read the package that the chapters use."""
+    """Point myst-nb at the cache, and read the packages that the chapters use."""
     config.nb_execution_cache_path = str(Path(app.srcdir) / CACHE)
-    app.book_package = Package(Path(app.srcdir) / "tinytorch")  # type: ignore[attr-defined]
+    folders = (Path(app.srcdir, name) for name in PACKAGES)
+    app.book_packages = Packages(*folders)  # type: ignore[attr-defined]
 
 
 def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:

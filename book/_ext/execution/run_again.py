@@ -1,7 +1,7 @@
 """What decides that a chapter runs again: its code, or that of a module that it uses, has changed.
 
 jupyter-cache keys an executed notebook on the code of its cells alone: after a change in
-`tinytorch/` it would serve yesterday's outputs. So beside the cache stands what each chapter was
+the package it would serve yesterday's outputs. So beside the cache stands what each chapter was
 executed with: the modules that it uses (`used_modules.py` finds them), and the fingerprint of what
 they did then.
 """
@@ -40,12 +40,12 @@ def used_by(app: Any, notebook: NotebookNode) -> dict[str, Any]:
     """Return the modules that a chapter uses, and the fingerprint of what they do now."""
     manager = TransformerManager()  # a cell may hold what is Python to a notebook alone
     code = (c.source for c in notebook.cells if c.cell_type == "code")
-    return described(app, app.book_package.used(map(manager.transform_cell, code)))
+    return described(app, app.book_packages.used(map(manager.transform_cell, code)))
 
 
 def described(app: Any, modules: Iterable[str]) -> dict[str, Any]:
     """Return modules with the fingerprint of what they do now."""
-    print_ = f"{versions()} {app.book_package.fingerprint(modules)}"
+    print_ = f"{versions()} {app.book_packages.fingerprint(modules)}"
     return {"modules": sorted(modules), "fingerprint": print_}
 
 

@@ -1,4 +1,4 @@
-"""What a chapter's outputs depend on: its code, and the modules of the package that it uses.
+"""What a chapter's outputs depend on: its code, and the modules of our packages that it uses.
 
 A module counts by what it does: comments, docstrings and layout leave its fingerprint as it is.
 `from tinytorch import GPT` uses the module that defines `GPT`, not all that `tinytorch` offers, and
@@ -17,19 +17,21 @@ ANYWHERE = re.compile(r"\w+(?:\.\w+)+")  # as in the text `python -m tinytorch.m
 LOOKS = {"__all__", "__version__"}
 
 
-class Package:
-    """The modules of a package: which of them use which, and what each of them is.
+class Packages:
+    """The modules of some packages: which of them use which, and what each of them is.
 
     Args:
-        folder: that of the package, as `tinytorch`.
+        folders: those of the packages, as `tinytorch`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        python = sorted(folder.rglob("*.py"))
-        self.paths = {dotted(path.relative_to(folder.parent)): path for path in python}
-        self.data = [
-            p for p in folder.rglob("*") if p.is_file() and p.suffix not in (".py", ".pyc")
-        ]
+    def __init__(self, *folders: Path) -> None:
+        files = [(folder, path) for folder in folders for path in sorted(folder.rglob("*"))]
+        self.paths = {
+            dotted(path.relative_to(folder.parent)): path
+            for folder, path in files
+            if path.suffix == ".py"
+        }
+        self.data = [p for _, p in files if p.is_file() and p.suffix not in (".py", ".pyc")]
         # asked again and again
         for question in ("tree", "used_by", "print_of", "offered", "is_index"):
             setattr(self, question, cache(getattr(self, question)))
@@ -158,7 +160,7 @@ class Package:
         return self.paths[module].name == "__init__.py" or self.is_index(module)
 
     def is_index(self, module: str) -> bool:
-        """Return whether a file is only imports and the list of its names, as `tinytorch.check`."""
+        """Return whether a file is only imports and a list of names, as `tinytorch_book.check`."""
         body = ast.parse(self.paths[module].read_text(encoding="utf-8")).body[1:]
         kinds = [type(part) for part in body]
         return ast.ImportFrom in kinds and {*kinds} <= {ast.ImportFrom, ast.Assign}

@@ -146,7 +146,8 @@ def add_packages(root: Path, target: Path) -> None:
     # an address that changes with the file, so that no older one comes from the browser's cache;
     # Pyodide looks at its end to see that it is a wheel
     book["file_name"] += f"?v={book['sha256'][:16]}.whl"
-    packages["tinytorch-book"] = {**book, "imports": ["tinytorch"], "depends": BESIDES}
+    imports = ["tinytorch", "tinytorch_book"]
+    packages["tinytorch-book"] = {**book, "imports": imports, "depends": BESIDES}
     write(target / LOCK, lock)
 
 

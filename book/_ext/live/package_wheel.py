@@ -12,6 +12,7 @@ from sphinx.errors import SphinxError
 from ..execution.run_again import versions
 
 FOLDER = Path("_build/wheel")
+PACKAGES = ("tinytorch", "book/lab/tinytorch_book")
 
 
 class CannotBuild(SphinxError):
@@ -62,7 +63,7 @@ def wheel(root: Path) -> Path:
 
 
 def fingerprint(root: Path) -> str:
-    """Hash the package's files, whatever they contain, and the versions of what runs it.
+    """Hash the files of the packages, whatever they contain, and the versions of what runs them.
 
     Args:
         root: the repository's root, the directory that holds `tinytorch/`.
@@ -71,7 +72,7 @@ def fingerprint(root: Path) -> str:
         Sixteen hexadecimal digits.
     """
     digest = hashlib.sha256(versions().encode())
-    for path in sorted((root / "tinytorch").rglob("*")):
+    for path in sorted(path for name in PACKAGES for path in (root / name).rglob("*")):
         if path.is_file() and path.suffix != ".pyc":
             digest.update(path.relative_to(root).as_posix().encode() + b"\0")
             digest.update(hashlib.sha256(path.read_bytes()).digest())

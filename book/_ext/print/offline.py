@@ -29,10 +29,10 @@ To run the cells as well, serve this folder on your own machine. With Python, in
 
     python -m http.server --bind 127.0.0.1 8000
 
-Then open http://localhost:8000 in a browser. Where the package is installed, `python -m tinytorch
-book` does both, with this folder or its archive. Pages that are opened as files cannot run cells
-or the playground: browsers do not let them start what runs there. Colab and Binder need the
-network.
+Then open http://localhost:8000 in a browser. Where the package is installed,
+`python -m tinytorch_book book` does both, with this folder or its archive. Pages that are opened as
+files cannot run cells or the playground: browsers do not let them start what runs
+there. Colab and Binder need the network.
 
 Code: LICENSE (MIT). Prose and figures: LICENSE-prose (CC BY 4.0). Parts made by others, among them
 Pyodide (MPL 2.0): THIRD-PARTY.md.

@@ -40,12 +40,12 @@ restored before the assignment is graded. Some tests are not shown; they ask the
 exercises with other numbers.
 """
 TEST = """\
-from tinytorch import check
+from tinytorch_book import check
 
 report = {call}
 assert report, f"\\n{{report}}"
 ### BEGIN HIDDEN TESTS
-from tinytorch.exercises.drawn_numbers import other_numbers
+from tinytorch_book.exercises.drawn_numbers import other_numbers
 
 with other_numbers({seed}):
     report = {call}

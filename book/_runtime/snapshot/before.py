@@ -14,9 +14,7 @@ import matplotlib.pyplot as plt
 import numpy.random  # noqa: F401
 
 with warnings.catch_warnings(action="ignore"):  # of a library that is loaded afterwards
-    import tinytorch.check
-    import tinytorch.plots
-    import tinytorch.training  # noqa: F401
+    import tinytorch_book.check  # noqa: F401
 
 figure, axes = plt.subplots()
 axes.plot([1, 2, 3], label="a")

@@ -182,11 +182,11 @@ class Runner:
             self._show_figure(value)
             return
         # a report knows its exercise; a reader's own class of that name does not count
-        if type(value).__module__ == "tinytorch.exercises.report" and hasattr(value, "points"):
+        if type(value).__module__ == "tinytorch_book.exercises.report" and hasattr(value, "points"):
             for told in value.told():
                 self.emit({"kind": "report", "slot": shown, "cells": self.needed(), **told})
             return
-        if type(value).__module__.startswith("tinytorch.exercises.capstone") and hasattr(
+        if type(value).__module__.startswith("tinytorch_book.exercises.capstone") and hasattr(
             value, "file"
         ):
             name, text = value.file
@@ -285,7 +285,7 @@ def plain(value: Any) -> str:
 # What a notebook can do and a page cannot -------------------------------------------------------
 
 INSTALLING = re.compile(r"[%!](pip|conda|mamba|uv|apt|apt-get)\b")
-IN_THE_PAGE = ("numpy", "matplotlib", "tinytorch")
+IN_THE_PAGE = ("numpy", "matplotlib", "tinytorch", "tinytorch_book")
 NOTHING_ELSE = "cannot be installed in this page, which has NumPy, Matplotlib and TinyTorch."
 
 

@@ -4,7 +4,7 @@
 import { make } from "./elements.js";
 import { memory } from "./remembered_progress.js";
 
-// A report as `Report.told` in tinytorch/exercises/report.py has it, as an element.
+// A report as `Report.told` in book/lab/tinytorch_book/exercises/report.py has it, as an element.
 export function report({ passed, untouched, points, checks, part: built, kept }) {
   const held = checks.filter(({ state }) => state === "passed").length;
   const box = make("div", "tt-report", "", { role: "group", "aria-label": "What the check says" });

@@ -12,7 +12,7 @@ const ELSE = "anything else";
 const LONG = 32; // characters of a text that are repeated
 const SURE = 1 - 1e-9; // of a probability: certain
 
-// The probability of each answer as a whole text: `tinytorch.experiments.answering.believed`.
+// The probability of each answer as a whole text: `tinytorch_book.experiments.answering.believed`.
 export function believed(thinking, text, question, answers) {
   const { tokenizer } = thinking;
   const { special_tokens: names, max_seq_len: most } = thinking.about(MODEL), said = JSON.parse(names);

@@ -1,5 +1,5 @@
-// What the best possible reader of a story expects next, exactly: `tinytorch.stories.oracle`, in characters, and
-// `tinytorch.stories.tokens`, in tokens.
+// What the best possible reader of a story expects next, exactly: `tinytorch_book.stories.oracle`, in characters, and
+// `tinytorch_book.stories.tokens`, in tokens.
 //
 // A hypothesis is what may still come of a story, where {name} is not chosen yet, and who has been chosen:
 // {todo: "unny {time} {hero} {went} to the {place}. ...", cast: [null, "Mia", ...], prob: 0.2}. A belief is the list
@@ -68,13 +68,13 @@ export class Oracle {
   }
 
   // What can be known of one of the cast after these tokens: the probability of every value it can have. Null if no story
-  // is cut like this. As `tinytorch.stories.token_beliefs`.
+  // is cut like this. As `tinytorch_book.stories.token_beliefs`.
   hidden(name, ids, tokenizer) {
     const { words } = this.#begun(ids, tokenizer);
     return this.#posterior(name, words.flatMap(({ prob, after }) => after.map((one) => ({ ...one, prob: prob * one.prob }))));
   }
 
-  // The same after a text whose last word is over. Null if no story has this. As `tinytorch.stories.cast_beliefs`.
+  // The same after a text whose last word is over. Null if no story has this. As `tinytorch_book.stories.cast_beliefs`.
   told(name, text) {
     if (this.#walk(text) < text.length) return null;
     const belief = this.beliefs[text.length];

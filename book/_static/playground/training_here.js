@@ -186,7 +186,7 @@ class Panel {
     link.href = URL.createObjectURL(new Blob([this.run.weights]));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    this.#tell(`${FILE} is among your downloads. With the package: from tinytorch.experiments.live_training import load_trained, `
+    this.#tell(`${FILE} is among your downloads. With the package: from tinytorch_book.experiments.live_training import load_trained, `
       + `then gpt = load_trained("${FILE}").`);
   }
 
@@ -319,7 +319,7 @@ class Panel {
 export const withTrained = (code) => code
   .replace(/load_story_gpt, /, "")
   .replace("load_story_gpt(), story_tokenizer()", `load_trained("${FILE}"), story_tokenizer()`)
-  .replace(/^from tinytorch\.experiments\.story_gpt/m, "from tinytorch.experiments.live_training import load_trained\n$&");
+  .replace(/^from tinytorch_book\.experiments\.story_gpt/m, "from tinytorch_book.experiments.live_training import load_trained\n$&");
 
 // The losses: faint those of the batches, strong those of held-out stories, dashed what is possible.
 function drawn({ losses, heldOut, floor }) {

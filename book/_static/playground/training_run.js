@@ -13,7 +13,7 @@ const NO_MEMORY = /memory|allocation failed|unable to allocate/i;
 // What runs in Python: these lines once, and for every piece those below.
 export const begin = (size, seed) => `import json
 
-from tinytorch.experiments.live_training import live_trainer, save_trained
+from tinytorch_book.experiments.live_training import live_trainer, save_trained
 
 training_here = live_trainer("${size}", seed=${seed})
 `;

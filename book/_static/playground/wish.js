@@ -8,7 +8,7 @@ import { fillTable } from "./tokens.js";
 import { writeOn } from "./writing.js";
 
 const LONG = 110; // tokens of a story
-const WORD = /[\p{L}\p{N}_]+(?:'[\p{L}\p{N}_]+)*/gu; // as `tinytorch.stories` splits a text
+const WORD = /[\p{L}\p{N}_]+(?:'[\p{L}\p{N}_]+)*/gu; // as `tinytorch_book.stories` splits a text
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 26, TOP = 8, ACROSS = 280, UP = 150; // of the drawing: where its axes meet at the top, and how long they are
 const NATS = 4, POINTS = 3.2; // up to which they go

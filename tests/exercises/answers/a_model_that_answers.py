@@ -5,8 +5,8 @@ from copy import deepcopy
 import numpy as np
 
 from tinytorch import AdamW, clip_grad_norm, functional, no_grad
-from tinytorch.experiments.answering import load_answering_gpt
 from tinytorch.text.chat import answer_rows
+from tinytorch_book.experiments.answering import load_answering_gpt
 
 MUST = "best share right, if one must answer"
 DRAWN = "share right, if duck, frog and goat are said as often as each comes"

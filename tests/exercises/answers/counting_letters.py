@@ -6,7 +6,7 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.stories import StoryGrammar
 
 NUMBERS = {
     "strokes": 10,

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from tinytorch import Linear, Sequential, Tensor
-from tinytorch.exercises.first_network import _counts
+from tinytorch_book.exercises.first_network import _counts
 
 
 def trained_with_none(weight, loss_of, lr, steps):

@@ -16,7 +16,7 @@ from tinytorch import (
     functional,
 )
 from tinytorch.core.positions import Rotary
-from tinytorch.exercises.gpt import _Unmasked
+from tinytorch_book.exercises.gpt import _Unmasked
 
 from . import changed
 

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from tinytorch import Linear, Module, functional, no_grad, scaled_dot_product_attention
-from tinytorch.experiments.story_gpt import story_tokenizer
-from tinytorch.stories import StoryGrammar
+from tinytorch_book.experiments.story_gpt import story_tokenizer
+from tinytorch_book.stories import StoryGrammar
 
 from . import changed
 

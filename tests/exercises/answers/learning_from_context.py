@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch.stories import dialect_posterior, family_forecast, listed_forecast
+from tinytorch_book.stories import dialect_posterior, family_forecast, listed_forecast
 
 BELIEF = {
     "belief in each of 8 dialects, before the first word": 0.125,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tinytorch.experiments.preferences import tiny_world
+from tinytorch_book.experiments.preferences import tiny_world
 
 COSTS = {
     "best of 4, at most": np.log(4) - 3 / 4,

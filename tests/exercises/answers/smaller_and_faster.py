@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 
 import numpy as np
 
-from tinytorch.experiments.distillation import forecasts
-from tinytorch.experiments.story_gpt import load_story_gpt
+from tinytorch_book.experiments.distillation import forecasts
+from tinytorch_book.experiments.story_gpt import load_story_gpt
 
 NUMBERS = {
     "variance with soft labels, if hard ones have 0.5, of which 0.4 within contexts": 0.1,

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from tinytorch import BPETokenizer
-from tinytorch.stories import StoryGrammar
 from tinytorch.text.bpe import join_by_rank, learn_merges
 from tinytorch.text.pretokenization import split_like_gpt2
+from tinytorch_book.stories import StoryGrammar
 
 
 def cut(piece):

@@ -3,12 +3,12 @@
 import numpy as np
 
 from tinytorch import LayerNorm, Tensor, functional, no_grad
-from tinytorch.exercises.what_it_knows import _studied
-from tinytorch.experiments.story_gpt import load_story_gpt, story_tokenizer
-from tinytorch.experiments.what_it_learned import study_stories
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import logit_lens
-from tinytorch.stories import StoryGrammar, hidden_values
+from tinytorch_book.exercises.what_it_knows import _studied
+from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
+from tinytorch_book.experiments.what_it_learned import study_stories
+from tinytorch_book.stories import StoryGrammar, hidden_values
 
 SELECTIVE = {
     "R² of the posterior itself": 1,

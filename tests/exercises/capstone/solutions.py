@@ -8,8 +8,8 @@ import linecache
 import types
 from pathlib import Path
 
-from tinytorch import check
-from tinytorch.exercises.capstone.parts import PARTS, kept_parts
+from tinytorch_book import check
+from tinytorch_book.exercises.capstone.parts import PARTS, kept_parts
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "book" / "notebooks"
 CHECKS = {name: part for part, (name, _) in PARTS.items()}

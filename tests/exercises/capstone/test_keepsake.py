@@ -4,9 +4,9 @@ from html.parser import HTMLParser
 
 from solutions import MLP
 
-from tinytorch.exercises.capstone.keepsake import Keepsake
-from tinytorch.exercises.capstone.parts import PARTS, Part
-from tinytorch.exercises.capstone.your_gpt import your_gpt
+from tinytorch_book.exercises.capstone.keepsake import Keepsake
+from tinytorch_book.exercises.capstone.parts import PARTS, Part
+from tinytorch_book.exercises.capstone.your_gpt import your_gpt
 
 
 class Reading(HTMLParser):

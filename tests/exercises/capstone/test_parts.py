@@ -9,8 +9,8 @@ from itertools import count
 
 import pytest
 
-from tinytorch import check
-from tinytorch.exercises.capstone import parts
+from tinytorch_book import check
+from tinytorch_book.exercises.capstone import parts
 
 CELLS = count(1)
 LOOKUP = """
@@ -205,7 +205,7 @@ for cell in sys.stdin.read().split("# %%"):
 @pytest.mark.parametrize("way", ["IPython", "a script"])
 def test_a_class_is_kept_from(way, tmp_path, monkeypatch):
     monkeypatch.setenv("TINYTORCH_PARTS", "my_parts.py")
-    run = "from tinytorch import check\nprint(check.norm_layer(MyLayerNorm))\n"
+    run = "from tinytorch_book import check\nprint(check.norm_layer(MyLayerNorm))\n"
     if way == "IPython":
         command, given = [sys.executable, "-c", SHELL], f"{NORM}# %%\n{run}"
     else:

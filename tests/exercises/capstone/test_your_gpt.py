@@ -12,10 +12,10 @@ from solutions import MLP, solve
 
 from tinytorch import GPT, AdamW, Tensor, clip_grad_norm, functional
 from tinytorch.core.optimizers import only_matrices
-from tinytorch.exercises.capstone import your_gpt as exporter
-from tinytorch.exercises.capstone.keepsake import Keepsake
-from tinytorch.exercises.capstone.parts import PARTS, Part, section
-from tinytorch.exercises.capstone.your_gpt import MOST_LINES, main, your_gpt
+from tinytorch_book.exercises.capstone import your_gpt as exporter
+from tinytorch_book.exercises.capstone.keepsake import Keepsake
+from tinytorch_book.exercises.capstone.parts import PARTS, Part, section
+from tinytorch_book.exercises.capstone.your_gpt import MOST_LINES, main, your_gpt
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "capstone" / "your-gpt.md"
 ALONE = """
