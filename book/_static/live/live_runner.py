@@ -123,8 +123,10 @@ class Runner:
         """
         small = not asserts or self.follows_smaller(source)
         assigned = bound_names(source, imports=False)
-        changed = assigned | self._models_in(source)  # which it may have trained
-        self._small = self._small | changed if small else self._small - assigned
+        if small:
+            self._small |= assigned | self._models_in(source)  # which it may have trained
+        else:
+            self._small -= assigned
         self._alt, self._prefix, self._figures = alt, prefix, itertools.count(1)
         name = f"{title}, run {next(self._count)}"
         source, commands = split_magic(source)
