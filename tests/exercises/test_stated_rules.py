@@ -15,9 +15,11 @@ from tinytorch_book.exercises.rules import (
     in_numpy,
     no_loop,
     no_numpy,
+    package_only,
     tensor_operations,
     without,
 )
+from tinytorch_book.stories import hidden_values
 
 X = np.array([[1.0, 2.0], [3.0, 5.0]])
 
@@ -245,6 +247,15 @@ def test_numpy_is_refused_where_plain_python_is_required():
         assert "NumPy" in judged(no_numpy, answer, (1, 2), expected=3).cases[-1].got
     assert judged(no_numpy, sum, (1, 2), expected=3)
     assert judged(no_numpy, lambda a: sum(a), (1, 2), expected=3)
+
+
+@pytest.mark.parametrize(
+    "answer", [functional.gelu, hidden_values], ids=["the library", "the laboratory"]
+)
+def test_what_the_package_has_is_no_answer_where_one_is_to_be_written(answer):
+    rules = [package_only("Write it yourself.")]
+    assert breach_of(rules, answer)[0] == f"it is the package's {answer.__name__}"
+    assert breach_of(rules, plain_softmax) == ("", "")
 
 
 def test_rules_apply_to_primitives_of_the_reader():

@@ -94,6 +94,17 @@ def by_the_mlp_and_its_own_output(x, belief, new):
         return functional.softmax(model.ln_f(stream) @ OUTPUT)
 
 
+GRAMMAR = StoryGrammar()  # has tables of its own, which are no story's
+
+
+def by_the_mlp_and_the_grammar(x, belief, new):
+    first = [story_tokenizer().encode(f" {a}")[0] for a in hidden_values(GRAMMAR, "animal")]
+    block = load_story_gpt().blocks[1]
+    with no_grad():
+        stream = Tensor(new) + block.mlp(block.ln2(Tensor(new)))
+        return functional.softmax(logit_lens(load_story_gpt(), stream.data)[:, first]).data
+
+
 STAGE, BELIEFS = (array[::7].tolist() for array in _studied()[:2])  # some stories of every place
 
 
@@ -106,7 +117,7 @@ RIGHT = {
     "inside_selective": [SELECTIVE, dict(reversed(SELECTIVE.items()))],
     "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
     "inside_control": [r2_by_hand, lambda x, y: np.float64(r2(x, y))],
-    "inside_unseen": [by_the_mlp, by_the_mlp_and_its_own_output],
+    "inside_unseen": [by_the_mlp, by_the_mlp_and_its_own_output, by_the_mlp_and_the_grammar],
 }
 WRONG = {
     "inside_selective": {

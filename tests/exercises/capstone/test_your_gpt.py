@@ -172,6 +172,14 @@ def test_a_part_that_does_not_fit_is_named_and_ours_is_used(forward, reason, sol
     assert "norm: the book's" not in repr(file)
 
 
+def test_a_part_that_takes_something_from_the_laboratory_is_left_out():
+    source = f"from tinytorch_book import stories\n\n{MLP}"
+    assert (
+        "NameError: stories of the package"
+        in (your_gpt({"mlp": Part("mlp", "MyMLP", source)}).reasons["mlp"])
+    )
+
+
 def test_a_class_that_extends_its_own_name_is_left_out_for_that_reason():
     [part] = norm("return x").values()
     source = part.source.replace("class Norm(Module)", "class Norm(Norm)")
