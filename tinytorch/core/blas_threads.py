@@ -16,7 +16,6 @@ import time
 VARIABLES = (
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
-OURS = ("tinytorch", "tinytorch_book")
 HINT = (
     "NumPy's threads seem to slow each other down: "
     "set OPENBLAS_NUM_THREADS=1 before NumPy is imported"
@@ -52,6 +51,6 @@ def compete(wall: float, process: float, thread: float) -> bool:
 
 # of `python -m tinytorch...` while its module is looked for, before it runs
 _words = [word.removeprefix("-m") for word in sys.orig_argv if sys.argv[:1] == ["-m"]]
-_command = next((word for word in _words if word.partition(".")[0] in OURS), "")
+_command = next((word for word in _words if word.startswith("tinytorch")), "")
 if _command and not _command.startswith("tinytorch.models.gpt2") and not is_chosen():
     os.environ.update(dict.fromkeys(VARIABLES, "1"))

@@ -148,8 +148,7 @@ def _packaged(answer: Any) -> str:
     """What of the package an answer is, or inherits from; a reader's layer is a Module anyway."""
     bare = _bare(answer)
     for base in inspect.getmro(bare) if isinstance(bare, type) else (bare,):
-        ours = _is_of(base, *_OURS) and not _is_of(base, "tinytorch_book.exercises")
-        if ours and base is not Module:
+        if _is_of(base, *_OURS) and base is not Module:
             return f"it is the package's {getattr(base, '__name__', type(base).__name__)}"
     return ""
 
