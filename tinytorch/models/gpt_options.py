@@ -63,20 +63,11 @@ def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
     return embedding(x, start) if start else embedding(x)
 
 
-def preset(cls: type[Any], /, name: str, **options: Any) -> Any:
-    """A model in one of the published GPT-2 shapes, with random weights.
-
-    Args:
-        cls: `GPT`, whose method this is.
-        name: `'gpt2-small'`, `'gpt2-medium'`, `'gpt2-large'` or `'gpt2-xl'`.
-        options: passed on to `GPT`, for instance `vocab_size`.
-
-    Raises:
-        ValueError: another name.
-    """
+def published_shape(name: str) -> dict[str, int]:
+    """The shape of a published GPT-2 model; an error names them all."""
     if name not in GPT2_SHAPES:
         raise ValueError(f"no preset {name!r}; the presets are {', '.join(GPT2_SHAPES)}")
-    return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
+    return GPT2_SHAPES[name]
 
 
 def check(model: Any, **parts: Part) -> None:

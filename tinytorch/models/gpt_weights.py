@@ -1,4 +1,4 @@
-"""The initial weights of a GPT, and how many there are."""
+"""The initial weights of a GPT."""
 
 from __future__ import annotations
 
@@ -37,23 +37,3 @@ def initialise(model: Any, rng: np.random.Generator) -> None:
             if name.endswith(into_the_stream):
                 deviation /= math.sqrt(2 * len(model.blocks))
             parameter.data[...] = rng.normal(0.0, deviation, size=parameter.shape)
-
-
-def num_parameters(model: Any) -> dict[str, int]:
-    """How many numbers each part of a GPT learns, and the total; a tied table counts once.
-
-    Returns:
-        `{'token_embedding': ..., 'position_embedding': ..., 'attention': ..., 'mlp': ...,
-        'norms': ..., 'lm_head': ..., 'total': ...}`.
-
-    Example:
-        >>> from tinytorch import GPT
-        >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
-        33280
-    """
-    parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
-    count = dict.fromkeys(parts, 0)
-    for name, parameter in model.named_parameters():
-        found = [part for part in parts if part in name.split(".")]
-        count[found[0] if found else "norms"] += parameter.size
-    return {**count, "total": sum(count.values())}
