@@ -55,9 +55,8 @@ def backward(result: Node, gradient: Any = None) -> None:
 def topological_order(result: Node) -> list[Record | Node]:
     """Every tensor that needs a gradient, each before all the tensors computed from it.
 
-    A computed tensor is represented by its record, a leaf by itself.
-
-    An explicit stack replaces recursion: a graph may be deeper than Python's call stack.
+    A computed tensor is represented by its record, a leaf by itself. An explicit stack replaces
+    recursion: a graph may be deeper than Python's call stack.
 
     Example:
         >>> from tinytorch import Tensor
@@ -95,13 +94,8 @@ def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradien
 
 
 def total_gradient(held: Gradient, part: Gradient) -> Gradient:
-    """A gradient added to what has arrived, None at first; always an array, or row-sparse.
-
-    Example:
-        >>> total_gradient(np.array(1.0), np.array(2.0))
-        array(3.)
-    """
+    """A gradient added to what has arrived before it, None at first."""
     if held is None:
         return part
     total = held + part
-    return total if isinstance(total, RowSparse) else np.asarray(total)
+    return total if isinstance(total, RowSparse) else np.asarray(total)  # of 0-d arrays: a number

@@ -45,11 +45,7 @@ def check_graph(order: list[Record | Node]) -> None:
 def fitted(
     parts: Any, parents: list[Record | Node | None], g: np.ndarray
 ) -> list[tuple[Record | Node, Gradient]]:
-    """What a pullback made of `g`, in the shape and dtype of each parent that requires it.
-
-    Raises:
-        ValueError: it is not one gradient for each parent, or one does not fit.
-    """
+    """What a pullback made of `g`, one for each parent that requires it, in its shape and dtype."""
     parts = parts if isinstance(parts, tuple) else (parts,)
     if len(parts) != len(parents):
         got = f"{len(parts)} gradients for {len(parents)} operands"

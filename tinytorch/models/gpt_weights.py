@@ -15,12 +15,7 @@ from tinytorch.core.seeding import default_rng, drawing_from
 
 @contextmanager
 def initial_weights(model: Any, rng: Any) -> Iterator[None]:
-    """Give the parts that are made in this context the weights of `initialise`.
-
-    Args:
-        model: the GPT.
-        rng: a generator, a seed, or None for the default generator; only None advances that one.
-    """
+    """A context that gives the parts of a GPT made in it the weights of `initialise`."""
     weights = default_rng(rng)
     # the parts also draw weights, later replaced: from a copy, if `rng` is given
     with drawing_from(weights if rng is None else copy.deepcopy(weights)):

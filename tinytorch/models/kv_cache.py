@@ -89,14 +89,6 @@ def can_continue(model: Any) -> bool:
 
     The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
     norms and MLPs need not be: they see each token by itself.
-
-    Example:
-        >>> from tinytorch import GPT, MultiHeadAttention
-        >>> class Attention(MultiHeadAttention):  # a forward of your own, without a cache
-        ...     def forward(self, query, mask=None):
-        ...         return super().forward(query, mask=mask)
-        >>> can_continue(GPT(5, 8, 2, 2)), can_continue(GPT(5, 8, 2, 2, attention=Attention))
-        (True, False)
     """
     attentions = [getattr(block, "attention", block) for block in model.blocks]
     rotations = [getattr(attention, "rotate", None) for attention in attentions]

@@ -255,12 +255,12 @@ class GPT(Module):
         """Continue every prompt, one token at a time, each drawn from the last position's scores.
 
         Args:
-            prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`, at least one a row.
+            prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`.
             max_new_tokens: how many tokens to write at most.
             options: `temperature`, `top_k`, `top_p`, `rng` and others; see `generation.stream`.
 
         Returns:
-            Ids `(batch, prompt + new)`; without a batch axis if the prompt had none.
+            Ids `(batch, prompt + new)` or `(prompt + new,)`.
         """
         return generation.generate(self, prompt_tokens, max_new_tokens, **options)
 

@@ -10,7 +10,7 @@ from tinytorch.text.embeddings import Embedding
 
 
 def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
-    """Score each token by its own row of the token table: the output layer of a tied GPT.
+    """Score each token by its own row of the token table, the output layer of a tied GPT.
 
     Args:
         x: vectors `(..., embed_dim)`.
