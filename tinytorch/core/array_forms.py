@@ -101,7 +101,7 @@ def of_tensors(part: Any) -> Reader:
 
 
 def as_vectors(x: np.ndarray) -> np.ndarray:
-    """The vectors `(batch, new, d)` in the shape that readers take: `(batch * new, d)` or `(d,)`."""
+    """Vectors `(batch, new, d)` in the shape that readers take: `(batch * new, d)` or `(d,)`."""
     d = x.shape[-1]
     return x.reshape(d) if x.size == d and products.dot is np.dot else x.reshape(-1, d)
 
