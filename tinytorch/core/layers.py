@@ -7,7 +7,6 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_probability, check_sizes
-from tinytorch.core.array_forms import read_by, read_dropout, read_linear
 from tinytorch.core.layer_norm import LayerNorm as LayerNorm
 from tinytorch.core.module import Module as Module
 from tinytorch.core.module import Parameter as Parameter
@@ -60,7 +59,6 @@ class Linear(Module):
         self.bias = Parameter(np.zeros(out_features)) if bias else None
 
     @quantized_by(QuantizedLinear.of)
-    @read_by(read_linear)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         if self.bias is None:
@@ -88,7 +86,6 @@ class Dropout(Module):
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 
-    @read_by(read_dropout)
     def forward(self, x: Any) -> Tensor:
         """Zero elements of `x`; the shape stays."""
         if not self.training or self.p == 0:

@@ -16,7 +16,7 @@ from tinytorch.core.hooks import hooks
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
-from tinytorch.models.transformer import tied_logits
+from tinytorch.models.weight_tying import tied_logits
 
 __all__ = [
     "logit_lens",
