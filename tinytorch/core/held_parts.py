@@ -75,11 +75,11 @@ def _enter(value: Any, parts: dict[int, Any]) -> None:
             _enter(inside, parts)
 
 
-def _values(container: Any) -> Iterable[Any]:
+def _values(container: Iterable[Any]) -> Iterable[Any]:
     return container.values() if isinstance(container, dict) else container
 
 
-def _ids(container: Any) -> list[int]:
+def _ids(container: Iterable[Any]) -> list[int]:
     return [*map(id, _values(container))]
 
 

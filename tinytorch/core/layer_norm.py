@@ -1,5 +1,7 @@
 """Layer normalisation (Ba et al., 2016, section 3); its formula is `functional.layer_norm`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ from tinytorch.core.arguments import check_not_negative, check_sizes
 from tinytorch.core.array_forms import read_by, read_norm
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 
 
 class LayerNorm(Module):
@@ -40,6 +43,6 @@ class LayerNorm(Module):
         self.eps = eps
 
     @read_by(read_norm)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         return functional.layer_norm(x, self.gamma, self.beta, eps=self.eps)

@@ -1,5 +1,7 @@
 """Layers: the modules that everything is built from."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 
@@ -15,9 +17,10 @@ from tinytorch.core.module import evaluation_mode as evaluation_mode
 from tinytorch.core.quantization import QuantizedLinear, quantized_by
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import Rng, TensorLike
 
 
-def xavier_uniform(shape: tuple[int, int], rng: Any = None) -> np.ndarray:
+def xavier_uniform(shape: tuple[int, int], rng: Rng = None) -> np.ndarray:
     """Uniform numbers within `sqrt(6 / (rows + columns))` (Glorot and Bengio, 2010, equation 16).
 
     Args:
@@ -52,7 +55,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, rng: Any = None
+        self, in_features: int, out_features: int, bias: bool = True, rng: Rng = None
     ) -> None:
         check_sizes(in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
@@ -61,7 +64,7 @@ class Linear(Module):
 
     @quantized_by(QuantizedLinear.of)
     @read_by(read_linear)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         if self.bias is None:
             return functional.linear(x, self.weight)
@@ -83,13 +86,13 @@ class Dropout(Module):
         Tensor([1., 2.])
     """
 
-    def __init__(self, p: float = 0.5, rng: Any = None) -> None:
+    def __init__(self, p: float = 0.5, rng: Rng = None) -> None:
         check_probability(p, "Dropout: p")
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 
     @read_by(read_dropout)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Zero elements of `x`; the shape stays."""
         if not self.training or self.p == 0:
             return x if isinstance(x, Tensor) else Tensor(x)
@@ -118,7 +121,7 @@ class Sequential(Module):
                 remedy = f"; write {layer.__name__}(...)" if isinstance(layer, type) else ""
                 raise TypeError(f"Sequential: item {i} must be a layer, got {layer!r:.60}{remedy}")
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> Any:
         """Pass `x` through every layer in turn."""
         for layer in self.layers:
             x = layer(x)

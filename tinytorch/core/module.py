@@ -8,7 +8,7 @@ hidden. What would be overlooked, a module in a set for instance, raises an erro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from reprlib import recursive_repr
@@ -20,6 +20,7 @@ from tinytorch.core import hooks
 from tinytorch.core.held_parts import PLAIN, Parameters, note_replaced
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import DType, TensorLike
 
 
 class Parameter(Tensor):
@@ -32,7 +33,7 @@ class Parameter(Tensor):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, dtype: Any = None) -> None:
+    def __init__(self, data: TensorLike, dtype: DType = None) -> None:
         super().__init__(data, requires_grad=True, dtype=dtype)
 
 
@@ -161,7 +162,7 @@ class Module:
         """A copy of every parameter's array, by name."""
         return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
         """Copy arrays into the parameters of the same names.
 
         Raises:
@@ -201,13 +202,13 @@ def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
             yield from _held(name, value, type(module).__name__)
 
 
-def _has_parts(value: Any) -> bool:
+def _has_parts(value: object) -> bool:
     if isinstance(value, (list, tuple, dict)):
         return any(map(_has_parts, value.values() if isinstance(value, dict) else value))
     return isinstance(value, (Module, Parameter))
 
 
-def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Parameter]]:
+def _held(name: str, value: object, owner: str) -> Iterator[tuple[str, Module | Parameter]]:
     if isinstance(value, (Module, Parameter)):
         yield name, value
     elif isinstance(value, (list, tuple, dict)):
@@ -219,7 +220,7 @@ def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Par
         raise TypeError(f"{what}, which parameters() does not look into; {remedy}")
 
 
-def _elements(value: Any) -> Iterable[Any]:
+def _elements(value: object) -> Iterable[Any]:
     """The elements of a container that is not walked, a set for instance."""
     if isinstance(value, np.ndarray):
         return value.flat if value.dtype == object else ()

@@ -17,6 +17,8 @@ Attributes:
     tanh: `np.tanh`, likewise.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
@@ -139,7 +141,7 @@ def _widen_half(part: np.ndarray, block: np.ndarray) -> None:
     np.multiply(block, np.float32(2.0 ** (127 - 15)), out=block)
 
 
-def _operand(x: Any, q: np.ndarray, name: str, axis: int) -> np.ndarray:
+def _operand(x: np.ndarray, q: np.ndarray, name: str, axis: int) -> np.ndarray:
     """`x` in float32, if it fits axis `axis` of q."""
     x = np.asarray(x, np.float32)
     if x.ndim != 2 or q.ndim != 2 or x.shape[1] != q.shape[axis]:

@@ -24,6 +24,7 @@ from tinytorch.core.arguments import check_choice, check_equal_lengths, check_id
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import native, primitive, wrap
+from tinytorch.core.types import TensorLike, TokenIds
 
 __all__ = [
     "Constant",
@@ -38,7 +39,7 @@ LARGEST = 127  # of int8, on both sides of 0
 _REMEDY = "train the float32 model, then quantize that"
 
 
-def quantize_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+def quantize_rows(matrix: TensorLike) -> tuple[np.ndarray, np.ndarray]:
     """Round a matrix to 8-bit integers, each row in units of its own scale.
 
     `scale = max(|row|) / 127` and `q = round(row / scale)`, so that `q * scale` differs from the
@@ -181,7 +182,7 @@ class QuantizedLinear(Module):
         return cls(*_stored(linear.weight.data, dtype), bias)
 
     @quantized_by(lambda part, dtype: part)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         bias = None if self.bias is None else self.bias.data
         return quantized_linear(x, weight=self.weight.data, scales=_scales(self), bias=bias)
@@ -225,7 +226,7 @@ class QuantizedEmbedding(Module):
         return cls(*_stored(embedding.weight.data, dtype))
 
     @quantized_by(lambda part, dtype: part)
-    def forward(self, ids: Any) -> Tensor:
+    def forward(self, ids: TokenIds) -> Tensor:
         """Look up every id: integers of any shape to `ids.shape + (embed_dim,)`."""
         check_equal_lengths(ids, "QuantizedEmbedding")
         ids = np.asarray(ids)
@@ -235,7 +236,7 @@ class QuantizedEmbedding(Module):
             rows *= scales[ids][..., None]
         return wrap(rows)
 
-    def scores(self, x: Any) -> Tensor:
+    def scores(self, x: TensorLike) -> Tensor:
         """Score each token by its own row, as `tied_logits` does: `(..., vocab_size)`."""
         return quantized_scores(x, weight=self.weight.data, scales=_scales(self))
 
@@ -312,7 +313,7 @@ def _scales(module: Any) -> np.ndarray | None:
 
 
 @primitive
-def quantized_linear(x: Any, *, weight: Any, scales: Any, bias: Any) -> Any:
+def quantized_linear(x: TensorLike, *, weight: Any, scales: Any, bias: Any) -> Any:
     """`x @ weight + bias`; a scale belongs to a row of the weight, so it multiplies the input."""
     x = np.asarray(x)
     if x.ndim == 0 or x.shape[-1] != len(weight):
@@ -328,7 +329,7 @@ def quantized_linear(x: Any, *, weight: Any, scales: Any, bias: Any) -> Any:
 
 
 @primitive
-def quantized_scores(x: Any, *, weight: Any, scales: Any) -> Any:
+def quantized_scores(x: TensorLike, *, weight: Any, scales: Any) -> Any:
     """`x @ weight.T`; a scale belongs to a row of the weight, so it multiplies the result."""
     x = np.asarray(x)
     value = products.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)

@@ -18,7 +18,7 @@ import inspect
 import itertools
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
 
 import numpy as np
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # operations return one, though it is made of them
 
 Gradient = Any  # an array or a RowSparse
 Pullback = Callable[[np.ndarray], Any]
+Operands = ParamSpec("Operands")  # and settings
 
 
 class Record:
@@ -188,7 +189,7 @@ _new = object.__new__
 # Operations ----------------------------------------------------------------------------------
 
 
-def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Tensor]:
+def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Operands, Tensor]:
     """Lift a NumPy function that returns `(value, pullback)` to an operation on tensors.
 
     Positional arguments are operands: tensors, arrays or numbers, passed to `function` as arrays.

@@ -1,0 +1,51 @@
+"""What the functions of the library take, by name: each says what it is turned into.
+
+A type checker reads these names, and so does a reader; nothing is checked by them when a program
+runs. The text of an alias is not evaluated, so `numpy.random`, which loads slowly, is not loaded.
+"""
+
+from collections.abc import Iterator
+from types import EllipsisType
+from typing import Protocol, TypeAlias, TypeVar
+
+import numpy as np
+
+Element = TypeVar("Element", covariant=True)
+
+
+class SupportsArray(Protocol):
+    """What NumPy reads as an array: an array, a NumPy number or a `Tensor`."""
+
+    def __array__(self) -> np.ndarray: ...
+
+
+class Nested(Protocol[Element]):
+    """A list or tuple of elements, or of such lists, to any depth; a string is none."""
+
+    def __iter__(self) -> "Iterator[Element | Nested[Element]]": ...
+
+    def __getitem__(self, part: slice, /) -> object: ...
+
+    def __contains__(self, element: object, /) -> bool: ...
+
+
+TensorLike: TypeAlias = "SupportsArray | float | Nested[SupportsArray | float]"
+"""What becomes a tensor: a tensor, an array, a number, or nested lists of numbers."""
+
+TokenIds: TypeAlias = "SupportsArray | Nested[SupportsArray | int]"
+"""What becomes an array of ids: an array or tensor of integers, or nested lists of them."""
+
+Rng: TypeAlias = "np.random.Generator | int | None"
+"""A source of randomness: a NumPy `Generator`, a seed, or None for the one of `manual_seed`."""
+
+DType: TypeAlias = "np.typing.DTypeLike | None"
+"""What NumPy takes for a dtype, `numpy.float64` for instance; None leaves the choice."""
+
+Axis: TypeAlias = "int | tuple[int, ...] | None"
+"""The axis or the axes over which something is computed; None for all of them."""
+
+Index: TypeAlias = "IndexPart | tuple[IndexPart, ...]"
+"""What stands between square brackets."""
+
+IndexPart: TypeAlias = "TokenIds | int | slice | EllipsisType | None"
+"""An index of one axis: an integer, a slice, a mask, or an array of integers."""
