@@ -134,7 +134,7 @@ def refuse_mask(value: object, who: str) -> None:
         raise TypeError(f"{who}: a masked array would lose its mask; pass its filled(0)")
 
 
-def check_equal_lengths(ids: TokenIds, name: str) -> tuple[int, ...]:
+def check_equal_lengths(ids: TokenIds | int, name: str) -> tuple[int, ...]:
     """The shape of token ids, which may be nested lists; raise if those are ragged.
 
     Raises:

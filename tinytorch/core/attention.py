@@ -22,7 +22,7 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.types import Rng, TensorLike
+from tinytorch.core.types import CachedLayer, Rng, TensorLike
 
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
@@ -141,7 +141,7 @@ class MultiHeadAttention(Module):
         key: TensorLike | None = None,
         value: TensorLike | None = None,
         mask: TensorLike | None = None,
-        cache: Any = None,
+        cache: CachedLayer | None = None,
     ) -> Tensor:
         """Let every query look at the keys and collect from the values.
 

@@ -55,7 +55,7 @@ BLOCK = 64  # how many queries attention processes at a time
 
 
 @primitive
-def embedding(weight: TensorLike, ids: TokenIds, *, sparse: bool = False) -> Result:
+def embedding(weight: TensorLike, ids: TokenIds | int, *, sparse: bool = False) -> Result:
     """The rows of `weight` that `ids` name.
 
     The gradient of row i is the sum of the gradients of all positions where i was looked up, and

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,9 +114,9 @@ class Sequential(Module):
         (1, 1)
     """
 
-    def __init__(self, *layers: Any) -> None:
+    def __init__(self, *layers: Callable[..., Any] | Sequence[Callable[..., Any]]) -> None:
         is_list = len(layers) == 1 and isinstance(layers[0], (list, tuple))
-        self.layers = list(layers[0] if is_list else layers)
+        self.layers: list[Any] = list(layers[0] if is_list else layers)  # type: ignore[arg-type]
         for i, layer in enumerate(self.layers):
             if isinstance(layer, type) or not callable(layer):
                 remedy = f"; write {layer.__name__}(...)" if isinstance(layer, type) else ""

@@ -25,7 +25,7 @@ _REDUCTIONS = ("mean", "sum", "none")
 @primitive
 def cross_entropy(
     logits: TensorLike,
-    targets: TokenIds,
+    targets: TokenIds | int,
     *,
     ignore_index: int | None = None,
     reduction: str = "mean",
@@ -135,7 +135,7 @@ class CrossEntropyLoss(Module):
         check_choice(reduction, "CrossEntropyLoss: reduction", _REDUCTIONS)
         self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
 
-    def forward(self, logits: TensorLike, targets: TokenIds) -> Tensor:
+    def forward(self, logits: TensorLike, targets: TokenIds | int) -> Tensor:
         """Compare logits `(..., classes)` with integer targets `(...)`."""
         rule, reduction = self.ignore_index, self.reduction
         return cross_entropy(

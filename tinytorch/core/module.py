@@ -93,7 +93,7 @@ class Module:
     def training(self, training: bool) -> None:
         vars(self)["_training"] = bool(training)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute; refuse to replace a parameter by what `parameters()` would not find.
 
         Raises:

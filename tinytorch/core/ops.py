@@ -8,7 +8,7 @@ arrays or numbers; settings are keyword arguments.
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -493,7 +493,7 @@ def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Axis) -> np.ndarr
     return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
-def _extreme(reduce: Any, x: np.ndarray, axis: Axis, keepdims: bool) -> Result:
+def _extreme(reduce: Callable[..., Any], x: np.ndarray, axis: Axis, keepdims: bool) -> Result:
     value = reduce(x, axis=axis, keepdims=True)
     tied = (x == value).astype(np.result_type(x, np.float32))
     share = tied / tied.sum(axis=axis, keepdims=True)
@@ -501,7 +501,7 @@ def _extreme(reduce: Any, x: np.ndarray, axis: Axis, keepdims: bool) -> Result:
     return value, lambda g: _restore_axes(g, share.shape, axis) * share
 
 
-def _plain_index(index: Any) -> Any:
+def _plain_index(index: object) -> Any:
     """Indices with copies of their arrays and tensors: a pullback keeps them."""
     if isinstance(index, tuple):
         return tuple(_plain_index(part) for part in index)
@@ -511,6 +511,6 @@ def _plain_index(index: Any) -> Any:
     return np.array(index) if is_array else index
 
 
-def _is_basic(index: Any) -> bool:
+def _is_basic(index: object) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(isinstance(p, (int, np.integer, slice, type(None), type(Ellipsis))) for p in parts)

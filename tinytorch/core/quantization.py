@@ -24,7 +24,7 @@ from tinytorch.core.arguments import check_choice, check_equal_lengths, check_id
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import native, primitive, wrap
-from tinytorch.core.types import TensorLike, TokenIds
+from tinytorch.core.types import Method, TensorLike, TokenIds
 
 __all__ = [
     "Constant",
@@ -129,8 +129,8 @@ def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Any], Any]:
         make: called with the part and `'int8'` or `'float16'`; returns its replacement.
     """
 
-    def noted(forward: Any) -> Any:
-        forward.quantized_by = make
+    def noted(forward: Method) -> Method:
+        setattr(forward, "quantized_by", make)  # noqa: B010 (mypy knows no such attribute)
         return forward
 
     return noted
@@ -226,7 +226,7 @@ class QuantizedEmbedding(Module):
         return cls(*_stored(embedding.weight.data, dtype))
 
     @quantized_by(lambda part, dtype: part)
-    def forward(self, ids: TokenIds) -> Tensor:
+    def forward(self, ids: TokenIds | int) -> Tensor:
         """Look up every id: integers of any shape to `ids.shape + (embed_dim,)`."""
         check_equal_lengths(ids, "QuantizedEmbedding")
         ids = np.asarray(ids)
@@ -291,7 +291,7 @@ def _stored(matrix: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | No
     return half, None
 
 
-def _keep(module: Any, weight: np.ndarray, scales: np.ndarray | None) -> None:
+def _keep(module: Module, weight: np.ndarray, scales: np.ndarray | None) -> None:
     """Set the matrix and the scales of a module, under their names in a file."""
     who, kind = type(module).__name__, np.asarray(weight).dtype
     if np.ndim(weight) != 2 or kind != (np.float16 if scales is None else np.int8):
@@ -306,14 +306,16 @@ def _keep(module: Any, weight: np.ndarray, scales: np.ndarray | None) -> None:
         setattr(module, "weight.scales", Constant(np.asarray(scales, np.float32)))
 
 
-def _scales(module: Any) -> np.ndarray | None:
+def _scales(module: Module) -> np.ndarray | None:
     """The scales of a module `(rows,)`; None if its matrix has none."""
     found = vars(module).get("weight.scales")
     return None if found is None else found.data
 
 
 @primitive
-def quantized_linear(x: TensorLike, *, weight: Any, scales: Any, bias: Any) -> Any:
+def quantized_linear(
+    x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None, bias: np.ndarray | None
+) -> Any:
     """`x @ weight + bias`; a scale belongs to a row of the weight, so it multiplies the input."""
     x = np.asarray(x)
     if x.ndim == 0 or x.shape[-1] != len(weight):
@@ -329,7 +331,7 @@ def quantized_linear(x: TensorLike, *, weight: Any, scales: Any, bias: Any) -> A
 
 
 @primitive
-def quantized_scores(x: TensorLike, *, weight: Any, scales: Any) -> Any:
+def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None) -> Any:
     """`x @ weight.T`; a scale belongs to a row of the weight, so it multiplies the result."""
     x = np.asarray(x)
     value = products.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)

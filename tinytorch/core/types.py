@@ -4,9 +4,9 @@ A type checker reads these names, and so does a reader; nothing is checked by th
 runs. The text of an alias is not evaluated, so `numpy.random`, which loads slowly, is not loaded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import EllipsisType
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -49,3 +49,27 @@ Index: TypeAlias = "IndexPart | tuple[IndexPart, ...]"
 
 IndexPart: TypeAlias = "TokenIds | int | slice | EllipsisType | None"
 """An index of one axis: an integer, a slice, a mask, or an array of integers."""
+
+Model: TypeAlias = "Callable[[np.ndarray], TensorLike]"
+"""What maps ids `(batch, seq)` to logits `(batch, seq, vocab)`: a `GPT`, or any function."""
+
+Method = TypeVar("Method", bound=Callable[..., Any])  # what a decorator returns as it is
+
+
+class ModuleLike(Protocol):
+    """A `Module`, as the files see it that it imports itself."""
+
+    def named_modules(self) -> list[tuple[str, Any]]: ...
+
+    def named_parameters(self) -> list[tuple[str, Any]]: ...
+
+    def trainable_parameters(self) -> list[Any]: ...
+
+
+class CachedLayer(Protocol):
+    """What an attention has read before: one layer of a `KVCache`."""
+
+    @property
+    def length(self) -> int: ...
+
+    def extend(self, k: Any, v: Any, /) -> tuple[np.ndarray, np.ndarray]: ...

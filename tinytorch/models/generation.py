@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,22 +16,32 @@ from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand
+from tinytorch.core.types import Model, Rng, TokenIds
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
 from tinytorch.models.sampling import check_sampling, next_tokens
 
 __all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]
 
 
+class WindowedModel(Protocol):
+    """A model that says how many tokens it reads at once."""
+
+    @property
+    def max_seq_len(self) -> int: ...
+
+    def __call__(self, ids: np.ndarray, /) -> Any: ...
+
+
 def generate(
-    model: Any,
-    prompt_tokens: Any,
+    model: WindowedModel,
+    prompt_tokens: TokenIds,
     max_new_tokens: int = 50,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     stop_tokens: Iterable[int] = (),
-    rng: Any = None,
+    rng: Rng = None,
     use_cache: bool = True,
     overflow: str = "slide",
     prefill_chunk: int = 256,
@@ -82,15 +92,15 @@ def generate(
 
 
 def stream(
-    model: Any,
-    prompt_tokens: Any,
+    model: WindowedModel,
+    prompt_tokens: TokenIds,
     max_new_tokens: int = 50,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     stop_tokens: Iterable[int] = (),
-    rng: Any = None,
+    rng: Rng = None,
     use_cache: bool = True,
     overflow: str = "slide",
     prefill_chunk: int = 256,
@@ -182,7 +192,7 @@ def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callabl
     return scores
 
 
-def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
+def logits_of(model: Model, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
     """A function from ids `(batch, new)` to logits `(batch, vocab)`.
 
     With a cache, that is the model's own `reader` if it has one; otherwise the model is called.
@@ -269,7 +279,7 @@ def read_next(
 _REMEDY = "was another tokenizer used?"
 
 
-def _prompt(prompt_tokens: Any) -> np.ndarray:
+def _prompt(prompt_tokens: TokenIds) -> np.ndarray:
     """The prompt as an array, `(batch, prompt)` or `(prompt,)`."""
     arguments.check_equal_lengths(prompt_tokens, "generate")
     ids = np.asarray(prompt_tokens)
@@ -283,7 +293,7 @@ def _prompt(prompt_tokens: Any) -> np.ndarray:
     return ids.astype(np.int64)
 
 
-def _stop_tokens(stop_tokens: Any, vocab_size: int | None) -> np.ndarray:
+def _stop_tokens(stop_tokens: Iterable[int], vocab_size: int | None) -> np.ndarray:
     """The ids that finish a row, `(n,)`."""
     if not isinstance(stop_tokens, (np.ndarray, Tensor)):
         if not isinstance(stop_tokens, Iterable):
@@ -297,7 +307,7 @@ def _stop_tokens(stop_tokens: Any, vocab_size: int | None) -> np.ndarray:
     return ids
 
 
-def _check_options(max_new_tokens: Any, use_cache: Any, overflow: Any, prefill_chunk: Any) -> None:
+def _check_options(max_new_tokens: int, use_cache: bool, overflow: str, prefill_chunk: int) -> None:
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
         raise TypeError(f"generate: max_new_tokens must be an integer, got {max_new_tokens!r}")
     if max_new_tokens < 0:

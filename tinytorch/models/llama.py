@@ -36,6 +36,7 @@ from tinytorch.core.module import Module, Parameter
 from tinytorch.core.ops import where
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import Rng, TensorLike
 
 __all__ = ["RMSNorm", "SwiGLU"]
 
@@ -81,7 +82,7 @@ class RMSNorm(Module):
         self.gamma = Parameter(np.ones(size))
 
     @array_forms.read_by(_read_norm)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         x = x if isinstance(x, Tensor) else Tensor(x)
         if x.shape[-1:] != (self.size,):
@@ -139,7 +140,7 @@ class SwiGLU(Module):
         embed_dim: int,
         hidden_dim: int | None = None,
         dropout_prob: float = 0.0,
-        rng: Any = None,
+        rng: Rng = None,
     ) -> None:
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         arguments.check_sizes(embed_dim=embed_dim, hidden_dim=hidden_dim)
@@ -150,7 +151,7 @@ class SwiGLU(Module):
         self.dropout = Dropout(dropout_prob, rng=rng)
 
     @array_forms.read_by(_read_mlp)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         opened = self.gate(x)
         opened = opened * functional.sigmoid(opened)

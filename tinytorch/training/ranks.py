@@ -1,5 +1,7 @@
 """The processes of one training run, which exchange arrays by MPI."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
