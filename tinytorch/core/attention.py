@@ -22,17 +22,13 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.core.types import CachedLayer, Rng, TensorLike
+from tinytorch.core.types import CachedLayer, Mask, Rng, TensorLike
 
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
 
 def scaled_dot_product_attention(
-    Q: TensorLike,
-    K: TensorLike,
-    V: TensorLike,
-    mask: TensorLike | None = None,
-    bias: TensorLike | None = None,
+    Q: TensorLike, K: TensorLike, V: TensorLike, mask: Mask = None, bias: Mask = None
 ) -> tuple[Tensor, Tensor]:
     """`softmax(Q K^T / sqrt(d) + mask) V` (Vaswani et al., 2017, section 3.2.1), and the weights.
 
@@ -140,7 +136,7 @@ class MultiHeadAttention(Module):
         query: TensorLike,
         key: TensorLike | None = None,
         value: TensorLike | None = None,
-        mask: TensorLike | None = None,
+        mask: Mask = None,
         cache: CachedLayer | None = None,
     ) -> Tensor:
         """Let every query look at the keys and collect from the values.

@@ -32,7 +32,7 @@ from tinytorch.core.products import dot, matmul
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tracing import as_operand, floats, primitive
-from tinytorch.core.types import DType, Rng, TensorLike, TokenIds
+from tinytorch.core.types import DType, Mask, Rng, TensorLike, TokenIds
 
 __all__ = [
     "attention",
@@ -231,8 +231,8 @@ def attention(
     k: TensorLike,
     v: TensorLike,
     *,
-    mask: TensorLike | None = None,
-    bias: TensorLike | None = None,
+    mask: Mask = None,
+    bias: Mask = None,
     dropout: float = 0.0,
     rng: Rng = None,
 ) -> Result:
@@ -387,11 +387,7 @@ def _blocks(mask: np.ndarray | None, queries: int, keys: int) -> Iterator[tuple[
 
 
 def check_attention(
-    q: tuple[int, ...],
-    k: tuple[int, ...],
-    v: tuple[int, ...],
-    mask: TensorLike | None,
-    bias: TensorLike | None = None,
+    q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], mask: Mask, bias: Mask = None
 ) -> np.ndarray | None:
     """Raise unless queries, keys, values, mask and bias fit together; see `check_mask`.
 

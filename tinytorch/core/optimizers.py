@@ -21,6 +21,8 @@ from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike
 
+Rows = np.ndarray | EllipsisType  # of a parameter: those of its gradient, or all
+
 
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
     """Scale all gradients together so that their norm is at most `max_norm`.
@@ -174,9 +176,7 @@ class Optimizer:
         """The arrays that `step` changes, except the parameters."""
         return {}
 
-    def _update(
-        self, i: int, data: np.ndarray, rows: np.ndarray | EllipsisType, g: np.ndarray
-    ) -> None:
+    def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
         """Change `data[rows]`, parameter number `i`, according to its gradient `g`."""
         raise NotImplementedError
 
@@ -213,9 +213,7 @@ class SGD(Optimizer):
     def _state(self) -> dict[str, np.ndarray]:
         return {f"velocity.{i}": v for i, v in enumerate(self.velocity)}
 
-    def _update(
-        self, i: int, data: np.ndarray, rows: np.ndarray | EllipsisType, g: np.ndarray
-    ) -> None:
+    def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
         if self.weight_decay:
             g = g + self.weight_decay * data[rows]
         if self.momentum:
@@ -285,9 +283,7 @@ class Adam(Optimizer):
         means = {f"m.{i}": m for i, m in enumerate(self.m)}
         return {"steps": self._steps, **means, **{f"v.{i}": v for i, v in enumerate(self.v)}}
 
-    def _update(
-        self, i: int, data: np.ndarray, rows: np.ndarray | EllipsisType, g: np.ndarray
-    ) -> None:
+    def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
         g = np.asarray(g, dtype=data.dtype)
         if self.weight_decay and self.decays[i]:
             g = self._decay(data, rows, g)
@@ -305,9 +301,7 @@ class Adam(Optimizer):
             for array, part in zip(whole, parts, strict=True):
                 array[rows] = part
 
-    def _decay(
-        self, data: np.ndarray, rows: np.ndarray | EllipsisType, g: np.ndarray
-    ) -> np.ndarray:
+    def _decay(self, data: np.ndarray, rows: Rows, g: np.ndarray) -> np.ndarray:
         """The gradient with weight decay added."""
         return g + self.weight_decay * data[rows]
 
@@ -336,9 +330,7 @@ class AdamW(Adam):
 
     usual_decay = 0.01
 
-    def _decay(
-        self, data: np.ndarray, rows: np.ndarray | EllipsisType, g: np.ndarray
-    ) -> np.ndarray:
+    def _decay(self, data: np.ndarray, rows: Rows, g: np.ndarray) -> np.ndarray:
         """The gradient as it is: the parameter itself decays here."""
         data[rows] *= 1 - self.lr * self.weight_decay
         return g

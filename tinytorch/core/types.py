@@ -4,6 +4,8 @@ A type checker reads these names, and so does a reader; nothing is checked by th
 runs. The text of an alias is not evaluated, so `numpy.random`, which loads slowly, is not loaded.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from types import EllipsisType
 from typing import Any, Protocol, TypeAlias, TypeVar
@@ -22,7 +24,7 @@ class SupportsArray(Protocol):
 class Nested(Protocol[Element]):
     """A list or tuple of elements, or of such lists, to any depth; a string is none."""
 
-    def __iter__(self) -> "Iterator[Element | Nested[Element]]": ...
+    def __iter__(self) -> Iterator[Element | Nested[Element]]: ...
 
     def __getitem__(self, part: slice, /) -> object: ...
 
@@ -31,6 +33,9 @@ class Nested(Protocol[Element]):
 
 TensorLike: TypeAlias = "SupportsArray | float | Nested[SupportsArray | float]"
 """What becomes a tensor: a tensor, an array, a number, or nested lists of numbers."""
+
+Mask: TypeAlias = "TensorLike | None"
+"""What is added to the scores of attention, or None for nothing."""
 
 TokenIds: TypeAlias = "SupportsArray | Nested[SupportsArray | int]"
 """What becomes an array of ids: an array or tensor of integers, or nested lists of them."""
@@ -53,6 +58,16 @@ IndexPart: TypeAlias = "TokenIds | int | slice | EllipsisType | None"
 Model: TypeAlias = "Callable[[np.ndarray], TensorLike]"
 """What maps ids `(batch, seq)` to logits `(batch, seq, vocab)`: a `GPT`, or any function."""
 
+
+class WindowedModel(Protocol):
+    """A `Model` that says how many tokens it can read."""
+
+    @property
+    def max_seq_len(self) -> int: ...
+
+    def __call__(self, ids: np.ndarray, /) -> TensorLike: ...
+
+
 Method = TypeVar("Method", bound=Callable[..., Any])  # what a decorator returns as it is
 
 
@@ -72,4 +87,4 @@ class CachedLayer(Protocol):
     @property
     def length(self) -> int: ...
 
-    def extend(self, k: Any, v: Any, /) -> tuple[np.ndarray, np.ndarray]: ...
+    def extend(self, k: TensorLike, v: TensorLike, /) -> tuple[np.ndarray, np.ndarray]: ...

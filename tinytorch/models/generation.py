@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,20 +16,11 @@ from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand
-from tinytorch.core.types import Model, Rng, TokenIds
+from tinytorch.core.types import Model, Rng, TokenIds, WindowedModel
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
 from tinytorch.models.sampling import check_sampling, next_tokens
 
 __all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]
-
-
-class WindowedModel(Protocol):
-    """A model that says how many tokens it reads at once."""
-
-    @property
-    def max_seq_len(self) -> int: ...
-
-    def __call__(self, ids: np.ndarray, /) -> Any: ...
 
 
 def generate(

@@ -125,17 +125,17 @@ class OnlyRank:
 
     rank, size = 0, 1
 
-    def Iallreduce(self, own: np.ndarray | None, whole: np.ndarray) -> "OnlyRank":
+    def Iallreduce(self, own: np.ndarray | None, whole: np.ndarray) -> OnlyRank:
         if own is not None:  # it is in place
             whole[...] = own
         return self
 
     Iallgather = Ireduce_scatter_block = Iallreduce
 
-    def Ibcast(self, array: np.ndarray, root: int) -> "OnlyRank":
+    def Ibcast(self, array: np.ndarray, root: int) -> OnlyRank:
         return self
 
-    def Dup(self) -> "OnlyRank":
+    def Dup(self) -> OnlyRank:
         return self
 
     def Test(self) -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.models.generation import WindowedModel, stream
+from tinytorch.core.types import WindowedModel
+from tinytorch.models.generation import stream
 from tinytorch.text.bpe_tokenizer import BPETokenizer
 
 __all__ = ["stream_text"]

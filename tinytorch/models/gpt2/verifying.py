@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tinytorch.models.generation import WindowedModel, generate
+from tinytorch.core.types import WindowedModel
+from tinytorch.models.generation import generate
 from tinytorch.models.transformer import GPT2_SHAPES
 from tinytorch.text.bpe_tokenizer import BPETokenizer
 
