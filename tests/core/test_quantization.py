@@ -13,7 +13,7 @@ from tinytorch.core.quantization import (
     quantize,
     quantize_rows,
 )
-from tinytorch.models.transformer import tied_logits
+from tinytorch.models.weight_tying import tied_logits
 from tinytorch.training.checkpoint import load_weights, save_weights
 
 KINDS = ("int8", "float16")

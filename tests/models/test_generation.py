@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tiny_models import message, stirred, tiny_gpt
 
 from tinytorch import GPT, Tensor, causal_mask
-from tinytorch.models.generation import generate, stream
+from tinytorch.models.generation import Options, generate, stream
 from tinytorch.models.sampling import choose, next_token_probs
 
 PROMPTS = np.array([[3, 1, 4], [1, 5, 9], [2, 6, 5]])
@@ -363,3 +363,4 @@ def test_a_misspelt_option_is_named_with_the_function_that_was_called():
 
 def test_generate_has_the_options_of_stream():
     assert signature(generate).parameters == signature(stream).parameters
+    assert [*signature(stream).parameters][3:] == [*Options.__annotations__]

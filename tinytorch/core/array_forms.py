@@ -1,10 +1,10 @@
 """A second form of each `forward`, from array to array, for speed.
 
 A model that generates text reads one token at a time. Its arrays are then so small that the tensors
-around them, and the checks before each operation, take longer than the arithmetic. So `@read_by`
-names, at a `forward`, the function that does the same to arrays, in evaluation and with a cache
-(bench: decoding). It replaces that `forward` only: a subclass's `forward` is called itself. The
-weights are looked up at every call. The tests check that both forms give equal results.
+around them, and the checks before each operation, take longer than the arithmetic. So the functions
+here do to arrays what each `forward` does, in evaluation and with a cache (bench: decoding), and
+`@reader_of` names the `forward`. They replace that one only: a subclass's `forward` is called
+itself. The weights are looked up at every call. The tests check that both forms give equal results.
 
 A single vector has one axis, `(d,)`, because NumPy takes three times as long to add a bias to
 `(1, d)`; in a browser it has two, as the products there ask for (`as_vectors`).
@@ -18,40 +18,46 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import arguments, hooks, positions, products
+from tinytorch.core import hooks, products
+from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.attention_options import bias_between
+from tinytorch.core.functional import TINY
+from tinytorch.core.layers import Dropout, LayerNorm, Linear
 from tinytorch.core.tracing import as_operand, wrap
 
 Reader = Callable[..., np.ndarray]
-TINY = float(np.finfo(np.float32).tiny)  # an eps below it may be 0 to the numbers it is added to
 _makers: dict[Any, Callable[..., Reader]] = {}  # makes the reader of each `forward`
 
 
-def read_by(make: Callable[..., Reader]) -> Callable[[Any], Any]:
-    """Register, for a `forward`, that `make(part)` returns a function that does the same to arrays.
+def reader_of(forward: Any) -> Callable[[Any], Any]:
+    """Register a function that makes of a part what does to arrays what this `forward` does.
+
+    It is called with the part and, if the part uses what was read before, with its cache.
 
     Args:
-        make: called with the part and, if the part uses what was read before, with its cache.
+        forward: the method of a class.
 
     Example:
         >>> from tinytorch.core.module import Module
         >>> class Double(Module):
-        ...     @read_by(lambda part: lambda x: 2 * x)
         ...     def forward(self, x):
         ...         return x + x
+        >>> @reader_of(Double.forward)
+        ... def read_double(part):
+        ...     return lambda x: 2 * x
         >>> reader(Double())(np.array([[3.0]]))
         array([[6.]])
     """
 
-    def noted(forward: Any) -> Any:
+    def noted(make: Any) -> Any:
         _makers[forward] = make
-        return forward
+        return make
 
     return noted
 
 
 def maker(part: Any) -> Callable[..., Reader] | None:
-    """What `read_by` registered for the `forward` of `part`, or None while hooks are open."""
+    """What `reader_of` registered for the `forward` of `part`, or None while hooks are open."""
     if hooks.opened():  # they see modules, which arrays would bypass
         return None
     return _makers.get(getattr(getattr(part, "forward", None), "__func__", None))
@@ -69,7 +75,6 @@ def reader(part: Any, cache: Any = None) -> Reader:
         `(d,)`, the size of the batch and the mask. It returns the same shape.
 
     Example:
-        >>> from tinytorch.core.layers import LayerNorm
         >>> reader(LayerNorm(2))(np.array([[1.0, 3.0]])).round(2)
         array([[-1.,  1.]])
     """
@@ -96,12 +101,7 @@ def of_tensors(part: Any) -> Reader:
 
 
 def as_vectors(x: np.ndarray) -> np.ndarray:
-    """The vectors `(batch, new, d)` in the shape that readers take: `(batch * new, d)` or `(d,)`.
-
-    Example:
-        >>> as_vectors(np.zeros((2, 3, 4))).shape, as_vectors(np.zeros((1, 1, 4))).shape
-        ((6, 4), (4,))
-    """
+    """Vectors `(batch, new, d)` in the shape that readers take: `(batch * new, d)` or `(d,)`."""
     d = x.shape[-1]
     return x.reshape(d) if x.size == d and products.dot is np.dot else x.reshape(-1, d)
 
@@ -109,32 +109,13 @@ def as_vectors(x: np.ndarray) -> np.ndarray:
 # The layers -----------------------------------------------------------------------------------
 
 
-def read_embedding(part: Any) -> Reader:
-    """An `Embedding`, of ids."""
-
-    def read(ids: np.ndarray) -> np.ndarray:
-        arguments.check_ids(ids, part.vocab_size, "token id", "was another tokenizer used?")
-        return part.weight.data.take(ids, axis=0)
-
-    return read
-
-
-def read_positions(part: Any, cache: Any) -> Reader:
-    """A `PositionalEncoding`, of vectors `(batch, new, d)`."""
-
-    def read(x: np.ndarray) -> np.ndarray:
-        positions.check_length(x.shape[1], part.max_seq_len, cache.length)
-        table, end = part.position_embeddings.data, cache.length + x.shape[1]
-        return x + table[None, cache.length : end]  # NumPy adds equal shapes three times as fast
-
-    return read
-
-
+@reader_of(Dropout.forward)
 def read_dropout(part: Any) -> Reader:
     """A `Dropout`, which drops nothing in evaluation."""
     return lambda x: x
 
 
+@reader_of(LayerNorm.forward)
 def read_norm(part: Any) -> Reader:
     """A `LayerNorm`, of vectors `(tokens, d)`."""
     if part.eps < TINY:
@@ -159,6 +140,7 @@ def read_norm(part: Any) -> Reader:
     return read
 
 
+@reader_of(MultiHeadAttention.forward)
 def read_attention(part: Any, cache: Any) -> Reader:
     """A `MultiHeadAttention`, of vectors `(batch * new, d)`."""
     projections = [reader(layer) for layer in (part.q_proj, part.k_proj, part.v_proj)]
@@ -195,6 +177,7 @@ def read_attention(part: Any, cache: Any) -> Reader:
     return read
 
 
+@reader_of(Linear.forward)
 def read_linear(part: Any) -> Reader:
     """A `Linear`, of vectors `(tokens, in_features)`."""
     if part.bias is None:
@@ -208,10 +191,3 @@ def read_linear(part: Any) -> Reader:
         return y
 
     return read
-
-
-def read_tied(table: Any) -> Reader:
-    """The scores of `tied_logits`, of vectors `(tokens, d)`."""
-    if hasattr(table, "scores"):
-        return lambda x: as_operand(table.scores(wrap(x)))
-    return lambda x: products.dot(x, table.weight.data.T)

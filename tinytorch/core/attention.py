@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.array_forms import read_attention, read_by
 from tinytorch.core.attention_options import bias_between, check_inputs, check_options, shared
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Linear
@@ -130,7 +129,6 @@ class MultiHeadAttention(Module):
         self.out_proj = Linear(embed_dim, embed_dim, projection_bias, rng)
 
     @incremental
-    @read_by(read_attention)
     def forward(
         self,
         query: TensorLike,

@@ -24,7 +24,6 @@ from tinytorch.core.activations import (
     softmax_array,
 )
 from tinytorch.core.arguments import check_ids, check_probability
-from tinytorch.core.array_forms import TINY
 from tinytorch.core.losses import cross_entropy, mse
 from tinytorch.core.masks import check_fits, check_mask, without_gradient
 from tinytorch.core.ops import Result
@@ -327,6 +326,8 @@ def merge_heads(x: TensorLike) -> Result:
 
 
 # Helpers -------------------------------------------------------------------------------------
+
+TINY = float(np.finfo(np.float32).tiny)  # an eps below it may be 0 to the numbers it is added to
 
 
 def standardised(rows: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

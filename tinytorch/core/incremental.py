@@ -40,15 +40,6 @@ def incremental(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def is_incremental(part: Any) -> bool:
-    """Whether a part can read a text piece by piece.
-
-    Args:
-        part: a module, whose `forward` is checked, or any other callable.
-
-    Example:
-        >>> from tinytorch import LayerNorm, MultiHeadAttention
-        >>> is_incremental(MultiHeadAttention(8, 2)), is_incremental(LayerNorm(8))
-        (True, False)
-    """
+    """Whether a part, a module or any other callable, can read a text piece by piece."""
     called = getattr(part, "forward", getattr(part, "__call__", None))  # noqa: B004
     return any(getattr(each, "is_incremental", False) for each in (part, called))

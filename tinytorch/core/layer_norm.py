@@ -8,7 +8,6 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_not_negative, check_sizes
-from tinytorch.core.array_forms import read_by, read_norm
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike
@@ -42,7 +41,6 @@ class LayerNorm(Module):
         self.beta = Parameter(np.zeros(size))
         self.eps = eps
 
-    @read_by(read_norm)
     def forward(self, x: TensorLike) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         return functional.layer_norm(x, self.gamma, self.beta, eps=self.eps)

@@ -10,7 +10,6 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_probability, check_sizes
-from tinytorch.core.array_forms import read_by, read_dropout, read_linear
 from tinytorch.core.layer_norm import LayerNorm as LayerNorm
 from tinytorch.core.module import Module as Module
 from tinytorch.core.module import Parameter as Parameter
@@ -64,7 +63,6 @@ class Linear(Module):
         self.bias = Parameter(np.zeros(out_features)) if bias else None
 
     @quantized_by(QuantizedLinear.of)
-    @read_by(read_linear)
     def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         if self.bias is None:
@@ -92,7 +90,6 @@ class Dropout(Module):
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 
-    @read_by(read_dropout)
     def forward(self, x: TensorLike) -> Tensor:
         """Zero elements of `x`; the shape stays."""
         if not self.training or self.p == 0:

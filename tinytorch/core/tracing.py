@@ -156,16 +156,7 @@ _ticks = itertools.count(1)  # of all threads
 
 
 def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
-    """A gradient of a tensor of `shape` as an array, or the `RowSparse` that it is.
-
-    Raises:
-        TypeError: it does not consist of real numbers.
-        ValueError: it has another shape.
-
-    Example:
-        >>> as_gradient([1, 2], (2,))
-        array([1, 2])
-    """
+    """A gradient of a tensor of `shape` as an array, or the `RowSparse` that it is."""
     array = gradient if isinstance(gradient, RowSparse) else np.asarray(gradient)
     if array.dtype.kind not in "fiub":
         raise TypeError(f"a gradient must hold real numbers, got {array.dtype}")

@@ -17,7 +17,8 @@ from tinytorch.core.module import Module, evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TokenIds
-from tinytorch.models.transformer import GPT, tied_logits
+from tinytorch.models.transformer import GPT
+from tinytorch.models.weight_tying import tied_logits
 
 __all__ = [
     "logit_lens",

@@ -1,1 +1,3 @@
 """Vectors to text: the transformer, GPT, and how it generates."""
+
+import tinytorch.models.array_forms  # registers a faster form for `generate`

@@ -1,4 +1,7 @@
-"""The second form of a GPT, from ids to logits on arrays; see `tinytorch.core.array_forms`."""
+"""The second form of a GPT, from ids to logits on arrays; see `tinytorch.core.array_forms`.
+
+Nothing that is read here names this module: importing it, as `tinytorch.models` does, registers it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core import positions
+from tinytorch.core import arguments, positions, products
 from tinytorch.core.activations import gelu_array
-from tinytorch.core.array_forms import Reader, as_vectors, maker, read_tied, reader
+from tinytorch.core.array_forms import Reader, as_vectors, maker, reader, reader_of
+from tinytorch.core.incremental import incremental
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.tracing import as_operand, wrap
 from tinytorch.models.gpt_options import with_positions
+from tinytorch.models.transformer import GPT, MLP, PostNormBlock, TransformerBlock
+from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
 
+@reader_of(incremental(GPT.forward))
 def read_gpt(part: Any, cache: Any) -> Reader:
     """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of the next tokens."""
     embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
@@ -39,22 +46,64 @@ def read_gpt(part: Any, cache: Any) -> Reader:
     return read
 
 
-def read_block(part: Any, cache: Any, pre_norm: bool = True) -> Reader:
-    """A `TransformerBlock`, or without `pre_norm` a `PostNormBlock`; vectors `(batch * new, d)`."""
+@reader_of(incremental(TransformerBlock.forward))
+def read_block(part: Any, cache: Any) -> Reader:
+    """A `TransformerBlock`, of vectors `(batch * new, d)`."""
     ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
     attention = reader(part.attention, cache)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
-        if not pre_norm:
-            x = ln1(x + drop(attention(x, batch, mask)))
-            return ln2(x + mlp(x))
         x = x + drop(attention(ln1(x), batch, mask))
         return x + mlp(ln2(x))
 
     return read
 
 
+@reader_of(incremental(PostNormBlock.forward))
+def read_post_norm_block(part: Any, cache: Any) -> Reader:
+    """A `PostNormBlock`, likewise."""
+    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
+    attention = reader(part.attention, cache)
+
+    def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
+        x = ln1(x + drop(attention(x, batch, mask)))
+        return ln2(x + mlp(x))
+
+    return read
+
+
+@reader_of(MLP.forward)
 def read_mlp(part: Any) -> Reader:
     """An `MLP`, of vectors `(tokens, d)`."""
     widen, narrow, drop = (reader(x) for x in (part.linear1, part.linear2, part.dropout))
     return lambda x: drop(narrow(gelu_array(widen(x))))
+
+
+@reader_of(Embedding.forward)
+def read_embedding(part: Any) -> Reader:
+    """An `Embedding`, of ids."""
+
+    def read(ids: np.ndarray) -> np.ndarray:
+        arguments.check_ids(ids, part.vocab_size, "token id", "was another tokenizer used?")
+        return part.weight.data.take(ids, axis=0)
+
+    return read
+
+
+@reader_of(PositionalEncoding.forward)
+def read_positions(part: Any, cache: Any) -> Reader:
+    """A `PositionalEncoding`, of vectors `(batch, new, d)`."""
+
+    def read(x: np.ndarray) -> np.ndarray:
+        positions.check_length(x.shape[1], part.max_seq_len, cache.length)
+        table, end = part.position_embeddings.data, cache.length + x.shape[1]
+        return x + table[None, cache.length : end]  # NumPy adds equal shapes three times as fast
+
+    return read
+
+
+def read_tied(table: Any) -> Reader:
+    """The scores of `tied_logits`, of vectors `(tokens, d)`."""
+    if hasattr(table, "scores"):
+        return lambda x: as_operand(table.scores(wrap(x)))
+    return lambda x: products.dot(x, table.weight.data.T)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -21,6 +21,19 @@ from tinytorch.models.kv_cache import KVCache, SlidingWindow
 from tinytorch.models.sampling import check_sampling, next_tokens
 
 __all__ = ["KVCache", "generate", "logits_of", "read_next", "stream"]
+
+
+class Options(TypedDict, total=False):
+    """The options of `stream`, for a function that passes them on."""
+
+    temperature: float
+    top_k: int | None
+    top_p: float | None
+    stop_tokens: Iterable[int]
+    rng: Any
+    use_cache: bool
+    overflow: str
+    prefill_chunk: int
 
 
 def generate(

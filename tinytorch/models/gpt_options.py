@@ -21,19 +21,7 @@ GPT2_SHAPES = {
 
 
 def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], int]:
-    """Raise unless a GPT can read these ids, after the cached ones.
-
-    Args:
-        model: the GPT.
-        tokens: ids `(batch, seq)` or `(seq,)`.
-        cache: a `KVCache`, or None.
-
-    Returns:
-        The shape of the ids, and how many were read before them.
-
-    Raises:
-        ValueError: the ids have another number of axes, are empty, or exceed `max_seq_len`.
-    """
+    """The shape of ids that a GPT can read after the cached ones, and how many are cached."""
     shape = arguments.check_equal_lengths(tokens, "GPT")
     if len(shape) not in (1, 2) or 0 in shape:
         expected = "expected ids of shape (batch, seq) or (seq,), not empty"
@@ -44,15 +32,9 @@ def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], 
 
 
 def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
-    """Add the vectors of the positions from `start` on, if any.
+    """Token vectors `(batch, seq, d)` or `(seq, d)`, plus those of the positions from `start` on.
 
-    Args:
-        embedding: the first of what `positions_of` returns.
-        x: token vectors `(batch, seq, embed_dim)`, or `(seq, embed_dim)` for a batch of one.
-        start: the position of the first.
-
-    Returns:
-        `(batch, seq, embed_dim)`.
+    `embedding` is the first of what `positions_of` returns; the result has three axes.
     """
     if x.ndim == 2:
         x = x.unsqueeze(0)
@@ -63,29 +45,15 @@ def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
     return embedding(x, start) if start else embedding(x)
 
 
-def preset(cls: type[Any], /, name: str, **options: Any) -> Any:
-    """A model in one of the published GPT-2 shapes, with random weights.
-
-    Args:
-        cls: `GPT`, whose method this is.
-        name: `'gpt2-small'`, `'gpt2-medium'`, `'gpt2-large'` or `'gpt2-xl'`.
-        options: passed on to `GPT`, for instance `vocab_size`.
-
-    Raises:
-        ValueError: another name.
-    """
+def published_shape(name: str) -> dict[str, int]:
+    """The shape of a published GPT-2 model; an error names them all."""
     if name not in GPT2_SHAPES:
         raise ValueError(f"no preset {name!r}; the presets are {', '.join(GPT2_SHAPES)}")
-    return cls(**{"vocab_size": 50257, **GPT2_SHAPES[name], **options})
+    return GPT2_SHAPES[name]
 
 
 def check(model: Any, **parts: Part) -> None:
-    """Raise unless a GPT can be made with its sizes and flags, and with these parts.
-
-    Raises:
-        ValueError: a number is out of range, or `pos_encoding` is unknown.
-        TypeError: an option is of another type.
-    """
+    """Raise unless a GPT can be made with its sizes and flags, and with these parts."""
     sizes = ("vocab_size", "embed_dim", "num_layers", "num_heads", "max_seq_len")
     arguments.check_sizes(**{name: getattr(model, name) for name in sizes})
     arguments.check_not_negative(init_std=model.init_std)
@@ -96,11 +64,9 @@ def check(model: Any, **parts: Part) -> None:
 
 
 def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
-    """How a GPT receives the positions, by its `pos_encoding`.
+    """What a GPT adds to the token vectors for the positions, and the options of its attentions.
 
-    Returns:
-        What is added to the token vectors: a `PositionalEncoding`, a table `(max_seq_len, d)` or
-        None; and the options of each attention for positions that are not added.
+    Added is a `PositionalEncoding`, a table `(max_seq_len, d)` or None; then attention has them.
     """
     length, d, heads = model.max_seq_len, model.embed_dim, model.num_heads
     if model.pos_encoding == "learned":

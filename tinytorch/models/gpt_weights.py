@@ -1,4 +1,4 @@
-"""The initial weights of a GPT, and how many there are."""
+"""The initial weights of a GPT."""
 
 from __future__ import annotations
 
@@ -15,12 +15,7 @@ from tinytorch.core.seeding import default_rng, drawing_from
 
 @contextmanager
 def initial_weights(model: Any, rng: Any) -> Iterator[None]:
-    """Give the parts that are made in this context the weights of `initialise`.
-
-    Args:
-        model: the GPT.
-        rng: a generator, a seed, or None for the default generator; only None advances that one.
-    """
+    """A context that gives the parts of a GPT made in it the weights of `initialise`."""
     weights = default_rng(rng)
     # the parts also draw weights, later replaced: from a copy, if `rng` is given
     with drawing_from(weights if rng is None else copy.deepcopy(weights)):
@@ -37,23 +32,3 @@ def initialise(model: Any, rng: np.random.Generator) -> None:
             if name.endswith(into_the_stream):
                 deviation /= math.sqrt(2 * len(model.blocks))
             parameter.data[...] = rng.normal(0.0, deviation, size=parameter.shape)
-
-
-def num_parameters(model: Any) -> dict[str, int]:
-    """How many numbers each part of a GPT learns, and the total; a tied table counts once.
-
-    Returns:
-        `{'token_embedding': ..., 'position_embedding': ..., 'attention': ..., 'mlp': ...,
-        'norms': ..., 'lm_head': ..., 'total': ...}`.
-
-    Example:
-        >>> from tinytorch import GPT
-        >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
-        33280
-    """
-    parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
-    count = dict.fromkeys(parts, 0)
-    for name, parameter in model.named_parameters():
-        found = [part for part in parts if part in name.split(".")]
-        count[found[0] if found else "norms"] += parameter.size
-    return {**count, "total": sum(count.values())}

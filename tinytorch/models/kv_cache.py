@@ -85,29 +85,16 @@ class SlidingWindow:
         self._room[:, : self._end] = ids
 
 
-def new_cache(model: Any) -> KVCache | None:
-    """An empty cache for one batch of texts; None if a part of a GPT cannot read piece by piece.
+def can_continue(model: Any) -> bool:
+    """Whether every part of a GPT can continue from a cache, so that its `new_cache` makes one.
 
     The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
     norms and MLPs need not be: they see each token by itself.
-
-    Example:
-        >>> from tinytorch import GPT, MultiHeadAttention
-        >>> class Attention(MultiHeadAttention):  # a forward of your own, without a cache
-        ...     def forward(self, query, mask=None):
-        ...         return super().forward(query, mask=mask)
-        >>> (
-        ...     GPT(5, 8, 2, 2).new_cache().num_layers,
-        ...     GPT(5, 8, 2, 2, attention=Attention).new_cache(),
-        ... )
-        (2, None)
     """
     attentions = [getattr(block, "attention", block) for block in model.blocks]
     rotations = [getattr(attention, "rotate", None) for attention in attentions]
     by_position = [p for p in (model.position_embedding, *rotations) if callable(p)]
-    if all(is_incremental(part) for part in (model, *model.blocks, *attentions, *by_position)):
-        return KVCache(len(model.blocks), model.max_seq_len)
-    return None
+    return all(map(is_incremental, (model, *model.blocks, *attentions, *by_position)))
 
 
 class KVCache:

@@ -41,17 +41,6 @@ from tinytorch.core.types import Rng, TensorLike
 __all__ = ["RMSNorm", "SwiGLU"]
 
 
-def _read_norm(part: Any) -> array_forms.Reader:
-    if part.eps < array_forms.TINY:
-        return array_forms.of_tensors(part)
-
-    def read(x: np.ndarray) -> np.ndarray:
-        mean_square = np.square(x).mean(axis=-1, keepdims=True)
-        return x / np.sqrt(mean_square + float(part.eps)) * part.gamma.data
-
-    return read
-
-
 class RMSNorm(Module):
     """Divide the last axis by its root mean square, then scale by `gamma`.
 
@@ -81,7 +70,6 @@ class RMSNorm(Module):
         self.size, self.eps = size, eps
         self.gamma = Parameter(np.ones(size))
 
-    @array_forms.read_by(_read_norm)
     def forward(self, x: TensorLike) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         x = x if isinstance(x, Tensor) else Tensor(x)
@@ -89,20 +77,19 @@ class RMSNorm(Module):
             what = f"the last axis must have length {self.size}, got shape {x.shape}"
             raise ValueError(f"RMSNorm: {what}")
         mean_square = (x * x).mean(axis=-1, keepdims=True) + self.eps  # (..., 1)
-        if self.eps < array_forms.TINY:
+        if self.eps < functional.TINY:
             mean_square = where(mean_square, 1.0, condition=mean_square.data > 0)
         return x / mean_square.sqrt() * self.gamma
 
 
-def _read_mlp(part: Any) -> array_forms.Reader:
-    widen, gate, narrow, drop = (
-        array_forms.reader(x) for x in (part.linear1, part.gate, part.linear2, part.dropout)
-    )
+@array_forms.reader_of(RMSNorm.forward)
+def _read_norm(part: Any) -> array_forms.Reader:
+    if part.eps < functional.TINY:
+        return array_forms.of_tensors(part)
 
     def read(x: np.ndarray) -> np.ndarray:
-        opened = gate(x)
-        opened = opened * (products.tanh(opened * 0.5) * 0.5 + 0.5)  # sigmoid, without overflow
-        return drop(narrow(opened * widen(x)))
+        mean_square = np.square(x).mean(axis=-1, keepdims=True)
+        return x / np.sqrt(mean_square + float(part.eps)) * part.gamma.data
 
     return read
 
@@ -150,9 +137,22 @@ class SwiGLU(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, bias=False, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
-    @array_forms.read_by(_read_mlp)
     def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         opened = self.gate(x)
         opened = opened * functional.sigmoid(opened)
         return self.dropout(self.linear2(opened * self.linear1(x)))
+
+
+@array_forms.reader_of(SwiGLU.forward)
+def _read_mlp(part: Any) -> array_forms.Reader:
+    widen, gate, narrow, drop = (
+        array_forms.reader(x) for x in (part.linear1, part.gate, part.linear2, part.dropout)
+    )
+
+    def read(x: np.ndarray) -> np.ndarray:
+        opened = gate(x)
+        opened = opened * (products.tanh(opened * 0.5) * 0.5 + 0.5)  # sigmoid, without overflow
+        return drop(narrow(opened * widen(x)))
+
+    return read

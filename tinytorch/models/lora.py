@@ -21,7 +21,7 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_number, check_sizes
-from tinytorch.core.array_forms import Reader, read_by, reader
+from tinytorch.core.array_forms import Reader, reader, reader_of
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.products import dot
@@ -45,12 +45,6 @@ __all__ = [
 ATTENTION = ("q_proj", "v_proj")
 #: Every `Linear` of a `TransformerBlock`.
 EVERY_LINEAR = ("q_proj", "k_proj", "v_proj", "out_proj", "linear1", "linear2")
-
-
-def _read_lora(part: Any) -> Reader:
-    """A `LoRALinear` on arrays, for generating token by token."""
-    base = reader(part.linear)
-    return lambda x: base(x) + float(part.scale) * dot(dot(x, part.A.data), part.B.data)
 
 
 class LoRALinear(Module):
@@ -102,7 +96,6 @@ class LoRALinear(Module):
         """What the product is multiplied by, `alpha / rank`."""
         return self.alpha / self.rank
 
-    @read_by(_read_lora)
     def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         thin = functional.linear(x, self.A)  # (..., rank)
@@ -111,6 +104,13 @@ class LoRALinear(Module):
     def difference(self) -> np.ndarray:
         """What is added to the weight, `scale A B`, `(in_features, out_features)`."""
         return self.scale * (self.A.data @ self.B.data)
+
+
+@reader_of(LoRALinear.forward)
+def _read_lora(part: Any) -> Reader:
+    """A `LoRALinear` on arrays, for generating token by token."""
+    base = reader(part.linear)
+    return lambda x: base(x) + float(part.scale) * dot(dot(x, part.A.data), part.B.data)
 
 
 def add_lora(

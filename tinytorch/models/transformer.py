@@ -2,33 +2,28 @@
 
 Read it from the top: each class uses those above it. The residual stream begins as token plus
 position, every block adds to it, and at the end it is compared with every token of the vocabulary.
-The options of a GPT are in `gpt_options`, its initial weights in `gpt_weights`, its faster form for
-generating text in `array_forms`.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self, Unpack
 
 from tinytorch.core import arguments, functional
-from tinytorch.core.array_forms import read_by
 from tinytorch.core.attention import MultiHeadAttention
-from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
-from tinytorch.models import array_forms, generation, gpt_options
+from tinytorch.models import generation, gpt_options
 from tinytorch.models.gpt_options import GPT2_SHAPES, Part
-from tinytorch.models.gpt_weights import initial_weights, num_parameters
-from tinytorch.models.kv_cache import KVCache, new_cache
+from tinytorch.models.gpt_weights import initial_weights
+from tinytorch.models.kv_cache import KVCache, can_continue
+from tinytorch.models.weight_tying import tied_logits
 from tinytorch.text.embeddings import Embedding
 
 __all__ = ["GPT", "GPT2_SHAPES", "MLP", "LayerNorm", "PostNormBlock", "TransformerBlock"]
-
-Cache = KVCache | None
 
 
 class MLP(Module):
@@ -71,7 +66,6 @@ class MLP(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
-    @read_by(array_forms.read_mlp)
     def forward(self, x: Any) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         return self.dropout(self.linear2(functional.gelu(self.linear1(x))))
@@ -129,8 +123,6 @@ class TransformerBlock(Module):
         self.mlp = mlp(embed_dim, mlp_ratio * embed_dim, dropout_prob)
         self.dropout = Dropout(dropout_prob)
 
-    @incremental
-    @read_by(array_forms.read_block)
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape.
 
@@ -155,8 +147,6 @@ class PostNormBlock(TransformerBlock):
         (1, 5, 8)
     """
 
-    @incremental
-    @read_by(partial(array_forms.read_block, pre_norm=False))
     def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
         x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
@@ -169,7 +159,7 @@ class GPT(Module):
     Weights start as in GPT-2: normal with deviation 0.02, those that write into the residual stream
     smaller by `sqrt(2 num_layers)` (Radford et al., 2019, section 2.3), biases 0. Narrow models
     learn faster from larger weights: `init_std=0.1` for 64 numbers a token. The output layer
-    is the token table unless `tie_weights=False`: weight tying, see `tied_logits`.
+    is the token table unless `tie_weights=False`: see `weight_tying`.
 
     Args:
         vocab_size: number of tokens.
@@ -219,18 +209,19 @@ class GPT(Module):
         block = TransformerBlock if pre_norm else PostNormBlock
         with initial_weights(self, rng):
             self.token_embedding = Embedding(vocab_size, embed_dim)
-            self.position_embedding, inside = gpt_options.positions_of(self)
+            self.position_embedding, in_attention = gpt_options.positions_of(self)
             self.dropout = Dropout(dropout)
-            parts: Any = {"norm": norm, "attention": partial(attention, **inside), "mlp": mlp}
+            attention = partial(attention, **in_attention)
+            parts: Any = {"norm": norm, "attention": attention, "mlp": mlp}
             self.blocks = [
                 block(embed_dim, num_heads, 4, dropout, **parts) for _ in range(num_layers)
             ]
             self.ln_f = norm(embed_dim)
             self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
 
-    @incremental
-    @read_by(array_forms.read_gpt)
-    def forward(self, tokens: Any, cache: Cache = None, *, last_only: bool = False) -> Tensor:
+    def forward(
+        self, tokens: Any, cache: KVCache | None = None, *, last_only: bool = False
+    ) -> Tensor:
         """Score every token of the vocabulary as the next one, at every position.
 
         Args:
@@ -258,28 +249,48 @@ class GPT(Module):
         logits = tied_logits(x, self.token_embedding) if self.lm_head is None else self.lm_head(x)
         return logits if len(shape) == 2 else logits.squeeze(0)
 
-    preset = classmethod(gpt_options.preset)
-    generate = generation.generate
-    new_cache = new_cache
-    num_parameters = num_parameters
+    def generate(
+        self, prompt_tokens: Any, max_new_tokens: int = 50, **options: Unpack[generation.Options]
+    ) -> Tensor:
+        """Continue every prompt, one token at a time, each drawn from the last position's scores.
 
+        Args:
+            prompt_tokens: integer ids `(batch, prompt)` or `(prompt,)`.
+            max_new_tokens: how many tokens to write at most.
+            options: `temperature`, `top_k`, `top_p`, `rng` and others; see `generation.stream`.
 
-def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
-    """Weight tying: each token is scored by its own row of the token table (Press and Wolf, 2017).
+        Returns:
+            Ids `(batch, prompt + new)` or `(prompt + new,)`.
+        """
+        return generation.generate(self, prompt_tokens, max_new_tokens, **options)
 
-    Args:
-        x: vectors `(..., embed_dim)`.
-        token_embedding: the table, whose gradient is the sum of those of its two uses. A table
-            stored in another way has a method `scores(x)`, which is called instead.
+    def new_cache(self) -> KVCache | None:
+        """An empty cache for one batch of texts; None if a part cannot continue from one."""
+        return KVCache(len(self.blocks), self.max_seq_len) if can_continue(self) else None
 
-    Returns:
-        Logits `(..., vocab_size)`: dot products, without a bias.
+    def num_parameters(self) -> dict[str, int]:
+        """How many numbers each part learns, and the total; a tied table counts once.
 
-    Example:
-        >>> table = Embedding(5, 8, rng=0)
-        >>> tied_logits(table([3]), table).shape
-        (1, 5)
-    """
-    if hasattr(token_embedding, "scores"):
-        return token_embedding.scores(x)
-    return functional.linear(x, token_embedding.weight.transpose())  # (d, vocab_size)
+        Example:
+            >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
+            33280
+        """
+        parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
+        count = dict.fromkeys(parts, 0)
+        for name, parameter in self.named_parameters():
+            found = [part for part in parts if part in name.split(".")]
+            count[found[0] if found else "norms"] += parameter.size
+        return {**count, "total": sum(count.values())}
+
+    @classmethod
+    def preset(cls, name: str, **options: Any) -> Self:
+        """A model in a published shape, `'gpt2-small'` for instance, with random weights.
+
+        Args:
+            name: one of `GPT2_SHAPES`.
+            options: passed on to `GPT`, for instance `vocab_size`.
+
+        Raises:
+            ValueError: another name.
+        """
+        return cls(**{"vocab_size": 50257, **gpt_options.published_shape(name), **options})

@@ -16,7 +16,6 @@ import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.arguments import check_choice, check_equal_lengths, check_flags, check_sizes
-from tinytorch.core.array_forms import read_by, read_embedding, read_positions
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import xavier_uniform
 from tinytorch.core.module import Module, Parameter
@@ -66,7 +65,6 @@ class Embedding(Module):
         self.weight = Parameter(xavier_uniform((vocab_size, embed_dim), rng))
 
     @quantized_by(QuantizedEmbedding.of)
-    @read_by(read_embedding)
     def forward(self, ids: TokenIds | int) -> Tensor:
         """Look up every id.
 
@@ -109,7 +107,6 @@ class PositionalEncoding(Module):
         self.position_embeddings = Parameter(xavier_uniform((max_seq_len, embed_dim), rng))
 
     @incremental
-    @read_by(read_positions)
     def forward(self, x: TensorLike, start: int = 0) -> Tensor:
         """Add the position vectors to `x`.
 
