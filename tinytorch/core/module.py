@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from reprlib import recursive_repr
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -148,13 +148,13 @@ class Module:
         for parameter in self.parameters():
             parameter.zero_grad()
 
-    def train(self, training: bool = True) -> Module:
+    def train(self, training: bool = True) -> Self:
         """Switch this module and all inside it to training: dropout drops."""
         for _, part in self.named_modules():
             part.training = training
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Switch this module and all inside it to evaluation: dropout does nothing."""
         return self.train(False)
 

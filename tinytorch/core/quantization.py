@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 LARGEST = 127  # of int8, on both sides of 0
+Kind = TypeVar("Kind", bound=Module)
 _REMEDY = "train the float32 model, then quantize that"
 
 
@@ -75,7 +76,7 @@ def quantize_rows(matrix: TensorLike) -> tuple[np.ndarray, np.ndarray]:
     return q, scales
 
 
-def quantize(model: Any, dtype: str = "int8") -> Any:
+def quantize(model: Kind, dtype: str = "int8") -> Kind:
     """A copy of a model that keeps its matrices in fewer bits, for inference only.
 
     The matrices are those of each `Linear` and `Embedding`, and of every part whose `forward` is
@@ -120,7 +121,7 @@ def quantize(model: Any, dtype: str = "int8") -> Any:
     return copy.deepcopy(model, twins).eval()
 
 
-def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Any], Any]:
+def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Method], Method]:
     """Register, for a `forward`, that `make(part, dtype)` does nearly the same with fewer bits.
 
     A custom `forward`, which replaces ours, does not inherit this.

@@ -30,7 +30,7 @@ class Options(TypedDict, total=False):
     top_k: int | None
     top_p: float | None
     stop_tokens: Iterable[int]
-    rng: Any
+    rng: Rng
     use_cache: bool
     overflow: str
     prefill_chunk: int

@@ -26,8 +26,6 @@ code do; a file in the hub's layout holds each head's rows of `q_proj` and `k_pr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core import arguments, array_forms, functional, products
@@ -83,7 +81,7 @@ class RMSNorm(Module):
 
 
 @array_forms.reader_of(RMSNorm.forward)
-def _read_norm(part: Any) -> array_forms.Reader:
+def _read_norm(part: RMSNorm) -> array_forms.Reader:
     if part.eps < functional.TINY:
         return array_forms.of_tensors(part)
 
@@ -145,7 +143,7 @@ class SwiGLU(Module):
 
 
 @array_forms.reader_of(SwiGLU.forward)
-def _read_mlp(part: Any) -> array_forms.Reader:
+def _read_mlp(part: SwiGLU) -> array_forms.Reader:
     widen, gate, narrow, drop = (
         array_forms.reader(x) for x in (part.linear1, part.gate, part.linear2, part.dropout)
     )

@@ -107,7 +107,7 @@ class LoRALinear(Module):
 
 
 @reader_of(LoRALinear.forward)
-def _read_lora(part: Any) -> Reader:
+def _read_lora(part: LoRALinear) -> Reader:
     """A `LoRALinear` on arrays, for generating token by token."""
     base = reader(part.linear)
     return lambda x: base(x) + float(part.scale) * dot(dot(x, part.A.data), part.B.data)
