@@ -244,7 +244,7 @@ def softmax_array(x: TensorLike, axis: int, out: np.ndarray | None = None) -> np
 
 
 @lru_cache
-def _lowest(dtype: np.dtype[Any]) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> np.floating:
     """The smallest float, subtracted where all elements are -inf: exp then gives zeros."""
     return np.finfo(dtype).min
 

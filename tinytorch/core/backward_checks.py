@@ -46,7 +46,7 @@ def check_graph(order: list[Record | Node]) -> None:
 
 
 def fitted(
-    parts: Any, parents: list[Record | Node | None], g: np.ndarray
+    parts: object, parents: list[Record | Node | None], g: np.ndarray
 ) -> list[tuple[Record | Node, Gradient]]:
     """What a pullback made of `g`, one for each parent that requires it, in its shape and dtype."""
     parts = parts if isinstance(parts, tuple) else (parts,)

@@ -501,7 +501,7 @@ def _extreme(reduce: Callable[..., Any], x: np.ndarray, axis: Axis, keepdims: bo
     return value, lambda g: _restore_axes(g, share.shape, axis) * share
 
 
-def _plain_index(index: object) -> Any:
+def _plain_index(index: object) -> Any:  # noqa: ANN401
     """Indices with copies of their arrays and tensors: a pullback keeps them."""
     if isinstance(index, tuple):
         return tuple(_plain_index(part) for part in index)

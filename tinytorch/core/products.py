@@ -25,6 +25,7 @@ import warnings
 from collections.abc import Iterator
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ BLOCK = 1 << 18  # how many numbers of an 8-bit matrix are converted at a time: 
 _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
 
-def library(platform: str = sys.platform) -> Any:
+def library(platform: str = sys.platform) -> ModuleType:
     """The compiled library in a browser; elsewhere, or if it cannot be loaded, NumPy.
 
     Example:

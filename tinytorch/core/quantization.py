@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from tinytorch.core import products
 from tinytorch.core.arguments import check_choice, check_equal_lengths, check_ids
 from tinytorch.core.module import Module, Parameter
+from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import native, primitive, wrap
 from tinytorch.core.types import Method, TensorLike, TokenIds
@@ -316,7 +317,7 @@ def _scales(module: Module) -> np.ndarray | None:
 @primitive
 def quantized_linear(
     x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None, bias: np.ndarray | None
-) -> Any:
+) -> Result:
     """`x @ weight + bias`; a scale belongs to a row of the weight, so it multiplies the input."""
     x = np.asarray(x)
     if x.ndim == 0 or x.shape[-1] != len(weight):
@@ -332,7 +333,7 @@ def quantized_linear(
 
 
 @primitive
-def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None) -> Any:
+def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None) -> Result:
     """`x @ weight.T`; a scale belongs to a row of the weight, so it multiplies the result."""
     x = np.asarray(x)
     value = products.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)
@@ -341,5 +342,5 @@ def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | 
     return value.reshape(*x.shape[:-1], len(weight)), _no_gradient
 
 
-def _no_gradient(_: np.ndarray) -> Any:
+def _no_gradient(_: np.ndarray) -> NoReturn:
     raise RuntimeError(f"a quantized model passes no gradient on; {_REMEDY}")

@@ -74,7 +74,7 @@ class RowSparse:
         """A copy of the same rows, the values converted."""
         return RowSparse(self.rows.copy(), self.values.astype(dtype), self.shape)
 
-    def __add__(self, other: RowSparse | np.ndarray) -> Any:
+    def __add__(self, other: RowSparse | np.ndarray) -> RowSparse | np.ndarray:
         if isinstance(other, RowSparse):
             if other.shape != self.shape:
                 raise ValueError(f"cannot add RowSparse of shapes {self.shape} and {other.shape}")

@@ -181,7 +181,7 @@ def stream(
     )
 
 
-def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:
+def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:  # noqa: ANN401
     """`read_next` with the parts and hooks that the model has now; with others, all again."""
     cached = window.cache is not None
     parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)

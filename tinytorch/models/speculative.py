@@ -152,7 +152,7 @@ def speculative_generate(
 class _Reader:
     """A model with its cache: forecasts for the tokens that it has not read."""
 
-    def __init__(self, model: Any, end: int, options: tuple[Any, ...]) -> None:
+    def __init__(self, model: Model, end: int, options: tuple[Any, ...]) -> None:
         most = getattr(model, "max_seq_len", end)
         if end - 1 > most:
             what = f"a text of {end} tokens exceeds max_seq_len {most}"

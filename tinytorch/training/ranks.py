@@ -7,6 +7,7 @@ import os
 import sys
 import time
 import zlib
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ def connected(patience: float) -> Ranks:
     return Ranks(comm, patience)
 
 
-def _mpi() -> Any:
+def _mpi() -> ModuleType:
     from mpi4py import MPI
 
     return MPI

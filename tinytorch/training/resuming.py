@@ -81,7 +81,7 @@ def random_states(model: Module) -> dict[str, Any]:
     return {"default": seeding.default_state(), "layers": _plain(own)}
 
 
-def _plain(state: Any) -> Any:
+def _plain(state: object) -> Any:
     return json.loads(json.dumps(state, default=np.ndarray.tolist))
 
 
