@@ -32,31 +32,31 @@ class Nested(Protocol[Element]):
 
 
 TensorLike: TypeAlias = "SupportsArray | float | Nested[SupportsArray | float]"
-"""What becomes a tensor: a tensor, an array, a number, or nested lists of numbers."""
+"""A tensor, an array, a number, or nested lists of numbers, which become a tensor."""
 
 Mask: TypeAlias = "TensorLike | None"
 """What is added to the scores of attention, or None for nothing."""
 
 TokenIds: TypeAlias = "SupportsArray | Nested[SupportsArray | int]"
-"""What becomes an array of ids: an array or tensor of integers, or nested lists of them."""
+"""An array or tensor of integers, or nested lists of them, which become an array of ids."""
 
 Rng: TypeAlias = "np.random.Generator | int | None"
-"""A source of randomness: a NumPy `Generator`, a seed, or None for the one of `manual_seed`."""
+"""A NumPy `Generator`, a seed for one, or None for that of `manual_seed`."""
 
 DType: TypeAlias = "np.typing.DTypeLike | None"
 """What NumPy takes for a dtype, `numpy.float64` for instance; None leaves the choice."""
 
 Axis: TypeAlias = "int | tuple[int, ...] | None"
-"""The axis or the axes over which something is computed; None for all of them."""
+"""The axis or axes over which something is computed; None for all of them."""
 
 Index: TypeAlias = "IndexPart | tuple[IndexPart, ...]"
 """What stands between square brackets."""
 
 IndexPart: TypeAlias = "TokenIds | int | slice | EllipsisType | None"
-"""An index of one axis: an integer, a slice, a mask, or an array of integers."""
+"""The index of one axis, such as an integer, a slice, a mask or an array of integers."""
 
 Model: TypeAlias = "Callable[[np.ndarray], TensorLike]"
-"""What maps ids `(batch, seq)` to logits `(batch, seq, vocab)`: a `GPT`, or any function."""
+"""A `GPT`, or any function from ids `(batch, seq)` to logits `(batch, seq, vocab)`."""
 
 
 class WindowedModel(Protocol):
