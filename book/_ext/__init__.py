@@ -19,7 +19,10 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from docutils.nodes import Element
+    from sphinx.addnodes import pending_xref
     from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
 
 EXTENSIONS = (  # in this order: of two that follow the same event, the first is called first
     "execution.cached_runs",
@@ -57,9 +60,20 @@ def write_in_parallel(app: Sphinx, env: object) -> None:
     app.parallel = os.cpu_count() or 1
 
 
+def link_alias(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: Element
+) -> Element | None:
+    """Link a name of `tinytorch.core.types` in a signature: Sphinx looks for a class, it is data."""
+    if node["reftype"] != "class" or not node["reftarget"].startswith("tinytorch.core.types."):
+        return None
+    place = node["refdoc"], app.builder, "obj", node["reftarget"]
+    return env.get_domain("py").resolve_xref(env, *place, node, shown)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register every extension with Sphinx."""
     for name in EXTENSIONS:
         app.setup_extension(f"{__name__}.{name}")
     app.connect("env-check-consistency", write_in_parallel)
+    app.connect("missing-reference", link_alias)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,5 +1,7 @@
 """Activation functions, each beside its derivative, and as layers without parameters."""
 
+from __future__ import annotations
+
 import math
 from functools import lru_cache
 from typing import Any
@@ -14,12 +16,13 @@ from tinytorch.core.ops import Result
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import floats, primitive
+from tinytorch.core.types import TensorLike
 
 # Operations ----------------------------------------------------------------------------------
 
 
 @primitive
-def relu(x: Any) -> Result:
+def relu(x: TensorLike) -> Result:
     """`max(x, 0)`, elementwise; its gradient at 0 is taken as 0.
 
     Example:
@@ -30,7 +33,7 @@ def relu(x: Any) -> Result:
 
 
 @primitive
-def sigmoid(x: Any) -> Result:
+def sigmoid(x: TensorLike) -> Result:
     """`1 / (1 + exp(-x))`, elementwise, computed so that it cannot overflow.
 
     Example:
@@ -44,7 +47,7 @@ def sigmoid(x: Any) -> Result:
 
 
 @primitive
-def log_sigmoid(x: Any, *, scale: float = 1.0) -> Result:
+def log_sigmoid(x: TensorLike, *, scale: float = 1.0) -> Result:
     """The logarithm of the `sigmoid` of `scale * x`, exact and with a slope for any number.
 
     Example:
@@ -58,7 +61,7 @@ def log_sigmoid(x: Any, *, scale: float = 1.0) -> Result:
 
 
 @primitive
-def gelu(x: Any, *, approximate: str = "tanh") -> Result:
+def gelu(x: TensorLike, *, approximate: str = "tanh") -> Result:
     """The Gaussian error linear unit, `x Phi(x)` (Hendrycks and Gimpel, 2016, section 2).
 
     `Phi(x)` is the probability that a standard normal number is below x. GPT-2 uses the tanh form,
@@ -93,7 +96,7 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
 
 
 @primitive
-def softmax(x: Any, *, axis: int = -1) -> Result:
+def softmax(x: TensorLike, *, axis: int = -1) -> Result:
     """`exp(x) / sum(exp(x))` along `axis`: positive numbers that sum to one.
 
     The largest element is subtracted first, which changes nothing but the size of the exponents.
@@ -113,7 +116,7 @@ def softmax(x: Any, *, axis: int = -1) -> Result:
 
 
 @primitive
-def log_softmax(x: Any, *, axis: int = -1) -> Result:
+def log_softmax(x: TensorLike, *, axis: int = -1) -> Result:
     """The logarithm of `softmax`, computed without the small probabilities themselves.
 
     Raises:
@@ -138,7 +141,7 @@ class ReLU(Module):
         Tensor([0., 2.])
     """
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Apply elementwise."""
         return relu(x)
 
@@ -161,7 +164,7 @@ class GELU(Module):
         check_choice(approximate, "GELU: approximate", ("tanh", "none"))
         self.approximate = approximate
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Apply elementwise."""
         return gelu(x, approximate=self.approximate)
 
@@ -174,7 +177,7 @@ class Tanh(Module):
         Tensor([0.])
     """
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Apply elementwise."""
         return ops.tanh(x)
 
@@ -187,7 +190,7 @@ class Sigmoid(Module):
         Tensor([0.5])
     """
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Apply elementwise."""
         return sigmoid(x)
 
@@ -203,7 +206,7 @@ class Softmax(Module):
     def __init__(self, axis: int = -1) -> None:
         self.axis = axis
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Normalise along the axis."""
         return softmax(x, axis=self.axis)
 
@@ -224,7 +227,7 @@ def gelu_array(x: np.ndarray) -> np.ndarray:
     return y
 
 
-def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np.ndarray:
+def softmax_array(x: TensorLike, axis: int, out: np.ndarray | None = None) -> np.ndarray:
     """`softmax` of an array, written into `out` if given, for instance `x` itself.
 
     Example:
@@ -241,12 +244,12 @@ def softmax_array(x: np.ndarray, axis: int, out: np.ndarray | None = None) -> np
 
 
 @lru_cache
-def _lowest(dtype: np.dtype[Any]) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> np.floating:
     """The smallest float, subtracted where all elements are -inf: exp then gives zeros."""
     return np.finfo(dtype).min
 
 
-def log_softmax_array(x: np.ndarray, axis: int) -> np.ndarray:
+def log_softmax_array(x: TensorLike, axis: int) -> np.ndarray:
     """`log_softmax` of an array.
 
     Example:

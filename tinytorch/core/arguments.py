@@ -1,12 +1,15 @@
 """Checks of arguments: each error names the argument, its value and what is allowed."""
 
+from __future__ import annotations
+
 import numbers
-from typing import Any
 
 import numpy as np
 
+from tinytorch.core.types import TokenIds
 
-def check_sizes(**sizes: Any) -> None:
+
+def check_sizes(**sizes: object) -> None:
     """Raise unless every named size is a positive integer.
 
     Raises:
@@ -26,7 +29,7 @@ def check_sizes(**sizes: Any) -> None:
             raise ValueError(f"{name} must be at least 1, got {size}")
 
 
-def check_probability(p: Any, name: str) -> None:
+def check_probability(p: float, name: str) -> None:
     """Raise unless `0 <= p < 1`.
 
     Raises:
@@ -44,7 +47,7 @@ def check_probability(p: Any, name: str) -> None:
         raise ValueError(f"{name} must be in 0 <= {name.split()[-1]} < 1, got {p}")
 
 
-def check_not_negative(**values: Any) -> None:
+def check_not_negative(**values: float) -> None:
     """Raise unless every named number is zero or more, and finite.
 
     Raises:
@@ -65,7 +68,7 @@ def check_not_negative(**values: Any) -> None:
             raise ValueError(f"{name} must be finite, got {value}")
 
 
-def check_number(value: Any, name: str) -> None:
+def check_number(value: object, name: str) -> None:
     """Raise unless `value` is a real number, not a Boolean.
 
     Raises:
@@ -81,7 +84,7 @@ def check_number(value: Any, name: str) -> None:
         raise TypeError(f"{name} must be a number, got {value!r}")
 
 
-def check_flags(**flags: Any) -> None:
+def check_flags(**flags: object) -> None:
     """Raise unless every named option is True or False.
 
     Raises:
@@ -98,7 +101,7 @@ def check_flags(**flags: Any) -> None:
             raise TypeError(f"{name} must be True or False, got {flag!r}")
 
 
-def check_choice(value: Any, name: str, allowed: tuple[str | None, ...]) -> None:
+def check_choice(value: object, name: str, allowed: tuple[str | None, ...]) -> None:
     """Raise unless `value` is one of the words allowed, or None if that is among them.
 
     Raises:
@@ -115,7 +118,7 @@ def check_choice(value: Any, name: str, allowed: tuple[str | None, ...]) -> None
         raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
 
 
-def refuse_mask(value: Any, who: str) -> None:
+def refuse_mask(value: object, who: str) -> None:
     """Raise if `value` is a masked array, whose mask would be lost.
 
     Raises:
@@ -131,7 +134,7 @@ def refuse_mask(value: Any, who: str) -> None:
         raise TypeError(f"{who}: a masked array would lose its mask; pass its filled(0)")
 
 
-def check_equal_lengths(ids: Any, name: str) -> tuple[int, ...]:
+def check_equal_lengths(ids: TokenIds | int, name: str) -> tuple[int, ...]:
     """The shape of token ids, which may be nested lists; raise if those are ragged.
 
     Raises:
@@ -145,7 +148,7 @@ def check_equal_lengths(ids: Any, name: str) -> tuple[int, ...]:
             itself
     """
     try:
-        return np.shape(ids)
+        return np.shape(ids)  # type: ignore[arg-type]
     except ValueError:
         remedy = "crop them, or read each by itself"
         raise ValueError(f"{name}: the texts of a batch must be equally long; {remedy}") from None
@@ -183,7 +186,7 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray
     return ids.astype(np.int64, copy=False)
 
 
-def check_callable(**parts: Any) -> None:
+def check_callable(**parts: object) -> None:
     """Raise unless every named part can be called.
 
     Raises:

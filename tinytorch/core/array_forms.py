@@ -24,12 +24,13 @@ from tinytorch.core.attention_options import bias_between
 from tinytorch.core.functional import TINY
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
 from tinytorch.core.tracing import as_operand, wrap
+from tinytorch.core.types import CachedLayer, Method
 
 Reader = Callable[..., np.ndarray]
 _makers: dict[Any, Callable[..., Reader]] = {}  # makes the reader of each `forward`
 
 
-def reader_of(forward: Any) -> Callable[[Any], Any]:
+def reader_of(forward: Callable[..., Any]) -> Callable[[Method], Method]:
     """Register a function that makes of a part what does to arrays what this `forward` does.
 
     It is called with the part and, if the part uses what was read before, with its cache.
@@ -49,21 +50,21 @@ def reader_of(forward: Any) -> Callable[[Any], Any]:
         array([[6.]])
     """
 
-    def noted(make: Any) -> Any:
+    def noted(make: Method) -> Method:
         _makers[forward] = make
         return make
 
     return noted
 
 
-def maker(part: Any) -> Callable[..., Reader] | None:
+def maker(part: object) -> Callable[..., Reader] | None:
     """What `reader_of` registered for the `forward` of `part`, or None while hooks are open."""
     if hooks.opened():  # they see modules, which arrays would bypass
         return None
     return _makers.get(getattr(getattr(part, "forward", None), "__func__", None))
 
 
-def reader(part: Any, cache: Any = None) -> Reader:
+def reader(part: Callable[..., Any], cache: object = None) -> Reader:
     """A function that does to arrays what `part` does to tensors.
 
     Args:
@@ -90,7 +91,7 @@ def reader(part: Any, cache: Any = None) -> Reader:
     return read
 
 
-def of_tensors(part: Any) -> Reader:
+def of_tensors(part: Callable[..., Any]) -> Reader:
     """A function of vectors that calls `part` itself."""
 
     def read(x: np.ndarray) -> np.ndarray:
@@ -110,13 +111,13 @@ def as_vectors(x: np.ndarray) -> np.ndarray:
 
 
 @reader_of(Dropout.forward)
-def read_dropout(part: Any) -> Reader:
+def read_dropout(part: Dropout) -> Reader:
     """A `Dropout`, which drops nothing in evaluation."""
     return lambda x: x
 
 
 @reader_of(LayerNorm.forward)
-def read_norm(part: Any) -> Reader:
+def read_norm(part: LayerNorm) -> Reader:
     """A `LayerNorm`, of vectors `(tokens, d)`."""
     if part.eps < TINY:
         return of_tensors(part)
@@ -141,7 +142,7 @@ def read_norm(part: Any) -> Reader:
 
 
 @reader_of(MultiHeadAttention.forward)
-def read_attention(part: Any, cache: Any) -> Reader:
+def read_attention(part: MultiHeadAttention, cache: CachedLayer) -> Reader:
     """A `MultiHeadAttention`, of vectors `(batch * new, d)`."""
     projections = [reader(layer) for layer in (part.q_proj, part.k_proj, part.v_proj)]
     mix, scale = reader(part.out_proj), 1 / math.sqrt(part.head_dim)

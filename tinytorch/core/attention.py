@@ -21,12 +21,13 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import CachedLayer, Mask, Rng, TensorLike
 
 __all__ = ["MultiHeadAttention", "causal_mask", "scaled_dot_product_attention"]
 
 
 def scaled_dot_product_attention(
-    Q: Any, K: Any, V: Any, mask: Any = None, bias: Any = None
+    Q: TensorLike, K: TensorLike, V: TensorLike, mask: Mask = None, bias: Mask = None
 ) -> tuple[Tensor, Tensor]:
     """`softmax(Q K^T / sqrt(d) + mask) V` (Vaswani et al., 2017, section 3.2.1), and the weights.
 
@@ -113,7 +114,7 @@ class MultiHeadAttention(Module):
     def __init__(
         self, embed_dim: int, num_heads: int, dropout_prob: float = 0.0,
         rotate: Callable[..., Tensor] | None = None, bias: np.ndarray | None = None,
-        rng: Any = None, *, num_kv_heads: int | None = None, projection_bias: bool = True,
+        rng: Rng = None, *, num_kv_heads: int | None = None, projection_bias: bool = True,
     ) -> None:  # fmt: skip
         kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         check_options(embed_dim, num_heads, kv_heads, dropout_prob, rotate, bias, projection_bias)
@@ -129,7 +130,12 @@ class MultiHeadAttention(Module):
 
     @incremental
     def forward(
-        self, query: Any, key: Any = None, value: Any = None, mask: Any = None, cache: Any = None
+        self,
+        query: TensorLike,
+        key: TensorLike | None = None,
+        value: TensorLike | None = None,
+        mask: Mask = None,
+        cache: CachedLayer | None = None,
     ) -> Tensor:
         """Let every query look at the keys and collect from the values.
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core import ops
 from tinytorch.core.arguments import check_flags, check_probability, check_sizes
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import wrap
+from tinytorch.core.types import TensorLike
 
 
-def check_inputs(embed_dim: int, query: Any, key: Any, value: Any, cache: Any) -> None:
+def check_inputs(
+    embed_dim: int,
+    query: TensorLike,
+    key: TensorLike | None,
+    value: TensorLike | None,
+    cache: object,
+) -> None:
     """Raise unless an attention can read these.
 
     Raises:
@@ -23,13 +28,13 @@ def check_inputs(embed_dim: int, query: Any, key: Any, value: Any, cache: Any) -
         what = "a cache is for self-attention; pass no key and no value"
         raise ValueError(f"MultiHeadAttention: {what}")
     for name, x in (("query", query), ("key", key), ("value", value)):
-        shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+        shape = x.shape if isinstance(x, Tensor) else np.shape(x)  # type: ignore[arg-type]
         if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
             wanted = f"(batch, seq, {embed_dim})"
             raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")
 
 
-def shared(x: Any, num_heads: int) -> Any:
+def shared(x: Tensor | np.ndarray, num_heads: int) -> Tensor:
     """Grouped queries: each key or value, repeated for every head of queries that looks at it.
 
     Ainslie et al., 2023, section 2.2.
@@ -71,8 +76,8 @@ def check_options(
     num_heads: int,
     kv_heads: int,
     dropout_prob: float,
-    rotate: Any,
-    bias: Any,
+    rotate: object,
+    bias: np.ndarray | None,
     projection_bias: bool,
 ) -> None:
     """Raise unless an attention can be made with these options.

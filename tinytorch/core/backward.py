@@ -6,16 +6,19 @@ Baydin et al., 2018, section 3.2). What it refuses, and how a gradient is fitted
 in `backward_checks.py`.
 """
 
-from typing import Any, cast
+from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 
 from tinytorch.core.backward_checks import check_graph, first_gradient, fitted, located
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tracing import Gradient, Node, Pullback, Record
+from tinytorch.core.types import TensorLike
 
 
-def backward(result: Node, gradient: Any = None) -> None:
+def backward(result: Node, gradient: TensorLike | None = None) -> None:
     """Store the gradient of `result` in `.grad` of every leaf that requires one.
 
     Gradients add up over the paths that lead to a leaf, and over repeated calls until

@@ -1,5 +1,7 @@
 """What the backward pass refuses, and how it fits a gradient to the tensor that receives it."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -7,9 +9,10 @@ import numpy as np
 from tinytorch.core.broadcasting import undo_broadcast
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tracing import Gradient, Node, Record, as_gradient
+from tinytorch.core.types import TensorLike
 
 
-def first_gradient(result: Node, gradient: Any) -> Gradient:
+def first_gradient(result: Node, gradient: TensorLike | None) -> Gradient:
     """The gradient that starts the backward pass: the one given, or 1 for a single number."""
     if not result.requires_grad:
         remedy = "create an input with requires_grad=True, outside no_grad()"
@@ -43,7 +46,7 @@ def check_graph(order: list[Record | Node]) -> None:
 
 
 def fitted(
-    parts: Any, parents: list[Record | Node | None], g: np.ndarray
+    parts: object, parents: list[Record | Node | None], g: np.ndarray
 ) -> list[tuple[Record | Node, Gradient]]:
     """What a pullback made of `g`, one for each parent that requires it, in its shape and dtype."""
     parts = parts if isinstance(parts, tuple) else (parts,)

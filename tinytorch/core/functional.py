@@ -31,6 +31,7 @@ from tinytorch.core.products import dot, matmul
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tracing import as_operand, floats, primitive
+from tinytorch.core.types import DType, Mask, Rng, TensorLike, TokenIds
 
 __all__ = [
     "attention",
@@ -53,7 +54,7 @@ BLOCK = 64  # how many queries attention processes at a time
 
 
 @primitive
-def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
+def embedding(weight: TensorLike, ids: TokenIds | int, *, sparse: bool = False) -> Result:
     """The rows of `weight` that `ids` name.
 
     The gradient of row i is the sum of the gradients of all positions where i was looked up, and
@@ -91,7 +92,7 @@ def embedding(weight: Any, ids: Any, *, sparse: bool = False) -> Result:
 
 
 @primitive
-def dropout(x: Any, *, p: float, rng: Any = None) -> Result:
+def dropout(x: TensorLike, *, p: float, rng: Rng = None) -> Result:
     """Set each element to zero with probability `p` and divide the others by `1 - p`.
 
     The division keeps the expected value unchanged (Srivastava et al., 2014, section 10).
@@ -110,7 +111,7 @@ def dropout(x: Any, *, p: float, rng: Any = None) -> Result:
 
 
 @primitive
-def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
+def layer_norm(x: TensorLike, gamma: TensorLike, beta: TensorLike, *, eps: float = 1e-5) -> Result:
     """Normalise the last axis to mean 0 and variance 1, then scale and shift (Ba et al., 2016).
 
     Mean and deviation depend on every element, so the gradient has two correction terms: one for
@@ -159,7 +160,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, *, eps: float = 1e-5) -> Result:
 
 
 @primitive
-def linear(x: Any, weight: Any, bias: Any = None) -> Result:
+def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) -> Result:
     """`x @ weight + bias`.
 
     Args:
@@ -198,7 +199,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Result:
 
 
 @primitive
-def split_heads(x: Any, *, num_heads: int) -> Result:
+def split_heads(x: TensorLike, *, num_heads: int) -> Result:
     """Cut every vector into a slice for each head, and put the heads before the positions.
 
     Args:
@@ -225,14 +226,14 @@ def split_heads(x: Any, *, num_heads: int) -> Result:
 
 @primitive
 def attention(
-    q: Any,
-    k: Any,
-    v: Any,
+    q: TensorLike,
+    k: TensorLike,
+    v: TensorLike,
     *,
-    mask: Any = None,
-    bias: Any = None,
+    mask: Mask = None,
+    bias: Mask = None,
     dropout: float = 0.0,
-    rng: Any = None,
+    rng: Rng = None,
 ) -> Result:
     """`softmax(q k^T / sqrt(d) + mask + bias) v` in one node (Vaswani et al., 2017, section 3.2.1).
 
@@ -300,7 +301,7 @@ def attention(
 
 
 @primitive
-def merge_heads(x: Any) -> Result:
+def merge_heads(x: TensorLike) -> Result:
     """Put the slices of all heads side by side again: the inverse of `split_heads`.
 
     Args:
@@ -353,12 +354,12 @@ def _ones(d: int) -> np.ndarray:
     return np.ones((d, 1), dtype=np.float32)
 
 
-def _dropout_scale(shape: tuple[int, ...], p: float, rng: Any) -> np.ndarray:
+def _dropout_scale(shape: tuple[int, ...], p: float, rng: Rng) -> np.ndarray:
     """For every element, 0 with probability `p`, otherwise `1 / (1 - p)`."""
     return (default_rng(rng).random(shape) >= p).astype(np.float32) / np.float32(1 - p)
 
 
-def _empty_heads(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+def _empty_heads(shape: tuple[int, ...], dtype: DType) -> np.ndarray:
     """Memory for `(..., heads, seq, d)`, a token's heads side by side: merging copies nothing."""
     if len(shape) < 3:
         return np.empty(shape, dtype)
@@ -387,7 +388,7 @@ def _blocks(mask: np.ndarray | None, queries: int, keys: int) -> Iterator[tuple[
 
 
 def check_attention(
-    q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], mask: Any, bias: Any = None
+    q: tuple[int, ...], k: tuple[int, ...], v: tuple[int, ...], mask: Mask, bias: Mask = None
 ) -> np.ndarray | None:
     """Raise unless queries, keys, values, mask and bias fit together; see `check_mask`.
 
@@ -416,7 +417,7 @@ def check_attention(
         return None
     scores = (*_common_shape(q[:-2], k[:-2]), q[-2], k[-2])
     if bias is not None:
-        check_fits("bias", np.shape(bias), scores)
+        check_fits("bias", np.shape(bias), scores)  # type: ignore[arg-type]
         if not np.less(as_operand(bias), np.inf).all():
             raise ValueError("attention: a bias holds numbers or -inf, but this one has nan or inf")
     return None if mask is None else check_mask(mask, scores)

@@ -5,15 +5,17 @@ the derivative, without any calculus. The error of this central difference falls
 the step, and in float64 a step of 1e-6 leaves about ten correct digits.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tinytorch.core.module import Module
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 
 Result = Callable[[], Tensor]  # a function of tensors, which change from call to call
 
@@ -51,7 +53,7 @@ class GradientCheck:
 
 
 def check_gradients(
-    f: Callable[..., Tensor], *inputs: Any, eps: float = 1e-6, tol: float = 1e-5
+    f: Callable[..., Tensor], *inputs: TensorLike, eps: float = 1e-6, tol: float = 1e-5
 ) -> GradientCheck:
     """Compare the gradients of `f` at `inputs` with central differences, in float64.
 
@@ -92,7 +94,7 @@ def check_gradients(
             p.data, p.grad = data, grad
 
 
-def _in_float64(value: Any) -> Tensor:
+def _in_float64(value: TensorLike) -> Tensor:
     array = np.asarray(value.data if isinstance(value, Tensor) else value)
     if array.dtype.kind != "f":
         return Tensor(array)

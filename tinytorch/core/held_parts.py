@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tinytorch.core.tracing import Node
+from tinytorch.core.types import ModuleLike
 
 __all__ = ["Holding", "Parameters", "Snapshot", "note_replaced"]
 
@@ -28,7 +29,7 @@ def note_replaced() -> None:
 class Parameters(list[Any]):
     """Parameters of a module, in a list that knows the `module`."""
 
-    def __init__(self, found: Iterable[Any], module: Any) -> None:
+    def __init__(self, found: Iterable[Any], module: object) -> None:
         super().__init__(found)
         self.module = module
 
@@ -45,7 +46,7 @@ class Snapshot:
         (True, False)
     """
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: object) -> None:
         self._module, self._latest = module, _latest[0]  # first: another thread may replace a part
         self._parts: dict[int, Any] = {}
         if hasattr(module, "named_parameters"):
@@ -75,11 +76,11 @@ def _enter(value: Any, parts: dict[int, Any]) -> None:
             _enter(inside, parts)
 
 
-def _values(container: Any) -> Iterable[Any]:
+def _values(container: Iterable[Any]) -> Iterable[Any]:
     return container.values() if isinstance(container, dict) else container
 
 
-def _ids(container: Any) -> list[int]:
+def _ids(container: Iterable[Any]) -> list[int]:
     return [*map(id, _values(container))]
 
 
@@ -98,7 +99,7 @@ class Holding:
             given it another shape, or all are frozen; nothing is changed.
     """
 
-    def __init__(self, params: list[Any], module: Any) -> None:
+    def __init__(self, params: list[Any], module: ModuleLike | None) -> None:
         self._params, self._shapes, self._module = params, [p.shape for p in params], module
         self._left_out: list[Any] = []
         self._compare()
@@ -108,7 +109,7 @@ class Holding:
         if self._now() != self._then or not self._snapshot.is_current():
             self._compare()
 
-    def of(self, module: Any) -> None:
+    def of(self, module: ModuleLike) -> None:
         """The same for a whole model, which is that of the optimiser from now on."""
         self._compare()
         if module is not self._module:

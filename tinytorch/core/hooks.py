@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinytorch.core.tracing import wrap
+from tinytorch.core.types import ModuleLike
 
 __all__ = ["hooks"]
 
@@ -32,7 +33,7 @@ _open: ContextVar[tuple[_Around, ...]] = ContextVar("open hooks", default=())
 
 @contextmanager
 def hooks(
-    model: Any,
+    model: ModuleLike,
     after: Mapping[str, Hook] | None = None,
     before: Mapping[str, Hook] | None = None,
 ) -> Iterator[None]:

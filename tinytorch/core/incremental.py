@@ -8,13 +8,12 @@ values, and a layer of positions must count from a given one. A part that can ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from tinytorch.core.types import Method
 
 __all__ = ["incremental", "is_incremental"]
 
 
-def incremental(forward: Callable[..., Any]) -> Callable[..., Any]:
+def incremental(forward: Method) -> Method:
     """Mark a `forward` that can read a text piece by piece, to the same result as all at once.
 
     It must take these arguments: in an attention and a block `cache=`, one layer of a `KVCache`; in
@@ -39,7 +38,7 @@ def incremental(forward: Callable[..., Any]) -> Callable[..., Any]:
     return forward
 
 
-def is_incremental(part: Any) -> bool:
+def is_incremental(part: object) -> bool:
     """Whether a part, a module or any other callable, can read a text piece by piece."""
     called = getattr(part, "forward", getattr(part, "__call__", None))  # noqa: B004
     return any(getattr(each, "is_incremental", False) for each in (part, called))

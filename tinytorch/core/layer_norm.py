@@ -1,5 +1,7 @@
 """Layer normalisation (Ba et al., 2016, section 3); its formula is `functional.layer_norm`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from tinytorch.core import functional
 from tinytorch.core.arguments import check_not_negative, check_sizes
 from tinytorch.core.module import Module, Parameter
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 
 
 class LayerNorm(Module):
@@ -38,6 +41,6 @@ class LayerNorm(Module):
         self.beta = Parameter(np.zeros(size))
         self.eps = eps
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         return functional.layer_norm(x, self.gamma, self.beta, eps=self.eps)

@@ -1,6 +1,9 @@
 """Layers: the modules that everything is built from."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +17,10 @@ from tinytorch.core.module import evaluation_mode as evaluation_mode
 from tinytorch.core.quantization import QuantizedLinear, quantized_by
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import Rng, TensorLike
 
 
-def xavier_uniform(shape: tuple[int, int], rng: Any = None) -> np.ndarray:
+def xavier_uniform(shape: tuple[int, int], rng: Rng = None) -> np.ndarray:
     """Uniform numbers within `sqrt(6 / (rows + columns))` (Glorot and Bengio, 2010, equation 16).
 
     Args:
@@ -51,7 +55,7 @@ class Linear(Module):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, bias: bool = True, rng: Any = None
+        self, in_features: int, out_features: int, bias: bool = True, rng: Rng = None
     ) -> None:
         check_sizes(in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
@@ -59,7 +63,7 @@ class Linear(Module):
         self.bias = Parameter(np.zeros(out_features)) if bias else None
 
     @quantized_by(QuantizedLinear.of)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         if self.bias is None:
             return functional.linear(x, self.weight)
@@ -81,12 +85,12 @@ class Dropout(Module):
         Tensor([1., 2.])
     """
 
-    def __init__(self, p: float = 0.5, rng: Any = None) -> None:
+    def __init__(self, p: float = 0.5, rng: Rng = None) -> None:
         check_probability(p, "Dropout: p")
         self.p = p
         self.rng = default_rng(rng) if rng is not None else None
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Zero elements of `x`; the shape stays."""
         if not self.training or self.p == 0:
             return x if isinstance(x, Tensor) else Tensor(x)
@@ -107,15 +111,15 @@ class Sequential(Module):
         (1, 1)
     """
 
-    def __init__(self, *layers: Any) -> None:
+    def __init__(self, *layers: Callable[..., Any] | Sequence[Callable[..., Any]]) -> None:
         is_list = len(layers) == 1 and isinstance(layers[0], (list, tuple))
-        self.layers = list(layers[0] if is_list else layers)
+        self.layers: list[Any] = list(layers[0] if is_list else layers)  # type: ignore[arg-type]
         for i, layer in enumerate(self.layers):
             if isinstance(layer, type) or not callable(layer):
                 remedy = f"; write {layer.__name__}(...)" if isinstance(layer, type) else ""
                 raise TypeError(f"Sequential: item {i} must be a layer, got {layer!r:.60}{remedy}")
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: TensorLike) -> Any:  # noqa: ANN401 (what the last one returns)
         """Pass `x` through every layer in turn."""
         for layer in self.layers:
             x = layer(x)

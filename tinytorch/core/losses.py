@@ -4,8 +4,9 @@ Integers and half precision are computed in float32 at least. A loss is float32,
 tensor among its operands is.
 """
 
+from __future__ import annotations
+
 import operator
-from typing import Any
 
 import numpy as np
 
@@ -16,18 +17,19 @@ from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import floats, primitive
+from tinytorch.core.types import TensorLike, TokenIds
 
 _REDUCTIONS = ("mean", "sum", "none")
 
 
 @primitive
 def cross_entropy(
-    logits: Any,
-    targets: Any,
+    logits: TensorLike,
+    targets: TokenIds | int,
     *,
     ignore_index: int | None = None,
     reduction: str = "mean",
-    weight: Any = None,
+    weight: TensorLike | None = None,
 ) -> Result:
     """The negative log-likelihood `-log softmax(logits)[target]`, in nats, of all positions.
 
@@ -87,7 +89,7 @@ def cross_entropy(
 
 
 @primitive
-def mse(prediction: Any, target: Any) -> Result:
+def mse(prediction: TensorLike, target: TensorLike) -> Result:
     """Mean squared error over all elements.
 
     Raises:
@@ -125,15 +127,20 @@ class CrossEntropyLoss(Module):
     """
 
     def __init__(
-        self, weight: Any = None, ignore_index: int | None = None, reduction: str = "mean"
+        self,
+        weight: TensorLike | None = None,
+        ignore_index: int | None = None,
+        reduction: str = "mean",
     ) -> None:
         check_choice(reduction, "CrossEntropyLoss: reduction", _REDUCTIONS)
         self.weight, self.ignore_index, self.reduction = weight, ignore_index, reduction
 
-    def forward(self, logits: Any, targets: Any) -> Tensor:
+    def forward(self, logits: TensorLike, targets: TokenIds | int) -> Tensor:
         """Compare logits `(..., classes)` with integer targets `(...)`."""
-        options = {"ignore_index": self.ignore_index, "reduction": self.reduction}
-        return cross_entropy(logits, targets, weight=self.weight, **options)
+        rule, reduction = self.ignore_index, self.reduction
+        return cross_entropy(
+            logits, targets, ignore_index=rule, reduction=reduction, weight=self.weight
+        )
 
 
 class MSELoss(Module):
@@ -144,13 +151,13 @@ class MSELoss(Module):
         Tensor(2.)
     """
 
-    def forward(self, prediction: Any, target: Any) -> Tensor:
+    def forward(self, prediction: TensorLike, target: TensorLike) -> Tensor:
         """Compare two tensors of the same shape."""
         return mse(prediction, target)
 
 
 def _labels_and_counts(
-    rows: np.ndarray, targets: np.ndarray, ignore_index: int | None, weight: Any
+    rows: np.ndarray, targets: np.ndarray, ignore_index: int | None, weight: TensorLike | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The class of each position, 0 where it is ignored, and the weight of each position."""
     num_classes = rows.shape[-1]

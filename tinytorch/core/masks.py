@@ -5,12 +5,13 @@ it broadcasts over `(batch, heads, queries, keys)`. Other libraries write 1 or T
 and some to block; a mask that could be read either way is refused.
 """
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 from tinytorch.core.arguments import check_not_negative, check_sizes
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 
 _RULE = "attention: a mask is added to the scores, 0 keeps and -inf blocks"
 BLOCKS_BELOW = -1e4  # the smallest mask in use: half precision ends at -65,504
@@ -45,7 +46,7 @@ def causal_mask(seq_len: int, past: int = 0) -> np.ndarray:
     return np.triu(blocked, k=1 + past)
 
 
-def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
+def check_mask(mask: TensorLike, scores: tuple[int, ...]) -> np.ndarray:
     """The mask as an array, if it is unambiguous: each number either keeps or blocks.
 
     Args:
@@ -87,7 +88,7 @@ def check_mask(mask: Any, scores: tuple[int, ...]) -> np.ndarray:
     return array
 
 
-def without_gradient(name: str, shift: Any) -> np.ndarray:
+def without_gradient(name: str, shift: TensorLike) -> np.ndarray:
     """A mask or bias as an array, provided that no gradient is lost.
 
     Raises:

@@ -8,11 +8,11 @@ hidden. What would be overlooked, a module in a set for instance, raises an erro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from reprlib import recursive_repr
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tinytorch.core import hooks
 from tinytorch.core.held_parts import PLAIN, Parameters, note_replaced
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import DType, TensorLike
 
 
 class Parameter(Tensor):
@@ -32,7 +33,7 @@ class Parameter(Tensor):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, dtype: Any = None) -> None:
+    def __init__(self, data: TensorLike, dtype: DType = None) -> None:
         super().__init__(data, requires_grad=True, dtype=dtype)
 
 
@@ -92,7 +93,7 @@ class Module:
     def training(self, training: bool) -> None:
         vars(self)["_training"] = bool(training)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         """Set an attribute; refuse to replace a parameter by what `parameters()` would not find.
 
         Raises:
@@ -108,7 +109,7 @@ class Module:
         if held is not value and (_has_parts(held) or _has_parts(value)):
             note_replaced()
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         """Compute the output; every subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 
@@ -147,13 +148,13 @@ class Module:
         for parameter in self.parameters():
             parameter.zero_grad()
 
-    def train(self, training: bool = True) -> Module:
+    def train(self, training: bool = True) -> Self:
         """Switch this module and all inside it to training: dropout drops."""
         for _, part in self.named_modules():
             part.training = training
         return self
 
-    def eval(self) -> Module:
+    def eval(self) -> Self:
         """Switch this module and all inside it to evaluation: dropout does nothing."""
         return self.train(False)
 
@@ -161,7 +162,7 @@ class Module:
         """A copy of every parameter's array, by name."""
         return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
         """Copy arrays into the parameters of the same names.
 
         Raises:
@@ -201,13 +202,13 @@ def _children(module: Module) -> Iterator[tuple[str, Module | Parameter]]:
             yield from _held(name, value, type(module).__name__)
 
 
-def _has_parts(value: Any) -> bool:
+def _has_parts(value: object) -> bool:
     if isinstance(value, (list, tuple, dict)):
         return any(map(_has_parts, value.values() if isinstance(value, dict) else value))
     return isinstance(value, (Module, Parameter))
 
 
-def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Parameter]]:
+def _held(name: str, value: object, owner: str) -> Iterator[tuple[str, Module | Parameter]]:
     if isinstance(value, (Module, Parameter)):
         yield name, value
     elif isinstance(value, (list, tuple, dict)):
@@ -219,7 +220,7 @@ def _held(name: str, value: Any, owner: str) -> Iterator[tuple[str, Module | Par
         raise TypeError(f"{what}, which parameters() does not look into; {remedy}")
 
 
-def _elements(value: Any) -> Iterable[Any]:
+def _elements(value: object) -> Iterable[Any]:
     """The elements of a container that is not walked, a set for instance."""
     if isinstance(value, np.ndarray):
         return value.flat if value.dtype == object else ()

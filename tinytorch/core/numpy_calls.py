@@ -6,6 +6,8 @@
   tensor that requires a gradient, the call is refused, and the error names what to use instead.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 from tinytorch.core import ops
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tracing import Node, as_operand, wrap
+from tinytorch.core.types import TensorLike
 
 # operations with another name in NumPy: ours, and theirs
 NAMES = {
@@ -32,7 +35,9 @@ OURS = {theirs: ours for ours, names in NAMES.items() for theirs in names.split(
 WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 
 
-def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+def call_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]
+) -> Any:
     """Compute an elementwise NumPy function that was called with a tensor.
 
     Raises:
@@ -51,7 +56,9 @@ def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[
     return _computed(name, getattr(ufunc, method), inputs, settings, method == "at")
 
 
-def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+def call_function(
+    function: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]
+) -> Any:
     """Compute any other NumPy function that was called with a tensor.
 
     Raises:
@@ -68,10 +75,10 @@ def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]
     return _computed(name, function, args, settings, name in WRITERS)
 
 
-def _with_booleans(ufunc: Any, sign: str) -> Callable[..., Any]:
+def _with_booleans(ufunc: np.ufunc, sign: str) -> Callable[..., Any]:
     """The operator that compares tensors or, if it has a `sign`, makes a mask of one or two."""
 
-    def operator(*operands: Any) -> Any:
+    def operator(*operands: TensorLike) -> Any:
         arrays = [as_operand(operand) for operand in operands]
         kinds = [str(np.asarray(array).dtype) for array in arrays] if sign else []
         if {*kinds} - {"bool"}:
@@ -96,7 +103,7 @@ for _name in (*COMPARISONS.split(), *SIGNS):
     OPERATORS[getattr(np, _name)] = _with_booleans(getattr(np, _name), SIGNS.get(_name, ""))
 
 
-def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:
+def refuse_if_lost(call: str, tensors: object, instead: str) -> None:
     """Refuse a call that drops the gradient of a tensor; under `no_grad` there is none to lose.
 
     Args:
@@ -114,7 +121,13 @@ def refuse_if_lost(call: str, tensors: Any, instead: str) -> None:
             raise TypeError(f"{call} would lose {lost}; {remedy}")
 
 
-def _computed(name: str, function: Any, args: Any, settings: dict[str, Any], writes: bool) -> Any:
+def _computed(
+    name: str,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    settings: dict[str, Any],
+    writes: bool,
+) -> Any:
     """NumPy's result for the arrays; refused where a gradient or a change would go unnoticed."""
     operands = (args, tuple(settings.values()))
     out = settings.get("out", args[0] if writes else None)
@@ -131,7 +144,7 @@ def _computed(name: str, function: Any, args: Any, settings: dict[str, Any], wri
     return result
 
 
-def _tensors(value: Any) -> Iterator[Node]:
+def _tensors(value: object) -> Iterator[Node]:
     if isinstance(value, Node):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -148,7 +161,7 @@ def _arrays(value: Any) -> Any:
     return type(value)(map(_arrays, value)) if type(value) in (list, tuple) else value
 
 
-def _holds_floats(result: Any) -> bool:
+def _holds_floats(result: object) -> bool:
     if isinstance(result, (list, tuple)):
         return any(map(_holds_floats, result))
     return isinstance(result, float) or getattr(result, "dtype", np.dtype(bool)).kind in "fc"

@@ -5,7 +5,10 @@ the value becomes a gradient `g * y` of x and `g * x` of y. Operands come first 
 arrays or numbers; settings are keyword arguments.
 """
 
+from __future__ import annotations
+
 import numbers
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +16,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from tinytorch.core import products
 from tinytorch.core.tracing import Pullback, floats, primitive
+from tinytorch.core.types import Axis, Index, TensorLike
 
 Result = tuple[Any, Pullback]
 
@@ -20,7 +24,7 @@ Result = tuple[Any, Pullback]
 
 
 @primitive
-def add(x: Any, y: Any) -> Result:
+def add(x: TensorLike, y: TensorLike) -> Result:
     """Elementwise `x + y`.
 
     Example:
@@ -31,7 +35,7 @@ def add(x: Any, y: Any) -> Result:
 
 
 @primitive
-def sub(x: Any, y: Any) -> Result:
+def sub(x: TensorLike, y: TensorLike) -> Result:
     """Elementwise `x - y`.
 
     Example:
@@ -42,7 +46,7 @@ def sub(x: Any, y: Any) -> Result:
 
 
 @primitive
-def mul(x: Any, y: Any) -> Result:
+def mul(x: TensorLike, y: TensorLike) -> Result:
     """Elementwise `x * y`.
 
     Example:
@@ -53,7 +57,7 @@ def mul(x: Any, y: Any) -> Result:
 
 
 @primitive
-def div(x: Any, y: Any) -> Result:
+def div(x: TensorLike, y: TensorLike) -> Result:
     """Elementwise `x / y`.
 
     Example:
@@ -65,7 +69,7 @@ def div(x: Any, y: Any) -> Result:
 
 
 @primitive
-def neg(x: Any) -> Result:
+def neg(x: TensorLike) -> Result:
     """Elementwise `-x`.
 
     Example:
@@ -76,7 +80,7 @@ def neg(x: Any) -> Result:
 
 
 @primitive
-def power(x: Any, *, exponent: Any) -> Result:
+def power(x: TensorLike, *, exponent: float) -> Result:
     """Elementwise `x` to a fixed power.
 
     Raises:
@@ -96,7 +100,7 @@ def power(x: Any, *, exponent: Any) -> Result:
 
 
 @primitive
-def matmul(x: Any, y: Any) -> Result:
+def matmul(x: TensorLike, y: TensorLike) -> Result:
     """Matrix product over the last two axes; the axes before them broadcast.
 
     Args:
@@ -134,7 +138,7 @@ def matmul(x: Any, y: Any) -> Result:
 
 
 @primitive
-def exp(x: Any) -> Result:
+def exp(x: TensorLike) -> Result:
     """Elementwise e to the power of x.
 
     Example:
@@ -146,7 +150,7 @@ def exp(x: Any) -> Result:
 
 
 @primitive
-def log(x: Any) -> Result:
+def log(x: TensorLike) -> Result:
     """Elementwise natural logarithm.
 
     Example:
@@ -158,7 +162,7 @@ def log(x: Any) -> Result:
 
 
 @primitive
-def sqrt(x: Any) -> Result:
+def sqrt(x: TensorLike) -> Result:
     """Elementwise square root.
 
     Example:
@@ -170,7 +174,7 @@ def sqrt(x: Any) -> Result:
 
 
 @primitive
-def tanh(x: Any) -> Result:
+def tanh(x: TensorLike) -> Result:
     """Elementwise hyperbolic tangent.
 
     Example:
@@ -182,7 +186,7 @@ def tanh(x: Any) -> Result:
 
 
 @primitive
-def sin(x: Any) -> Result:
+def sin(x: TensorLike) -> Result:
     """Elementwise sine of an angle in radians.
 
     Example:
@@ -194,7 +198,7 @@ def sin(x: Any) -> Result:
 
 
 @primitive
-def cos(x: Any) -> Result:
+def cos(x: TensorLike) -> Result:
     """Elementwise cosine of an angle in radians.
 
     Example:
@@ -206,7 +210,7 @@ def cos(x: Any) -> Result:
 
 
 @primitive
-def abs(x: Any) -> Result:
+def abs(x: TensorLike) -> Result:
     """Elementwise absolute value; its gradient at 0 is taken as 0.
 
     Example:
@@ -217,7 +221,7 @@ def abs(x: Any) -> Result:
 
 
 @primitive
-def maximum(x: Any, y: Any) -> Result:
+def maximum(x: TensorLike, y: TensorLike) -> Result:
     """Elementwise larger of two; where they are equal, each gets half of the gradient.
 
     Example:
@@ -229,7 +233,9 @@ def maximum(x: Any, y: Any) -> Result:
 
 
 @primitive
-def clip(x: Any, *, min: Any = None, max: Any = None) -> Result:
+def clip(
+    x: TensorLike, *, min: np.ndarray | float | None = None, max: np.ndarray | float | None = None
+) -> Result:
     """Elementwise `x`, but at least `min` and at most `max`; outside, the gradient is 0.
 
     Raises:
@@ -248,7 +254,7 @@ def clip(x: Any, *, min: Any = None, max: Any = None) -> Result:
 
 
 @primitive
-def cast(x: Any, like: Any) -> Result:
+def cast(x: TensorLike, like: TensorLike) -> Result:
     """`x` in the dtype of the tensor `like`; `x.astype(dtype)` is shorter.
 
     Example:
@@ -260,7 +266,7 @@ def cast(x: Any, like: Any) -> Result:
 
 
 @primitive
-def where(x: Any, y: Any, *, condition: Any) -> Result:
+def where(x: TensorLike, y: TensorLike, *, condition: TensorLike) -> Result:
     """`x` where `condition` is true and `y` elsewhere.
 
     Example:
@@ -275,7 +281,7 @@ def where(x: Any, y: Any, *, condition: Any) -> Result:
 
 
 @primitive
-def sum(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+def sum(x: TensorLike, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """Sum over `axis`, or over everything.
 
     Example:
@@ -289,7 +295,7 @@ def sum(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 
 
 @primitive
-def mean(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+def mean(x: TensorLike, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """Mean over `axis`, or over everything.
 
     Raises:
@@ -307,7 +313,7 @@ def mean(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 
 
 @primitive
-def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+def var(x: TensorLike, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """Variance over `axis`, or over everything: the mean squared deviation (divided by n).
 
     Example:
@@ -322,7 +328,7 @@ def var(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 
 
 @primitive
-def std(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+def std(x: TensorLike, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """Standard deviation over `axis`, or over everything: the square root of `var`.
 
     Where all elements are equal its gradient is taken as 0.
@@ -341,7 +347,7 @@ def std(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 
 
 @primitive
-def max(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+def max(x: TensorLike, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """Largest element over `axis`; elements that tie share the gradient equally.
 
     Example:
@@ -352,7 +358,7 @@ def max(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 
 
 @primitive
-def min(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
+def min(x: TensorLike, *, axis: Axis = None, keepdims: bool = False) -> Result:
     """Smallest element over `axis`; elements that tie share the gradient equally.
 
     Example:
@@ -366,7 +372,7 @@ def min(x: Any, *, axis: Any = None, keepdims: bool = False) -> Result:
 
 
 @primitive
-def reshape(x: Any, *, shape: Any) -> Result:
+def reshape(x: TensorLike, *, shape: int | Sequence[int]) -> Result:
     """The same elements in another shape.
 
     Example:
@@ -380,7 +386,7 @@ def reshape(x: Any, *, shape: Any) -> Result:
 
 
 @primitive
-def transpose(x: Any, *, axis0: int = -2, axis1: int = -1) -> Result:
+def transpose(x: TensorLike, *, axis0: int = -2, axis1: int = -1) -> Result:
     """Two axes swapped.
 
     Raises:
@@ -398,7 +404,7 @@ def transpose(x: Any, *, axis0: int = -2, axis1: int = -1) -> Result:
 
 
 @primitive
-def permute(x: Any, *, axes: Any) -> Result:
+def permute(x: TensorLike, *, axes: Sequence[int]) -> Result:
     """The axes in another order.
 
     Example:
@@ -411,7 +417,7 @@ def permute(x: Any, *, axes: Any) -> Result:
 
 
 @primitive
-def getitem(x: Any, *, index: Any) -> Result:
+def getitem(x: TensorLike, *, index: Index) -> Result:
     """`x[index]`: slices, integers, masks or arrays of indices.
 
     An element taken several times collects a gradient for each time.
@@ -420,22 +426,22 @@ def getitem(x: Any, *, index: Any) -> Result:
         >>> getitem([10.0, 20.0, 30.0], index=[2, 0])
         Tensor([30., 10.])
     """
-    x, index = np.asarray(x), _plain_index(index)
-    value, shape = x[index], x.shape
+    x, at = np.asarray(x), _plain_index(index)
+    value, shape = x[at], x.shape
 
     def pullback(g: np.ndarray) -> np.ndarray:
         grad = np.zeros(shape, dtype=g.dtype)
-        if _is_basic(index):
-            grad[index] = g  # a slice takes no element twice
+        if _is_basic(at):
+            grad[at] = g  # a slice takes no element twice
         else:
-            np.add.at(grad, index, g)
+            np.add.at(grad, at, g)
         return grad
 
     return value, pullback
 
 
 @primitive
-def concatenate(*tensors: Any, axis: int = -1) -> Result:
+def concatenate(*tensors: TensorLike, axis: int = -1) -> Result:
     """Tensors joined along an existing axis.
 
     Example:
@@ -449,7 +455,7 @@ def concatenate(*tensors: Any, axis: int = -1) -> Result:
 
 
 @primitive
-def stack(*tensors: Any, axis: int = 0) -> Result:
+def stack(*tensors: TensorLike, axis: int = 0) -> Result:
     """Tensors of one shape joined along a new axis.
 
     Example:
@@ -472,7 +478,7 @@ def _check_inner_sizes(x: np.ndarray, y: np.ndarray) -> None:
         raise ValueError(f"matmul: {x.shape} @ {y.shape}: {sizes}")
 
 
-def _count(x: np.ndarray, axis: Any, name: str) -> int:
+def _count(x: np.ndarray, axis: Axis, name: str) -> int:
     """How many elements each mean over `axis` covers; at least one."""
     axes = range(x.ndim) if axis is None else normalize_axis_tuple(axis, x.ndim)
     count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
@@ -481,13 +487,13 @@ def _count(x: np.ndarray, axis: Any, name: str) -> int:
     return count
 
 
-def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Any) -> np.ndarray:
+def _restore_axes(g: np.ndarray, shape: tuple[int, ...], axis: Axis) -> np.ndarray:
     """Restore the axes of length 1 in the gradient of a reduction of `shape`."""
     axes = range(len(shape)) if axis is None else normalize_axis_tuple(axis, len(shape))
     return g.reshape(tuple(1 if i in axes else n for i, n in enumerate(shape)))
 
 
-def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
+def _extreme(reduce: Callable[..., Any], x: np.ndarray, axis: Axis, keepdims: bool) -> Result:
     value = reduce(x, axis=axis, keepdims=True)
     tied = (x == value).astype(np.result_type(x, np.float32))
     share = tied / tied.sum(axis=axis, keepdims=True)
@@ -495,7 +501,7 @@ def _extreme(reduce: Any, x: np.ndarray, axis: Any, keepdims: bool) -> Result:
     return value, lambda g: _restore_axes(g, share.shape, axis) * share
 
 
-def _plain_index(index: Any) -> Any:
+def _plain_index(index: object) -> Any:  # noqa: ANN401
     """Indices with copies of their arrays and tensors: a pullback keeps them."""
     if isinstance(index, tuple):
         return tuple(_plain_index(part) for part in index)
@@ -505,6 +511,6 @@ def _plain_index(index: Any) -> Any:
     return np.array(index) if is_array else index
 
 
-def _is_basic(index: Any) -> bool:
+def _is_basic(index: object) -> bool:
     parts = index if isinstance(index, tuple) else (index,)
     return all(isinstance(p, (int, np.integer, slice, type(None), type(Ellipsis))) for p in parts)

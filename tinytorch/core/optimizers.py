@@ -4,9 +4,11 @@ All optimisers accept a row-sparse gradient and then update only its rows: the c
 embedding table depends on the batch, not on the vocabulary.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType
 
 import numpy as np
 
@@ -17,6 +19,9 @@ from tinytorch.core.schedules import CosineSchedule as CosineSchedule
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
+
+Rows = np.ndarray | EllipsisType  # of a parameter: those of its gradient, or all
 
 
 def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
@@ -159,7 +164,7 @@ class Optimizer:
         """A copy of all that the next step depends on, except the learning rate and gradients."""
         return {name: array.copy() for name, array in self._state().items()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, TensorLike]) -> None:
         """Continue from the state of another optimiser of the same parameters.
 
         Raises:
@@ -171,7 +176,7 @@ class Optimizer:
         """The arrays that `step` changes, except the parameters."""
         return {}
 
-    def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
+    def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
         """Change `data[rows]`, parameter number `i`, according to its gradient `g`."""
         raise NotImplementedError
 
@@ -208,7 +213,7 @@ class SGD(Optimizer):
     def _state(self) -> dict[str, np.ndarray]:
         return {f"velocity.{i}": v for i, v in enumerate(self.velocity)}
 
-    def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
+    def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
         if self.weight_decay:
             g = g + self.weight_decay * data[rows]
         if self.momentum:
@@ -278,7 +283,7 @@ class Adam(Optimizer):
         means = {f"m.{i}": m for i, m in enumerate(self.m)}
         return {"steps": self._steps, **means, **{f"v.{i}": v for i, v in enumerate(self.v)}}
 
-    def _update(self, i: int, data: np.ndarray, rows: Any, g: np.ndarray) -> None:
+    def _update(self, i: int, data: np.ndarray, rows: Rows, g: np.ndarray) -> None:
         g = np.asarray(g, dtype=data.dtype)
         if self.weight_decay and self.decays[i]:
             g = self._decay(data, rows, g)
@@ -296,7 +301,7 @@ class Adam(Optimizer):
             for array, part in zip(whole, parts, strict=True):
                 array[rows] = part
 
-    def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
+    def _decay(self, data: np.ndarray, rows: Rows, g: np.ndarray) -> np.ndarray:
         """The gradient with weight decay added."""
         return g + self.weight_decay * data[rows]
 
@@ -325,7 +330,7 @@ class AdamW(Adam):
 
     usual_decay = 0.01
 
-    def _decay(self, data: np.ndarray, rows: Any, g: np.ndarray) -> np.ndarray:
+    def _decay(self, data: np.ndarray, rows: Rows, g: np.ndarray) -> np.ndarray:
         """The gradient as it is: the parameter itself decays here."""
         data[rows] *= 1 - self.lr * self.weight_decay
         return g

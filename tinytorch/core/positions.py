@@ -6,8 +6,9 @@ A table to add to the vectors (`create_sinusoidal_embeddings`), a rotation of qu
 `tinytorch.text.embeddings.PositionalEncoding`.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tinytorch.core.incremental import incremental
 from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
+from tinytorch.core.types import TensorLike
 
 
 def create_sinusoidal_embeddings(max_seq_len: int, embed_dim: int) -> Tensor:
@@ -76,7 +78,7 @@ def create_rotary_embeddings(
 
 
 @primitive
-def apply_rotary(x: Any, cos: Any, sin: Any, *, start: int = 0) -> Result:
+def apply_rotary(x: TensorLike, cos: TensorLike, sin: TensorLike, *, start: int = 0) -> Result:
     """Rotate each pair `(x[2i], x[2i+1])` of every vector by the angle of its position.
 
     A dot product of two rotated vectors depends on their distance only, not on their positions.
@@ -134,7 +136,7 @@ class Rotary:
         self.cos, self.sin = create_rotary_embeddings(max_seq_len, head_dim, base)
 
     @incremental
-    def __call__(self, x: Any, start: int = 0) -> Tensor:
+    def __call__(self, x: TensorLike, start: int = 0) -> Tensor:
         """Rotate `(..., seq, head_dim)`, whose first vector is at position `start`."""
         return apply_rotary(x, self.cos, self.sin, start=start)
 

@@ -17,12 +17,15 @@ Attributes:
     tanh: `np.tanh`, likewise.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 import warnings
 from collections.abc import Iterator
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -32,7 +35,7 @@ BLOCK = 1 << 18  # how many numbers of an 8-bit matrix are converted at a time: 
 _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
 
-def library(platform: str = sys.platform) -> Any:
+def library(platform: str = sys.platform) -> ModuleType:
     """The compiled library in a browser; elsewhere, or if it cannot be loaded, NumPy.
 
     Example:
@@ -139,7 +142,7 @@ def _widen_half(part: np.ndarray, block: np.ndarray) -> None:
     np.multiply(block, np.float32(2.0 ** (127 - 15)), out=block)
 
 
-def _operand(x: Any, q: np.ndarray, name: str, axis: int) -> np.ndarray:
+def _operand(x: np.ndarray, q: np.ndarray, name: str, axis: int) -> np.ndarray:
     """`x` in float32, if it fits axis `axis` of q."""
     x = np.asarray(x, np.float32)
     if x.ndim != 2 or q.ndim != 2 or x.shape[1] != q.shape[axis]:

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from tinytorch.core import products
 from tinytorch.core.arguments import check_choice, check_equal_lengths, check_ids
 from tinytorch.core.module import Module, Parameter
+from tinytorch.core.ops import Result
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import native, primitive, wrap
+from tinytorch.core.types import Method, TensorLike, TokenIds
 
 __all__ = [
     "Constant",
@@ -35,10 +37,11 @@ __all__ = [
 ]
 
 LARGEST = 127  # of int8, on both sides of 0
+Kind = TypeVar("Kind", bound=Module)
 _REMEDY = "train the float32 model, then quantize that"
 
 
-def quantize_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
+def quantize_rows(matrix: TensorLike) -> tuple[np.ndarray, np.ndarray]:
     """Round a matrix to 8-bit integers, each row in units of its own scale.
 
     `scale = max(|row|) / 127` and `q = round(row / scale)`, so that `q * scale` differs from the
@@ -74,7 +77,7 @@ def quantize_rows(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     return q, scales
 
 
-def quantize(model: Any, dtype: str = "int8") -> Any:
+def quantize(model: Kind, dtype: str = "int8") -> Kind:
     """A copy of a model that keeps its matrices in fewer bits, for inference only.
 
     The matrices are those of each `Linear` and `Embedding`, and of every part whose `forward` is
@@ -119,7 +122,7 @@ def quantize(model: Any, dtype: str = "int8") -> Any:
     return copy.deepcopy(model, twins).eval()
 
 
-def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Any], Any]:
+def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Method], Method]:
     """Register, for a `forward`, that `make(part, dtype)` does nearly the same with fewer bits.
 
     A custom `forward`, which replaces ours, does not inherit this.
@@ -128,8 +131,8 @@ def quantized_by(make: Callable[[Any, str], Module]) -> Callable[[Any], Any]:
         make: called with the part and `'int8'` or `'float16'`; returns its replacement.
     """
 
-    def noted(forward: Any) -> Any:
-        forward.quantized_by = make
+    def noted(forward: Method) -> Method:
+        setattr(forward, "quantized_by", make)  # noqa: B010 (mypy knows no such attribute)
         return forward
 
     return noted
@@ -181,7 +184,7 @@ class QuantizedLinear(Module):
         return cls(*_stored(linear.weight.data, dtype), bias)
 
     @quantized_by(lambda part, dtype: part)
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         bias = None if self.bias is None else self.bias.data
         return quantized_linear(x, weight=self.weight.data, scales=_scales(self), bias=bias)
@@ -225,7 +228,7 @@ class QuantizedEmbedding(Module):
         return cls(*_stored(embedding.weight.data, dtype))
 
     @quantized_by(lambda part, dtype: part)
-    def forward(self, ids: Any) -> Tensor:
+    def forward(self, ids: TokenIds | int) -> Tensor:
         """Look up every id: integers of any shape to `ids.shape + (embed_dim,)`."""
         check_equal_lengths(ids, "QuantizedEmbedding")
         ids = np.asarray(ids)
@@ -235,7 +238,7 @@ class QuantizedEmbedding(Module):
             rows *= scales[ids][..., None]
         return wrap(rows)
 
-    def scores(self, x: Any) -> Tensor:
+    def scores(self, x: TensorLike) -> Tensor:
         """Score each token by its own row, as `tied_logits` does: `(..., vocab_size)`."""
         return quantized_scores(x, weight=self.weight.data, scales=_scales(self))
 
@@ -290,7 +293,7 @@ def _stored(matrix: np.ndarray, dtype: str) -> tuple[np.ndarray, np.ndarray | No
     return half, None
 
 
-def _keep(module: Any, weight: np.ndarray, scales: np.ndarray | None) -> None:
+def _keep(module: Module, weight: np.ndarray, scales: np.ndarray | None) -> None:
     """Set the matrix and the scales of a module, under their names in a file."""
     who, kind = type(module).__name__, np.asarray(weight).dtype
     if np.ndim(weight) != 2 or kind != (np.float16 if scales is None else np.int8):
@@ -305,14 +308,16 @@ def _keep(module: Any, weight: np.ndarray, scales: np.ndarray | None) -> None:
         setattr(module, "weight.scales", Constant(np.asarray(scales, np.float32)))
 
 
-def _scales(module: Any) -> np.ndarray | None:
+def _scales(module: Module) -> np.ndarray | None:
     """The scales of a module `(rows,)`; None if its matrix has none."""
     found = vars(module).get("weight.scales")
     return None if found is None else found.data
 
 
 @primitive
-def quantized_linear(x: Any, *, weight: Any, scales: Any, bias: Any) -> Any:
+def quantized_linear(
+    x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None, bias: np.ndarray | None
+) -> Result:
     """`x @ weight + bias`; a scale belongs to a row of the weight, so it multiplies the input."""
     x = np.asarray(x)
     if x.ndim == 0 or x.shape[-1] != len(weight):
@@ -328,7 +333,7 @@ def quantized_linear(x: Any, *, weight: Any, scales: Any, bias: Any) -> Any:
 
 
 @primitive
-def quantized_scores(x: Any, *, weight: Any, scales: Any) -> Any:
+def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | None) -> Result:
     """`x @ weight.T`; a scale belongs to a row of the weight, so it multiplies the result."""
     x = np.asarray(x)
     value = products.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)
@@ -337,5 +342,5 @@ def quantized_scores(x: Any, *, weight: Any, scales: Any) -> Any:
     return value.reshape(*x.shape[:-1], len(weight)), _no_gradient
 
 
-def _no_gradient(_: np.ndarray) -> Any:
+def _no_gradient(_: np.ndarray) -> NoReturn:
     raise RuntimeError(f"a quantized model passes no gradient on; {_REMEDY}")

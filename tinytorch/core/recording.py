@@ -1,11 +1,15 @@
 """Whether operations record how their results were made, and how to pause it."""
 
+from __future__ import annotations
+
 import inspect
 import types
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from functools import wraps
 from typing import Any
+
+from tinytorch.core.types import Method
 
 # how many no_grad blocks are open; every thread and every asynchronous task has its own count
 open_blocks: ContextVar[int] = ContextVar("open no_grad blocks", default=0)
@@ -49,7 +53,7 @@ class no_grad:
     def __exit__(self, *_: object) -> None:
         open_blocks.set(max(0, open_blocks.get() - 1))
 
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self, function: Method) -> Method:
         """Decorate `function` so that it always runs without recording.
 
         Raises:
@@ -75,10 +79,10 @@ class no_grad:
                 with self:
                     return function(*args, **kwargs)
 
-        return wraps(function)(without_grad)
+        return wraps(function)(without_grad)  # type: ignore[return-value]
 
 
-def _step_by_step(body: Any) -> Generator[Any, Any, Any]:
+def _step_by_step(body: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Run a generator or a coroutine; nothing is recorded while it runs, from pause to pause."""
     resume, given = body.send, None
     try:

@@ -90,7 +90,7 @@ def default_state() -> dict[str, Any]:
     return _state_of(default_rng().bit_generator)
 
 
-def _state_of(generator: Any) -> dict[str, Any]:
+def _state_of(generator: np.random.BitGenerator) -> dict[str, Any]:
     names = ("entropy", "spawn_key", "n_children_spawned")  # spawn() must not repeat itself
     seed = {name: getattr(generator.seed_seq, name) for name in names}
     return {"seed": {**seed, "spawn_key": list(seed["spawn_key"])}, "state": generator.state}

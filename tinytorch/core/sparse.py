@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_ids
+from tinytorch.core.types import DType
 
 
 class RowSparse:
@@ -69,11 +70,11 @@ class RowSparse:
         dense[once.rows] = once.values
         return dense
 
-    def astype(self, dtype: Any) -> RowSparse:
+    def astype(self, dtype: DType) -> RowSparse:
         """A copy of the same rows, the values converted."""
         return RowSparse(self.rows.copy(), self.values.astype(dtype), self.shape)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: RowSparse | np.ndarray) -> RowSparse | np.ndarray:
         if isinstance(other, RowSparse):
             if other.shape != self.shape:
                 raise ValueError(f"cannot add RowSparse of shapes {self.shape} and {other.shape}")

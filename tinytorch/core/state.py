@@ -1,12 +1,15 @@
 """Restoring saved arrays strictly: all of them or none, and every mismatch named."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
+from tinytorch.core.types import TensorLike
 
-def restore(own: Mapping[str, np.ndarray], saved: Mapping[str, Any], who: str) -> None:
+
+def restore(own: Mapping[str, np.ndarray], saved: Mapping[str, TensorLike], who: str) -> None:
     """Copy saved arrays into those of the same names, converting to their dtype.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tinytorch.core.backward import backward
 from tinytorch.core.numpy_calls import OPERATORS, call_function, call_ufunc, refuse_if_lost
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tracing import Node, native, primitive, wrap
+from tinytorch.core.types import Axis, DType, Index, TensorLike
 
 __all__ = ["Tensor", "no_grad", "primitive"]
 
@@ -47,7 +48,7 @@ class Tensor(Node):
 
     __slots__ = ()
 
-    def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
+    def __init__(self, data: TensorLike, requires_grad: bool = False, dtype: DType = None) -> None:
         self._array = _as_array(data, dtype)
         self._grad = self._record = self._changed = None
         self.requires_grad = requires_grad
@@ -111,14 +112,20 @@ class Tensor(Node):
         twin._changed = self.clock()  # a change of one is a change of the other
         return twin
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DType = None, copy: bool | None = None) -> np.ndarray:
         refuse_if_lost("converting to a NumPy array", self, "the operations of tinytorch.ops")
         return np.array(self._array, dtype=dtype, copy=copy)
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
         return call_ufunc(ufunc, method, inputs, settings)
 
-    def __array_function__(self, function: Any, _: Any, args: Any, settings: Any) -> Any:
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        _: object,
+        args: tuple[Any, ...],
+        settings: dict[str, Any],
+    ) -> Any:
         return call_function(function, args, settings)
 
     def __getstate__(self) -> tuple[Any, ...]:
@@ -156,7 +163,7 @@ class Tensor(Node):
         """Clear the gradient."""
         self.grad = None
 
-    def backward(self, gradient: Any = None) -> None:
+    def backward(self, gradient: TensorLike | None = None) -> None:
         """Store the gradient of this tensor in `.grad` of every leaf that requires one.
 
         Gradients add up over repeated calls, until `zero_grad()`, and the graph is freed.
@@ -179,19 +186,19 @@ class Tensor(Node):
     __sub__, __mul__, __truediv__, __matmul__ = ops.sub, ops.mul, ops.div, ops.matmul
     __rmul__, __neg__, __abs__ = ops.mul, ops.neg, ops.abs
 
-    def __rsub__(self, other: Any) -> Tensor:
+    def __rsub__(self, other: TensorLike) -> Tensor:
         return ops.sub(other, self)
 
-    def __rtruediv__(self, other: Any) -> Tensor:
+    def __rtruediv__(self, other: TensorLike) -> Tensor:
         return ops.div(other, self)
 
-    def __rmatmul__(self, other: Any) -> Tensor:
+    def __rmatmul__(self, other: TensorLike) -> Tensor:
         return ops.matmul(other, self)
 
     def __pow__(self, exponent: float) -> Tensor:
         return ops.power(self, exponent=exponent)
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Index) -> Tensor:
         return ops.getitem(self, index=index)
 
     __eq__, __ne__ = OPERATORS[np.equal], OPERATORS[np.not_equal]
@@ -206,27 +213,27 @@ class Tensor(Node):
 
     abs, exp, log, sqrt, tanh = ops.abs, ops.exp, ops.log, ops.sqrt, ops.tanh
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def sum(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The sum over `axis`, or over everything."""
         return ops.sum(self, axis=axis, keepdims=keepdims)
 
-    def mean(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def mean(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The mean over `axis`, or over everything."""
         return ops.mean(self, axis=axis, keepdims=keepdims)
 
-    def var(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def var(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The variance (divided by n, not n - 1) over `axis`, or over everything."""
         return ops.var(self, axis=axis, keepdims=keepdims)
 
-    def std(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def std(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The standard deviation, the root of `var`, over `axis`, or over everything."""
         return ops.std(self, axis=axis, keepdims=keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def max(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The largest element along `axis`, or of all."""
         return ops.max(self, axis=axis, keepdims=keepdims)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Tensor:
+    def min(self, axis: Axis = None, keepdims: bool = False) -> Tensor:
         """The smallest element along `axis`, or of all."""
         return ops.min(self, axis=axis, keepdims=keepdims)
 
@@ -242,7 +249,7 @@ class Tensor(Node):
         """The elements, limited to at least `min` and at most `max`."""
         return ops.clip(self, min=min, max=max)
 
-    def astype(self, dtype: Any) -> Tensor:
+    def astype(self, dtype: DType) -> Tensor:
         """The elements converted to another dtype; the gradient is converted back.
 
         Example:
@@ -255,7 +262,7 @@ class Tensor(Node):
         """
         return ops.cast(self, Tensor(0, dtype=dtype))
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: int | Sequence[int]) -> Tensor:
         """The same elements in another shape; one length may be -1."""
         return ops.reshape(self, shape=_flatten(shape))
 
@@ -278,7 +285,7 @@ class Tensor(Node):
         """All elements in one axis, the last axis varying fastest."""
         return self.reshape(-1)
 
-    def squeeze(self, axis: Any = None) -> Tensor:
+    def squeeze(self, axis: Axis = None) -> Tensor:
         """Without the axes of length 1, or without those named, which must be of length 1.
 
         Example:
@@ -302,7 +309,7 @@ class Tensor(Node):
         """The tensor with two axes swapped, by default the last two."""
         return ops.transpose(self, axis0=axis0, axis1=axis1)
 
-    def permute(self, *axes: Any) -> Tensor:
+    def permute(self, *axes: int | Sequence[int]) -> Tensor:
         """The tensor with its axes in the given order."""
         return ops.permute(self, axes=_flatten(axes))
 
@@ -312,7 +319,7 @@ Node.result_class = Tensor
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _as_array(data: Any, dtype: Any) -> np.ndarray:
+def _as_array(data: TensorLike, dtype: DType) -> np.ndarray:
     """A fresh numeric array holding `data`."""
     if isinstance(data, Tensor):
         refuse_if_lost("Tensor(t)", data, "the tensor itself")

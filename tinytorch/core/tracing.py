@@ -18,19 +18,21 @@ import inspect
 import itertools
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
 
 import numpy as np
 
 from tinytorch.core.arguments import refuse_mask
 from tinytorch.core.recording import open_blocks
 from tinytorch.core.sparse import RowSparse
+from tinytorch.core.types import TensorLike
 
 if TYPE_CHECKING:  # operations return one, though it is made of them
     from tinytorch.core.tensor import Tensor
 
 Gradient = Any  # an array or a RowSparse
 Pullback = Callable[[np.ndarray], Any]
+Operands = ParamSpec("Operands")  # and settings
 
 
 class Record:
@@ -87,7 +89,7 @@ class Node:
         return self._array
 
     @data.setter
-    def data(self, array: Any) -> None:
+    def data(self, array: TensorLike) -> None:
         refuse_mask(array, "data")
         has_dtype, array = hasattr(array, "dtype"), native(np.asarray(array))
         if array.dtype.kind == "f" and not has_dtype:
@@ -106,7 +108,7 @@ class Node:
         return self._grad
 
     @grad.setter
-    def grad(self, gradient: Any) -> None:
+    def grad(self, gradient: TensorLike | RowSparse | None) -> None:
         self._grad = None if gradient is None else as_gradient(gradient, self._array.shape)
 
     @property
@@ -154,7 +156,7 @@ class Node:
 _ticks = itertools.count(1)  # of all threads
 
 
-def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
+def as_gradient(gradient: TensorLike | RowSparse, shape: tuple[int, ...]) -> Gradient:
     """A gradient of a tensor of `shape` as an array, or the `RowSparse` that it is."""
     array = gradient if isinstance(gradient, RowSparse) else np.asarray(gradient)
     if array.dtype.kind not in "fiub":
@@ -165,7 +167,7 @@ def as_gradient(gradient: Any, shape: tuple[int, ...]) -> Gradient:
     return array
 
 
-def wrap(array: np.ndarray) -> Any:
+def wrap(array: np.ndarray) -> Tensor:
     """A tensor around an existing array: no copy, no conversion, no record."""
     node = _new(Node.result_class)
     node._array = array
@@ -179,7 +181,7 @@ _new = object.__new__
 # Operations ----------------------------------------------------------------------------------
 
 
-def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Tensor]:
+def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Operands, Tensor]:
     """Lift a NumPy function that returns `(value, pullback)` to an operation on tensors.
 
     Positional arguments are operands: tensors, arrays or numbers, passed to `function` as arrays.
@@ -239,7 +241,7 @@ def primitive(function: Callable[..., tuple[Any, Pullback]]) -> Callable[..., Te
 _FLOAT32 = np.dtype(np.float32)
 
 
-def as_operand(operand: Any) -> Any:
+def as_operand(operand: object) -> Any:
     """The operand as an operation uses it: a tensor's array, an array of a list, else unchanged.
 
     Integers and Booleans are copied, for a pullback may keep them: a batch of ids is small, and the
@@ -271,7 +273,7 @@ def _settled(value: Any, name: str, operands: tuple[Any, ...]) -> np.ndarray:
     return array.astype(np.result_type(_FLOAT32, *floats), copy=False)
 
 
-def floats(x: Any) -> np.ndarray:
+def floats(x: TensorLike) -> np.ndarray:
     """`x` as an array of floats in which a formula neither wraps nor loses digits.
 
     Integers, Booleans and half precision are widened: to float32, or to float64 if float32 cannot

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
@@ -37,7 +36,7 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
     return read
 
 
-def real(least: float, most: float = math.inf, without: float = math.inf) -> Any:
+def real(least: float, most: float = math.inf, without: float = math.inf) -> Callable[[str], float]:
     """A reader of a finite number from a command line; `without` is an excluded end.
 
     Example:

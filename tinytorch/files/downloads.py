@@ -183,7 +183,7 @@ def cache_folder() -> Path:
 # Helpers -----------------------------------------------------------------------------------------
 
 
-def _checked_address(url: Any) -> str:
+def _checked_address(url: str) -> str:
     """An address in ASCII, as it is requested, if it can be one."""
     try:
         if not re.fullmatch(r"https?://[^/\s\0-\x20\x7f][^\s\0-\x20\x7f]*", url, re.IGNORECASE):
@@ -206,7 +206,11 @@ class _Interrupted(Exception):
     """What has arrived so far is good, and another try may get the rest."""
 
     def __init__(
-        self, why: str, wait: float | None = None, remedy: str | None = None, status: Any = None
+        self,
+        why: str,
+        wait: float | None = None,
+        remedy: str | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(why)
         # how many seconds to wait, if that is known
@@ -319,7 +323,7 @@ class _Download:
         except _BREAKS as error:
             raise _Interrupted(f"the connection broke ({_reason(error)})") from None
 
-    def _answer(self, request: urllib.request.Request) -> Any:
+    def _answer(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         """The server's answer, or why there is none."""
         self.redirected = _Redirected()
         opener = urllib.request.build_opener(self.redirected)
@@ -349,7 +353,7 @@ class _Download:
             bad = isinstance(error.reason, SSLCertVerificationError)
             raise self._failed(why, _CERTIFICATES if bad else _NO_NETWORK) from None
 
-    def _check(self, answer: Any) -> bool:
+    def _check(self, answer: http.client.HTTPResponse) -> bool:
         """Compare what the server says with what is known, and note it; whether gzip packs it."""
         self.reached, headers = True, answer.headers
         packing = (headers["Content-Encoding"] or "").lower()
@@ -388,7 +392,7 @@ class _Download:
         self.progress(self.path.name, self.done, size)
         return packed
 
-    def _read(self, answer: Any, packed: bool) -> None:
+    def _read(self, answer: http.client.HTTPResponse, packed: bool) -> None:
         """Append what arrives, up to the size."""
         told, size = self.done, self.about["size"]
         ours = size is not None and size == self.size and self.pieces == 1
@@ -493,5 +497,5 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _reason(error: Any) -> str:
+def _reason(error: object) -> str:
     return str(getattr(error, "strerror", None) or error or type(error).__name__)

@@ -7,6 +7,8 @@ end. Reading it runs nothing, unlike a pickle, which is a program. An inconsiste
 before any memory is allocated for its tensors.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import math
@@ -152,7 +154,7 @@ def load_safetensors(
 # ------------------------------------------------------------------------------------ writing
 
 
-def _name_of_dtype(name: Any, array: Any) -> str:
+def _name_of_dtype(name: object, array: object) -> str:
     """The format's name for the dtype of an array, if both names are allowed."""
     if not isinstance(name, str):
         raise TypeError(f"the name of a tensor must be a string, got {name!r}")
@@ -210,7 +212,7 @@ def _whole_number(digits: str) -> int | float:
     return int(digits) if digits[0] != "-" and len(digits) <= 20 else float(digits)
 
 
-def _checked_metadata(metadata: Any, error: type[Exception]) -> dict[str, str]:
+def _checked_metadata(metadata: object, error: type[Exception]) -> dict[str, str]:
     """The metadata if they map texts to texts, else the given error."""
     if not isinstance(metadata, dict):
         raise error(f"the metadata map strings to strings, got {_short(metadata)}")
@@ -220,7 +222,7 @@ def _checked_metadata(metadata: Any, error: type[Exception]) -> dict[str, str]:
     return metadata
 
 
-def _checked_entry(name: str, entry: Any, space: int) -> tuple[Any, ...]:
+def _checked_entry(name: str, entry: object, space: int) -> tuple[Any, ...]:
     """Begin, end, name, who that is, dtype and shape of a tensor, if they add up."""
     who = f"tensor {_short(name)}"
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
@@ -244,7 +246,7 @@ def _checked_entry(name: str, entry: Any, space: int) -> tuple[Any, ...]:
     return begin, end, name, who, dtype, shape
 
 
-def _are_numbers(values: Any) -> bool:
+def _are_numbers(values: object) -> bool:
     """Whether this is a list of integers; True does not count as one."""
     return isinstance(values, list) and all(type(value) is int for value in values)
 
@@ -292,6 +294,6 @@ def _converted(array: np.ndarray, who: str, dtype: str) -> np.ndarray:
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     """The value as Python writes it, cut off if it is long."""
     return f"{value!r:.100}"

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.hooks import hooks
+from tinytorch.core.module import Module
+from tinytorch.core.tensor import Tensor
 
 __all__ = ["ablated"]
 
 
 def ablated(
-    model: Any, name: str, head: int | None = None, value: Any = 0.0
+    model: Module, name: str, head: int | None = None, value: np.ndarray | float = 0.0
 ) -> AbstractContextManager[None]:
     """A context in which a part of a GPT adds nothing to the stream, or a constant.
 
@@ -46,9 +48,9 @@ def ablated(
         raise ValueError(f"ablated: {name} has heads 0 to {part.num_heads - 1}, not {head}")
     size = part.head_dim
 
-    def silence(x: Any) -> np.ndarray:
-        x = np.array(x.data)  # (batch, seq, heads * size)
-        x[..., head * size : (head + 1) * size] = value
-        return x
+    def silence(x: Tensor) -> np.ndarray:
+        new = np.array(x.data)  # (batch, seq, heads * size)
+        new[..., head * size : (head + 1) * size] = value
+        return new
 
     return hooks(model, before={f"{name}.out_proj": silence})

@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.attention import scaled_dot_product_attention
+from tinytorch.core.attention import MultiHeadAttention, scaled_dot_product_attention
 from tinytorch.core.attention_options import bias_between, shared
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike, TokenIds
 from tinytorch.inside.stream import recorded
+from tinytorch.models.transformer import GPT
 
 __all__ = ["after_same_token", "attention_weights", "first_token", "head_scores",
            "layer_weights", "previous_token", "same_token"]  # fmt: skip
 
 
-def attention_weights(model: Any, ids: Any) -> np.ndarray:
+def attention_weights(model: GPT, ids: TokenIds) -> np.ndarray:
     """What every head looks at.
 
     Computed from the queries and keys of the run, rotated and shifted as the layer does it.
@@ -52,7 +54,7 @@ def attention_weights(model: Any, ids: Any) -> np.ndarray:
     )
 
 
-def head_scores(weights: Any, targets: Any) -> np.ndarray:
+def head_scores(weights: TensorLike, targets: TensorLike) -> np.ndarray:
     """How much of its attention a head gives to its targets, over the queries that have any.
 
     Args:
@@ -81,7 +83,7 @@ def head_scores(weights: Any, targets: Any) -> np.ndarray:
     return (given * asked[:, None]).sum(axis=(-3, -1)) / asked.sum()
 
 
-def previous_token(ids: Any) -> np.ndarray:
+def previous_token(ids: TokenIds) -> np.ndarray:
     """Targets `(batch, seq, seq)`: the token before.
 
     Example:
@@ -90,11 +92,11 @@ def previous_token(ids: Any) -> np.ndarray:
                [1, 0, 0],
                [0, 1, 0]])
     """
-    batch, seq = np.shape(ids)
+    batch, seq = np.shape(ids)  # type: ignore[arg-type]
     return np.broadcast_to(np.eye(seq, k=-1, dtype=bool), (batch, seq, seq))
 
 
-def first_token(ids: Any, start: int | None = None) -> np.ndarray:
+def first_token(ids: TokenIds, start: int | None = None) -> np.ndarray:
     """Targets `(batch, seq, seq)`: where the text starts, for every later query.
 
     Args:
@@ -116,7 +118,7 @@ def first_token(ids: Any, start: int | None = None) -> np.ndarray:
     return (latest[:, :, None] == at) & (at[:, None] > at)
 
 
-def same_token(ids: Any) -> np.ndarray:
+def same_token(ids: TokenIds) -> np.ndarray:
     """Targets `(batch, seq, seq)`: earlier positions with the same token.
 
     Example:
@@ -129,7 +131,7 @@ def same_token(ids: Any) -> np.ndarray:
     return np.tril(ids[:, :, None] == ids[:, None, :], k=-1)
 
 
-def after_same_token(ids: Any) -> np.ndarray:
+def after_same_token(ids: TokenIds) -> np.ndarray:
     """Targets `(batch, seq, seq)`: what came after the same token (an induction head's).
 
     On random tokens that are repeated, the score is the *prefix matching* of Olsson et al. (2022),
@@ -148,7 +150,7 @@ def after_same_token(ids: Any) -> np.ndarray:
     return after
 
 
-def layer_weights(part: Any, q: np.ndarray, k: np.ndarray) -> np.ndarray:
+def layer_weights(part: MultiHeadAttention, q: np.ndarray, k: np.ndarray) -> np.ndarray:
     """What every head of one layer looks at, under a causal mask.
 
     Args:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Any
 
 import numpy as np
 
 from tinytorch.core.hooks import hooks
+from tinytorch.core.module import Module
+from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 
 __all__ = ["patched"]
 
 
 def patched(
-    model: Any, name: str, value: Any, positions: Any = slice(None), rows: Any = slice(None)
+    model: Module,
+    name: str,
+    value: TensorLike,
+    positions: np.ndarray | slice | int = slice(None),
+    rows: np.ndarray | slice | int = slice(None),
 ) -> AbstractContextManager[None]:
     """A context in which what a part returns is replaced at some positions.
 
@@ -42,9 +48,9 @@ def patched(
         True
     """
 
-    def replace(x: Any) -> np.ndarray:
-        x = np.array(x.data)
-        x[rows, positions] = value
-        return x
+    def replace(x: Tensor) -> np.ndarray:
+        new = np.array(x.data)
+        new[rows, positions] = value
+        return new
 
     return hooks(model, after={name: replace})

@@ -8,9 +8,9 @@ one on an untrained model (Belinkov, 2022).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+
+from tinytorch.core.types import TensorLike
 
 __all__ = ["LinearProbe", "calibration_error", "calibration_table", "r_squared"]
 
@@ -41,7 +41,7 @@ class LinearProbe:
         array([[31.]])
     """
 
-    def __init__(self, x: Any, y: Any, ridge: float = 1e-4) -> None:
+    def __init__(self, x: TensorLike, y: TensorLike, ridge: float = 1e-4) -> None:
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         if x.ndim != 2 or y.ndim != 2 or len(x) != len(y) or not x.size:
             got = f"got shapes {x.shape} and {y.shape}"
@@ -51,11 +51,11 @@ class LinearProbe:
         centre, mean = x.mean(axis=0), y.mean(axis=0)
         deviation = x.std(axis=0)
         deviation[deviation == 0] = 1  # a constant column is uninformative
-        x = (x - centre) / deviation  # (n, d)
-        # least squares of x below sqrt(ridge n) I: the same minimum, without squaring x
+        scaled = (x - centre) / deviation  # (n, d)
+        # least squares of it below sqrt(ridge n) I: the same minimum, without squaring x
         below = np.sqrt(ridge * len(x)) * np.eye(x.shape[1])
         padded = np.concatenate([y - mean, np.zeros((x.shape[1], y.shape[1]))])
-        solved = np.linalg.lstsq(np.concatenate([x, below]), padded, rcond=None)[0]
+        solved = np.linalg.lstsq(np.concatenate([scaled, below]), padded, rcond=None)[0]
         self.weight = solved / deviation[:, None]  # (d, k)
         self.bias = mean - centre @ self.weight  # (k,)
 
@@ -73,12 +73,12 @@ class LinearProbe:
         basis, sizes, _ = np.linalg.svd(self.weight, full_matrices=False)
         return basis[:, sizes > 1e-6 * sizes[0]]
 
-    def __call__(self, x: Any) -> np.ndarray:
+    def __call__(self, x: TensorLike) -> np.ndarray:
         """What it reads off activations `(..., d)`: `(..., k)`, which may lie outside 0 to 1."""
         return np.asarray(x, dtype=float) @ self.weight + self.bias
 
 
-def r_squared(truth: Any, predicted: Any) -> float:
+def r_squared(truth: TensorLike, predicted: TensorLike) -> float:
     """The share of the variance that is explained: 1 is perfect, 0 no better than the mean.
 
     All columns count together: `1 - sum (truth - predicted)^2 / sum (truth - mean)^2`. On data
@@ -105,7 +105,7 @@ def r_squared(truth: Any, predicted: Any) -> float:
     return float(1 - ((truth - predicted) ** 2).sum() / total)
 
 
-def calibration_table(truth: Any, predicted: Any, bins: int = 10) -> np.ndarray:
+def calibration_table(truth: TensorLike, predicted: TensorLike, bins: int = 10) -> np.ndarray:
     """How often do things with a predicted probability come true?
 
     Args:
@@ -137,7 +137,7 @@ def calibration_table(truth: Any, predicted: Any, bins: int = 10) -> np.ndarray:
         return np.column_stack([*(s / count for s in sums), count])
 
 
-def calibration_error(truth: Any, predicted: Any, bins: int = 10) -> float:
+def calibration_error(truth: TensorLike, predicted: TensorLike, bins: int = 10) -> float:
     """The expected calibration error: the average distance of predictions from the truth.
 
     Guo et al., 2017, section 2: `sum count / n |mean said - mean truth|` over the bins.

@@ -7,15 +7,17 @@ parts have the names of `GPT`.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from tinytorch.core import functional
 from tinytorch.core.hooks import hooks
-from tinytorch.core.module import evaluation_mode
+from tinytorch.core.module import Module, evaluation_mode
 from tinytorch.core.recording import no_grad
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TokenIds
+from tinytorch.models.transformer import GPT
 from tinytorch.models.weight_tying import tied_logits
 
 __all__ = [
@@ -26,7 +28,7 @@ __all__ = [
 ]
 
 
-def recorded(model: Any, ids: Any, *names: str) -> list[np.ndarray]:
+def recorded(model: Module, ids: TokenIds, *names: str) -> list[np.ndarray]:
     """What parts of a model return when it reads a text.
 
     Args:
@@ -48,7 +50,7 @@ def recorded(model: Any, ids: Any, *names: str) -> list[np.ndarray]:
     """
     found: dict[str, np.ndarray] = {}
 
-    def keep(name: str) -> Any:
+    def keep(name: str) -> Callable[[Tensor], None]:
         return lambda value: found.update({name: np.array(value.data)})
 
     with hooks(model, after={name: keep(name) for name in names}), evaluation_mode(), no_grad():
@@ -68,7 +70,7 @@ def stage_name(stage: int) -> str:
     return f"blocks.{stage - 1}" if stage else "dropout"
 
 
-def residual_stream(model: Any, ids: Any) -> np.ndarray:
+def residual_stream(model: GPT, ids: TokenIds) -> np.ndarray:
     """The stream at every stage and position.
 
     Args:
@@ -86,7 +88,7 @@ def residual_stream(model: Any, ids: Any) -> np.ndarray:
     return np.stack(recorded(model, ids, *map(stage_name, range(len(model.blocks) + 1))))
 
 
-def logit_lens(model: Any, stream: np.ndarray) -> np.ndarray:
+def logit_lens(model: GPT, stream: np.ndarray) -> np.ndarray:
     """What the model would predict if the stream ended here (nostalgebraist, 2020).
 
     Args:

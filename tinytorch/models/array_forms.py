@@ -5,8 +5,6 @@ Nothing that is read here names this module: importing it, as `tinytorch.models`
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core import arguments, positions, products
@@ -15,13 +13,15 @@ from tinytorch.core.array_forms import Reader, as_vectors, maker, reader, reader
 from tinytorch.core.incremental import incremental
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.tracing import as_operand, wrap
+from tinytorch.core.types import CachedLayer
 from tinytorch.models.gpt_options import with_positions
+from tinytorch.models.kv_cache import KVCache
 from tinytorch.models.transformer import GPT, MLP, PostNormBlock, TransformerBlock
 from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
 
 @reader_of(incremental(GPT.forward))
-def read_gpt(part: Any, cache: Any) -> Reader:
+def read_gpt(part: GPT, cache: KVCache) -> Reader:
     """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of the next tokens."""
     embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
     blocks = [reader(block, cache.layer(i)) for i, block in enumerate(part.blocks)]
@@ -47,7 +47,7 @@ def read_gpt(part: Any, cache: Any) -> Reader:
 
 
 @reader_of(incremental(TransformerBlock.forward))
-def read_block(part: Any, cache: Any) -> Reader:
+def read_block(part: TransformerBlock, cache: CachedLayer) -> Reader:
     """A `TransformerBlock`, of vectors `(batch * new, d)`."""
     ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
     attention = reader(part.attention, cache)
@@ -60,7 +60,7 @@ def read_block(part: Any, cache: Any) -> Reader:
 
 
 @reader_of(incremental(PostNormBlock.forward))
-def read_post_norm_block(part: Any, cache: Any) -> Reader:
+def read_post_norm_block(part: PostNormBlock, cache: CachedLayer) -> Reader:
     """A `PostNormBlock`, likewise."""
     ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
     attention = reader(part.attention, cache)
@@ -73,14 +73,14 @@ def read_post_norm_block(part: Any, cache: Any) -> Reader:
 
 
 @reader_of(MLP.forward)
-def read_mlp(part: Any) -> Reader:
+def read_mlp(part: MLP) -> Reader:
     """An `MLP`, of vectors `(tokens, d)`."""
     widen, narrow, drop = (reader(x) for x in (part.linear1, part.linear2, part.dropout))
     return lambda x: drop(narrow(gelu_array(widen(x))))
 
 
 @reader_of(Embedding.forward)
-def read_embedding(part: Any) -> Reader:
+def read_embedding(part: Embedding) -> Reader:
     """An `Embedding`, of ids."""
 
     def read(ids: np.ndarray) -> np.ndarray:
@@ -91,7 +91,7 @@ def read_embedding(part: Any) -> Reader:
 
 
 @reader_of(PositionalEncoding.forward)
-def read_positions(part: Any, cache: Any) -> Reader:
+def read_positions(part: PositionalEncoding, cache: CachedLayer) -> Reader:
     """A `PositionalEncoding`, of vectors `(batch, new, d)`."""
 
     def read(x: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ def read_positions(part: Any, cache: Any) -> Reader:
     return read
 
 
-def read_tied(table: Any) -> Reader:
+def read_tied(table: Embedding) -> Reader:
     """The scores of `tied_logits`, of vectors `(tokens, d)`."""
     if hasattr(table, "scores"):
         return lambda x: as_operand(table.scores(wrap(x)))

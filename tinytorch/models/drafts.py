@@ -7,16 +7,15 @@ several as one block can: Sun et al., 2025. That is not done here.)
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core.arguments import check_number, check_sizes
+from tinytorch.core.types import TensorLike
 
 __all__ = ["acceptance_rate", "best_draft", "expected_readings", "expected_tokens"]
 
 
-def acceptance_rate(target: Any, draft: Any) -> np.ndarray:
+def acceptance_rate(target: TensorLike, draft: TensorLike) -> np.ndarray:
     """The probability that a drafted token is kept if all before it were: `sum(min(p, q))`.
 
     It is 1 minus the total variation distance of p and q.
@@ -63,7 +62,7 @@ def expected_tokens(rate: float, num_drafted: int) -> float:
     return float(sum(rate**i for i in range(num_drafted + 1)))
 
 
-def expected_readings(kept: Any, num_drafted: int) -> float:
+def expected_readings(kept: TensorLike, num_drafted: int) -> float:
     """The mean number of readings that a text takes, from how likely each of its tokens is kept.
 
     A token x of the target's text, if it is drafted, is kept with probability `min(1, q(x) / p(x))`
@@ -97,7 +96,7 @@ def expected_readings(kept: Any, num_drafted: int) -> float:
     return float(readings[0])
 
 
-def best_draft(targets: Any, weights: Any = None) -> np.ndarray:
+def best_draft(targets: TensorLike, weights: TensorLike | None = None) -> np.ndarray:
     """The one distribution whose tokens several targets accept most often, on average.
 
     A little probability for a token is worth the weight of those targets that want more of it than
@@ -163,7 +162,9 @@ def check_chances(name: str, values: np.ndarray, remedy: str) -> None:
         raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
 
 
-def same_vocabulary(name: str, target: Any, draft: Any) -> tuple[np.ndarray, np.ndarray]:
+def same_vocabulary(
+    name: str, target: TensorLike, draft: TensorLike
+) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities as arrays, provided that they are of the same tokens."""
     target, draft = np.asarray(target, float), np.asarray(draft, float)
     if target.ndim == 0 or draft.ndim == 0 or target.shape[-1] != draft.shape[-1]:

@@ -16,6 +16,7 @@ from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand
+from tinytorch.core.types import Model, Rng, TokenIds, WindowedModel
 from tinytorch.models.kv_cache import KVCache, SlidingWindow
 from tinytorch.models.sampling import check_sampling, next_tokens
 
@@ -29,22 +30,22 @@ class Options(TypedDict, total=False):
     top_k: int | None
     top_p: float | None
     stop_tokens: Iterable[int]
-    rng: Any
+    rng: Rng
     use_cache: bool
     overflow: str
     prefill_chunk: int
 
 
 def generate(
-    model: Any,
-    prompt_tokens: Any,
+    model: WindowedModel,
+    prompt_tokens: TokenIds,
     max_new_tokens: int = 50,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     stop_tokens: Iterable[int] = (),
-    rng: Any = None,
+    rng: Rng = None,
     use_cache: bool = True,
     overflow: str = "slide",
     prefill_chunk: int = 256,
@@ -95,15 +96,15 @@ def generate(
 
 
 def stream(
-    model: Any,
-    prompt_tokens: Any,
+    model: WindowedModel,
+    prompt_tokens: TokenIds,
     max_new_tokens: int = 50,
     *,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     stop_tokens: Iterable[int] = (),
-    rng: Any = None,
+    rng: Rng = None,
     use_cache: bool = True,
     overflow: str = "slide",
     prefill_chunk: int = 256,
@@ -180,7 +181,7 @@ def stream(
     )
 
 
-def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:
+def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:  # noqa: ANN401
     """`read_next` with the parts and hooks that the model has now; with others, all again."""
     cached = window.cache is not None
     parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
@@ -195,7 +196,7 @@ def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callabl
     return scores
 
 
-def logits_of(model: Any, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
+def logits_of(model: Model, cache: KVCache | None) -> Callable[[np.ndarray], np.ndarray]:
     """A function from ids `(batch, new)` to logits `(batch, vocab)`.
 
     With a cache, that is the model's own `reader` if it has one; otherwise the model is called.
@@ -282,7 +283,7 @@ def read_next(
 _REMEDY = "was another tokenizer used?"
 
 
-def _prompt(prompt_tokens: Any) -> np.ndarray:
+def _prompt(prompt_tokens: TokenIds) -> np.ndarray:
     """The prompt as an array, `(batch, prompt)` or `(prompt,)`."""
     arguments.check_equal_lengths(prompt_tokens, "generate")
     ids = np.asarray(prompt_tokens)
@@ -296,7 +297,7 @@ def _prompt(prompt_tokens: Any) -> np.ndarray:
     return ids.astype(np.int64)
 
 
-def _stop_tokens(stop_tokens: Any, vocab_size: int | None) -> np.ndarray:
+def _stop_tokens(stop_tokens: Iterable[int], vocab_size: int | None) -> np.ndarray:
     """The ids that finish a row, `(n,)`."""
     if not isinstance(stop_tokens, (np.ndarray, Tensor)):
         if not isinstance(stop_tokens, Iterable):
@@ -310,7 +311,7 @@ def _stop_tokens(stop_tokens: Any, vocab_size: int | None) -> np.ndarray:
     return ids
 
 
-def _check_options(max_new_tokens: Any, use_cache: Any, overflow: Any, prefill_chunk: Any) -> None:
+def _check_options(max_new_tokens: int, use_cache: bool, overflow: str, prefill_chunk: int) -> None:
     if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, (int, np.integer)):
         raise TypeError(f"generate: max_new_tokens must be an integer, got {max_new_tokens!r}")
     if max_new_tokens < 0:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tinytorch.core import arguments, positions
+from tinytorch.core.module import Module
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TokenIds, WindowedModel
+from tinytorch.models.kv_cache import KVCache
 from tinytorch.text.embeddings import PositionalEncoding
 
 Part = Callable[..., Any]  # a class, or a function that makes the part
@@ -20,7 +23,9 @@ GPT2_SHAPES = {
 }
 
 
-def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], int]:
+def check_tokens(
+    model: WindowedModel, tokens: TokenIds, cache: KVCache | None
+) -> tuple[tuple[int, ...], int]:
     """The shape of ids that a GPT can read after the cached ones, and how many are cached."""
     shape = arguments.check_equal_lengths(tokens, "GPT")
     if len(shape) not in (1, 2) or 0 in shape:
@@ -31,7 +36,7 @@ def check_tokens(model: Any, tokens: Any, cache: Any) -> tuple[tuple[int, ...], 
     return shape, past
 
 
-def with_positions(embedding: Any, x: Tensor, start: int) -> Tensor:
+def with_positions(embedding: Module | Tensor | None, x: Tensor, start: int) -> Tensor:
     """Token vectors `(batch, seq, d)` or `(seq, d)`, plus those of the positions from `start` on.
 
     `embedding` is the first of what `positions_of` returns; the result has three axes.

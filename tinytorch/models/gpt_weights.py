@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.seeding import default_rng, drawing_from
+from tinytorch.core.types import Rng
 
 
 @contextmanager
-def initial_weights(model: Any, rng: Any) -> Iterator[None]:
+def initial_weights(model: Any, rng: Rng) -> Iterator[None]:
     """A context that gives the parts of a GPT made in it the weights of `initialise`."""
     weights = default_rng(rng)
     # the parts also draw weights, later replaced: from a copy, if `rng` is given

@@ -15,6 +15,7 @@ from tinytorch.core.arguments import check_sizes
 from tinytorch.core.incremental import is_incremental
 from tinytorch.core.positions import check_length
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 
 __all__ = ["KVCache", "LayerCache", "SlidingWindow"]
 
@@ -139,7 +140,7 @@ class KVCache:
         self.arrays: list[Any] = [None] * self.num_layers  # keys and values of each layer
         self._ends = [0] * self.num_layers  # how many tokens each layer has stored
 
-    def extend(self, layer: int, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    def extend(self, layer: int, k: TensorLike, v: TensorLike) -> tuple[np.ndarray, np.ndarray]:
         """Store the keys and values of new tokens after those of one layer.
 
         `length` stays what it is until `advance`, so that every layer writes to the same positions.
@@ -241,12 +242,12 @@ class LayerCache:
         """How many tokens were read before: the position of the first new one."""
         return self._cache.length
 
-    def extend(self, k: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
+    def extend(self, k: TensorLike, v: TensorLike) -> tuple[np.ndarray, np.ndarray]:
         """Store new keys and values, return all; see `KVCache.extend`."""
         return self._cache.extend(self._index, k, v)
 
 
-def _array(x: Any) -> np.ndarray:
+def _array(x: TensorLike) -> np.ndarray:
     """Keys or values as an array, provided that no gradient is lost."""
     if isinstance(x, Tensor) and x.requires_grad:
         what = "keys and values are stored without a gradient, but one is being recorded"

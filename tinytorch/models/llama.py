@@ -26,8 +26,6 @@ code do; a file in the hub's layout holds each head's rows of `q_proj` and `k_pr
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core import arguments, array_forms, functional, products
@@ -36,6 +34,7 @@ from tinytorch.core.module import Module, Parameter
 from tinytorch.core.ops import where
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import Rng, TensorLike
 
 __all__ = ["RMSNorm", "SwiGLU"]
 
@@ -69,7 +68,7 @@ class RMSNorm(Module):
         self.size, self.eps = size, eps
         self.gamma = Parameter(np.ones(size))
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Normalise `(..., d)`; the shape stays."""
         x = x if isinstance(x, Tensor) else Tensor(x)
         if x.shape[-1:] != (self.size,):
@@ -82,7 +81,7 @@ class RMSNorm(Module):
 
 
 @array_forms.reader_of(RMSNorm.forward)
-def _read_norm(part: Any) -> array_forms.Reader:
+def _read_norm(part: RMSNorm) -> array_forms.Reader:
     if part.eps < functional.TINY:
         return array_forms.of_tensors(part)
 
@@ -126,7 +125,7 @@ class SwiGLU(Module):
         embed_dim: int,
         hidden_dim: int | None = None,
         dropout_prob: float = 0.0,
-        rng: Any = None,
+        rng: Rng = None,
     ) -> None:
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         arguments.check_sizes(embed_dim=embed_dim, hidden_dim=hidden_dim)
@@ -136,7 +135,7 @@ class SwiGLU(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, bias=False, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         opened = self.gate(x)
         opened = opened * functional.sigmoid(opened)
@@ -144,7 +143,7 @@ class SwiGLU(Module):
 
 
 @array_forms.reader_of(SwiGLU.forward)
-def _read_mlp(part: Any) -> array_forms.Reader:
+def _read_mlp(part: SwiGLU) -> array_forms.Reader:
     widen, gate, narrow, drop = (
         array_forms.reader(x) for x in (part.linear1, part.gate, part.linear2, part.dropout)
     )

@@ -14,7 +14,7 @@ can be added to W, and no extra parameters remain.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from tinytorch.core.quantization import Constant
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import Rng, TensorLike
 
 __all__ = [
     "ATTENTION",
@@ -77,7 +78,7 @@ class LoRALinear(Module):
         [('A', (6, 2)), ('B', (2, 4))]
     """
 
-    def __init__(self, linear: Linear, rank: int, alpha: float = 16.0, rng: Any = None) -> None:
+    def __init__(self, linear: Linear, rank: int, alpha: float = 16.0, rng: Rng = None) -> None:
         if not isinstance(linear, Linear):
             raise TypeError(f"LoRALinear wraps a Linear, got {type(linear).__name__}")
         _check_numbers(rank, alpha)
@@ -95,7 +96,7 @@ class LoRALinear(Module):
         """What the product is multiplied by, `alpha / rank`."""
         return self.alpha / self.rank
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., in_features)` to `(..., out_features)`."""
         thin = functional.linear(x, self.A)  # (..., rank)
         return self.linear(x) + functional.linear(thin, self.B) * self.scale
@@ -106,7 +107,7 @@ class LoRALinear(Module):
 
 
 @reader_of(LoRALinear.forward)
-def _read_lora(part: Any) -> Reader:
+def _read_lora(part: LoRALinear) -> Reader:
     """A `LoRALinear` on arrays, for generating token by token."""
     base = reader(part.linear)
     return lambda x: base(x) + float(part.scale) * dot(dot(x, part.A.data), part.B.data)
@@ -117,7 +118,7 @@ def add_lora(
     rank: int,
     alpha: float = 16.0,
     targets: Sequence[str] = ATTENTION,
-    rng: Any = None,
+    rng: Rng = None,
 ) -> Module:
     """Freeze a model and replace every `Linear` with a chosen name by a `LoRALinear`.
 
@@ -226,7 +227,7 @@ def lora_state_dict(model: Module) -> dict[str, np.ndarray]:
     return {name: np.array(array) for name, array in difference.items()}
 
 
-def load_lora_state_dict(model: Module, state: dict[str, Any]) -> None:
+def load_lora_state_dict(model: Module, state: Mapping[str, np.ndarray]) -> None:
     """Copy matrices A and B into those of the same names, all or none.
 
     Args:
@@ -293,12 +294,12 @@ def _difference(model: Module) -> dict[str, np.ndarray]:
     return parts
 
 
-def _ranks(state: dict[str, Any]) -> str:
+def _ranks(state: Mapping[str, np.ndarray]) -> str:
     """The ranks that occur in a state: a single one if `add_lora` made it."""
     return _each(np.shape(array)[-1] for name, array in state.items() if name.endswith(".A"))
 
 
-def _alphas(state: dict[str, Any]) -> str:
+def _alphas(state: Mapping[str, np.ndarray]) -> str:
     return _each(float(array) for name, array in state.items() if name.endswith(".alpha"))
 
 
@@ -306,7 +307,7 @@ def _each(values: Iterable[float]) -> str:
     return " and ".join(f"{value:g}" for value in sorted(set(values)))
 
 
-def _check_numbers(rank: Any, alpha: Any) -> None:
+def _check_numbers(rank: int, alpha: float) -> None:
     check_sizes(rank=rank)
     check_number(alpha, "alpha")
     if not 0 < alpha < math.inf:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import Any
 
 import numpy as np
 
 from tinytorch.core.arguments import check_not_negative, check_number, check_sizes
+from tinytorch.core.types import TensorLike
 
 __all__ = ["choose", "keep_top_k", "keep_top_p", "next_token_probs", "next_tokens"]
 
@@ -51,7 +51,10 @@ def next_tokens(
 
 
 def next_token_probs(
-    logits: Any, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+    logits: TensorLike,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
 ) -> np.ndarray:
     """The probabilities from which the next token is drawn.
 
@@ -88,7 +91,7 @@ def next_token_probs(
     return probs
 
 
-def keep_top_k(probs: Any, k: int) -> np.ndarray:
+def keep_top_k(probs: TensorLike, k: int) -> np.ndarray:
     """Keep the `k` most likely tokens (Fan et al., 2018, section 5.1).
 
     Exactly `k` are kept, or all if there are fewer: among equals those with the lower ids.
@@ -121,7 +124,7 @@ def _top_k(probs: np.ndarray, k: int) -> np.ndarray:
     return _normalised(np.where(above | equal & fits, probs, 0.0))
 
 
-def keep_top_p(probs: Any, p: float) -> np.ndarray:
+def keep_top_p(probs: TensorLike, p: float) -> np.ndarray:
     """Keep the most likely tokens until they reach the probability `p`: the nucleus.
 
     Holtzman et al., 2020, section 3.1: the smallest set whose probability reaches `p`. It has at
@@ -160,7 +163,7 @@ def _top_p(probs: np.ndarray, p: float) -> np.ndarray:
     return _normalised(np.where(kept, probs, 0.0))
 
 
-def choose(probs: Any, rng: np.random.Generator) -> int:
+def choose(probs: TensorLike, rng: np.random.Generator) -> int:
     """Draw one token; a token with probability 0 is never drawn.
 
     Args:
@@ -229,7 +232,7 @@ def _normalised(probs: np.ndarray) -> np.ndarray:
     return probs / probs.sum(axis=-1, keepdims=True)
 
 
-def _checked_logits(logits: Any) -> np.ndarray:
+def _checked_logits(logits: TensorLike) -> np.ndarray:
     logits = np.asarray(logits, dtype=np.float64)
     if logits.ndim == 0 or logits.size == 0:
         raise ValueError(f"next_token_probs: logits must be (..., vocab), got shape {logits.shape}")
@@ -243,7 +246,7 @@ def _checked_logits(logits: Any) -> np.ndarray:
     raise ValueError(f"next_token_probs: a logit is nan or inf; {remedy}")
 
 
-def _checked_probs(probs: Any, name: str) -> np.ndarray:
+def _checked_probs(probs: TensorLike, name: str) -> np.ndarray:
     probs = np.asarray(probs, dtype=np.float64)
     if probs.ndim == 0 or probs.size == 0:
         raise ValueError(f"{name}: probabilities must be (..., vocab), got shape {probs.shape}")

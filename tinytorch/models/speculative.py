@@ -18,6 +18,7 @@ from tinytorch.core.recording import no_grad
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand
+from tinytorch.core.types import Model, Rng, TensorLike, TokenIds
 from tinytorch.models.drafts import same_vocabulary
 from tinytorch.models.sampling import check_sampling, choose, next_token_probs
 
@@ -40,7 +41,9 @@ class SpeculativeText(NamedTuple):
     accepted: int
 
 
-def accept_or_resample(token: int, target: Any, draft: Any, rng: Any = None) -> tuple[bool, int]:
+def accept_or_resample(
+    token: int, target: TensorLike, draft: TensorLike, rng: Rng = None
+) -> tuple[bool, int]:
     """Keep a token that was drawn from `draft`, or draw another: what comes is drawn from `target`.
 
     Args:
@@ -77,16 +80,16 @@ def accept_or_resample(token: int, target: Any, draft: Any, rng: Any = None) -> 
 
 
 def speculative_generate(
-    model: Any,
-    draft: Any,
-    prompt_tokens: Any,
+    model: Model,
+    draft: Model,
+    prompt_tokens: TokenIds,
     max_new_tokens: int = 50,
     *,
     num_drafted: int = 4,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
-    rng: Any = None,
+    rng: Rng = None,
 ) -> SpeculativeText:
     """Write as `generate` would, with fewer readings of the model.
 
@@ -149,7 +152,7 @@ def speculative_generate(
 class _Reader:
     """A model with its cache: forecasts for the tokens that it has not read."""
 
-    def __init__(self, model: Any, end: int, options: tuple[Any, ...]) -> None:
+    def __init__(self, model: Model, end: int, options: tuple[Any, ...]) -> None:
         most = getattr(model, "max_seq_len", end)
         if end - 1 > most:
             what = f"a text of {end} tokens exceeds max_seq_len {most}"

@@ -16,6 +16,7 @@ from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import CachedLayer, Mask, Rng, TensorLike, TokenIds
 from tinytorch.models import generation, gpt_options
 from tinytorch.models.gpt_options import GPT2_SHAPES, Part
 from tinytorch.models.gpt_weights import initial_weights
@@ -55,7 +56,7 @@ class MLP(Module):
         embed_dim: int,
         hidden_dim: int | None = None,
         dropout_prob: float = 0.1,
-        rng: Any = None,
+        rng: Rng = None,
     ) -> None:
         arguments.check_sizes(embed_dim=embed_dim)
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
@@ -66,7 +67,7 @@ class MLP(Module):
         self.linear2 = Linear(hidden_dim, embed_dim, rng=rng)
         self.dropout = Dropout(dropout_prob, rng=rng)
 
-    def forward(self, x: Any) -> Tensor:
+    def forward(self, x: TensorLike) -> Tensor:
         """Map `(..., embed_dim)` to the same shape."""
         return self.dropout(self.linear2(functional.gelu(self.linear1(x))))
 
@@ -123,7 +124,7 @@ class TransformerBlock(Module):
         self.mlp = mlp(embed_dim, mlp_ratio * embed_dim, dropout_prob)
         self.dropout = Dropout(dropout_prob)
 
-    def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
+    def forward(self, x: TensorLike, mask: Mask = None, **cache: CachedLayer) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape.
 
         Args:
@@ -147,7 +148,7 @@ class PostNormBlock(TransformerBlock):
         (1, 5, 8)
     """
 
-    def forward(self, x: Any, mask: Any = None, **cache: Any) -> Tensor:
+    def forward(self, x: TensorLike, mask: Mask = None, **cache: CachedLayer) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
         x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
         return self.ln2(x + self.mlp(x))
@@ -198,7 +199,7 @@ class GPT(Module):
 
     def __init__(
         self, vocab_size: int, embed_dim: int, num_layers: int, num_heads: int,
-        max_seq_len: int = 1024, *, dropout: float = 0.0, tie_weights: bool = True, rng: Any = None,
+        max_seq_len: int = 1024, *, dropout: float = 0.0, tie_weights: bool = True, rng: Rng = None,
         pos_encoding: str | None = "learned", pre_norm: bool = True, norm: Part = LayerNorm,
         attention: Part = MultiHeadAttention, mlp: Part = MLP, init_std: float = 0.02,
     ) -> None:  # fmt: skip
@@ -220,7 +221,7 @@ class GPT(Module):
             self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
 
     def forward(
-        self, tokens: Any, cache: KVCache | None = None, *, last_only: bool = False
+        self, tokens: TokenIds, cache: KVCache | None = None, *, last_only: bool = False
     ) -> Tensor:
         """Score every token of the vocabulary as the next one, at every position.
 
@@ -250,7 +251,10 @@ class GPT(Module):
         return logits if len(shape) == 2 else logits.squeeze(0)
 
     def generate(
-        self, prompt_tokens: Any, max_new_tokens: int = 50, **options: Unpack[generation.Options]
+        self,
+        prompt_tokens: TokenIds,
+        max_new_tokens: int = 50,
+        **options: Unpack[generation.Options],
     ) -> Tensor:
         """Continue every prompt, one token at a time, each drawn from the last position's scores.
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tinytorch.core import functional
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike
 from tinytorch.text.embeddings import Embedding
 
 
-def tied_logits(x: Any, token_embedding: Embedding) -> Tensor:
+def tied_logits(x: TensorLike, token_embedding: Embedding) -> Tensor:
     """Score each token by its own row of the token table, the output layer of a tied GPT.
 
     Args:

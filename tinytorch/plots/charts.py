@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
+from tinytorch.core.types import TensorLike
 from tinytorch.plots.style import (
     ACCENT_1,
     ACCENT_2,
@@ -43,9 +44,9 @@ _MOST_CELLS_AS_VECTORS = 1200
 
 
 def heatmap(
-    matrix: Any,
-    row_labels: Sequence[Any] | None = None,
-    col_labels: Sequence[Any] | None = None,
+    matrix: TensorLike,
+    row_labels: Sequence[object] | None = None,
+    col_labels: Sequence[object] | None = None,
     *,
     annotate: bool = True,
     fmt: str = ".2f",
@@ -133,8 +134,8 @@ def _label_cells(
     ax: Axes,
     rows: int,
     columns: int,
-    row_labels: Sequence[Any] | None,
-    col_labels: Sequence[Any] | None,
+    row_labels: Sequence[object] | None,
+    col_labels: Sequence[object] | None,
 ) -> None:
     """Column labels above, row labels at the left; without labels, a readable few numbers."""
     ax.xaxis.set_ticks_position("top")
@@ -178,8 +179,8 @@ def _number(value: Any, fmt: str) -> str:
 
 
 def lines(
-    x: Any,
-    series: Mapping[str, Any],
+    x: TensorLike,
+    series: Mapping[str, TensorLike],
     *,
     xlabel: str | None = None,
     ylabel: str | None = None,
@@ -251,7 +252,7 @@ def _power(value: float, _: float = 0) -> str:
 
 
 def _curves(
-    points: NDArray[Any], series: Mapping[str, Any], logx: bool, logy: bool
+    points: NDArray[Any], series: Mapping[str, TensorLike], logx: bool, logy: bool
 ) -> dict[str, NDArray[Any]]:
     if not series:
         raise ValueError("lines needs at least one series, got none")
@@ -313,11 +314,11 @@ def _apart(heights: Sequence[float], gap: float) -> list[float]:
 
 
 def bars(
-    labels: Sequence[Any],
-    values: Any,
+    labels: Sequence[object],
+    values: TensorLike,
     *,
     fmt: str = "",
-    highlight: Iterable[Any] = (),
+    highlight: Iterable[object] = (),
     xlabel: str | None = None,
     title: str | None = None,
     logx: bool = False,
@@ -428,7 +429,7 @@ def _level(ax: Axes, name: str, level: float, colour: str, style: str, side: str
 
 
 def scatter_words(
-    xy: Any,
+    xy: TensorLike,
     words: Sequence[str],
     kinds: Sequence[str] | None = None,
     *,
@@ -561,8 +562,8 @@ def _overlap(a: _Box, b: _Box) -> float:
 
 def text_bars(
     text: str,
-    values: Any,
-    marks: Any = None,
+    values: TensorLike,
+    marks: TensorLike | None = None,
     *,
     names: Sequence[str] = ("values", "marks"),
     per_row: int = 36,

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from tinytorch.core.types import TensorLike
 from tinytorch.plots.style import (
     ACCENT_1,
     ACCENT_2,
@@ -117,10 +118,10 @@ def _draw_box(
 
 
 def arrows(
-    vectors: Any,
+    vectors: TensorLike,
     labels: Sequence[str] | None = None,
     *,
-    starts: Any = None,
+    starts: TensorLike | None = None,
     colours: Sequence[str] | None = None,
     title: str | None = None,
     xlabel: str | None = None,

@@ -13,6 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
+from tinytorch.core.types import TensorLike
+
 __all__ = ["panels", "use_style"]
 
 # The palette. The stylesheet of the book maps exactly these hex values to its variables, so a
@@ -167,7 +169,7 @@ def finish(
     return ax
 
 
-def as_numbers(values: Any, ndim: int, where: str) -> NDArray[Any]:
+def as_numbers(values: TensorLike, ndim: int, where: str) -> NDArray[Any]:
     """`values` (a Tensor, array or nested list) as an array of `ndim` dimensions."""
     array = np.asarray(values.numpy() if hasattr(values, "numpy") else values)
     if array.ndim != ndim:
@@ -177,6 +179,6 @@ def as_numbers(values: Any, ndim: int, where: str) -> NDArray[Any]:
     return array
 
 
-def check_labels(expected: int, labels: Sequence[Any] | None, where: str, what: str) -> None:
+def check_labels(expected: int, labels: Sequence[object] | None, where: str, what: str) -> None:
     if labels is not None and len(labels) != expected:
         raise ValueError(f"{where}: {len(labels)} labels for {expected} {what}; give one each")

@@ -8,6 +8,8 @@ predict. A text has a window at each position that leaves room for one.
     ([[3, 1, 4], [1, 5, 9]], [[1, 4, 1], [5, 9, 2]])
 """
 
+from __future__ import annotations
+
 from functools import cached_property
 from typing import Any, NoReturn
 from zlib import crc32
@@ -15,12 +17,15 @@ from zlib import crc32
 import numpy as np
 
 from tinytorch.core.arguments import check_ids, check_probability, check_sizes
+from tinytorch.core.types import TokenIds
 from tinytorch.text.token_ids import as_token_ids, check_natural
 
 _PIECE = 1 << 16  # how many numbers are read at once
 
 
-def train_validation_split(tokens: Any, validation: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+def train_validation_split(
+    tokens: TokenIds, validation: float = 0.1
+) -> tuple[np.ndarray, np.ndarray]:
     """Cut a text in two: the beginning to train on, the end to validate on.
 
     The end stays in one piece because neighbouring windows share most of their tokens: if the
@@ -81,7 +86,12 @@ class Batches:
     """
 
     def __init__(
-        self, tokens: Any, batch_size: int, seq_len: int, seed: int = 0, starts: Any = None
+        self,
+        tokens: TokenIds,
+        batch_size: int,
+        seq_len: int,
+        seed: int = 0,
+        starts: TokenIds | None = None,
     ) -> None:
         check_sizes(batch_size=batch_size, seq_len=seq_len)
         check_natural(seed, "Batches: seed")
@@ -118,7 +128,7 @@ class Batches:
 
 
 def windows(
-    tokens: Any, seq_len: int, starts: Any = None, limit: int | None = None
+    tokens: TokenIds, seq_len: int, starts: TokenIds | None = None, limit: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Windows in the order of the text, for evaluation.
 
@@ -147,7 +157,7 @@ def windows(
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: Any) -> Any:
+def _starts_that_fit(ids: np.ndarray, seq_len: int, starts: TokenIds | None) -> np.ndarray | range:
     """The starts that leave room for a window and the token after it; a range if they are all."""
     fitting: Any = range(max(0, len(ids) - seq_len))
     if starts is not None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any
 
 from tinytorch.core.arguments import check_sizes
+from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text import tokenizer_files
 from tinytorch.text.bpe import join_by_rank, learn_merges
@@ -226,7 +226,7 @@ class BPETokenizer:
 
     # -------------------------------------------------------------------------- ids to text
 
-    def decode(self, ids: Any, errors: str = "replace") -> str:
+    def decode(self, ids: TokenIds, errors: str = "replace") -> str:
         r"""The text of a sequence of ids: a list, an array or a Tensor.
 
         A token may be part of a character, so some sequences of ids are not valid UTF-8, for
@@ -260,7 +260,7 @@ class BPETokenizer:
             where = f"at byte {error.start} ({error.reason})"
             raise ValueError(f"the tokens are not UTF-8 {where}; {remedy}") from None
 
-    def decode_bytes(self, ids: Any) -> bytes:
+    def decode_bytes(self, ids: TokenIds) -> bytes:
         r"""The bytes of a sequence of ids, which need not be whole characters.
 
         Raises:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
+from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text import tokenizer_files
 from tinytorch.text.token_ids import check_text, look_up
@@ -72,7 +72,7 @@ class CharTokenizer:
             where = f"the alphabet of {self.vocab_size} characters; build the tokenizer"
             raise ValueError(f"{what} is not in {where} from a text that has it") from None
 
-    def decode(self, ids: Any) -> str:
+    def decode(self, ids: TokenIds) -> str:
         """The text of a sequence of ids: a list, an array or a Tensor.
 
         Raises:

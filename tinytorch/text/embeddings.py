@@ -8,8 +8,9 @@ distance is subtracted from the attention logits (`create_alibi_bias`). `Embeddi
 tokens and positions.
 """
 
+from __future__ import annotations
+
 import math
-from typing import Any
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from tinytorch.core.positions import (
 from tinytorch.core.quantization import QuantizedEmbedding, quantized_by
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import Rng, TensorLike, TokenIds
 
 __all__ = ["Embedding", "EmbeddingLayer", "PositionalEncoding", "alibi_slopes", "apply_rotary",
            "create_alibi_bias", "create_rotary_embeddings",
@@ -55,7 +57,7 @@ class Embedding(Module):
     """
 
     def __init__(
-        self, vocab_size: int, embed_dim: int, sparse: bool = False, rng: Any = None
+        self, vocab_size: int, embed_dim: int, sparse: bool = False, rng: Rng = None
     ) -> None:
         check_sizes(vocab_size=vocab_size, embed_dim=embed_dim)
         check_flags(sparse=sparse)
@@ -63,7 +65,7 @@ class Embedding(Module):
         self.weight = Parameter(xavier_uniform((vocab_size, embed_dim), rng))
 
     @quantized_by(QuantizedEmbedding.of)
-    def forward(self, ids: Any) -> Tensor:
+    def forward(self, ids: TokenIds | int) -> Tensor:
         """Look up every id.
 
         Args:
@@ -99,13 +101,13 @@ class PositionalEncoding(Module):
         (2, 5, 8)
     """
 
-    def __init__(self, max_seq_len: int, embed_dim: int, rng: Any = None) -> None:
+    def __init__(self, max_seq_len: int, embed_dim: int, rng: Rng = None) -> None:
         check_sizes(max_seq_len=max_seq_len, embed_dim=embed_dim)
         self.max_seq_len, self.embed_dim = max_seq_len, embed_dim
         self.position_embeddings = Parameter(xavier_uniform((max_seq_len, embed_dim), rng))
 
     @incremental
-    def forward(self, x: Any, start: int = 0) -> Tensor:
+    def forward(self, x: TensorLike, start: int = 0) -> Tensor:
         """Add the position vectors to `x`.
 
         Args:
@@ -118,7 +120,7 @@ class PositionalEncoding(Module):
         Raises:
             ValueError: `x` is not 3-D, its last axis is not `embed_dim`, or it is too long.
         """
-        shape = x.shape if isinstance(x, Tensor) else np.shape(x)
+        shape = x.shape if isinstance(x, Tensor) else np.shape(x)  # type: ignore[arg-type]
         if len(shape) != 3 or shape[2] != self.embed_dim:
             remedy = "; add a batch axis with x.reshape(1, *x.shape)" if len(shape) == 2 else ""
             expected = f"expected (batch, seq, {self.embed_dim}), got shape {shape}"
@@ -163,7 +165,7 @@ class EmbeddingLayer(Module):
         max_seq_len: int = 512,
         pos_encoding: str | None = "learned",
         scale_embeddings: bool = False,
-        rng: Any = None,
+        rng: Rng = None,
     ) -> None:
         check_sizes(max_seq_len=max_seq_len)
         check_choice(pos_encoding, "pos_encoding", ("learned", "sinusoidal", None))
@@ -178,7 +180,7 @@ class EmbeddingLayer(Module):
         elif pos_encoding == "sinusoidal":
             self.pos_encoding = create_sinusoidal_embeddings(max_seq_len, embed_dim)
 
-    def forward(self, ids: Any) -> Tensor:
+    def forward(self, ids: TokenIds | int) -> Tensor:
         """Vectors for `ids`, positions included.
 
         Args:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
+
+from tinytorch.core.types import TokenIds
 
 Token = TypeVar("Token", str, bytes)
 
 
-def as_token_ids(ids: Any) -> np.ndarray:
+def as_token_ids(ids: TokenIds) -> np.ndarray:
     """The ids of one text as an array `(n,)`, after a check that they are integers.
 
     They are a copy in int64; only those of a memory map stay as they are.
@@ -28,13 +30,13 @@ def as_token_ids(ids: Any) -> np.ndarray:
     return array if _is_mapped(array) else array.astype(np.int64)
 
 
-def _is_mapped(array: Any) -> bool:
+def _is_mapped(array: np.ndarray | None) -> bool:
     while not isinstance(array, np.memmap) and isinstance(array, np.ndarray):
         array = array.base
     return isinstance(array, np.memmap)
 
 
-def check_natural(number: Any, name: str, error: type[Exception] = ValueError) -> None:
+def check_natural(number: int, name: str, error: type[Exception] = ValueError) -> None:
     """Raise unless a number is an integer from 0 on."""
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, got {number!r}")
@@ -42,7 +44,7 @@ def check_natural(number: Any, name: str, error: type[Exception] = ValueError) -
         raise error(f"{name} must be 0 or more, got {number}")
 
 
-def look_up(ids: Any, tokens: Mapping[int, Token]) -> list[Token]:
+def look_up(ids: TokenIds, tokens: Mapping[int, Token]) -> list[Token]:
     """The token of every id."""
     numbers = as_token_ids(ids).tolist()
     try:
@@ -54,7 +56,7 @@ def look_up(ids: Any, tokens: Mapping[int, Token]) -> list[Token]:
         raise IndexError(f"{what} {where}; was another tokenizer used?") from None
 
 
-def check_text(text: Any) -> None:
+def check_text(text: object) -> None:
     """Raise unless a text is a string that UTF-8 can write."""
     if not isinstance(text, str):
         given = type(text).__name__

@@ -6,6 +6,8 @@ of Latin-1 is written as itself, the others as the letters from U+0100 on. A spa
 newline is "Ċ".
 """
 
+from __future__ import annotations
+
 import json
 import math
 import os
@@ -59,7 +61,7 @@ def letters_to_bytes(letters: str) -> bytes:
 # ------------------------------------------------------------------------- our own files
 
 
-def write(path: StrPath, kind: str, **content: Any) -> None:
+def write(path: StrPath, kind: str, **content: object) -> None:
     """Write a tokenizer of one kind as JSON, with a checksum."""
     content = {"format": kind, "version": 1, **content}
     content["checksum"] = _checksum(content)
@@ -195,7 +197,7 @@ def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int]
     return ranks, specials, [(letters_to_bytes(a), letters_to_bytes(b)) for a, b in merges]
 
 
-def _added(tokens: Any) -> dict[str, int]:
+def _added(tokens: object) -> dict[str, int]:
     """The added tokens, each of which occurs in a text exactly as written."""
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         raise ValueError("its added_tokens are not a list of objects")
@@ -210,7 +212,7 @@ def _added(tokens: Any) -> dict[str, int]:
     return _ids(found, "added tokens")
 
 
-def _pairs(merges: Any) -> list[tuple[str, str]]:
+def _pairs(merges: object) -> list[tuple[str, str]]:
     """The merges, each of which is written as "a b" or as ["a", "b"]."""
     if not isinstance(merges, list):
         raise ValueError(f"its merges are {type(merges).__name__}, not a list")
@@ -253,7 +255,7 @@ def damaged(path: StrPath) -> Iterator[None]:
         raise ValueError(f"cannot read {os.fspath(path)!r} as a tokenizer: {wrong}") from None
 
 
-def _ids(content: Any, what: str) -> dict[str, int]:
+def _ids(content: object, what: str) -> dict[str, int]:
     """A JSON object of names and integers."""
     if not isinstance(content, dict):
         raise ValueError(f"its {what} are {type(content).__name__}, not names with their ids")

@@ -11,11 +11,15 @@ certain than the difference of their means:
 For language models this is told by Miller (2024, "Adding error bars to evals", arXiv 2411.00640).
 """
 
+from __future__ import annotations
+
 import math
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from tinytorch.core.types import TensorLike
 
 __all__ = ["Estimate", "estimate", "holm", "texts_needed", "unpaired"]
 
@@ -59,7 +63,9 @@ class Estimate(NamedTuple):
         return f"{self.mean:.3f} ± {self.error:.3f}"
 
 
-def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimate:
+def estimate(
+    values: TensorLike, known: TensorLike | None = None, known_mean: float = 0.0
+) -> Estimate:
     """The mean of one value a text, made more certain by something whose true mean is known.
 
     With `known`, a *control variate*, the luck of which texts they are is removed as far as it can
@@ -97,7 +103,7 @@ def estimate(values: Any, known: Any = None, known_mean: float = 0.0) -> Estimat
     return Estimate(float(y[0] + left.mean()), deviation / math.sqrt(len(y)))
 
 
-def unpaired(a: Any, b: Any) -> Estimate:
+def unpaired(a: TensorLike, b: TensorLike) -> Estimate:
     """The mean of `a` minus that of `b`, which come from different texts.
 
     Args:
@@ -146,7 +152,7 @@ def texts_needed(
     return math.ceil((max(z, 0.0) * deviation / difference) ** 2)
 
 
-def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
+def holm(p_values: TensorLike, level: float = 0.05) -> np.ndarray:
     """Which of several differences may be claimed, so that any claim is wrong that often at most.
 
     The smallest of `m` p-values is compared with `level / m`, the next with `level / (m - 1)`, and
@@ -178,7 +184,7 @@ def holm(p_values: Any, level: float = 0.05) -> np.ndarray:
     return claimed
 
 
-def _texts(values: Any, least: int) -> np.ndarray:
+def _texts(values: TensorLike, least: int) -> np.ndarray:
     """One number a text, enough of them."""
     numbers = np.asarray(values, dtype=float)
     if numbers.ndim != 1 or len(numbers) < least:

@@ -10,8 +10,6 @@ if a tensor among its operands is; integers and half precision count as float32.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core import functional
@@ -20,11 +18,14 @@ from tinytorch.core.arguments import check_number
 from tinytorch.core.ops import Result, where
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand, primitive
+from tinytorch.core.types import TensorLike
 
 __all__ = ["distillation_loss", "soft_cross_entropy", "total_variation_loss"]
 
 
-def soft_cross_entropy(logits: Any, probs: Any, mask: Any = None) -> Tensor:
+def soft_cross_entropy(
+    logits: TensorLike, probs: TensorLike, mask: TensorLike | None = None
+) -> Tensor:
     """The mean surprise at a token that is drawn from `probs`: `-sum(probs * log softmax(logits))`.
 
     With one-hot `probs` it is `functional.cross_entropy`. It is smallest where the model's
@@ -52,7 +53,10 @@ def soft_cross_entropy(logits: Any, probs: Any, mask: Any = None) -> Tensor:
 
 
 def distillation_loss(
-    logits: Any, teacher_logits: Any, temperature: float = 1.0, mask: Any = None
+    logits: TensorLike,
+    teacher_logits: TensorLike,
+    temperature: float = 1.0,
+    mask: TensorLike | None = None,
 ) -> Tensor:
     """The divergence of a model from its teacher, both at a temperature (Hinton et al., 2015).
 
@@ -83,7 +87,9 @@ def distillation_loss(
     return _mean(divergence(logits, teacher, temperature=temperature), mask)
 
 
-def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
+def total_variation_loss(
+    logits: TensorLike, probs: TensorLike, mask: TensorLike | None = None
+) -> Tensor:
     """The mean total variation distance: `1 - sum(min(softmax(logits), probs))` at a position.
 
     It is the probability that a drafted token is rejected if all before it were kept.
@@ -109,7 +115,7 @@ def total_variation_loss(logits: Any, probs: Any, mask: Any = None) -> Tensor:
 
 
 @primitive
-def divergence(logits: Any, teacher: Any, *, temperature: float = 1.0) -> Result:
+def divergence(logits: TensorLike, teacher: TensorLike, *, temperature: float = 1.0) -> Result:
     """`temperature**2 * KL(teacher, student)` at each position, computed in float64.
 
     Example:
@@ -125,7 +131,9 @@ def divergence(logits: Any, teacher: Any, *, temperature: float = 1.0) -> Result
     return value, lambda g: (temperature * g[..., None] * (q - p), None)
 
 
-def _checked(name: str, logits: Any, other: Any, mask: Any) -> tuple[Tensor, np.ndarray, Any]:
+def _checked(
+    name: str, logits: TensorLike, other: TensorLike, mask: TensorLike | None
+) -> tuple[Tensor, np.ndarray, np.ndarray]:
     kinds = [x.dtype for x in (logits, other) if isinstance(x, Tensor) and x.dtype.kind == "f"]
     dtype = np.result_type(np.float32, *kinds)
     if not isinstance(logits, Tensor):

@@ -10,6 +10,8 @@ A script needs two names. Every process, a *rank*, runs all of it, and sees the 
 does `pip install mpi4py mpich`; a single rank needs neither.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import sys

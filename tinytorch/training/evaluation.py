@@ -1,8 +1,9 @@
 """Evaluation: the surprise of a model at text that it has not read."""
 
+from __future__ import annotations
+
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -10,10 +11,11 @@ from tinytorch.core import functional
 from tinytorch.core.arguments import check_ids, check_sizes
 from tinytorch.core.module import evaluation_mode
 from tinytorch.core.recording import no_grad
+from tinytorch.core.types import Model, TokenIds
 from tinytorch.text.tokenization import BPETokenizer
 
 
-def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.ndarray:
+def surprise(model: Model, inputs: TokenIds, targets: TokenIds, batch_size: int = 16) -> np.ndarray:
     """How surprised a model is by every token: `-log p(target | everything before it)`, in nats.
 
     Args:
@@ -45,7 +47,7 @@ def surprise(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> np.
     return result
 
 
-def evaluate(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> float:
+def evaluate(model: Model, inputs: TokenIds, targets: TokenIds, batch_size: int = 16) -> float:
     """The mean loss of a model on held-out windows, in nats a token.
 
     Args:
@@ -64,7 +66,7 @@ def evaluate(model: Any, inputs: Any, targets: Any, batch_size: int = 16) -> flo
 
 
 def character_surprise(
-    model: Any, tokenizer: BPETokenizer, text: str, before: str = "\n"
+    model: Model, tokenizer: BPETokenizer, text: str, before: str = "\n"
 ) -> np.ndarray:
     r"""How surprised a model is by every character of a text, although it reads tokens.
 

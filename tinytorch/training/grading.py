@@ -7,13 +7,12 @@ for p above `penalty / (1 + penalty)`: see Kalai et al., 2025, section 4.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tinytorch.core.arguments import check_not_negative
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.tensor import Tensor
+from tinytorch.core.types import TensorLike, TokenIds
 from tinytorch.models.drafts import check_chances
 
 __all__ = ["answer_probs", "best_score", "threshold"]
@@ -30,7 +29,7 @@ def threshold(penalty: float) -> float:
     return penalty / (1 + penalty)
 
 
-def best_score(beliefs: Any, penalty: float) -> np.ndarray:
+def best_score(beliefs: TensorLike, penalty: float) -> np.ndarray:
     """What the best answerer expects: that of the likeliest answer, or 0 for not answering.
 
     Args:
@@ -57,7 +56,7 @@ def best_score(beliefs: Any, penalty: float) -> np.ndarray:
     return np.maximum(highest - penalty * (1 - highest), 0.0)
 
 
-def answer_probs(logits: Any, targets: Any, ignored: int) -> Tensor:
+def answer_probs(logits: TensorLike, targets: TokenIds, ignored: int) -> Tensor:
     """The probability of each row's whole answer: the product of those of its tokens.
 
     An expected score is a sum of such probabilities. So its gradient is exact, and nothing has to

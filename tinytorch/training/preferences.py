@@ -13,6 +13,7 @@ operands is; integers and half precision count as float32.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from tinytorch.core.arguments import check_sizes
 from tinytorch.core.ops import mul
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand, floats
+from tinytorch.core.types import DType, Model, TensorLike, TokenIds
 
 __all__ = ["best_of_n_policy", "dpo_loss", "frontier", "group_advantages", "kl_divergence",
            "optimal_policy", "policy_gradient_loss", "reward_model_loss",
@@ -31,7 +33,7 @@ __all__ = ["best_of_n_policy", "dpo_loss", "frontier", "group_advantages", "kl_d
 # Where all texts can be listed ------------------------------------------------------------------
 
 
-def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
+def optimal_policy(reference: TensorLike, rewards: TensorLike, beta: float) -> np.ndarray:
     """The policy with the largest expected reward minus `beta` times its divergence.
 
     Args:
@@ -65,7 +67,7 @@ def optimal_policy(reference: Any, rewards: Any, beta: float) -> np.ndarray:
     return policy
 
 
-def kl_divergence(policy: Any, reference: Any) -> float:
+def kl_divergence(policy: TensorLike, reference: TensorLike) -> float:
     """The divergence of a policy from the reference, in nats: the mean of log(policy / reference).
 
     The mean is over texts of the *policy*; what it never writes does not count, and what
@@ -92,7 +94,7 @@ def kl_divergence(policy: Any, reference: Any) -> float:
         return float(policy @ np.log(policy / reference))
 
 
-def frontier(reference: Any, rewards: Any, betas: Any) -> np.ndarray:
+def frontier(reference: TensorLike, rewards: TensorLike, betas: Iterable[float]) -> np.ndarray:
     """Divergence and expected reward of the optimum at each `beta`: nothing lies above it.
 
     Equal rewards may be added up first: it depends only on how probable each reward is.
@@ -115,7 +117,7 @@ def frontier(reference: Any, rewards: Any, betas: Any) -> np.ndarray:
     return np.array(points, float).reshape(-1, 2)
 
 
-def best_of_n_policy(reference: Any, rewards: Any, n: int) -> np.ndarray:
+def best_of_n_policy(reference: TensorLike, rewards: TensorLike, n: int) -> np.ndarray:
     """The policy of who draws `n` texts of the reference and keeps one with the largest reward.
 
     All drawn ones have a reward of at most r with probability F(r)^n, where F is the share of texts
@@ -153,7 +155,9 @@ def best_of_n_policy(reference: Any, rewards: Any, n: int) -> np.ndarray:
 # For a model ----------------------------------------------------------------------------------
 
 
-def sequence_log_probs(model: Any, inputs: Any, targets: Any, ignore_index: int = -1) -> Tensor:
+def sequence_log_probs(
+    model: Model, inputs: np.ndarray, targets: TokenIds, ignore_index: int = -1
+) -> Tensor:
     """The log-probability of each row of targets: the sum over its tokens.
 
     Args:
@@ -174,7 +178,7 @@ def sequence_log_probs(model: Any, inputs: Any, targets: Any, ignore_index: int 
     return -functional.cross_entropy(model(inputs), targets, **options).sum(axis=-1)
 
 
-def group_advantages(rewards: Any, scale: bool = False) -> np.ndarray:
+def group_advantages(rewards: TensorLike, scale: bool = False) -> np.ndarray:
     """How much better each text was than the others of its group.
 
     The mean of the *others* is a baseline that a text's own reward does not touch, so the policy
@@ -198,14 +202,14 @@ def group_advantages(rewards: Any, scale: bool = False) -> np.ndarray:
         raise ValueError(f"group_advantages: a group has at least 2 texts, got {n}")
     if not np.isfinite(rewards).all():
         raise ValueError("group_advantages: a reward is nan or infinite; it has no advantage")
-    rewards = rewards - rewards[..., :1]  # equal ones have a mean of exactly 0
-    above = rewards - rewards.mean(axis=-1, keepdims=True)
+    apart = rewards - rewards[..., :1]  # equal ones have a mean of exactly 0
+    above = apart - apart.mean(axis=-1, keepdims=True)
     if scale:
-        return above / (rewards.std(axis=-1, ddof=1, keepdims=True) + 1e-4)
+        return above / (apart.std(axis=-1, ddof=1, keepdims=True) + 1e-4)
     return above * n / (n - 1)
 
 
-def policy_gradient_loss(log_probs: Any, advantages: Any) -> Tensor:
+def policy_gradient_loss(log_probs: TensorLike, advantages: TensorLike) -> Tensor:
     """A loss whose gradient is minus that of the expected reward (REINFORCE; Williams, 1992).
 
     Its value means nothing. For a price on the divergence take `beta * log(policy / reference)` of
@@ -233,7 +237,11 @@ def policy_gradient_loss(log_probs: Any, advantages: Any) -> Tensor:
 
 
 def dpo_loss(
-    chosen: Any, rejected: Any, reference_chosen: Any, reference_rejected: Any, beta: float
+    chosen: TensorLike,
+    rejected: TensorLike,
+    reference_chosen: TensorLike,
+    reference_rejected: TensorLike,
+    beta: float,
 ) -> Tensor:
     """Direct preference optimisation: fit the preferences with a policy in the reward's place.
 
@@ -264,7 +272,7 @@ def dpo_loss(
     return _surprise("dpo_loss", margin, beta)
 
 
-def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
+def reward_model_loss(chosen: TensorLike, rejected: TensorLike) -> Tensor:
     """The surprise at the preferences, if they follow Bradley and Terry (1952).
 
     Text a is preferred to b with the probability sigmoid(reward of a - reward of b).
@@ -292,7 +300,7 @@ def reward_model_loss(chosen: Any, rejected: Any) -> Tensor:
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _surprise(name: str, margin: Any, beta: float = 1.0) -> Tensor:
+def _surprise(name: str, margin: TensorLike, beta: float = 1.0) -> Tensor:
     """The mean of `-log sigmoid(beta * margin)`."""
     if np.isnan(as_operand(margin)).any():
         cause = "infinity minus infinity, or a number was nan"
@@ -300,7 +308,7 @@ def _surprise(name: str, margin: Any, beta: float = 1.0) -> Tensor:
     return 0 - log_sigmoid(margin, scale=beta).mean()  # not -0
 
 
-def _same(name: str, *values: Any) -> tuple[Any, ...]:
+def _same(name: str, *values: TensorLike) -> tuple[Tensor | np.ndarray, ...]:
     """Operands of one shape `(n,)`, all of them floats of 32 bits or more."""
     found = tuple(map(_wide, values))
     shapes = [x.shape for x in found]
@@ -310,18 +318,18 @@ def _same(name: str, *values: Any) -> tuple[Any, ...]:
     return found
 
 
-def _wide(x: Any) -> Any:
+def _wide(x: TensorLike) -> Tensor | np.ndarray:
     if not isinstance(x, Tensor) or x.dtype.kind != "f":
         return floats(as_operand(x))
     return x if x.dtype.itemsize > 2 else x.astype(np.float32)
 
 
-def _number(x: Any, dtype: Any = None) -> Any:
+def _number(x: TensorLike, dtype: DType = None) -> Tensor | np.ndarray:
     """An operand without a gradient; an array in the dtype, if one is given."""
     return x.detach() if isinstance(x, Tensor) else np.asarray(x, dtype)
 
 
-def _listed(name: str, reference: Any, rewards: Any) -> tuple[np.ndarray, np.ndarray]:
+def _listed(name: str, reference: TensorLike, rewards: TensorLike) -> tuple[np.ndarray, np.ndarray]:
     """Probabilities and a number for each; what has probability 0 may have any number."""
     reference, rewards = np.asarray(reference, float), np.asarray(rewards, float)
     if reference.shape != rewards.shape or reference.ndim != 1 or not reference.size:

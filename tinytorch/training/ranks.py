@@ -1,10 +1,13 @@
 """The processes of one training run, which exchange arrays by MPI."""
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 import time
 import zlib
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -123,17 +126,17 @@ class OnlyRank:
 
     rank, size = 0, 1
 
-    def Iallreduce(self, own: np.ndarray | None, whole: np.ndarray) -> "OnlyRank":
+    def Iallreduce(self, own: np.ndarray | None, whole: np.ndarray) -> OnlyRank:
         if own is not None:  # it is in place
             whole[...] = own
         return self
 
     Iallgather = Ireduce_scatter_block = Iallreduce
 
-    def Ibcast(self, array: np.ndarray, root: int) -> "OnlyRank":
+    def Ibcast(self, array: np.ndarray, root: int) -> OnlyRank:
         return self
 
-    def Dup(self) -> "OnlyRank":
+    def Dup(self) -> OnlyRank:
         return self
 
     def Test(self) -> bool:
@@ -160,7 +163,7 @@ def connected(patience: float) -> Ranks:
     return Ranks(comm, patience)
 
 
-def _mpi() -> Any:
+def _mpi() -> ModuleType:
     from mpi4py import MPI
 
     return MPI

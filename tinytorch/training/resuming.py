@@ -81,7 +81,7 @@ def random_states(model: Module) -> dict[str, Any]:
     return {"default": seeding.default_state(), "layers": _plain(own)}
 
 
-def _plain(state: Any) -> Any:
+def _plain(state: object) -> Any:
     return json.loads(json.dumps(state, default=np.ndarray.tolist))
 
 
@@ -122,7 +122,7 @@ def options_of(model: Module) -> dict[str, str]:
     return {path: text for where, part in parts for path, text in _options(where, part)}
 
 
-def _options(where: str, owner: Any) -> Iterator[tuple[str, str]]:
+def _options(where: str, owner: object) -> Iterator[tuple[str, str]]:
     yield where, type(owner).__name__
     for name, value in vars(owner).items():
         path, value = f"{where}.{name}", value.data if type(value) is Tensor else value

@@ -11,6 +11,8 @@ clipping, held-out text, a progress line, and checkpoints from which a run that 
 to the same losses, bit for bit.
 """
 
+from __future__ import annotations
+
 import io
 import json
 import math
@@ -28,6 +30,7 @@ from tinytorch.core.losses import cross_entropy
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
 from tinytorch.core.state import restore
+from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors
 from tinytorch.text.batches import Batches
@@ -90,7 +93,7 @@ class Trainer:
         schedule: Callable[[int], float] | None = None,
         clip: float | None = 1.0,
         accumulate: int = 1,
-        validation: tuple[Any, Any] | None = None,
+        validation: tuple[TokenIds, TokenIds] | None = None,
         eval_every: int = 100,
         floor: float | None = None,
         checkpoint: StrPath | None = None,
@@ -196,7 +199,7 @@ class Trainer:
         self.history.append(record)
         return record
 
-    def _evaluate(self, inputs: Any, targets: Any) -> float:
+    def _evaluate(self, inputs: TokenIds, targets: TokenIds) -> float:
         return evaluate(self.model, inputs, targets)
 
     def _stops(self, interrupts: list[int]) -> bool:
@@ -294,7 +297,7 @@ class Trainer:
 # Helpers -------------------------------------------------------------------------------------
 
 
-def _check_kinds(batches: Any, optimizer: Any, schedule: Any, validation: Any) -> None:
+def _check_kinds(batches: object, optimizer: object, schedule: object, validation: object) -> None:
     """Raise before a run begins rather than in the middle of it."""
     has_sizes = hasattr(batches, "batch_size") and hasattr(batches, "seq_len")
     is_pair = isinstance(validation, (tuple, list)) and len(validation) == 2
@@ -308,7 +311,7 @@ def _check_kinds(batches: Any, optimizer: Any, schedule: Any, validation: Any) -
             raise TypeError(f"Trainer: {name} must be {wanted}, got {value!r:.60}")
 
 
-def _checked_rate(rate: Any, step: int) -> float:
+def _checked_rate(rate: object, step: int) -> float:
     if not isinstance(rate, (int, float, np.number)) or not 0 <= rate < math.inf:
         raise ValueError(f"the schedule must give a finite rate >= 0, got {rate!r} at step {step}")
     return float(rate)
@@ -328,7 +331,7 @@ def _noted() -> Iterator[list[int]]:
         yield noted  # only the main thread receives interrupts
         return
 
-    def note(number: int, frame: Any) -> None:
+    def note(number: int, frame: object) -> None:
         if noted:
             raise KeyboardInterrupt
         noted.append(number)

@@ -169,7 +169,7 @@ def _read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def _check_size(name: str, size: Any) -> None:
+def _check_size(name: str, size: object) -> None:
     if not isinstance(size, int) or isinstance(size, bool) or size < 1:
         raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.types import WindowedModel
 from tinytorch.models.generation import stream
 from tinytorch.text.bpe_tokenizer import BPETokenizer
 
@@ -15,7 +16,11 @@ __all__ = ["stream_text"]
 
 
 def stream_text(
-    model: Any, tokenizer: BPETokenizer, prompt: str, max_new_tokens: int = 50, **options: Any
+    model: WindowedModel,
+    tokenizer: BPETokenizer,
+    prompt: str,
+    max_new_tokens: int = 50,
+    **options: Any,
 ) -> Iterator[str]:
     """Continue a text, yielding each piece as soon as it is known.
 

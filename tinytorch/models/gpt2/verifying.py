@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tinytorch.core.types import WindowedModel
 from tinytorch.models.generation import generate
 from tinytorch.models.transformer import GPT2_SHAPES
+from tinytorch.text.bpe_tokenizer import BPETokenizer
 
 __all__ = ["KNOWN", "Comparison", "compare", "verify"]
 
@@ -36,7 +38,7 @@ _GOES_ON = (373, 1043, 287, 257, 2214, 1474, 262, 16246, 286,
             2688, 290, 2688, 27262, 13, 198, 198, 464, 3290)  # fmt: skip
 
 
-def verify(model: Any) -> list[int]:
+def verify(model: WindowedModel) -> list[int]:
     """Check that a model generates what the published GPT-2 small generates.
 
     The test suite of transformers states it: after "The dog" (`[464, 3290]`) the likeliest tokens
@@ -97,7 +99,7 @@ class Comparison(NamedTuple):
         return found if self.same == self.tokens else f"{found}, which was {self.expected!r}"
 
 
-def compare(model: Any, tokenizer: Any) -> Iterator[Comparison]:
+def compare(model: WindowedModel, tokenizer: BPETokenizer) -> Iterator[Comparison]:
     """Let a model continue the four beginnings whose continuation by GPT-2 small is known.
 
     Unlike `verify` it takes any model and raises no error: in 8 bits GPT-2 may choose another
