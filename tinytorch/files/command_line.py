@@ -17,16 +17,7 @@ from typing import Any
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """A reader of an integer of at least `least` and at most `most` from a command line.
-
-    Example:
-        >>> whole(1)("50")
-        50
-        >>> whole(1)("0")
-        Traceback (most recent call last):
-        ...
-        argparse.ArgumentTypeError: '0' is not an integer of at least 1
-    """
+    """A reader of an integer of at least `least` and at most `most` from a command line."""
 
     def read(text: str) -> int:
         digits = text.isascii() and text.isdecimal() and len(text) < 19  # fits into 64 bits
@@ -38,16 +29,7 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def real(least: float, most: float = math.inf, without: float = math.inf) -> Any:
-    """A reader of a finite number from a command line; `without` is an excluded end.
-
-    Example:
-        >>> real(0, 1, without=1)("0.5")
-        0.5
-        >>> real(0, 1, without=1)("1")
-        Traceback (most recent call last):
-        ...
-        argparse.ArgumentTypeError: '1' is not a number from 0 to 1, excluding 1
-    """
+    """A reader of a finite number from a command line; `without` is an excluded end."""
 
     def read(text: str) -> float:
         try:
@@ -108,11 +90,7 @@ def folder_name(text: str) -> Path:
 def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | None = None) -> None:
     """Add where the results go: `--output`, by default a file of that name in this folder.
 
-    Args:
-        parser: that of the command.
-        default: the name.
-        stored: the file with these results that comes with the package. If given, a second option,
-            `--in-package`, replaces that file.
+    If the package comes with these results, `stored`, `--in-package` replaces that file.
 
     Example:
         >>> parser = argparse.ArgumentParser()
@@ -133,17 +111,8 @@ def run_command(
 ) -> int:
     """Do the work of a command; an error or an interrupt is reported in one sentence.
 
-    Args:
-        work: what to do; it returns the exit status, or None for 0.
-        output: where the results are written, if any are; the path is shown at the end.
-        stopped: the message after Ctrl-C; by default that nothing was written.
-
     Returns:
         The exit status: 1 after an error that the sentence explains, 130 after Ctrl-C.
-
-    Example:
-        >>> run_command(lambda: None)
-        0
     """
     try:
         status = work() or 0
