@@ -40,6 +40,12 @@ def compete(wall: float, process: float, thread: float) -> bool:
 
     They are busy, so the process takes more time than the thread that computes, yet that thread
     lacks a processor part of the time. A single thread has no other to wait for.
+
+    Example:
+        >>> compete(wall=10.9, process=4.4, thread=2.2)  # two threads beside other programs
+        True
+        >>> compete(wall=10.9, process=2.2, thread=2.2)  # one thread beside other programs
+        False
     """
     return wall > max(5, 1.25 * thread) and process > 1.5 * thread
 

@@ -17,7 +17,16 @@ from typing import Any
 
 
 def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
-    """A reader of an integer of at least `least` and at most `most` from a command line."""
+    """A reader of an integer of at least `least` and at most `most` from a command line.
+
+    Example:
+        >>> whole(1)("50")
+        50
+        >>> whole(1)("0")
+        Traceback (most recent call last):
+        ...
+        argparse.ArgumentTypeError: '0' is not an integer of at least 1
+    """
 
     def read(text: str) -> int:
         digits = text.isascii() and text.isdecimal() and len(text) < 19  # fits into 64 bits
@@ -29,7 +38,16 @@ def whole(least: int, most: float = math.inf) -> Callable[[str], int]:
 
 
 def real(least: float, most: float = math.inf, without: float = math.inf) -> Any:
-    """A reader of a finite number from a command line; `without` is an excluded end."""
+    """A reader of a finite number from a command line; `without` is an excluded end.
+
+    Example:
+        >>> real(0, 1, without=1)("0.5")
+        0.5
+        >>> real(0, 1, without=1)("1")
+        Traceback (most recent call last):
+        ...
+        argparse.ArgumentTypeError: '1' is not a number from 0 to 1, excluding 1
+    """
 
     def read(text: str) -> float:
         try:

@@ -232,7 +232,14 @@ def measured(model: GPT, penalty: float = 1.0) -> dict[str, Any]:
 def scores(
     beliefs: Sequence[np.ndarray], questions: Sequence[StoryQuestion], penalty: float
 ) -> np.ndarray:
-    """What the likeliest text of each belief can expect: 0 for "I do not know"."""
+    """What the likeliest text of each belief can expect: 0 for "I do not know".
+
+    Example:
+        >>> scores(
+        ...     [np.array([0.5, 0.4, 0.1])], [StoryQuestion("", "", "", np.array([0.7, 0.3]))], 1
+        ... )
+        array([0.4])
+    """
     given = [
         0.0 if belief.argmax() == len(belief) - 1
         else (1 + penalty) * question.posterior[belief.argmax()] - penalty

@@ -34,6 +34,13 @@ def dialect_posterior(table: Any, words: Any) -> np.ndarray:
 
     Returns:
         Probabilities `(..., n, dialects)`; entry `i` is after the words before `i`.
+
+    Raises:
+        ValueError: a word has no probability in some dialect, or there is no such word.
+
+    Example:
+        >>> dialect_posterior([[0.9, 0.1], [0.1, 0.9]], [0, 0, 1]).round(3).tolist()
+        [[0.5, 0.5], [0.9, 0.1], [0.988, 0.012]]
     """
     table = np.asarray(table, dtype=float)
     if not (table > 0).all():

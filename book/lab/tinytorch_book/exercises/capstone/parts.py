@@ -134,6 +134,10 @@ def keep(check: str, answer: Any) -> tuple[Part | None, str]:
 
     Returns:
         The part, or None, and what the report says about it: "" if nothing is to be kept.
+
+    Example:
+        >>> keep("tensors_distances", print)  # nothing that a GPT is made of
+        (None, '')
     """
     path = _path()
     if check not in _PART_OF or not path or _is_library(answer):
