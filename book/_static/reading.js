@@ -1,6 +1,5 @@
 // For readers without a mouse or without sight: copy buttons that say what they copy, and formulas
-// that are a tab stop only while they have to be scrolled. For old links: the package once stood on
-// one page, which now leads to where its names stand.
+// that are a tab stop only while they have to be scrolled.
 (() => {
   const cells = [...document.querySelectorAll("div.cell")].filter((cell) => cell.querySelector(".cell_input pre"));
   let listings = 0;
@@ -18,16 +17,4 @@
     }
   });
   for (const formula of document.querySelectorAll(".tt-formula")) widths.observe(formula);
-
-  let anchor = "";
-  try {
-    anchor = decodeURIComponent(location.hash.slice(1));
-  } catch {
-    // a link that was cut off in the middle of a letter leads nowhere
-  }
-  if (!anchor || document.getElementById(anchor)) return;
-  const name = anchor.replace(/^module-/, "");
-  const modules = [...document.querySelectorAll('article a[href*="#module-tinytorch"]')];
-  const module = modules.find(({ hash }) => `${name}.`.startsWith(`${hash.replace("#module-", "")}.`));
-  if (module) location.replace(`${module.pathname}#${anchor}`);
 })();

@@ -3,72 +3,52 @@
     python tests/browser/share_cards.py        into book/_static/cards (`make cards`)
 
 A picture is drawn by the built landing page, with its fonts, its colours and its map of the model,
-on which the chapters of the part are lit; that of the whole book shows the playground instead. The
-pictures are committed.
+on which the chapters of the part are lit; on that of the whole book, all are. The pictures are
+committed.
 """
 
 import io
-import sys
+from collections.abc import Iterator
 
 from _ext.look.page_cards import CARD_SIZE, CARDS, WHOLE_BOOK
 from _ext.print.chromium import ARGUMENTS, find_chromium
 from _ext.teaching import slides
 from PIL import Image
+from playwright.sync_api import sync_playwright
 from served_pages import PAGES, ROOT, SITE, serve
 
-FOLDER = ROOT / "book" / "_static" / CARDS
+BOOK = "TinyTorch: embeddings to GPT"
+INTRO = "A language model, all of it, in Python with NumPy and nothing else."
 COLOURS = 64  # enough for text and lines, and a third of the bytes
-DRAW = """({book, title, lines, part}) => {
-    const map = document.querySelector('figure.tt-drawing');
-    for (const link of map.querySelectorAll('a')) {
-        const lit = !part || link.getAttribute('href').startsWith(part + '/');
-        link.style.opacity = lit ? 1 : 0.3;
-    }
-    const text = document.createElement('div');
-    const add = (tag, words) => Object.assign(text.appendChild(document.createElement(tag)),
-                                              {textContent: words});
-    add('p', book);
-    add('h1', title);
-    lines.forEach(line => add('div', line));
-    const playground = document.querySelector('.tt-play');
-    if (!part) playground.querySelectorAll('.tt-play__beginnings, .tt-play__act, .tt-play__more')
-        .forEach(e => e.remove());
-    const size = lines.length > 4 ? 26 : 32; // all questions fit
+DRAW = """({lines, part}) => {
+    const map = document.querySelector('figure.tt-drawing'), text = document.createElement('div');
+    for (const link of map.querySelectorAll('a'))
+        if (!link.getAttribute('href').startsWith(part)) link.style.opacity = 0.3;
+    for (const [tag, words] of lines)
+        text.appendChild(document.createElement(tag)).textContent = words;
     document.body.className = 'bd-article';
-    document.body.replaceChildren(text, part ? map : playground);
-    const style = document.createElement('style');
-    style.textContent = `
-        html, body { width: 1200px; height: 630px; overflow: hidden; }
-        body { display: flex; flex-flow: row; justify-content: space-between; margin: 0;
-               box-sizing: border-box; min-height: 0;
-               padding: 0 90px 0 80px; border-top: 14px solid var(--tt-accent-1);
-               background: var(--tt-paper); }
-        body > div:first-child { align-self: center; width: 700px; }
-        body > :not(.tt-play) * { max-width: none; }
-        body > div:first-child p { margin: 0 0 26px; color: var(--tt-muted);
-                                   font: 500 27px var(--tt-sans); }
-        .bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08;
-                               text-wrap: balance; }
-        body > div:first-child div { margin: 0 0 10px;
-                                     font: italic ${size}px/1.35 var(--tt-serif); }
-        body figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }
-        body:has(> .tt-play) > div:first-child { width: 560px; }
-        .bd-article div:has(+ .tt-play) > h1 { font-size: 76px; }
-        body > .tt-play { flex: none; align-self: center; width: 390px; zoom: 1.15; }`;
-    document.head.append(style);
+    document.body.replaceChildren(text, map);
     return document.fonts.ready.then(() => true);
 }"""
+STYLE = """
+html, body { width: 1200px; height: 630px; overflow: hidden; }
+body { display: flex; flex-flow: row; justify-content: space-between; margin: 0; min-height: 0;
+       box-sizing: border-box; padding: 0 90px 0 80px; background: var(--tt-paper);
+       border-top: 14px solid var(--tt-accent-1); }
+body > div { align-self: center; width: 700px; }
+body > * * { max-width: none; }
+body > div > p { margin: 0 0 26px; color: var(--tt-muted); font: 500 27px var(--tt-sans); }
+.bd-article div > h1 { margin: 0 0 30px; font-size: 88px; line-height: 1.08; text-wrap: balance; }
+body > div > div { margin: 0 0 10px; font: italic 32px/1.35 var(--tt-serif); }
+body > div:has(div:nth-of-type(5)) > div { font-size: 26px; }  /* all questions fit */
+body > figure.tt-drawing { flex: none; width: 244px; margin: 14px 0 0; }"""
 
 
-def parts() -> dict[str, dict[str, object]]:
-    """What stands on each picture, by the name of its file."""
-    book = "TinyTorch: embeddings to GPT"
-    intro = "A language model, all of it, in Python with NumPy and nothing else."
-    cards = {WHOLE_BOOK: {"book": "A book that runs", "title": book, "lines": [intro], "part": ""}}
+def cards() -> Iterator[tuple[str, list[str]]]:
+    """The name of each picture, and its lines: one above the title, the title, those below."""
+    yield WHOLE_BOOK, ["A book that runs", BOOK, INTRO]
     for folder, (caption, files) in slides.parts(ROOT).items():
-        questions = [question(file) for file in files]
-        cards[folder] = {"book": book, "title": caption, "lines": questions, "part": folder}
-    return cards
+        yield folder, [BOOK, caption, *map(question, files)]
 
 
 def question(docname: str) -> str:
@@ -78,31 +58,19 @@ def question(docname: str) -> str:
     return asked[:1].upper() + asked[1:]
 
 
-def main() -> int:
-    """Make all of them; returns the exit status."""
-    from playwright.sync_api import sync_playwright
-
-    FOLDER.mkdir(parents=True, exist_ok=True)
+if __name__ == "__main__":
     server, address = serve(SITE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         view = {"width": CARD_SIZE[0], "height": CARD_SIZE[1]}
-        context = browser.new_context(color_scheme="light", viewport=view)
-        for name, card in parts().items():
-            page = context.new_page()
+        page = browser.new_page(color_scheme="light", viewport=view)
+        for name, lines in cards():
             page.goto(f"{address}{PAGES[0]}.html", wait_until="networkidle")
-            page.wait_for_function(
-                "() => document.querySelector('.tt-play').dataset.play === 'ready'"
-            )
-            page.evaluate(DRAW, card)
-            picture = Image.open(io.BytesIO(page.screenshot()))
-            picture.convert("RGB").quantize(COLOURS).save(FOLDER / f"{name}.png", optimize=True)
-            print(FOLDER / f"{name}.png")
-            page.close()
+            page.add_style_tag(content=STYLE)
+            tags = ["p", "h1", *["div"] * (len(lines) - 2)]
+            part = "" if name == WHOLE_BOOK else f"{name}/"
+            page.evaluate(DRAW, {"lines": [*zip(tags, lines, strict=True)], "part": part})
+            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(COLOURS)
+            picture.save(ROOT / "book" / "_static" / CARDS / f"{name}.png", optimize=True)
         browser.close()
     server.shutdown()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

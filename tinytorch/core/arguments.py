@@ -10,18 +10,7 @@ from tinytorch.core.types import TokenIds
 
 
 def check_sizes(**sizes: object) -> None:
-    """Raise unless every named size is a positive integer.
-
-    Raises:
-        TypeError: a size is not an integer.
-        ValueError: a size is less than 1.
-
-    Example:
-        >>> check_sizes(vocab_size=0)
-        Traceback (most recent call last):
-        ...
-        ValueError: vocab_size must be at least 1, got 0
-    """
+    """Raise unless every named size is a positive integer."""
     for name, size in sizes.items():
         if not isinstance(size, (int, np.integer)) or isinstance(size, bool):
             raise TypeError(f"{name} must be an integer, got {size!r}")
@@ -31,10 +20,6 @@ def check_sizes(**sizes: object) -> None:
 
 def check_probability(p: float, name: str) -> None:
     """Raise unless `0 <= p < 1`.
-
-    Raises:
-        TypeError: it is not a number.
-        ValueError: it is outside; the message begins with `name`.
 
     Example:
         >>> check_probability(1.5, "dropout: p")
@@ -49,10 +34,6 @@ def check_probability(p: float, name: str) -> None:
 
 def check_not_negative(**values: float) -> None:
     """Raise unless every named number is zero or more, and finite.
-
-    Raises:
-        TypeError: one is not a number.
-        ValueError: one is negative, infinite or NaN.
 
     Example:
         >>> check_not_negative(lr=-0.1)
@@ -71,9 +52,6 @@ def check_not_negative(**values: float) -> None:
 def check_number(value: object, name: str) -> None:
     """Raise unless `value` is a real number, not a Boolean.
 
-    Raises:
-        TypeError: it is something else.
-
     Example:
         >>> check_number("1", "temperature")
         Traceback (most recent call last):
@@ -86,9 +64,6 @@ def check_number(value: object, name: str) -> None:
 
 def check_flags(**flags: object) -> None:
     """Raise unless every named option is True or False.
-
-    Raises:
-        TypeError: one is something else, the string `"no"` for instance, which counts as true.
 
     Example:
         >>> check_flags(use_cache="no")
@@ -104,9 +79,6 @@ def check_flags(**flags: object) -> None:
 def check_choice(value: object, name: str, allowed: tuple[str | None, ...]) -> None:
     """Raise unless `value` is one of the words allowed, or None if that is among them.
 
-    Raises:
-        ValueError: it is not; the message lists all of them.
-
     Example:
         >>> check_choice("average", "reduction", ("mean", "sum", "none"))
         Traceback (most recent call last):
@@ -121,9 +93,6 @@ def check_choice(value: object, name: str, allowed: tuple[str | None, ...]) -> N
 def refuse_mask(value: object, who: str) -> None:
     """Raise if `value` is a masked array, whose mask would be lost.
 
-    Raises:
-        TypeError: it is one.
-
     Example:
         >>> refuse_mask(np.ma.array([1.0, 2.0], mask=[False, True]), "Tensor")
         Traceback (most recent call last):
@@ -136,9 +105,6 @@ def refuse_mask(value: object, who: str) -> None:
 
 def check_equal_lengths(ids: TokenIds | int, name: str) -> tuple[int, ...]:
     """The shape of token ids, which may be nested lists; raise if those are ragged.
-
-    Raises:
-        ValueError: the texts of a batch have different lengths.
 
     Example:
         >>> check_equal_lengths([[1, 2], [3]], "GPT")
@@ -156,17 +122,6 @@ def check_equal_lengths(ids: TokenIds | int, name: str) -> tuple[int, ...]:
 
 def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray:
     """The ids in int64; raise unless every one is an integer in `0..count - 1`.
-
-    Args:
-        ids: integers of any shape; an empty array may have any dtype, as NumPy turns an empty list
-            into floats.
-        count: how many there are to choose from.
-        what: the name of an id, in the singular.
-        remedy: what to ask or do if one is outside.
-
-    Raises:
-        TypeError: the ids are not integers.
-        IndexError: an id is outside; the message says which one, and where it is.
 
     Example:
         >>> check_ids(np.array([[1, 65]]), 65, "token id", "was another tokenizer used?")
@@ -188,9 +143,6 @@ def check_ids(ids: np.ndarray, count: int, what: str, remedy: str) -> np.ndarray
 
 def check_callable(**parts: object) -> None:
     """Raise unless every named part can be called.
-
-    Raises:
-        TypeError: one cannot.
 
     Example:
         >>> check_callable(norm=None)

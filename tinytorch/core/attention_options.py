@@ -18,12 +18,7 @@ def check_inputs(
     value: TensorLike | None,
     cache: object,
 ) -> None:
-    """Raise unless an attention can read these.
-
-    Raises:
-        ValueError: one of them is not `(batch, seq, embed_dim)`, or a cache comes with a separate
-            key or value.
-    """
+    """Raise unless an attention can read these."""
     if cache is not None and not (key is None and value is None):
         what = "a cache is for self-attention; pass no key and no value"
         raise ValueError(f"MultiHeadAttention: {what}")
@@ -58,9 +53,6 @@ def bias_between(bias: np.ndarray | None, start: int, queries: int, keys: int) -
 
     Returns:
         `(heads, queries, keys)`, or None if there is no bias.
-
-    Raises:
-        ValueError: there are more positions than T.
     """
     if bias is None:
         return None
@@ -80,12 +72,7 @@ def check_options(
     bias: np.ndarray | None,
     projection_bias: bool,
 ) -> None:
-    """Raise unless an attention can be made with these options.
-
-    Raises:
-        ValueError: a number does not divide another or is out of range, or the bias does not fit.
-        TypeError: `rotate` cannot be called, or an option is of another type.
-    """
+    """Raise unless an attention can be made with these options."""
     check_sizes(embed_dim=embed_dim, num_heads=num_heads, num_kv_heads=kv_heads)
     check_flags(projection_bias=projection_bias)
     if embed_dim % num_heads:

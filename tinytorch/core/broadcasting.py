@@ -8,16 +8,6 @@ def undo_broadcast(g: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
     An element that was used many times collects the gradient of each use, and gradients add.
 
-    Args:
-        g: the gradient of the operand after broadcasting.
-        shape: the shape that the operand had before.
-
-    Returns:
-        The gradient of the operand, of shape `shape`.
-
-    Raises:
-        ValueError: `shape` does not broadcast to the shape of `g`.
-
     Example:
         >>> g = np.ones((4, 3))
         >>> undo_broadcast(g, (3,)).tolist()  # added to each of 4 rows

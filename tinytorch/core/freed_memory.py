@@ -16,11 +16,7 @@ LARGEST = 1 << 25  # bytes, 32 MiB: the most that every glibc accepts
 
 @cache
 def keep_freed_memory() -> bool:
-    """Let this process keep the memory of freed arrays of up to 32 MiB; every optimiser calls it.
-
-    Returns:
-        Whether it does: False on a system without glibc, where nothing happens.
-    """
+    """Let this process keep the memory of freed arrays of up to 32 MiB; optimisers call it."""
     if sys.platform != "linux" or platform.libc_ver()[0] != "glibc":
         return False
     mallopt = ctypes.CDLL(None).mallopt

@@ -392,13 +392,6 @@ def check_attention(
 ) -> np.ndarray | None:
     """Raise unless queries, keys, values, mask and bias fit together; see `check_mask`.
 
-    Returns:
-        The mask as an array, or None.
-
-    Raises:
-        TypeError: the mask is of Booleans.
-        ValueError: two of them do not fit; the message says which, and what is needed.
-
     Example:
         >>> check_attention((3, 4), (5, 4), (6, 4), None)
         Traceback (most recent call last):

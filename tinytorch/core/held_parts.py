@@ -88,15 +88,8 @@ class Holding:
     """The parameters of an optimiser, compared with those of their module.
 
     What was left out on purpose stays out. A parameter may be frozen, for it then receives no
-    gradient, or get new numbers.
-
-    Args:
-        params: those held.
-        module: the module whose trainable parameters they are, or None if it is not known.
-
-    Raises:
-        ValueError: here and in `check`: the module has replaced, added or unfrozen a parameter, or
-            given it another shape, or all are frozen; nothing is changed.
+    gradient, or get new numbers. A parameter that the module has replaced, added, unfrozen or
+    reshaped since is an error, as is a module that is frozen whole.
     """
 
     def __init__(self, params: list[Any], module: ModuleLike | None) -> None:

@@ -53,14 +53,6 @@ def check_mask(mask: TensorLike, scores: tuple[int, ...]) -> np.ndarray:
         mask: numbers that are 0 or at most `BLOCKS_BELOW`, -inf for instance.
         scores: the shape of what it is added to, `(..., queries, keys)`.
 
-    Returns:
-        The array; it broadcasts to `scores`.
-
-    Raises:
-        TypeError: the mask is of Booleans, or it requires a gradient.
-        ValueError: it holds other numbers, or its shape does not fit. A mask of three axes is one
-            too few for `(batch, heads, queries, keys)`: its first would fall on the heads.
-
     Example:
         >>> check_mask([[1, 0], [1, 1]], (2, 2))
         Traceback (most recent call last):
@@ -91,9 +83,6 @@ def check_mask(mask: TensorLike, scores: tuple[int, ...]) -> np.ndarray:
 def without_gradient(name: str, shift: TensorLike) -> np.ndarray:
     """A mask or bias as an array, provided that no gradient is lost.
 
-    Raises:
-        TypeError: it is a tensor that requires a gradient.
-
     Example:
         >>> without_gradient("bias", Tensor([0.0, -1.0]))
         array([ 0., -1.], dtype=float32)
@@ -107,9 +96,6 @@ def without_gradient(name: str, shift: TensorLike) -> np.ndarray:
 
 def check_fits(name: str, shape: tuple[int, ...], scores: tuple[int, ...]) -> None:
     """Raise unless a mask or bias broadcasts to the scores.
-
-    Raises:
-        ValueError: it does not, or would make them larger.
 
     Example:
         >>> check_fits("mask", (3, 3), (2, 5, 5))

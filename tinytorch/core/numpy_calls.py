@@ -40,9 +40,6 @@ def call_ufunc(
 ) -> Any:
     """Compute an elementwise NumPy function that was called with a tensor.
 
-    Raises:
-        TypeError: the gradient of a tensor would be lost, or a tensor is to be written into.
-
     Example:
         >>> from tinytorch import Tensor
         >>> np.exp(Tensor([0.0, 1.0], requires_grad=True))
@@ -60,9 +57,6 @@ def call_function(
     function: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]
 ) -> Any:
     """Compute any other NumPy function that was called with a tensor.
-
-    Raises:
-        TypeError: the gradient of a tensor would be lost, or a tensor is to be written into.
 
     Example:
         >>> from tinytorch import Tensor
@@ -104,16 +98,7 @@ for _name in (*COMPARISONS.split(), *SIGNS):
 
 
 def refuse_if_lost(call: str, tensors: object, instead: str) -> None:
-    """Refuse a call that drops the gradient of a tensor; under `no_grad` there is none to lose.
-
-    Args:
-        call: the call, for the message.
-        tensors: the operands, nested in lists or tuples or not.
-        instead: what to write in its place.
-
-    Raises:
-        TypeError: one of the tensors requires a gradient, and operations are being recorded.
-    """
+    """Refuse a call that drops the gradient of a tensor; under `no_grad` there is none to lose."""
     for tensor in _tensors(tensors):
         if tensor.requires_grad and is_recording():
             lost = f"the gradient of a tensor of shape {tensor.data.shape}"

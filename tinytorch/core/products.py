@@ -36,12 +36,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
 
 def library(platform: str = sys.platform) -> ModuleType:
-    """The compiled library in a browser; elsewhere, or if it cannot be loaded, NumPy.
-
-    Example:
-        >>> library("linux") is np
-        True
-    """
+    """The compiled library in a browser; elsewhere, or if it cannot be loaded, NumPy."""
     if platform != "emscripten":
         return np
     for name in LIBRARIES:
@@ -69,13 +64,6 @@ def int8_in_blocks(x: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     Returns:
         `(n, columns)`, float32.
-
-    Raises:
-        ValueError: the inner sizes differ, or an operand has not two axes.
-
-    Example:
-        >>> int8_in_blocks(np.float32([[1, 0.5]]), np.int8([[2, 3], [4, -6]]))
-        array([[4., 0.]], dtype=float32)
     """
     x = _operand(x, q, "matmul_int8", 0)
     total = np.zeros((len(x), q.shape[1]), np.float32)
@@ -93,13 +81,6 @@ def int8_transposed_in_blocks(x: np.ndarray, q: np.ndarray) -> np.ndarray:
 
     Returns:
         `(n, rows)`, float32.
-
-    Raises:
-        ValueError: the inner sizes differ, or an operand has not two axes.
-
-    Example:
-        >>> int8_transposed_in_blocks(np.float32([[1, 0.5]]), np.int8([[2, 4], [3, -6]]))
-        array([[4., 0.]], dtype=float32)
     """
     x = _operand(x, q, "matmul_int8_transposed", 1)
     result = np.empty((len(x), len(q)), np.float32)
@@ -112,10 +93,6 @@ def float32_blocks(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     """A matrix as float32, some rows at a time; each block reuses the memory of the last.
 
     The numbers are finite.
-
-    Example:
-        >>> [(rows.start, block.dtype.name) for rows, block in float32_blocks(np.int8([[1], [2]]))]
-        [(0, 'float32')]
     """
     step = max(1, BLOCK // max(1, matrix.shape[1]))
     memory = np.empty((min(step, len(matrix)), matrix.shape[1]), np.float32)

@@ -16,13 +16,7 @@ open_blocks: ContextVar[int] = ContextVar("open no_grad blocks", default=0)
 
 
 def is_recording() -> bool:
-    """Whether operations record themselves here and now.
-
-    Example:
-        >>> with no_grad():
-        ...     is_recording()
-        False
-    """
+    """Whether operations record themselves here and now."""
     return not open_blocks.get()
 
 

@@ -77,16 +77,7 @@ def drawing_from(rng: np.random.Generator) -> Iterator[None]:
 
 
 def default_state() -> dict[str, Any]:
-    """The state of the default generator, as plain numbers and lists that JSON can hold.
-
-    Example:
-        >>> _ = manual_seed(0)
-        >>> state = default_state()
-        >>> first = default_rng().random()
-        >>> restore_default(state)
-        >>> default_rng().random() == first
-        True
-    """
+    """The state of the default generator, as plain numbers and lists that JSON can hold."""
     return _state_of(default_rng().bit_generator)
 
 
@@ -97,11 +88,7 @@ def _state_of(generator: np.random.BitGenerator) -> dict[str, Any]:
 
 
 def restore_default(state: dict[str, Any]) -> None:
-    """Set the default generator to a state that `default_state` returned.
-
-    Raises:
-        ValueError: it is not such a state; the generator stays as it is.
-    """
+    """Set the default generator to a state that `default_state` returned."""
     global _default
     try:
         generator = np.random.PCG64(np.random.SeedSequence(**state["seed"]))

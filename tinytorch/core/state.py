@@ -10,23 +10,7 @@ from tinytorch.core.types import TensorLike
 
 
 def restore(own: Mapping[str, np.ndarray], saved: Mapping[str, TensorLike], who: str) -> None:
-    """Copy saved arrays into those of the same names, converting to their dtype.
-
-    Args:
-        own: the arrays to overwrite, by name.
-        saved: the arrays to copy.
-        who: the name of their owner, for the message.
-
-    Raises:
-        ValueError: names are missing, unexpected, of another shape or of another kind (integers
-            for floats); all of them are listed, and nothing is changed.
-
-    Example:
-        >>> weight = np.zeros(2)
-        >>> restore({"weight": weight}, {"weight": [1, 2.5]}, "Scale")
-        >>> weight
-        array([1. , 2.5])
-    """
+    """Copy saved arrays into those of the same names, converting to their dtype."""
     arrays = {name: np.asarray(array) for name, array in saved.items()}
     problems = [f"missing: {name} {own[name].shape}" for name in own if name not in arrays]
     problems += [f"unexpected: {name} {arrays[name].shape}" for name in arrays if name not in own]

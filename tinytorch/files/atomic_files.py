@@ -27,24 +27,6 @@ def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
     behind (`.part`). A missing folder is created. A symbolic link stays a link, and an existing
     file keeps its mode; a write-protected file is not replaced. Of two processes that write the
     same file, the last one wins.
-
-    Args:
-        path: the path of the file; devices, named pipes and sockets are refused.
-        chunks: the content, one piece after the other.
-
-    Raises:
-        OSError: the file cannot be written; the message names the path and a remedy. Its class is
-            that of the cause, such as `PermissionError`.
-        ValueError: the path is invalid, or is that of a device, a named pipe or a socket.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "new folder" / "poem.txt"
-        >>> write_atomically(path, b"Roses are red,\n", b"violets are blue.\n")
-        >>> path.read_bytes()
-        b'Roses are red,\nviolets are blue.\n'
-        >>> [file.name for file in path.parent.iterdir()]
-        ['poem.txt']
     """
     from pathlib import Path
 
@@ -74,18 +56,7 @@ def write_atomically(path: StrPath, *chunks: bytes | memoryview) -> None:
 
 
 def readable_file(path: StrPath) -> Path:
-    """The path, if a regular file is there: reading a named pipe or a device might never end.
-
-    Raises:
-        FileNotFoundError: there is nothing.
-        ValueError: it is a folder, a device, a named pipe or a socket.
-
-    Example:
-        >>> readable_file("no.json")  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-        ...
-        FileNotFoundError: there is no file 'no.json' (looked from ...)
-    """
+    """The path, if a regular file is there: reading a named pipe or a device might never end."""
     from pathlib import Path
 
     file = Path(path)

@@ -19,9 +19,6 @@ def marked_encoding(content: bytes) -> str | None:
 def decode_marked(content: bytes) -> str:
     r"""The text of a file in UTF-8, or in what its mark says; the mark is dropped.
 
-    Raises:
-        UnicodeDecodeError: the bytes are in another encoding.
-
     Example:
         >>> decode_marked("{}".encode("utf-16")), decode_marked(b"\xef\xbb\xbf{}")
         ('{}', '{}')

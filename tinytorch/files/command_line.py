@@ -107,11 +107,7 @@ def folder_name(text: str) -> Path:
 def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | None = None) -> None:
     """Add where the results go: `--output`, by default a file of that name in this folder.
 
-    Args:
-        parser: that of the command.
-        default: the name.
-        stored: the file with these results that comes with the package. If given, a second option,
-            `--in-package`, replaces that file.
+    If the package comes with these results, `stored`, `--in-package` replaces that file.
 
     Example:
         >>> parser = argparse.ArgumentParser()
@@ -132,17 +128,8 @@ def run_command(
 ) -> int:
     """Do the work of a command; an error or an interrupt is reported in one sentence.
 
-    Args:
-        work: what to do; it returns the exit status, or None for 0.
-        output: where the results are written, if any are; the path is shown at the end.
-        stopped: the message after Ctrl-C; by default that nothing was written.
-
     Returns:
         The exit status: 1 after an error that the sentence explains, 130 after Ctrl-C.
-
-    Example:
-        >>> run_command(lambda: None)
-        0
     """
     try:
         status = work() or 0

@@ -109,21 +109,8 @@ def download(
             then as they arrive. `total` is None while it is unknown; see `show_progress`.
         timeout: seconds without a byte after which a connection is given up.
 
-    Returns:
-        The path.
-
     Raises:
-        ValueError: an argument is malformed, or the download has another SHA-256 (nothing is kept).
         DownloadError: it failed; the message says why, and what to do. It is a `ConnectionError`.
-        OSError: the file cannot be written, for lack of space among other reasons.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "abc.txt"
-        >>> _ = path.write_bytes(b"abc")
-        >>> digest = hashlib.sha256(b"abc").hexdigest()
-        >>> download("https://example.org/abc.txt", path, sha256=digest) == path  # it is there
-        True
     """
     url = _checked_address(url)
     if not 0 < timeout < 1e9:
@@ -145,14 +132,7 @@ def download(
 
 
 def show_progress(name: str, done: int, total: int | None) -> None:
-    """Write to standard error how much of a file has arrived: in a terminal, on one line.
-
-    Example:
-        >>> from contextlib import redirect_stderr
-        >>> with redirect_stderr(sys.stdout):
-        ...     show_progress("model.safetensors", 0, 548_105_171)
-        model.safetensors: 0.0 of 548.1 MB
-    """
+    """Write to standard error how much of a file has arrived: in a terminal, on one line."""
     finished, rewritten = done == total, sys.stderr.isatty()
     if finished or rewritten or not done:
         size = f"{done / 1e6:.1f}" + (f" of {total / 1e6:.1f}" if total else "")
@@ -166,10 +146,6 @@ def cache_folder() -> Path:
 
     That is ``~/.cache/tinytorch`` (or in ``$XDG_CACHE_HOME``), on a Mac
     ``~/Library/Caches/tinytorch``, on Windows ``%LOCALAPPDATA%\tinytorch``.
-
-    Example:
-        >>> cache_folder().name
-        'tinytorch'
     """
     if sys.platform == "win32":
         place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -12,14 +12,6 @@ _MOST_COMMAS = 1_000_000  # a tokenizer has some 100,000; more would take minute
 def parse_json(content: bytes, **options: Any) -> Any:
     """The value of a JSON text.
 
-    Args:
-        content: the text in UTF-8, or in what its byte-order mark says.
-        options: passed on to `json.loads`, for instance `parse_int=`.
-
-    Raises:
-        ValueError: it is not UTF-8 or not JSON, is nested too deeply, has too many values, or has a
-            name twice, which would be ambiguous.
-
     Example:
         >>> parse_json(b'{"size": 1, "size": 2}')
         Traceback (most recent call last):

@@ -196,10 +196,6 @@ def check_sampling(
 ) -> None:
     """Raise unless every option is in its range.
 
-    Raises:
-        ValueError: one is not.
-        TypeError: one is not a number, `top_k` not an integer.
-
     Example:
         >>> check_sampling(top_p=1.5)
         Traceback (most recent call last):

@@ -42,15 +42,7 @@ def bytes_to_letters(token: bytes) -> str:
 
 
 def letters_to_bytes(letters: str) -> bytes:
-    r"""The bytes that a word of GPT-2's files represents.
-
-    Raises:
-        ValueError: a character is not one of the 256 letters.
-
-    Example:
-        >>> letters_to_bytes("ĠfÃ¼rĊ")
-        b' f\xc3\xbcr\n'
-    """
+    r"""The bytes that a word of GPT-2's files represents."""
     try:
         return bytes([_BYTES[letter] for letter in letters])
     except KeyError as error:

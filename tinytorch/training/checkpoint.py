@@ -71,10 +71,5 @@ def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, st
 
 
 def without_prefix(tensors: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The tensors whose names begin with a prefix, under the rest of their names.
-
-    Example:
-        >>> without_prefix({"model.w": np.zeros(2), "history.loss": np.ones(3)}, "model.")
-        {'w': array([0., 0.])}
-    """
+    """The tensors whose names begin with a prefix, under the rest of their names."""
     return {n.removeprefix(prefix): a for n, a in tensors.items() if n.startswith(prefix)}

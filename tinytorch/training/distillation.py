@@ -116,12 +116,7 @@ def total_variation_loss(
 
 @primitive
 def divergence(logits: TensorLike, teacher: TensorLike, *, temperature: float = 1.0) -> Result:
-    """`temperature**2 * KL(teacher, student)` at each position, computed in float64.
-
-    Example:
-        >>> divergence([[0.0, 0.0]], [[1e5, 0.0]])
-        Tensor([0.6931])
-    """
+    """`temperature**2 * KL(teacher, student)` at each position, computed in float64."""
     wide = np.float64(temperature)
     known, ours = (log_softmax_array(x / wide, -1) for x in map(np.asarray, (teacher, logits)))
     p, q = np.exp(known), np.exp(ours)

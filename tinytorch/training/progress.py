@@ -48,15 +48,7 @@ class Progress:
     def update(
         self, step: int, loss: float, tokens: int, seconds: float, validation: float | None = None
     ) -> None:
-        """Show the state after a step, if an update is due.
-
-        Args:
-            step: how many steps have been taken.
-            loss: the loss to show, in nats a token.
-            tokens: how many tokens this run has read.
-            seconds: the time it took.
-            validation: the last loss on held-out text.
-        """
+        """Show the state after a step, if an update is due."""
         last, tenth, now = step >= self.total, 10 * step // self.total, time.monotonic()
         live = self._terminal or self._notebook is not None
         if not last and (now - self._drawn < _BETWEEN if live else tenth == self._tenth):

@@ -144,11 +144,7 @@ class OnlyRank:
 
 
 def connected(patience: float) -> Ranks:
-    """All ranks of this run.
-
-    Raises:
-        OSError: there is no MPI, or it is not the one that has started this process.
-    """
+    """All ranks of this run."""
     expected = started()
     try:
         comm = _mpi().COMM_WORLD

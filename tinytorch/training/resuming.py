@@ -39,9 +39,6 @@ def history_columns(history: list[dict[str, Any]]) -> dict[str, np.ndarray]:
 def history_records(columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
     """The history from which `history_columns` made these columns.
 
-    Raises:
-        ValueError: a column is missing, unknown or not of float64, or their lengths differ.
-
     Example:
         >>> step = {"loss": 2.0, "lr": 0.1, "grad_norm": 1.0, "validation": None}
         >>> history_records(history_columns([step])) == [step]
@@ -60,13 +57,7 @@ def history_records(columns: dict[str, np.ndarray]) -> list[dict[str, Any]]:
 
 
 def generators(model: Module) -> dict[str, tuple[Module, str, np.random.Generator]]:
-    """The random generators that parts of a model keep: owner, attribute and generator by path.
-
-    Example:
-        >>> from tinytorch import Dropout, Sequential
-        >>> list(generators(Sequential(Dropout(0.1, rng=np.random.default_rng(0)))))
-        ['layers.0.rng']
-    """
+    """The random generators that parts of a model keep: owner, attribute and generator by path."""
     return {
         f"{path}.{attribute}".lstrip("."): (part, attribute, value)
         for path, part in model.named_modules()
@@ -86,11 +77,7 @@ def _plain(state: object) -> Any:
 
 
 def restore_states(model: Module, saved: dict[str, Any]) -> None:
-    """Set the default generator and those of a model; shared generators stay shared.
-
-    Raises:
-        ValueError: a state does not fit its generator; nothing is changed.
-    """
+    """Set the default generator and those of a model, all or none; shared ones stay shared."""
     trials: dict[str, Any] = {}
     for name, (_, _, rng) in generators(model).items():
         if name in saved["layers"]:
@@ -157,13 +144,7 @@ def _summary(array: np.ndarray) -> str:
 
 
 def checksum(tensors: dict[str, np.ndarray], notes: dict[str, str]) -> str:
-    """The CRC-32 of all names, dtypes, shapes, numbers and texts.
-
-    Example:
-        >>> weights = np.float32([1, 2])
-        >>> checksum({"w": weights}, {}) == checksum({"w": weights.view(np.int32)}, {})
-        False
-    """
+    """The CRC-32 of all names, dtypes, shapes, numbers and texts."""
     kinds = {name: (array.dtype.str, array.shape) for name, array in sorted(tensors.items())}
     total = zlib.crc32(json.dumps([kinds, notes], sort_keys=True).encode())
     for name in kinds:

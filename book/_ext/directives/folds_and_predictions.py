@@ -26,7 +26,7 @@ The tolerance is what a right prediction may differ by, as a number or in percen
 without one only the number itself is right.
 
 A fold is a `<details>`, put around the parts of a section when its page is written, so that the
-contents, the search and the notebooks see the section as it was. `reading.js` opens one for a link
+contents, the search and the notebooks see the section as it was. `folds.js` opens one for a link
 that leads into it, and for printing.
 """
 

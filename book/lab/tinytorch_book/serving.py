@@ -42,10 +42,6 @@ def find_book(path: str | None = None) -> Place:
         path: A folder or a zip file. Without one, the first that is found in the current folder:
             `tinytorch*.zip`, or a folder where it was unpacked or built.
 
-    Raises:
-        FileNotFoundError: There is none; the message says where to get one.
-        ValueError: What is there is not the book.
-
     >>> find_book("no-such.zip")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
@@ -114,14 +110,6 @@ def content_type(name: str) -> str:
 
 def book_server(book: Place, port: int = 8000) -> ThreadingHTTPServer:
     """A server of the book for this machine only; start it with `serve_forever()`.
-
-    Args:
-        book: The result of `find_book`.
-        port: Where it listens; 0 picks any free port (`server_address` says which).
-
-    Raises:
-        ValueError: There is no such port.
-        OSError: The port is taken, or needs privileges; the message names the remedy.
 
     >>> book_server(Path(), port=70000)
     Traceback (most recent call last):

@@ -126,20 +126,11 @@ def tune_to_answers(
     model: GPT, questions: Sequence[StoryQuestion], steps: int = STEPS, seed: int = 0,
     stories: int = 0, whole: bool = False, lr: float = _RATE, unsure: float = _SHARE_UNSURE,
 ) -> list[float]:  # fmt: skip
-    """Learn true answers by their likelihood.
+    """Learn true answers by their likelihood; returns the loss of every step.
 
-    Args:
-        model: changed in place.
-        questions: those to learn from; 16 a step.
-        steps: how many.
-        seed: which questions a step has.
-        stories: how many plain stories each step reads besides, with a loss of their own.
-        whole: count the text and the question, too, not only the answer.
-        lr: the highest rate.
-        unsure: the share of the answers that are "I do not know" instead.
-
-    Returns:
-        The loss of every step.
+    A step reads 16 questions, and beside them `stories` plain stories with a loss of their own.
+    `whole` counts the text and the question, too; `unsure` is the share of the answers that are "I
+    do not know" instead.
     """
     plain = story_batches(max(stories, 1), num_stories=2000, seed=100 + seed)
 
@@ -159,16 +150,7 @@ def tune_to_score(
 ) -> list[float]:  # fmt: skip
     """Make the expected score as high as possible; its gradient is exact, nothing is drawn.
 
-    Args:
-        model: changed in place; it must say "I do not know" now and then.
-        questions: those to learn from; 16 a step.
-        penalty: what a wrong answer costs.
-        steps: how many.
-        seed: which questions a step has.
-        stories: how many plain stories each step reads besides.
-
-    Returns:
-        The loss of every step: minus the score, and what the stories add.
+    The model must say "I do not know" now and then; `penalty` is what a wrong answer costs.
     """
     plain = story_batches(max(stories, 1), num_stories=2000, seed=200 + seed)
 
@@ -211,10 +193,6 @@ def believed(model: GPT, questions: Sequence[StoryQuestion]) -> list[np.ndarray]
 def measured(model: GPT, penalty: float = 1.0) -> dict[str, Any]:
     """What a model answers to 300 unread questions, beside what could be known.
 
-    Args:
-        model: a model.
-        penalty: of the rule by which its likeliest answers are scored.
-
     Returns:
         `"right"`: the share of stated questions that it answers rightly, by what they are about;
         `"open"`: the same of the open ones, all kinds together; `"distance"`: how far its belief
@@ -255,11 +233,6 @@ def scores(
     beliefs: Sequence[np.ndarray], questions: Sequence[StoryQuestion], penalty: float
 ) -> np.ndarray:
     """What the likeliest text of each belief can expect: 0 for "I do not know".
-
-    Args:
-        beliefs: as `believed` gives them.
-        questions: what was asked.
-        penalty: what a wrong answer costs.
 
     Example:
         >>> scores(

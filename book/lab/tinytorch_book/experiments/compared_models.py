@@ -78,11 +78,6 @@ def expected_surprise(model: Any, stories: StudyStories, truth: np.ndarray) -> n
         model: maps ids `(n, seq)` to logits.
         stories: what it reads.
         truth: `story_truth(stories)`.
-
-    Example:
-        >>> stories = study_stories(2, seed=6)
-        >>> expected_surprise(load_story_gpt(), stories, story_truth(stories)).round(1)
-        array([19.5, 27. ])
     """
     with evaluation_mode(), no_grad():
         log_probs = functional.log_softmax(model(stories.ids)).data
@@ -94,10 +89,6 @@ def oracle_surprise(stories: StudyStories) -> np.ndarray:
     """How surprised the best possible reader is by each story, exactly, `(n,)`.
 
     Its true mean is the entropy of a story.
-
-    Example:
-        >>> oracle_surprise(study_stories(2, seed=6)).round(1)
-        array([21.2, 26.3])
     """
     texts = (story_tokenizer().decode(row[1 : length + 1])
              for row, length in zip(_closed(stories), stories.lengths, strict=True))  # fmt: skip

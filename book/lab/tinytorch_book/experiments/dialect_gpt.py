@@ -57,11 +57,6 @@ class Speakers:
         batch_size: speakers in a batch.
         seq_len: words of each.
         seed: which speakers.
-
-    Example:
-        >>> inputs, targets = Speakers([[0] * 12], batch_size=2, seq_len=5)[0]
-        >>> inputs[:, 0].tolist(), bool((inputs[:, 1:] == targets[:, :-1]).all())
-        ([24, 24], True)
     """
 
     def __init__(

@@ -184,19 +184,10 @@ def train_student(
     look: Any = None,
     model: Any = None,
 ) -> Any:
-    """A student after some steps on stories with one kind of labels.
+    """A student after some steps, of at most 8 stories each, on one of the `LABELS`.
 
-    Args:
-        labels: one of `LABELS`.
-        given: the stories; for soft labels with their probabilities.
-        steps: how many, at least 2, of at most 8 stories each.
-        rng: the seed of the weights and of the order.
-        look: called with the step and the model at some steps.
-        model: what is trained; None for a `new_student`.
-
-    Example:
-        >>> train_student("hard", lessons(8, seed=0), steps=2).vocab_size
-        512
+    `given` is the stories, for soft labels with their probabilities; `look` is called with the step
+    and the model at some steps.
     """
     model = new_student(rng) if model is None else model
     order = np.random.default_rng(rng)

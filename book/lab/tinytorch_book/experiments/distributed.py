@@ -116,11 +116,7 @@ def _begin(options: argparse.Namespace, arguments: Sequence[str]) -> None:
 
 
 def _launch(options: argparse.Namespace, arguments: Sequence[str]) -> None:
-    """Become an mpiexec that starts this command on the machines named.
-
-    Raises:
-        OSError: there is no mpiexec.
-    """
+    """Become an mpiexec that starts this command on the machines named."""
     mpiexec = Path(sys.executable).with_name("mpiexec")
     found = str(mpiexec) if mpiexec.exists() else shutil.which("mpiexec")
     if found is None:

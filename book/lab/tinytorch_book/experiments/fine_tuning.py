@@ -58,12 +58,6 @@ class MixedBatches:
 
     Attributes:
         batch_size: that of `batches`; `seq_len` likewise.
-
-    Example:
-        >>> from tinytorch import Batches
-        >>> new, old = (Batches(np.full(50, i), batch_size=4, seq_len=8) for i in (1, 0))
-        >>> MixedBatches(new, old, rows=1)[0][0].sum(axis=1).tolist()
-        [8, 8, 8, 0]
     """
 
     def __init__(self, batches: Any, others: Any, rows: int) -> None:

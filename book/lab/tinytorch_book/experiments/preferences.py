@@ -84,13 +84,7 @@ _TEST, _CHUNK = 1000, 100  # stories that are measured, and how many of them at 
 
 
 def tiny_world() -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Every story of the tiny grammar, its probability and its reward, `(240,)` each.
-
-    Example:
-        >>> stories, probs, rewards = tiny_world()
-        >>> len(stories), round(float(probs @ rewards), 3)
-        (240, 0.321)
-    """
+    """Every story of the tiny grammar, its probability and its reward, `(240,)` each."""
     found = every_story(StoryGrammar(_TINY_RULES, _TINY_CAST))
     rewards = [sum(_TINY_TASTE[says] for says in _TINY_TASTE if says in story) for story in found]
     return [*found], np.array([*found.values()]), np.array(rewards, float)
@@ -113,18 +107,7 @@ class WrittenStories(NamedTuple):
 
 
 def write_stories(model: Any, num_stories: int, rng: Any) -> WrittenStories:
-    """Let a model write stories and count their points.
-
-    Args:
-        model: as `load_story_gpt` returns it; in evaluation mode while it writes.
-        num_stories: how many.
-        rng: a generator or a seed.
-
-    Example:
-        >>> written = write_stories(load_story_gpt(), 2, rng=0)
-        >>> written.inputs.shape == written.targets.shape, len(written.texts)
-        (True, 2)
-    """
+    """Let a model write stories and count their points."""
     tokenizer = story_tokenizer()
     (newline,) = tokenizer.encode("\n")
     start = np.full((num_stories, 1), newline)
@@ -145,12 +128,6 @@ def tune_by_reward(
 
     The reward of a story is its points minus `beta` times log(tuned / untuned); its baseline is the
     mean of the other stories of the batch.
-
-    Args:
-        beta: what a nat of divergence costs.
-        seed: of the stories.
-        lr: the highest rate of the schedule.
-        steps: how many, of 64 stories each.
     """
     model, reference = load_story_gpt(), load_story_gpt()
     tuner = _Tuner(model, steps, lr)
@@ -172,12 +149,7 @@ def tune_by_pairs(
 ) -> Any:
     """The story GPT after direct preference optimisation on pairs of its own, untuned stories.
 
-    Args:
-        beta: what a nat of divergence costs.
-        seed: of the stories and of who is preferred.
-        lr: the highest rate of the schedule.
-        num_pairs: how many pairs.
-        epochs: how often each is read.
+    `beta` is what a nat of divergence costs, `epochs` how often each pair is read.
     """
     model, reference, rng = load_story_gpt(), load_story_gpt(), np.random.default_rng(seed)
     both = write_stories(reference, 2 * num_pairs, rng)
@@ -204,11 +176,6 @@ def tuned(model: Any, num_stories: int = _TEST, seed: int = 1000) -> dict[str, f
     Returns:
         `reward` and `kl`, means over stories, with their standard errors `reward_error` and
         `kl_error`; and `stories`, the share of texts that the grammar could have written.
-
-    Example:
-        >>> found = tuned(load_story_gpt(), num_stories=100)
-        >>> found["kl"], 0.8 < found["stories"] <= 1
-        (0.0, True)
     """
     reference, grammar = load_story_gpt(), StoryGrammar()
     rewards: list[float] = []

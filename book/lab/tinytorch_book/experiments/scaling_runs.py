@@ -58,21 +58,7 @@ _MOST = 2.45e11  # parameters times tokens of the longest run
 
 
 class FreshStories(Batches):
-    """Batches to read once: windows that each begin with a story, and share no token.
-
-    Args:
-        steps: how many batches there are.
-        seed: which stories.
-
-    Raises:
-        IndexError: the step is not below `steps`.
-
-    Example:
-        >>> fresh = FreshStories(steps=3)
-        >>> inputs, targets = fresh[2]
-        >>> inputs.shape, len(set(inputs[:, 0]))  # each begins with a newline
-        ((8, 112), 1)
-    """
+    """Batches to read once: windows that each begin with a story, and share no token."""
 
     def __init__(self, steps: int, seed: int = 0) -> None:
         check_sizes(steps=steps)
@@ -101,15 +87,6 @@ def scaling_model(embed_dim: int, num_layers: int, seed: int = 0) -> GPT:
 
     Heads are 16 wide, and a wider model starts with smaller weights, so the initial scores are
     alike at every width; at a width of 64 both are those of `new_story_gpt`.
-
-    Args:
-        embed_dim: the width.
-        num_layers: the depth.
-        seed: which first weights.
-
-    Example:
-        >>> scaling_model(64, 2).num_parameters()["total"]
-        132864
     """
     return GPT(
         VOCAB_SIZE, embed_dim, num_layers, max(1, embed_dim // 16), SEQ_LEN,
@@ -121,10 +98,6 @@ def scaling_rate(embed_dim: int) -> float:
     """The highest learning rate of a run: the narrower the model, the higher.
 
     It is within a factor of two of the best rate tried at each of three widths (`scaling_rates`).
-
-    Example:
-        >>> scaling_rate(8), scaling_rate(128)
-        (0.1, 0.00625)
     """
     return 0.8 / embed_dim
 

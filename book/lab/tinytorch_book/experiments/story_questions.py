@@ -90,12 +90,7 @@ def story_questions(count: int, seed: int = 0, share_open: float = 0.5) -> list[
 
 @cache
 def question_tokenizer() -> BPETokenizer:
-    """The tokenizer of the stories, with the three special tokens of a chat.
-
-    Example:
-        >>> question_tokenizer().vocab_size
-        515
-    """
+    """The tokenizer of the stories, with the three special tokens of a chat."""
     return add_special_tokens(story_tokenizer())
 
 

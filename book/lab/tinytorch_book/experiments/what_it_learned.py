@@ -77,11 +77,7 @@ class StudyStories(NamedTuple):
     within: np.ndarray
 
     def before(self, kind: str, again: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        """Where the first word of a kind is about to begin.
-
-        Args:
-            kind: of the word.
-            again: look for the first one that the story has had before, not for a new one.
+        """Where the first word of a kind is about to begin; `again`, one that the story had before.
 
         Returns:
             The rows that have one, and the positions of the last token before it.
@@ -124,10 +120,6 @@ def story_beliefs(stories: StudyStories, name: str) -> np.ndarray:
     """The exact posterior over what is hidden under a name, `(n, seq, values)`.
 
     Row `i` is after token `i`; NaN where nothing is read.
-
-    Example:
-        >>> story_beliefs(study_stories(2), "child")[0, 0]  # nothing is known yet
-        array([0.5, 0.5])
     """
     values = hidden_values(_grammar(), name)
     return _along(stories, len(values), lambda ids: token_beliefs(_grammar(), _cut(), ids, name))
@@ -142,21 +134,12 @@ def story_truth(stories: StudyStories) -> np.ndarray:
 def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float, float]:
     """How well a linear probe reads `y` off `x`, on unseen rows.
 
-    It is fitted to the first two thirds and tested on the rest.
+    It is fitted to the first two thirds and tested on the rest: its R² and its calibration error.
 
     Args:
         x: activations `(n, d)`.
         y: posteriors `(n, k)`.
         ridge: as for `LinearProbe`.
-
-    Returns:
-        The R² and the expected calibration error.
-
-    Example:
-        >>> x = np.random.default_rng(0).normal(size=(300, 4))
-        >>> r2, _ = readable(x, x[:, :2])
-        >>> bool(r2 > 0.99)
-        True
     """
     cut = 2 * len(x) // 3
     said = LinearProbe(x[:cut], y[:cut], ridge)(x[cut:])
@@ -184,12 +167,6 @@ def readable_controls(
         The R² of each draw, as `readable` computes it, `(draws,)`: under `"another"`, where every
         type has the posterior of another type; under `"random"`, where it has any distribution,
         all of them equally likely.
-
-    Example:
-        >>> x = np.eye(3).repeat(30, axis=0)[np.random.default_rng(0).permutation(90)]
-        >>> controls = readable_controls(x, x, draws=2, ridge=0)  # three types, told apart
-        >>> {name: r2.round(2).tolist() for name, r2 in controls.items()}
-        {'another': [1.0, 1.0], 'random': [1.0, 1.0]}
     """
     posteriors, types = np.unique(y.round(9), axis=0, return_inverse=True)  # (types, k), (n,)
     onehot, cut = np.eye(len(posteriors))[types.ravel()], 2 * len(x) // 3
@@ -228,21 +205,10 @@ def study_stream(model: Any, stories: StudyStories, batch_size: int = 100) -> np
 
 
 def asked(stories: StudyStories, hidden: str, where: str) -> tuple[np.ndarray, np.ndarray]:
-    """The positions at which a probe reads what is hidden.
+    """The rows and the positions at which a probe reads what is hidden.
 
-    Args:
-        stories: the stories.
-        hidden: a key of `NEEDED`; at the end of the story, also any other name.
-        where: `"needed"`, at the last token before the word that depends on it; `"before"`, one
-            token earlier; `"end"`, at the last token of the story.
-
-    Returns:
-        The rows and the positions.
-
-    Example:
-        >>> stories = study_stories(2)
-        >>> asked(stories, "animal", "needed")[1] - asked(stories, "animal", "before")[1]
-        array([1, 1])
+    `where` is `"needed"`, the last token before the word that depends on it, `"before"`, one token
+    earlier, or `"end"`, the last token of the story.
     """
     if where == "end":
         return np.arange(len(stories.ids)), stories.lengths - 1
@@ -253,15 +219,7 @@ def asked(stories: StudyStories, hidden: str, where: str) -> tuple[np.ndarray, n
 def held(
     stream: np.ndarray, stories: StudyStories, posterior: np.ndarray, hidden: str, where: str
 ) -> list[tuple[float, float]]:
-    """What a probe reads at each stage: its R² and its calibration error, as `readable` gives them.
-
-    Args:
-        stream: `study_stream(model, stories)`.
-        stories: what the model has read.
-        posterior: `story_beliefs(stories, hidden)`.
-        hidden: what to read, as for `asked`.
-        where: as for `asked`.
-    """
+    """The R² and the calibration error of a probe at each stage; `where` is as in `asked`."""
     rows, at = asked(stories, hidden, where)
     return [readable(stage[rows, at], posterior[rows, at]) for stage in stream]
 

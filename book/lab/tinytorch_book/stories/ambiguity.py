@@ -18,22 +18,7 @@ __all__ = ["check_unambiguous"]
 
 
 def check_unambiguous(rules: Rules) -> None:
-    r"""Refuse a grammar unless every choice can be read off the text.
-
-    Args:
-        rules: The grammar.
-
-    Raises:
-        ValueError: Two options, or two values of a member of the cast, could be confused.
-
-    Example:
-        >>> from tinytorch_book.stories.rules import Rules
-        >>> rules = Rules({"story": {"A cat.\n": 1, "A {pet}.\n": 1}, "pet": "cat"}, cast={})
-        >>> check_unambiguous(rules)  # doctest: +ELLIPSIS
-        Traceback (most recent call last):
-            ...
-        ValueError: rule 'story': 'A cat.\n' and 'A {pet}.\n' can begin with the same complete ...
-    """
+    r"""Refuse a grammar unless every choice can be read off the text."""
     _check_rules(rules)
     _check_cast(rules)
 

@@ -79,9 +79,6 @@ _SECTION = re.compile(
 def place_of(name: str) -> str:
     """The place that a part takes in the GPT: of two parts one may stand in the same.
 
-    Args:
-        name: of a part.
-
     Example:
         >>> place_of("norm"), place_of("heads with a cache")
         ('norm', 'heads')
@@ -135,13 +132,8 @@ class Part:
 def keep(check: str, answer: Any) -> tuple[Part | None, str]:
     """Keep the source of an accepted answer if it is a part; never raises.
 
-    Args:
-        check: the name of the check that has accepted it.
-        answer: the reader's function or class.
-
     Returns:
-        The part, or None, and what the report says about it: "" if this is no part, or if nothing
-        is to be kept.
+        The part, or None, and what the report says about it: "" if nothing is to be kept.
 
     Example:
         >>> keep("tensors_distances", print)  # nothing that a GPT is made of
@@ -175,15 +167,7 @@ def kept_parts(path: str | None = None) -> dict[str, Part]:
 
 
 def forget_part(name: str, path: str | None = None) -> None:
-    """Take one part out of the file; the package's own is used again.
-
-    Args:
-        name: one of `PARTS`.
-        path: the file; None for `my_parts.py` in the current folder.
-
-    Raises:
-        ValueError: no part of this name is kept.
-    """
+    """Take one part out of the file; the package's own is used again."""
     path = path or _path()
     if name not in kept_parts(path):
         there = ", ".join(kept_parts(path)) or "none"
@@ -193,12 +177,7 @@ def forget_part(name: str, path: str | None = None) -> None:
 
 
 def section(part: Part) -> str:
-    r"""A part as written in the file, between its two lines.
-
-    Example:
-        >>> section(Part("mask", "mine", "def mine(n, m): ...\n")).splitlines()[-1]
-        '# === end of part mask: mine ==='
-    """
+    r"""A part as written in the file, between its two lines."""
     return (
         f"# === part {part.name}, accepted by {PARTS[part.name][0]}, "
         f"kept as {_checksum(part.source)} ===\n"

@@ -191,11 +191,7 @@ def _joined(parts: Mapping[str, Part], close: bool = False) -> str:
 
 
 def _readers(part: Part, ours: str, taken: set[str]) -> tuple[str, list[str], str]:
-    """A part without its imports, the imports that the file lacks, and the name of its answer.
-
-    Raises:
-        NameError: it uses what the file does not have.
-    """
+    """A part without its imports, the imports that the file lacks, and the name of its answer."""
     tree, lines = ast.parse(part.source), part.source.splitlines()
     imports: list[str] = []
     renamed: list[str] = []
