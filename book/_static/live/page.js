@@ -435,7 +435,7 @@ const kernel = new Kernel(
     if (text !== announced) announce(text); // once a step, not at every byte
     announced = text;
   },
-  () => import("./companion.js").then(({ accompany }) => accompany(root)),
+  () => import("./register_service_worker.js").then(({ registerServiceWorker }) => registerServiceWorker(root)),
 );
 let loading = "", announced = "";
 
