@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_number
 from tinytorch.core.ops import Result, where
+from tinytorch.core.softmax import log_softmax_array
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand, primitive
 

@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.activations import log_sigmoid, softmax_array
+from tinytorch.core.activations import log_sigmoid
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.ops import mul
+from tinytorch.core.softmax import softmax_array
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand, floats
 
