@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_sizes
+from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.module import Module
-from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
+from tinytorch.core.optimizers import AdamW, Optimizer, only_matrices
 from tinytorch.core.state import restore
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors

@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
-from tinytorch.core.optimizers import AdamW, clip_grad_norm
+from tinytorch.core.optimizers import AdamW
 from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.tensor import Tensor
