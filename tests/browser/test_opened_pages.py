@@ -333,7 +333,7 @@ def test_on_a_phone_the_text_does_not_shift_when_the_scripts_load(visit, docname
 
 
 def test_no_space_is_reserved_for_the_live_notice_where_cells_cannot_run(visit):
-    visit.page.context.route("**/live/page.js*", lambda route: route.abort())
+    visit.page.context.route("**/live/cells.js*", lambda route: route.abort())
     visit.page.goto(f"{visit.site}book/generation/sampling.html")
     visit.page.locator(".tt-live-plain:not([hidden])").wait_for()
     assert visit.page.locator(".tt-live-intro").evaluate("e => e.offsetHeight") == 0
