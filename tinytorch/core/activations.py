@@ -74,7 +74,7 @@ def gelu(x: Any, *, approximate: str = "tanh") -> Result:
     by less than 0.0005.
 
     Args:
-        x: of any shape.
+        x: an array of any shape.
         approximate: `'tanh'` for that form, `'none'` for the exact one.
 
     Raises:

@@ -56,7 +56,7 @@ def head_scores(weights: Any, targets: Any) -> np.ndarray:
     """How much of its attention a head gives to its targets, over the queries that have any.
 
     Args:
-        weights: of attention, `(..., batch, heads, queries, keys)`.
+        weights: attention weights `(..., batch, heads, queries, keys)`.
         targets: Booleans `(batch, queries, keys)`: where such a head looks.
 
     Returns:

@@ -32,7 +32,7 @@ def recorded(model: Any, ids: Any, *names: str) -> list[np.ndarray]:
     Args:
         model: a GPT, or any module.
         ids: what it reads, `(batch, seq)`.
-        names: of the parts, as in `model.named_modules()`.
+        names: the names of the parts, as in `model.named_modules()`.
 
     Returns:
         An array for each name.

@@ -213,7 +213,7 @@ def policy_gradient_loss(log_probs: Any, advantages: Any) -> Tensor:
     each text off its reward, as a number.
 
     Args:
-        log_probs: of the policy for texts that it has drawn itself, `(n,)`, with a gradient.
+        log_probs: the policy's, for texts that it has drawn itself, `(n,)`, with a gradient.
         advantages: how good each was, `(n,)`: rewards minus a baseline, see `group_advantages`.
 
     Raises:
@@ -244,9 +244,9 @@ def dpo_loss(
 
     Args:
         chosen: log-probabilities of the policy for the preferred texts, `(n,)`, with a gradient.
-        rejected: for the others, `(n,)`.
-        reference_chosen: of the reference, `(n,)`; no gradient flows into it.
-        reference_rejected: of the reference, `(n,)`.
+        rejected: those of the others, `(n,)`.
+        reference_chosen: those of the reference, `(n,)`; no gradient flows into it.
+        reference_rejected: those of the reference, `(n,)`.
         beta: what a nat of divergence costs; above 0.
 
     Raises:

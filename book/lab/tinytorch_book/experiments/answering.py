@@ -100,7 +100,7 @@ def train(model: GPT, loss: Callable[[int], Tensor], lr: float, steps: int) -> l
 
     Args:
         model: changed in place.
-        loss: of a step, by its number.
+        loss: the loss of a step, by its number.
         lr: the highest rate, after a tenth of the steps; then it falls.
         steps: how many.
 
@@ -214,7 +214,7 @@ def measured(model: GPT, penalty: float = 1.0) -> dict[str, Any]:
 
     Args:
         model: a model.
-        penalty: of the rule by which its likeliest answers are scored.
+        penalty: that of the rule by which its likeliest answers are scored.
 
     Returns:
         `"right"`: the share of stated questions that it answers rightly, by what they are about;

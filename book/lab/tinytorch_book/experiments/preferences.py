@@ -149,7 +149,7 @@ def tune_by_reward(
 
     Args:
         beta: what a nat of divergence costs.
-        seed: of the stories.
+        seed: the seed of the stories.
         lr: the highest rate of the schedule.
         steps: how many, of 64 stories each.
     """
@@ -175,7 +175,7 @@ def tune_by_pairs(
 
     Args:
         beta: what a nat of divergence costs.
-        seed: of the stories and of who is preferred.
+        seed: the seed of the stories and of who is preferred.
         lr: the highest rate of the schedule.
         num_pairs: how many pairs.
         epochs: how often each is read.
