@@ -64,7 +64,7 @@ async function fromSnapshot({ snapshot }, downloads) {
   }
 }
 
-// What live-headers.js has kept and does not serve is fetched the next time.
+// What service-worker.js has kept and does not serve is fetched the next time.
 async function giveBack(address) {
   const names = await caches.keys();
   await Promise.all(names.map(async (name) => (await caches.open(name)).delete(address)));

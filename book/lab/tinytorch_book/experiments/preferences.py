@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.activations import log_softmax_array
-from tinytorch.core.optimizers import AdamW, clip_grad_norm
+from tinytorch.core.gradient_clipping import clip_grad_norm
+from tinytorch.core.optimizers import AdamW
 from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
+from tinytorch.core.softmax import log_softmax_array
 from tinytorch.training.preferences import (
     dpo_loss,
     group_advantages,

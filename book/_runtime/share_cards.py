@@ -1,6 +1,6 @@
 """Make the pictures that messages show beside a link to a page: one for each part of the book.
 
-    python tests/browser/share_cards.py        into book/_static/cards (`make cards`)
+    python book/_runtime/share_cards.py        into book/_static/cards (`make cards`)
 
 A picture is drawn by the built landing page, with its fonts, its colours and its map of the model,
 on which the chapters of the part are lit; on that of the whole book, all are. The pictures are
@@ -8,15 +8,20 @@ committed.
 """
 
 import io
+import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 from _ext.look.page_cards import CARD_SIZE, CARDS, WHOLE_BOOK
 from _ext.print.chromium import ARGUMENTS, find_chromium
 from _ext.teaching import slides
 from PIL import Image
 from playwright.sync_api import sync_playwright
-from served_pages import PAGES, ROOT, SITE, serve
 
+from tinytorch_book.serving import book_server
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE, LANDING = ROOT / "_build" / "html", "book/intro.html"
 BOOK = "TinyTorch: embeddings to GPT"
 INTRO = "A language model, all of it, in Python with NumPy and nothing else."
 COLOURS = 64  # enough for text and lines, and a third of the bytes
@@ -59,13 +64,14 @@ def question(docname: str) -> str:
 
 
 if __name__ == "__main__":
-    server, address = serve(SITE)
+    server = book_server(SITE, port=0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         view = {"width": CARD_SIZE[0], "height": CARD_SIZE[1]}
         page = browser.new_page(color_scheme="light", viewport=view)
         for name, lines in cards():
-            page.goto(f"{address}{PAGES[0]}.html", wait_until="networkidle")
+            page.goto(f"http://127.0.0.1:{server.server_port}/{LANDING}", wait_until="networkidle")
             page.add_style_tag(content=STYLE)
             tags = ["p", "h1", *["div"] * (len(lines) - 2)]
             part = "" if name == WHOLE_BOOK else f"{name}/"

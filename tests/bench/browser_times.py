@@ -1,7 +1,7 @@
 """Measure how long each cell takes in a browser, for the times that the pages announce.
 
-    python tests/browser/measure_live.py [PAGE ...]
-    python tests/browser/measure_live.py --start [PAGE ...]
+    python tests/bench/browser_times.py [PAGE ...]
+    python tests/bench/browser_times.py --start [PAGE ...]
 
 Runs every cell of the built pages at its full size, in turn, and writes those of two seconds and
 more to book/_runtime/browser_times.json. It takes a quarter of an hour; keep the machine quiet. A
@@ -16,14 +16,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
+from _ext.execution.cell_times import MEASURED, key_of
+from _ext.print.chromium import ARGUMENTS, find_chromium
 from served_pages import PAGES, ROOT, SITE, serve
 from visit import READY
 
-sys.path.insert(0, str(ROOT / "book"))
-from _ext.execution.cell_times import key_of
-from _ext.print.chromium import ARGUMENTS, find_chromium
-
-TIMES = ROOT / "book" / "_runtime" / "browser_times.json"
+TIMES = ROOT / MEASURED
 SHOWN = 2  # seconds
 RUN = """async () => {
     const times = [];
