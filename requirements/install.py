@@ -41,6 +41,7 @@ AS_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
+    "no-index": "UV_OFFLINE",
     "trusted-host": "UV_INSECURE_HOST",
     "cert": "SSL_CERT_FILE",
     "client-cert": "SSL_CLIENT_CERT",
@@ -140,13 +141,19 @@ def compile_pins():
 
 def uv(command, *arguments, text=None):
     """Run `uv pip`, which takes packages from where pip would."""
-    run(str(BIN / "uv"), "pip", command, "--python", PYTHON, *arguments, text=text, as_pip=True)
+    told = pip_configuration()
+    if command == "compile":  # for everyone: what lies nearby may lack files for other machines
+        told.pop("UV_INDEX", None)
+        told.pop("UV_FIND_LINKS", None)
+    options = ["--python", PYTHON, *arguments]
+    run(
+        str(BIN / "uv"), "pip", command, *options, input=text, text=True, env={**told, **os.environ}
+    )
 
 
-def run(*command, text=None, as_pip=False):
+def run(*command, **options):
     """Run a program; if it fails, exit with its status."""
-    variables = {**pip_configuration(), **os.environ} if as_pip else None
-    status = subprocess.run(command, input=text, text=True, env=variables).returncode
+    status = subprocess.run(command, **options).returncode
     if status:
         sys.exit(status)
 

@@ -100,6 +100,20 @@ def test_uv_takes_packages_from_where_pip_is_configured_to(installer, monkeypatc
     }  # fmt: skip
 
 
+def test_pins_for_everyone_ignore_what_lies_nearby(installer, monkeypatch):
+    ran = []
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, LISTED)
+    )
+    monkeypatch.setattr(installer, "run", lambda *command, env, **_: ran.append((command, env)))
+    installer.compile_pins()
+    installer.uv("install", "numpy")
+    (_, lock), (_, binder), (_, install) = ran
+    assert "UV_INDEX" in install and not {"UV_INDEX", "UV_FIND_LINKS"} & {*lock, *binder}
+    assert lock["UV_DEFAULT_INDEX"] == "https://nearer.example/simple"
+    assert "--group parity" not in " ".join(map(str, ran[0][0]))
+
+
 def pinned():
     """The packages of the lock, and those that pyproject.toml names for each group."""
     lock = (ROOT / "requirements/lock.txt").read_text("utf-8")
