@@ -4,8 +4,6 @@ It needs only a Python that is new enough; requirements/install.py puts the rest
 Where there is make, `make book` does the same. A new task is a function with `@task`.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
@@ -358,7 +356,7 @@ def editor():
 
 @task("rebuilding")
 def products():
-    """Compile the matrix products of the page (needs Debian's clang-16 and lld-16)."""
+    """Compile the matrix products of the page (needs make, and Debian's clang-16 and lld-16)."""
     run("make", "--always-make", "--silent", "-C", "tinytorch/core/wasm")
 
 

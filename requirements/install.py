@@ -7,8 +7,6 @@ It needs only a Python that is new enough. uv installs the rest, from where pip 
 every file must have a hash of the lock. A group that is installed is left alone.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import os
@@ -116,7 +114,7 @@ def install_uv():
 
 def install_by_uv(group):
     """Install a group of packages; with the book, also the package itself, editable."""
-    hashed = [] if group == "parity" else ["--require-hashes", "--no-build"]
+    hashed = [] if group == "parity" else ["--require-hashes"]
     extras = ["--extra", "plots"] if group == "book" else ["--all-extras"]
     named = ["--requirements", str(PROJECT), *extras, "--group", group]
     uv("install", *hashed, "--constraints", str(LOCK), *named)
