@@ -115,7 +115,7 @@ def install_uv():
 def install_by_uv(group):
     """Install a group of packages; with the book, also the package itself, editable."""
     hashed = [] if group == "parity" else ["--require-hashes"]
-    extras = ["--extra", "plots"] if group == "book" else ["--all-extras"]
+    extras = ["--all-extras"] if group == "test" else ["--extra", "plots"]
     named = ["--requirements", str(PROJECT), *extras, "--group", group]
     uv("install", *hashed, "--constraints", str(LOCK), *named)
     if group == "book":
