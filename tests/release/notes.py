@@ -19,20 +19,14 @@ def notes(tag: str, root: Path = ROOT) -> str:
     """Give the changelog's section of a version.
 
     Raises:
-        CannotRelease: The tag is not the package's version, nor CITATION.cff's; or the changelog
-            has no such section, or says that it is not released.
+        CannotRelease: The tag is not the package's version; or the changelog has no such section,
+            or says that it is not released.
     """
     package = (root / "tinytorch" / "__init__.py").read_text(encoding="utf-8")
-    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
     version = tag.removeprefix("v")
-    for where, text, pattern in (
-        ("tinytorch.__version__", package, r'^__version__ = "(.+)"$'),
-        ("CITATION.cff", citation, r"^version: (.+)$"),
-    ):
-        found = re.search(pattern, text, re.M)
-        if not found or found[1] != version:
-            is_ = found[1] if found else "nothing"
-            raise CannotRelease(f"{where} says {is_}, and the tag {tag}: make them agree")
+    is_ = re.search(r'^__version__ = "(.+)"$', package, re.M)[1]
+    if is_ != version:
+        raise CannotRelease(f"tinytorch.__version__ says {is_}, and the tag {tag}: make them agree")
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     found = re.search(SECTION.format(version=re.escape(version)), changes, re.M | re.S)
     if not found or not re.fullmatch(r"\d{4}-\d\d-\d\d", found[1]):

@@ -1,4 +1,4 @@
-"""Every task is written once, in tasks.py: what it installs and when, and which texts name it."""
+"""Every task is written once, in tasks.py: what it needs and runs, and which texts name it."""
 
 import importlib.util
 import os
@@ -9,91 +9,36 @@ import sys
 from pathlib import Path
 
 import pytest
+import style_checks
 
 ROOT = Path(__file__).resolve().parents[2]
 with_make = pytest.mark.skipif(
     os.name == "nt" or not shutil.which("make"), reason="there is no make, or one of another kind"
 )
-SETS = ["python", "book", "test", "dev", "parity"]
 
 
 @pytest.fixture
 def tasks(monkeypatch, tmp_path):
-    """The module, in a folder of its own, where installing only notes that it was asked for."""
+    """The module, in a folder of its own."""
     spec = importlib.util.spec_from_file_location("tasks", ROOT / "tasks.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module.os, "environ", dict(module.os.environ))
-    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    (tmp_path / ".venv").mkdir()
-    module.asked = []
-    for name in SETS:
-        monkeypatch.setitem(module.INSTALL, name, lambda name=name: module.asked.append(name))
     return module
 
 
-def test_requirements_of_a_task_are_installed_first_and_once(tasks):
-    tasks.install("parity")
-    tasks.install("test")
-    tasks.install("dev")
-    assert tasks.asked == ["python", "book", "test", "parity", "dev"]
-
-
-@pytest.mark.parametrize(
-    ("changed", "again"),
-    [
-        ("pyproject.toml", ["book", "test", "parity"]),
-        ("requirements/test.txt", ["test", "parity"]),
-        ("requirements/dev.txt", ["dev"]),
-    ],
-)
-def test_only_changed_requirements_are_installed_again(tasks, changed, again):
-    for name in ("parity", "dev"):
-        tasks.install(name)
-    tasks.asked.clear()
-    Path(changed).write_text(f"{Path(changed).read_text('utf-8')}\n# newer\n", "utf-8")
-    for name in ("parity", "dev"):
-        tasks.install(name)
-    assert tasks.asked == again
-
-
-def test_windows_line_ends_do_not_count_as_a_change(tasks):
-    tasks.install("dev")
-    file = Path("requirements/dev.txt")
-    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    tasks.install("dev")
-    assert tasks.asked == ["python", "dev"]
-
-
-def test_a_failed_installation_is_repeated(tasks, monkeypatch):
-    monkeypatch.setitem(tasks.INSTALL, "dev", lambda: sys.exit(1))
-    with pytest.raises(SystemExit):
-        tasks.install("dev")
-    monkeypatch.setitem(tasks.INSTALL, "dev", lambda: tasks.asked.append("dev"))
-    tasks.install("dev")
-    assert tasks.asked == ["python", "dev"]
-
-
-def test_an_old_python_is_refused_with_a_remedy(tasks, monkeypatch):
-    monkeypatch.setattr(tasks, "NEEDED", (4, 0))
-    with pytest.raises(SystemExit) as stop:
-        tasks.main(["quick"])
-    assert f"found: Python {sys.version.split()[0]} ({sys.executable}).\nInstall" in str(stop.value)
-    assert tasks.asked == []
-
-
-def test_a_python_without_venv_is_refused_with_a_remedy(tasks, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ensurepip", None)
-    with pytest.raises(SystemExit, match="sudo apt-get install python3-venv"):
-        tasks.main(["quick"])
+def test_what_a_task_needs_is_installed_before_it_runs(tasks, monkeypatch):
+    ran = []
+    monkeypatch.setattr(tasks, "run", lambda *command, **_: ran.append(command))
+    tasks.main(["mutants"])
+    assert ran[0] == (sys.executable, "requirements/install.py", "test")
+    assert ran[1][1] == "tests/exercises/mutants.py"
 
 
 def test_an_unknown_task_is_named_beside_the_known_ones(tasks):
     assert tasks.main(["quick", "bok"]).startswith("there is no task 'bok'; there are help, book,")
-    assert tasks.asked == []
 
 
 @pytest.mark.parametrize("way", ["-h", "--help"])
@@ -106,11 +51,16 @@ def test_usual_names_of_help_work(tasks, capsys, way):
 
 def test_python_variables_of_the_shell_do_not_reach_the_book(tasks, monkeypatch):
     seen = {}
-    monkeypatch.setitem(tasks.TASKS, "look", (lambda: seen.update(tasks.os.environ), ""))
-    tasks.os.environ.update(PYTHONPATH="elsewhere", MPLBACKEND="elsewhere")
+
+    def look():
+        """Look at the variables."""
+        seen.update(tasks.os.environ)
+
+    monkeypatch.setitem(tasks.TASKS, "look", (look, "reading", ""))
+    tasks.os.environ.update(PYTHONPATH="elsewhere", MPLBACKEND="elsewhere", SEED="")
     tasks.main(["look", "PORT=9000"])
     assert not {"PYTHONPATH", "MPLBACKEND"} & set(seen)
-    assert seen["PORT"] == "9000" and seen["PYTHONNOUSERSITE"] == "1"
+    assert seen["PORT"] == "9000" and seen["SEED"] == "1" and seen["PYTHONNOUSERSITE"] == "1"
 
 
 def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
@@ -119,12 +69,14 @@ def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
     assert stop.value.code == 7
 
 
-def test_every_style_check_runs_and_those_that_fail_are_named(tasks, monkeypatch):
+def test_every_style_check_runs_and_those_that_fail_are_named(monkeypatch):
     ran = []
-    monkeypatch.setattr(tasks, "tool", lambda name, *_, **__: ran.append(name) or sys.exit(1))
-    with pytest.raises(SystemExit, match=r"failed:\npython .*\nruff format --check \.\nruff"):
-        tasks.check()
-    assert len(ran) > 10 and ran[-1] == "check-jsonschema"
+    monkeypatch.setattr(
+        style_checks, "passes", lambda command: ran.append(command) or "." in command
+    )
+    assert style_checks.main("--quick").startswith("\nThese failed:\nmypy\ncodespell\n")
+    style_checks.main()
+    assert len(ran) > 15 and ran[-1].startswith("check-jsonschema ")
 
 
 def test_a_build_with_a_warning_warns_again_next_time(tasks, monkeypatch):
@@ -141,6 +93,9 @@ def test_every_task_is_listed_in_ascii(tasks, capsys):
     tasks.main([])
     said = capsys.readouterr().out
     assert said.isascii() and all(f"\n  {name:15} " in said for name in tasks.TASKS)
+    assert re.findall(r"^(\w+):$", said, re.M) == [
+        "reading", "print", "testing", "checking", "rebuilding"
+    ]  # fmt: skip
 
 
 @with_make

