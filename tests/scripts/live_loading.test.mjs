@@ -181,13 +181,13 @@ test("stopping drops waiting cells, and output of an abandoned cell is ignored",
 });
 
 test("a new Python gets the reader's files and the mounted ones before any cell", async () => {
-  const { kernel } = kernelOf(), job = { type: "put", name: "a.txt", blob: new Blob(["abc"]) };
+  const { kernel } = kernelOf(), job = { type: "takeFile", name: "a.txt", blob: new Blob(["abc"]) };
   kernel.mount("/published", [{ name: "m" }]);
   await kernel.run(job);
   kernel.keep(job);
   kernel.restart();
   await kernel.run(running("say a"));
-  assert.deepEqual(Python.all[1].heard.map(({ type }) => type), ["start", "mount", "put", "run"]);
+  assert.deepEqual(Python.all[1].heard.map(({ type }) => type), ["start", "mount", "takeFile", "run"]);
   kernel.drop("a.txt");
   kernel.restart();
   await kernel.run(running("say a"));

@@ -186,7 +186,7 @@ class Cell {
     const source = small ? this.smallSource : this.source;
     this.above?.remove();
     unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
-    this.button.offerStop();
+    this.button.offer("Stop");
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : loading || "Waiting", "busy");
     this.report = this.error = this.limit = null;
@@ -214,7 +214,7 @@ class Cell {
       },
     });
     running.delete(this);
-    this.button.offerRun();
+    this.button.offer();
     if (result.needed) result.needed = result.needed.map((i) => before[i]);
     this.#ended(result, source, small);
     this.output.reachable();

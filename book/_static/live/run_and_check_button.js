@@ -16,18 +16,10 @@ export class RunAndCheckButton {
       else this.press();
     });
     this.element.classList.add("tt-live__button--run");
-    this.offerRun();
+    this.offer();
   }
 
-  offerRun() {
-    this.#offer(this.cell.isStub ? "Check" : "Run");
-  }
-
-  offerStop() {
-    this.#offer("Stop");
-  }
-
-  #offer(word) {
+  offer(word = this.cell.isStub ? "Check" : "Run") {
     this.element.textContent = word;
     this.element.setAttribute("aria-label", `${word} ${this.cell.name}`);
   }
@@ -96,7 +88,7 @@ export class RunAndCheckButton {
     const { cell, page } = this;
     let last;
     page.waiting.add(cell);
-    this.offerStop();
+    this.offer("Stop");
     const failed = await page.runAll(chosen, (each, i) => {
       this.step = `Running cell ${each.number} above: ${i + 1} of ${chosen.length}`;
       cell.say(page.loading || this.step, "busy");
@@ -104,7 +96,7 @@ export class RunAndCheckButton {
       return page.waiting.has(cell);
     });
     const goesOn = page.waiting.delete(cell);
-    this.offerRun();
+    this.offer();
     if (goesOn && !failed) return this.press(small);
     cell.say(!goesOn ? "Stopped" : failed.load ? notLoaded(failed.text)
       : `Cell ${last.number} above has not ended well: look there first`, "error");
