@@ -11,3 +11,19 @@ An exercise that asks for two functions has pairs of them.
 def changed(layer, **attributes):
     """A class that differs from another in these attributes or methods."""
     return type(layer.__name__, (layer,), attributes)
+
+
+def predicted(table):
+    """The right answers, in two orders, of a table `{key: (value, {guess: words of its hint})}`."""
+    values = {key: value for key, (value, _) in table.items()}
+    return [values, dict(reversed(values.items()))]
+
+
+def guesses(table):
+    """The wrong answers of such a table, one for each guess."""
+    found = {}
+    for key, (_, known) in table.items():
+        for guess, words in known.items():
+            assert f"… {words}" not in found, f"two guesses are told {words!r}"
+            found[f"… {words}"] = predicted(table)[0] | {key: guess}
+    return found

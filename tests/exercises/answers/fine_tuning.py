@@ -8,20 +8,24 @@ import numpy as np
 from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
 from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora
 
-from . import changed
+from . import changed, guesses, predicted
 
-FEW, MORE = "numbers that learn, rank 8, q_proj and v_proj", "the same with rank 16"
-ALL_SIX = "numbers that learn, rank 8, all six Linears"
-AS_LARGE = "rank at which A and B of q_proj are as large as its weight"
-BYTES = "bytes of AdamW's means, rank 8, q_proj and v_proj"
-MERGED = "numbers in the model after the merge"
 COUNTS = {
-    FEW: 12 * 2 * 8 * (768 + 768),
-    MORE: 12 * 2 * 16 * (768 + 768),
-    ALL_SIX: 12 * 8 * (4 * (768 + 768) + 2 * (768 + 3072)),
-    AS_LARGE: 768 * 768 / (768 + 768),
-    BYTES: 294912 * 8,
-    MERGED: 124_439_808,
+    "numbers that learn, rank 8, q_proj and v_proj": (
+        294_912,
+        {24_576: "are 12 blocks", 147_456: "Two weights a block", 14_155_776: "stay frozen"},
+    ),
+    "the same with rank 16": (589_824, {1_179_648: "one side of each thin"}),
+    "numbers that learn, rank 8, all six Linears": (
+        1_327_104,
+        {110_592: "There are 12", 884_736: "longer on one side"},
+    ),
+    "rank at which A and B of q_proj are as large as its weight": (384, {768: "twice as large"}),
+    "bytes of AdamW's means, rank 8, q_proj and v_proj": (
+        2_359_296,
+        {1_179_648: "two means", 589_824: "float32 takes 4 bytes"},
+    ),
+    "numbers in the model after the merge": (124_439_808, {124_734_720: "gone after"}),
 }
 
 
@@ -131,18 +135,14 @@ class Detached(Repaired):
 
 
 RIGHT = {
-    "lora_predict": [COUNTS, COUNTS | {AS_LARGE: 384, BYTES: 2 * 4 * 294_912}],
+    "lora_predict": predicted(COUNTS),
     "lora_by_hand": [by_hand, by_the_whole_product],
     "lora_stuck": [Repaired, changed(AnotherName, a=0.0, b=0.1)],
     "lora_merged": [merged, merged_by_sum],
     "lora_names": [adapt(), by_a_loop_of_its_own],
 }
 WRONG = {
-    "lora_predict": {
-        "… 12 blocks": COUNTS | {FEW: 24_576},
-        "one matrix of the two": COUNTS | {FEW: 147_456},
-        "… two means": COUNTS | {BYTES: 294_912 * 4},
-    },
+    "lora_predict": guesses(COUNTS),
     "lora_by_hand": {
         "… r is a side of A": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, alpha * len(B), g),
         "… in both gradients": gradients_without_scale,
@@ -168,6 +168,7 @@ WRONG = {
     "lora_merged": {
         "… a scale of its own": lambda W, A, B, scale: W + (A @ B).sum(0),
         "… not averaged": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
+        "… do not divide": lambda W, A, B, scale: merged(W, A, B, scale / A.shape[-1]),
         "squeezed": lambda W, A, B, scale: merged(W, A, B, scale).squeeze(),
         "… Add them to W": lambda W, A, B, scale: (scale[:, None, None] * (A @ B)).sum(0),
         "… sum over the first": lambda W, A, B, scale: W + (A.T * scale).T @ B,

@@ -2,15 +2,18 @@
 
 import numpy as np
 
-from tinytorch.inside.heads import head_scores
+from . import guesses, predicted
 
 ABLATION = {
-    "the stream changes at stage 0": False,
-    "the stream changes at stage 1": True,
-    "attention of head 0.0 changes": False,
-    "attention of head 1.0 changes": True,
-    "the forecast after the first token changes": True,
-    "the loss rises most before": "animals",
+    "the stream changes at stage 0": (False, {}),
+    "the stream changes at stage 1": (True, {}),
+    "attention of head 0.0 changes": (False, {True: "beside each other"}),
+    "attention of head 1.0 changes": (True, {}),
+    "the forecast after the first token changes": (True, {}),
+    "the loss rises most before": (
+        "animals",
+        {"foods": "more before", "names": "hero head", "things": "fetched by"},
+    ),
 }
 
 
@@ -33,9 +36,8 @@ def head_text_by_text(weights, asked, sought):
     return np.unravel_index(share.mean(axis=1).argmax(), weights.shape[0:3:2])
 
 
-def head(weights, asked, sought):
-    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
-    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
+def largest(scores):
+    return divmod(int(scores.argmax()), scores.shape[1])
 
 
 # A fair removal
@@ -61,27 +63,42 @@ def removed_with(mean, copy=np.copy):
 
 
 RIGHT = {
-    "inside_ablation": [ABLATION, dict(reversed(ABLATION.items()))],
+    "inside_ablation": predicted(ABLATION),
     "inside_head": [head_by_loops, head_by_a_sum],
     "inside_mean": [removed, removed_by_a_sum],
 }
 WRONG = {
-    "inside_ablation": {
-        "… beside each other": ABLATION | {"attention of head 0.0 changes": True},
-        "… more before": ABLATION | {"the loss rises most before": "foods"},
-    },
+    "inside_ablation": guesses(ABLATION),
     "inside_head": {
-        "not at its own token": (
-            lambda weights, asked, sought: head(
-                weights * np.tri(weights.shape[-1], k=-1), asked, sought
-            )
+        "not at its own token": lambda weights, *given: head_by_a_sum(
+            weights * np.tri(weights.shape[-1], k=-1), *given
         ),
         "… block comes first": lambda *given: head_by_loops(*given)[::-1],
         "… before you divide": head_text_by_text,
+        "… to what is sought": lambda weights, *given: largest(np.einsum("lbhqk->lh", weights)),
+        "… says less": lambda weights, asked, sought: largest(
+            np.einsum("lbhqk,bq,bk->lhbqk", weights, asked, sought).max(axis=(2, 3, 4))
+        ),
+        "… queries in `asked`": lambda weights, asked, sought: head_by_a_sum(
+            weights, asked | True, sought
+        ),
+        "… belongs to the queries": lambda weights, asked, sought: head_by_a_sum(
+            weights, sought, asked
+        ),
     },
     "inside_mean": {
         "… mean of its own": removed_with(lambda x, is_read: x[is_read].mean()),
         "… only fill the rows": removed_with(lambda x, is_read: x.mean(axis=(0, 1))),
+        "… That is zeros": removed_with(lambda x, is_read: 0),
+        "… number of tokens that are read": removed_with(
+            lambda x, is_read: x[is_read].sum(0) / is_read.size
+        ),
+        "… for all rows together": removed_with(
+            lambda x, is_read: np.einsum("btd,bt->bd", x, is_read / is_read.sum(1)[:, None])[
+                :, None
+            ]
+        ),
+        "… this head are replaced": lambda x, head, is_read: 0 * x + x[is_read].mean(axis=0),
         "writes into what it is given": removed_with(
             lambda x, is_read: x[is_read].mean(axis=0), copy=lambda x: x
         ),
