@@ -13,17 +13,11 @@ def changed(layer, **attributes):
     return type(layer.__name__, (layer,), attributes)
 
 
-def predicted(table):
-    """The right answers, in two orders, of a table `{key: (value, {guess: words of its hint})}`."""
-    values = {key: value for key, (value, _) in table.items()}
-    return [values, dict(reversed(values.items()))]
-
-
 def guesses(table):
-    """The wrong answers of such a table, one for each guess."""
+    """The wrong predictions of a table `{key: {guess: words of its hint}}`, one for each guess."""
     found = {}
-    for key, (_, known) in table.items():
+    for key, known in table.items():
         for guess, words in known.items():
             assert f"… {words}" not in found, f"two guesses are told {words!r}"
-            found[f"… {words}"] = predicted(table)[0] | {key: guess}
+            found[f"… {words}"] = {key: guess}
     return found

@@ -8,21 +8,16 @@ from tinytorch import AdamW, clip_grad_norm, functional, no_grad
 from tinytorch.text.chat import answer_rows
 from tinytorch_book.experiments.answering import load_answering_gpt
 
-from . import guesses, predicted
+from . import guesses
 
-WORTH = {
-    "best share right, if one must answer": (0.5, {1: "Nobody knows"}),
-    "share right, if duck, frog and goat are said as often as each comes": (
-        0.42,
-        {0.5: "always saying duck"},
-    ),
-    "expected score of 'duck', penalty 2": (-0.5, {0.5: "costs 2", -2: "Half of the time"}),
-    "expected score of 'I do not know', penalty 3": (0, {}),
-    "largest penalty at which 'duck' is worth no less than 'I do not know'": (
-        1,
-        {0.5: "not the penalty"},
-    ),
-    "expected score of the best answerer, penalty 0.5": (0.25, {0: "worth more than that"}),
+GUESSES = {
+    "best share right, if one must answer": {1: "Nobody knows"},
+    "share right, if duck, frog and goat are said as often as each comes": {0.5: "always saying"},
+    "expected score of 'duck', penalty 2": {0.5: "costs 2", -2: "Half of the time"},
+    "largest penalty at which 'duck' is worth no less than 'I do not know'": {
+        0.5: "not the penalty"
+    },
+    "expected score of the best answerer, penalty 0.5": {0: "worth more than that"},
 }
 
 
@@ -124,7 +119,6 @@ def tuned_before(model, questions, stories):
 
 RIGHT = {
     "asking_targets": [targets, targets_of_the_row],
-    "asking_predict": predicted(WORTH),
     "asking_rows": [rows, rows_as_lists],
     "asking_scores": [best, best_by_the_threshold],
     "asking_forget": [tune(), both_in_one_step],
@@ -142,7 +136,7 @@ WRONG = {
         "… Write it yourself": lambda *chat: answer_rows([chat])[1][0].tolist(),
         "… Ids are integers": lambda prompt, answer: [float(x) for x in targets(prompt, answer)],
     },
-    "asking_predict": guesses(WORTH),
+    "asking_predict": guesses(GUESSES),
     "asking_rows": {
         "… first: that target counts": lambda chats: rows(chats, late=1),
         "… its target is -100": lambda chats: rows(chats, fill=0),

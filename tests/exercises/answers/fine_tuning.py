@@ -8,24 +8,25 @@ import numpy as np
 from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
 from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora
 
-from . import changed, guesses, predicted
+from . import changed, guesses
 
-COUNTS = {
-    "numbers that learn, rank 8, q_proj and v_proj": (
-        294_912,
-        {24_576: "are 12 blocks", 147_456: "Two weights a block", 14_155_776: "stay frozen"},
-    ),
-    "the same with rank 16": (589_824, {1_179_648: "one side of each thin"}),
-    "numbers that learn, rank 8, all six Linears": (
-        1_327_104,
-        {110_592: "There are 12", 884_736: "longer on one side"},
-    ),
-    "rank at which A and B of q_proj are as large as its weight": (384, {768: "twice as large"}),
-    "bytes of AdamW's means, rank 8, q_proj and v_proj": (
-        2_359_296,
-        {1_179_648: "two means", 589_824: "float32 takes 4 bytes"},
-    ),
-    "numbers in the model after the merge": (124_439_808, {124_734_720: "gone after"}),
+GUESSES = {
+    "numbers that learn, rank 8, q_proj and v_proj": {
+        24_576: "are 12 blocks",
+        147_456: "Two weights a block",
+        14_155_776: "stay frozen",
+    },
+    "the same with rank 16": {1_179_648: "one side of each thin"},
+    "numbers that learn, rank 8, all six Linears": {
+        110_592: "There are 12",
+        884_736: "longer on one side",
+    },
+    "rank at which A and B of q_proj are as large as its weight": {768: "twice as large"},
+    "bytes of AdamW's means, rank 8, q_proj and v_proj": {
+        1_179_648: "two means",
+        589_824: "float32 takes 4 bytes",
+    },
+    "numbers in the model after the merge": {124_734_720: "gone after"},
 }
 
 
@@ -135,14 +136,13 @@ class Detached(Repaired):
 
 
 RIGHT = {
-    "lora_predict": predicted(COUNTS),
     "lora_by_hand": [by_hand, by_the_whole_product],
     "lora_stuck": [Repaired, changed(AnotherName, a=0.0, b=0.1)],
     "lora_merged": [merged, merged_by_sum],
     "lora_names": [adapt(), by_a_loop_of_its_own],
 }
 WRONG = {
-    "lora_predict": guesses(COUNTS),
+    "lora_predict": guesses(GUESSES),
     "lora_by_hand": {
         "… r is a side of A": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, alpha * len(B), g),
         "… in both gradients": gradients_without_scale,

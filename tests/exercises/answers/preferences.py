@@ -4,20 +4,17 @@ import numpy as np
 
 from tinytorch_book.experiments.preferences import tiny_world
 
-from . import guesses, predicted
+from . import guesses
 
-COSTS = {
-    "best of 4, at most": (np.log(4) - 3 / 4, {1.386: "taken off again"}),
-    "best of 4, if all texts earn the same": (0, {0.636: "here nothing is chosen"}),
-    "best of a million, if 1/8 of all texts earn the most": (
-        np.log(8),
-        {12.816: "upper bound", 8: "In nats"},
-    ),
-    "chance that at least one of 4 texts is in the better half": (
-        15 / 16,
-        {0.0625: "chance that none", 0.25: "chance of 1/2"},
-    ),
-    "points below the best, at a divergence of 2 from it, β 0.5": (1, {2: "what does one cost"}),
+GUESSES = {
+    "best of 4, at most": {1.386: "taken off again"},
+    "best of 4, if all texts earn the same": {0.636: "here nothing is chosen"},
+    "best of a million, if 1/8 of all texts earn the most": {12.816: "upper bound", 8: "In nats"},
+    "chance that at least one of 4 texts is in the better half": {
+        0.0625: "chance that none",
+        0.25: "chance of 1/2",
+    },
+    "points below the best, at a divergence of 2 from it, β 0.5": {2: "what does one cost"},
 }
 
 
@@ -133,10 +130,6 @@ def by_the_page(reference, counts, won, lost, beta):
 
 RIGHT = {
     "prefer_optimum": [tilted_in_logs, tilted_from_the_largest],
-    "prefer_costs": [
-        *predicted(COSTS),
-        {key: round(float(value), 2) for key, (value, _) in COSTS.items()},
-    ],
     "prefer_gradient": [gradient_by_others, gradient_by_loop],
     "prefer_dpo": [dpo, dpo_by_log1p, dpo_by_two_scores],
     "prefer_words": [by_words, by_words_downhill],
@@ -150,7 +143,7 @@ WRONG = {
         "… still to come": lambda p, r, beta: p * r / (p * r).sum(),
         "the best alone": lambda p, r, beta: np.eye(len(p))[np.argmax(r)],
     },
-    "prefer_costs": guesses(COSTS),
+    "prefer_costs": guesses(GUESSES),
     "prefer_gradient": {
         "… exp(5000)": lambda *given: gradient_by_others(*given, largest=lambda logits: 0),
         "no divergence": lambda *given: gradient_by_others(*given[:-1], 0.0),

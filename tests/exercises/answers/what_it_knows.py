@@ -10,18 +10,13 @@ from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch_book.experiments.what_it_learned import study_stories
 from tinytorch_book.stories import StoryGrammar, hidden_values
 
-from . import guesses, predicted
+from . import guesses
 
-SELECTIVE = {
-    "R² of the posterior itself": (1, {}),
-    "R² of always saying the mean": (0, {1: "always being right"}),
-    "R² can be below 0 on new stories": (True, {}),
-    "selectivity, if the random targets of each place are read as well": (
-        0,
-        {1: "not read at all"},
-    ),
-    "a new random target in every story is read as well": (False, {True: "could hold"}),
-    "a probe on an untrained model reads nothing": (False, {"False": "Without quotes"}),
+GUESSES = {
+    "R² of always saying the mean": {1: "always being right"},
+    "selectivity, if the random targets of each place are read as well": {1: "not read at all"},
+    "a new random target in every story is read as well": {True: "could hold"},
+    "a probe on an untrained model reads nothing": {"False": "Without quotes"},
 }
 
 
@@ -118,13 +113,12 @@ def by_the_nearest_story(x, belief, new):
 
 
 RIGHT = {
-    "inside_selective": predicted(SELECTIVE),
     "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
     "inside_control": [r2_by_hand, lambda x, y: np.float64(r2(x, y))],
     "inside_unseen": [by_the_mlp, by_the_mlp_and_its_own_output],
 }
 WRONG = {
-    "inside_selective": guesses(SELECTIVE),
+    "inside_selective": guesses(GUESSES),
     "inside_lens": {
         "… last norm": lambda stream, gamma, beta, table: log_softmax(stream, table),
         "… largest logit": lens_that_overflows,

@@ -2,18 +2,15 @@
 
 import numpy as np
 
-from . import guesses, predicted
+from . import guesses
 
-ABLATION = {
-    "the stream changes at stage 0": (False, {}),
-    "the stream changes at stage 1": (True, {}),
-    "attention of head 0.0 changes": (False, {True: "beside each other"}),
-    "attention of head 1.0 changes": (True, {}),
-    "the forecast after the first token changes": (True, {}),
-    "the loss rises most before": (
-        "animals",
-        {"foods": "more before", "names": "hero head", "things": "fetched by"},
-    ),
+GUESSES = {
+    "attention of head 0.0 changes": {True: "beside each other"},
+    "the loss rises most before": {
+        "foods": "more before",
+        "names": "hero head",
+        "things": "fetched by",
+    },
 }
 
 
@@ -63,12 +60,11 @@ def removed_with(mean, copy=np.copy):
 
 
 RIGHT = {
-    "inside_ablation": predicted(ABLATION),
     "inside_head": [head_by_loops, head_by_a_sum],
     "inside_mean": [removed, removed_by_a_sum],
 }
 WRONG = {
-    "inside_ablation": guesses(ABLATION),
+    "inside_ablation": guesses(GUESSES),
     "inside_head": {
         "not at its own token": lambda weights, *given: head_by_a_sum(
             weights * np.tri(weights.shape[-1], k=-1), *given

@@ -152,8 +152,10 @@ def _all(paragraphs: list[str], share: float) -> tuple[Any, Any]:
 
 
 def _new_everywhere(paragraphs: list[str], share: float) -> tuple[Any, Any]:
-    first = list({each.casefold(): each for each in reversed(paragraphs)}.values())[::-1]
-    return _new(first, share)
+    first: dict[str, str] = {}
+    for each in paragraphs:
+        first.setdefault(each.casefold(), each)
+    return _new([*first.values()], share)
 
 
 def _from_the_end(paragraphs: list[str], share: float) -> tuple[Any, Any]:
