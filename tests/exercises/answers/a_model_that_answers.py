@@ -23,10 +23,6 @@ GUESSES = {
 
 # The mask
 def targets(prompt, answer):
-    return [-100 for _ in prompt[1:]] + answer
-
-
-def targets_of_the_row(prompt, answer):
     ids = np.array(prompt + answer)[1:]
     ids[: len(prompt) - 1] = -100
     return ids.tolist()
@@ -68,10 +64,6 @@ def rows_as_lists(chats):
 
 # The best score
 def best(beliefs, penalty):
-    return np.clip(beliefs.max(-1) * (1 + penalty) - penalty, 0, None)
-
-
-def best_by_the_threshold(beliefs, penalty):
     p = np.max(beliefs, axis=1)
     return np.where(p * (1 + penalty) > penalty, p - penalty * (1 - p), 0.0)
 
@@ -118,10 +110,10 @@ def tuned_before(model, questions, stories):
 
 
 RIGHT = {
-    "asking_targets": [targets, targets_of_the_row],
-    "asking_rows": [rows, rows_as_lists],
-    "asking_scores": [best, best_by_the_threshold],
-    "asking_forget": [tune(), both_in_one_step],
+    "asking_targets": [targets],
+    "asking_rows": [rows_as_lists],
+    "asking_scores": [best],
+    "asking_forget": [both_in_one_step],
 }
 WRONG = {
     "asking_targets": {

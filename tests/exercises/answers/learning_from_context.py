@@ -48,13 +48,6 @@ def forecast_word_by_word(table, words):
     return rows
 
 
-def forecast_by_shifted_counts(table, words):
-    said = np.eye(table.shape[1])[words].cumsum(axis=0)
-    scores = np.concatenate([np.zeros((1, table.shape[1])), said[:-1]]) @ np.log(table).T
-    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-    return weights @ table
-
-
 def forecast_that_peeks(table, words):
     scores = np.eye(table.shape[1])[words].cumsum(axis=0) @ np.log(table).T
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
@@ -89,13 +82,6 @@ def mixed_word_by_word(table, words):
     return np.stack(rows, axis=1)
 
 
-def mixed_by_odds(table, words):
-    listed, family = listed_forecast(table, words), family_forecast(words)
-    lead = np.log(np.take_along_axis(listed / family, words[..., None], axis=2))
-    share = 1 / (1 + np.exp(-(lead.cumsum(axis=1) - lead)))
-    return share * listed + (1 - share) * family
-
-
 def mixed_by_all_speakers(table, words):
     listed, family = listed_forecast(table, words), family_forecast(words)
     lead = np.log(np.take_along_axis(listed / family, words[..., None], axis=2))
@@ -116,9 +102,9 @@ def plain_mean(table, words):
 
 RIGHT = {
     "context_posterior": [posterior_word_by_word, posterior_by_logaddexp],
-    "context_forecast": [forecast_word_by_word, forecast_by_shifted_counts],
-    "context_evidence": [evidence_by_counts, lambda *given: evidence_by_counts(*given).tolist()],
-    "context_worlds": [mixed_word_by_word, mixed_by_odds],
+    "context_forecast": [forecast_word_by_word],
+    "context_evidence": [evidence_by_counts],
+    "context_worlds": [mixed_word_by_word],
 }
 WRONG = {
     "context_belief": guesses(GUESSES),
@@ -137,7 +123,7 @@ WRONG = {
         "… is to forecast": forecast_that_peeks,
         "… what each expects": beliefs_alone,
         "not by hand": lambda table, words: dialect_posterior(table, words) @ table,
-        "… A forecast is missing": lambda *given: forecast_by_shifted_counts(*given)[1:],
+        "… A forecast is missing": lambda *given: forecast_word_by_word(*given)[1:],
         "… all dialects are as likely": lambda table, words: [
             table[0],
             *forecast_word_by_word(table, words)[1:],

@@ -22,40 +22,18 @@ GUESSES = {
 
 # Averages
 def average(gradients, counts):
-    total = np.zeros_like(gradients[0])
-    for gradient, count in zip(gradients, counts, strict=True):
-        if count:
-            total = total + count * gradient
-    return total / sum(counts)
-
-
-def average_by_numpy(gradients, counts):
     there = np.array(counts) > 0
     return np.average(np.array(gradients)[there], axis=0, weights=np.array(counts)[there])
 
 
 # A reduce-scatter
-def scatter_by_sum(gradients):
-    return np.reshape(gradients.sum(0) / len(gradients), (len(gradients), -1))
-
-
-def scatter_by_parts(gradients):
+def scatter(gradients):
     n = len(gradients)
     return gradients.reshape(n, n, -1).mean(axis=0)
 
 
 # A sharded optimiser
 def sharded(weights, gradients, velocities, lr, beta):
-    size, new, kept = len(velocities[0]), weights.copy(), []
-    for rank, velocity in enumerate(velocities):
-        own = slice(rank * size, (rank + 1) * size)
-        g = sum(gradient[own] for gradient in gradients) / len(gradients)
-        kept.append(beta * velocity + g)
-        new[own] -= lr * kept[-1]
-    return new, kept
-
-
-def sharded_whole(weights, gradients, velocities, lr, beta):
     v = beta * np.concatenate(velocities) + np.mean(gradients, axis=0)
     return weights - lr * v, np.split(v, len(velocities))
 
@@ -72,9 +50,9 @@ def poisoned(gradients, counts):
 
 
 RIGHT = {
-    "ranks_average": [average, average_by_numpy],
-    "ranks_scatter": [scatter_by_sum, scatter_by_parts],
-    "ranks_sharded": [sharded, sharded_whole],
+    "ranks_average": [average],
+    "ranks_scatter": [scatter],
+    "ranks_sharded": [sharded],
 }
 WRONG = {
     "ranks_predict": guesses(GUESSES),
@@ -92,7 +70,7 @@ WRONG = {
     },
     "ranks_scatter": {
         "… not the sum": lambda g: sum(g).reshape(len(g), -1),
-        "… one for each rank": lambda g: scatter_by_sum(g).reshape(-1, len(g)),
+        "… one for each rank": lambda g: scatter(g).reshape(-1, len(g)),
         "… without gaps": lambda g: np.stack([g.mean(axis=0)[r :: len(g)] for r in range(len(g))]),
         "… Cut it": lambda g: sum(g) / len(g),
         "… axis 0": lambda g: np.einsum("rpn->rn", g.reshape(len(g), len(g), -1)) / len(g),
@@ -102,6 +80,6 @@ WRONG = {
         "… not the sum": lambda w, g, v, *rest: sharded(w, [sum(g)] * len(g), v, *rest),
         "… after the step": lambda w, g, v, *rest: (sharded(w, g, v, *rest)[0], v),
         "… times beta": lambda w, g, v, lr, beta: sharded(w, g, v, lr, 0),
-        "… w goes down": lambda w, g, v, lr, beta: sharded_whole(w, g, v, -lr, beta),
+        "… w goes down": lambda w, g, v, lr, beta: sharded(w, g, v, -lr, beta),
     },
 }

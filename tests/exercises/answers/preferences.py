@@ -24,11 +24,6 @@ def tilted_in_logs(probs, rewards, beta):
     return np.exp(scores - np.logaddexp.reduce(scores))
 
 
-def tilted_from_the_largest(probs, rewards, beta):
-    weights = probs * np.exp((rewards - np.max(rewards)) / beta)
-    return weights / np.sum(weights)
-
-
 def tilted_until_it_overflows(probs, rewards, beta):
     weights = probs * np.exp(rewards / beta)
     return weights / weights.sum()
@@ -45,16 +40,6 @@ def gradient_by_others(logits, reference, rewards, drawn, beta, largest=np.max):
     score = (rewards - beta * (np.log(policy) - np.log(reference)))[drawn]
     others = (score.sum() - score) / (len(drawn) - 1)
     return np.bincount(drawn, score - others, len(logits)) / len(drawn)
-
-
-def gradient_by_loop(logits, reference, rewards, drawn, beta):
-    policy, n = policy_of(logits), len(drawn)
-    score = [rewards[i] - beta * np.log(policy[i] / reference[i]) for i in drawn]
-    found = np.zeros_like(logits)
-    for place, i in enumerate(drawn):
-        above = score[place] - (sum(score) - score[place]) / (n - 1)
-        found += above * (np.arange(len(logits)) == i) - above * policy
-    return found / n
 
 
 def with_slips(sign=1, own=False, once=False):
@@ -76,15 +61,6 @@ def gradient_without_baseline(logits, reference, rewards, drawn, beta):
 
 # DPO
 def dpo(won, lost, won_before, lost_before, beta):
-    return np.logaddexp(0, -beta * (won - lost - won_before + lost_before)).mean()
-
-
-def dpo_by_log1p(won, lost, won_before, lost_before, beta):
-    x = beta * ((won - won_before) - (lost - lost_before))
-    return np.mean(np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0))
-
-
-def dpo_by_two_scores(won, lost, won_before, lost_before, beta):
     won, lost = beta * (won - won_before), beta * (lost - lost_before)
     return (np.logaddexp(won, lost) - won).mean()
 
@@ -110,15 +86,6 @@ def by_words(reference, counts, won, lost, beta, **options):
     return tilted_in_logs(reference, scores_of(counts, won, lost, **options), beta)
 
 
-def by_words_downhill(reference, counts, won, lost, beta):
-    weight = np.zeros(counts.shape[1])
-    more = counts[won] - counts[lost]
-    for _ in range(1500):
-        wrong = 1 / (1 + np.exp(more @ weight))
-        weight += 0.3 * (more.T @ wrong / len(won) - 0.003 * weight)
-    return tilted_in_logs(reference, counts @ weight, beta)
-
-
 def by_stories(reference, counts, won, lost, beta):
     return by_words(reference, np.eye(len(reference)), won, lost, beta)
 
@@ -129,10 +96,10 @@ def by_the_page(reference, counts, won, lost, beta):
 
 
 RIGHT = {
-    "prefer_optimum": [tilted_in_logs, tilted_from_the_largest],
-    "prefer_gradient": [gradient_by_others, gradient_by_loop],
-    "prefer_dpo": [dpo, dpo_by_log1p, dpo_by_two_scores],
-    "prefer_words": [by_words, by_words_downhill],
+    "prefer_optimum": [tilted_in_logs],
+    "prefer_gradient": [gradient_by_others],
+    "prefer_dpo": [dpo],
+    "prefer_words": [by_words],
 }
 WRONG = {
     "prefer_optimum": {

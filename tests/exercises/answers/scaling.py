@@ -22,18 +22,12 @@ GUESSES = {
 
 
 # A power law above a floor
-def power_by_lstsq(x, losses, floor):
+def power(x, losses, floor):
     kept = [(a, b - floor) for a, b in zip(x, losses, strict=True) if b > floor]
     logs = np.log10(kept)
     columns = np.stack([np.ones(len(logs)), -logs[:, 0]], axis=1)
     (height, beta), *_ = np.linalg.lstsq(columns, logs[:, 1], rcond=None)
     return [10**height, beta]
-
-
-def power_by_moments(x, losses, floor):
-    x, above = np.log(x)[losses > floor], np.log(losses[losses > floor] - floor)
-    slope = np.cov(x, above)[0, 1] / np.var(x, ddof=1)
-    return float(np.exp(above.mean() - slope * x.mean())), float(-slope)
 
 
 def keeps_all(x, losses, floor):
@@ -53,11 +47,6 @@ def interval_by_counts(x, y, samples, rng):
     slopes = np.sort((counts @ (x * y) - mean * (counts @ y))
                      / (counts @ (x * x) - len(x) * mean**2))  # fmt: skip
     return slopes[round(0.025 * samples)], slopes[round(0.975 * samples)]
-
-
-def interval_by_pairs(x, y, samples, rng):
-    pairs = rng.choice(np.stack([x, y], axis=1), size=(samples, len(x)))  # (samples, n, 2)
-    return list(np.quantile(slopes_of(pairs[..., 0], pairs[..., 1]), [0.025, 0.975]))
 
 
 def a_row_too_few(x, y, samples, rng):
@@ -87,37 +76,32 @@ def bought(width, depth, steps, lr):
 
 
 RIGHT = {
-    "scaling_power": [power_by_lstsq, power_by_moments],
-    "scaling_interval": [interval_by_counts, interval_by_pairs],
-    "scaling_frontier": [
-        lambda losses: ~(losses > np.minimum.accumulate(losses)),
-        lambda losses: (np.triu(losses[:, None] < losses).sum(axis=0)) == 0,
-    ],
-    "scaling_budget": [bought(24, 1, 152, 0.133), bought(16, 1, 258, 0.1)],
+    "scaling_power": [power],
+    "scaling_interval": [interval_by_counts],
+    "scaling_frontier": [lambda losses: ~(losses > np.minimum.accumulate(losses))],
+    "scaling_budget": [bought(16, 1, 258, 0.1)],
 }
 WRONG = {
     "scaling_predict": guesses(GUESSES),
     "scaling_power": {
-        "none near the floor": lambda x, losses, floor: power_by_lstsq(
+        "none near the floor": lambda x, losses, floor: power(
             x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
         ),
-        "… Subtract the floor": lambda x, losses, floor: power_by_lstsq(x, losses, 0.0),
+        "… Subtract the floor": lambda x, losses, floor: power(x, losses, 0.0),
         "… leave that run out": keeps_all,
         "… height of the line": lambda *given: [
-            np.log(power_by_lstsq(*given)[0]),
-            power_by_lstsq(*given)[1],
+            np.log(power(*given)[0]),
+            power(*given)[1],
         ],
-        "… its slope is minus": lambda *given: np.multiply(
-            power_by_lstsq(*given), [1, -1]
-        ).tolist(),
-        "… B first": lambda *given: power_by_lstsq(*given)[::-1],
+        "… its slope is minus": lambda *given: np.multiply(power(*given), [1, -1]).tolist(),
+        "… B first": lambda *given: power(*given)[::-1],
     },
     "scaling_interval": {
         "… the same rows": drawn_apart,
         "… in another order": without_replacement,
         "a row too few": a_row_too_few,
         "… mean slope is that certain": of_the_mean,
-        "… lower end": lambda *given: interval_by_pairs(*given)[::-1],
+        "… lower end": lambda *given: interval_by_counts(*given)[::-1],
     },
     "scaling_frontier": {
         "the lowest at some time": lambda losses: np.isin(losses, np.minimum.accumulate(losses)),

@@ -15,15 +15,7 @@ GUESSES = {
 
 
 # The head
-def head_by_loops(weights, asked, sought):
-    totals = np.zeros((len(weights), weights.shape[2]))
-    for row, query in zip(*np.nonzero(asked), strict=True):
-        keys = np.flatnonzero(sought[row, : query + 1])
-        totals += weights[:, row, :, query, keys].sum(axis=0)
-    return divmod(int(totals.argmax()), totals.shape[1])
-
-
-def head_by_a_sum(weights, asked, sought):
+def head(weights, asked, sought):
     share = np.einsum("lbhqk,bq,bk->lh", weights, asked, sought)
     return tuple(int(i) for i in np.argwhere(share == share.max())[0])
 
@@ -39,11 +31,6 @@ def largest(scores):
 
 # A fair removal
 def removed(x, head, is_read):
-    numbers = np.arange(64) // 16 == head
-    return np.where(numbers, x[is_read].mean(axis=0), x)
-
-
-def removed_by_a_sum(x, head, is_read):
     total = np.einsum("btd,bt->d", x, is_read) / np.count_nonzero(is_read)
     result = np.array(x).reshape(*is_read.shape, 4, 16)
     result[:, :, head] = total.reshape(4, 16)[head]
@@ -60,27 +47,23 @@ def removed_with(mean, copy=np.copy):
 
 
 RIGHT = {
-    "inside_head": [head_by_loops, head_by_a_sum],
-    "inside_mean": [removed, removed_by_a_sum],
+    "inside_head": [head],
+    "inside_mean": [removed],
 }
 WRONG = {
     "inside_ablation": guesses(GUESSES),
     "inside_head": {
-        "not at its own token": lambda weights, *given: head_by_a_sum(
+        "not at its own token": lambda weights, *given: head(
             weights * np.tri(weights.shape[-1], k=-1), *given
         ),
-        "… block comes first": lambda *given: head_by_loops(*given)[::-1],
+        "… block comes first": lambda *given: head(*given)[::-1],
         "… before you divide": head_text_by_text,
         "… to what is sought": lambda weights, *given: largest(np.einsum("lbhqk->lh", weights)),
         "… says less": lambda weights, asked, sought: largest(
             np.einsum("lbhqk,bq,bk->lhbqk", weights, asked, sought).max(axis=(2, 3, 4))
         ),
-        "… queries in `asked`": lambda weights, asked, sought: head_by_a_sum(
-            weights, asked | True, sought
-        ),
-        "… belongs to the queries": lambda weights, asked, sought: head_by_a_sum(
-            weights, sought, asked
-        ),
+        "… queries in `asked`": lambda weights, asked, sought: head(weights, asked | True, sought),
+        "… belongs to the queries": lambda weights, asked, sought: head(weights, sought, asked),
     },
     "inside_mean": {
         "… mean of its own": removed_with(lambda x, is_read: x[is_read].mean()),
