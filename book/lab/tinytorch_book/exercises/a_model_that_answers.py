@@ -38,19 +38,6 @@ def _targets(prompt: Any, answer: Any) -> list[int]:
 
 
 _ZERO = "0 is an id like any other: an answer may have it."
-_WRONG_TARGETS = [
-    (lambda prompt, answer: [IGNORED] * len(prompt) + list(answer),
-        "One too many: the inputs are all ids but the last, and the prompt's last token forecasts "
-        "the answer's first."),
-    (lambda prompt, answer: [IGNORED] * len(prompt) + list(answer[1:]),
-        "The prompt's last token forecasts the answer's first: that one counts, too."),
-    (lambda prompt, answer: [IGNORED] * (len(prompt) - 1) + list(answer[:-1]) + [IGNORED],
-        "The last target counts as well: a model has to learn when to stop."),
-    (lambda prompt, answer: list(prompt[1:]) + list(answer), "The prompt's tokens do not count."),
-    (lambda prompt, answer: list(answer), "As many targets as inputs: the prompt's are -100."),
-    (lambda prompt, answer: [0] * (len(prompt) - 1) + list(answer),
-        "0 is a token. What does not count is -100."),
-]  # fmt: skip
 
 
 _BY_HAND = without("Write it yourself: the package does the same.", answer_rows)
@@ -72,7 +59,19 @@ def _integers(*names: str) -> Any:
 _WHOLE = "Ids are integers: an embedding looks up no 5.0, and a loss no target 7.0."
 
 
-@exercise(points=1, reference=_targets, mistakes=_WRONG_TARGETS, rules=[_BY_HAND])
+@exercise(points=1, reference=_targets, rules=[_BY_HAND], mistakes=[
+    (lambda prompt, answer: [IGNORED] * len(prompt) + list(answer),
+        "One too many: the inputs are all ids but the last, and the prompt's last token forecasts "
+        "the answer's first."),
+    (lambda prompt, answer: [IGNORED] * len(prompt) + list(answer[1:]),
+        "The prompt's last token forecasts the answer's first: that one counts, too."),
+    (lambda prompt, answer: [IGNORED] * (len(prompt) - 1) + list(answer[:-1]) + [IGNORED],
+        "The last target counts as well: a model has to learn when to stop."),
+    (lambda prompt, answer: list(prompt[1:]) + list(answer), "The prompt's tokens do not count."),
+    (lambda prompt, answer: list(answer), "As many targets as inputs: the prompt's are -100."),
+    (lambda prompt, answer: [0] * (len(prompt) - 1) + list(answer),
+        "0 is a token. What does not count is -100."),
+])  # fmt: skip
 def asking_targets(answer: Any) -> Cases:
     """Check the targets of one row: the answer's tokens, and -100 where nothing counts."""
     hint = "The targets are the ids from the second on, with -100 up to where the answer begins."

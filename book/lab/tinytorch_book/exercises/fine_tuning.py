@@ -278,7 +278,7 @@ def _merged(W: Any, A: Any, B: Any, scale: Any) -> Any:
     return W + np.einsum("k,kir,kro->io", scale, A, B)
 
 
-_WRONG_MERGES = [
+@exercise(points=1, reference=_merged, rules=[no_loop], mistakes=[
     (lambda W, A, B, scale: W + (A @ B).sum(axis=0), "Each product has a scale of its own."),
     (lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(axis=0),
         "They are added, not averaged."),
@@ -289,10 +289,7 @@ _WRONG_MERGES = [
         "One matrix comes out: sum over the first axis."),
     (lambda W, A, B, scale: W + scale.sum() * A.sum(axis=0) @ B.sum(axis=0),
         "Multiply each A with its own B first, then add."),
-]  # fmt: skip
-
-
-@exercise(points=1, reference=_merged, mistakes=_WRONG_MERGES, rules=[no_loop])
+])  # fmt: skip
 def lora_merged(answer: Any) -> Cases:
     """Check a merge of several LoRAs into one weight."""
     hint = "W plus the sum over k of scale[k] * A[k] @ B[k]."

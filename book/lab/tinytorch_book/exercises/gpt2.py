@@ -236,16 +236,13 @@ def _one_scale(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(matrix / scale).astype(np.int8), np.full(len(matrix), scale)
 
 
-_WRONG_ROWS = [
+@exercise(points=2, reference=_rows, rules=[in_numpy, no_loop], mistakes=[
     (_cut, "astype cuts the fraction off: round first, with np.rint."),
     (_one_scale, "Each row has a scale of its own."),
     (lambda matrix: _rows(matrix)[::-1], "Return the integers, then the scales."),
     (lambda matrix: (_rows(matrix)[0], np.abs(matrix).max(axis=1)),
         "The scale is what one step is worth: the largest of the row divided by 127."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_rows, mistakes=_WRONG_ROWS, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def gpt2_rows(answer: Any) -> Cases:
     """Check a matrix in 8 bits: integers, and a scale for each row."""
     toy = np.array([[0.6, -1.27, 0.02, 0.33], [254.0, 127.6, -2.0, 0.9]])

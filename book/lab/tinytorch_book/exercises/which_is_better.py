@@ -139,7 +139,7 @@ def _plain_error(x: Any, known: Any, known_mean: float) -> Any:
     return _control(x, known, known_mean)[0], x.std(ddof=1) / math.sqrt(len(x))
 
 
-_WRONG_CONTROLS = [
+@exercise(points=2, reference=_control, rules=[in_numpy], mistakes=[
     (_centred, "The mean of these stories is no news: how far is it from known_mean?"),
     (lambda x, known, mean: _control(x, known, mean, lambda c: -c),
         "Where known is above its mean, x is too high as well: subtract, with this c."),
@@ -149,10 +149,7 @@ _WRONG_CONTROLS = [
     (lambda x, known, mean: _control(x, known, mean, lambda c: c * known.var() / x.var()),
         "That is the slope the other way round: c is cov / var of known."),
     (_plain_error, "The error is that of what is left, x - c (known - known_mean)."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_control, mistakes=_WRONG_CONTROLS, rules=[in_numpy])
+])  # fmt: skip
 def better_control(answer: Any) -> Cases:
     """Check a repaired control variate."""
     slope = "c = cov(x, known) / var(known), both with n - 1: np.cov divides by n - 1 itself."
@@ -183,7 +180,7 @@ def _cluster(x: Any, story: Any) -> Any:
     return np.sqrt((np.bincount(story, x - x.mean()) ** 2).sum()) / len(x)
 
 
-_WRONG_CLUSTERS = [
+@exercise(points=2, reference=_cluster, rules=[in_numpy, no_loop], mistakes=[
     (lambda x, story: x.std() / math.sqrt(len(x)), "That takes all tokens to be independent."),
     (lambda x, story: x.std(ddof=1) / math.sqrt(len(x)), "That takes tokens to be independent."),
     (lambda x, story: np.sqrt((np.bincount(story, x) ** 2).sum()) / len(x),
@@ -193,10 +190,7 @@ _WRONG_CLUSTERS = [
     (lambda x, story: _cluster(x, story) ** 2, "Take the root."),
     (lambda x, story: _cluster(x, story) ** 2 * len(x), "Take the root of the sum of squares."),
     (lambda x, story: _cluster(x, story) * math.sqrt(len(x)), "Divide by n, not by its root."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_cluster, mistakes=_WRONG_CLUSTERS, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def better_cluster(answer: Any) -> Cases:
     """Check the error of a mean over tokens, of which those of a story depend on each other."""
     sums = "Add the deviations from the mean within each story; square the sums, not the tokens."
