@@ -59,10 +59,6 @@ def _posterior(prior: Any, table: Any, words: Any) -> Any:
     return weights / weights.sum()
 
 
-def _unnormalised(prior: Any, table: Any, words: Any) -> Any:
-    return prior * table[:, words].prod(axis=1)
-
-
 def _dialects(count: int, words: int, length: int, seed: int) -> tuple[np.ndarray, ...]:
     rng = generator(seed)
     prior, table = rng.dirichlet(np.ones(count)), rng.dirichlet(np.full(words, 2.0), count)
@@ -71,7 +67,7 @@ def _dialects(count: int, words: int, length: int, seed: int) -> tuple[np.ndarra
 
 @exercise(points=2, reference=_posterior, rules=[in_numpy], mistakes=[
     (lambda p, t, w: _posterior(np.ones(len(t)), t, w), "And what was believed before?"),
-    (_unnormalised, "Beliefs sum to 1: divide by their sum."),
+    (lambda p, t, w: p * t[:, w].prod(axis=1), "Beliefs sum to 1: divide by their sum."),
     (lambda p, t, w: _posterior(p, t, w[-1:]), "Every word counts, not the last one alone."),
     (lambda p, t, w: _posterior(p, t, np.unique(w)), "A word said twice counts twice."),
     (lambda p, t, w: _posterior(p, t, w) @ t, "That is the forecast: return the beliefs."),
@@ -105,16 +101,12 @@ def context_posterior(answer: Any) -> Cases:
 # Better than the best ------------------------------------------------------------------------
 
 
-def _forecast(table: Any, words: Any) -> Any:
-    return listed_forecast(table, words)
-
-
 def _peeking(table: Any, words: Any) -> Any:
     """The same, from the words up to each one, and that one too."""
     return listed_forecast(table, np.append(words, 0))[1:]
 
 
-@exercise(points=2, reference=_forecast, rules=[in_numpy], mistakes=[
+@exercise(points=2, reference=listed_forecast, rules=[in_numpy], mistakes=[
     (_peeking, "It counts the word that it is to forecast. Which words come before it?"),
     (lambda t, w: dialect_posterior(t, w), "These are the beliefs: weight what each expects."),
     (lambda t, w: _peeking(t, w)[:-1], "A forecast is missing: that of the first word."),

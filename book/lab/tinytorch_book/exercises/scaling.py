@@ -71,12 +71,9 @@ def _power(x: Any, losses: Any, floor: float) -> Any:
     return np.exp(height), -slope
 
 
-def _without_floor(x: Any, losses: Any, floor: float) -> Any:
-    return _power(x, losses, 0.0)
-
-
 @exercise(points=2, reference=_power, mistakes=[
-    (_without_floor, "Subtract the floor from the losses before you take logarithms."),
+    (lambda x, losses, floor: _power(x, losses, 0.0),
+        "Subtract the floor from the losses before you take logarithms."),
     (lambda *given: (np.log(_power(*given)[0]), _power(*given)[1]),
         "The height of the line is log B."),
     (lambda *given: (_power(*given)[0], -_power(*given)[1]),

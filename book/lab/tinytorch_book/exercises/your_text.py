@@ -216,12 +216,9 @@ def _repeated(text: str, share: float, times: int) -> tuple[str, str]:
     return text[:cut] * times, text[cut:]
 
 
-def _repeated_first(text: str, share: float, times: int) -> tuple[str, str]:
-    return _repeated(text * times, share, 1)
-
-
 @exercise(points=2, reference=_repeated, mistakes=[
-    (_repeated_first, "Repeated first: what is held out stands in the other copies."),
+    (lambda text, share, times: _repeated(text * times, share, 1),
+        "Repeated first: what is held out stands in the other copies."),
     (lambda text, share, times: _repeated(text, share, 1), "Training has the text `times` times."),
     (lambda text, share, times: (_repeated(text, share, times)[0],
                                  _repeated(text, share, 1)[1] * times),
