@@ -11,6 +11,7 @@ from answers import (
     normalisation_and_mlp,
     optimisation,
 )
+from reports import solution
 
 from tinytorch import (
     GPT,
@@ -84,8 +85,9 @@ def test_predicted_cache_cost_matches_the_package():
     cache = KVCache(6, 1024)
     new = np.zeros((1, 8, 40, 64), dtype=np.float16)
     keys = [cache.extend(layer, new, new)[0] for layer in range(6)]
-    assert keys[0].shape == kv_cache.COST[kv_cache.KEYS]
-    assert cache.nbytes == kv_cache.COST[kv_cache.BYTES]
+    cost = solution("cache_predict")
+    assert keys[0].shape == cost["keys of a layer after the prompt (B, h, T, d/h)"]
+    assert cache.nbytes == cost["bytes of the cache"]
 
 
 # Answers whose report says more than that a number is wrong

@@ -11,3 +11,13 @@ An exercise that asks for two functions has pairs of them.
 def changed(layer, **attributes):
     """A class that differs from another in these attributes or methods."""
     return type(layer.__name__, (layer,), attributes)
+
+
+def guesses(table):
+    """The wrong predictions of a table `{key: {guess: words of its hint}}`, one for each guess."""
+    found = {}
+    for key, known in table.items():
+        for guess, words in known.items():
+            assert f"… {words}" not in found, f"two guesses are told {words!r}"
+            found[f"… {words}"] = {key: guess}
+    return found

@@ -8,20 +8,21 @@ from tinytorch import AdamW, clip_grad_norm, functional, no_grad
 from tinytorch.text.chat import answer_rows
 from tinytorch_book.experiments.answering import load_answering_gpt
 
-MUST = "best share right, if one must answer"
-DRAWN = "share right, if duck, frog and goat are said as often as each comes"
-DUCK, UNSURE = "expected score of 'duck', penalty 2", "expected score of 'I do not know', penalty 3"
-LARGEST = "largest penalty at which 'duck' is worth no less than 'I do not know'"
-BEST = "expected score of the best answerer, penalty 0.5"
-WORTH = {MUST: 0.5, DRAWN: 0.42, DUCK: -0.5, UNSURE: 0, LARGEST: 1, BEST: 0.25}
+from . import guesses
+
+GUESSES = {
+    "best share right, if one must answer": {1: "Nobody knows"},
+    "share right, if duck, frog and goat are said as often as each comes": {0.5: "always saying"},
+    "expected score of 'duck', penalty 2": {0.5: "costs 2", -2: "Half of the time"},
+    "largest penalty at which 'duck' is worth no less than 'I do not know'": {
+        0.5: "not the penalty"
+    },
+    "expected score of the best answerer, penalty 0.5": {0: "worth more than that"},
+}
 
 
 # The mask
 def targets(prompt, answer):
-    return [-100 for _ in prompt[1:]] + answer
-
-
-def targets_of_the_row(prompt, answer):
     ids = np.array(prompt + answer)[1:]
     ids[: len(prompt) - 1] = -100
     return ids.tolist()
@@ -45,8 +46,8 @@ def rows(chats, late=0, fill=-100, at=0):
     inputs, targets = np.full((len(chats), longest), at), np.full((len(chats), longest), fill)
     for x, y, (p, a) in zip(inputs, targets, chats, strict=True):
         n = len(p) + len(a) - 1
-        x[:n], y[:n] = (p + a)[:-1], [-100] * (len(p) - 1) + list(a)
-        y[: len(p) - 1 + late] = -100
+        x[:n] = (p + a)[:-1]
+        y[:n] = np.where(np.arange(n) < len(p) - 1 + late, -100, (p + a)[1:])
     return inputs, targets
 
 
@@ -63,10 +64,6 @@ def rows_as_lists(chats):
 
 # The best score
 def best(beliefs, penalty):
-    return np.clip(beliefs.max(-1) * (1 + penalty) - penalty, 0, None)
-
-
-def best_by_the_threshold(beliefs, penalty):
     p = np.max(beliefs, axis=1)
     return np.where(p * (1 + penalty) > penalty, p - penalty * (1 - p), 0.0)
 
@@ -113,38 +110,41 @@ def tuned_before(model, questions, stories):
 
 
 RIGHT = {
-    "asking_targets": [targets, targets_of_the_row],
-    "asking_predict": [WORTH, WORTH | {LARGEST: 1.0, DUCK: -1 / 2}],
-    "asking_rows": [rows, rows_as_lists],
-    "asking_scores": [best, best_by_the_threshold],
-    "asking_forget": [tune(), both_in_one_step],
+    "asking_targets": [targets],
+    "asking_rows": [rows_as_lists],
+    "asking_scores": [best],
+    "asking_forget": [both_in_one_step],
 }
 WRONG = {
     "asking_targets": {
         "… One too many": lambda prompt, answer: [-100] * len(prompt) + answer,
         "… do not count": lambda prompt, answer: (prompt + answer)[1:],
         "… when to stop": lambda prompt, answer: [*targets(prompt, answer)[:-1], -100],
+        "… that one counts, too": lambda prompt, answer: targets([0, *prompt], answer[1:]),
+        "… As many targets": lambda prompt, answer: answer,
+        "… What does not count is -100": lambda prompt, answer: [0 for _ in prompt[1:]] + answer,
         "begins at the prompt's last id": targets_from_the_first_such_id,
         "… 0 is an id": targets_from_zeros,
         "… Write it yourself": lambda *chat: answer_rows([chat])[1][0].tolist(),
         "… Ids are integers": lambda prompt, answer: [float(x) for x in targets(prompt, answer)],
     },
-    "asking_predict": {
-        "… always saying duck": WORTH | {DRAWN: 0.5},
-        "… costs 2": WORTH | {DUCK: 0.5},
-        "… not the penalty": WORTH | {LARGEST: 0.5},
-    },
+    "asking_predict": guesses(GUESSES),
     "asking_rows": {
         "… first: that target counts": lambda chats: rows(chats, late=1),
         "… its target is -100": lambda chats: rows(chats, fill=0),
         "… 0 is an id": rows_from_zeros,
         "… Ids are integers": lambda chats: [each.astype(float) for each in rows(chats)],
         "… Write it yourself": lambda chats: answer_rows(chats),
+        "… given, not asked": lambda chats: rows(chats, late=-1),
+        "… not the prompt": lambda chats: rows(chats, late=-99),
         "filled up with another token": lambda chats: rows(chats, at=514),
     },
     "asking_scores": {
         "… says 'I do not know', for 0": lambda b, c: b.max(axis=1) - c * (1 - b.max(axis=1)),
         "… with probability 1 - p": lambda b, c: np.maximum(b.max(axis=1) - c, 0),
+        "… for each row": lambda *given: best(*given).mean(),
+        "… The threshold is right": lambda b, c: np.where(best(b, c) > 0, b.max(axis=1), 0),
+        "… costs something": lambda b, c: b.max(axis=1),
         "… along axis 1": lambda b, c: np.full(len(b), max(0, (1 + c) * b.max() - c)),
     },
     "asking_forget": {

@@ -3,43 +3,44 @@
 import operator
 from functools import partial
 
-import numpy as np
-
 from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
 from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora
 
-from . import changed
+from . import changed, guesses
 
-FEW, MORE = "numbers that learn, rank 8, q_proj and v_proj", "the same with rank 16"
-ALL_SIX = "numbers that learn, rank 8, all six Linears"
-AS_LARGE = "rank at which A and B of q_proj are as large as its weight"
-BYTES = "bytes of AdamW's means, rank 8, q_proj and v_proj"
-MERGED = "numbers in the model after the merge"
-COUNTS = {
-    FEW: 12 * 2 * 8 * (768 + 768),
-    MORE: 12 * 2 * 16 * (768 + 768),
-    ALL_SIX: 12 * 8 * (4 * (768 + 768) + 2 * (768 + 3072)),
-    AS_LARGE: 768 * 768 / (768 + 768),
-    BYTES: 294912 * 8,
-    MERGED: 124_439_808,
+GUESSES = {
+    "numbers that learn, rank 8, q_proj and v_proj": {
+        24_576: "are 12 blocks",
+        147_456: "Two weights a block",
+        14_155_776: "stay frozen",
+    },
+    "the same with rank 16": {1_179_648: "one side of each thin"},
+    "numbers that learn, rank 8, all six Linears": {
+        110_592: "There are 12",
+        884_736: "longer on one side",
+    },
+    "rank at which A and B of q_proj are as large as its weight": {768: "twice as large"},
+    "bytes of AdamW's means, rank 8, q_proj and v_proj": {
+        1_179_648: "two means",
+        589_824: "float32 takes 4 bytes",
+    },
+    "numbers in the model after the merge": {124_734_720: "gone after"},
 }
 
 
 # Forward and back by hand
-def by_hand(x, W, A, B, alpha, g):
-    s = alpha / A.shape[-1]
-    return x @ W + s * ((x @ A) @ B), s * (x.T @ (g @ B.T)), s * ((x @ A).T @ g)
-
-
-def by_the_whole_product(x, W, A, B, alpha, g):
-    s = alpha / len(B)
+def by_the_whole_product(x, W, A, B, alpha, g, scale=lambda alpha, r: alpha / r):
+    s = scale(alpha, len(B))
     whole = s * x.T @ g  # the gradient of A B
     return x @ (W + s * A @ B), whole @ B.T, A.T @ whole
 
 
-def gradients_without_scale(x, W, A, B, alpha, g):
-    y = by_hand(x, W, A, B, alpha, g)[0]
-    return y, x.T @ (g @ B.T), (x @ A).T @ g
+def with_scale(scale):
+    return lambda *given: by_the_whole_product(*given, scale)
+
+
+def gradients_without_scale(*given):
+    return by_the_whole_product(*given)[0], *with_scale(lambda alpha, r: 1)(*given)[1:]
 
 
 # A LoRA that is stuck
@@ -74,10 +75,6 @@ class AnotherName(Repaired):
 
 
 # Several at once
-def merged(W, A, B, scale):
-    return W + np.einsum("k,kir,kro->io", scale, A, B)
-
-
 def merged_by_sum(W, A, B, scale):
     return (scale[:, None, None] * (A @ B)).sum(0) + W
 
@@ -131,26 +128,19 @@ class Detached(Repaired):
 
 
 RIGHT = {
-    "lora_predict": [COUNTS, COUNTS | {AS_LARGE: 384, BYTES: 2 * 4 * 294_912}],
-    "lora_by_hand": [by_hand, by_the_whole_product],
-    "lora_stuck": [Repaired, changed(AnotherName, a=0.0, b=0.1)],
-    "lora_merged": [merged, merged_by_sum],
+    "lora_by_hand": [by_the_whole_product],
+    "lora_stuck": [changed(AnotherName, a=0.0, b=0.1)],
+    "lora_merged": [merged_by_sum],
     "lora_names": [adapt(), by_a_loop_of_its_own],
 }
 WRONG = {
-    "lora_predict": {
-        "… 12 blocks": COUNTS | {FEW: 24_576},
-        "one matrix of the two": COUNTS | {FEW: 147_456},
-        "… two means": COUNTS | {BYTES: 294_912 * 4},
-    },
+    "lora_predict": guesses(GUESSES),
     "lora_by_hand": {
-        "… r is a side of A": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, alpha * len(B), g),
+        "… r is a side of A": with_scale(lambda alpha, r: alpha),
         "… in both gradients": gradients_without_scale,
-        "… not r / alpha": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, len(B) ** 2 / alpha, g),
-        "… alpha / r times": lambda x, W, A, B, alpha, g: by_hand(x, W, A, B, len(B), g),
-        "… without a root": lambda x, W, A, B, alpha, g: by_hand(
-            x, W, A, B, alpha * len(B) ** 0.5, g
-        ),
+        "… not r / alpha": with_scale(lambda alpha, r: r / alpha),
+        "… alpha / r times": with_scale(lambda alpha, r: 1),
+        "… without a root": with_scale(lambda alpha, r: alpha / r**0.5),
         "… then B's": lambda *given: [by_the_whole_product(*given)[i] for i in (0, 2, 1)],
     },
     "lora_stuck": {
@@ -166,10 +156,11 @@ WRONG = {
         "… two Parameters": changed(Repaired, learns=partial(Tensor, requires_grad=True)),
     },
     "lora_merged": {
-        "… a scale of its own": lambda W, A, B, scale: W + (A @ B).sum(0),
-        "… not averaged": lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(0),
-        "squeezed": lambda W, A, B, scale: merged(W, A, B, scale).squeeze(),
-        "… Add them to W": lambda W, A, B, scale: (scale[:, None, None] * (A @ B)).sum(0),
+        "… a scale of its own": lambda W, A, B, scale: merged_by_sum(W, A, B, scale / scale),
+        "… not averaged": lambda W, A, B, scale: merged_by_sum(W, A, B, scale / len(A)),
+        "… do not divide": lambda W, A, B, scale: merged_by_sum(W, A, B, scale / A.shape[-1]),
+        "squeezed": lambda *given: merged_by_sum(*given).squeeze(),
+        "… Add them to W": lambda W, *given: merged_by_sum(0, *given),
         "… sum over the first": lambda W, A, B, scale: W + (A.T * scale).T @ B,
         "… with its own B": lambda W, A, B, scale: W + sum(A) @ sum(B) * sum(scale),
     },

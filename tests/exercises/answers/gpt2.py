@@ -4,17 +4,24 @@ import re
 
 import numpy as np
 
-ARRAYS = "arrays in the file, masks included"
-SHAPE = "shape of h.0.attn.c_attn.weight"
-LEARNED = "numbers that are learned"
-BYTES = "bytes of h.0.mlp.c_fc.weight in 8 bits, with its scales"
-CACHED = "numbers that a token leaves in one layer's cache, four heads to a key"
-SIZES = {
-    ARRAYS: 24 * 13 + 4,
-    SHAPE: (1024, 3 * 1024),
-    LEARNED: (50257 + 1024) * 1024 + 24 * (12 * 1024**2 + 13 * 1024) + 2 * 1024,
-    BYTES: 1024 * 4096 + 1024 * 4,
-    CACHED: 2 * 1024 // 4,
+from . import guesses
+
+GUESSES = {
+    "arrays in the file, masks included": {292: "has a mask", 312: "stand outside of the blocks"},
+    "shape of h.0.attn.c_attn.weight": {
+        (3072, 1024): "as our Linear does",
+        (1024, 1024): "stand side by side",
+    },
+    "numbers that are learned": {379_988_992: "not learned", 406_286_336: "there once"},
+    "bytes of h.0.mlp.c_fc.weight in 8 bits, with its scales": {
+        4_194_304: "The scales are kept",
+        4_210_688: "(in, out): a row for",
+        4_195_328: "A scale is a float32",
+    },
+    "numbers that a token leaves in one layer's cache, four heads to a key": {
+        256: "A key and a value",
+        2048: "Four heads of queries",
+    },
 }
 
 # The names
@@ -54,6 +61,14 @@ def state(tensors, masks=False):
         else:
             found[f"{here}.{PRODUCTS[rest.rsplit('.', 1)[0]]}.{kind}"] = array
     return found
+
+
+def renamed(pattern, new, tensors):
+    return {re.sub(pattern, new, name): array for name, array in tensors.items()}
+
+
+def exchanged(norm):
+    return {"ln_1": "ln_2", "ln_2": "ln_1"}[norm[0]]
 
 
 def state_by_replacing(tensors):
@@ -98,31 +113,11 @@ def attention(tensors, i, turned=False, rows=False):
     return found
 
 
-def attention_split(tensors, i):
-    found = {}
-    for kind in ("weight", "bias"):
-        q, k, v = np.split(tensors[f"h.{i}.attn.c_attn.{kind}"], 3, axis=-1)
-        found |= {f"q_proj.{kind}": q, f"k_proj.{kind}": k, f"v_proj.{kind}": v}
-        found[f"out_proj.{kind}"] = tensors[f"h.{i}.attn.c_proj.{kind}"]
-    return found
-
-
 # Eight bits
-def rows(matrix, rounded=np.rint):
-    scales = np.abs(matrix).max(axis=1) / 127
-    q = matrix / np.where(scales == 0, 1, scales)[:, None]
-    return rounded(q).astype(np.int8), scales
-
-
-def rows_by_maximum(matrix):
-    scales = np.maximum(matrix.max(axis=1), -matrix.min(axis=1)) / 127
-    q = np.floor(matrix / np.maximum(scales, 1e-300)[:, None] + 0.5)
-    return q.astype(np.int8), scales
-
-
-def one_scale(matrix):
-    scale = np.abs(matrix).max() / 127
-    return np.rint(matrix / scale).astype(np.int8), np.full(len(matrix), scale)
+def rows(matrix, rounded=lambda q: np.floor(q + 0.5), axis=1):
+    largest = np.maximum(matrix.max(axis=axis), -matrix.min(axis=axis))
+    scales = largest / 127 + np.zeros(len(matrix))
+    return rounded(matrix / np.maximum(scales, 1e-300)[:, None]).astype(np.int8), scales
 
 
 def divides_zeros(matrix):
@@ -131,44 +126,26 @@ def divides_zeros(matrix):
 
 
 # Neighbours
-def with_stack(rows, heads):
-    halves = rows.reshape(heads, 2, -1, rows.shape[1])
-    return np.stack([halves[:, 0], halves[:, 1]], axis=2).reshape(rows.shape)
-
-
 def by_index(rows, heads):
     order = np.arange(len(rows)).reshape(heads, 2, -1).swapaxes(1, 2).reshape(-1)
     return rows[order]
 
 
 RIGHT = {
-    "gpt2_predict": [SIZES, {**SIZES, SHAPE: [1024, 3072]}],
-    "gpt2_state": [state, state_by_replacing],
-    "gpt2_attention": [attention, attention_split],
-    "gpt2_rows": [rows, rows_by_maximum],
-    "gpt2_neighbours": [with_stack, by_index],
+    "gpt2_state": [state_by_replacing],
+    "gpt2_attention": [attention],
+    "gpt2_rows": [rows],
+    "gpt2_neighbours": [by_index],
 }
 WRONG = {
-    "gpt2_predict": {
-        "… mask": {**SIZES, ARRAYS: 24 * 12 + 4},
-        "… (in, out)": {**SIZES, BYTES: 1024 * 4096 + 4 * 4096},
-    },
+    "gpt2_predict": guesses(GUESSES),
     "gpt2_state": {
-        "a shift from the scale": (
-            lambda tensors: state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
+        "a shift from the scale": lambda tensors: (
+            state(tensors) | {"ln_f.beta": tensors["ln_f.weight"]}
         ),
-        "the norms exchanged": (
-            lambda tensors: state(
-                {
-                    re.sub("ln_[12]", lambda which: "ln_" + "21"[which[0] == "ln_2"], name): array
-                    for name, array in tensors.items()
-                }
-            )
-        ),
-        "one digit of the block's number": (
-            lambda tensors: state(
-                {re.sub(r"^h\.(\d)\d", r"h.\1", name): array for name, array in tensors.items()}
-            )
+        "… That is h.0.ln_2.weight": lambda tensors: state(renamed("ln_[12]", exchanged, tensors)),
+        "one digit of the block's number": lambda tensors: state(
+            renamed(r"^h\.(\d)\d", r"h.\1", tensors)
         ),
         "… mask": lambda tensors: state(tensors, masks=True),
         "… on a copy": lambda tensors: state(
@@ -176,20 +153,22 @@ WRONG = {
         ),
     },
     "gpt2_attention": {
-        "one digit of the block": (lambda tensors, i: attention(tensors, int(str(i)[0]))),
+        "one digit of the block": lambda tensors, i: attention(tensors, int(str(i)[0])),
         "… side by side": lambda tensors, i: attention(tensors, i, turned=True, rows=True),
         "… fits either way": lambda tensors, i: attention(tensors, i, turned=True),
     },
     "gpt2_rows": {
-        "no tiny scale": (lambda matrix: (rows(matrix)[0], np.maximum(rows(matrix)[1], 1e-8))),
+        "no tiny scale": lambda matrix: (rows(matrix)[0], np.maximum(rows(matrix)[1], 1e-8)),
         "… round first": lambda matrix: rows(matrix, np.trunc),
         "… must not be divided": divides_zeros,
-        "… scale of its own": one_scale,
+        "… scale of its own": lambda matrix: rows(matrix, axis=None),
+        "… then the scales": lambda matrix: rows(matrix)[::-1],
+        "… one step is worth": lambda matrix: (rows(matrix)[0], 127 * rows(matrix)[1]),
+        "… astype(np.int8)": lambda matrix: (rows(matrix)[0] * 1.0, rows(matrix)[1]),
+        "… at the end": lambda matrix: (rows(matrix)[0].astype(np.float32), rows(matrix)[1]),
     },
     "gpt2_neighbours": {
         "… by itself": lambda rows, heads: by_index(rows, 1),
-        "… way back": lambda rows, heads: (
-            rows.reshape(heads, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
-        ),
+        "… way back": lambda rows, heads: rows[by_index(np.arange(len(rows)), heads).argsort()],
     },
 }

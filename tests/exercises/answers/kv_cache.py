@@ -6,24 +6,35 @@ from itertools import product
 
 import numpy as np
 
-from tinytorch import Linear, Module, functional, no_grad, scaled_dot_product_attention
+from tinytorch import Linear, Module, functional, no_grad
 from tinytorch_book.experiments.story_gpt import story_tokenizer
 from tinytorch_book.stories import StoryGrammar
 
-from . import changed
+from . import changed, guesses
 
-WITHOUT, WITH = "tokens read without a cache", "tokens read with a cache"
-KEYS = "keys of a layer after the prompt (B, h, T, d/h)"
-SCORES = "scores of a layer for the first new token (B, h, n, T)"
-BYTES, BYTES_16 = "bytes of the cache", "bytes of the cache with 16 heads"
-FULL = 2 * 6 * 1024 * 512 * 2
-COST = {
-    WITHOUT: sum(40 + i for i in range(60)),
-    WITH: 40 + 59,
-    KEYS: (1, 8, 40, 64),
-    SCORES: (1, 8, 1, 41),
-    BYTES: FULL,
-    BYTES_16: FULL,
+GUESSES = {
+    "tokens read without a cache": {
+        4230: "reads the prompt alone",
+        4130: "has to be read too",
+        1770: "reads the prompt as well",
+    },
+    "tokens read with a cache": {100: "Nothing asks what follows the last"},
+    "keys of a layer after the prompt (B, h, T, d/h)": {(1, 8, 40, 512): "numbers of every key"},
+    "scores of a layer for the first new token (B, h, n, T)": {
+        (1, 8, 1, 40): "looks at itself",
+        (1, 8, 41, 41): "has a query",
+    },
+    "bytes of the cache": {
+        6_291_456: "There are keys and values",
+        25_165_824: "A number in float16",
+        1_572_864: "keeps its share",
+        2_097_152: "keys of its own",
+        100_663_296: "do not each have d",
+        1_228_800: "Room for the whole",
+        1_216_512: "for the whole window",
+        491_520: "reserved at once",
+    },
+    "bytes of the cache with 16 heads": {786_432: "d numbers in all"},
 }
 
 
@@ -34,14 +45,6 @@ def step(q, k, v, keys, values):
     return functional.softmax(scores).numpy() @ values, keys, values
 
 
-def step_in_numpy(q, k, v, keys, values):
-    keys = np.concatenate([keys, k[None]])
-    values = np.concatenate([values, v[None]])
-    scores = (keys * q).sum(axis=1) / len(q) ** 0.5
-    e = np.exp(scores - scores.max())
-    return (e[:, None] * values).sum(axis=0) / e.sum(), keys, values
-
-
 def attends_before_extending(q, k, v, keys, values):
     _, all_keys, all_values = step(q, k, v, keys, values)
     if len(keys) == 0:
@@ -50,14 +53,21 @@ def attends_before_extending(q, k, v, keys, values):
 
 
 # The loop that writes
-def write(model, prompt, n, cache):
+def write(model, prompt, n, cache, row=-1):
     cache.clear()
     ids = list(prompt)
     for _ in range(n):
         with no_grad():
-            logits = model(ids[cache.length :], cache=cache).data
-        ids.append(int(logits[-1].argmax()))
+            ids.append(int(model(ids[cache.length :], cache=cache).data[row].argmax()))
     return ids
+
+
+def write_and_read_it_all_again(model, prompt, n, cache):
+    cache.clear()
+    for _ in range(n):
+        with no_grad():
+            prompt = [*prompt, int(model(prompt, cache=cache).data[-1].argmax())]
+    return prompt
 
 
 def write_prompt_first(model, prompt, n, cache):
@@ -95,7 +105,7 @@ def write_and_read_all(model, prompt, n, cache):
 
 # Attention that remembers
 class Attention(Module):
-    """The solution in small steps; each answer below changes one of them."""
+    """The solution in small steps; an answer below changes one of them."""
 
     def __init__(self, d, heads, dropout_prob=0.0):
         self.heads = heads
@@ -106,22 +116,11 @@ class Attention(Module):
         B, T, _ = y.shape
         return y.reshape(B, T, self.heads, -1).permute(0, 2, 1, 3)
 
-    def attend(self, q, k, v, mask):
-        return scaled_dot_product_attention(q, k, v, mask)[0]
-
     def forward(self, x, mask=None, cache=None):
         q, k, v = (self.split(p(x)) for p in (self.q_proj, self.k_proj, self.v_proj))
         k, v = (k, v) if cache is None else cache.extend(k, v)
-        mixed = self.attend(q, k, v, mask)
+        mixed = functional.attention(q, k, v, mask=mask)
         return self.out_proj(mixed.permute(0, 2, 1, 3).reshape(*x.shape))
-
-
-def fused(self, q, k, v, mask):
-    return functional.attention(q, k, v, mask=mask)
-
-
-def forward_of_the_stub(self, x, mask=None):
-    return Attention.forward(self, x, mask)
 
 
 # Fewer readings
@@ -163,13 +162,12 @@ def drafting(draft=counted, most=8, checked=True, room=True):
     return write
 
 
-def in_front(q, k, v, keys, values):
-    return step(q, k, v, keys, values)[0], np.vstack([k, keys]), np.vstack([v, values])
+def in_front(k_too=True):
+    def wrong(q, k, v, keys, values):
+        output, after, _ = step(q, k, v, keys, values)
+        return output, np.vstack([k, keys]) if k_too else after, np.vstack([v, values])
 
-
-def values_in_front(q, k, v, keys, values):
-    output, keys, _ = step(q, k, v, keys, values)
-    return output, keys, np.vstack([v, values])
+    return wrong
 
 
 class MaskCut(Attention):
@@ -183,43 +181,43 @@ class MaskCut(Attention):
 
 
 RIGHT = {
-    "cache_allowed": [
-        lambda past, new: np.arange(past + new) <= past + np.arange(new)[:, None],
-        lambda past, new: np.tri(new, past + new, past, dtype=bool),
-    ],
-    "cache_predict": [COST, {**COST, KEYS: [1, 8, 40, 64], SCORES: [1, 8, 1, 41]}],
-    "cache_step": [step, step_in_numpy],
-    "cache_write": [write, write_prompt_first, write_in_pairs],
-    "cache_readings": [
-        drafting(),
-        drafting(lambda ids, most: counted(ids, most, (8, 6, 4, 3, 2, 1)), most=12),
-    ],
-    "cache_attention": [Attention, changed(Attention, attend=fused)],
+    "cache_allowed": [lambda past, new: np.tri(new, past + new, past, dtype=bool)],
+    "cache_step": [step],
+    "cache_write": [write_prompt_first, write_in_pairs],
+    "cache_readings": [drafting(lambda *given: counted(*given, (8, 6, 4, 3, 2, 1)), most=12)],
+    "cache_attention": [Attention],
 }
-
 WRONG = {
     "cache_allowed": {
         "everything": lambda past, new: np.ones((new, past + new), dtype=bool),
         "… The right values, but as numbers: a": lambda past, new: np.tri(new, past + new, past),
     },
-    "cache_predict": {"… Nothing asks what follows the last": {**COST, WITH: 100}},
+    "cache_predict": guesses(GUESSES),
     "cache_step": {
-        "the new value in front": (values_in_front),
-        "the new token in front": (in_front),
+        "the new value in front": in_front(k_too=False),
+        "… The new token comes last": in_front(),
         "… The new token belongs to them too:": attends_before_extending,
+        "… in this order": lambda *given: [step(*given)[i] for i in (0, 2, 1)],
     },
     "cache_write": {
         "… Pass the cache that you were given,": write_afresh,
         "… Nothing asks what follows the last": write_and_read_all,
+        "… all that it has not read": write_and_read_it_all_again,
+        "… Return the prompt": lambda *given: write(*given)[len(given[1]) :],
+        "… One short": lambda model, ids, n, cache: write(model, ids, n - 1, cache),
+        "… One too many": lambda model, ids, n, cache: write(model, ids, n + 1, cache),
+        "… Row t tells": lambda *given: write(*given, row=0),
+        "… the one to read": lambda *given: write(*given, row=...),
     },
     "cache_attention": {
-        "a mask that begins at 0": (MaskCut),
-        "the stub": changed(Attention, forward=forward_of_the_stub),
+        "a mask that begins at 0": MaskCut,
+        "the stub": changed(
+            Attention, forward=lambda self, x, mask=None: Attention.forward(self, x, mask)
+        ),
     },
     "cache_readings": {
-        "the new tokens alone": (
-            lambda model, prompt, n: drafting()(model, prompt, n)[len(prompt) :]
-        ),
+        "… Return the prompt": lambda *given: drafting()(*given)[len(given[1]) :],
+        "… Not more than n": lambda model, ids, n: drafting()(model, ids, n + 1),
         "… up to the first": drafting(checked=False),
         "… outgrow the window": drafting(room=False),
     },

@@ -4,13 +4,18 @@ import numpy as np
 
 from tinytorch_book.stories import dialect_posterior, family_forecast, listed_forecast
 
-BELIEF = {
-    "belief in each of 8 dialects, before the first word": 0.125,
-    "belief in the 4 of the 8 that say lift, together, after one lift": 0.9,
-    "the listed reader's belief depends on the order of the words": False,
-    "family reader: autumn rather than fall, after lift and lorry": 0.5,
-    "family reader: lift rather than elevator, after one lift": 0.82,
-    "the listed reader can be surer which dialect a stranger speaks than a listed speaker": True,
+from . import guesses
+
+GUESSES = {
+    "belief in the 4 of the 8 that say lift, together, after one lift": {0.23: "each of the four"},
+    "family reader: autumn rather than fall, after lift and lorry": {0.82: "about the season"},
+    "family reader: lift rather than elevator, after one lift": {
+        0.9: "Their speakers stray, too",
+        0.81: "add 0.1 times 0.1",
+    },
+    "the listed reader can be surer which dialect a stranger speaks than a listed speaker": {
+        "True": "Without quotes"
+    },
 }
 
 
@@ -33,10 +38,6 @@ def posterior_by_products(prior, table, words):
     return weights / weights.sum()
 
 
-def posterior_without_prior(prior, table, words):
-    return posterior_by_logaddexp(np.ones(len(table)), table, words)
-
-
 # Better than the best
 def forecast_word_by_word(table, words):
     belief, rows = np.full(len(table), 1 / len(table)), []
@@ -45,13 +46,6 @@ def forecast_word_by_word(table, words):
         belief = belief * table[:, word]
         belief = belief / belief.sum()
     return rows
-
-
-def forecast_by_shifted_counts(table, words):
-    said = np.eye(table.shape[1])[words].cumsum(axis=0)
-    scores = np.concatenate([np.zeros((1, table.shape[1])), said[:-1]]) @ np.log(table).T
-    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
-    return weights @ table
 
 
 def forecast_that_peeks(table, words):
@@ -72,10 +66,6 @@ def evidence_by_counts(table, words):
     return scores.max() + np.log(np.exp(scores - scores.max()).mean())
 
 
-def evidence_without_prior(table, words):
-    return np.logaddexp.reduce(np.log(table)[:, words].sum(axis=1))
-
-
 def evidence_that_underflows(table, words):
     return np.log(table[:, words].prod(axis=1).mean())
 
@@ -90,13 +80,6 @@ def mixed_word_by_word(table, words):
         belief = belief * np.take_along_axis(now, words[None, :, i, None], axis=2)[..., 0]
         belief = belief / belief.sum(axis=0)
     return np.stack(rows, axis=1)
-
-
-def mixed_by_odds(table, words):
-    listed, family = listed_forecast(table, words), family_forecast(words)
-    lead = np.log(np.take_along_axis(listed / family, words[..., None], axis=2))
-    share = 1 / (1 + np.exp(-(lead.cumsum(axis=1) - lead)))
-    return share * listed + (1 - share) * family
 
 
 def mixed_by_all_speakers(table, words):
@@ -118,37 +101,42 @@ def plain_mean(table, words):
 
 
 RIGHT = {
-    "context_belief": [
-        BELIEF,
-        dict(reversed(BELIEF.items())),
-        BELIEF | {"family reader: lift rather than elevator, after one lift": 0.8195},
-    ],
     "context_posterior": [posterior_word_by_word, posterior_by_logaddexp],
-    "context_forecast": [forecast_word_by_word, forecast_by_shifted_counts],
-    "context_evidence": [evidence_by_counts, lambda *given: evidence_by_counts(*given).tolist()],
-    "context_worlds": [mixed_word_by_word, mixed_by_odds],
+    "context_forecast": [forecast_word_by_word],
+    "context_evidence": [evidence_by_counts],
+    "context_worlds": [mixed_word_by_word],
 }
 WRONG = {
-    "context_belief": {
-        "… Their speakers stray, too": BELIEF
-        | {"family reader: lift rather than elevator, after one lift": 0.9},
-        "… add 0.1 times 0.1": BELIEF
-        | {"family reader: lift rather than elevator, after one lift": 0.81},
-        "… each of the four alone": BELIEF
-        | {"belief in the 4 of the 8 that say lift, together, after one lift": 0.225},
-    },
+    "context_belief": guesses(GUESSES),
     "context_posterior": {
         "… too small for a float": posterior_by_products,
-        "… believed before": posterior_without_prior,
+        "… believed before": lambda p, *given: posterior_by_logaddexp(np.ones_like(p), *given),
+        "… sum to 1": lambda prior, table, words: prior * np.prod(table[:, words], axis=1),
+        "… not the last one alone": lambda p, t, words: posterior_by_products(p, t, words[-1:]),
+        "… counts twice": lambda p, t, words: posterior_by_products(p, t, [*{*words.tolist()}]),
+        "… return the beliefs": lambda p, t, words: t.T @ posterior_word_by_word(p, t, words),
+        "… multiplied, not added": lambda p, t, words: (
+            p * t[:, words].sum(axis=1) / (p * t[:, words].sum(axis=1)).sum()
+        ),
     },
     "context_forecast": {
         "… is to forecast": forecast_that_peeks,
         "… what each expects": beliefs_alone,
         "not by hand": lambda table, words: dialect_posterior(table, words) @ table,
+        "… A forecast is missing": lambda *given: forecast_word_by_word(*given)[1:],
+        "… all dialects are as likely": lambda table, words: [
+            table[0],
+            *forecast_word_by_word(table, words)[1:],
+        ],
     },
     "context_evidence": {
-        "… has a prior": evidence_without_prior,
+        "… has a prior": lambda table, words: evidence_by_counts(table, words) + np.log(len(table)),
         "… too small for a float": evidence_that_underflows,
+        "… not of their logarithms": lambda table, words: np.log(table[:, words]).sum(1).mean(),
+        "… after the product": lambda table, words: np.log(table[:, words].mean(axis=0)).sum(),
+        "… not the likeliest": lambda table, words: np.log(table[:, words]).sum(axis=1).max(),
+        "… Return the logarithm": lambda table, words: table[:, words].prod(axis=1).mean(),
+        "… the other sign": lambda *given: -evidence_by_counts(*given),
     },
     "context_worlds": {
         "… foreseen the words so far": plain_mean,

@@ -2,54 +2,38 @@
 
 import numpy as np
 
-SENDS, MESSAGES = "bytes that each rank sends in a step", "messages that each rank sends in a step"
-LIMIT = "bytes that it would never exceed, however many ranks"
-REACH = "bytes that reach rank 0 if all others send it their gradient"
-MEANS = "bytes of AdamW's two means in each rank, sharded"
-N = 124_439_808
-COUNTS = {SENDS: 7 * N, MESSAGES: 14, LIMIT: 8 * N, REACH: 28 * N, MEANS: N}
+from . import guesses
+
+GUESSES = {
+    "bytes that each rank sends in a step": {
+        217_769_664: "float32 takes 4",
+        435_539_328: "all-gather sends",
+        995_518_464: "the limit",
+    },
+    "messages that each rank sends in a step": {7: "go round twice", 16: "need not come back"},
+    "bytes that it would never exceed, however many ranks": {497_759_232: "Each chunk goes"},
+    "bytes that reach rank 0 if all others send it their gradient": {3_982_073_856: "to itself"},
+    "bytes of AdamW's two means in each rank, sharded": {
+        995_518_464: "all of it",
+        62_219_904: "keeps two means",
+    },
+}
 
 
 # Averages
 def average(gradients, counts):
-    total = np.zeros_like(gradients[0])
-    for gradient, count in zip(gradients, counts, strict=True):
-        if count:
-            total = total + count * gradient
-    return total / sum(counts)
-
-
-def average_by_numpy(gradients, counts):
     there = np.array(counts) > 0
     return np.average(np.array(gradients)[there], axis=0, weights=np.array(counts)[there])
 
 
-def mean_of_means(gradients, counts):
-    return sum(gradients) / len(gradients)
-
-
 # A reduce-scatter
-def scatter_by_sum(gradients):
-    return np.reshape(gradients.sum(0) / len(gradients), (len(gradients), -1))
-
-
-def scatter_by_parts(gradients):
+def scatter(gradients):
     n = len(gradients)
     return gradients.reshape(n, n, -1).mean(axis=0)
 
 
 # A sharded optimiser
 def sharded(weights, gradients, velocities, lr, beta):
-    size, new, kept = len(velocities[0]), weights.copy(), []
-    for rank, velocity in enumerate(velocities):
-        own = slice(rank * size, (rank + 1) * size)
-        g = sum(gradient[own] for gradient in gradients) / len(gradients)
-        kept.append(beta * velocity + g)
-        new[own] -= lr * kept[-1]
-    return new, kept
-
-
-def sharded_whole(weights, gradients, velocities, lr, beta):
     v = beta * np.concatenate(velocities) + np.mean(gradients, axis=0)
     return weights - lr * v, np.split(v, len(velocities))
 
@@ -66,16 +50,12 @@ def poisoned(gradients, counts):
 
 
 RIGHT = {
-    "ranks_predict": [COUNTS, {name: float(count) for name, count in COUNTS.items()}],
-    "ranks_average": [average, average_by_numpy],
-    "ranks_scatter": [scatter_by_sum, scatter_by_parts],
-    "ranks_sharded": [sharded, sharded_whole],
+    "ranks_average": [average],
+    "ranks_scatter": [scatter],
+    "ranks_sharded": [sharded],
 }
 WRONG = {
-    "ranks_predict": {
-        "… go round twice": COUNTS | {MESSAGES: 7},
-        "… to itself": COUNTS | {REACH: 32 * N},
-    },
+    "ranks_predict": guesses(GUESSES),
     "ranks_average": {
         "NaN hidden": (
             lambda gradients, counts: average(
@@ -83,12 +63,23 @@ WRONG = {
                 [n * np.isfinite(g).all() for g, n in zip(gradients, counts, strict=True)],
             )
         ),
-        "NaN": (poisoned),
-        "… weight each gradient": mean_of_means,
+        "… 0 times NaN": poisoned,
+        "… weight each gradient": lambda gradients, counts: sum(gradients) / len(gradients),
+        "… number of all tokens.": lambda *given: average(*given) * sum(given[1]),
+        "… not of the ranks": lambda *given: average(*given) * sum(given[1]) / len(given[1]),
     },
     "ranks_scatter": {
-        "… not the sum": lambda g: g.sum(axis=0).reshape(len(g), -1),
-        "… without gaps": lambda g: g.mean(axis=0).reshape(-1, len(g)).T,
+        "… not the sum": lambda g: sum(g).reshape(len(g), -1),
+        "… one for each rank": lambda g: scatter(g).reshape(-1, len(g)),
+        "… without gaps": lambda g: np.stack([g.mean(axis=0)[r :: len(g)] for r in range(len(g))]),
+        "… Cut it": lambda g: sum(g) / len(g),
+        "… axis 0": lambda g: np.einsum("rpn->rn", g.reshape(len(g), len(g), -1)) / len(g),
     },
-    "ranks_sharded": {"… Average over the ranks": of_its_own},
+    "ranks_sharded": {
+        "… Average over the ranks": of_its_own,
+        "… not the sum": lambda w, g, v, *rest: sharded(w, [sum(g)] * len(g), v, *rest),
+        "… after the step": lambda w, g, v, *rest: (sharded(w, g, v, *rest)[0], v),
+        "… times beta": lambda w, g, v, lr, beta: sharded(w, g, v, lr, 0),
+        "… w goes down": lambda w, g, v, lr, beta: sharded(w, g, v, -lr, beta),
+    },
 }

@@ -4,12 +4,17 @@ import numpy as np
 
 from tinytorch_book.experiments.preferences import tiny_world
 
-COSTS = {
-    "best of 4, at most": np.log(4) - 3 / 4,
-    "best of 4, if all texts earn the same": 0,
-    "best of a million, if 1/8 of all texts earn the most": np.log(8),
-    "chance that at least one of 4 texts is in the better half": 15 / 16,
-    "points below the best, at a divergence of 2 from it, β 0.5": 1,
+from . import guesses
+
+GUESSES = {
+    "best of 4, at most": {1.386: "taken off again"},
+    "best of 4, if all texts earn the same": {0.636: "here nothing is chosen"},
+    "best of a million, if 1/8 of all texts earn the most": {12.816: "upper bound", 8: "In nats"},
+    "chance that at least one of 4 texts is in the better half": {
+        0.0625: "chance that none",
+        0.25: "chance of 1/2",
+    },
+    "points below the best, at a divergence of 2 from it, β 0.5": {2: "what does one cost"},
 }
 
 
@@ -17,11 +22,6 @@ COSTS = {
 def tilted_in_logs(probs, rewards, beta):
     scores = np.log(probs) + np.asarray(rewards) / beta
     return np.exp(scores - np.logaddexp.reduce(scores))
-
-
-def tilted_from_the_largest(probs, rewards, beta):
-    weights = probs * np.exp((rewards - np.max(rewards)) / beta)
-    return weights / np.sum(weights)
 
 
 def tilted_until_it_overflows(probs, rewards, beta):
@@ -42,27 +42,16 @@ def gradient_by_others(logits, reference, rewards, drawn, beta, largest=np.max):
     return np.bincount(drawn, score - others, len(logits)) / len(drawn)
 
 
-def gradient_by_loop(logits, reference, rewards, drawn, beta):
-    policy, n = policy_of(logits), len(drawn)
-    score = [rewards[i] - beta * np.log(policy[i] / reference[i]) for i in drawn]
-    found = np.zeros_like(logits)
-    for place, i in enumerate(drawn):
-        above = score[place] - (sum(score) - score[place]) / (n - 1)
-        found += above * (np.arange(len(logits)) == i) - above * policy
-    return found / n
+def with_slips(sign=1, own=False, once=False):
+    def wrong(logits, reference, rewards, drawn, beta):
+        score = (rewards - sign * beta * np.log(policy_of(logits) / reference))[drawn]
+        n = len(drawn)
+        above = (score - score.mean()) * (1 if own else n / (n - 1))
+        if once:
+            return [above[drawn == i][-1] / n if i in drawn else 0 for i in range(len(logits))]
+        return np.bincount(drawn, above, len(logits)) / n
 
-
-def gradient_without_divergence(logits, reference, rewards, drawn, beta):
-    return gradient_by_others(logits, reference, rewards, drawn, 0.0)
-
-
-def gradient_of_the_reference(logits, reference, rewards, drawn, beta):
-    weights = reference / policy_of(logits)
-    return gradient_by_others(logits, reference, rewards, drawn, beta) * weights.mean()
-
-
-def gradient_from_the_mean_of_all(logits, reference, rewards, drawn, beta):
-    return gradient_by_others(logits, reference, rewards, drawn, beta) * (1 - 1 / len(drawn))
+    return wrong
 
 
 def gradient_without_baseline(logits, reference, rewards, drawn, beta):
@@ -72,15 +61,6 @@ def gradient_without_baseline(logits, reference, rewards, drawn, beta):
 
 # DPO
 def dpo(won, lost, won_before, lost_before, beta):
-    return np.logaddexp(0, -beta * (won - lost - won_before + lost_before)).mean()
-
-
-def dpo_by_log1p(won, lost, won_before, lost_before, beta):
-    x = beta * ((won - won_before) - (lost - lost_before))
-    return np.mean(np.log1p(np.exp(-np.abs(x))) + np.maximum(-x, 0))
-
-
-def dpo_by_two_scores(won, lost, won_before, lost_before, beta):
     won, lost = beta * (won - won_before), beta * (lost - lost_before)
     return (np.logaddexp(won, lost) - won).mean()
 
@@ -106,15 +86,6 @@ def by_words(reference, counts, won, lost, beta, **options):
     return tilted_in_logs(reference, scores_of(counts, won, lost, **options), beta)
 
 
-def by_words_downhill(reference, counts, won, lost, beta):
-    weight = np.zeros(counts.shape[1])
-    more = counts[won] - counts[lost]
-    for _ in range(1500):
-        wrong = 1 / (1 + np.exp(more @ weight))
-        weight += 0.3 * (more.T @ wrong / len(won) - 0.003 * weight)
-    return tilted_in_logs(reference, counts @ weight, beta)
-
-
 def by_stories(reference, counts, won, lost, beta):
     return by_words(reference, np.eye(len(reference)), won, lost, beta)
 
@@ -125,43 +96,44 @@ def by_the_page(reference, counts, won, lost, beta):
 
 
 RIGHT = {
-    "prefer_optimum": [tilted_in_logs, tilted_from_the_largest],
-    "prefer_costs": [
-        COSTS,
-        COSTS | {"best of 4, at most": 2 * np.log(2) - 0.75},
-        {key: round(float(value), 2) for key, value in COSTS.items()},
-    ],
-    "prefer_gradient": [gradient_by_others, gradient_by_loop],
-    "prefer_dpo": [dpo, dpo_by_log1p, dpo_by_two_scores],
-    "prefer_words": [by_words, by_words_downhill],
+    "prefer_optimum": [tilted_in_logs],
+    "prefer_gradient": [gradient_by_others],
+    "prefer_dpo": [dpo],
+    "prefer_words": [by_words],
 }
 WRONG = {
     "prefer_optimum": {
         "… exp(1000) is infinite": tilted_until_it_overflows,
         "… Divide by Z": lambda p, r, beta: p * np.exp((r - r.max()) / beta),
         "… Divide the reward by beta": lambda p, r, beta: tilted_in_logs(p, r, 1 / beta),
+        "… Where is the reference": lambda p, r, beta: tilted_in_logs(p / p, r, beta),
+        "… still to come": lambda p, r, beta: p * r / (p * r).sum(),
         "the best alone": lambda p, r, beta: np.eye(len(p))[np.argmax(r)],
     },
-    "prefer_costs": {
-        "… upper bound": COSTS
-        | {"best of a million, if 1/8 of all texts earn the most": np.log(1e6) - 1 + 1e-6},
-        "… here nothing is chosen": COSTS
-        | {"best of 4, if all texts earn the same": np.log(4) - 3 / 4},
-        "… chance of 1/2": COSTS
-        | {"chance that at least one of 4 texts is in the better half": 0.25},
-        "… what does one cost": COSTS
-        | {"points below the best, at a divergence of 2 from it, β 0.5": 2},
-    },
+    "prefer_costs": guesses(GUESSES),
     "prefer_gradient": {
         "… exp(5000)": lambda *given: gradient_by_others(*given, largest=lambda logits: 0),
-        "no divergence": gradient_without_divergence,
-        "weighed by the reference": gradient_of_the_reference,
-        "… its baseline": gradient_from_the_mean_of_all,
+        "no divergence": lambda *given: gradient_by_others(*given[:-1], 0.0),
+        "weighed by the reference": lambda logits, reference, *given: (
+            gradient_by_others(logits, reference, *given) * (reference / policy_of(logits)).mean()
+        ),
+        "… its baseline": with_slips(own=True),
         "… others is the baseline": gradient_without_baseline,
         "… the sign of the whole": lambda *given: -gradient_by_others(*given),
+        "… Begin with the divergence": with_slips(sign=-1, own=True, once=True),
+        "… and it is a cost": with_slips(sign=-1),
+        "… counts twice": with_slips(once=True),
+        "… The divergence is": with_slips(sign=-1, own=True),
+        "… The divergence is the mean": with_slips(sign=-1, once=True),
+        "… the mean of the others": with_slips(own=True, once=True),
+        "… not their sum": lambda *given: gradient_by_others(*given) * given[3].size,
     },
     "prefer_dpo": {
         "… np.exp overflows": dpo_that_overflows,
+        "… Where is beta": lambda *given: dpo(*given[:4], 1),
+        "… not over it": lambda *given: dpo(*given[:4], 1 / given[4]),
+        "… The mean": lambda *given: dpo(*given) * len(given[0]),
+        "… Each with its own": lambda w, x, w0, x0, b: dpo(w, x, x0, w0, b),
         "… The preferred one": lambda w, x, w0, x0, b: dpo(x, w, x0, w0, b),
         "… Compare with the model before": lambda w, x, w0, x0, b: dpo(w, x, 0, 0, b),
     },

@@ -1,29 +1,18 @@
 """Right and wrong answers to the exercises of "Sampling"."""
 
+from itertools import takewhile
+
 import numpy as np
 
-from tinytorch import functional
 from tinytorch.models.sampling import next_token_probs
 
-KEPT = {
-    "top_k = 2": 2,
-    "temperature = 0, top_p = 0.75": 1,
-    "top_p = 0.75": 3,
-    "temperature = 0.5, top_p = 0.75": 1,
-    "top_k = 3, top_p = 0.8": 2,
-}
+from . import guesses
 
 
 # The draw
 def draw_by_argmax(probs, u):
     sums = np.cumsum(probs, axis=-1)
     return np.argmax(sums > u[:, None] * sums[:, -1:], axis=-1)
-
-
-def draw_by_normalised_sums(probs, u):
-    sums = probs.cumsum(axis=1)
-    sums /= sums[:, -1:]
-    return np.count_nonzero(sums <= u[:, None], axis=1)
 
 
 # Temperature
@@ -34,21 +23,6 @@ def tempered_in_numpy(logits, temperature):
     scaled = logits / temperature
     e = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
-
-
-def tempered_shift_first(logits, temperature):
-    shifted = logits - logits.max(axis=-1)[..., None]
-    if temperature > 0:
-        weights = np.exp(shifted / temperature)
-    else:
-        weights = np.zeros(logits.shape)
-        np.put_along_axis(weights, logits.argmax(axis=-1)[..., None], 1.0, axis=-1)
-    return weights / weights.sum(axis=-1)[..., None]
-
-
-def scaled_probabilities(logits, temperature):
-    probs = functional.softmax(logits).numpy() / max(temperature, 1e-9)
-    return probs / probs.sum(axis=-1, keepdims=True)
 
 
 def all_of_the_largest(logits, temperature):
@@ -72,13 +46,12 @@ def top_p_by_rows(probs, p):
     return result
 
 
-def top_p_by_count(probs, p):
+def top_p_by_count(probs, p, normal=True):
     order = probs.argsort(axis=1)[:, ::-1]
     sums = np.take_along_axis(probs, order, axis=1).cumsum(axis=1)
     count = (sums < p).sum(axis=1)  # how many tokens stand before the one that reaches p
-    rank = order.argsort(axis=1)
-    kept = probs * (rank <= count[:, None])
-    return kept / kept.sum(axis=1)[:, None]
+    kept = probs * (order.argsort(axis=1) <= count[:, None])
+    return kept / kept.sum(axis=1)[:, None] if normal else kept
 
 
 def kept_equals(probs, p):
@@ -103,16 +76,6 @@ def write(next_probs, prompt, max_new, stop, u):
     return ids
 
 
-def write_while(next_probs, prompt, max_new, stop, u):
-    ids, new = prompt[:], 0
-    while new < max_new:
-        token = int((np.cumsum(next_probs(ids)) <= u[new]).sum())
-        ids, new = [*ids, token], new + 1
-        if token == stop:
-            return ids
-    return ids
-
-
 def write_recursive(next_probs, prompt, max_new, stop, u):
     if max_new == 0:
         return list(prompt)
@@ -120,51 +83,49 @@ def write_recursive(next_probs, prompt, max_new, stop, u):
     return ids if ids[-1] == stop else write_recursive(next_probs, ids, max_new - 1, stop, u[1:])
 
 
-def tempered(logits, temperature):
-    if temperature == 0:
-        return np.eye(logits.shape[-1])[logits.argmax(axis=-1)]
-    return functional.softmax(logits / temperature).numpy()
-
-
 RIGHT = {
     "sampling_top_k": [
-        lambda x, k: np.where(np.argsort(np.argsort(-x, axis=-1), axis=-1) < k, x, -np.inf),
-        lambda x, k: np.where(x < np.partition(x, -k)[..., [-k]], -np.inf, x),
+        lambda x, k: np.where(np.argsort(np.argsort(-x, axis=-1), axis=-1) < k, x, -np.inf)
     ],
-    "sampling_kept": [KEPT, {name: np.int64(kept) for name, kept in KEPT.items()}],
-    "sampling_draw": [draw_by_argmax, draw_by_normalised_sums],
-    "sampling_temperature": [tempered_in_numpy, tempered_shift_first],
+    "sampling_draw": [draw_by_argmax],
+    "sampling_temperature": [tempered_in_numpy],
     "sampling_top_p": [top_p_by_rows, top_p_by_count],
-    "sampling_write": [write_while, write_recursive],
+    "sampling_write": [write_recursive],
 }
-
 WRONG = {
     "sampling_top_k": {
         "one limit for all": lambda x, k: np.where(x >= np.sort(x, axis=None)[-k], x, -np.inf)
     },
-    "sampling_kept": {"top-k not normalised": {**KEPT, "top_k = 3, top_p = 0.8": 3}},
+    "sampling_kept": guesses({"top_k = 3, top_p = 0.8": {3: "0.5 / 0.85 leads"}}),
     "sampling_draw": {
-        "sums rounded": (
-            lambda probs, u: (
-                (probs.cumsum(axis=1).round(2) <= u[:, None]).sum(axis=1) % max(probs.shape[1], 1)
-            )
+        "sums rounded": lambda probs, u: (
+            (probs.cumsum(1).round(2) <= u[:, None]).sum(1) % max(probs.shape[1], 1)
         ),
         "… That is the most likely token; u": lambda probs, u: probs.argmax(axis=1),
     },
     "sampling_temperature": {
-        "0 from a hundredth on": (lambda logits, t: tempered(logits, t if t >= 0.01 else 0.0)),
-        "… Dividing all probabilities by 2, and": scaled_probabilities,
-        "by the package": lambda logits, temperature: next_token_probs(logits, temperature),
+        "0 from a hundredth on": lambda logits, t: tempered_in_numpy(logits, t if t >= 0.01 else 0),
+        "… what is left of the 2": lambda logits, t: tempered_in_numpy(logits, 1) * t / t,
+        "… These sum to 0.5": lambda logits, t: tempered_in_numpy(logits, 1) / t,
+        "… not multiplied": lambda logits, t: tempered_in_numpy(logits, 1 / t),
+        "… Repair it yourself": lambda logits, t: next_token_probs(logits, t),
         "all of the largest at 0": all_of_the_largest,
     },
-    "sampling_top_p": {"all equals kept": kept_equals},
+    "sampling_top_p": {
+        "… as small as possible": kept_equals,
+        "… They hold 0.8 only": lambda probs, p: top_p_by_count(probs, p - probs[0, 2]),
+        "… make them sum to one": lambda probs, p: top_p_by_count(probs, p, normal=False),
+        "… and these are all": lambda probs, p: probs / probs.sum(axis=1, keepdims=True),
+    },
     "sampling_write": {
-        "numbers rounded": (lambda f, prompt, n, stop, u: write(f, prompt, n, stop, u.round(2))),
-        "… The stop token itself belongs to": lambda *given: [
-            i for i in write(*given) if i != given[3]
+        "numbers rounded": lambda *given: write(*given[:-1], given[-1].round(2)),
+        "… Return the prompt": lambda *given: write(*given)[len(given[1]) :],
+        "… The stop token itself": lambda *given: [
+            *takewhile(lambda i: i != given[3], write(*given))
         ],
-        "… next_probs must read the new tokens": lambda f, prompt, *rest: write(
+        "… read the new tokens": lambda f, prompt, *rest: write(
             lambda ids: f(prompt), prompt, *rest
         ),
+        "… Only max_new": lambda f, prompt, n, stop, u: write(f, prompt, 99, stop, u),
     },
 }

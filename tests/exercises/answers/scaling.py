@@ -2,33 +2,32 @@
 
 import numpy as np
 
-PARAMETERS, TOKENS = "parameters", "tokens of 1,000 steps"
-FLOPS, BYTES = "FLOPs of these steps, by 6 N D", "bytes of weights, gradients and AdamW's means"
-FACTOR = "A / N**0.34 after N has grown tenfold, over before"
-GPT3 = "FLOPs of GPT-3's training, by 6 N D"
-COUNTS = {
-    PARAMETERS: 81_216,
-    TOKENS: 896_000,
-    FLOPS: 6 * 81_216 * 896_000,
-    BYTES: 16 * 81_216,
-    FACTOR: 10**-0.34,
-    GPT3: 6 * 175e9 * 300e9,
+from . import guesses
+
+GUESSES = {
+    "parameters": {56_640: "token table", 105_792: "count it once", 79_872: "and norms"},
+    "tokens of 1,000 steps": {112_000: "reads 8 windows", 8000: "has 112 tokens"},
+    "FLOPs of these steps, by 6 N D": {145_539_072_000: "Two are the forward"},
+    "bytes of weights, gradients and AdamW's means": {
+        324_864: "the weights alone",
+        974_592: "keeps two means",
+    },
+    "A / N**0.34 after N has grown tenfold, over before": {
+        10**0.34: "less than 1",
+        0.457: "but rounded",
+        0.5429118: "by how much it falls",
+    },
+    "FLOPs of GPT-3's training, by 6 N D": {5.25e22: "Six for", 1.05e23: "takes four more"},
 }
 
 
 # A power law above a floor
-def power_by_lstsq(x, losses, floor):
+def power(x, losses, floor):
     kept = [(a, b - floor) for a, b in zip(x, losses, strict=True) if b > floor]
     logs = np.log10(kept)
     columns = np.stack([np.ones(len(logs)), -logs[:, 0]], axis=1)
     (height, beta), *_ = np.linalg.lstsq(columns, logs[:, 1], rcond=None)
     return [10**height, beta]
-
-
-def power_by_moments(x, losses, floor):
-    x, above = np.log(x)[losses > floor], np.log(losses[losses > floor] - floor)
-    slope = np.cov(x, above)[0, 1] / np.var(x, ddof=1)
-    return float(np.exp(above.mean() - slope * x.mean())), float(-slope)
 
 
 def keeps_all(x, losses, floor):
@@ -50,11 +49,6 @@ def interval_by_counts(x, y, samples, rng):
     return slopes[round(0.025 * samples)], slopes[round(0.975 * samples)]
 
 
-def interval_by_pairs(x, y, samples, rng):
-    pairs = rng.choice(np.stack([x, y], axis=1), size=(samples, len(x)))  # (samples, n, 2)
-    return list(np.quantile(slopes_of(pairs[..., 0], pairs[..., 1]), [0.025, 0.975]))
-
-
 def a_row_too_few(x, y, samples, rng):
     rows = rng.integers(len(x), size=(samples, len(x) - 1))
     return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
@@ -70,53 +64,56 @@ def without_replacement(x, y, samples, rng):
     return np.quantile(slopes_of(x[rows], y[rows]), [0.025, 0.975])
 
 
-# The frontier
+def of_the_mean(x, y, samples, rng):
+    rows = rng.integers(len(x), size=(samples, len(x)))
+    slopes = slopes_of(x[rows], y[rows])
+    return slopes.mean() + np.array([-2, 2]) * slopes.std() / samples**0.5
+
+
+# The budget
 def bought(width, depth, steps, lr):
     return lambda budget: {"embed_dim": width, "num_layers": depth, "steps": steps, "lr": lr}
 
 
-def power(x, losses, floor):
-    above = losses > floor
-    slope, height = np.polyfit(np.log(x[above]), np.log(losses[above] - floor), 1)
-    return np.exp(height), -slope
-
-
 RIGHT = {
-    "scaling_predict": [COUNTS, COUNTS | {FACTOR: 1 / 10**0.34, GPT3: 3.15e23}],
-    "scaling_power": [power_by_lstsq, power_by_moments],
-    "scaling_interval": [interval_by_counts, interval_by_pairs],
-    "scaling_frontier": [
-        lambda losses: ~(losses > np.minimum.accumulate(losses)),
-        lambda losses: (np.triu(losses[:, None] < losses).sum(axis=0)) == 0,
-    ],
-    "scaling_budget": [bought(24, 1, 152, 0.133), bought(16, 1, 258, 0.1)],
+    "scaling_power": [power],
+    "scaling_interval": [interval_by_counts],
+    "scaling_frontier": [lambda losses: ~(losses > np.minimum.accumulate(losses))],
+    "scaling_budget": [bought(16, 1, 258, 0.1)],
 }
 WRONG = {
-    "scaling_predict": {
-        "… token table": COUNTS | {PARAMETERS: 81_216 - 512 * 48},
-        "… less than 1": COUNTS | {FACTOR: 10**0.34},
-    },
+    "scaling_predict": guesses(GUESSES),
     "scaling_power": {
-        "none near the floor": (
-            lambda x, losses, floor: power(
-                x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
-            )
+        "none near the floor": lambda x, losses, floor: power(
+            x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
         ),
-        "… Subtract the floor": lambda x, losses, floor: power_by_lstsq(x, losses, 0.0),
+        "… Subtract the floor": lambda x, losses, floor: power(x, losses, 0.0),
         "… leave that run out": keeps_all,
+        "… height of the line": lambda *given: [
+            np.log(power(*given)[0]),
+            power(*given)[1],
+        ],
+        "… its slope is minus": lambda *given: np.multiply(power(*given), [1, -1]).tolist(),
+        "… B first": lambda *given: power(*given)[::-1],
     },
     "scaling_interval": {
         "… the same rows": drawn_apart,
         "… in another order": without_replacement,
         "a row too few": a_row_too_few,
+        "… mean slope is that certain": of_the_mean,
+        "… lower end": lambda *given: interval_by_counts(*given)[::-1],
     },
     "scaling_frontier": {
-        "the lowest at some time": (lambda losses: np.isin(losses, np.minimum.accumulate(losses))),
-        "… not with the one before": lambda losses: np.append(True, np.diff(losses) <= 0),
+        "the lowest at some time": lambda losses: np.isin(losses, np.minimum.accumulate(losses)),
+        "… not with the one before": lambda losses: [True, *(losses[1:] <= losses[:-1])],
         "… as numbers": lambda losses: np.where(losses > np.minimum.accumulate(losses), 0, 1),
-        "… it counts": lambda losses: np.append(
-            True, losses[1:] < np.minimum.accumulate(losses)[:-1]
-        ),
+        "… it counts": lambda losses: [True, *(losses[1:] < np.minimum.accumulate(losses)[:-1])],
+        "… True or False": lambda losses: [
+            i for i in range(len(losses)) if losses[i] <= min(losses[: i + 1])
+        ],
+        "… not after": lambda losses: [losses[i] == losses[i:].min() for i in range(len(losses))],
+        "… not all of them": lambda losses: losses <= losses.min(),
+        "… frontier's loss": lambda losses: [min(losses[: i + 1]) for i in range(len(losses))],
     },
     "scaling_budget": {"… lowest loss": bought(64, 2, 256, 0.0125)},
 }

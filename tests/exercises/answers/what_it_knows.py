@@ -3,20 +3,19 @@
 import numpy as np
 
 from tinytorch import LayerNorm, Tensor, functional, no_grad
-from tinytorch.inside.probes import LinearProbe, r_squared
-from tinytorch.inside.stream import logit_lens
+from tinytorch.inside.probes import LinearProbe
 from tinytorch_book.exercises.what_it_knows import _studied
 from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch_book.experiments.what_it_learned import study_stories
 from tinytorch_book.stories import StoryGrammar, hidden_values
 
-SELECTIVE = {
-    "R² of the posterior itself": 1,
-    "R² of always saying the mean": 0,
-    "R² can be below 0 on new stories": True,
-    "selectivity, if the random targets of each place are read as well": 0,
-    "a new random target in every story is read as well": False,
-    "a probe on an untrained model reads nothing": False,
+from . import guesses
+
+GUESSES = {
+    "R² of always saying the mean": {1: "always being right"},
+    "selectivity, if the random targets of each place are read as well": {1: "not read at all"},
+    "a new random target in every story is read as well": {True: "could hold"},
+    "a probe on an untrained model reads nothing": {"False": "Without quotes"},
 }
 
 
@@ -37,9 +36,8 @@ def lens_by_layers(stream, gamma, beta, table):
         return functional.log_softmax(x @ Tensor(table.T, dtype=np.float64))
 
 
-def lens_without_norm(stream, gamma, beta, table):
-    logits = stream @ table.T
-    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+def log_softmax(x, table):
+    return x @ table.T - np.logaddexp.reduce(x @ table.T, axis=-1, keepdims=True)
 
 
 def lens_that_overflows(stream, gamma, beta, table):
@@ -49,23 +47,29 @@ def lens_that_overflows(stream, gamma, beta, table):
 
 
 # A probe that is too good
+def first_part(rows):
+    return rows[: 2 * len(rows) // 3]
+
+
+def last_part(rows):
+    return rows[2 * len(rows) // 3 :]
+
+
+def every(rows):
+    return rows
+
+
 def r2(x, y):
-    n = 2 * len(x) // 3
-    return r_squared(y[n:], LinearProbe(x[:n], y[:n], ridge=0.03)(x[n:]))
-
-
-def r2_by_hand(x, y):
     n = 2 * len(x) // 3
     left = y[n:] - LinearProbe(x[:n], y[:n], 0.03)(x[n:])
     return 1 - np.mean(left**2, axis=0).sum() / y[n:].var(axis=0).sum()
 
 
-def r2_with(seen=False, centred=True, ridge=0.03):
+def r2_with(fit=first_part, tried=last_part, mean=lambda y: y.mean(axis=0), ridge=0.03):
     def wrong(x, y):
-        n = 2 * len(x) // 3
-        probe = LinearProbe(x, y, ridge) if seen else LinearProbe(x[:n], y[:n], ridge)
-        x, y = x[n:], y[n:]
-        return 1 - ((y - probe(x)) ** 2).sum() / ((y - y.mean(axis=0) * centred) ** 2).sum()
+        probe = LinearProbe(fit(x), fit(y), ridge)
+        x, y = tried(x), tried(y)
+        return 1 - ((y - probe(x)) ** 2).sum() / ((y - mean(y)) ** 2).sum()
 
     return wrong
 
@@ -74,20 +78,10 @@ def r2_with(seen=False, centred=True, ridge=0.03):
 FIRST = [story_tokenizer().encode(f" {a}")[0] for a in hidden_values(StoryGrammar(), "animal")]
 
 
-def through_the_lens(x):
-    return functional.softmax(logit_lens(load_story_gpt(), x)[:, FIRST]).data
-
-
-def by_the_mlp(x, belief, new):
-    block, stream = load_story_gpt().blocks[1], Tensor(new)
-    with no_grad():
-        return through_the_lens((stream + block.mlp(block.ln2(stream))).data)
-
-
 OUTPUT = load_story_gpt().token_embedding.weight.data[FIRST].T  # (64, 12), of the model itself
 
 
-def by_the_mlp_and_its_own_output(x, belief, new):
+def by_the_mlp(x, belief, new):
     model, stream = load_story_gpt(), Tensor(new)
     with no_grad():
         stream = stream + model.blocks[1].mlp(model.blocks[1].ln2(stream))
@@ -114,21 +108,39 @@ def by_the_nearest_story(x, belief, new):
 
 
 RIGHT = {
-    "inside_selective": [SELECTIVE, dict(reversed(SELECTIVE.items()))],
-    "inside_lens": [lens_by_layers, lambda *given: lens(*given).tolist()],
-    "inside_control": [r2_by_hand, lambda x, y: np.float64(r2(x, y))],
-    "inside_unseen": [by_the_mlp, by_the_mlp_and_its_own_output, by_the_mlp_and_the_grammar],
+    "inside_lens": [lens_by_layers],
+    "inside_control": [r2],
+    "inside_unseen": [by_the_mlp, by_the_mlp_and_the_grammar],
 }
 WRONG = {
-    "inside_selective": {
-        "… always being right": SELECTIVE | {"R² of always saying the mean": 1},
-        "… could hold": SELECTIVE | {"a new random target in every story is read as well": True},
+    "inside_selective": guesses(GUESSES),
+    "inside_lens": {
+        "… last norm": lambda stream, gamma, beta, table: log_softmax(stream, table),
+        "… largest logit": lens_that_overflows,
+        "… Scale by gamma": lambda stream, gamma, beta, table: lens(stream, 1, 0, table),
+        "… the logarithms": lambda *given: np.exp(lens(*given)),
+        "… a log-softmax follows": lambda x, gamma, beta, table: (
+            (
+                (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gamma
+                + beta
+            )
+            @ table.T
+        ),
+        "… the deviation too": lambda x, gamma, beta, table: log_softmax(
+            (x - x.mean(-1, keepdims=True)) * gamma + beta, table
+        ),
     },
-    "inside_lens": {"… last norm": lens_without_norm, "… largest logit": lens_that_overflows},
     "inside_control": {
-        "… has seen": r2_with(seen=True),
-        "… not about 0": r2_with(centred=False),
+        "… the rows that it is tried on": r2_with(fit=every),
+        "… not about 0": r2_with(mean=lambda y: 0),
         "… ridge is to be 0.03": r2_with(ridge=1e-4),
+        "… mean of its own": r2_with(mean=np.mean),
+        "… Which rows has the probe seen?": r2_with(fit=every, mean=lambda y: 0),
+        "… The probe has seen": r2_with(fit=every, tried=every),
+        "… fit it to the first two thirds": r2_with(fit=last_part),
+        "… tried on all rows": r2_with(tried=every),
+        "… 1 minus it": lambda x, y: 1 - r2(x, y),
+        "… The ridge": r2_with(ridge=0.0),
     },
     "inside_unseen": {
         "… does not carry over": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),

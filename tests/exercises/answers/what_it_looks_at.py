@@ -2,28 +2,20 @@
 
 import numpy as np
 
-from tinytorch.inside.heads import head_scores
+from . import guesses
 
-ABLATION = {
-    "the stream changes at stage 0": False,
-    "the stream changes at stage 1": True,
-    "attention of head 0.0 changes": False,
-    "attention of head 1.0 changes": True,
-    "the forecast after the first token changes": True,
-    "the loss rises most before": "animals",
+GUESSES = {
+    "attention of head 0.0 changes": {True: "beside each other"},
+    "the loss rises most before": {
+        "foods": "more before",
+        "names": "hero head",
+        "things": "fetched by",
+    },
 }
 
 
 # The head
-def head_by_loops(weights, asked, sought):
-    totals = np.zeros((len(weights), weights.shape[2]))
-    for row, query in zip(*np.nonzero(asked), strict=True):
-        keys = np.flatnonzero(sought[row, : query + 1])
-        totals += weights[:, row, :, query, keys].sum(axis=0)
-    return divmod(int(totals.argmax()), totals.shape[1])
-
-
-def head_by_a_sum(weights, asked, sought):
+def head(weights, asked, sought):
     share = np.einsum("lbhqk,bq,bk->lh", weights, asked, sought)
     return tuple(int(i) for i in np.argwhere(share == share.max())[0])
 
@@ -33,18 +25,12 @@ def head_text_by_text(weights, asked, sought):
     return np.unravel_index(share.mean(axis=1).argmax(), weights.shape[0:3:2])
 
 
-def head(weights, asked, sought):
-    targets = asked[:, :, None] & sought[:, None, :] & np.tri(weights.shape[-1], dtype=bool)
-    return np.unravel_index(head_scores(weights, targets).argmax(), weights.shape[0:3:2])
+def largest(scores):
+    return divmod(int(scores.argmax()), scores.shape[1])
 
 
 # A fair removal
 def removed(x, head, is_read):
-    numbers = np.arange(64) // 16 == head
-    return np.where(numbers, x[is_read].mean(axis=0), x)
-
-
-def removed_by_a_sum(x, head, is_read):
     total = np.einsum("btd,bt->d", x, is_read) / np.count_nonzero(is_read)
     result = np.array(x).reshape(*is_read.shape, 4, 16)
     result[:, :, head] = total.reshape(4, 16)[head]
@@ -61,27 +47,37 @@ def removed_with(mean, copy=np.copy):
 
 
 RIGHT = {
-    "inside_ablation": [ABLATION, dict(reversed(ABLATION.items()))],
-    "inside_head": [head_by_loops, head_by_a_sum],
-    "inside_mean": [removed, removed_by_a_sum],
+    "inside_head": [head],
+    "inside_mean": [removed],
 }
 WRONG = {
-    "inside_ablation": {
-        "… beside each other": ABLATION | {"attention of head 0.0 changes": True},
-        "… more before": ABLATION | {"the loss rises most before": "foods"},
-    },
+    "inside_ablation": guesses(GUESSES),
     "inside_head": {
-        "not at its own token": (
-            lambda weights, asked, sought: head(
-                weights * np.tri(weights.shape[-1], k=-1), asked, sought
-            )
+        "not at its own token": lambda weights, *given: head(
+            weights * np.tri(weights.shape[-1], k=-1), *given
         ),
-        "… block comes first": lambda *given: head_by_loops(*given)[::-1],
+        "… block comes first": lambda *given: head(*given)[::-1],
         "… before you divide": head_text_by_text,
+        "… to what is sought": lambda weights, *given: largest(np.einsum("lbhqk->lh", weights)),
+        "… says less": lambda weights, asked, sought: largest(
+            np.einsum("lbhqk,bq,bk->lhbqk", weights, asked, sought).max(axis=(2, 3, 4))
+        ),
+        "… queries in `asked`": lambda weights, asked, sought: head(weights, asked | True, sought),
+        "… belongs to the queries": lambda weights, asked, sought: head(weights, sought, asked),
     },
     "inside_mean": {
         "… mean of its own": removed_with(lambda x, is_read: x[is_read].mean()),
         "… only fill the rows": removed_with(lambda x, is_read: x.mean(axis=(0, 1))),
+        "… That is zeros": removed_with(lambda x, is_read: 0),
+        "… number of tokens that are read": removed_with(
+            lambda x, is_read: x[is_read].sum(0) / is_read.size
+        ),
+        "… for all rows together": removed_with(
+            lambda x, is_read: np.einsum("btd,bt->bd", x, is_read / is_read.sum(1)[:, None])[
+                :, None
+            ]
+        ),
+        "… this head are replaced": lambda x, head, is_read: 0 * x + x[is_read].mean(axis=0),
         "writes into what it is given": removed_with(
             lambda x, is_read: x[is_read].mean(axis=0), copy=lambda x: x
         ),

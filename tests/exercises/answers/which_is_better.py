@@ -4,13 +4,32 @@ import math
 
 import numpy as np
 
-FOUR_TIMES = "four times as many stories: the error is multiplied by"
-HALF = "half the difference: the stories needed are multiplied by"
-BOTH = "both models lose 7 nats more at one story: B - A changes by"
-CORRELATED = "equal deviations, correlation 0.5: deviation of B - A over that of A"
-NOTHING = "power where the true difference is 0, at a level of 5 %"
-TWO = "two independent tests of equal models: chance of a claim"
-ALL = {FOUR_TIMES: 0.5, HALF: 4, BOTH: 0, CORRELATED: 1, NOTHING: 0.05, TWO: 0.0975}
+from . import guesses
+
+GUESSES = {
+    "four times as many stories: the error is multiplied by": {
+        0.25: "to its square",
+        2: "make it smaller",
+    },
+    "half the difference: the stories needed are multiplied by": {
+        16: "squared in the formula",
+        2: "stands there squared",
+    },
+    "equal deviations, correlation 0.5: deviation of B - A over that of A": {
+        1.414: "without any correlation",
+        0: "correlation of 1",
+    },
+    "power where the true difference is 0, at a level of 5 %": {
+        0: "how often?",
+        0.8: "of a true difference",
+        5: "As a share",
+    },
+    "two independent tests of equal models: chance of a claim": {
+        0.1: "is counted twice",
+        0.05: "one test alone",
+        0.9025: "that none claims",
+    },
+}
 
 
 # The paired test
@@ -19,15 +38,7 @@ def verdict(mean, error):
     return "a" if z > 1.96 else "b" if z < -1.96 else "no"
 
 
-def pair_by_sums(a, b):
-    n = len(a)
-    mean = sum(b - a) / n
-    squares = sum((y - x - mean) ** 2 for x, y in zip(a, b, strict=True))
-    error = (squares / (n - 1) / n) ** 0.5
-    return mean, error, verdict(mean, error)
-
-
-def pair_by_covariance(a, b):
+def pair(a, b):
     (va, c), (_, vb) = np.cov(a, b)
     mean, error = b.mean() - a.mean(), math.sqrt((va + vb - 2 * c) / len(a))
     return [mean, error, verdict(mean, error)]
@@ -46,58 +57,39 @@ def as_if_unpaired(a, b):
 
 
 def one_sided(a, b):
-    mean, error, _ = pair_by_sums(a, b)
+    mean, error, _ = pair(a, b)
     return mean, error, "a" if mean > 1.96 * error else "no"
 
 
 def from_1_96_errors_up(a, b):
-    mean, error, _ = pair_by_sums(a, b)
+    mean, error, _ = pair(a, b)
     return mean, error, "no" if abs(mean) < 1.96 * error else "a" if mean > 0 else "b"
 
 
 # The control variate
-def control_by_lines(x, known, known_mean):
+def control(x, known, known_mean):
     slope, height = np.polyfit(known - known_mean, x, 1)
     left = x - slope * (known - known_mean)
     return height, left.std(ddof=1) / len(x) ** 0.5
 
 
-def control_by_sums(x, known, known_mean):
-    away = known - known.mean()
-    c = (away * x).sum() / (away**2).sum()
-    left = x - c * known + c * known_mean
-    return [left.mean(), math.sqrt(((left - left.mean()) ** 2).sum() / (len(x) - 1) / len(x))]
+def with_slope(slope):
+    """`slope(x, known, c)` instead of c."""
 
+    def wrong(x, known, known_mean):
+        left = x - slope(x, known, np.polyfit(known, x, 1)[0]) * (known - known_mean)
+        return left.mean(), left.std(ddof=1) / len(x) ** 0.5
 
-def subtracts_its_own_mean(x, known, known_mean):
-    return control_by_sums(x, known, known.mean())
-
-
-def excess(x, known, known_mean):
-    left = x - known + known_mean
-    return left.mean(), left.std(ddof=1) / math.sqrt(len(x))
-
-
-def error_of_before(x, known, known_mean):
-    return control_by_sums(x, known, known_mean)[0], x.std(ddof=1) / math.sqrt(len(x))
-
-
-def control_by_the_correlation(x, known, known_mean):
-    left = x - np.corrcoef(x, known)[0, 1] * (known - known_mean)
-    return left.mean(), left.std(ddof=1) / len(x) ** 0.5
+    return wrong
 
 
 def error_without_ddof(x, known, known_mean):
-    mean, error = control_by_sums(x, known, known_mean)
+    mean, error = control(x, known, known_mean)
     return mean, error * (1 - 1 / len(x)) ** 0.5
 
 
 # Clusters
-def cluster_by_onehot(x, story):
-    return np.linalg.norm(np.eye(story.max() + 1)[story].T @ (x - x.mean())) / x.size
-
-
-def cluster_by_pairs(x, story):
+def cluster(x, story):
     off = x - x.mean()
     together = story[:, None] == story
     return math.sqrt(max(0.0, (np.outer(off, off) * together).sum())) / len(x)
@@ -113,52 +105,53 @@ def pocock(limit, first, every=10):
 
 
 RIGHT = {
-    "better_predict": [ALL, ALL | {TWO: 1 - 0.95 * 0.95, HALF: 4.0}, ALL | {TWO: 0.098}],
-    "better_pair": [pair_by_sums, pair_by_covariance],
-    "better_control": [control_by_lines, control_by_sums],
-    "better_cluster": [cluster_by_onehot, cluster_by_pairs, cluster_in_float32],
+    "better_pair": [pair],
+    "better_control": [control],
+    "better_cluster": [cluster, cluster_in_float32],
     "better_stop": [
-        pocock(2.8, 50),
-        lambda n: 1e9 if n < 60 else np.float64(2.78),
         lambda n: np.where(n >= 50, 2.8, np.inf),
         lambda n: np.array([2.8 if n >= 50 else np.inf]),
         pocock(2.75, 50),  # near the edge, where another draw would decide otherwise
     ],
 }
 WRONG = {
-    "better_predict": {
-        "… squared in the formula": ALL | {HALF: 16},
-        "… stands there squared": ALL | {HALF: 2},
-        "… correlation of 1": ALL | {CORRELATED: 0},
-        "… how often?": ALL | {NOTHING: 0},
-        "… As a share": ALL | {NOTHING: 5},
-        "… a number, or True or False": ALL | {NOTHING: None},
-        "… is counted twice": ALL | {TWO: 0.1},
-    },
+    "better_predict": guesses(GUESSES),
     "better_pair": {
         "… same stories": as_if_unpaired,
         "… more than 1.96 errors; otherwise 'no'": by_their_intervals,
         "… b may be better, too": one_sided,
         "a difference between equal models": from_1_96_errors_up,
-        "… lower one is better": lambda a, b: (
-            *pair_by_sums(a, b)[:2],
-            {"a": "b", "b": "a", "no": "no"}[pair_by_sums(a, b)[2]],
+        "… lower one is better": lambda a, b: (*pair(a, b)[:2], pair(b, a)[2]),
+        "… not A minus B": lambda a, b: pair(b, a),
+        "… deviation of a story": lambda a, b: ((b - a).mean(), (b - a).std(ddof=1), ""),
+        "… The deviation of a sample": lambda a, b: (
+            (b - a).mean(),
+            (b - a).std() / len(a) ** 0.5,
+            "",
         ),
     },
     "better_control": {
-        "… is no news": subtracts_its_own_mean,
-        "… not always 1": excess,
-        "… what is left": error_of_before,
-        "… c is cov / var": control_by_the_correlation,
+        "… is no news": lambda x, known, mean: control(x, known, known.mean()),
+        "… subtract, with this c": with_slope(lambda x, known, c: -c),
+        "… not always 1": with_slope(lambda x, known, c: 1),
+        "… error is that of what is left": lambda x, *given: (
+            control(x, *given)[0],
+            x.std(ddof=1) / len(x) ** 0.5,
+        ),
+        "… correlation: c is cov / var": with_slope(
+            lambda x, known, c: np.corrcoef(x, known)[0, 1]
+        ),
+        "… the other way round": with_slope(lambda x, known, c: np.polyfit(x, known, 1)[0]),
         "… std(ddof=1) of what is left": error_without_ddof,
     },
     "better_cluster": {
-        "… independent": lambda x, story: x.std() / len(x) ** 0.5,
-        "… Take the root": lambda x, story: (np.bincount(story, x - x.mean()) ** 2).sum() / len(x),
-        "… not by its root": lambda x, story: cluster_by_onehot(x, story) * len(x) ** 0.5,
-        "… mean of all tokens": lambda x, story: (
-            np.sqrt((np.bincount(story, x) ** 2).sum()) / len(x)
-        ),
+        "… That takes all tokens": lambda x, story: x.std() / len(x) ** 0.5,
+        "… That takes tokens": lambda x, story: x.std(ddof=1) / len(x) ** 0.5,
+        "… not of stories": lambda x, story: cluster(x, story) * len(x) / (max(story) + 1),
+        "… Take the root.": lambda x, story: cluster(x, story) ** 2,
+        "… of the sum of squares": lambda x, story: len(x) * cluster(x, story) ** 2,
+        "… not by its root": lambda x, story: cluster(x, story) * len(x) ** 0.5,
+        "… mean of all tokens": lambda x, story: np.linalg.norm(np.bincount(story, x)) / len(x),
         "the deviation of the stories' means": lambda x, story: (
             np.std(np.bincount(story, x) / np.maximum(np.bincount(story), 1))
             / (story.max() + 1) ** 0.5

@@ -2,33 +2,42 @@
 
 import numpy as np
 
-N = 12 * 3 * 64**2 + 1000 * 64
-WEIGHTS, FORWARD, TRAINING = (
-    "weights in matrices", "FLOPs of a forward pass", "FLOPs of a training step",
-)  # fmt: skip
-TILED = "scores of a head, tiled"
-ONE = "bytes of weights read to decode one token"
-EIGHT = "bytes of weights read to decode one token of each of 8 texts"
-COUNTS = {
-    WEIGHTS: N,
-    FORWARD: 2 * N * 8 * 128,
-    TRAINING: 6 * N * 8 * 128,
-    TILED: 64 * 64 + 64 * 128,
-    ONE: 4 * N,
-    EIGHT: 4 * N,
+from . import guesses
+
+GUESSES = {
+    "weights in matrices": {
+        147_456: "The output layer compares with",
+        275_456: "count it once",
+        113_152: "There are 3 layers",
+    },
+    "FLOPs of a forward pass": {
+        216_530_944: "two FLOPs",
+        422_912: "For each of the",
+        54_132_736: "There are 8 texts",
+        1_299_185_664: "forward alone is asked for",
+    },
+    "FLOPs of a training step": {
+        866_123_776: "Backward needs",
+        1_268_736: "of the 8 * 128 tokens.",
+    },
+    "scores of a head, tiled": {
+        16_384: "The first block",
+        8256: "what is needed",
+        8192: "The second block",
+    },
+    "bytes of weights read to decode one token": {211_456: "In bytes", 422_912: "float32 takes 4"},
+    "bytes of weights read to decode one token of each of 8 texts": {
+        211_456: "a number in float32",
+        422_912: "In bytes: a number",
+        6_766_592: "Read once, a weight serves all 8",
+    },
 }
 
 
 # Piece by piece
-def pieces(f, x, size):
-    flat = x.reshape(-1)
-    parts = [f(flat[start : start + size]) for start in range(0, flat.size, size)]
-    return np.concatenate(parts).reshape(x.shape)
-
-
-def pieces_by_split(f, x, size):
-    flat = np.ravel(x)
-    parts = np.split(flat, range(size, flat.size, size))
+def pieces_by_split(f, x, size, order="C", more=0):
+    flat = np.ravel(x, order)
+    parts = np.split(flat, range(size, flat.size + more, size))
     return np.hstack(list(map(f, parts))).reshape(x.shape)
 
 
@@ -41,13 +50,6 @@ def pieces_while(f, x, size):
 
 
 # A step in place
-def step_in_three_lines(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m += (1 - beta1) * (g - m)
-    v += (1 - beta2) * (g * g - v)
-    w -= lr * m / (1 - beta1**t) / (np.sqrt(v / (1 - beta2**t)) + eps)
-    return w
-
-
 def step_into_slices(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     m[...] = beta1 * m + (1 - beta1) * g
     v[:] = beta2 * v + (1 - beta2) * g**2
@@ -132,47 +134,36 @@ RIGHT = {
         lambda x, size: np.add.reduceat(x, np.arange(0, len(x), size)) / size,
         lambda x, size: x.reshape(len(x) // size, size) @ np.full(size, 1 / size),
     ],
-    "fast_row_products": [
-        lambda x, y: (x * y).sum(axis=1),
-        lambda x, y: (x[:, None] @ y[:, :, None])[:, 0, 0],
-    ],
-    "fast_strides": [
-        lambda shape: tuple(4 * np.cumprod((1, *shape[:0:-1]))[::-1]),
-        lambda shape: [*(4 * np.cumprod((1, *shape[:0:-1]))[::-1])],
-    ],
-    "fast_count": [COUNTS, {name: np.int64(count) for name, count in COUNTS.items()}],
+    "fast_row_products": [lambda x, y: (x[:, None] @ y[:, :, None])[:, 0, 0]],
+    "fast_strides": [lambda shape: [*(4 * np.cumprod((1, *shape[:0:-1]))[::-1])]],
     "fast_pieces": [pieces_by_split, pieces_while],
-    "fast_step": [step_in_three_lines, step_into_slices],
+    "fast_step": [step_into_slices],
 }
-
 WRONG = {
     "fast_pooled": {
-        "… The numbers were copied; a reshape": lambda x, size: np.array(
-            np.split(x, len(x) // size)
-        ).mean(axis=1)
+        "… The numbers were copied; a reshape": lambda x, size: np.mean(
+            np.split(x, len(x) // size), 1
+        )
     },
     "fast_row_products": {"… 1,000 * 1,000 products were made:": lambda x, y: np.diag(x @ y.T)},
     "fast_strides": {
-        "… In bytes: a number in float32 takes": lambda shape: tuple(
-            np.cumprod((1, *shape[:0:-1]))[::-1]
-        )
+        "… In bytes: a number in float32 takes": lambda shape: np.cumprod((1, *shape[:0:-1]))[::-1],
+        "… NumPy makes float64": lambda shape: 8 * np.cumprod((1, *shape[:0:-1]))[::-1],
     },
-    "fast_count": {
-        "… The output layer compares with": {**COUNTS, WEIGHTS: 12 * 3 * 64**2},
-        "… Read once, a weight serves all 8": {**COUNTS, EIGHT: 32 * N},
-    },
+    "fast_count": guesses(GUESSES),
     "fast_pieces": {
-        "x overwritten": (pieces_in_place),
-        "in the order of memory": (
-            lambda f, x, size: pieces(f, np.ravel(x, order="K"), size).reshape(x.shape)
-        ),
-        "… Correct, but with a call for each": lambda f, x, size: pieces(f, x, 1),
+        "x overwritten": pieces_in_place,
+        "in the order of memory": lambda *given: pieces_by_split(*given, order="K"),
+        "… Correct, but with a call for each": lambda f, x, size: pieces_by_split(f, x, 1),
+        "… given the whole array": lambda f, x, size: f(x),
+        "… The last piece is empty": lambda *given: pieces_by_split(*given, more=1),
     },
     "fast_step": {
         "the stub": stub,
-        "… Change the arrays themselves: m *=": lambda w, m, v, *rest: step_in_three_lines(
+        "… Change the arrays themselves": lambda w, m, v, *rest: step_into_slices(
             w, m, v.copy(), *rest
         ),
+        "… w has not changed": lambda w, *rest: step_into_slices(w.copy(), *rest),
     },
     "fast_vocabulary": {
         "scores that overflow": lambda *given: by_tokens(*given, part=from_shares),

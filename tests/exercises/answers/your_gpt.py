@@ -2,18 +2,18 @@
 
 import numpy as np
 
-from tinytorch import MLP, Linear, Module, Tensor, functional
+from tinytorch import MLP, Tensor
 
-from . import changed
+from . import changed, guesses
 
-# What a comparison sees
-SEEN = {
-    "a norm that never adds beta": "gradients",
-    "an MLP without its GELU": "logits",
-    "a mask that shows one token of the future": "logits",
-    "a position table whose gradient is that of one row of the batch": "gradients",
-    "an AdamW that forgets the decay": "neither",
-    "a top-p that always keeps one token": "neither",
+GUESSES = {
+    "a norm that never adds beta": {"logits": "adding it changes no logit"},
+    "a mask that shows one token of the future": {"neither": "one value more"},
+    "a position table whose gradient is that of one row of the batch": {
+        "logits": "as it should be"
+    },
+    "an AdamW that forgets the decay": {"gradients": "comes later"},
+    "a top-p that always keeps one token": {"logits": "called with probabilities"},
 }
 
 
@@ -47,18 +47,6 @@ def before(x, by=1):
     return Tensor(np.eye(x.shape[1], k=-by)) @ x
 
 
-class Narrower(Module):
-    def __init__(self, embed_dim, hidden_dim, dropout_prob=0.0):
-        hidden_dim = hidden_dim * 2 // 3
-        self.linear1 = Linear(embed_dim, hidden_dim, rng=0)
-        self.before = Linear(embed_dim, hidden_dim, bias=False, rng=1)
-        self.linear2 = Linear(hidden_dim, embed_dim, rng=2)
-
-    def forward(self, x):
-        hidden = self.linear1(x) + self.before(before(x))
-        return self.linear2(functional.gelu(hidden))
-
-
 class HalfEach(MLP):
     by = 1
 
@@ -68,10 +56,6 @@ class HalfEach(MLP):
 
 
 # The part at fault
-def filtered(parts, agrees):
-    return [*filter(lambda name: not agrees({name: parts[name]}), parts)]
-
-
 def beside_good_ones(parts, agrees):
     taken, found = {}, []
     for name, part in parts.items():
@@ -83,39 +67,48 @@ def beside_good_ones(parts, agrees):
 
 
 RIGHT = {
-    "capstone_seen": [SEEN, dict(reversed(SEEN.items()))],
     "capstone_differences": [
         by_the_largest,
         lambda own, ours: filter(lambda n: not near(own.get(n), ours.get(n)), own | ours),
     ],
-    "capstone_mlp": [Narrower, HalfEach],
-    "capstone_faults": [filtered, beside_good_ones],
-    "capstone_share": [
-        lambda losses, floor: 1 - (losses - floor) / (losses[0] - floor),
-        lambda losses, floor: np.divide(losses[0] - losses, losses[0] - floor),
-    ],
+    "capstone_mlp": [HalfEach],
+    "capstone_faults": [beside_good_ones],
+    "capstone_share": [lambda losses, floor: 1 - (losses - floor) / (losses[0] - floor)],
 }
-
 WRONG = {
-    "capstone_seen": {
-        "… zero": SEEN | {"a norm that never adds beta": "logits"},
-        "… comes later": SEEN | {"an AdamW that forgets the decay": "gradients"},
-    },
+    "capstone_seen": guesses(GUESSES),
     "capstone_differences": {
         "… mean hides": where(lambda apart, b: apart.mean() > 1e-3),
         "… size": where(lambda apart, b: not apart.max() <= 1e-5 + 1e-3 * np.abs(b).max()),
         "… NaN": where(lambda apart, b: (apart > 1e-5 + 1e-3 * np.abs(b)).any()),
+        "… of the page": where(lambda apart, b: not (apart <= 1e-8 + 1e-5 * np.abs(b)).all()),
+        "… for a small gradient": where(
+            lambda apart, b: not (apart <= 1e-3 + 1e-5 * np.abs(b)).all()
+        ),
+        "… missing among the own": lambda own, ours: [
+            n for n in own if not near(own[n], ours.get(n))
+        ],
+        "… the other has not": lambda own, ours: [
+            n for n in own if own[n] is not None is not ours.get(n) and not near(own[n], ours[n])
+        ],
     },
     "capstone_mlp": {
-        "too large": lambda embed_dim, hidden_dim, *given: Narrower(embed_dim, hidden_dim * 3 // 2),
+        "too large": lambda embed_dim, hidden_dim, *given: HalfEach(embed_dim, 2 * hidden_dim),
         "sees the next": changed(HalfEach, by=-1),
     },
     "capstone_faults": {
         "… one by one": lambda parts, agrees: (
             [n for n in parts if agrees({k: v for k, v in parts.items() if k != n})]
         ),
-        "… Return a list": lambda parts, agrees: (name for name in filtered(parts, agrees)),
-        "… a set has no order": lambda parts, agrees: {*filtered(parts, agrees)},
+        "… Return a list": lambda *given: iter(beside_good_ones(*given)),
+        "… a set has no order": lambda *given: {*beside_good_ones(*given)},
+        "… several": lambda *given: beside_good_ones(*given)[:1],
+        "… the good ones": lambda parts, agrees: [*filter(lambda n: agrees({n: parts[n]}), parts)],
     },
-    "capstone_share": {"towards zero": lambda losses, floor: (losses[0] - losses) / losses[0]},
+    "capstone_share": {
+        "… The way ends at the floor": lambda losses, floor: 1 - losses / losses[0],
+        "… not a loss of 0": lambda losses, floor: losses / losses[0],
+        "… not a percentage": lambda x, floor: 100 * (x[0] - x) / (x[0] - floor),
+        "… share that is left": lambda losses, floor: (losses - floor) / (losses[0] - floor),
+    },
 }

@@ -6,11 +6,12 @@ from unicodedata import normalize
 
 import numpy as np
 
-ZERO_ONE, HEX = "random digits 0 and 1", "random hexadecimal digits, 0 to f"
-WIDE = "the same digits 0 to f, in UTF-16"
-YES_NO = "random lines, each 'yes' or 'no!', without line ends"
-AGAIN = "one page of a book, printed for ever"
-LIMITS = {ZERO_ONE: 1, HEX: 4, WIDE: 2, YES_NO: 1 / 3, AGAIN: 0}
+from . import guesses
+
+GUESSES = {
+    "random digits 0 and 1": {8: "only two bytes occur"},
+    "random hexadecimal digits, 0 to f": {math.log(16): "in nats"},
+}
 
 
 # Bits a byte
@@ -19,11 +20,11 @@ def bits(loss, tokens, content):
 
 
 # Encodings
-def decode(content, last="cp1252", ends=("\r\n", "\n")):
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+def decode(content, last="cp1252", ends=("\r\n", "\n"), marks=(b"\xff\xfe", b"\xfe\xff")):
+    if content.startswith(marks):
         return content.decode("utf-16").replace(*ends)
     try:
-        return content.decode("utf-8-sig").replace(*ends)
+        return content.decode("utf-8-sig" if marks else "utf-8").replace(*ends)
     except UnicodeDecodeError:
         return content.decode(last).replace(*ends)
 
@@ -57,12 +58,6 @@ def new(paragraphs, share):
     return paragraphs[:cut], [each for each in paragraphs[cut:] if each.casefold() not in seen]
 
 
-def new_by_filter(paragraphs, share):
-    first = len(paragraphs) - round(len(paragraphs) * share)
-    training, small = list(paragraphs[:first]), [each.lower() for each in paragraphs[:first]]
-    return [training, list(filter(lambda each: each.lower() not in small, paragraphs[first:]))]
-
-
 def new_from_the_end(paragraphs, share):
     held_out = round(len(paragraphs) * share)
     training = paragraphs[:-held_out]
@@ -85,13 +80,6 @@ def repeated(text, share, times):
     return text[:cut] * times, text[cut:]
 
 
-def repeated_by_loop(text, share, times):
-    cut, training = len(text) - round(len(text) * share), ""
-    for _ in range(times):
-        training += text[:cut]
-    return [training, text[cut:]]
-
-
 def new_without(signs):
     """Paragraphs are compared without what a pattern matches."""
 
@@ -108,53 +96,62 @@ def new_without(signs):
 
 
 RIGHT = {
-    "text_limits": [LIMITS, {name: float(number) for name, number in LIMITS.items()}],
-    "text_bits": [
-        lambda loss, tokens, content: np.log2(np.exp(loss)) / (len(content) / tokens),
-        lambda loss, tokens, content: np.float64(loss) / np.log(2) * (tokens / len(content)),
-    ],
+    "text_bits": [lambda loss, tokens, content: np.log2(np.exp(loss)) / (len(content) / tokens)],
     "text_decode": [decode_in_turn, decode_and_strip_the_mark],
-    "text_new": [new_by_filter, new_by_loop],
-    "text_repeated": [
-        repeated_by_loop,
-        lambda *given: ["".join(part) for part in repeated(*given)],
-    ],
+    "text_new": [new_by_loop],
+    "text_repeated": [lambda *given: ["".join(part) for part in repeated(*given)]],
 }
-
 WRONG = {
-    "text_limits": {"… only two bytes occur": LIMITS | {ZERO_ONE: 8}},
+    "text_limits": guesses(GUESSES),
     "text_bits": {
-        "normalised": (
-            lambda loss, tokens, content: bits(
-                loss, tokens, normalize("NFC", content.decode(errors="ignore")).encode()
-            )
+        "normalised": lambda loss, tokens, content: bits(
+            loss, tokens, normalize("NFC", content.decode(errors="ignore")).encode()
         ),
         "… That is in nats": lambda loss, tokens, content: loss * tokens / len(content),
-        "… Bytes, not characters.": lambda loss, tokens, content: bits(
-            loss, tokens, content.decode()
-        ),
+        "… Divide by ln 2": lambda loss, *given: bits(loss, *given) * math.log(2) ** 2,
+        "… bits a token": lambda loss, tokens, content: np.log2(np.exp(loss)),
+        "… The loss is a mean": lambda loss, tokens, content: bits(loss, 1, content),
+        "… not characters.": lambda loss, tokens, content: bits(loss, tokens, content.decode()),
     },
     "text_decode": {
-        "UTF-16 by its mark anywhere": (
-            lambda content: decode(content[max(0, content.find(b"\xff\xfe")) :])
-        ),
+        "… begin a UTF-16 file": lambda content: decode(content, marks=()),
         "… latin-1 has controls": lambda content: decode(content, last="latin-1"),
         "… Replace": lambda content: decode(content, ends=("", "")),
+        "… Try UTF-8 first": lambda content: decode(content, last="utf-8"),
+        "… lost or replaced": lambda content: str(content, errors="replace"),
+        "… few other texts are valid": lambda content: str(content, "cp1252"),
         "… Every character stays": lambda content: normalize("NFKC", decode(content)),
-        "… further inside, it is text": lambda content: decode(content).replace("\ufeff", ""),
+        "… it is text": lambda content: decode(content).replace("\ufeff", ""),
+        "… at the very beginning": lambda content: decode(
+            content[max(0, content.find(b"\xff\xfe")) :]
+        ),
     },
     "text_new": {
-        "without punctuation": (new_without(r"[^\w\s]")),
+        "without punctuation": new_without(r"[^\w\s]"),
         "… no test": lambda paragraphs, share: (
             new(paragraphs, share)[0],
             paragraphs[len(new(paragraphs, share)[0]) :],
         ),
         "… p[-0:]": new_from_the_end,
+        "… Case does not count": lambda paragraphs, share: (
+            known := new(paragraphs, share)[0],
+            [each for each in paragraphs[len(known) :] if each not in known],
+        ),
+        "… training part first": lambda *given: new_by_loop(*given)[::-1],
+        "… training keeps all": lambda paragraphs, share: new_by_loop(
+            [
+                each
+                for i, each in enumerate(paragraphs)
+                if each.lower() not in map(str.lower, paragraphs[:i])
+            ],
+            share,
+        ),
     },
     "text_repeated": {
         "… stands in the other copies": lambda text, share, times: repeated(text * times, share, 1),
-        "… The test stands there once.": lambda text, share, times: tuple(
-            part * times for part in repeated(text, share, 1)
-        ),
+        "… `times` times": lambda text, share, times: repeated(text, share, 1),
+        "… stands there once.": lambda *given: [
+            part * given[2] for part in repeated(*given[:2], 1)
+        ],
     },
 }

@@ -11,7 +11,7 @@ from tinytorch.training.grading import best_score
 from tinytorch_book.exercises.cases import (
     Cases,
     NotYet,
-    case,
+    alone,
     cases,
     measured,
     one_of,
@@ -38,7 +38,28 @@ def _targets(prompt: Any, answer: Any) -> list[int]:
 
 
 _ZERO = "0 is an id like any other: an answer may have it."
-_WRONG_TARGETS = [
+
+
+_BY_HAND = without("Write it yourself: the package does the same.", answer_rows)
+
+
+def _integers(*names: str) -> alone:
+    """The options of a case that asks whether a result, or each of its parts, is of integers."""
+
+    def run(answer: Any, *given: Any) -> bool:
+        result = answer(*given)
+        for name, part in zip(names, result if names[1:] else [result], strict=True):
+            if (dtype := np.asarray(part).dtype).kind not in "iu":
+                raise NotYet(f"{name} of {dtype}")
+        return True
+
+    return alone(run=run, expected=True)
+
+
+_WHOLE = "Ids are integers: an embedding looks up no 5.0, and a loss no target 7.0."
+
+
+@exercise(points=1, reference=_targets, rules=[_BY_HAND], mistakes=[
     (lambda prompt, answer: [IGNORED] * len(prompt) + list(answer),
         "One too many: the inputs are all ids but the last, and the prompt's last token forecasts "
         "the answer's first."),
@@ -50,29 +71,7 @@ _WRONG_TARGETS = [
     (lambda prompt, answer: list(answer), "As many targets as inputs: the prompt's are -100."),
     (lambda prompt, answer: [0] * (len(prompt) - 1) + list(answer),
         "0 is a token. What does not count is -100."),
-]  # fmt: skip
-
-
-_BY_HAND = without("Write it yourself: the package does the same.", answer_rows)
-
-
-def _integers(*names: str) -> Any:
-    """For `run`: whether a result, or each of its parts, is of integers."""
-
-    def run(answer: Any, *given: Any) -> bool:
-        result = answer(*given)
-        for name, part in zip(names, result if names[1:] else [result], strict=True):
-            if (dtype := np.asarray(part).dtype).kind not in "iu":
-                raise NotYet(f"{name} of {dtype}")
-        return True
-
-    return run
-
-
-_WHOLE = "Ids are integers: an embedding looks up no 5.0, and a loss no target 7.0."
-
-
-@exercise(points=1, reference=_targets, mistakes=_WRONG_TARGETS, rules=[_BY_HAND])
+])  # fmt: skip
 def asking_targets(answer: Any) -> Cases:
     """Check the targets of one row: the answer's tokens, and -100 where nothing counts."""
     hint = "The targets are the ids from the second on, with -100 up to where the answer begins."
@@ -87,9 +86,8 @@ def asking_targets(answer: Any) -> Cases:
         "an answer with a token of the prompt": (hint, [9, 512, 9, 513], [9, 9, 514]),
         "a prompt that has its last id twice": (hint, [513, 7, 513], [9, 514]),
         "an answer with id 0": (_ZERO, [5, 513], [9, 0, 514]),
+        "integers": (_WHOLE, [7, 513], [9, 514], _integers("targets")),
     })  # fmt: skip
-    run = _integers("targets")
-    yield case("integers", answer, [7, 513], [9, 514], run=run, expected=True, hint=_WHOLE)
 
 
 # Predictions ---------------------------------------------------------------------------------
@@ -118,44 +116,29 @@ def asking_predict(answer: Any) -> Cases:
 # Rows that go wrong --------------------------------------------------------------------------
 
 
-def _late(chats: Any) -> Any:
-    """The answer's first token is not counted."""
-    inputs, targets = answer_rows(chats)
-    for row, (prompt, _) in enumerate(chats):
-        targets[row, len(prompt) - 1] = IGNORED
-    return inputs, targets
+def _rows_with(late: int = 0, fill: int = IGNORED) -> Any:
+    """Rows whose answers count from a token later or earlier on, or whose filling counts."""
 
+    def wrong(chats: Any) -> Any:
+        inputs, targets = answer_rows(chats, whole=True)
+        for row, (prompt, answer) in zip(targets, chats, strict=True):
+            row[: max(0, len(prompt) - 1 + late)] = IGNORED
+            row[len(prompt) + len(answer) - 1 :] = fill
+        return inputs, targets
 
-def _filled(chats: Any) -> Any:
-    """What a row is filled up with counts."""
-    inputs, targets = answer_rows(chats)
-    for row, (prompt, answer) in enumerate(chats):
-        targets[row, len(prompt) + len(answer) - 1 :] = 0
-    return inputs, targets
-
-
-def _early(chats: Any) -> Any:
-    """The question's last token counts as well."""
-    inputs, targets = answer_rows(chats)
-    for row, (prompt, _) in enumerate(chats):
-        if len(prompt) > 1:
-            targets[row, len(prompt) - 2] = prompt[-1]
-    return inputs, targets
+    return wrong
 
 
 _LATE = "The prompt's last token forecasts the answer's first: that target counts."
-_FILL = "What fills a short row up is no token that came: its target is -100."
-_WRONG_ROWS = [
-    (_late, _LATE),
-    (_filled, _FILL),
-    (_early, "The prompt's last token is given, not asked: the answer begins after it."),
+
+
+@exercise(points=2, reference=answer_rows, rules=[_BY_HAND], mistakes=[
+    (_rows_with(late=1), _LATE),
+    (_rows_with(fill=0), "What fills a short row up is no token that came: its target is -100."),
+    (_rows_with(late=-1),
+        "The prompt's last token is given, not asked: the answer begins after it."),
     (lambda chats: answer_rows(chats, whole=True), "Only the answer counts, not the prompt."),
-]
-
-
-@exercise(
-    points=2, reference=answer_rows, mistakes=_WRONG_ROWS, rules=[_BY_HAND],
-)  # fmt: skip
+])  # fmt: skip
 def asking_rows(answer: Any) -> Cases:
     """Check repaired rows: inputs, and targets of which the answers alone count."""
     rng = generator()
@@ -173,8 +156,7 @@ def asking_rows(answer: Any) -> Cases:
             f"nine chats, {name}": (hint, several),
             f"an answer with id 0, {name}": (_ZERO, [([5, 513], [0, 514]), ([513], [9, 0, 514])]),
         }, part=one_of(name, "inputs", "targets"))  # fmt: skip
-    run = _integers("inputs", "targets")
-    yield case("integers", answer, several, run=run, expected=True, hint=_WHOLE)
+    yield from cases(answer, {"integers": (_WHOLE, several, _integers("inputs", "targets"))})
 
 
 # The best score ------------------------------------------------------------------------------

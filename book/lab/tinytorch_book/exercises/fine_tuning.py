@@ -15,7 +15,6 @@ from tinytorch_book.exercises.cases import (
     Cases,
     NotYet,
     alone,
-    case,
     cases,
     measured,
     one_of,
@@ -111,30 +110,21 @@ def lora_by_hand(answer: Any) -> Cases:
     toy, start = (*one, 1.0, np.array([[1.0, 0.0]])), (x, W, A, 0 * B, 16.0, g)
     large = drawn((9, 6), (6, 8), (6, 4), (4, 8), (9, 8), seed=1)
     more = (*large[:4], 2.0, large[4])
-    for claim, name, given, hint in (
-        ("the output, rank 1", "y", toy, forward),
-        ("the output, rank 2 and alpha 16", "y", (x, W, A, B, 16.0, g), forward),
-        ("the gradient of B", "gradient of B", (x, W, A, B, 16.0, g), to_b),
-        ("the gradient of A", "gradient of A", (x, W, A, B, 16.0, g), to_a),
-        ("the gradient of A at the start, where B is 0", "gradient of A", start, zero),
-        ("the gradient of B at the start", "gradient of B", start, to_b),
-        ("the output, rank 4 and alpha 2", "y", more, forward),
-        ("the gradient of A, rank 4 and alpha 2", "gradient of A", more, to_a),
-    ):
-        part = one_of(name, "y", "gradient of A", "gradient of B")
-        yield case(claim, answer, *given, part=part, hint=hint)
+    names = "y", "gradient of A", "gradient of B"
+    y, of_a, of_b = (alone(part=one_of(name, *names)) for name in names)
+    yield from cases(answer, {
+        "the output, rank 1": (forward, *toy, y),
+        "the output, rank 2 and alpha 16": (forward, x, W, A, B, 16.0, g, y),
+        "the gradient of B": (to_b, x, W, A, B, 16.0, g, of_b),
+        "the gradient of A": (to_a, x, W, A, B, 16.0, g, of_a),
+        "the gradient of A at the start, where B is 0": (zero, *start, of_a),
+        "the gradient of B at the start": (to_b, *start, of_b),
+        "the output, rank 4 and alpha 2": (forward, *more, y),
+        "the gradient of A, rank 4 and alpha 2": (to_a, *more, of_a),
+    })  # fmt: skip
 
 
 # A LoRA that is stuck ------------------------------------------------------------------------
-
-_STILL = "At the start x A B must be 0, so one of A and B is 0."
-_GRADIENT = (
-    "A's gradient has B as a factor, and B's has A. If both are 0, both stay 0: let only B be 0."
-)
-_ALIKE = (
-    "Equal columns of A get equal rows of B, and stay equal: a product of rank 1. Begin with "
-    "random numbers of ordinary size."
-)
 
 
 def _biased(more: float) -> Any:
@@ -144,131 +134,126 @@ def _biased(more: float) -> Any:
     return type("Biased", (LoRALinear,), added)
 
 
-_BIASES = [
-    (_biased(-1), "The layer's bias is missing: self.linear(x) has it."),
-    (_biased(1), "The layer's bias is added twice: self.linear(x) has it already."),
-]
-_THROUGH = (
-    "The layer below learns from the gradient of x, and x acts through W and through A and B: "
-    "compute with x itself, not with its .data."
-)
-_SCALE = "The scale is alpha / rank: alpha 6 and rank 3 count the product twice."
-
-
-@exercise(points=2, reference=LoRALinear)
-def lora_stuck(answer: Any) -> Cases:
-    """Check a repaired LoRA layer: it starts as the layer was, learns, and has the right scale."""
-    made = "The layer needs `A` (in, rank) and `B` (rank, out), two Parameters."
-    sizes, other = (5, 4, 3, 6.0), (6, 8, 2, 1.0)
-    scales = [
-        (_misscaled(lambda alpha, rank: rank / alpha), "The scale is upside down: alpha / rank."),
-        (_misscaled(lambda alpha, rank: alpha), "Divide alpha by the rank."),
-        (_misscaled(lambda alpha, rank: 1.0), "The product counts alpha / rank times."),
-    ]
-    yield from cases(answer, {
-        "has A and B of the right shapes": (made, *sizes, alone(run=_shapes)),
-        "computes at the start what the layer did": (
-            _STILL, *sizes, alone(run=_at_start, mistakes=_BIASES)),
-        "the first step moves A or B": (_GRADIENT, *sizes, alone(run=_moves, expected=True)),
-        "the scale is alpha / rank": (_SCALE, *sizes, alone(run=_output, mistakes=scales)),
-        "the scale, another rank": (_SCALE, *other, alone(run=_output, mistakes=scales)),
-        "hands the gradient on to x": (_THROUGH, *sizes, alone(run=_back)),
-        "learns a product of rank 3": (_ALIKE, *sizes, alone(run=_learns, expected=True)),
-        "leaves the weight and the bias as they are": (
-            "Only A and B learn: W and the bias keep `requires_grad = False`.",
-            *sizes, alone(run=_frozen, expected=True)),
-    })  # fmt: skip
-
-
-def _layer(answer: Any, rows: int, columns: int, rank: int, alpha: float) -> tuple[Any, Any]:
-    """The reader's layer around a Linear."""
-    linear: Any = Linear(rows, columns, rng=0)
-    linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
-    return answer(linear, rank, alpha), linear
-
-
-def _shapes(answer: Any, *sizes: Any) -> Any:
-    layer, _ = _layer(answer, *sizes)
-    try:
-        shapes = {name: tuple(getattr(layer, name).shape) for name in "AB"}
-    except AttributeError as error:
-        raise NotYet(f"{show(layer)}, without {str(error)[-3:]}") from None
-    found = dict(layer.named_parameters())
-    for name in (name for name in shapes if name not in found):
-        raise NotYet(f"{name}, which parameters() leaves out: no optimiser updates it")
-    return shapes
-
-
-def _at_start(answer: Any, *sizes: Any) -> Any:
-    layer, _ = _layer(answer, *sizes)
-    return np.array(layer(drawn((7, sizes[0]))[0]).data)
-
-
 def _misscaled(scale: Any) -> Any:
     """A layer with another scale."""
     return lambda linear, rank, alpha: LoRALinear(linear, rank, scale(alpha, rank) * rank)
 
 
-def _output(answer: Any, *sizes: Any) -> Any:
-    """The output with random matrices."""
-    return np.array(_random(answer, *sizes)[1].data)
+_BIASES = [
+    (_biased(-1), "The layer's bias is missing: self.linear(x) has it."),
+    (_biased(1), "The layer's bias is added twice: self.linear(x) has it already."),
+]
+_SCALES = [
+    (_misscaled(lambda alpha, rank: rank / alpha), "The scale is upside down: alpha / rank."),
+    (_misscaled(lambda alpha, rank: alpha), "Divide alpha by the rank."),
+    (_misscaled(lambda alpha, rank: 1.0), "The product counts alpha / rank times."),
+]
 
 
-def _back(answer: Any, *sizes: Any) -> Any:
-    """The gradient of x with random matrices."""
-    x, y, g = _random(answer, *sizes)
-    (y * g).sum().backward()
-    if x.grad is None:
-        raise NotYet("no gradient of x")
-    return x.grad
+@exercise(points=2, reference=LoRALinear)
+def lora_stuck(answer: Any) -> Cases:
+    """Check a repaired LoRA layer: it starts as the layer was, learns, and has the right scale."""
+    scale = "The scale is alpha / rank: alpha 6 and rank 3 count the product twice."
+    sizes, other, scaled = (5, 4, 3, 6.0), (6, 8, 2, 1.0), _of(_Wrapped.output, mistakes=_SCALES)
+    yield from cases(answer, {
+        "has A and B of the right shapes": (
+            "The layer needs `A` (in, rank) and `B` (rank, out), two Parameters.",
+            *sizes, _of(_Wrapped.shapes)),
+        "computes at the start what the layer did": (
+            "At the start x A B must be 0, so one of A and B is 0.",
+            *sizes, _of(_Wrapped.at_start, mistakes=_BIASES)),
+        "the first step moves A or B": (
+            "A's gradient has B as a factor, and B's has A. If both are 0, both stay 0: let only "
+            "B be 0.", *sizes, _of(_Wrapped.moves, expected=True)),
+        "the scale is alpha / rank": (scale, *sizes, scaled),
+        "the scale, another rank": (scale, *other, scaled),
+        "hands the gradient on to x": (
+            "The layer below learns from the gradient of x, and x acts through W and through A "
+            "and B: compute with x itself, not with its .data.", *sizes, _of(_Wrapped.gradient)),
+        "learns a product of rank 3": (
+            "Equal columns of A get equal rows of B, and stay equal: a product of rank 1. Begin "
+            "with random numbers of ordinary size.", *sizes, _of(_Wrapped.learns, expected=True)),
+        "leaves the weight and the bias as they are": (
+            "Only A and B learn: W and the bias keep `requires_grad = False`.",
+            *sizes, _of(_Wrapped.frozen, expected=True)),
+    })  # fmt: skip
 
 
-def _random(answer: Any, *sizes: Any) -> tuple[Tensor, Tensor, np.ndarray]:
-    """An input of three axes, the output with random matrices, and a gradient for it."""
-    (layer, _), (rows, columns, rank, _) = _layer(answer, *sizes), sizes
-    shapes = (2, 7, rows), (rows, rank), (rank, columns), (2, 7, columns)
-    array, layer.A.data, layer.B.data, g = drawn(*shapes, seed=1)
-    x = Tensor(array, requires_grad=True, dtype=np.float64)
-    return x, layer(x), g
+def _of(look: Any, **options: Any) -> alone:
+    """The options of a case that looks at the reader's layer."""
+    return alone(run=lambda answer, *sizes: look(_Wrapped(answer, *sizes)), **options)
 
 
-def _steps(layer: Any, linear: Any, count: int) -> list[float]:
-    """The losses of some steps towards a weight that differs by a product of rank 3."""
-    rows, columns = linear.weight.shape
-    x, u, v = drawn((20, rows), (rows, 3), (3, columns), seed=2)
-    wanted = x @ (linear.weight.data + 0.5 * u @ v) + linear.bias.data
-    optimizer, losses = Adam(layer.trainable_parameters(), lr=0.05), []
-    for _ in range(count):
-        optimizer.zero_grad()
-        error = layer(x) - wanted
-        loss = (error * error).mean()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    return losses
+class _Wrapped:
+    """The reader's layer around a Linear."""
 
+    def __init__(self, answer: Any, rows: int, columns: int, rank: int, alpha: float) -> None:
+        self.linear: Any = Linear(rows, columns, rng=0)
+        self.linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
+        self.layer, self.sizes = answer(self.linear, rank, alpha), (rows, columns, rank)
 
-def _moves(answer: Any, *sizes: Any) -> bool:
-    layer, linear = _layer(answer, *sizes)
-    before = layer.A.data.copy(), layer.B.data.copy()
-    _steps(layer, linear, 1)
-    return bool((layer.A.data != before[0]).any() or (layer.B.data != before[1]).any())
+    def shapes(self) -> dict[str, Any]:
+        for name in "AB":
+            if not hasattr(self.layer, name):
+                raise NotYet(f"{show(self.layer)}, without '{name}'")
+            if name not in dict(self.layer.named_parameters()):
+                raise NotYet(f"{name}, which parameters() leaves out: no optimiser updates it")
+        return {name: tuple(getattr(self.layer, name).shape) for name in "AB"}
 
+    def at_start(self) -> Any:
+        return np.array(self.layer(drawn((7, self.sizes[0]))[0]).data)
 
-def _learns(answer: Any, *sizes: Any) -> bool:
-    losses = _steps(*_layer(answer, *sizes), 400)
-    return losses[-1] < 0.01 * losses[0]
+    def filled(self) -> tuple[Tensor, Tensor, np.ndarray]:
+        """An input of three axes, the output with random matrices, and a gradient for it."""
+        rows, columns, rank = self.sizes
+        shapes = (2, 7, rows), (rows, rank), (rank, columns), (2, 7, columns)
+        array, self.layer.A.data, self.layer.B.data, g = drawn(*shapes, seed=1)
+        x = Tensor(array, requires_grad=True, dtype=np.float64)
+        return x, self.layer(x), g
 
+    def output(self) -> Any:
+        return np.array(self.filled()[1].data)
 
-def _frozen(answer: Any, *sizes: Any) -> bool:
-    layer, linear = _layer(answer, *sizes)
-    before = linear.state_dict()
-    given = {"of W": linear.weight, **dict(layer.named_parameters())}
-    free = [name for name in given if given[name].requires_grad and name not in ("A", "B")]
-    if free:
-        raise NotYet(f"the parameter {free[0]} requires a gradient")
-    _steps(layer, linear, 3)
-    return same(linear.state_dict(), before, 0.0)
+    def gradient(self) -> Any:
+        x, y, g = self.filled()
+        (y * g).sum().backward()
+        if x.grad is None:
+            raise NotYet("no gradient of x")
+        return x.grad
+
+    def train(self, steps: int) -> list[float]:
+        """The losses of some steps towards a weight that differs by a product of rank 3."""
+        rows, columns, _ = self.sizes
+        x, u, v = drawn((20, rows), (rows, 3), (3, columns), seed=2)
+        wanted = x @ (self.linear.weight.data + 0.5 * u @ v) + self.linear.bias.data
+        optimizer, losses = Adam(self.layer.trainable_parameters(), lr=0.05), []
+        for _ in range(steps):
+            optimizer.zero_grad()
+            error = self.layer(x) - wanted
+            loss = (error * error).mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses
+
+    def moves(self) -> bool:
+        before = self.layer.A.data.copy(), self.layer.B.data.copy()
+        self.train(1)
+        return bool(
+            (self.layer.A.data != before[0]).any() or (self.layer.B.data != before[1]).any()
+        )
+
+    def learns(self) -> bool:
+        losses = self.train(400)
+        return losses[-1] < 0.01 * losses[0]
+
+    def frozen(self) -> bool:
+        before, given = self.linear.state_dict(), dict(self.layer.named_parameters())
+        for name, p in {"of W": self.linear.weight, **given}.items():
+            if p.requires_grad and name not in ("A", "B"):
+                raise NotYet(f"the parameter {name} requires a gradient")
+        self.train(3)
+        return same(self.linear.state_dict(), before, 0.0)
 
 
 # Several at once -----------------------------------------------------------------------------
@@ -278,7 +263,7 @@ def _merged(W: Any, A: Any, B: Any, scale: Any) -> Any:
     return W + np.einsum("k,kir,kro->io", scale, A, B)
 
 
-_WRONG_MERGES = [
+@exercise(points=1, reference=_merged, rules=[no_loop], mistakes=[
     (lambda W, A, B, scale: W + (A @ B).sum(axis=0), "Each product has a scale of its own."),
     (lambda W, A, B, scale: W + (scale[:, None, None] * (A @ B)).mean(axis=0),
         "They are added, not averaged."),
@@ -289,10 +274,7 @@ _WRONG_MERGES = [
         "One matrix comes out: sum over the first axis."),
     (lambda W, A, B, scale: W + scale.sum() * A.sum(axis=0) @ B.sum(axis=0),
         "Multiply each A with its own B first, then add."),
-]  # fmt: skip
-
-
-@exercise(points=1, reference=_merged, mistakes=_WRONG_MERGES, rules=[no_loop])
+])  # fmt: skip
 def lora_merged(answer: Any) -> Cases:
     """Check a merge of several LoRAs into one weight."""
     hint = "W plus the sum over k of scale[k] * A[k] @ B[k]."
@@ -312,10 +294,6 @@ def lora_merged(answer: Any) -> Cases:
 STEPS, NUMBERS, AIM = 60, 3000, 11.0
 
 
-class _MoreSteps(NotYet):
-    """More steps than are allowed, or larger ones."""
-
-
 class _Steps:
     """The weights from which a model has learned so far: a step leads from each to the next."""
 
@@ -330,7 +308,11 @@ class _Steps:
             self.weights.add(sha256(b"".join(p.data.tobytes() for p in learning)).digest())
             self.rows -= len(np.atleast_2d(as_array(ids)))
         if len(self.weights) > STEPS or self.rows < 0:
-            raise _MoreSteps(f"more than {STEPS} steps, of one batch each")
+            free = "Readings under no_grad() are free."
+            raise NotYet(
+                f"more than {STEPS} steps, of one batch each",
+                f"At most {STEPS} steps, a batch each. {free}",
+            )
 
 
 def _adapted(answer: Any) -> tuple[float, int]:
@@ -360,7 +342,6 @@ def lora_names(answer: Any) -> Cases:
         f"At most {NUMBERS:,} numbers may learn; each that is new in the model counts. Which "
         "Linears write what is compared with the token table, rather than read it?"
     )
-    more = (_MoreSteps, f"At most {STEPS} steps, a batch each. Readings under no_grad() are free.")
     claim = f"within {AIM:.0f} nats of the floor, {NUMBERS:,} numbers, {STEPS} steps"
     told = "{0:.1f} nats a story above the floor, {1:,} numbers"
-    yield from measured(claim, answer, run=_adapted, aim=AIM, told=told, hint=hint, mistakes=[more])
+    yield from measured(claim, answer, run=_adapted, aim=AIM, told=told, hint=hint)

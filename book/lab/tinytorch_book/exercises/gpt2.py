@@ -1,6 +1,7 @@
 """Checks for the chapter "GPT-2"."""
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, one_of, p
 from tinytorch_book.exercises.drawn_numbers import drawn
 from tinytorch_book.exercises.exercise import exercise
 from tinytorch_book.exercises.rules import in_numpy, no_loop
-from tinytorch_book.exercises.values import copied, same
+from tinytorch_book.exercises.values import compared, copied, same
 
 __all__ = ["gpt2_attention", "gpt2_neighbours", "gpt2_predict", "gpt2_rows", "gpt2_state"]
 
@@ -133,6 +134,17 @@ def _named(name: str) -> dict[str, Any]:
     return {"part": (name, lambda state: state[name])}
 
 
+def _recognised(answer: Any, tensors: Any, name: str, hint: str) -> Any:
+    """What the answer returns, if its array of this name is no other array of the file."""
+    wanted, others = _state(copied(tensors))[name], copied(tensors)
+    state = answer(tensors)
+    if isinstance(state, dict) and name in state and not same(state[name], wanted):
+        for theirs in (n for n, array in others.items() if same(state[name], array)):
+            got = compared(wanted, state[name], 1e-5, None)[1]
+            raise NotYet(f"{name}: {got}", f"That is {theirs}. {hint}")
+    return state
+
+
 @exercise(points=2, reference=_state)
 def gpt2_state(answer: Any) -> Cases:
     """Check the arrays of a file under the names of our `GPT`."""
@@ -157,9 +169,8 @@ def gpt2_state(answer: Any) -> Cases:
     also, shown = "As many blocks as the file has.", {"run": _names, "show_expected": False}
     yield case("has our names and no others", answer, two, hint=ours, **shown)
     for name, hint in hints.items():
-        others_places = [(array, f"That is {theirs}. {hint}") for theirs, array in two.items()]
-        yield case(f"{name} is right", answer, two, hint=hint, mistakes=others_places,
-                   **_named(name))  # fmt: skip
+        run = partial(_recognised, name=name, hint=hint)
+        yield case(f"{name} is right", answer, two, hint=hint, run=run, **_named(name))
     yield case("eleven blocks", answer, eleven, hint=also, **shown)
     last = "blocks.10.attention.q_proj.weight"
     yield case("the queries of the last of eleven", answer, eleven, hint=also, **_named(last))
@@ -225,16 +236,13 @@ def _one_scale(matrix: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.rint(matrix / scale).astype(np.int8), np.full(len(matrix), scale)
 
 
-_WRONG_ROWS = [
+@exercise(points=2, reference=_rows, rules=[in_numpy, no_loop], mistakes=[
     (_cut, "astype cuts the fraction off: round first, with np.rint."),
     (_one_scale, "Each row has a scale of its own."),
     (lambda matrix: _rows(matrix)[::-1], "Return the integers, then the scales."),
     (lambda matrix: (_rows(matrix)[0], np.abs(matrix).max(axis=1)),
         "The scale is what one step is worth: the largest of the row divided by 127."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_rows, mistakes=_WRONG_ROWS, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def gpt2_rows(answer: Any) -> Cases:
     """Check a matrix in 8 bits: integers, and a scale for each row."""
     toy = np.array([[0.6, -1.27, 0.02, 0.33], [254.0, 127.6, -2.0, 0.9]])

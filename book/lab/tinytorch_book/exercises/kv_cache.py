@@ -81,7 +81,7 @@ def _step(q: Any, k: Any, v: Any, keys: Any, values: Any) -> Any:
     return attention(q[None], keys, values)[0], keys, values
 
 
-_WRONG_STEPS = [
+@exercise(points=2, reference=_step, mistakes=[
     (lambda q, k, v, keys, values: (attention(q[None], keys, values)[0], keys, values),
         "The new token belongs to them too: extend, then attend, for it looks at itself as well."),
     (lambda q, k, v, keys, values: (
@@ -89,10 +89,7 @@ _WRONG_STEPS = [
         "The new token comes last."),
     (lambda *given: [_step(*given)[i] for i in (0, 2, 1)],
         "Return the output, the keys and the values, in this order."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_step, mistakes=_WRONG_STEPS)
+])  # fmt: skip
 def cache_step(answer: Any) -> Cases:
     """Check one decoding step of a single head: its output, all keys and all values."""
     new = np.zeros(2), np.array([1.0, 2.0]), np.array([4.0, 0.0])

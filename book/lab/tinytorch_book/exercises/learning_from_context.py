@@ -59,28 +59,21 @@ def _posterior(prior: Any, table: Any, words: Any) -> Any:
     return weights / weights.sum()
 
 
-def _unnormalised(prior: Any, table: Any, words: Any) -> Any:
-    return prior * table[:, words].prod(axis=1)
-
-
-_WRONG_POSTERIORS = [
-    (lambda p, t, w: _posterior(np.ones(len(t)), t, w), "And what was believed before?"),
-    (_unnormalised, "Beliefs sum to 1: divide by their sum."),
-    (lambda p, t, w: _posterior(p, t, w[-1:]), "Every word counts, not the last one alone."),
-    (lambda p, t, w: _posterior(p, t, np.unique(w)), "A word said twice counts twice."),
-    (lambda p, t, w: _posterior(p, t, w) @ t, "That is the forecast: return the beliefs."),
-    (lambda p, t, w: p * t[:, w].sum(axis=1) / (p @ t[:, w].sum(axis=1)),
-        "Independent words: their probabilities are multiplied, not added."),
-]  # fmt: skip
-
-
 def _dialects(count: int, words: int, length: int, seed: int) -> tuple[np.ndarray, ...]:
     rng = generator(seed)
     prior, table = rng.dirichlet(np.ones(count)), rng.dirichlet(np.full(words, 2.0), count)
     return prior, table, rng.integers(words, size=length)
 
 
-@exercise(points=2, reference=_posterior, mistakes=_WRONG_POSTERIORS, rules=[in_numpy])
+@exercise(points=2, reference=_posterior, rules=[in_numpy], mistakes=[
+    (lambda p, t, w: _posterior(np.ones(len(t)), t, w), "And what was believed before?"),
+    (lambda p, t, w: p * t[:, w].prod(axis=1), "Beliefs sum to 1: divide by their sum."),
+    (lambda p, t, w: _posterior(p, t, w[-1:]), "Every word counts, not the last one alone."),
+    (lambda p, t, w: _posterior(p, t, np.unique(w)), "A word said twice counts twice."),
+    (lambda p, t, w: _posterior(p, t, w) @ t, "That is the forecast: return the beliefs."),
+    (lambda p, t, w: p * t[:, w].sum(axis=1) / (p @ t[:, w].sum(axis=1)),
+        "Independent words: their probabilities are multiplied, not added."),
+])  # fmt: skip
 def context_posterior(answer: Any) -> Cases:
     """Check a posterior over dialects, from any prior and any number of words."""
     rule = "Prior times the probability of every word so far, divided by the sum over dialects."
@@ -108,25 +101,18 @@ def context_posterior(answer: Any) -> Cases:
 # Better than the best ------------------------------------------------------------------------
 
 
-def _forecast(table: Any, words: Any) -> Any:
-    return listed_forecast(table, words)
-
-
 def _peeking(table: Any, words: Any) -> Any:
     """The same, from the words up to each one, and that one too."""
     return listed_forecast(table, np.append(words, 0))[1:]
 
 
-_WRONG_FORECASTS = [
+@exercise(points=2, reference=listed_forecast, rules=[in_numpy], mistakes=[
     (_peeking, "It counts the word that it is to forecast. Which words come before it?"),
     (lambda t, w: dialect_posterior(t, w), "These are the beliefs: weight what each expects."),
     (lambda t, w: _peeking(t, w)[:-1], "A forecast is missing: that of the first word."),
     (lambda t, w: np.concatenate([t[:1], _peeking(t, w)[:-1]]),
         "Before the first word all dialects are as likely."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_forecast, mistakes=_WRONG_FORECASTS, rules=[in_numpy])
+])  # fmt: skip
 def context_forecast(answer: Any) -> Cases:
     """Check a repaired forecast of each word from the words before it."""
     rule = "Row i is the forecast of word i: only the words before it may be counted."
@@ -152,7 +138,7 @@ def _evidence(table: Any, words: Any) -> Any:
     return np.logaddexp.reduce(np.log(table)[:, words].sum(axis=1)) - np.log(len(table))
 
 
-_WRONG_EVIDENCE = [
+@exercise(points=2, reference=_evidence, rules=[in_numpy, no_loop], mistakes=[
     (lambda t, w: _evidence(t, w) + np.log(len(t)), "Each dialect has a prior of 1 / dialects."),
     (lambda t, w: np.log(t)[:, w].sum(axis=1).mean(),
         "The mean of the probabilities, not of their logarithms."),
@@ -161,10 +147,7 @@ _WRONG_EVIDENCE = [
     (lambda t, w: np.log(t)[:, w].sum(axis=1).max(), "All dialects count, not the likeliest."),
     (lambda t, w: np.exp(_evidence(t, w)), "Return the logarithm."),
     (lambda t, w: -_evidence(t, w), "That is the surprise: the other sign."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_evidence, mistakes=_WRONG_EVIDENCE, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def context_evidence(answer: Any) -> Cases:
     """Check the log-probability of all words together."""
     rule = "The mean over dialects of the product over words, and then the logarithm."

@@ -51,7 +51,7 @@ def _average(gradients: Any, counts: Any) -> Any:
     return sum(count * g for g, count in pairs if count) / sum(counts)
 
 
-_WRONG_AVERAGES = [
+@exercise(points=2, reference=_average, mistakes=[
     (lambda gradients, counts: sum(n * g for g, n in zip(gradients, counts, strict=True))
         / sum(counts), "0 times NaN is NaN: leave out a rank without tokens."),
     (lambda gradients, counts: sum(gradients) / len(gradients),
@@ -60,10 +60,7 @@ _WRONG_AVERAGES = [
         "Divide by the number of all tokens."),
     (lambda gradients, counts: sum(n * g for g, n in zip(gradients, counts, strict=True) if n)
         / len(gradients), "Divide by the number of all tokens, not of the ranks."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_average, mistakes=_WRONG_AVERAGES)
+])  # fmt: skip
 def ranks_average(answer: Any) -> Cases:
     """Check an average of gradients of shares that hold different numbers of tokens."""
     hint = "The sum of count times gradient, over the sum of the counts."
@@ -130,7 +127,7 @@ def _own_gradients(weights: Any, gradients: Any, velocities: Any, lr: float, bet
     return weights - lr * np.concatenate(kept), kept
 
 
-_WRONG_SHARDS = [
+@exercise(points=2, reference=_sharded, mistakes=[
     (_own_gradients, "Average over the ranks first: each needs all the others' gradients."),
     (lambda w, g, v, lr, beta: _sharded(w, [x * len(g) for x in g], v, lr, beta),
         "Divide by the number of ranks: the average, not the sum."),
@@ -140,10 +137,7 @@ _WRONG_SHARDS = [
         "The old velocity counts, times beta."),
     (lambda w, g, v, lr, beta: (2 * w - _sharded(w, g, v, lr, beta)[0],
         _sharded(w, g, v, lr, beta)[1]), "w goes down: minus lr v."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_sharded, mistakes=_WRONG_SHARDS)
+])  # fmt: skip
 def ranks_sharded(answer: Any) -> Cases:
     """Check a step of SGD with momentum whose velocities are divided among the ranks."""
     hint = "v = beta v + average's part, w's part - lr v; then all parts end to end."

@@ -19,26 +19,17 @@ __all__ = ["prefer_costs", "prefer_dpo", "prefer_gradient", "prefer_optimum", "p
 # The optimum ----------------------------------------------------------------------------------
 
 
-def _tilted(probs: Any, rewards: Any, beta: Any) -> Any:
-    scores = np.log(probs) + rewards / beta
-    weights = np.exp(scores - scores.max())
-    return weights / weights.sum()
-
-
 def _plain(weights: Any) -> Any:
     return weights / weights.sum()
 
 
-_WRONG_TILTS = [
+@exercise(points=1, reference=optimal_policy, rules=[in_numpy], mistakes=[
     (lambda p, r, beta: p * np.exp((r - r.max()) / beta), "Divide by Z, so that they sum to 1."),
     (lambda p, r, beta: _plain(p * np.exp(beta * (r - r.max()))),
         "Divide the reward by beta: the dearer a nat, the less is moved."),
     (lambda p, r, beta: _plain(np.exp((r - r.max()) / beta)), "Where is the reference?"),
     (lambda p, r, beta: _plain(p * r / beta), "The exponential of the reward is still to come."),
-]  # fmt: skip
-
-
-@exercise(points=1, reference=_tilted, mistakes=_WRONG_TILTS, rules=[in_numpy])
+])  # fmt: skip
 def prefer_optimum(answer: Any) -> Cases:
     """Check the best policy for a reward and a price of divergence."""
     form = "The reference, times exp(reward / beta), over the sum of these."
@@ -116,17 +107,16 @@ _OWN = (
 _ONCE = (
     "A text that is drawn twice counts twice: x[index] += ... keeps one of them. np.add.at adds."
 )
-_SLIPS = [
+
+
+@exercise(points=2, reference=_gradient, mistakes=[
     (_slipped(sign=-1, own=True, once=True), "Three things are wrong. Begin with the divergence."),
     (_slipped(sign=-1), _SIGN), (_slipped(own=True), _OWN), (_slipped(once=True), _ONCE),
     (_slipped(sign=-1, own=True), _SIGN), (_slipped(sign=-1, once=True), _SIGN),
     (_slipped(own=True, once=True), _OWN),
     (lambda *given: -_gradient(*given), "It is to climb: the sign of the whole is wrong."),
     (lambda *given: _gradient(*given) * len(given[3]), "A mean over the texts, not their sum."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_gradient, mistakes=_SLIPS)
+])  # fmt: skip
 def prefer_gradient(answer: Any) -> Cases:
     """Check a repaired policy gradient, for a policy of one logit a text."""
     hint = "The mean score of the others is the baseline; divide by how many were drawn."
@@ -158,17 +148,14 @@ def _dpo(won: Any, lost: Any, won_before: Any, lost_before: Any, beta: Any) -> A
     return np.logaddexp(0, -margin).mean()
 
 
-_WRONG_DPO = [
+@exercise(points=2, reference=_dpo, rules=[in_numpy, no_loop], mistakes=[
     (lambda w, x, w0, x0, beta: _dpo(x, w, x0, w0, beta), "The preferred one is to win."),
     (lambda w, x, w0, x0, beta: _dpo(w, x, 0, 0, beta), "Compare with the model before."),
     (lambda w, x, w0, x0, beta: _dpo(w, x, w0, x0, 1), "Where is beta?"),
     (lambda w, x, w0, x0, beta: _dpo(w, x, w0, x0, 1 / beta), "Times beta, not over it."),
     (lambda w, x, w0, x0, beta: _dpo(w, x, w0, x0, beta) * len(w), "The mean, not the sum."),
     (lambda w, x, w0, x0, beta: _dpo(w, x, x0, w0, beta), "Each with its own log-probability."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_dpo, mistakes=_WRONG_DPO, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def prefer_dpo(answer: Any) -> Cases:
     """Check the loss of direct preference optimisation."""
     form = "-log sigmoid(beta * (log-ratio of the preferred - log-ratio of the other)), the mean."

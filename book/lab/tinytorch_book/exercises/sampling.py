@@ -70,18 +70,16 @@ def sampling_draw(answer: Any) -> Cases:
 
 # Temperature ----------------------------------------------------------------------------------
 
-_WRONG_TEMPERATURES = [
-    (lambda logits, t: next_token_probs(logits),
-        "Dividing all probabilities by 2, and then by their sum: what is left of the 2?"),
-    (lambda logits, t: next_token_probs(logits) / t, "These sum to 0.5: divide the logits."),
-    (lambda logits, t: next_token_probs(logits, 1 / t), "The logits are divided, not multiplied."),
-]  # fmt: skip
-
 
 _REPAIR = without("Repair it yourself: the package does the same.", next_token_probs)
 
 
-@exercise(points=2, reference=next_token_probs, mistakes=_WRONG_TEMPERATURES, rules=[_REPAIR])
+@exercise(points=2, reference=next_token_probs, rules=[_REPAIR], mistakes=[
+    (lambda logits, t: next_token_probs(logits),
+        "Dividing all probabilities by 2, and then by their sum: what is left of the 2?"),
+    (lambda logits, t: next_token_probs(logits) / t, "These sum to 0.5: divide the logits."),
+    (lambda logits, t: next_token_probs(logits, 1 / t), "The logits are divided, not multiplied."),
+])  # fmt: skip
 def sampling_temperature(answer: Any) -> Cases:
     """Check probabilities at a temperature, 0 included."""
     logits, batch = np.array([1.0, 2.0, 3.0]), 9 * drawn((2, 3, 5))[0]
@@ -110,14 +108,11 @@ def sampling_temperature(answer: Any) -> Cases:
 # The nucleus ----------------------------------------------------------------------------------
 
 
-_WRONG_SETS = [
+@exercise(points=3, reference=keep_top_p, rules=[in_numpy], mistakes=[
     (lambda probs, p: probs * (keep_top_p(probs, p) > 0),
         "The right tokens; now make them sum to one."),
     (lambda probs, p: probs, "The set must be as small as possible, and these are all."),
-]  # fmt: skip
-
-
-@exercise(points=3, reference=keep_top_p, mistakes=_WRONG_SETS, rules=[in_numpy])
+])  # fmt: skip
 def sampling_top_p(answer: Any) -> Cases:
     """Check the smallest set of tokens that holds `p`."""
     own = "Each row has an order of its own, and keeps a number of its own."
@@ -156,7 +151,7 @@ def _write(f: Any, prompt: Any, n: int, stop: Any, u: Any, read: Any = lambda id
     return ids
 
 
-_WRONG_LOOPS = [
+@exercise(points=3, reference=_write, mistakes=[
     (lambda f, prompt, *o: _write(f, prompt, *o)[len(prompt) :], "Return the prompt as well."),
     (partial(_write, read=lambda ids, new: ids[: len(ids) - new]),
         "next_probs must read the new tokens too."),
@@ -164,10 +159,7 @@ _WRONG_LOOPS = [
         "The stop token itself belongs to the text."),
     (lambda f, prompt, n, stop, u: _write(f, prompt, len(u), stop, u),
         "Only max_new tokens are new, however many numbers u holds."),
-]  # fmt: skip
-
-
-@exercise(points=3, reference=_write, mistakes=_WRONG_LOOPS)
+])  # fmt: skip
 def sampling_write(answer: Any) -> Cases:
     """Check the loop that writes one text."""
     u, edges = np.array([0.9, 0.1, 0.6, 0.3, 0.5]), np.array([0.5, 0.75, 0.0])

@@ -71,21 +71,15 @@ def _power(x: Any, losses: Any, floor: float) -> Any:
     return np.exp(height), -slope
 
 
-def _without_floor(x: Any, losses: Any, floor: float) -> Any:
-    return _power(x, losses, 0.0)
-
-
-_WRONG_POWERS = [
-    (_without_floor, "Subtract the floor from the losses before you take logarithms."),
+@exercise(points=2, reference=_power, mistakes=[
+    (lambda x, losses, floor: _power(x, losses, 0.0),
+        "Subtract the floor from the losses before you take logarithms."),
     (lambda *given: (np.log(_power(*given)[0]), _power(*given)[1]),
         "The height of the line is log B."),
     (lambda *given: (_power(*given)[0], -_power(*given)[1]),
         "The line falls: its slope is minus beta."),
     (lambda *given: _power(*given)[::-1], "Return B first, then beta."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_power, mistakes=_WRONG_POWERS)
+])  # fmt: skip
 def scaling_power(answer: Any) -> Cases:
     """Check a power law fitted to what is left above a known floor."""
     line = "log(L - E) = log B - beta log x: a straight line through the logarithms."

@@ -29,7 +29,7 @@ def _soft(logits: Any, probs: Any) -> Any:
     return -(probs * _logs(logits)).sum(axis=-1).mean()
 
 
-_WRONG_LOSSES = [
+@exercise(points=1, reference=_soft, rules=[in_numpy], mistakes=[
     (lambda z, p: (p * (np.log(p) - _logs(z))).sum(axis=-1).mean(),
         "That is the excess over the entropy of probs: leave the entropy in."),
     (lambda z, p: _soft(z, p) / np.log(2), "In nats: the natural logarithm."),
@@ -44,10 +44,7 @@ _WRONG_LOSSES = [
     (lambda z, p: -(p * z).sum(axis=-1).mean(), "The logits are not log-probabilities yet."),
     (lambda z, p: -_logs(z)[np.arange(len(z)), p.argmax(axis=-1)].mean(),
         "That is the hard label of the likeliest token: take all of them."),
-]  # fmt: skip
-
-
-@exercise(points=1, reference=_soft, mistakes=_WRONG_LOSSES, rules=[in_numpy])
+])  # fmt: skip
 def faster_soft(answer: Any) -> Cases:
     """Check the mean surprise at a token drawn from soft labels."""
     form = "-sum(probs * log softmax(logits)) at each position, and the mean of these."
@@ -166,7 +163,9 @@ def _tokens(kept: Any) -> Any:
 
 _EQUAL = "The formula holds only if all chances are equal; here they differ."
 _PRODUCT = "The mean of a product is not the product of the means: some readings are easy."
-_WRONG_COUNTS = [
+
+
+@exercise(points=2, reference=_tokens, rules=[in_numpy, no_loop], mistakes=[
     (lambda kept: (1 - kept ** (kept.shape[1] + 1)).sum() / (1 - kept).sum(), _EQUAL),
     (lambda kept: ((1 - kept ** (kept.shape[1] + 1)) / (1 - kept)).mean(), _EQUAL),
     (lambda kept: len(kept) / (1 / (1 + kept.cumprod(axis=1).sum(axis=1))).sum(),
@@ -182,10 +181,7 @@ _WRONG_COUNTS = [
     (lambda kept: 1 + kept.cumprod(axis=0).sum(axis=1).mean(), "Along each row, not down."),
     (lambda kept: 1 + sum(kept.mean() ** i for i in range(1, kept.shape[1] + 1)), _PRODUCT),
     (lambda kept: 1 + kept.mean(axis=0).cumprod().sum(), _PRODUCT),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_tokens, mistakes=_WRONG_COUNTS, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def faster_tokens(answer: Any) -> Cases:
     """Check the mean number of tokens a reading yields."""
     form = "1, and the chance that the first is kept, that the first two are, and so on."

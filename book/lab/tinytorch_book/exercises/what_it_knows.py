@@ -65,17 +65,14 @@ def _log_softmax(x: Any, table: Any) -> Any:
     return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-_WRONG_LENSES = [
+@exercise(points=2, reference=_lens, mistakes=[
     (lambda s, g, b, t: _log_softmax(s, t), "The last norm stands before the output."),
     (lambda s, g, b, t: _log_softmax(_normed(s, 1e-5), t), "Scale by gamma and add beta."),
     (lambda s, g, b, t: np.exp(_lens(s, g, b, t)), "Return the logarithms of the probabilities."),
     (lambda s, g, b, t: (_normed(s, 1e-5) * g + b) @ t.T, "Logits: a log-softmax follows."),
     (lambda s, g, b, t: _log_softmax((s - s.mean(axis=-1, keepdims=True)) * g + b, t),
         "Divide by the deviation too."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_lens, mistakes=_WRONG_LENSES)
+])  # fmt: skip
 def inside_lens(answer: Any) -> Cases:
     """Check a logit lens: the last norm, the token table, a log-softmax."""
     hint = "Norm over the last axis, times gamma, plus beta, times table.T, then log-softmax."
@@ -127,7 +124,9 @@ _FIT = (
     "rows: 1 - the squares of the error / the squares about the mean of these rows, all added."
 )
 _RIDGE = "The ridge is to be 0.03: LinearProbe(x, y, ridge=0.03)."
-_WRONG_R2 = [
+
+
+@exercise(points=2, reference=_r2, mistakes=[
     (_r2_with(True, True), _SEEN),
     (_r2_with(False, False), _CENTRE),
     (_r2_with(False, True, axis=None), "Each column has a mean of its own: axis=0."),
@@ -135,14 +134,11 @@ _WRONG_R2 = [
     (_r2_of_all, _SEEN),
     (lambda x, y: _r2_of_all(x[2 * len(x) // 3 :], y[2 * len(x) // 3 :]), _SEEN),
     (lambda x, y: r_squared(y, LinearProbe(x[: 2 * len(x) // 3], y[: 2 * len(x) // 3], 0.03)(x)),
-        f"It is tried on all rows. {_SEEN}"),
+        "It is tried on all rows: R² is that of the last third, which the probe has not seen."),
     (lambda x, y: 1 - _r2(x, y), "That is what is not read: R² is 1 minus it."),
     *((lambda x, y, ridge=ridge: _r2_with(False, True, ridge=ridge)(x, y), _RIDGE)
         for ridge in (0.0, 1e-4)),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_r2, mistakes=_WRONG_R2)
+])  # fmt: skip
 def inside_control(answer: Any) -> Cases:
     """Check a repaired R² of a probe, on rows that it has not seen."""
     x, noise, map_ = drawn((150, 64), (150, 4), (64, 4))

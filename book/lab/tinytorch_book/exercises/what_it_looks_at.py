@@ -54,7 +54,7 @@ def _largest(scores: Any) -> tuple[int, int]:
     return int(block), int(head)
 
 
-_WRONG_HEADS = [
+@exercise(points=2, reference=_head, mistakes=[
     (lambda weights, *given: _head(weights, *given)[::-1], "The block comes first, then the head."),
     (lambda weights, asked, sought: _largest(weights.sum(axis=(1, 3, 4))),
         "Count only the attention from what is asked to what is sought."),
@@ -65,10 +65,7 @@ _WRONG_HEADS = [
         "Ask only at the queries in `asked`."),
     (lambda weights, asked, sought: _head(weights, sought, asked),
         "`asked` belongs to the queries, `sought` to the keys."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_head, mistakes=_WRONG_HEADS)
+])  # fmt: skip
 def inside_head(answer: Any) -> Cases:
     """Check a search for the head that looks from some tokens to others."""
     hint = "The share of attention from the queries in `asked` to the keys in `sought`."
@@ -133,7 +130,9 @@ _EACH = "Each of the 16 numbers has a mean of its own: axis=0."
 _PADDING = "Take the mean over the tokens that are read; the others only fill the rows."
 _ROWS = "One mean for all rows together: every token that is read counts the same."
 _REMOVED = "x[is_read] has a row for each token that is read; take the mean of the head's columns."
-_WRONG_REMOVALS = [
+
+
+@exercise(points=2, reference=_removed, mistakes=[
     (_removed_with(lambda x, is_read: x[is_read].mean()), _EACH),
     (_removed_with(lambda x, is_read: x.mean(axis=(0, 1))), _PADDING),
     (_removed_with(lambda x, is_read: 0.0), "That is zeros; put the mean of its output there."),
@@ -143,10 +142,7 @@ _WRONG_REMOVALS = [
         [row[here].mean(axis=0) for row, here in zip(x, is_read, strict=True)])[:, None]), _ROWS),
     (lambda x, head, is_read: np.broadcast_to(x[is_read].mean(axis=0), x.shape),
         "Only the 16 numbers of this head are replaced."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_removed, mistakes=_WRONG_REMOVALS)
+])  # fmt: skip
 def inside_mean(answer: Any) -> Cases:
     """Check a repaired removal of a head, with the mean of each of its numbers in their place."""
     one, two, many = drawn((1, 3, 64), (2, 5, 64), (7, 9, 64))

@@ -59,16 +59,17 @@ def better_predict(answer: Any) -> Cases:
 # A paired test -------------------------------------------------------------------------------
 
 
+def _judged(mean: Any, error: Any) -> Any:
+    return mean, error, "no" if abs(mean) <= 1.96 * error else "a" if mean > 0 else "b"
+
+
 def _pair(a: Any, b: Any) -> Any:
     difference = b - a
-    mean, error = difference.mean(), difference.std(ddof=1) / math.sqrt(len(difference))
-    return mean, error, "no" if abs(mean) <= 1.96 * error else "a" if mean > 0 else "b"
+    return _judged(difference.mean(), difference.std(ddof=1) / math.sqrt(len(difference)))
 
 
 def _unpaired(a: Any, b: Any) -> Any:
-    error = math.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(a))
-    mean = b.mean() - a.mean()
-    return mean, error, "no" if abs(mean) <= 1.96 * error else "a" if mean > 0 else "b"
+    return _judged(b.mean() - a.mean(), math.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(a)))
 
 
 def _with(change: Any) -> Any:
@@ -131,16 +132,9 @@ def _control(x: Any, known: Any, known_mean: float, times: Any = lambda c: c) ->
     return left.mean(), left.std(ddof=1) / math.sqrt(len(x))
 
 
-def _centred(x: Any, known: Any, known_mean: float) -> Any:
-    return _control(x, known, known.mean())
-
-
-def _plain_error(x: Any, known: Any, known_mean: float) -> Any:
-    return _control(x, known, known_mean)[0], x.std(ddof=1) / math.sqrt(len(x))
-
-
-_WRONG_CONTROLS = [
-    (_centred, "The mean of these stories is no news: how far is it from known_mean?"),
+@exercise(points=2, reference=_control, rules=[in_numpy], mistakes=[
+    (lambda x, known, mean: _control(x, known, known.mean()),
+        "The mean of these stories is no news: how far is it from known_mean?"),
     (lambda x, known, mean: _control(x, known, mean, lambda c: -c),
         "Where known is above its mean, x is too high as well: subtract, with this c."),
     (lambda x, known, mean: _control(x, known, mean, lambda c: 1), "c is the slope, not always 1."),
@@ -148,11 +142,9 @@ _WRONG_CONTROLS = [
         "That is the correlation: c is cov / var of known."),
     (lambda x, known, mean: _control(x, known, mean, lambda c: c * known.var() / x.var()),
         "That is the slope the other way round: c is cov / var of known."),
-    (_plain_error, "The error is that of what is left, x - c (known - known_mean)."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_control, mistakes=_WRONG_CONTROLS, rules=[in_numpy])
+    (lambda x, known, mean: (_control(x, known, mean)[0], x.std(ddof=1) / math.sqrt(len(x))),
+        "The error is that of what is left, x - c (known - known_mean)."),
+])  # fmt: skip
 def better_control(answer: Any) -> Cases:
     """Check a repaired control variate."""
     slope = "c = cov(x, known) / var(known), both with n - 1: np.cov divides by n - 1 itself."
@@ -183,7 +175,7 @@ def _cluster(x: Any, story: Any) -> Any:
     return np.sqrt((np.bincount(story, x - x.mean()) ** 2).sum()) / len(x)
 
 
-_WRONG_CLUSTERS = [
+@exercise(points=2, reference=_cluster, rules=[in_numpy, no_loop], mistakes=[
     (lambda x, story: x.std() / math.sqrt(len(x)), "That takes all tokens to be independent."),
     (lambda x, story: x.std(ddof=1) / math.sqrt(len(x)), "That takes tokens to be independent."),
     (lambda x, story: np.sqrt((np.bincount(story, x) ** 2).sum()) / len(x),
@@ -193,10 +185,7 @@ _WRONG_CLUSTERS = [
     (lambda x, story: _cluster(x, story) ** 2, "Take the root."),
     (lambda x, story: _cluster(x, story) ** 2 * len(x), "Take the root of the sum of squares."),
     (lambda x, story: _cluster(x, story) * math.sqrt(len(x)), "Divide by n, not by its root."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_cluster, mistakes=_WRONG_CLUSTERS, rules=[in_numpy, no_loop])
+])  # fmt: skip
 def better_cluster(answer: Any) -> Cases:
     """Check the error of a mean over tokens, of which those of a story depend on each other."""
     sums = "Add the deviations from the mean within each story; square the sums, not the tokens."

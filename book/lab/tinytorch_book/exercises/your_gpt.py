@@ -59,7 +59,14 @@ def _without_none(own: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 
 _TOLERANCES = "Take the tolerances of the page: np.allclose(a, b, 1e-3, 1e-5)."
-_WRONG_DIFFERENCES = [
+
+
+def _sorted(answer: Any, *given: Any) -> Any:
+    found = answer(*given)
+    return found if found is None or found is ... else sorted(found)
+
+
+@exercise(2, reference=_differences, run=_sorted, mistakes=[
     (lambda own, ours: _differences(own, {n: ours.get(n) for n in own}),
         "A parameter may be missing among the own ones: look at the names of both."),
     (_without_none, "A gradient that one has and the other has not is a difference."),
@@ -70,15 +77,7 @@ _WRONG_DIFFERENCES = [
         "A mean hides one wrong entry among many right ones, and every small gradient."),
     (partial(_differences, most=lambda a, b, r, t: not (np.abs(a - b) > t + r * np.abs(b)).any()),
         "NaN agrees with nothing, and every comparison with it is False: ask whether it is near."),
-]  # fmt: skip
-
-
-def _sorted(answer: Any, *given: Any) -> Any:
-    found = answer(*given)
-    return found if found is None or found is ... else sorted(found)
-
-
-@exercise(2, _WRONG_DIFFERENCES, reference=_differences, run=_sorted)
+])  # fmt: skip
 def capstone_differences(answer: Any) -> Cases:
     """Check the names of all gradients that do not agree."""
     large, small = drawn((30, 10), 4)

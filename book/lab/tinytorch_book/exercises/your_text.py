@@ -40,17 +40,14 @@ def _bits(loss: float, tokens: int, content: bytes, bit: float = math.log(2)) ->
     return loss * tokens / bit / len(content)
 
 
-_WRONG_BITS = [
+@exercise(points=2, reference=_bits, mistakes=[
     (partial(_bits, bit=1.0), "That is in nats: a bit is ln 2 nats."),
     (partial(_bits, bit=1 / math.log(2)), "Divide by ln 2: a nat is 1.44 bits."),
     (lambda loss, tokens, content: loss / math.log(2), "That is bits a token."),
     (lambda loss, tokens, content: loss / math.log(2) / len(content),
      "The loss is a mean: times the tokens, it is the surprise of the whole text."),
     (lambda loss, tokens, content: _bits(loss, tokens, content.decode()), "Bytes, not characters."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_bits, mistakes=_WRONG_BITS)
+])  # fmt: skip
 def text_bits(answer: Any) -> Cases:
     """Check the bits a byte of a model whose loss is known in nats a token."""
     hint = "Surprise of the whole text in bits, over its bytes."
@@ -84,17 +81,16 @@ def _decode(
 _ENDS = r"Replace '\r\n' by '\n', in the text."
 _MARKED = "Two bytes, ff fe or fe ff, begin a UTF-16 file: 'utf-16' reads both, without the mark."
 _UNDEFINED = (0x81, 0x8D, 0x8F, 0x90, 0x9D)  # in Windows-1252
-_WRONG_DECODED = [
+
+
+@exercise(points=2, reference=_decode, mistakes=[
     (partial(_decode, ends=("", "")), _ENDS),
     (partial(_decode, last="latin-1"), "Windows-1252 has letters where latin-1 has controls."),
     (partial(_decode, marks=False), f"{_MARKED} And 'utf-8-sig' drops that of UTF-8."),
     (UnicodeDecodeError, "Try UTF-8 first; where it fails, it is Windows-1252: 'cp1252'."),
     (lambda content: content.decode("utf-8", "replace"), "No character may be lost or replaced."),
     (lambda content: content.decode("cp1252"), "UTF-8 first: few other texts are valid in it."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_decode, mistakes=_WRONG_DECODED)
+])  # fmt: skip
 def text_decode(answer: Any) -> Cases:
     r"""Check a text that is read in whichever of three encodings it has."""
     plain = "content.decode('utf-8')"
@@ -152,8 +148,10 @@ def _all(paragraphs: list[str], share: float) -> tuple[Any, Any]:
 
 
 def _new_everywhere(paragraphs: list[str], share: float) -> tuple[Any, Any]:
-    first = list({each.casefold(): each for each in reversed(paragraphs)}.values())[::-1]
-    return _new(first, share)
+    first: dict[str, str] = {}
+    for each in paragraphs:
+        first.setdefault(each.casefold(), each)
+    return _new([*first.values()], share)
 
 
 def _from_the_end(paragraphs: list[str], share: float) -> tuple[Any, Any]:
@@ -218,20 +216,14 @@ def _repeated(text: str, share: float, times: int) -> tuple[str, str]:
     return text[:cut] * times, text[cut:]
 
 
-def _repeated_first(text: str, share: float, times: int) -> tuple[str, str]:
-    return _repeated(text * times, share, 1)
-
-
-_WRONG_REPEATED = [
-    (_repeated_first, "Repeated first: what is held out stands in the other copies."),
+@exercise(points=2, reference=_repeated, mistakes=[
+    (lambda text, share, times: _repeated(text * times, share, 1),
+        "Repeated first: what is held out stands in the other copies."),
     (lambda text, share, times: _repeated(text, share, 1), "Training has the text `times` times."),
     (lambda text, share, times: (_repeated(text, share, times)[0],
                                  _repeated(text, share, 1)[1] * times),
      "The test stands there once."),
-]  # fmt: skip
-
-
-@exercise(points=2, reference=_repeated, mistakes=_WRONG_REPEATED)
+])  # fmt: skip
 def text_repeated(answer: Any) -> Cases:
     """Check a split of a text whose training part is repeated."""
     hint = "Hold out the end of the text before anything is repeated."
