@@ -7,22 +7,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reports import (
+    ANSWERS,
+    EXERCISES,
+    JUNK,
+    MODULES,
+    completed,
+    declared,
+    is_prediction,
+    judged,
+    mistakes_of,
+    posed_cases,
+    solution,
+    without_numbers,
+)
 
-from tinytorch import Tensor, functional
+from tinytorch import functional
 from tinytorch_book import check, exercises
 from tinytorch_book.exercises import learning_from_context, which_is_better
+from tinytorch_book.exercises.cases import Case
 from tinytorch_book.exercises.drawn_numbers import other_numbers
 from tinytorch_book.exercises.judging import judge
 
-FRAMEWORK = {"__init__", "cases", "drawn_numbers", "exercise", "judging", "report", "rules",
-             "training", "values"}  # fmt: skip
-CHAPTERS = {path.stem for path in Path(exercises.__file__).parent.glob("*.py")} - FRAMEWORK
-ANSWERS = {name: import_module(f"answers.{name}") for name in sorted(CHAPTERS)}
 CHECKS = [
     value
     for name, value in sorted(vars(check).items())
     if not name.startswith("_") and hasattr(value, "__wrapped__")
 ]
+SMALL = [c.__name__ for c in CHECKS if c.points < 4]  # what trains a model is a project
 RIGHT = [
     pytest.param(name, answer, id=f"{name}-{i}")
     for module in ANSWERS.values()
@@ -35,50 +47,33 @@ WRONG = [
     for name, answers in module.WRONG.items()
     for what, answer in answers.items()
 ]
-JUNK = {
-    "None": None,
-    "the dots": ...,
-    "a number": 3,
-    "text": "a",
-    "an empty list": [],
-    "an empty dictionary": {},
-    "an array": np.ones((2, 3)),
-    "a tensor": Tensor([1.0]),
-    "returns None": lambda *a, **k: None,
-    "returns the dots": lambda *a, **k: ...,
-    "returns a number": lambda *a, **k: 3,
-    "returns NaN": lambda *a, **k: float("nan"),
-    "returns text": lambda *a, **k: "a",
-    "returns an array": lambda *a, **k: np.ones(3),
-    "returns a tensor": lambda *a, **k: Tensor([[2.0]]),
-    "returns a tuple": lambda *a, **k: (1, None),
-    "returns a function": lambda *a, **k: lambda *b: 3,
-    "raises": lambda *a, **k: 1 / 0,
-    "leaves": lambda *a, **k: exit(),
-    "takes nothing": lambda: 1,
-    "a class": type("Nothing", (), {}),
-}
-
-
-def judged(name, answer):
-    """The report of a check; where it asks for several answers they come as a tuple."""
-    checked = getattr(check, name)
-    several = len(inspect.signature(checked.__wrapped__).parameters) > 1
-    return checked(*answer) if several else checked(answer)
+# chapters whose declared mistakes are not all made by answers yet
+PENDING = """
+    a_model_that_answers fine_tuning gpt2 kv_cache learning_from_context more_than_one_machine
+    preferences sampling scaling smaller_and_faster what_it_knows what_it_looks_at which_is_better
+    why_it_is_fast your_gpt your_text
+""".split()
 
 
 @pytest.mark.parametrize("chapter", ANSWERS)
-def test_every_exercise_has_two_right_answers_and_a_misconception(chapter):
+def test_every_exercise_has_another_right_answer_and_a_misconception(chapter):
     names = import_module(f"tinytorch_book.exercises.{chapter}").__all__
     module = ANSWERS[chapter]
-    assert set(module.RIGHT) == set(module.WRONG) == set(names)
-    assert [name for name in names if len(module.RIGHT[name]) < 2] == []
+    assert set(module.WRONG) == set(names) >= set(module.RIGHT)
+    right = [name for name in names if not module.RIGHT.get(name)]
+    assert [name for name in right if not is_prediction(name)] == []
     assert [name for name in names if not module.WRONG[name]] == []
 
 
 def test_every_check_is_used_in_a_chapter():
-    names = {n for c in CHAPTERS for n in import_module(f"tinytorch_book.exercises.{c}").__all__}
-    assert names == {checked.__name__ for checked in CHECKS}
+    names = {n for c in ANSWERS for n in import_module(f"tinytorch_book.exercises.{c}").__all__}
+    assert names == {checked.__name__ for checked in CHECKS} == set(EXERCISES)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_solution_of_a_page_is_solved(name):
+    report = judged(name, solution(name))
+    assert report, f"\n{report!r}"
 
 
 @pytest.mark.parametrize(("name", "answer"), RIGHT)
@@ -89,7 +84,7 @@ def test_a_right_answer_is_solved(name, answer):
 
 @pytest.mark.parametrize("name", ["better_stop", "context_worlds"])
 def test_a_measured_aim_is_not_drawn_anew(name):
-    [right] = [module.RIGHT[name][-1] for module in ANSWERS.values() if name in module.RIGHT]
+    right = ANSWERS[MODULES[name]].RIGHT[name][-1]
     reports = set()
     for seed in (0, 1):
         which_is_better._z_scores.cache_clear()
@@ -101,7 +96,7 @@ def test_a_measured_aim_is_not_drawn_anew(name):
 
 @pytest.mark.parametrize(("name", "answer", "words"), WRONG)
 def test_a_wrong_answer_is_refused_with_a_reason(name, answer, words):
-    report = judged(name, answer)
+    report = judged(name, completed(name, answer))
     assert not report
     hint = report.cases[-1].hint
     assert hint and words in hint
@@ -109,26 +104,55 @@ def test_a_wrong_answer_is_refused_with_a_reason(name, answer, words):
     assert [told["passed"] for told in report.told()][-1] is False, "the later cases end as well"
 
 
-@pytest.mark.parametrize("name", [c.__name__ for c in CHECKS if c.points < 4])
-def test_a_declared_mistake_earns_its_own_hint(name, monkeypatch):
-    posed, declared = [], {}
+# Declared mistakes --------------------------------------------------------------------------------
 
-    def judge_without_rules(case):
-        posed.append(case)
-        return judge(replace(case, rules=()))
 
-    monkeypatch.setattr(f"{exercises.__name__}.exercise.judge", judge_without_rules)
-    [right] = [module.RIGHT[name][0] for module in ANSWERS.values() if name in module.RIGHT]
-    assert judged(name, right)
-    for claim, (wrong, hint) in [(p.claim, pair) for p in posed for pair in p.mistakes]:
-        key = max([k for k in right if k in claim], key=len) if isinstance(right, dict) else ""
-        is_error = isinstance(wrong, type) and issubclass(wrong, BaseException)
-        if key or (callable(wrong) and not is_error):  # a wrong result alone is no answer
-            declared.setdefault((key, id(wrong)), (wrong, set()))[1].add(hint)
-    for (key, _), (wrong, hints) in declared.items():
-        found = judged(name, right | {key: wrong} if key else wrong).cases[-1]
-        assert found.hint in hints, found
+@pytest.mark.parametrize("name", SMALL)
+def test_a_declared_mistake_earns_its_own_hint(name):
+    for mistake in filter(lambda each: each.is_answer, declared(name)):
+        wrong = {mistake.key: mistake.wrong} if mistake.key else mistake.wrong
+        with posed_cases(with_rules=False):
+            found = judged(name, completed(name, wrong)).cases[-1]
+        assert without_numbers(found.hint) == without_numbers(mistake.hint), found
 
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_result_that_is_a_declared_mistake_earns_its_own_hint(name):
+    with posed_cases() as posed:
+        judged(name, solution(name))
+    pairs = [(case, *pair) for case in posed for pair in case.mistakes]
+    for case, wrong, hint in [each for each in pairs if not callable(each[1])]:
+        returned = Case(case.claim, wrong, expected="what is right", mistakes=case.mistakes)
+        assert without_numbers(judge(returned).hint) == without_numbers(hint), case.claim
+
+
+PENDING += """
+    autograd block counting_letters data_and_loss embedding_layer first_network gpt multi_head
+    normalisation_and_mlp optimisation positional_encodings positions_in_attention
+    scaled_dot_product tensors token_embeddings tokenization
+""".split()
+
+
+@pytest.mark.parametrize("name", [name for name in SMALL if MODULES[name] not in PENDING])
+def test_a_declared_mistake_is_made_by_an_answer_that_names_its_hint(name):
+    """What a check declares is written a second time, so that neither half of a row can be lost."""
+    assert [m for m in declared(name) if m.row not in _pinned(name)] == []
+
+
+def _pinned(name):
+    """The rows that wrong answers come to, each with words of its hint that no other has."""
+    hints = {without_numbers(mistake.hint) for mistake in declared(name)}
+    for what, answer in ANSWERS[MODULES[name]].WRONG[name].items():
+        with posed_cases() as posed:
+            hint = judged(name, completed(name, answer)).cases[-1].hint
+        words = without_numbers(what).removeprefix("… ")
+        if what[0] == "…" and [h for h in hints if words in h] == [without_numbers(hint)]:
+            alone = (replace(posed[-1], mistakes=[m], hint="") for m in posed[-1].mistakes)
+            first = next((case for case in alone if judge(case).hint == hint), None)
+            yield from [m.row for m in mistakes_of(name, [first] if first else [])]
+
+
+# Stated rules -------------------------------------------------------------------------------------
 
 WITHOUT_A_LOOP = """
     attend_numpy attend_seen autograd_weights block_cosines cache_allowed capstone_share
@@ -162,8 +186,7 @@ def calling_the_package(f):
     + [(name, calling_the_package, "In NumPy alone") for name in IN_NUMPY],
 )
 def test_a_right_answer_that_breaks_a_stated_rule_is_refused(name, breaking, words):
-    [right] = [module.RIGHT[name][0] for module in ANSWERS.values() if name in module.RIGHT]
-    report = judged(name, breaking(right))
+    report = judged(name, breaking(solution(name)))
     assert not report and words in report.cases[-1].hint
 
 
@@ -175,35 +198,37 @@ def test_a_statement_asks_for_numpy(name):
     assert "NumPy" in statement.replace("NumPy array", ""), "arrays alone do not say so"
 
 
-PREDICTIONS = [
-    pytest.param(name, module.RIGHT[name][0], id=name)
-    for module in ANSWERS.values()
-    for name in module.RIGHT
-    if isinstance(module.RIGHT[name][0], dict)
-]
+# Predictions --------------------------------------------------------------------------------------
+
+PREDICTIONS = [name for name in EXERCISES if is_prediction(name)]
 
 
-@pytest.mark.parametrize(("name", "right"), PREDICTIONS)
+@pytest.mark.parametrize("name", PREDICTIONS)
 @pytest.mark.parametrize("wrong", [..., -1])
-def test_a_missing_or_wrong_prediction_is_reported_without_the_answer(name, right, wrong):
-    for key in right:
-        found = judged(name, right | {key: wrong}).cases[-1]
+def test_a_missing_or_wrong_prediction_is_reported_without_the_answer(name, wrong):
+    for key in solution(name):
+        found = judged(name, completed(name, {key: wrong})).cases[-1]
         assert not found.passed and key in found.claim and not found.expected
-    assert "nothing yet" in repr(judged(name, dict.fromkeys(right, ...)))
+    assert "nothing yet" in repr(judged(name, dict.fromkeys(solution(name), ...)))
 
 
-@pytest.mark.parametrize(("name", "right"), PREDICTIONS)
-def test_a_right_prediction_in_the_wrong_form_is_reported(name, right):
-    for key in (key for key in right if not isinstance(right[key], str)):
-        found = judged(name, right | {key: str(right[key])}).cases[-1]
-        assert key in found.claim and "Without quotes" in found.hint
-        found = judged(name, right | {key: None}).cases[-1]
-        assert found.got == "None" and "a number, or True or False" in found.hint
+@pytest.mark.parametrize("name", PREDICTIONS)
+def test_a_right_prediction_in_the_wrong_form_is_reported(name):
     forms = {bool: (1, "True or False is")} | dict.fromkeys((int, float), (True, "A number is"))
-    for key, value in right.items():
-        text = isinstance(value, str) and (value.swapcase(), "Spell it")
-        if form := text or forms.get(type(value)):
-            assert form[1] in judged(name, right | {key: form[0]}).cases[-1].hint
+    for key, value in solution(name).items():
+        form = forms.get(type(value))
+        if isinstance(value, str):
+            form = (value.swapcase(), "Spell it")
+        else:
+            found = judged(name, completed(name, {key: str(value)})).cases[-1]
+            assert key in found.claim and "Without quotes" in found.hint
+            found = judged(name, completed(name, {key: None})).cases[-1]
+            assert found.got == "None" and "a number, or True or False" in found.hint
+        if form:
+            assert form[1] in judged(name, completed(name, {key: form[0]})).cases[-1].hint
+
+
+# Anything -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)
