@@ -46,7 +46,7 @@ RIGHT = {
 
 SUM = "for i, row in zip(ids.reshape(-1), g.reshape(-1, g.shape[-1])):\n        grad[i] += row"
 WRONG = {
-    "token_counts": {"in a byte": ("vocab_size)", "vocab_size).astype(np.uint8)")},
+    "token_counts": {"in a byte": ("th=vocab_size)", "th=vocab_size).astype(np.uint8)")},
     "token_lookup": {
         "flat": ("table[ids]", "table[ids.reshape(-1)]"),
         "… no ids.min()": ("(ids < 0).any()", "ids.min() < 0"),
