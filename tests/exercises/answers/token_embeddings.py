@@ -35,12 +35,12 @@ RIGHT = {
     "token_scatter_add": [
         lambda ids, g, vocab_size: (
             np.eye(vocab_size)[ids.reshape(-1)].T @ g.reshape(-1, g.shape[-1])
-        ),
+        )
     ],
     "token_row_step": [step_unique],
     "token_neighbours": [neighbours_by_sorted],
     "token_cost": [
-        lambda v, d, rest, tied: [1 / (1 + rest / ((2 - tied) * v * d)), 16 * (2 - tied) * v * d],
+        lambda v, d, rest, tied: [1 / (1 + rest / ((2 - tied) * v * d)), 16 * (2 - tied) * v * d]
     ],
 }
 

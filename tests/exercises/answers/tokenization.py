@@ -86,9 +86,7 @@ def words_by_hand(stories, n):
 
 
 RIGHT = {
-    "tokenize_bytes": [
-        lambda text: [byte for character in text for byte in character.encode()],
-    ],
+    "tokenize_bytes": [lambda text: [byte for character in text for byte in character.encode()]],
     "bpe_encode": [encode_by_sorting],
     "bpe_train": [train_with_lists],
     "bpe_fewer": [words_by_letters_saved, words_by_hand],
