@@ -4,6 +4,7 @@ import numpy as np
 
 from tinytorch import LayerNorm, Tensor, functional, no_grad
 from tinytorch.inside.probes import LinearProbe
+from tinytorch.inside.stream import logit_lens
 from tinytorch_book.exercises.what_it_knows import _studied
 from tinytorch_book.experiments.story_gpt import load_story_gpt, story_tokenizer
 from tinytorch_book.experiments.what_it_learned import study_stories

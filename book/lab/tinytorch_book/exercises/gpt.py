@@ -288,10 +288,7 @@ _WRONG_MODELS = [
 
 @exercise(points=3, reference=GPT, mistakes=_WRONG_MODELS, run=_logits)
 def gpt_assembled(answer: Any) -> Cases:
-    """Check a GPT assembled by the reader against ours, with the same weights.
-
-    The answer is called as `answer(V, d, layers, heads, T)`, and with `norm=` and `attention=`.
-    """
+    """Check a GPT assembled by the reader, a class, against ours with the same weights."""
     whole = "Two tables, the blocks, and a norm at the end."
     hint = "Compare yours with MyGPT, line by line, names included."
     number = alone(run=call, part=("number of parameters", _size))

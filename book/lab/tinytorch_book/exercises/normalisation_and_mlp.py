@@ -295,11 +295,7 @@ def _mlp_gradients(answer: Any, x: Any) -> Any:
 
 @exercise(3, _MLP_SLIPS, stub="forward", reference=MLP, rules=_OWN_MLP, run=_mlp_output)
 def mlp_layer(answer: Any) -> Cases:
-    """Check an MLP module: parameters, values, gradients, and its use in a GPT.
-
-    Args:
-        answer: called as `answer(embed_dim, hidden_dim, dropout_prob)`.
-    """
+    """Check an MLP module: parameters, values, gradients, and its use in a GPT."""
     hint = "linear1 widens, GELU comes between, linear2 narrows."
     sizes = "linear1 maps embed_dim to hidden_dim, linear2 maps it back."
     cut = "Compute with tensors from end to end: .data and .numpy() leave the gradient behind."
