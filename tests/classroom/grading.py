@@ -32,7 +32,10 @@ def wrong(chapter, number):
         names = ", ".join(map(ast.unparse, ast.parse(exercise.call).body[0].value.args))
         listed = [*wrong_answers(chapter)[exercise.check]]
         what = listed[number % len(listed)]
-        code = f"from {module} import WRONG\n{names} = WRONG[{exercise.check!r}][{what!r}]"
+        code = (
+            f"from reports import completed\nfrom {module} import WRONG\n"
+            f"{names} = completed({exercise.check!r}, WRONG[{exercise.check!r}][{what!r}])"
+        )
         taken[exercise.check] = code
     return taken
 

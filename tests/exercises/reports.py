@@ -13,6 +13,7 @@ other numbers that an answer is tried with are the same each time.
 """
 
 import argparse
+import ast
 import contextlib
 import difflib
 import inspect
@@ -75,16 +76,27 @@ JUNK = {
 
 
 @cache
-def solution(name: str) -> Any:
-    """What the page's solution hands to a check; of two answers a pair."""
+def solution(name: str, *edits: str) -> Any:
+    """What the page's solution hands to a check; of two answers a pair.
+
+    Args:
+        name: the check.
+        edits: what is written otherwise in the solution: a piece of it, and what stands there, in
+            turn.
+    """
     chapter, one = EXERCISES[name]
-    code = f"{one.stub}\n\n{one.solution}"
-    cells = [*chapter.needed]
-    above = [cells[i] for i in with_what_acts(cells, needed_cells(cells, missing_names(code)))]
+    code, cells = one.solution, [*chapter.needed]
+    for before, after in zip(edits[::2], edits[1::2], strict=True):
+        assert before in code, f"{before!r} is not in the solution"
+        code = code.replace(before, after)
+    tree = ast.parse(code)  # without what it prints
+    tree.body = [node for node in tree.body if not isinstance(node, (ast.Expr, ast.Assert))]
+    used = missing_names(f"{one.stub}\n\n{ast.unparse(tree)}")
+    above = [cells[i] for i in with_what_acts(cells, needed_cells(cells, used))]
     asked = SimpleNamespace(**{name: lambda *answers: answers})
     names: dict[str, Any] = {"__name__": "__main__"}
     with contextlib.redirect_stdout(io.StringIO()):
-        for cell in (*above, one.stub, one.solution):
+        for cell in (*above, one.stub, ast.unparse(tree)):
             exec(cell, names)
         answers = eval(one.call, {**names, "check": asked})
     return answers if len(answers) > 1 else answers[0]
@@ -104,7 +116,12 @@ def judged(name: str, answer: Any) -> Report:
 
 
 def completed(name: str, answer: Any) -> Any:
-    """A wrong answer; of a prediction only what is wrong is listed, the rest is as on the page."""
+    """An answer as it is handed in.
+
+    Of a prediction only what is wrong is listed; edits stand for the solution that they make.
+    """
+    if isinstance(answer, tuple) and isinstance(answer[0], str):
+        return solution(name, *answer)
     return solution(name) | answer if is_prediction(name) and isinstance(answer, dict) else answer
 
 
@@ -181,7 +198,7 @@ def handed_in(name: str) -> Iterator[tuple[str, Any]]:
     module = ANSWERS[MODULES[name]]
     yield "solution", solution(name)
     for i, answer in enumerate(module.RIGHT.get(name, [])):
-        yield f"right {i}", answer
+        yield f"right {i}", completed(name, answer)
     for what, answer in module.WRONG[name].items():
         yield f"wrong: {what}", completed(name, answer)
     for i, mistake in enumerate(filter(lambda each: each.is_answer, declared(name))):

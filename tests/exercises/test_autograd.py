@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from answers.autograd import RIGHT, logistic
+from reports import solution
 
 from tinytorch import Tensor, primitive
 from tinytorch_book.exercises import autograd as check
@@ -26,7 +26,7 @@ def changes_x(x):
 
 @primitive
 def changes_g(x):
-    slope = logistic(x)
+    slope = 1 / (1 + np.exp(-x))
     return np.logaddexp(0, x), lambda g: np.multiply(g, slope, out=g)
 
 
@@ -68,4 +68,4 @@ def test_costs_expects_the_memory_that_the_package_keeps():
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert first is not h
-    assert held == pytest.approx(RIGHT["autograd_costs"][0](layers, batch, width)[1], rel=0.01)
+    assert held == pytest.approx(solution("autograd_costs")(layers, batch, width)[1], rel=0.01)

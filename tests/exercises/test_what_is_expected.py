@@ -2,15 +2,7 @@
 
 import numpy as np
 import pytest
-from answers import (
-    block,
-    data_and_loss,
-    gpt,
-    kv_cache,
-    multi_head,
-    normalisation_and_mlp,
-    optimisation,
-)
+from answers import kv_cache, optimisation
 from reports import solution
 
 from tinytorch import (
@@ -23,13 +15,12 @@ from tinytorch import (
     TransformerBlock,
     clip_grad_norm,
     functional,
-    primitive,
 )
 from tinytorch_book import check
 
 
 def test_layer_norm_reference_matches_the_package():
-    for name, expected in list(normalisation_and_mlp.OUTPUTS.items())[:4]:
+    for name, expected in list(solution("norm_outputs").items())[:4]:
         x = np.array([float(n) for n in name.strip("[]").split(",")])
         assert np.allclose(functional.layer_norm(x, np.ones(2), np.zeros(2)), expected, atol=1e-4)
 
@@ -39,12 +30,13 @@ def test_block_reference_matches_the_package(pre_norm):
     ours = (TransformerBlock if pre_norm else PostNormBlock)(8, 2, dropout_prob=0.0)
     x = np.random.default_rng(0).normal(size=(2, 3, 8))
     parts = ours.ln1, ours.attention, ours.ln2, ours.mlp
-    assert np.array_equal(block.block(x, *parts, pre_norm).data, ours(x).data)
+    assert np.array_equal(solution("block_forward")(x, *parts, pre_norm).data, ours(x).data)
 
 
 @pytest.mark.parametrize("d", [4, 64])
 def test_predicted_block_size_matches_the_package(d):
-    assert sum(p.size for p in TransformerBlock(d, 2).parameters()) == block.parameters(d, 4)
+    size = sum(p.size for p in TransformerBlock(d, 2).parameters())
+    assert size == solution("block_parameters")(d, 4)
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -52,12 +44,12 @@ def test_predicted_block_size_matches_the_package(d):
 def test_predicted_gpt_size_matches_the_package(size, tied):
     V, d, L, T = size
     real = GPT(V, d, L, 4, T, tie_weights=tied).num_parameters()["total"]
-    assert gpt.count(*size, 4, tied) == real
+    assert solution("gpt_num_parameters")(*size, 4, tied) == real
 
 
 @pytest.mark.parametrize(("n", "T", "share"), [(20, 3, 0.25), (500, 16, 0.1), (101, 7, 0.3)])
 def test_held_out_tokens_are_not_read_in_training(n, T, share):
-    training, validation = data_and_loss.split(n, T, share)
+    training, validation = solution("data_split")(n, T, share)
     assert training.max() + T == n - round(n * share) - 1
     assert validation.max() + T < n
 
@@ -69,14 +61,14 @@ def test_adamw_reference_matches_the_package():
     for t, gradient in enumerate(np.array([[3.0, 0.5], [-1.0, 2.0]]), start=1):
         w.grad = gradient
         optimizer.step()
-        expected = optimisation.adamw(expected[0], gradient, *expected[1:], t, 0.1, 0.5)
+        expected = solution("optim_adamw")(expected[0], gradient, *expected[1:], t, 0.1, 0.5)
         assert np.allclose(w.data, expected[0])
 
 
 def test_clipping_reference_matches_the_package():
     a, b = (Tensor(np.zeros(2), requires_grad=True) for _ in range(2))
     a.grad, b.grad = np.array([6.0, 0.0]), np.array([0.0, 8.0])
-    clipped = optimisation.clip_by_norms([a.grad, b.grad], 5.0)
+    clipped = solution("optim_clip")([a.grad, b.grad], 5.0)
     clip_grad_norm([a, b], 5.0)
     assert np.allclose([a.grad, b.grad], clipped)
 
@@ -93,22 +85,13 @@ def test_predicted_cache_cost_matches_the_package():
 # Answers whose report says more than that a number is wrong
 
 
-class NewLeaf(normalisation_and_mlp.Norm):
+class NewLeaf(solution("norm_layer")):
     def forward(self, x):
         return super().forward(Tensor(x.data))
 
 
-@primitive
-def rms_in_place(x, *, eps=1e-5):
-    mean = normalisation_and_mlp.mean
-    r = np.sqrt(mean(x * x) + eps)
-    x /= r
-    return x, lambda g: (g - x * mean(g * x)) / r
-
-
-@primitive
-def rms_without_a_pullback(x, *, eps=1e-5):
-    return x / np.sqrt(normalisation_and_mlp.mean(x * x) + eps)
+IN_PLACE = "y = x / r", "x /= r\n    y = x"
+NO_PULLBACK = "return y, lambda g:", "return y; lambda g:"
 
 
 def score_gradient_of_tensors(w, v, g):
@@ -119,22 +102,22 @@ def score_gradient_of_tensors(w, v, g):
 
 def attend_at_once(layer, x, mask=None):
     """The function of the page, which does all that is asked."""
-    return multi_head.Attention.forward(layer, x, mask), None
+    return solution("heads_attention").forward(layer, x, mask), None
 
 
-class OfThePage(multi_head.Attention):
+class OfThePage(solution("heads_attention")):
     def forward(self, x, mask=None):
         return attend_at_once(self, x, mask)[0]
 
 
-class WithLayerInside(multi_head.Attention):
+class WithLayerInside(solution("heads_attention")):
     def forward(self, x, mask=None):
         inner = MultiHeadAttention(x.shape[-1], self.num_heads)
         inner.load_state_dict(self.state_dict())
         return inner(x, mask=mask)
 
 
-class OthersNames(gpt.OwnGPT):
+class OthersNames(solution("gpt_assembled")):
     def __init__(self, *sizes, **parts):
         super().__init__(*sizes, **parts)
         self.table = self.__dict__.pop("token_embedding")
@@ -149,9 +132,9 @@ def appends_to_the_prompt(model, prompt, n, cache):
     ("name", "wrong", "got"),
     [
         ("norm_layer", NewLeaf, "does not depend on it"),
-        ("norm_rms", normalisation_and_mlp.rms.__wrapped__, "@primitive"),
-        ("norm_rms", rms_in_place, "no longer what it was"),
-        ("norm_rms", rms_without_a_pullback, "without a pullback"),
+        ("norm_rms", solution("norm_rms").__wrapped__, "@primitive"),
+        ("norm_rms", solution("norm_rms", *IN_PLACE), "no longer what it was"),
+        ("norm_rms", solution("norm_rms", *NO_PULLBACK), "without a pullback"),
         ("heads_attention", WithLayerInside, "it makes a MultiHeadAttention"),
         ("heads_attention", OfThePage, "it calls attend_at_once"),
         ("attend_score_gradient", score_gradient_of_tensors, "the package's Tensor"),
@@ -176,7 +159,7 @@ def test_memory_to_be_predicted_is_hidden():
 
 
 def test_a_layer_whose_forward_is_still_a_stub_is_untouched():
-    class Stub(multi_head.Attention):
+    class Stub(solution("heads_attention")):
         def forward(self, x, mask=None): ...
 
     assert check.heads_attention(Stub).untouched

@@ -1,10 +1,13 @@
 """For every exercise: right answers written differently, and misconceptions that learners have.
 
-Small slips are made by `mutants.py`; here stands what no small change of a solution comes to.
+Small slips are made by `mutants.py`; here stands what no small change of a solution comes to, and
+each mistake that a check declares, made once more, so that the check knows it.
 
-One module a chapter, each with `RIGHT = {"name_of_check": [answer, ...]}` and
-`WRONG = {"name_of_check": {"what is wrong with it": answer, "… words of its hint": answer, ...}}`.
-An exercise that asks for two functions has pairs of them.
+One module a chapter, each with `RIGHT = {"name_of_check": [answer, ...]}`, beside the solution of
+the page, and `WRONG = {"name_of_check": {"what is wrong with it": answer, "… words of its hint":
+answer, ...}}`. An answer may be written as edits of the page's solution, `("what stands
+there", "what is written instead", ...)`; of values to predict only the wrong ones are given. An
+exercise that asks for two functions has pairs of them.
 """
 
 

@@ -8,19 +8,6 @@ from itertools import pairwise
 
 from tinytorch_book.stories import StoryGrammar
 
-NUMBERS = {
-    "strokes": 10,
-    "different letters behind a": 3,
-    "chance of b behind a": 0.5,
-    "pairs with something behind": 7,
-    "of these, certain": 7,
-}
-
-
-def guesses_by_two_sorts(strokes, letter):
-    by_alphabet = sorted(strokes)
-    return sorted(by_alphabet, key=strokes.get, reverse=True).index(letter) + 1
-
 
 def guesses_by_counting(strokes, letter):
     mine = strokes[letter]
@@ -35,18 +22,6 @@ def count(text, length):
     return followers
 
 
-def mean_surprise(followers, text, length):
-    nats = []
-    for i in range(length, len(text)):
-        strokes = followers.get(text[i - length : i], Counter())
-        nats.append(-math.log((strokes[text[i]] + 0.001) / (strokes.total() + 0.038)))
-    return sum(nats) / len(nats)
-
-
-def loss_by_chapter(read, unseen, length):
-    return mean_surprise(count(read, length), unseen, length)
-
-
 def loss_from_pairs(read, unseen, length):
     seen = Counter(read[i : i + length + 1] for i in range(len(read) - length))
     contexts = Counter(read[i : i + length] for i in range(len(read) - length))
@@ -55,10 +30,6 @@ def loss_from_pairs(read, unseen, length):
         before = unseen[i - length : i]
         total += math.log((contexts[before] + 0.038) / (seen[before + unseen[i]] + 0.001))
     return total / (len(unseen) - length)
-
-
-def words_by_chapter(text, length):
-    return count(tuple(text.split()), length)
 
 
 def words_from_lists(text, length):
@@ -100,36 +71,34 @@ def asks_the_grammar(before, letter):
 
 
 RIGHT = {
-    "count_chance": [
-        lambda strokes, letter: strokes[letter] / sum(strokes.values()),
-        lambda strokes, letter: Fraction(strokes[letter], strokes.total()),
-    ],
+    "count_chance": [lambda strokes, letter: Fraction(strokes[letter], strokes.total())],
     "count_busiest": [
-        lambda followers: min(followers, key=lambda c: (-followers[c].total(), c)),
         lambda followers: sorted(followers, key=lambda c: (-sum(followers[c].values()), c))[0],
     ],
-    "count_pairs": [
-        lambda text: Counter(pairwise(text)),
-        lambda text: Counter(zip(*(text[:-1], text[1:]), strict=True)),
-    ],
-    "count_predict": [NUMBERS, NUMBERS | {"chance of b behind a": Fraction(1, 2)}],
-    "count_guesses": [guesses_by_two_sorts, guesses_by_counting],
-    "count_words": [words_by_chapter, words_from_lists],
-    "count_loss": [loss_by_chapter, loss_from_pairs],
-    "count_belief": [believe(len), believe(len, 8)],
+    "count_pairs": [lambda text: Counter(pairwise(text))],
+    "count_guesses": [guesses_by_counting],
+    "count_words": [words_from_lists],
+    "count_loss": [loss_from_pairs],
+    "count_belief": [believe(len)],
 }
 
+SHARE = "strokes[letter] / strokes.total()"
 WRONG = {
     "count_chance": {
-        "… the number of strokes": lambda strokes, letter: strokes[letter],
-        "… different letters": lambda strokes, letter: strokes[letter] / len(strokes),
+        "… This is the number of strokes": (" / strokes.total()", ""),
+        "… different letters": ("strokes.total()", "len(strokes)"),
+        "… `//` divides": ("/", "//"),
+        "… a chance is at most 1": (SHARE, "strokes.total() / strokes[letter]"),
+        "… Right, but rounded": (SHARE, "round(strokes[letter] / strokes.total(), 2)"),
+        "… A letter that never came": (SHARE, "1 / (strokes.total() / strokes[letter])"),
         "as if every letter came once more": (
-            lambda strokes, letter: (strokes[letter] + 1) / (strokes.total() + 38)
+            SHARE,
+            "(strokes[letter] + 1) / (strokes.total() + 38)",
         ),
         "of the letters that come most": (
-            lambda strokes, letter: strokes[letter] / sum(n for _, n in strokes.most_common(20))
+            "strokes.total()",
+            "sum(n for _, n in strokes.most_common(20))",
         ),
-        "rounded to percent": lambda strokes, letter: round(strokes[letter] / strokes.total(), 2),
     },
     "count_busiest": {
         "… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1],
@@ -138,34 +107,39 @@ WRONG = {
         ),
     },
     "count_pairs": {
-        "a plain dictionary": (lambda text: dict(Counter(pairwise(text)))),
-        "without the ends": (lambda text: Counter(pairwise(text.strip()))),
-        "every second pair": lambda text: Counter(zip(text[::2], text[1::2], strict=False)),
-        "… zip, Counter and min": lambda text: Counter(
-            [(text[i], text[i + 1]) for i in range(len(text) - 1)]
+        "a plain dictionary": (
+            "Counter(zip(text, text[1:]))",
+            "dict(Counter(zip(text, text[1:])))",
         ),
+        "without the ends": lambda text: Counter(pairwise(text.strip())),
+        "every second pair": ("text, text[1:]", "text[::2], text[1::2]"),
+        "… zip, Counter and min": ("zip(text, text[1:])", "[pair for pair in zip(text, text[1:])]"),
     },
     "count_predict": {
-        "a stroke for every letter": NUMBERS | {"strokes": 11},
-        "the last a counts": NUMBERS | {"different letters behind a": 4},
+        "a stroke for every letter": {"strokes": 11},
+        "the last a counts": {"different letters behind a": 4},
     },
     "count_guesses": {
-        "… on a copy": lambda s, c: (guesses_by_two_sorts(s, c), s.clear())[0],
-        "… alphabet": lambda s, c: sorted(s, key=lambda k: -s[k]).index(c) + 1,
+        "… alphabet": ("(-strokes[c], c)", "-strokes[c]"),
+        "… The letter with the most strokes": ("-strokes[c]", "strokes[c]"),
+        "… The first guess has": (" + 1", ""),
         "of the first twenty": lambda s, c: min(guesses_by_counting(s, c), 20),
     },
     "count_words": {
-        "tidied up": (lambda t, n: words_by_chapter(t.replace("\0", "").replace("\u200b", ""), n)),
-        "plain dictionaries": (lambda t, n: {k: {**v} for k, v in words_by_chapter(t, n).items()}),
-        "… a list of words": count,
+        "tidied up": ("text.split()", r"text.replace('\0', '').replace('\u200b', '').split()"),
+        "plain dictionaries": lambda t, n: {k: {**v} for k, v in words_from_lists(t, n).items()},
+        "… a list of words": ("tuple(text.split())", "text"),
         "… A key is a tuple": lambda t, n: {
-            " ".join(k): v for k, v in words_by_chapter(t, n).items()
+            " ".join(k): v for k, v in words_from_lists(t, n).items()
         },
-        "… make it a tuple": lambda text, length: count(text.split(), length),
+        "… make it a tuple": ("tuple(text.split())", "text.split()"),
     },
     "count_loss": {
-        "… counted on the unseen": lambda r, u, n: mean_surprise(count(r + u, n), u, n),
-        "… the text that was counted": lambda r, u, n: mean_surprise(count(r, n), r, n),
+        "… counted on the unseen": ("(read, length)", "(read + unseen, length)"),
+        "… the text that was counted": ("(followers, unseen)", "(followers, read)"),
+        "… are the test": ("(followers, unseen)", "(followers, read + unseen)"),
+        "… test on the other": ("(read, length)", "(unseen, length)", "s, unseen)", "s, read)"),
+        "… counts of the unseen": ("(read, length)", "(unseen, length)"),
     },
     "count_belief": {
         "… before[-0:] is all": believe(len, last=lambda before, n: before[-n:]),

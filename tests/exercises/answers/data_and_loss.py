@@ -1,27 +1,9 @@
 """Right and wrong answers to the exercises of "Data and loss"."""
 
 import math
-import unicodedata
+from unicodedata import normalize
 
 import numpy as np
-
-LN_2 = math.log(2)
-
-# Numbers on paper
-NUMBERS = {
-    "windows of 8 tokens in a text of 100": 92,
-    "training windows, 20 tokens held out": 72,
-    "bits, if every target was given 1/8": 3,
-    "perplexity, if every target was given 1/8": 8,
-    "bits per byte, at 4 bits and 2.5 bytes a token": 1.6,
-}
-
-
-# Windows of stories
-def windows(ids, T, newline, skip=0):
-    starts = np.flatnonzero(ids == newline) + skip
-    read = ids[starts[starts + T < len(ids), None] + np.arange(T + 1)]
-    return read[:, :-1], read[:, 1:]
 
 
 def windows_by_loop(ids, T, newline):
@@ -33,23 +15,9 @@ def windows_by_loop(ids, T, newline):
     return np.array(inputs), np.array(targets)
 
 
-# A split without a leak
-def split(n, T, share, last=0):
-    cut = n - round(n * share)
-    return np.arange(cut - T + last), np.arange(cut, n - T, T)
-
-
 def split_by_ranges(n, T, share):
     held_out = round(share * n)
     return range(n - held_out - T), range(n - held_out, n - T, T)
-
-
-# Cross-entropy
-def cross_entropy(logits, targets):
-    shifted = logits - logits.max(axis=-1, keepdims=True)
-    log_q = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
-    one_hot = np.eye(logits.shape[-1])[targets]
-    return -(log_q * one_hot).sum() / targets.size, (np.exp(log_q) - one_hot) / targets.size
 
 
 def cross_entropy_by_logaddexp(logits, targets):
@@ -59,46 +27,46 @@ def cross_entropy_by_logaddexp(logits, targets):
     return float(loss), (np.exp(log_q) - hot) / targets.size
 
 
-def softmax_alone(logits, targets):
-    loss, gradient = cross_entropy(logits, targets)
-    return loss, gradient + np.eye(logits.shape[-1])[targets] / targets.size
-
-
-# Comparing tokenisers
-def bits_per_byte(nats, text):
-    return nats.sum() / math.log(2) / len(text.encode())
-
-
 def bits_per_byte_by_log2(nats, text):
     return sum(float(n) for n in nats) * math.log2(math.e) / len(bytes(text, "utf-8"))
 
 
 RIGHT = {
-    "data_gather": [
-        lambda ids, starts, T: ids[starts[:, None] + np.arange(T)],
-        lambda ids, starts, T: np.take(ids, np.add.outer(starts, np.arange(T))),
-    ],
-    "data_numbers": [NUMBERS, {name: np.float64(number) for name, number in NUMBERS.items()}],
-    "data_windows": [windows, windows_by_loop],
-    "data_split": [split, split_by_ranges],
-    "loss_and_gradient": [cross_entropy, cross_entropy_by_logaddexp],
-    "loss_bits_per_byte": [bits_per_byte, bits_per_byte_by_log2],
+    "data_gather": [lambda ids, starts, T: np.take(ids, np.add.outer(starts, np.arange(T)))],
+    "data_windows": [windows_by_loop],
+    "data_split": [split_by_ranges],
+    "loss_and_gradient": [cross_entropy_by_logaddexp],
+    "loss_bits_per_byte": [bits_per_byte_by_log2],
 }
 
 WRONG = {
-    "data_gather": {"turned round": lambda ids, starts, T: ids[starts + np.arange(T)[:, None]]},
+    "data_gather": {
+        "turned round": ("starts[:, None] + np.arange(T)", "starts + np.arange(T)[:, None]")
+    },
     "data_numbers": {
-        "windows side by side": {**NUMBERS, "windows of 8 tokens in a text of 100": 12},
-        "starts up to the cut": {**NUMBERS, "training windows, 20 tokens held out": 80},
+        "windows side by side": {"windows of 8 tokens in a text of 100": 12},
+        "starts up to the cut": {"training windows, 20 tokens held out": 80},
     },
-    "data_windows": {"… A window begins with the newline,": lambda *given: windows(*given, skip=1)},
+    "data_windows": {
+        "… A window may begin at s": ("starts[starts + T < len(ids)]", "starts"),
+        "… A window begins with the newline": ("(ids == newline)", "(ids == newline) + 1"),
+        "… Targets are the inputs one": ("rows[:, 1:]", "rows[:, :-1]"),
+    },
     "data_split": {
-        "… What does the window of start 14 need": lambda n, T, share: split(n, T, share, last=T)
+        "… What does the window of start 14 need": ("np.arange(cut - T)", "np.arange(cut)"),
+        "… The last target is held out": ("np.arange(cut - T)", "np.arange(cut - T + 1)"),
+        "… One window more fits": ("np.arange(cut - T)", "np.arange(cut - T - 1)"),
     },
-    "loss_and_gradient": {"… Subtract 1 at the target of each": softmax_alone},
+    "loss_and_gradient": {
+        "… A surprise is positive": ("loss = -(", "loss = ("),
+        "… softmax minus one-hot": ("(np.exp(log_q) - one_hot)", "(one_hot - np.exp(log_q))"),
+        "… Subtract 1 at the target of each": ("np.exp(log_q) - one_hot", "np.exp(log_q)"),
+    },
     "loss_bits_per_byte": {
-        "normalised": (lambda nats, text: bits_per_byte(nats, unicodedata.normalize("NFC", text))),
-        "… A character of UTF-8 may have": lambda nats, text: nats.sum() / LN_2 / len(text),
-        "… That is in nats: a bit is ln 2": lambda nats, text: nats.sum() / len(text.encode()),
+        "normalised": lambda nats, text: bits_per_byte_by_log2(nats, normalize("NFC", text)),
+        "… A character of UTF-8 may have": ("text.encode()", "text"),
+        "… That is bits per token": ("len(text.encode())", "len(nats)"),
+        "… That is in nats: a bit is ln 2": (" / math.log(2)", ""),
+        "… a nat is 1.44 bits": ("/ math.log(2)", "* math.log(2)"),
     },
 }

@@ -8,27 +8,12 @@ from tinytorch import Linear, Sequential, Tensor
 from tinytorch_book.exercises.first_network import _counts
 
 
-def trained_with_none(weight, loss_of, lr, steps):
-    for _ in range(steps):
-        loss_of(weight).backward()
-        weight.data = weight.data - lr * weight.grad
-        weight.grad = None
-    return weight.data
-
-
 def trained_in_place(weight, loss_of, lr, steps):
     for _ in range(steps):
         weight.zero_grad()
         loss_of(weight).backward()
         weight.data -= lr * weight.grad
     return weight.data.tolist()
-
-
-def train_piled(weight, loss_of, lr, steps):
-    for _ in range(steps):
-        loss_of(weight).backward()
-        weight.data = weight.data - lr * weight.grad
-    return weight.data
 
 
 def fold_by_stacking(W1, b1, W2, b2):
@@ -89,50 +74,42 @@ class Switched:
 
 
 RIGHT = {
-    "net_softmax": [
-        lambda scores: 1 / np.exp(scores[None] - scores[:, None]).sum(axis=1),
-        lambda scores: np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum(),
-    ],
-    "net_predict": [
-        {
-            "chance, 100 added to all": 0.26,
-            "gradient, right letter": 0.26 - 1,
-            "gradient, wrong letter": 0.7,
-            "sum of the gradients": 0.26 - 1 + 0.7 + 0.04,
-            "loss, four equal scores": np.log(4),
-            "parameters": 38 * 16 + 16 + 16 * 38 + 38,
-        },
-        {
-            "chance, 100 added to all": 0.26,
-            "gradient, right letter": -0.74,
-            "gradient, wrong letter": 0.7,
-            "sum of the gradients": 0,
-            "loss, four equal scores": 1.386,
-            "parameters": 1270,
-        },
-    ],
-    "net_train": [trained_with_none, trained_in_place],
-    "net_fold": [fold_by_stacking, lambda W1, b1, W2, b2: [W1.dot(W2), W2.T @ b1 + b2]],
-    "net_pairs": [Trained(9), Trained(8)],
+    "net_softmax": [lambda scores: 1 / np.exp(scores[None] - scores[:, None]).sum(axis=1)],
+    "net_train": [trained_in_place],
+    "net_fold": [fold_by_stacking],
+    "net_pairs": [Trained(9)],
 }
 
 WRONG = {
     "net_softmax": {
-        "… First the powers": lambda scores: scores / scores.sum(),
-        "… not by the largest": lambda scores: np.exp(scores) / np.exp(scores).max(),
-        "of the base two": lambda scores: 2**scores / (2**scores).sum(),
+        "… Divide by the sum of the powers": (" / np.exp(scores).sum()", ""),
+        "… by the sum of the powers": ("np.exp(scores).sum()", "scores.sum()"),
+        "… First the powers": ("np.exp(scores)", "scores"),
+        "… not by the largest": (".sum()", ".max()"),
+        "… not the scores": ("np.exp(scores).sum()", "np.exp(scores.sum())"),
+        "of the base two": ("np.exp(scores)", "2**scores"),
     },
     "net_predict": {
-        "… of a quarter": RIGHT["net_predict"][1] | {"loss, four equal scores": 2.0},
-        "… its chance minus 1": RIGHT["net_predict"][1] | {"gradient, right letter": 0.26},
-        "… a bias as well": RIGHT["net_predict"][1] | {"parameters": 1216},
+        "… of a quarter": {"loss, four equal scores": 2.0},
+        "… what is its surprise": {"loss, four equal scores": 0.25},
+        "… its chance minus 1": {"gradient, right letter": 0.26},
+        "… The loss falls when this score": {"gradient, right letter": 0.74},
+        "… The loss rises when this score": {"gradient, wrong letter": -0.7},
+        "… a bias as well": {"parameters": 1216},
     },
     "net_train": {
-        "… backward() adds": train_piled,
-        "… weight.data": lambda *given: trained_in_place(*given) and None,
-        "… numbers of the weight": lambda *given: trained_in_place(*given) and given[0],
+        "… backward() adds": ("weight.grad = None", "pass"),
+        "… Against the gradient": ("weight.data - lr", "weight.data + lr"),
+        "… The step is lr times it": ("lr * weight.grad", "weight.grad"),
+        "… All the steps": ("range(steps)", "range(1)"),
+        "… weight.data": ("return weight.data", "return None"),
+        "… numbers of the weight": ("return weight.data", "return weight"),
     },
-    "net_fold": {"… goes through the second": lambda W1, b1, W2, b2: (W1 @ W2, b2)},
+    "net_fold": {
+        "… The first bias goes through": ("b1 @ W2", "b1"),
+        "… goes through the second": ("b1 @ W2 + b2", "b2"),
+        "… Return two things": ("W1 @ W2, b1 @ W2 + b2", "W1 @ W2"),
+    },
     "net_pairs": {
         "… How narrow": Sequential(Linear(38, 16, rng=0), Linear(16, 38, rng=0)),
         "… has to be in": Peeking(),

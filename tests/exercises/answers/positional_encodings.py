@@ -3,18 +3,9 @@
 import numpy as np
 
 
-def table_of(angles):
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(len(angles), -1)
-
-
 def sinusoids_at_once(T, d):
     k = np.arange(d)
     return np.sin(np.outer(np.arange(T), 10000.0 ** (-(k - k % 2) / d)) + np.pi / 2 * (k % 2))
-
-
-def sinusoids_by_exp(T, d):
-    angles = np.outer(np.arange(T), np.exp(np.arange(0, d, 2) * (-np.log(10000.0) / d)))
-    return table_of(angles)
 
 
 def add_by_loop(x, table):
@@ -24,44 +15,33 @@ def add_by_loop(x, table):
     return out
 
 
-def add_in_place(x, table):
-    x += table[: x.shape[1]]
-    return x
-
-
-PREDICTIONS = {
-    "gradient in row 0": 3,
-    "gradient in row 9": 0,
-    "parameters": 40,
-    "parameters of sinusoids of that shape": 0,
-    "longest sequence it takes": 10,
-}
-
-
-def predicting(name, value):
-    return PREDICTIONS | {name: value}
-
-
 RIGHT = {
-    "positions_apart": [
-        lambda n: np.subtract.outer(np.arange(n), np.arange(n)),
-        lambda n: -(np.arange(n) - np.arange(n).reshape(-1, 1)),
-    ],
-    "positions_sinusoids": [sinusoids_at_once, sinusoids_by_exp],
-    "positions_add": [add_by_loop, lambda x, table: x + table[None, : x.shape[1], :]],
-    "positions_predict": [PREDICTIONS, {name: float(value) for name, value in PREDICTIONS.items()}],
+    "positions_apart": [lambda n: np.subtract.outer(np.arange(n), np.arange(n))],
+    "positions_sinusoids": [sinusoids_at_once],
+    "positions_add": [add_by_loop],
 }
 
 WRONG = {
     "positions_apart": {"j - i": lambda n: np.arange(n) - np.arange(n)[:, None]},
     "positions_sinusoids": {
-        "… 10000.0": lambda T, d: table_of(
-            np.arange(T)[:, None] * 10000 ** -np.arange(1, d // 2 + 1)
-        )
+        "… 10000.0": (
+            "10000.0 ** (-np.arange(0, embed_dim, 2)",
+            "10000 ** (-np.arange(1, embed_dim, 2)",
+            " / embed_dim)",
+            ")",
+        ),
+        "… Positions count from 0": ("np.arange(max_seq_len)", "np.arange(1, max_seq_len + 1)"),
     },
     "positions_add": {
-        "… the middle one": lambda x, table: x + table[: len(x)][:, None],
-        "… Work on a copy": add_in_place,
+        "… the middle one": ("table[: x.shape[1]]", "table[: len(x)][:, None]"),
+        "… Work on a copy": (
+            "return x + table[",
+            "x += table[: x.shape[1]]\n    return x + 0 * table[",
+        ),
     },
-    "positions_predict": {"… Three sequences stand": predicting("gradient in row 0", 1)},
+    "positions_predict": {
+        "… Three sequences stand": {"gradient in row 0": 1},
+        "… Seven tokens add": {"gradient in row 0": 7},
+        "… rows that are not read": {"parameters": 28},
+    },
 }

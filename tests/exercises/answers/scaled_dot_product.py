@@ -5,31 +5,9 @@ import numpy as np
 from tinytorch import functional
 
 
-def mask_by_loop(queries, keys):
-    mask = np.zeros((queries, keys))
-    for t in range(queries):
-        mask[t, keys - queries + t + 1 :] = -np.inf
-    return mask
-
-
 def mask_by_positions(queries, keys):
     position = np.arange(keys - queries, keys)[:, None]
     return np.where(np.arange(keys) > position, -np.inf, 0)
-
-
-def transposed(x):
-    return x.swapaxes(-1, -2)
-
-
-def scores_of(q, k):
-    return q @ transposed(k) / np.sqrt(q.shape[-1])
-
-
-def shared_out(scores):
-    largest = scores.max(axis=-1, keepdims=True)
-    e = np.exp(scores - np.where(np.isneginf(largest), 0, largest))
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total)
 
 
 def attend_by_einsum(q, k, v, mask):
@@ -39,86 +17,84 @@ def attend_by_einsum(q, k, v, mask):
     return np.einsum("...ij,...jd->...id", e, v) / np.maximum(e.sum(-1, keepdims=True), 1e-300)
 
 
-def attend_with(weights):
-    """Attention with another way to get from scores and mask to weights."""
-    return lambda q, k, v, mask: weights(scores_of(q, k), mask) @ v
-
-
-def after_the_softmax(scores, mask):
-    return np.where(mask == 0, shared_out(scores), 0.0)
-
-
-def renormalised(scores, mask):
-    kept = after_the_softmax(scores, mask)
-    return kept / kept.sum(axis=-1, keepdims=True)
-
-
 def score_gradient_by_jacobian(w, v, g):
     jacobian = w[..., :, None] * (np.eye(w.shape[-1]) - w[..., None, :])  # (..., T, T, T)
-    return np.einsum("...ik,...ijk->...ij", g @ transposed(v), np.swapaxes(jacobian, -1, -2))
-
-
-def score_gradient_by_output(w, v, g):
-    o = w @ v
-    return w * (g @ transposed(v) - (g * o).sum(axis=-1, keepdims=True))
-
-
-MEBIBYTES = {
-    "1 sequence, 12 heads, T = 1024, float32": 48,
-    "8 sequences, 12 heads, T = 1024, float32": 384,
-    "8 sequences, 12 heads, T = 512, float32": 96,
-    "1 sequence, 1 head, T = 8192, float16": 128,
-}
-FIRST, SECOND, THIRD, FOURTH = MEBIBYTES
-
-
-def largest_before_the_mask(scores, mask):
-    e = np.exp(scores - scores.max(axis=-1, keepdims=True) + mask)
-    total = e.sum(axis=-1, keepdims=True)
-    return e / np.where(total == 0, 1, total)
-
-
-def of_one_sequence(w, v, g):
-    h = g @ v.T
-    return w * (h - (h * w).sum(axis=1, keepdims=True))
+    slopes = np.swapaxes(jacobian, -1, -2)
+    return np.einsum("...ik,...ijk->...ij", g @ v.swapaxes(-1, -2), slopes)
 
 
 RIGHT = {
-    "attend_seen": [lambda mask: np.isfinite(mask).sum(-1), lambda mask: np.exp(mask).sum(axis=-1)],
-    "attend_causal_mask": [mask_by_loop, mask_by_positions],
-    "attend_numpy": [
-        attend_by_einsum,
-        lambda q, k, v, mask: shared_out(scores_of(q, k) + mask) @ v,
-    ],
+    "attend_seen": [lambda mask: np.exp(mask).sum(axis=-1)],
+    "attend_causal_mask": [mask_by_positions],
+    "attend_numpy": [attend_by_einsum],
     "attend_masked_weights": [
         lambda scores, mask: functional.softmax(np.where(mask == 0, scores, -np.inf)),
-        lambda scores, mask: shared_out(scores + mask),
     ],
-    "attend_score_gradient": [score_gradient_by_jacobian, score_gradient_by_output],
-    "attend_memory": [MEBIBYTES, {name: float(number) for name, number in MEBIBYTES.items()}],
+    "attend_score_gradient": [score_gradient_by_jacobian],
 }
 
+MASK = "np.triu(blocked, k=keys - queries + 1)"
+SOFTMAX = "return functional.softmax(scores + mask).numpy()"
+LATE = "np.where(mask == 0, functional.softmax(scores).numpy(), 0)"
 WRONG = {
     "attend_seen": {
-        "in a byte": (lambda mask: (mask == 0).sum(axis=-1, dtype=np.uint8)),
-        "columns": lambda mask: (mask == 0).sum(axis=-2),
+        "in a byte": ("axis=-1", "axis=-1, dtype=np.uint8"),
+        "columns": ("axis=-1", "axis=-2"),
     },
     "attend_causal_mask": {
-        "… added to the scores": lambda n, m: mask_by_loop(n, m) == 0,
-        "… last of the keys": lambda n, m: np.triu(np.full((n, m), -np.inf), k=1),
+        "… The mask is added": (MASK, f"{MASK} == 0"),
+        "… is added to the scores": (MASK, f"{MASK} < 0"),
+        "… 0 keeps a pair": (MASK, f"({MASK} == 0) * 1.0"),
+        "… -inf blocks it": (MASK, f"({MASK} < 0) * 1.0"),
+        "… Block with -inf": ("-np.inf", "-1e9"),
+        "… This one hides the past": (MASK, f"{MASK}.T"),
+        "… A token may look at itself": ("queries + 1", "queries"),
+        "… One too many": ("queries + 1", "queries + 2"),
+        "… One row for each query": (
+            "((queries, keys)",
+            "((queries, queries)",
+            "keys - queries + 1",
+            "1",
+        ),
+        "… one column for each key": (
+            "((queries, keys)",
+            "((keys, keys)",
+            "keys - queries + 1",
+            "1",
+        ),
+        "… last of the keys": ("keys - queries + 1", "1"),
     },
     "attend_numpy": {
-        "the largest before the mask": (attend_with(largest_before_the_mask)),
-        "… one half": attend_with(after_the_softmax),
+        "the largest before the mask": (" + mask", "", "largest))", "largest) + mask)"),
+        "… one half": (
+            " + mask",
+            "",
+            "(e / np.where(total == 0, 1, total))",
+            "np.where(mask == 0, e / total, 0)",
+        ),
+        "… of a query's length": (" / np.sqrt(q.shape[-1])", ""),
+        "… That divides by d": ("np.sqrt(q.shape[-1])", "q.shape[-1]"),
+        "… not the number of keys": ("q.shape[-1]", "k.shape[-2]"),
+        "… The softmax runs over the keys": ("axis=-1", "axis=-2"),
+        "… The mask has had no effect": (" + mask", ""),
+        "… Blocked and kept": ("+ mask", "+ np.where(mask == 0, -np.inf, 0)"),
     },
     "attend_masked_weights": {
-        "-1e9 for -inf": (lambda scores, mask: shared_out(np.where(mask == 0, scores, -1e9))),
-        "… denominator": after_the_softmax,
-        "… too late": renormalised,
+        "-1e9 for -inf": ("scores + mask", "np.where(mask == 0, scores, -1e9)"),
+        "… denominator": (SOFTMAX, f"return {LATE}"),
+        "… too late": (
+            SOFTMAX,
+            f"kept = {LATE}\n    return kept / kept.sum(axis=-1, keepdims=True)",
+        ),
     },
     "attend_score_gradient": {
-        "one sequence": (of_one_sequence),
-        "… row sum": lambda w, v, g: w * (g @ transposed(v)),
+        "… row sum": (" - (h * weights).sum(axis=-1, keepdims=True)", ""),
+        "… go on to the scores": ("weights * (h - (h * weights).sum(axis=-1, keepdims=True))", "h"),
+        "… Multiply by the weight": ("weights * (h -", "(h -"),
+        "… each times its own": ("(h * weights)", "h"),
+        "… Weight the mean": ("(h * weights).sum", "h.mean"),
+        "… already divided": ("h = g", "h = g / np.sqrt(v.shape[-1])"),
+        "… Swap the last two axes": ("v.swapaxes(-1, -2)", "v.T"),
     },
-    "attend_memory": {"… a quarter": MEBIBYTES | {THIRD: 192}},
+    "attend_memory": {"… a quarter": {"8 sequences, 12 heads, T = 512, float32": 192}},
 }

@@ -19,17 +19,6 @@ def ids_of(tokens, ranks):
     return [ranks[token] for token in tokens]
 
 
-def encode_with_a_number_for_infinity(piece, ranks):
-    tokens = cut(piece)
-    while len(tokens) > 1:
-        pairs = [ranks.get(a + b, len(ranks)) for a, b in pairwise(tokens)]
-        if min(pairs) == len(ranks):
-            break
-        i = pairs.index(min(pairs))
-        tokens[i : i + 2] = [tokens[i] + tokens[i + 1]]
-    return ids_of(tokens, ranks)
-
-
 def encode_by_sorting(piece, ranks):
     tokens = cut(piece)
     for _ in piece:
@@ -50,25 +39,6 @@ def encode_from_the_left(piece, ranks):
     return ids_of(tokens, ranks)
 
 
-def train_with(count=pairwise, weight=lambda times: times, best=lambda p: p.most_common(1)[0][0]):
-    """Training with other ways to count and to choose."""
-
-    def answer(words, num_merges):
-        merges, cuts = [], [(cut(word), times) for word, times in words.items()]
-        while len(merges) < num_merges:
-            pairs = Counter()
-            for word, times in cuts:
-                for pair in count(word):
-                    pairs[pair] += weight(times)
-            if not pairs:
-                break
-            merges.append(best(pairs))
-            cuts = [(merge_exactly(word, merges[-1]), times) for word, times in cuts]
-        return merges
-
-    return answer
-
-
 def merge_exactly(tokens, pair):
     out, i = [], 0
     while i < len(tokens):
@@ -76,13 +46,6 @@ def merge_exactly(tokens, pair):
         out.append(pair[0] + pair[1] if here else tokens[i])
         i += 2 if here else 1
     return out
-
-
-def without_overlap(word):
-    i = 0
-    while i + 1 < len(word):
-        yield word[i], word[i + 1]
-        i += 2 if word[i] == word[i + 1] else 1
 
 
 def train_with_lists(words, num_merges):
@@ -107,23 +70,6 @@ def stream_by_codec(tokens):
     return [decoder.decode(token) for token in tokens]
 
 
-def stream_by_differences(tokens):
-    texts = [""]
-    for i in range(len(tokens)):
-        texts.append(b"".join(tokens[: i + 1]).decode(errors="ignore"))
-    return [b[len(a) :] for a, b in pairwise(texts)]
-
-
-def stream_replaced(tokens):
-    waiting, shown = b"", []
-    for token in tokens:
-        waiting += token
-        text = waiting.decode(errors="replace").rstrip("\ufffd")
-        shown.append(text)
-        waiting = waiting[len(text.encode()) :]
-    return shown
-
-
 def words_of(stories):
     return Counter(word for word in split_like_gpt2(stories) if len(word) > 1)
 
@@ -139,25 +85,22 @@ def words_by_hand(stories, n):
     return set(sorted(known, key=lambda word: times[word] * (len(word) - 1))[-n:])
 
 
-NUMBERS = {"The": 2, " then": 2, "other": 3, "hehen": 3, "café": 5, "\U0001f98a": 4}
-
 RIGHT = {
     "tokenize_bytes": [
-        lambda text: list(text.encode("utf-8")),
         lambda text: [byte for character in text for byte in character.encode()],
     ],
-    "bpe_encode": [encode_with_a_number_for_infinity, encode_by_sorting],
-    "tokenize_predict": [NUMBERS, {text: float(number) for text, number in NUMBERS.items()}],
-    "bpe_train": [train_with_lists, train_with()],
+    "bpe_encode": [encode_by_sorting],
+    "bpe_train": [train_with_lists],
     "bpe_fewer": [words_by_letters_saved, words_by_hand],
-    "bpe_stream": [stream_by_codec, stream_by_differences],
+    "bpe_stream": [stream_by_codec],
 }
 
 WRONG = {
     "tokenize_bytes": {
-        "… ord gives its code point": lambda text: list(map(ord, text)),
-        "… A list of whole numbers": lambda text: text.encode(),
-        "… UTF-8 writes them all": lambda text: list(text.encode("ascii")),
+        "… ord gives its code point": ("text.encode()", "map(ord, text)"),
+        "… A list of whole numbers": ("list(text.encode())", "text.encode()"),
+        "… UTF-8 is the rule": ("encode()", "encode('utf-16')"),
+        "… UTF-8 writes them all": ("encode()", "encode('ascii')"),
         "bytes of length one": lambda text: [bytes([byte]) for byte in text.encode()],
         "composed": lambda text: list(unicodedata.normalize("NFC", text).encode()),
     },
@@ -166,12 +109,19 @@ WRONG = {
         "… Write it yourself": lambda piece, ranks: ids_of(join_by_rank(piece, ranks), ranks),
         "… list(...)": lambda piece, ranks: (id for id in encode_by_sorting(piece, ranks)),
     },
-    "tokenize_predict": {"… Here é is one": NUMBERS | {"café": 6}},
+    "tokenize_predict": {"… Here é is one": {"café": 6}},
     "bpe_train": {
-        "… counts three times": train_with(weight=lambda times: 1),
+        "… counts three times": ("pairs[pair] += times", "pairs[pair] += 1"),
+        "… Pairs do not cross": (
+            "cut = [([bytes",
+            "words = {b''.join(w * n for w, n in words.items()): 1}\n    cut = [([bytes",
+        ),
         "… Write it yourself": lambda words, num_merges: learn_merges(words, num_merges),
-        "… twice": train_with(count=without_overlap),
-        "… not the first by alphabet": train_with(best=lambda p: min(p, key=lambda q: (-p[q], q))),
+        "… twice": ("in pairwise(word)", "in dict.fromkeys(pairwise(word))"),
+        "… not the first by alphabet": (
+            "max(pairs, key=pairs.get)",
+            "min(pairs, key=lambda p: (-pairs[p], p))",
+        ),
     },
     "bpe_fewer": {
         "… only steps": lambda stories, n: (
@@ -184,6 +134,9 @@ WRONG = {
     },
     "bpe_stream": {
         "… hold it back": lambda tokens: [token.decode(errors="replace") for token in tokens],
-        "… is a character too": stream_replaced,
+        "… is a character too": (
+            'waiting.decode(errors="ignore")',
+            "waiting.decode(errors='replace').rstrip('\ufffd')",
+        ),
     },
 }

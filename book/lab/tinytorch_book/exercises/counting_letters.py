@@ -117,7 +117,6 @@ def count_words(answer: Any) -> Cases:
     known = [
         (_followers, "These are letters. `text.split()` is a list of words."),
         (lambda text, n: {" ".join(k): v for k, v in _words(text, n).items()}, key),
-        (lambda text, n: {k[0]: v for k, v in _words(text, n).items()}, key),
         (TypeError, "A list cannot be a key of a dictionary: make it a tuple."),
     ]
     yield from cases(answer, {

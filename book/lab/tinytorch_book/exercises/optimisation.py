@@ -39,7 +39,9 @@ def _corrected(w: Any, g: Any, m: Any, v: Any, t: int, *rest: float) -> Any:
     return new, m / (1 - _BETA1**t), v / (1 - _BETA2**t)
 
 
+_STILL = "The decay moves a weight whose gradient is 0 as well."
 _WRONG_STEPS = [
+    (lambda w, g, *rest: _adamw(w, g, *rest[:-1], rest[-1] * (g != 0)), _STILL),
     (lambda *given: _adamw(*given[:6], 0.0), "The decay is missing."),
     (lambda w, g, *rest: _adamw(w, g + rest[-1] * w, *rest[:-1], 0.0),
         "The decay went through the means (L2)."),
@@ -63,15 +65,13 @@ def optim_adamw(answer: Any) -> Cases:
     first = np.array([1.0, -1.0]), np.array([4.0, 0.5]), *np.zeros((2, 2)), 1, 0.1
     w, g, m, v = np.array([[0.5, 2.0], [0.0, -3.0], [-2.0, 1.0], [4.0, 9.0]])
     (W, G, M), wide = drawn((3, 4, 3))[0], np.array([1e-30, -1e-4, 1e30])
-    still = "The decay moves a weight whose gradient is 0 as well."
     small = "epsilon, 1e-8, is added to the root, not under it. Without it, 0 is divided by 0."
     yield from cases(answer, {
         "the first step moves every weight by lr": (hint, *first, 0.0),
         "decay pulls the weight, not the means": (hint, *first, 0.5),
         "a later step": (hint, w, g, m, v, 5, 0.01, 0.0),
         "a later step, with decay": (hint, w, g, m, v, 5, 0.01, 0.1),
-        "decay without a gradient": (still, w[:2], *np.zeros((3, 2)), 1, 0.1, 0.5,
-            alone(mistakes=[(_WRONG_STEPS[0][0], still)])),
+        "decay without a gradient": (_STILL, w[:2], *np.zeros((3, 2)), 1, 0.1, 0.5),
         "gradients of 0 and 1e-8, where epsilon counts":
             (small, np.ones(2), np.array([0.0, 1e-8]), *np.zeros((2, 2)), 1, 0.1, 0.0),
         "a matrix": (hint, W, G, M, M * M + 1, 7, 0.02, 0.1),

@@ -89,7 +89,6 @@ _UNCENTRED = [
     (lambda x: x - x.mean(), "That is one mean for all: each row has its own."),
     (lambda x: x - x.mean(axis=-1), "The mean of each row must stay in its row: look at keepdims."),
     (lambda x: x - x.sum(-1, keepdims=True), _LENGTH),
-    (lambda x: x - x.sum(-1, keepdims=True) / (x.shape[-1] - 1), _LENGTH),
     (lambda x: x - x.sum(-1, keepdims=True) // x.shape[-1], _FRACTION),
     (lambda x: x - np.median(x, -1, keepdims=True), "That is the median, not the mean."),
 ]
