@@ -71,6 +71,7 @@ RIGHT = {
 WRONG = {
     "lora_predict": guesses(GUESSES),
     "lora_by_hand": {
+        "… the number of columns of A": ("x @ W + scale * thin @ B", "x @ W"),
         "… r is a side of A": ("alpha / A.shape[1]", "alpha"),
         "… in both gradients": ("scale * x.T", "x.T", "scale * thin.T", "thin.T"),
         "… not r / alpha": ("alpha / A.shape[1]", "A.shape[1] / alpha"),

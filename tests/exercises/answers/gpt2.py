@@ -156,7 +156,7 @@ WRONG = {
         "no tiny scale": ("int8), scales", "int8), np.maximum(scales, 1e-8)"),
         "… round first": ("np.rint", ""),
         "… must not be divided": ("np.where(scales == 0, 1, scales)", "scales"),
-        "… scale of its own": ("max(axis=1)", "max() + np.zeros(len(matrix))"),
+        "… scale of its own": ("max(axis=1)", "max(keepdims=True).repeat(len(matrix))"),
         "… then the scales": lambda matrix: rows(matrix)[::-1],
         "… one step is worth": lambda matrix: (rows(matrix)[0], 127 * rows(matrix)[1]),
         "… astype(np.int8)": (".astype(np.int8)", ""),
