@@ -325,6 +325,20 @@ def test_a_known_mistake_has_its_own_hint():
     )
 
 
+@pytest.mark.parametrize(
+    ("got", "expected", "hint"),
+    [
+        (1, True, "Right, but as a number: True or False is asked for."),
+        (np.array([0, 1]), np.array([False, True]), "a Boolean array is asked for."),
+        (0, True, "Otherwise."),
+        (None, False, "Otherwise."),
+    ],
+)
+def test_a_number_in_place_of_a_truth_value_is_told(got, expected, hint):
+    found = case("", lambda x: got, 2, expected=expected, hint="Otherwise.")
+    assert not found.passed and found.hint.endswith(hint)
+
+
 @pytest.mark.parametrize("answer", [lambda x: (i for i in [x]), lambda x: map(int, [x])])
 def test_a_generator_in_place_of_a_list_is_reported(answer):
     found = case("", answer, 2, expected=[2], hint="Otherwise.")

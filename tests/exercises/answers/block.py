@@ -25,7 +25,7 @@ def block_of_pairs(x, norm1, attention, norm2, mlp, pre_norm):
 
 RIGHT = {
     "block_cosines": [
-        lambda x, y: (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1)),
+        lambda x, y: (x * y).sum(-1) / (np.linalg.norm(x, axis=-1) * np.linalg.norm(y, axis=-1))
     ],
     "block_stream": [lambda x, bs: [*accumulate(bs, lambda x, branch: x + branch(x), initial=x)]],
     "block_parameters": [parameters_by_shapes],

@@ -73,7 +73,7 @@ def asks_the_grammar(before, letter):
 RIGHT = {
     "count_chance": [lambda strokes, letter: Fraction(strokes[letter], strokes.total())],
     "count_busiest": [
-        lambda followers: sorted(followers, key=lambda c: (-sum(followers[c].values()), c))[0],
+        lambda followers: sorted(followers, key=lambda c: (-sum(followers[c].values()), c))[0]
     ],
     "count_pairs": [lambda text: Counter(pairwise(text))],
     "count_guesses": [guesses_by_counting],

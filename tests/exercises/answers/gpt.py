@@ -41,7 +41,7 @@ TRIANGLE = "np.where(np.tri(ids.shape[1], dtype=bool), 0.0, -np.inf).astype(np.f
 RIGHT = {
     "gpt_half": [untied_and_rotary],
     "gpt_last_logits": [
-        lambda logits, n: np.take_along_axis(logits, (n - 1)[:, None, None], axis=1)[:, 0],
+        lambda logits, n: np.take_along_axis(logits, (n - 1)[:, None, None], axis=1)[:, 0]
     ],
     "gpt_tied_gradient": [one_hot],
     "gpt_num_parameters": [count_by_formula],

@@ -35,7 +35,7 @@ def slower_with_distance(T, head_dim):
 RIGHT = {
     "positions_any_length": [slower_with_distance],
     "inside_by_distance": [
-        lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size)))),
+        lambda b: np.take(b, np.abs(np.subtract.outer(np.arange(b.size), np.arange(b.size))))
     ],
     "positions_count": [lambda scheme, T, d: float(scheme == "learned") * T * d],
     "positions_alibi": [
@@ -44,7 +44,7 @@ RIGHT = {
                 [[-m * (i - j) if j <= i else -math.inf for j in range(T)] for i in range(T)]
                 for m in (2 ** (-8 * h / n) for h in range(1, n + 1))
             ]
-        ),
+        )
     ],
     "positions_rotate": [turn_by_stacking],
     "positions_scores": [scores_by_distance],

@@ -28,7 +28,7 @@ RIGHT = {
     "attend_causal_mask": [mask_by_positions],
     "attend_numpy": [attend_by_einsum],
     "attend_masked_weights": [
-        lambda scores, mask: functional.softmax(np.where(mask == 0, scores, -np.inf)),
+        lambda scores, mask: functional.softmax(np.where(mask == 0, scores, -np.inf))
     ],
     "attend_score_gradient": [score_gradient_by_jacobian],
 }

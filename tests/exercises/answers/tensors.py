@@ -28,9 +28,7 @@ def merge_by_loop(x):
 
 RIGHT = {
     "tensors_agreements": [lambda people, one: (people * one).sum(axis=1)],
-    "tensors_distances": [
-        lambda x, y: (x * x).sum(1)[:, None] - 2 * x @ y.T + (y * y).sum(1),
-    ],
+    "tensors_distances": [lambda x, y: (x * x).sum(1)[:, None] - 2 * x @ y.T + (y * y).sum(1)],
     "tensors_broadcast_shape": [broadcast_from_the_end],
     "tensors_centre_rows": [lambda x: x - np.expand_dims(x.sum(-1) / x.shape[-1], -1)],
     "tensors_error": [lambda x, y: float(np.mean((x - y[:, None]) ** 2))],

@@ -35,18 +35,18 @@ RIGHT = {
     "token_scatter_add": [
         lambda ids, g, vocab_size: (
             np.eye(vocab_size)[ids.reshape(-1)].T @ g.reshape(-1, g.shape[-1])
-        ),
+        )
     ],
     "token_row_step": [step_unique],
     "token_neighbours": [neighbours_by_sorted],
     "token_cost": [
-        lambda v, d, rest, tied: [1 / (1 + rest / ((2 - tied) * v * d)), 16 * (2 - tied) * v * d],
+        lambda v, d, rest, tied: [1 / (1 + rest / ((2 - tied) * v * d)), 16 * (2 - tied) * v * d]
     ],
 }
 
 SUM = "for i, row in zip(ids.reshape(-1), g.reshape(-1, g.shape[-1])):\n        grad[i] += row"
 WRONG = {
-    "token_counts": {"in a byte": ("vocab_size)", "vocab_size).astype(np.uint8)")},
+    "token_counts": {"in a byte": ("th=vocab_size)", "th=vocab_size).astype(np.uint8)")},
     "token_lookup": {
         "flat": ("table[ids]", "table[ids.reshape(-1)]"),
         "… no ids.min()": ("(ids < 0).any()", "ids.min() < 0"),

@@ -86,9 +86,7 @@ def words_by_hand(stories, n):
 
 
 RIGHT = {
-    "tokenize_bytes": [
-        lambda text: [byte for character in text for byte in character.encode()],
-    ],
+    "tokenize_bytes": [lambda text: [byte for character in text for byte in character.encode()]],
     "bpe_encode": [encode_by_sorting],
     "bpe_train": [train_with_lists],
     "bpe_fewer": [words_by_letters_saved, words_by_hand],
@@ -117,7 +115,13 @@ WRONG = {
             "words = {b''.join(w * n for w, n in words.items()): 1}\n    cut = [([bytes",
         ),
         "… Write it yourself": lambda words, num_merges: learn_merges(words, num_merges),
-        "… twice": ("in pairwise(word)", "in dict.fromkeys(pairwise(word))"),
+        "… twice": (
+            "for pair in pairwise(word):",
+            "for last, *pair in zip([b'', *word], word, word[1:]):\n"
+            "                if last == pair[0] == pair[1]:\n"
+            "                    continue\n"
+            "                pair = tuple(pair)",
+        ),
         "… not the first by alphabet": (
             "max(pairs, key=pairs.get)",
             "min(pairs, key=lambda p: (-pairs[p], p))",

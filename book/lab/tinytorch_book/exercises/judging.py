@@ -21,6 +21,7 @@ _ITERATOR = (
     "Its items come one at a time, and only once: collect them, with list(...) for instance."
 )
 _AS_NUMBERS = "The right values, but as numbers: a Boolean array is asked for."
+_AS_A_NUMBER = "Right, but as a number: True or False is asked for."
 _ON_A_COPY = "Work on a copy: whoever called the function still needs what was passed to it."
 
 
@@ -139,9 +140,9 @@ def _advice(posed: Case, value: Any, expected: Any, told: str, error: BaseExcept
                 return hint
         elif not told and _equal(posed, value, wrong):
             return hint
-    boolean = isinstance(expected, np.ndarray) and expected.dtype == np.bool_
-    if boolean and _equal(posed, value, 1 * expected):
-        return _AS_NUMBERS
+    boolean = isinstance(expected, (bool, np.ndarray)) and np.asarray(expected).dtype == np.bool_
+    if boolean and posed.show_expected and _equal(posed, value, 1 * expected):
+        return _AS_A_NUMBER if isinstance(expected, bool) else _AS_NUMBERS
     return _ITERATOR if isinstance(value, Iterator) else posed.hint
 
 

@@ -24,11 +24,7 @@ _PAIR = np.array([[1.0, 0.0], [0.0, 1.0]])  # two tokens, d = 2
 
 @exercise(points=1)
 def heads_predict(answer: dict[str, Any]) -> Cases:
-    """Check six predictions about `MultiHeadAttention(64, 4)` with 10 queries and 7 keys.
-
-    Args:
-        answer: the predictions by name.
-    """
+    """Check six predictions about `MultiHeadAttention(64, 4)` with 10 queries and 7 keys."""
     count, every = 4 * (64 * 64 + 64), "Every query of every head has a weight for each key."
     order = "The axis of the heads moves in front of the positions."
     yield from predictions(answer, {
@@ -68,11 +64,7 @@ _WRONG_HEADS = [
 
 @exercise(points=2, reference=_heads, mistakes=_WRONG_HEADS)
 def heads_side_by_side(answer: Any) -> Cases:
-    """Check attention in several heads, merged, for queries, keys and values `(T, d)`.
-
-    Args:
-        answer: `answer(q, k, v, num_heads)`.
-    """
+    """`answer(q, k, v, num_heads)` is attention in several heads, merged, all `(T, d)`."""
     pair = _PAIR, _PAIR, np.diag([8.0, 4.0])
     six, two, eight, wide, many = drawn((3, 5, 6), (3, 5, 6), (3, 4, 8), (3, 3, 24), (3, 50, 32))
     usual = "Scores over the root of the length, softmax along the keys, times the values."
@@ -117,11 +109,7 @@ _WRONG_WITHOUT = [
 
 @exercise(points=2, reference=_without, mistakes=_WRONG_WITHOUT)
 def heads_output_without(answer: Any) -> Cases:
-    """Check the output of an attention layer whose head number `head` returns zeros.
-
-    Args:
-        answer: `answer(merged, weight, bias, num_heads, head)`.
-    """
+    """`answer(merged, weight, bias, num_heads, head)` is the output if a head returns zeros."""
     readable = np.array([[1.0, 2.0, 3.0, 4.0]]), np.eye(4), np.zeros(4)
     larger, wide = drawn((5, 6), (6, 6), 6, seed=1), drawn((3, 96), (96, 96), 96)
     hint = "Head i is the i-th slice of d / h columns of `merged`."
@@ -208,12 +196,7 @@ def _gradients(answer: Any, x: Any) -> Any:
 
 @exercise(3, _SLIPS, stub="forward", reference=MultiHeadAttention, rules=OWN, run=_output)
 def heads_attention(answer: Any) -> Cases:
-    """Check a layer of multi-head self-attention with the parameters of `MultiHeadAttention`.
-
-    Args:
-        answer: a `Module` class, called as `answer(embed_dim, num_heads, dropout_prob)`; its layer
-            as `layer(x, mask=mask)`.
-    """
+    """Check a `Module` class of self-attention with the parameters of `MultiHeadAttention`."""
     plain = "Here every projection returns its input, so the output is the merged heads."
     hint = "Split all three, attend in every head, undo the split, then out_proj."
     masked = "The mask is added to the scores as it is: 0 keeps a pair, -inf blocks it."

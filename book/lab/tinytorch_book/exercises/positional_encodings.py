@@ -28,11 +28,7 @@ _TABLES = [
 
 @exercise(points=1, reference=_sinusoids, mistakes=_TABLES, rules=[in_numpy, no_loop])
 def positions_sinusoids(answer: Any) -> Cases:
-    """Check a table of sinusoidal positions.
-
-    Args:
-        answer: `answer(max_seq_len, embed_dim)`, for an even `embed_dim`.
-    """
+    """`answer(max_seq_len, embed_dim)` is a table of sines and cosines, `embed_dim` being even."""
     columns = "Sines go into the even columns, cosines into the odd ones."
     pairs = "Both columns of pair i have the frequency 10000 to the power of -2i/d."
     angle = "The angle is the position times the frequency of the pair."
@@ -46,11 +42,7 @@ def positions_sinusoids(answer: Any) -> Cases:
 
 @exercise(points=1)
 def positions_predict(answer: dict[str, Any]) -> Cases:
-    """Check five predictions about `PositionalEncoding(10, 4)` and 3 sequences of 7 tokens.
-
-    Args:
-        answer: the predictions by name.
-    """
+    """Check five predictions about `PositionalEncoding(10, 4)` and 3 sequences of 7 tokens."""
     each = "Every sequence that adds a row sends a 1 back to each of its numbers; fill in one."
     count = "Every position has a vector, and all its numbers are trained."
     sequences = "Three sequences stand in the batch, and each adds row 0."
@@ -65,25 +57,13 @@ def positions_predict(answer: dict[str, Any]) -> Cases:
 
 @exercise(points=2, reference=lambda x, table: x + table[: x.shape[1]])
 def positions_add(answer: Any) -> Cases:
-    """Check that positions are added along the sequence, not along the batch.
-
-    Args:
-        answer: `answer(x, table)` for `x` of shape `(batch, seq, d)`.
-    """
+    """`answer(x, table)` adds positions along the sequence to `x` of shape `(batch, seq, d)`."""
     middle = "The axis of x that runs along the sequence is the middle one."
     first = "Every sequence of the batch starts at position 0."
     x, table = np.zeros((1, 2, 1)), np.array([[1.0], [2.0], [3.0]])
     yield case("a sequence of two tokens gets the first two rows", answer, x, table, hint=middle)
-    for shape in (
-        (3, 3, 5),
-        (4, 2, 5),
-        (2, 6, 5),
-        (5, 1, 3),
-        (1, 4, 6),
-        (6, 6, 6),
-        (2, 0, 3),
-        (3, 60, 8),
-    ):
+    small = (3, 3, 5), (4, 2, 5), (2, 6, 5), (5, 1, 3), (1, 4, 6)
+    for shape in (*small, (6, 6, 6), (2, 0, 3), (3, 60, 8)):
         claim = "{} sequences of {} tokens, each from the first row on".format(*shape)
         yield case(claim, answer, *drawn(shape, (max(6, shape[1]), shape[2])), hint=first)
 

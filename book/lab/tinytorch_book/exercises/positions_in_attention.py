@@ -37,11 +37,7 @@ def _rotated(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 @exercise(reference=lambda kind, T, d: T * d * (kind == "learned"), show_expected=False)
 def positions_count(answer: Any) -> Cases:
-    """Check the number of trainable position parameters.
-
-    Args:
-        answer: `answer(scheme, max_seq_len, embed_dim)`, a number.
-    """
+    """`answer(scheme, max_seq_len, embed_dim)` is the number of trainable position parameters."""
     every = "Every position has a vector, and all its numbers are trained."
     nothing = "An optimiser would find nothing to change."
     compute = "Compute it from max_seq_len and embed_dim."
@@ -67,11 +63,7 @@ _BY_HAND = without("Write it with np.arange and np.where.", create_alibi_bias)
 
 @exercise(points=2, reference=_alibi, rules=[_BY_HAND])
 def positions_alibi(answer: Any) -> Cases:
-    """Check an ALiBi bias that also hides the future.
-
-    Args:
-        answer: `answer(num_heads, seq_len)`, for a power of two of heads.
-    """
+    """`answer(num_heads, seq_len)` is an ALiBi bias that also hides the future."""
     slopes = np.array([-1 / 16, -1 / 256])
     rows = "Row i is the token that looks, column j the one that it looks at, i - j positions back."
     negative = "The bias lowers the score of what is far away: it is negative."
@@ -118,11 +110,7 @@ _ROTATIONS = [
 
 @exercise(points=3, reference=_rotated, mistakes=_ROTATIONS)
 def positions_rotate(answer: Any) -> Cases:
-    """Check a rotation of rows at given positions.
-
-    Args:
-        answer: `answer(x, positions)` for `x` of shape `(seq, head_dim)` and integers `(seq,)`.
-    """
+    """`answer(x, positions)` rotates rows `(seq, head_dim)` at integer positions `(seq,)`."""
     angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
     second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
     given = "Use the positions that are given, not 0, 1, 2."
@@ -177,11 +165,7 @@ _SCORES = [
 
 @exercise(points=2, reference=_scores, mistakes=_SCORES)
 def positions_scores(answer: Any) -> Cases:
-    """Check rotary scores: queries and keys rotated, then compared.
-
-    Args:
-        answer: `answer(q, k)` for queries and keys `(seq, head_dim)`; row t stands at position t.
-    """
+    """`answer(q, k)` is the scores of rows `(seq, head_dim)`, row t rotated by position t."""
     zero = "At position 0 all angles are 0, and a score is a real number."
     diagonal = "Equal distances, equal scores: rotate both by their own positions."
     whole = "Every query with every key; pair i of d numbers has the frequency 10000 ** (-2i / d)."
@@ -252,11 +236,7 @@ def _wrong_far(scheme: Any, back: int, steps: int = 200) -> tuple[float, ...]:
 
 @exercise(points=4, show_expected=False)
 def positions_any_length(answer: Any) -> Cases:
-    """`answer(T, head_dim)` is a pair `(rotate, bias)` for two heads.
-
-    A reader trained with them on texts of 16 symbols names the one that stood two, four and seven
-    positions back in texts of 256, at least 95 % of them beyond position 15.
-    """
+    """`answer(T, head_dim)` is a pair `(rotate, bias)` for two heads."""
     hint = """Wrong before position 16 as well: the scheme cannot point to a distance.
 Wrong only beyond: which distances has training never shown to a query?"""
     for back in (2, 4, 7):
