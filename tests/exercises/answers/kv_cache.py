@@ -109,6 +109,7 @@ WRONG = {
         "… the one to read": ("logits[-1]", "logits"),
     },
     "cache_attention": {
+        "… it did": ("(q, k, v, mask)", "(q, k, v)"),
         "a mask that begins at 0": (ATTENDED, f"{FROM_0}\n        {ATTENDED}"),
         "the stub": ("cache=None", "", "cache is not None", "False"),
     },
