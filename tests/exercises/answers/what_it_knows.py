@@ -12,6 +12,7 @@ from tinytorch_book.stories import StoryGrammar, hidden_values
 from . import guesses
 
 GUESSES = {
+    "R² of the posterior itself": {0: "No error is left"},
     "R² of always saying the mean": {1: "always being right"},
     "selectivity, if the random targets of each place are read as well": {1: "not read at all"},
     "a new random target in every story is read as well": {True: "could hold"},
