@@ -212,8 +212,8 @@ def handed_in(name: str) -> Iterator[tuple[str, Any]]:
 def told(name: str, answer: Any) -> str:
     """All that a report says, of later cases too, without addresses in memory."""
     report = judged(name, answer)
-    said = [repr(report), *(json.dumps(data["checks"], default=str) for data in report.told())]
-    return re.sub(r"0x[0-9a-f]+", "0x", "\n".join(said))
+    said = [json.dumps(found) for data in report.told() for found in data["checks"]]
+    return re.sub(r"0x[0-9a-f]+", "0x", "\n".join([repr(report), *said]))
 
 
 def write(path: str, names: Sequence[str]) -> None:

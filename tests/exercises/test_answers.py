@@ -120,7 +120,7 @@ def test_a_result_that_is_a_declared_mistake_earns_its_own_hint(name):
         assert without_numbers(judge(returned).hint) == without_numbers(hint), case.claim
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL])
+@pytest.mark.parametrize("name", SMALL)
 def test_a_declared_mistake_is_made_by_an_answer_that_names_its_hint(name):
     """What a check declares is written a second time, so that neither half of a row can be lost."""
     assert [m for m in declared(name) if m.row not in _pinned(name)] == []

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from answers.smaller_and_faster import mixed
+from reports import solution
 
 from tinytorch_book.exercises.smaller_and_faster import _texts, faster_draft
 from tinytorch_book.experiments.distillation import own_stories
@@ -27,7 +27,7 @@ def test_tables_of_other_stories_do_not_fit():
     known = targets >= 0
     texts = [ids[counts].tolist() for ids, counts in zip(inputs, known, strict=True)]
     forecasts = [p[counts].astype(float) for p, counts in zip(probs, known, strict=True)]
-    outside = mixed(texts, forecasts)
+    outside = solution("faster_draft")(texts, forecasts)
     report = faster_draft(lambda texts, forecasts: outside)
     assert not report and report.cases[-1].got.endswith(" rejected")
 

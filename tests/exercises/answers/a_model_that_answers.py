@@ -41,21 +41,6 @@ def targets_from_zeros(prompt, answer):
 
 
 # Rows that go wrong
-def rows(chats, late=0, fill=-100, at=0):
-    longest = max(len(p) + len(a) for p, a in chats) - 1
-    inputs, targets = np.full((len(chats), longest), at), np.full((len(chats), longest), fill)
-    for x, y, (p, a) in zip(inputs, targets, chats, strict=True):
-        n = len(p) + len(a) - 1
-        x[:n] = (p + a)[:-1]
-        y[:n] = np.where(np.arange(n) < len(p) - 1 + late, -100, (p + a)[1:])
-    return inputs, targets
-
-
-def rows_from_zeros(chats):
-    inputs, targets = rows(chats, fill=0)
-    return inputs, np.where(targets == 0, -100, targets)
-
-
 def rows_as_lists(chats):
     width = max(len(p) + len(a) for p, a in chats) - 1
     inputs = [(p + a[:-1] + [0] * width)[:width] for p, a in chats]
@@ -69,20 +54,6 @@ def best(beliefs, penalty):
 
 
 # Project: forget less
-def tune(steps=120, told=2):
-    def answer(model, questions, stories):
-        optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
-        for step in range(steps):
-            inputs, targets = (stories if told and step % told else questions)(step)
-            optimizer.lr = 3e-3 * min(1, (step + 1) / 10, (steps - step) / 40)
-            optimizer.zero_grad()
-            functional.cross_entropy(model(inputs), targets, ignore_index=-100).backward()
-            clip_grad_norm(optimizer.params, 1.0)
-            optimizer.step()
-
-    return answer
-
-
 def both_in_one_step(model, questions, stories):
     before = deepcopy(model)
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
@@ -98,13 +69,6 @@ def both_in_one_step(model, questions, stories):
         optimizer.step()
 
 
-def seen_twice(model, questions, stories):
-    """Few batches, each in many steps."""
-    kept = {step: (stories if step % 2 else questions)(step) for step in range(20)}
-    both = [lambda step: kept[step % 20 // 2 * 2], lambda step: kept[step % 20 // 2 * 2 + 1]]
-    tune()(model, *both)
-
-
 def tuned_before(model, questions, stories):
     model.load_state_dict(load_answering_gpt().state_dict())
 
@@ -117,40 +81,54 @@ RIGHT = {
 }
 WRONG = {
     "asking_targets": {
-        "… One too many": lambda prompt, answer: [-100] * len(prompt) + answer,
+        "… One too many": ("(len(prompt) - 1)", "len(prompt)"),
         "… do not count": lambda prompt, answer: (prompt + answer)[1:],
-        "… when to stop": lambda prompt, answer: [*targets(prompt, answer)[:-1], -100],
-        "… that one counts, too": lambda prompt, answer: targets([0, *prompt], answer[1:]),
-        "… As many targets": lambda prompt, answer: answer,
-        "… What does not count is -100": lambda prompt, answer: [0 for _ in prompt[1:]] + answer,
+        "… when to stop": ("+ answer", "+ answer[:-1] + [-100]"),
+        "… that one counts, too": ("(len(prompt) - 1) + answer", "len(prompt) + answer[1:]"),
+        "… As many targets": ("[-100] * (len(prompt) - 1) + ", ""),
+        "… What does not count is -100": ("[-100]", "[0]"),
         "begins at the prompt's last id": targets_from_the_first_such_id,
         "… 0 is an id": targets_from_zeros,
         "… Write it yourself": lambda *chat: answer_rows([chat])[1][0].tolist(),
-        "… Ids are integers": lambda prompt, answer: [float(x) for x in targets(prompt, answer)],
+        "… Ids are integers": ("+ answer", "+ [float(x) for x in answer]"),
     },
     "asking_predict": guesses(GUESSES),
     "asking_rows": {
-        "… first: that target counts": lambda chats: rows(chats, late=1),
-        "… its target is -100": lambda chats: rows(chats, fill=0),
-        "… 0 is an id": rows_from_zeros,
-        "… Ids are integers": lambda chats: [each.astype(float) for each in rows(chats)],
+        "… first: that target counts": ("len(prompt) - 1] = -100", "len(prompt)] = -100"),
+        "… its target is -100": ("longest), -100", "longest), 0"),
+        "… 0 is an id": ("return inputs, targets", "return inputs, targets - 100 * (targets == 0)"),
+        "… Ids are integers": ("return inputs, targets", "return inputs * 1.0, targets * 1.0"),
         "… Write it yourself": lambda chats: answer_rows(chats),
-        "… given, not asked": lambda chats: rows(chats, late=-1),
-        "… not the prompt": lambda chats: rows(chats, late=-99),
-        "filled up with another token": lambda chats: rows(chats, at=514),
+        "… given, not asked": ("len(prompt) - 1] = -100", "max(0, len(prompt) - 2)] = -100"),
+        "… not the prompt": ("targets[row, : len(prompt) - 1] = -100", ""),
+        "filled up with another token": (
+            "np.zeros((len(chats), longest), dtype=int)",
+            "np.full((len(chats), longest), 514)",
+        ),
     },
     "asking_scores": {
-        "… says 'I do not know', for 0": lambda b, c: b.max(axis=1) - c * (1 - b.max(axis=1)),
-        "… with probability 1 - p": lambda b, c: np.maximum(b.max(axis=1) - c, 0),
-        "… for each row": lambda *given: best(*given).mean(),
+        "… says 'I do not know', for 0": ("np.maximum((", "((", ", 0)", ")"),
+        "… with probability 1 - p": ("(1 + penalty) * ", ""),
+        "… for each row": (", 0)", ", 0).mean()"),
         "… The threshold is right": lambda b, c: np.where(best(b, c) > 0, b.max(axis=1), 0),
         "… costs something": lambda b, c: b.max(axis=1),
         "… along axis 1": lambda b, c: np.full(len(b), max(0, (1 + c) * b.max() - c)),
     },
     "asking_forget": {
-        "no stories": tune(told=0, steps=40),
-        "too many batches": tune(steps=121),
-        "… from each batch once": seen_twice,
+        "no stories": (
+            "(stories if step % 2 else questions)",
+            "questions",
+            "steps=120",
+            "steps=40",
+        ),
+        "too many batches": ("steps=120", "steps=121"),
+        "… from each batch once": (
+            "    def loss(step)",
+            "    kept = [(stories if i % 2 else questions)(i) for i in range(20)]\n"
+            "    def loss(step)",
+            "        inputs, targets = (stories if step % 2 else questions)(step)",
+            "        inputs, targets = kept[step % 20]",
+        ),
         "… what `questions` and `stories` give": tuned_before,
         "… comes back fast": lambda *given: None,
     },

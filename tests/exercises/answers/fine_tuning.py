@@ -1,12 +1,9 @@
 """Right and wrong answers to the exercises of "Fine-tuning"."""
 
-import operator
-from functools import partial
+from tinytorch import AdamW
+from tinytorch.models.lora import add_lora
 
-from tinytorch import AdamW, CosineSchedule, Module, Parameter, Tensor, Trainer, default_rng
-from tinytorch.models.lora import ATTENTION, EVERY_LINEAR, add_lora
-
-from . import changed, guesses
+from . import guesses
 
 GUESSES = {
     "numbers that learn, rank 8, q_proj and v_proj": {
@@ -29,49 +26,10 @@ GUESSES = {
 
 
 # Forward and back by hand
-def by_the_whole_product(x, W, A, B, alpha, g, scale=lambda alpha, r: alpha / r):
-    s = scale(alpha, len(B))
+def by_the_whole_product(x, W, A, B, alpha, g):
+    s = alpha / len(B)
     whole = s * x.T @ g  # the gradient of A B
     return x @ (W + s * A @ B), whole @ B.T, A.T @ whole
-
-
-def with_scale(scale):
-    return lambda *given: by_the_whole_product(*given, scale)
-
-
-def gradients_without_scale(*given):
-    return by_the_whole_product(*given)[0], *with_scale(lambda alpha, r: 1)(*given)[1:]
-
-
-# A LoRA that is stuck
-class Repaired(Module):
-    a, b, learns, scale, biases = 0.1, 0.0, Parameter, operator.truediv, 0
-
-    def __init__(self, linear, rank, alpha):
-        self.linear = linear
-        rows, columns = linear.weight.shape
-        rng = default_rng(0)
-        self.A = self.learns(self.a * rng.normal(size=(rows, rank)))
-        self.B = self.learns(self.b * rng.normal(size=(rank, columns)))
-        self.factor = type(self).scale(alpha, rank)
-        for p in linear.parameters():
-            p.requires_grad = False
-
-    def forward(self, x):
-        y = self.linear(x) + (x @ self.A) @ self.B * self.factor
-        return y + self.biases * self.linear.bias if self.biases else y
-
-
-class AnotherName(Repaired):
-    """What it wraps may have any name."""
-
-    def __init__(self, linear, rank, alpha):
-        super().__init__(linear, rank, alpha)
-        del self.linear
-        self.base = linear
-
-    def forward(self, x):
-        return self.base(x) + (x @ self.A) @ self.B * self.factor
 
 
 # Several at once
@@ -80,27 +38,6 @@ def merged_by_sum(W, A, B, scale):
 
 
 # Other names
-class Taken:
-    def __init__(self, batches, take):
-        self.batches, self.take, self.batch_size = batches, take, batches.batch_size
-        self.seq_len = batches.seq_len
-
-    def __getitem__(self, i):
-        return self.take(self.batches, i)
-
-
-def adapt(rank=3, targets=("out_proj", "linear2"), steps=60, take=lambda batches, i: batches[i]):
-    def answer(model, batches):
-        add_lora(model, rank, targets=targets, rng=0)
-        optimizer = AdamW(model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.0)
-        schedule = CosineSchedule(lr=0.03, warmup_steps=6, total_steps=60)
-        read = Taken(batches, take)
-        Trainer(model, read, optimizer=optimizer, schedule=schedule, progress=False).run(steps)
-        return model
-
-    return answer
-
-
 def by_a_loop_of_its_own(model, batches):
     from tinytorch import clip_grad_norm, functional
 
@@ -116,57 +53,59 @@ def by_a_loop_of_its_own(model, batches):
     return model
 
 
-class BiasLearns(Repaired):
-    def __init__(self, linear, rank, alpha):
-        super().__init__(linear, rank, alpha)
-        linear.bias.requires_grad = True
-
-
-class Detached(Repaired):
-    def forward(self, x):
-        return self.linear(x) + (Tensor(x.data) @ self.A) @ self.B * self.factor
-
-
 RIGHT = {
     "lora_by_hand": [by_the_whole_product],
-    "lora_stuck": [changed(AnotherName, a=0.0, b=0.1)],
+    "lora_stuck": [
+        (
+            "self.linear",
+            "self.base",
+            "Parameter(start)",
+            "Parameter(0 * start)",
+            "np.zeros((rank, columns))",
+            "default_rng(1).normal(size=(rank, columns))",
+        )
+    ],
     "lora_merged": [merged_by_sum],
-    "lora_names": [adapt(), by_a_loop_of_its_own],
+    "lora_names": [by_a_loop_of_its_own],
 }
 WRONG = {
     "lora_predict": guesses(GUESSES),
     "lora_by_hand": {
-        "… r is a side of A": with_scale(lambda alpha, r: alpha),
-        "… in both gradients": gradients_without_scale,
-        "… not r / alpha": with_scale(lambda alpha, r: r / alpha),
-        "… alpha / r times": with_scale(lambda alpha, r: 1),
-        "… without a root": with_scale(lambda alpha, r: alpha / r**0.5),
+        "… the number of columns of A": ("x @ W + scale * thin @ B", "x @ W"),
+        "… r is a side of A": ("alpha / A.shape[1]", "alpha"),
+        "… in both gradients": ("scale * x.T", "x.T", "scale * thin.T", "thin.T"),
+        "… not r / alpha": ("alpha / A.shape[1]", "A.shape[1] / alpha"),
+        "… alpha / r times": ("alpha / A.shape[1]", "1"),
+        "… without a root": ("A.shape[1]", "A.shape[1] ** 0.5"),
         "… then B's": lambda *given: [by_the_whole_product(*given)[i] for i in (0, 2, 1)],
     },
     "lora_stuck": {
-        "x cut off": (Detached),
-        "… bias is missing": changed(Repaired, biases=-1),
-        "… added twice": changed(Repaired, biases=1),
-        "… upside down": changed(Repaired, scale=lambda alpha, rank: rank / alpha),
-        "… Divide alpha": changed(Repaired, scale=lambda alpha, rank: alpha),
-        "… counts alpha / rank times": changed(Repaired, scale=lambda alpha, rank: 1),
-        "the bias learns": (BiasLearns),
-        "… let only B be 0": changed(Repaired, a=0.0),
-        "… one of A and B is 0": changed(Repaired, b=0.1),
-        "… two Parameters": changed(Repaired, learns=partial(Tensor, requires_grad=True)),
+        "x cut off": ("(x @ self.A)", "(type(x)(x.data) @ self.A)"),
+        "… bias is missing": ("return self.linear(x)", "return self.linear(x) - self.linear.bias"),
+        "… added twice": ("return self.linear(x)", "return self.linear(x) + self.linear.bias"),
+        "… upside down": ("alpha / rank", "rank / alpha"),
+        "… Divide alpha": ("alpha / rank", "alpha"),
+        "… counts alpha / rank times": ("alpha / rank", "1"),
+        "the bias learns": ("p.requires_grad = False", "p.requires_grad = len(p.shape) == 1"),
+        "… let only B be 0": ("Parameter(start)", "Parameter(0 * start)"),
+        "… one of A and B is 0": ("np.zeros((rank", "np.ones((rank"),
+        "… two Parameters": ("Parameter(start)", "start"),
     },
     "lora_merged": {
-        "… a scale of its own": lambda W, A, B, scale: merged_by_sum(W, A, B, scale / scale),
-        "… not averaged": lambda W, A, B, scale: merged_by_sum(W, A, B, scale / len(A)),
-        "… do not divide": lambda W, A, B, scale: merged_by_sum(W, A, B, scale / A.shape[-1]),
+        "… a scale of its own": ("scale, A, B)", "scale / scale, A, B)"),
+        "… not averaged": ("scale, A, B)", "scale / len(A), A, B)"),
+        "… do not divide": ("scale, A, B)", "scale / A.shape[2], A, B)"),
         "squeezed": lambda *given: merged_by_sum(*given).squeeze(),
-        "… Add them to W": lambda W, *given: merged_by_sum(0, *given),
-        "… sum over the first": lambda W, A, B, scale: W + (A.T * scale).T @ B,
-        "… with its own B": lambda W, A, B, scale: W + sum(A) @ sum(B) * sum(scale),
+        "… Add them to W": ("W + np", "np"),
+        "… sum over the first": ("->io", "->kio"),
+        "… with its own B": ("k,kir,kro", "k,lir,mro"),
     },
     "lora_names": {
-        "… compared with the token table": adapt(rank=1, targets=ATTENTION),
-        "… At most 60 steps": adapt(steps=180, take=lambda b, i: b[i % 60]),
-        "too many numbers": adapt(rank=4, targets=EVERY_LINEAR, steps=1),
+        "… compared with the token table": (
+            'rank=3, targets=["out_proj", "linear2"]',
+            'rank=1, targets=["q_proj", "v_proj"]',
+        ),
+        "… At most 60 steps": ("steps=60", "steps=180"),
+        "too many numbers": ("rank=3", "rank=30", "steps=60", "steps=1"),
     },
 }

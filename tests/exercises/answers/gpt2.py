@@ -114,15 +114,10 @@ def attention(tensors, i, turned=False, rows=False):
 
 
 # Eight bits
-def rows(matrix, rounded=lambda q: np.floor(q + 0.5), axis=1):
-    largest = np.maximum(matrix.max(axis=axis), -matrix.min(axis=axis))
-    scales = largest / 127 + np.zeros(len(matrix))
-    return rounded(matrix / np.maximum(scales, 1e-300)[:, None]).astype(np.int8), scales
-
-
-def divides_zeros(matrix):
-    scales = np.abs(matrix).max(axis=1) / 127
-    return np.rint(matrix / scales[:, None]).astype(np.int8), scales
+def rows(matrix):
+    scales = np.maximum(matrix.max(axis=1), -matrix.min(axis=1)) / 127
+    q = np.floor(matrix / np.maximum(scales, 1e-300)[:, None] + 0.5)
+    return q.astype(np.int8), scales
 
 
 # Neighbours
@@ -158,14 +153,14 @@ WRONG = {
         "… fits either way": lambda tensors, i: attention(tensors, i, turned=True),
     },
     "gpt2_rows": {
-        "no tiny scale": lambda matrix: (rows(matrix)[0], np.maximum(rows(matrix)[1], 1e-8)),
-        "… round first": lambda matrix: rows(matrix, np.trunc),
-        "… must not be divided": divides_zeros,
-        "… scale of its own": lambda matrix: rows(matrix, axis=None),
+        "no tiny scale": ("int8), scales", "int8), np.maximum(scales, 1e-8)"),
+        "… round first": ("np.rint", ""),
+        "… must not be divided": ("np.where(scales == 0, 1, scales)", "scales"),
+        "… scale of its own": ("max(axis=1)", "max(keepdims=True).repeat(len(matrix))"),
         "… then the scales": lambda matrix: rows(matrix)[::-1],
         "… one step is worth": lambda matrix: (rows(matrix)[0], 127 * rows(matrix)[1]),
-        "… astype(np.int8)": lambda matrix: (rows(matrix)[0] * 1.0, rows(matrix)[1]),
-        "… at the end": lambda matrix: (rows(matrix)[0].astype(np.float32), rows(matrix)[1]),
+        "… astype(np.int8)": (".astype(np.int8)", ""),
+        "… at the end": ("np.int8", "np.float32"),
     },
     "gpt2_neighbours": {
         "… by itself": lambda rows, heads: by_index(rows, 1),

@@ -7,6 +7,7 @@ from tinytorch_book.stories import dialect_posterior, family_forecast, listed_fo
 from . import guesses
 
 GUESSES = {
+    "belief in each of 8 dialects, before the first word": {8: "beliefs sum to 1"},
     "belief in the 4 of the 8 that say lift, together, after one lift": {0.23: "each of the four"},
     "family reader: autumn rather than fall, after lift and lorry": {0.82: "about the season"},
     "family reader: lift rather than elevator, after one lift": {

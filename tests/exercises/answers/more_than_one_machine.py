@@ -38,17 +38,6 @@ def sharded(weights, gradients, velocities, lr, beta):
     return weights - lr * v, np.split(v, len(velocities))
 
 
-def of_its_own(weights, gradients, velocities, lr, beta):
-    n = len(gradients)
-    own = [np.split(gradient, n)[rank] for rank, gradient in enumerate(gradients)]
-    kept = [beta * v + g for v, g in zip(velocities, own, strict=True)]
-    return weights - lr * np.concatenate(kept), kept
-
-
-def poisoned(gradients, counts):
-    return np.tensordot(np.array(counts, float), np.array(gradients), 1) / sum(counts)
-
-
 RIGHT = {
     "ranks_average": [average],
     "ranks_scatter": [scatter],
@@ -57,29 +46,24 @@ RIGHT = {
 WRONG = {
     "ranks_predict": guesses(GUESSES),
     "ranks_average": {
-        "NaN hidden": (
-            lambda gradients, counts: average(
-                [*map(np.nan_to_num, gradients)],
-                [n * np.isfinite(g).all() for g, n in zip(gradients, counts, strict=True)],
-            )
-        ),
-        "… 0 times NaN": poisoned,
+        "NaN hidden": ("if count", "if np.isfinite(gradient).all()"),
+        "… 0 times NaN": ("if count", "if True"),
         "… weight each gradient": lambda gradients, counts: sum(gradients) / len(gradients),
-        "… number of all tokens.": lambda *given: average(*given) * sum(given[1]),
-        "… not of the ranks": lambda *given: average(*given) * sum(given[1]) / len(given[1]),
+        "… number of all tokens.": (" / sum(counts)", ""),
+        "… not of the ranks": ("sum(counts)", "len(counts)"),
     },
     "ranks_scatter": {
-        "… not the sum": lambda g: sum(g).reshape(len(g), -1),
-        "… one for each rank": lambda g: scatter(g).reshape(-1, len(g)),
-        "… without gaps": lambda g: np.stack([g.mean(axis=0)[r :: len(g)] for r in range(len(g))]),
-        "… Cut it": lambda g: sum(g) / len(g),
+        "… not the sum": ("mean", "sum"),
+        "… one for each rank": ("len(gradients), -1", "-1, len(gradients)"),
+        "… without gaps": ("len(gradients), -1)", "-1, len(gradients)).T"),
+        "… Cut it": (".reshape(len(gradients), -1)", ""),
         "… axis 0": lambda g: np.einsum("rpn->rn", g.reshape(len(g), len(g), -1)) / len(g),
     },
     "ranks_sharded": {
-        "… Average over the ranks": of_its_own,
-        "… not the sum": lambda w, g, v, *rest: sharded(w, [sum(g)] * len(g), v, *rest),
-        "… after the step": lambda w, g, v, *rest: (sharded(w, g, v, *rest)[0], v),
-        "… times beta": lambda w, g, v, lr, beta: sharded(w, g, v, lr, 0),
-        "… w goes down": lambda w, g, v, lr, beta: sharded(w, g, v, -lr, beta),
+        "… Average over the ranks": ("average[own]", "gradients[rank][own]"),
+        "… not the sum": ("sum(gradients) / len(gradients)", "sum(gradients)"),
+        "… after the step": ("kept.append(velocity)", "kept.append(velocities[rank])"),
+        "… times beta": ("beta * velocity + ", ""),
+        "… w goes down": ("weights[own] - lr", "weights[own] + lr"),
     },
 }

@@ -24,50 +24,22 @@ def tilted_in_logs(probs, rewards, beta):
     return np.exp(scores - np.logaddexp.reduce(scores))
 
 
-def tilted_until_it_overflows(probs, rewards, beta):
-    weights = probs * np.exp(rewards / beta)
-    return weights / weights.sum()
-
-
 # The gradient
-def policy_of(logits, largest=np.max):
-    weights = np.exp(logits - largest(logits))
-    return weights / weights.sum()
-
-
-def gradient_by_others(logits, reference, rewards, drawn, beta, largest=np.max):
-    policy = policy_of(logits, largest)
-    score = (rewards - beta * (np.log(policy) - np.log(reference)))[drawn]
+def gradient_by_others(logits, reference, rewards, drawn, beta):
+    logs = logits - np.logaddexp.reduce(logits)
+    score = (rewards - beta * (logs - np.log(reference)))[drawn]
     others = (score.sum() - score) / (len(drawn) - 1)
     return np.bincount(drawn, score - others, len(logits)) / len(drawn)
 
 
-def with_slips(sign=1, own=False, once=False):
-    def wrong(logits, reference, rewards, drawn, beta):
-        score = (rewards - sign * beta * np.log(policy_of(logits) / reference))[drawn]
-        n = len(drawn)
-        above = (score - score.mean()) * (1 if own else n / (n - 1))
-        if once:
-            return [above[drawn == i][-1] / n if i in drawn else 0 for i in range(len(logits))]
-        return np.bincount(drawn, above, len(logits)) / n
-
-    return wrong
-
-
-def gradient_without_baseline(logits, reference, rewards, drawn, beta):
-    score = rewards - beta * (np.log(policy_of(logits)) - np.log(reference))
-    return np.bincount(drawn, score[drawn], len(logits)) / len(drawn)
+SIGN, OWN = ("- beta", "+ beta"), (" * m / (m - 1)", "")
+ONCE = "np.add.at(gradient, drawn, advantage)", "gradient[drawn] += advantage"
 
 
 # DPO
 def dpo(won, lost, won_before, lost_before, beta):
     won, lost = beta * (won - won_before), beta * (lost - lost_before)
     return (np.logaddexp(won, lost) - won).mean()
-
-
-def dpo_that_overflows(won, lost, won_before, lost_before, beta):
-    x = beta * ((won - won_before) - (lost - lost_before))
-    return -np.log(1 / (1 + np.exp(-x))).mean()
 
 
 # The project
@@ -103,39 +75,37 @@ RIGHT = {
 }
 WRONG = {
     "prefer_optimum": {
-        "… exp(1000) is infinite": tilted_until_it_overflows,
-        "… Divide by Z": lambda p, r, beta: p * np.exp((r - r.max()) / beta),
-        "… Divide the reward by beta": lambda p, r, beta: tilted_in_logs(p, r, 1 / beta),
-        "… Where is the reference": lambda p, r, beta: tilted_in_logs(p / p, r, beta),
-        "… still to come": lambda p, r, beta: p * r / (p * r).sum(),
+        "… exp(1000) is infinite": (" - rewards.max()", ""),
+        "… Divide by Z": (" / weights.sum()", ""),
+        "… Divide the reward by beta": (") / beta", ") * beta"),
+        "… Where is the reference": ("probs * np", "np"),
+        "… still to come": ("np.exp((rewards - rewards.max()) / beta)", "rewards / beta"),
         "the best alone": lambda p, r, beta: np.eye(len(p))[np.argmax(r)],
     },
     "prefer_costs": guesses(GUESSES),
     "prefer_gradient": {
-        "… exp(5000)": lambda *given: gradient_by_others(*given, largest=lambda logits: 0),
-        "no divergence": lambda *given: gradient_by_others(*given[:-1], 0.0),
-        "weighed by the reference": lambda logits, reference, *given: (
-            gradient_by_others(logits, reference, *given) * (reference / policy_of(logits)).mean()
-        ),
-        "… its baseline": with_slips(own=True),
-        "… others is the baseline": gradient_without_baseline,
-        "… the sign of the whole": lambda *given: -gradient_by_others(*given),
-        "… Begin with the divergence": with_slips(sign=-1, own=True, once=True),
-        "… and it is a cost": with_slips(sign=-1),
-        "… counts twice": with_slips(once=True),
-        "… The divergence is": with_slips(sign=-1, own=True),
-        "… The divergence is the mean": with_slips(sign=-1, once=True),
-        "… the mean of the others": with_slips(own=True, once=True),
-        "… not their sum": lambda *given: gradient_by_others(*given) * given[3].size,
+        "… exp(5000)": (" - logits.max()", ""),
+        "no divergence": ("- beta * np.log(policy / reference)[drawn]", ""),
+        "weighed by the reference": ("gradient / m", "gradient / m * (reference / policy).mean()"),
+        "… its baseline": OWN,
+        "… others is the baseline": ("(score - score.mean()) * m / (m - 1)", "score"),
+        "… the sign of the whole": ("return gradient", "return -gradient"),
+        "… Begin with the divergence": (*SIGN, *OWN, *ONCE),
+        "… and it is a cost": SIGN,
+        "… counts twice": ONCE,
+        "… The divergence is": (*SIGN, *OWN),
+        "… The divergence is the mean": (*SIGN, *ONCE),
+        "… the mean of the others": (*OWN, *ONCE),
+        "… not their sum": ("gradient / m", "gradient"),
     },
     "prefer_dpo": {
-        "… np.exp overflows": dpo_that_overflows,
-        "… Where is beta": lambda *given: dpo(*given[:4], 1),
-        "… not over it": lambda *given: dpo(*given[:4], 1 / given[4]),
-        "… The mean": lambda *given: dpo(*given) * len(given[0]),
-        "… Each with its own": lambda w, x, w0, x0, b: dpo(w, x, x0, w0, b),
-        "… The preferred one": lambda w, x, w0, x0, b: dpo(x, w, x0, w0, b),
-        "… Compare with the model before": lambda w, x, w0, x0, b: dpo(w, x, 0, 0, b),
+        "… np.exp overflows": ("logaddexp(0, ", "log1p(np.exp(", "before)))", "before))))"),
+        "… Where is beta": ("-beta * ", "-"),
+        "… not over it": ("-beta", "-1 / beta"),
+        "… The mean": ("mean", "sum"),
+        "… Each with its own": ("won - won", "won - lost", "(lost - lost", "(lost - won"),
+        "… The preferred one": ("-beta", "beta"),
+        "… Compare with the model before": (" - won_before", "", " - lost_before", ""),
     },
     "prefer_words": {
         "… and much about each word": by_stories,

@@ -96,7 +96,7 @@ WRONG = {
     "sampling_top_k": {
         "one limit for all": lambda x, k: np.where(x >= np.sort(x, axis=None)[-k], x, -np.inf)
     },
-    "sampling_kept": guesses({"top_k = 3, top_p = 0.8": {3: "0.5 / 0.85 leads"}}),
+    "sampling_kept": guesses({"top_k = 2": {5: "keeps k"}, "top_k = 3, top_p = 0.8": {3: "leads"}}),
     "sampling_draw": {
         "sums rounded": lambda probs, u: (
             (probs.cumsum(1).round(2) <= u[:, None]).sum(1) % max(probs.shape[1], 1)

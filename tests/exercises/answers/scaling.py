@@ -30,11 +30,6 @@ def power(x, losses, floor):
     return [10**height, beta]
 
 
-def keeps_all(x, losses, floor):
-    slope, height = np.polyfit(np.log(x), np.log(np.maximum(losses - floor, 1e-9)), 1)
-    return np.exp(height), -slope
-
-
 # An interval
 def slopes_of(a, b):
     a = a - a.mean(axis=1, keepdims=True)
@@ -84,17 +79,15 @@ RIGHT = {
 WRONG = {
     "scaling_predict": guesses(GUESSES),
     "scaling_power": {
-        "none near the floor": lambda x, losses, floor: power(
-            x[losses > floor + 1e-4], losses[losses > floor + 1e-4], floor
+        "none near the floor": ("losses > floor", "losses > floor + 1e-4"),
+        "… Subtract the floor": ("losses[above] - floor", "losses[above]"),
+        "… leave that run out": (
+            "above = losses > floor",
+            "above, losses = losses > 0, np.maximum(losses, floor + 1e-9)",
         ),
-        "… Subtract the floor": lambda x, losses, floor: power(x, losses, 0.0),
-        "… leave that run out": keeps_all,
-        "… height of the line": lambda *given: [
-            np.log(power(*given)[0]),
-            power(*given)[1],
-        ],
-        "… its slope is minus": lambda *given: np.multiply(power(*given), [1, -1]).tolist(),
-        "… B first": lambda *given: power(*given)[::-1],
+        "… height of the line": ("np.exp(height)", "height"),
+        "… its slope is minus": ("-slope", "slope"),
+        "… B first": ("np.exp(height), -slope", "-slope, np.exp(height)"),
     },
     "scaling_interval": {
         "… the same rows": drawn_apart,

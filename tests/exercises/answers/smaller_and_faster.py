@@ -1,6 +1,6 @@
 """Right and wrong answers to the exercises of "A smaller model, a faster one"."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 
@@ -34,11 +34,6 @@ def soft_by_rows(logits, probs):
     return sum(losses) / len(losses)
 
 
-def soft_until_it_overflows(logits, probs):
-    weights = np.exp(logits)
-    return -(probs * np.log(weights / weights.sum(axis=-1, keepdims=True))).sum(axis=-1).mean()
-
-
 def soft_in_float32(logits, probs):
     return np.float32(soft_by_rows(logits, probs))
 
@@ -69,14 +64,6 @@ def kept_or(replaced):
     return lambda token, p, q, u, v: token if u < p[token] / q[token] else replaced(p, q, u, v)
 
 
-def kept_at_the_chance(token, p, q, u, v):
-    return token if u <= p[token] / q[token] else drawn_from(np.maximum(p - q, 0), v)
-
-
-def never_kept(token, p, q, u, v):
-    return token if p[token] >= q[token] else drawn_from(np.maximum(p - q, 0), v)
-
-
 # Tokens a reading
 def tokens_by_count(kept):
     chance = np.cumprod(np.column_stack([np.ones(len(kept)), kept]), axis=1)
@@ -84,28 +71,6 @@ def tokens_by_count(kept):
 
 
 # The project
-def mixed(texts, rows_of, longest=6, doubt=0.2, counted=False):
-    sums, counts = defaultdict(float), Counter()
-    for ids, rows in zip(texts, rows_of, strict=True):
-        for at, row in enumerate(rows):
-            if counted:
-                row = np.eye(512)[ids[at + 1]] if at + 1 < len(ids) else 0 * row
-            for n in range(min(longest, at + 1) + 1):
-                ending = tuple(ids[at + 1 - n : at + 1])
-                sums[ending] = sums[ending] + row
-                counts[ending] += 1
-
-    def draft(ids):
-        q = np.full(512, 1 / 512)
-        for n in range(min(longest, len(ids)) + 1):
-            ending = tuple(ids[len(ids) - n :])
-            if ending in counts:
-                q = (sums[ending] + doubt * q) / (counts[ending] + doubt)
-        return q / q.sum()
-
-    return draft
-
-
 def longest_seen(texts, rows_of):
     """The mean forecast after the longest ending that was seen, of at most six tokens."""
     sums = defaultdict(float)
@@ -145,7 +110,7 @@ RIGHT = {
 }
 WRONG = {
     "faster_soft": {
-        "… exp(1000) is infinite": soft_until_it_overflows,
+        "… exp(1000) is infinite": ("logits - logits.max(axis=-1, keepdims=True)", "logits"),
         "… leave the entropy in": divergence,
         "… That is the excess": lambda z, p: (p * np.log(p / softmax_of(z))).sum(axis=-1).mean(),
         "… a squared difference": lambda z, p: ((softmax_of(z) - p) ** 2).sum(axis=-1).mean(),
@@ -176,11 +141,11 @@ WRONG = {
         "… sums to less than 1": kept_or(
             lambda p, q, u, v: int((np.maximum(p - q, 0).cumsum() <= v).sum())
         ),
-        "… 0 is not below 0": kept_at_the_chance,
+        "… 0 is not below 0": ("u * q[token] < p", "u * q[token] <= p"),
         "… 0 does not exceed 0": kept_or(
             lambda p, q, u, v: drawn_from(np.maximum(p - q, 0), v, side="left")
         ),
-        "… here 0.4": never_kept,
+        "… here 0.4": ("u * q", "q"),
         "drawn from p": lambda token, p, q, u, v: int(np.searchsorted(p.cumsum(), v, side="right")),
     },
     "faster_tokens": {
@@ -204,8 +169,13 @@ WRONG = {
         "… some readings are easy": lambda kept: 1 + kept.mean(axis=0).cumprod().sum(),
     },
     "faster_draft": {
-        "… How many tokens do you look back": lambda texts, rows_of: mixed(texts, rows_of, 2),
-        "counted": lambda texts, rows_of: mixed(texts, rows_of, 3, counted=True),
+        "… How many tokens do you look back": ("longest=5", "longest=2"),
+        "counted": (
+            "longest=5",
+            "longest=3",
+            "sums[ending] + row",
+            "sums[ending] + (np.eye(512)[ids[at + 1]] if at + 1 < len(ids) else 0 * row)",
+        ),
         "the story GPT itself": the_story_gpt,
         "… none of the 150 stories has": without_a_remedy,
         "even chances": lambda texts, rows_of: lambda ids: np.full(512, 1 / 512),

@@ -5,6 +5,7 @@ import numpy as np
 from . import guesses
 
 GUESSES = {
+    "the stream changes at stage 0": {True: "what enters the first block"},
     "attention of head 0.0 changes": {True: "beside each other"},
     "the loss rises most before": {
         "foods": "more before",

@@ -44,48 +44,11 @@ def pair(a, b):
     return [mean, error, verdict(mean, error)]
 
 
-def by_their_intervals(a, b):
-    """Claims a difference only if the intervals of both means do not overlap."""
-    mean, error = (b - a).mean(), (b - a).std(ddof=1) / math.sqrt(len(a))
-    reach = 1.96 * (a.std(ddof=1) + b.std(ddof=1)) / math.sqrt(len(a))
-    return mean, error, "no" if abs(mean) <= reach else verdict(mean, error)
-
-
-def as_if_unpaired(a, b):
-    mean, error = b.mean() - a.mean(), math.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(a))
-    return mean, error, verdict(mean, error)
-
-
-def one_sided(a, b):
-    mean, error, _ = pair(a, b)
-    return mean, error, "a" if mean > 1.96 * error else "no"
-
-
-def from_1_96_errors_up(a, b):
-    mean, error, _ = pair(a, b)
-    return mean, error, "no" if abs(mean) < 1.96 * error else "a" if mean > 0 else "b"
-
-
 # The control variate
 def control(x, known, known_mean):
     slope, height = np.polyfit(known - known_mean, x, 1)
     left = x - slope * (known - known_mean)
     return height, left.std(ddof=1) / len(x) ** 0.5
-
-
-def with_slope(slope):
-    """`slope(x, known, c)` instead of c."""
-
-    def wrong(x, known, known_mean):
-        left = x - slope(x, known, np.polyfit(known, x, 1)[0]) * (known - known_mean)
-        return left.mean(), left.std(ddof=1) / len(x) ** 0.5
-
-    return wrong
-
-
-def error_without_ddof(x, known, known_mean):
-    mean, error = control(x, known, known_mean)
-    return mean, error * (1 - 1 / len(x)) ** 0.5
 
 
 # Clusters
@@ -117,41 +80,38 @@ RIGHT = {
 WRONG = {
     "better_predict": guesses(GUESSES),
     "better_pair": {
-        "… same stories": as_if_unpaired,
-        "… more than 1.96 errors; otherwise 'no'": by_their_intervals,
-        "… b may be better, too": one_sided,
-        "a difference between equal models": from_1_96_errors_up,
-        "… lower one is better": lambda a, b: (*pair(a, b)[:2], pair(b, a)[2]),
-        "… not A minus B": lambda a, b: pair(b, a),
-        "… deviation of a story": lambda a, b: ((b - a).mean(), (b - a).std(ddof=1), ""),
-        "… The deviation of a sample": lambda a, b: (
-            (b - a).mean(),
-            (b - a).std() / len(a) ** 0.5,
-            "",
+        "… same stories": ("d.std(ddof=1)", "np.sqrt(a.var(ddof=1) + b.var(ddof=1))"),
+        "… more than 1.96 errors; otherwise 'no'": (
+            "1.96 * error",
+            "1.96 * (a.std(ddof=1) + b.std(ddof=1)) / np.sqrt(len(d))",
         ),
+        "… b may be better, too": ('else "b"', 'else "no"'),
+        "a difference between equal models": ("<= 1.96", "< 1.96"),
+        "… lower one is better": ('"a" if mean > 0 else "b"', '"b" if mean > 0 else "a"'),
+        "… not A minus B": ("b - a", "a - b"),
+        "… deviation of a story": (" / np.sqrt(len(d))", ""),
+        "… The deviation of a sample": ("ddof=1", ""),
     },
     "better_control": {
-        "… is no news": lambda x, known, mean: control(x, known, known.mean()),
-        "… subtract, with this c": with_slope(lambda x, known, c: -c),
-        "… not always 1": with_slope(lambda x, known, c: 1),
-        "… error is that of what is left": lambda x, *given: (
-            control(x, *given)[0],
-            x.std(ddof=1) / len(x) ** 0.5,
+        "… is no news": ("known - known_mean", "known - known.mean()"),
+        "… subtract, with this c": ("x - c", "x + c"),
+        "… not always 1": ("np.cov(x, known)[0, 1] / known.var(ddof=1)", "1"),
+        "… error is that of what is left": ("left.std", "x.std"),
+        "… correlation: c is cov / var": (
+            "cov(x, known)[0, 1] / known.var(ddof=1)",
+            "corrcoef(x, known)[0, 1]",
         ),
-        "… correlation: c is cov / var": with_slope(
-            lambda x, known, c: np.corrcoef(x, known)[0, 1]
-        ),
-        "… the other way round": with_slope(lambda x, known, c: np.polyfit(x, known, 1)[0]),
-        "… std(ddof=1) of what is left": error_without_ddof,
+        "… the other way round": ("known.var", "x.var"),
+        "… std(ddof=1) of what is left": ("left.std(ddof=1)", "left.std()"),
     },
     "better_cluster": {
         "… That takes all tokens": lambda x, story: x.std() / len(x) ** 0.5,
         "… That takes tokens": lambda x, story: x.std(ddof=1) / len(x) ** 0.5,
-        "… not of stories": lambda x, story: cluster(x, story) * len(x) / (max(story) + 1),
-        "… Take the root.": lambda x, story: cluster(x, story) ** 2,
-        "… of the sum of squares": lambda x, story: len(x) * cluster(x, story) ** 2,
-        "… not by its root": lambda x, story: cluster(x, story) * len(x) ** 0.5,
-        "… mean of all tokens": lambda x, story: np.linalg.norm(np.bincount(story, x)) / len(x),
+        "… not of stories": ("len(x)", "(story.max() + 1)"),
+        "… Take the root.": ("np.sqrt", "", "len(x)", "len(x) ** 2"),
+        "… of the sum of squares": ("np.sqrt", ""),
+        "… not by its root": ("len(x)", "len(x) ** 0.5"),
+        "… mean of all tokens": (" - x.mean()", ""),
         "the deviation of the stories' means": lambda x, story: (
             np.std(np.bincount(story, x) / np.maximum(np.bincount(story), 1))
             / (story.max() + 1) ** 0.5

@@ -35,9 +35,9 @@ GUESSES = {
 
 
 # Piece by piece
-def pieces_by_split(f, x, size, order="C", more=0):
-    flat = np.ravel(x, order)
-    parts = np.split(flat, range(size, flat.size + more, size))
+def pieces_by_split(f, x, size):
+    flat = np.ravel(x)
+    parts = np.split(flat, range(size, flat.size, size))
     return np.hstack(list(map(f, parts))).reshape(x.shape)
 
 
@@ -58,38 +58,7 @@ def step_into_slices(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
     return w
 
 
-def stub(w, m, v, g, t, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8):
-    m += (1 - beta1) * (g - m)
-    g *= g
-    v += (1 - beta2) * (g - v)
-    w -= lr / (1 - beta1**t) * m / (np.sqrt(v, out=v) / (1 - beta2**t) ** 0.5 + eps)
-    return w
-
-
 # A large vocabulary
-def whole(h, W, targets):
-    logits = h @ W
-    logits = logits - logits.max(axis=1, keepdims=True)
-    probs = np.exp(logits)
-    total = probs.sum(axis=1, keepdims=True)
-    at = np.arange(len(h)), targets
-    loss = (np.log(total[:, 0]) - logits[at]).mean()
-    probs = probs / total
-    probs[at] -= 1
-    probs = probs / len(h)
-    return loss, probs @ W.T, h.T @ probs
-
-
-def by_tokens(h, W, targets, part=whole):
-    """Some tokens at a time."""
-    loss, dh, dW = 0.0, np.zeros_like(h), np.zeros_like(W)
-    for at in (slice(start, start + 24) for start in range(0, len(h), 24)):
-        share = len(targets[at]) / len(h)
-        nats, dh[at], some = (share * each for each in part(h[at], W, targets[at]))
-        loss, dW = loss + nats, dW + some
-    return loss, dh, dW
-
-
 def by_words(h, W, targets):
     """Some words of the vocabulary at a time, twice: for the sums, and for the gradients."""
     size = 64
@@ -111,25 +80,8 @@ def by_words(h, W, targets):
     return (surprise - (h * right).sum(axis=1)).mean(), dh, dW
 
 
-def pieces_in_place(f, x, size):
-    flat = x.reshape(-1)
-    for start in range(0, flat.size, size):
-        flat[start : start + size] = f(flat[start : start + size])
-    return flat.reshape(x.shape).copy()
-
-
-def from_shares(h, W, targets):
-    probs = np.exp(h @ W)
-    probs /= probs.sum(axis=1, keepdims=True)
-    at = np.arange(len(h)), targets
-    loss = -np.log(probs[at]).mean()
-    probs[at] -= 1
-    probs /= len(h)
-    return loss, probs @ W.T, h.T @ probs
-
-
 RIGHT = {
-    "fast_vocabulary": [by_tokens, by_words],
+    "fast_vocabulary": [by_words],
     "fast_pooled": [
         lambda x, size: np.add.reduceat(x, np.arange(0, len(x), size)) / size,
         lambda x, size: x.reshape(len(x) // size, size) @ np.full(size, 1 / size),
@@ -152,21 +104,31 @@ WRONG = {
     },
     "fast_count": guesses(GUESSES),
     "fast_pieces": {
-        "x overwritten": pieces_in_place,
-        "in the order of memory": lambda *given: pieces_by_split(*given, order="K"),
+        "x overwritten": (
+            "parts.append(f(flat[start : start + size]))",
+            "flat[start : start + size] = f(flat[start : start + size])\n"
+            "        parts.append(flat[start : start + size])",
+        ),
+        "in the order of memory": ("x.reshape(-1)", "x.ravel(order='K')"),
         "… Correct, but with a call for each": lambda f, x, size: pieces_by_split(f, x, 1),
         "… given the whole array": lambda f, x, size: f(x),
-        "… The last piece is empty": lambda *given: pieces_by_split(*given, more=1),
+        "… The last piece is empty": ("flat.size, size", "flat.size + 1, size"),
     },
     "fast_step": {
-        "the stub": stub,
-        "… Change the arrays themselves": lambda w, m, v, *rest: step_into_slices(
-            w, m, v.copy(), *rest
+        "the gradient overwritten": ("size = g * g", "size = g\n    size *= g"),
+        "… Change the arrays themselves": (
+            "    v *= beta2\n    v += size",
+            "    v = v * beta2 + size",
         ),
-        "… w has not changed": lambda w, *rest: step_into_slices(w.copy(), *rest),
+        "… w has not changed": ("w -= size", "w = w - size"),
     },
     "fast_vocabulary": {
-        "scores that overflow": lambda *given: by_tokens(*given, part=from_shares),
-        "… every pair of a token": whole,
+        "scores that overflow": ("probs -= probs.max(axis=1, keepdims=True)", ""),
+        "… every pair of a token": (
+            "len(h), 16)",
+            "len(h), len(h))",
+            "start + 16",
+            "start + len(h)",
+        ),
     },
 }

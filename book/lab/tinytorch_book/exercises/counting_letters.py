@@ -136,11 +136,7 @@ def count_words(answer: Any) -> Cases:
 
 @exercise(points=2, reference=_guesses)
 def count_guesses(answer: Any) -> Cases:
-    """`answer(strokes, letter)` returns at which guess a letter is found, the likeliest first.
-
-    `strokes` maps letters to the number of their strokes; of equals, the first of the alphabet is
-    guessed first.
-    """
+    """`answer(strokes, letter)` returns at which guess a letter is found, the likeliest first."""
     letters, every_ninth = _letters()
     first = "The letter with the most strokes is the first guess, and its number is 1."
     order = "Guess by the strokes alone, wherever a letter stands in the dictionary."
@@ -220,10 +216,7 @@ def _reaches(believe: Any, stories: str, start: int, aim: float) -> str:
 
 @exercise(points=4, show_expected=False)
 def count_belief(answer: Any) -> Cases:
-    """`answer(before, letter)` is a belief, at least 0, that is 1 for all letters together.
-
-    On stories that were not counted its mean surprise is at most 0.28 nats a letter.
-    """
+    """`answer(before, letter)` is a belief whose mean surprise on new stories is low."""
     grammar = StoryGrammar()
     stories, alphabet = grammar.generate(40, seed=seed_of(7)), grammar.alphabet
     one = "Add up the belief in all 38 letters."

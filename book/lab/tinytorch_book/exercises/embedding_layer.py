@@ -147,10 +147,7 @@ def _unread(pair: Any, noise: float) -> tuple[float, float, float]:
 
 @exercise(points=4, show_expected=False)
 def layer_room(answer: Any) -> Cases:
-    """`answer` is a token table `(40, d)` and a position table `(24, d)`, d at most 8.
-
-    A linear map must read both out of their sums, at least 99 % right under noise.
-    """
+    """`answer` is a token table `(40, d)` and a position table `(24, d)`, d at most 8."""
     shape = "Two tables, (40, d) and (24, d), d at most 8, of numbers from -1 to 1."
     outside = "Which numbers of a sum come from the token alone, and which from the position?"
     apart = "Noise moves a vector a little: how close are the nearest two tokens, or positions?"

@@ -19,21 +19,16 @@ __all__ = ["net_fold", "net_pairs", "net_predict", "net_softmax", "net_train"]
 # A softmax -----------------------------------------------------------------------------------
 
 
-def _softmax(scores: Any) -> Any:
-    return np.exp(scores) / np.exp(scores).sum()
-
-
-_LARGEST = lambda scores: np.exp(scores) / np.exp(scores).max()  # noqa: E731
 _SHARES = [
-    (lambda scores: np.exp(scores), "Divide by the sum of the powers."),
-    (lambda scores: scores / scores.sum(), "First the powers: np.exp(scores)."),
-    (_LARGEST, "Divide by the sum, not by the largest."),
-    (lambda scores: np.exp(scores) / scores.sum(), "Divide by the sum of the powers."),
-    (lambda scores: np.exp(scores) / np.exp(scores.sum()), "Sum the powers, not the scores."),
+    (lambda s: np.exp(s), "Divide by the sum of the powers."),
+    (lambda s: s / s.sum(), "First the powers: np.exp(scores)."),
+    (lambda s: np.exp(s) / np.exp(s).max(), "Divide by the sum, not by the largest."),
+    (lambda s: np.exp(s) / s.sum(), "Divide by the sum of the powers."),
+    (lambda s: np.exp(s) / np.exp(s.sum()), "Sum the powers, not the scores."),
 ]
 
 
-@exercise(points=1, reference=_softmax, mistakes=_SHARES, rules=[in_numpy])
+@exercise(1, _SHARES, reference=lambda s: np.exp(s) / np.exp(s).sum(), rules=[in_numpy])
 def net_softmax(answer: Any) -> Cases:
     """Check a softmax of one row of scores."""
     share = "Each power divided by the sum of all of them."
@@ -125,20 +120,15 @@ def net_train(answer: Any) -> Cases:
 # Two layers in one ---------------------------------------------------------------------------
 
 
-def _folded(W1: Any, b1: Any, W2: Any, b2: Any) -> tuple[Any, Any]:
-    return W1 @ W2, b1 @ W2 + b2
-
-
+_THROUGH = "The first bias goes through the second layer as well."
 _FOLDS = [
-    (lambda W1, b1, W2, b2: (W1 @ W2, b1 + b2),
-        "The first bias goes through the second layer as well."),
-    (lambda W1, b1, W2, b2: (W1 @ W2, b2),
-        "The first bias goes through the second layer as well."),
+    (lambda W1, b1, W2, b2: (W1 @ W2, b1 + b2), _THROUGH),
+    (lambda W1, b1, W2, b2: (W1 @ W2, b2), _THROUGH),
     (lambda W1, b1, W2, b2: W1 @ W2, "Return two things: the weight and the bias."),
-]  # fmt: skip
+]
 
 
-@exercise(points=1, reference=_folded, mistakes=_FOLDS, rules=[no_loop])
+@exercise(1, _FOLDS, reference=lambda W1, b1, W2, b2: (W1 @ W2, b1 @ W2 + b2), rules=[no_loop])
 def net_fold(answer: Any) -> Cases:
     """Check the one linear layer that does what two do: its weight and its bias."""
     hint = "Write (x @ W1 + b1) @ W2 + b2, and multiply it out."

@@ -30,11 +30,11 @@ __all__ = ["gpt_assembled", "gpt_half", "gpt_is_causal", "gpt_last_logits", "gpt
 # The gradient of a tied table ----------------------------------------------------------------
 
 
-def _tied_gradient(ids: Any, g_in: Any, x: Any, g_logits: Any) -> Any:
-    return g_logits.T @ x + np.eye(g_logits.shape[1])[ids].T @ g_in
-
-
-@exercise(points=2, reference=_tied_gradient, rules=[in_numpy])
+@exercise(
+    points=2,
+    reference=lambda ids, g_in, x, g: g.T @ x + np.eye(g.shape[1])[ids].T @ g_in,
+    rules=[in_numpy],
+)
 def gpt_tied_gradient(answer: Any) -> Cases:
     """Check the gradient of a table that is both the lookup and the output."""
     ids, one = np.array([2, 0]), np.eye(2)
@@ -305,11 +305,7 @@ def gpt_assembled(answer: Any) -> Cases:
 # The last logits -----------------------------------------------------------------------------
 
 
-def _last_logits(logits: Any, lengths: Any) -> Any:
-    return logits[np.arange(len(logits)), lengths - 1]
-
-
-@exercise(points=1, reference=_last_logits, rules=[no_loop])
+@exercise(reference=lambda logits, n: logits[np.arange(len(logits)), n - 1], rules=[no_loop])
 def gpt_last_logits(answer: Any) -> Cases:
     """Check the logits after the last true token of each text."""
     last = "The last of n tokens has the index n - 1; choose text and position together."
@@ -374,10 +370,7 @@ def _learned(make: Any, steps: int = 250) -> float:
 
 @exercise(points=4, show_expected=False)
 def gpt_half(answer: Any) -> Cases:
-    """`answer(V, T)` is a model of half the page's parameters that reaches a lower loss.
-
-    The check trains it as the page does: 250 steps of AdamW, 32 windows of 16 letters each.
-    """
+    """`answer(V, T)` is a model of half the page's parameters that reaches a lower loss."""
     most = f"At most {MOST:,} parameters, and untrained: at the start it knows no letter better."
     low = "Which arguments cost no parameter, and may yet make a small model learn faster?"
     few = f"has at most {MOST:,} parameters, none of them trained yet"

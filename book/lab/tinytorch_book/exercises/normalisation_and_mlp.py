@@ -238,30 +238,21 @@ def norm_sizes(answer: Any) -> Cases:
 # The MLP -------------------------------------------------------------------------------------
 
 
-class _MLPSlip(MLP):
-    """Our MLP with the mistakes that one makes here."""
-
-    def __init__(self, embed_dim: int, hidden_dim: int, *others: Any, slip: str = "") -> None:
-        super().__init__(embed_dim, hidden_dim, 0.0)
-        self.slip = slip
-
-    def forward(self, x: Any) -> Tensor:
-        wide = self.linear1(x)
-        if self.slip == "linear":
-            return self.linear2(wide)
-        if self.slip == "relu":
-            return self.linear2(functional.relu(wide))
-        if self.slip == "late":
-            return functional.gelu(self.linear2(wide))
-        return x + self.linear2(functional.gelu(wide))
+def _mlp_with(forward: Any) -> Any:
+    """Our MLP with another way forward."""
+    return type("Slip", (MLP,), {"forward": forward})
 
 
 _MLP_SLIPS = [
-    (partial(_MLPSlip, slip="linear"), "Without a bend in between, two linear layers are one."),
-    (partial(_MLPSlip, slip="relu"), "That is ReLU; this MLP uses functional.gelu."),
-    (partial(_MLPSlip, slip="late"), "GELU stands between the two layers, not after them."),
-    (partial(_MLPSlip, slip="added"), "The block adds x; the MLP returns its branch alone."),
-]
+    (_mlp_with(lambda self, x: self.linear2(self.linear1(x))),
+        "Without a bend in between, two linear layers are one."),
+    (_mlp_with(lambda self, x: self.linear2(functional.relu(self.linear1(x)))),
+        "That is ReLU; this MLP uses functional.gelu."),
+    (_mlp_with(lambda self, x: functional.gelu(self.linear2(self.linear1(x)))),
+        "GELU stands between the two layers, not after them."),
+    (_mlp_with(lambda self, x: x + MLP.forward(self, x)),
+        "The block adds x; the MLP returns its branch alone."),
+]  # fmt: skip
 _WRITE = "Write the layer yourself, as a Module, of two Linear and functional.gelu."
 
 

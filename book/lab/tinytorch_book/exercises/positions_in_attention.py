@@ -236,11 +236,7 @@ def _wrong_far(scheme: Any, back: int, steps: int = 200) -> tuple[float, ...]:
 
 @exercise(points=4, show_expected=False)
 def positions_any_length(answer: Any) -> Cases:
-    """`answer(T, head_dim)` is a pair `(rotate, bias)` for two heads.
-
-    A reader trained with them on texts of 16 symbols names the one that stood two, four and seven
-    positions back in texts of 256, at least 95 % of them beyond position 15.
-    """
+    """`answer(T, head_dim)` is a pair `(rotate, bias)` for two heads."""
     hint = """Wrong before position 16 as well: the scheme cannot point to a distance.
 Wrong only beyond: which distances has training never shown to a query?"""
     for back in (2, 4, 7):

@@ -17,10 +17,7 @@ _A_SUM = "A sum, not a mean: each time the row was used counts in full."
 
 @exercise(points=1, reference=lambda table, ids: table[ids])
 def token_lookup(lookup: Any) -> Cases:
-    """`lookup(table, ids)` returns the rows of `table` that `ids` name, for ids of any shape.
-
-    An id below zero or past the last row is an IndexError.
-    """
+    """`lookup(table, ids)` returns the rows of `table` that `ids` name, for ids of any shape."""
     small = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
     each = "Each id names one row of the table; collect the rows in the order of the ids."
     axis = "The result has the shape of the ids, and one more axis for the vector."
@@ -57,10 +54,7 @@ _NO_AT = without("You know np.add.at; find another way.", np.add.at)
 
 @exercise(points=3, reference=_scattered, mistakes=[(_mean, _A_SUM)], rules=[_NO_AT])
 def token_scatter_add(gradient: Any) -> Cases:
-    """`gradient(ids, g, vocab_size)` returns the gradient of the table, `(vocab_size, d)`.
-
-    `g` has the shape of the ids and one more axis: the gradient of every vector looked up.
-    """
+    """`gradient(ids, g, vocab_size)` returns the gradient of the table, `(vocab_size, d)`."""
     zeros = "Begin with zeros of shape (vocab_size, d); only the rows in ids change."
     once = "An indexed assignment writes each row once: of a repeated id only the last g remains."
     flatten = "Flatten first: ids.reshape(-1) and g.reshape(-1, g.shape[-1])."
@@ -169,12 +163,7 @@ _SHARES: list[tuple[Any, str]] = [
 
 @exercise(points=2, reference=_costs, mistakes=_SHARES)
 def token_cost(cost: Any) -> Cases:
-    """`cost(vocab_size, embed_dim, rest, tied)` returns the tables' share and training memory.
-
-    The share is that of the token tables among all parameters, `rest` being the others; there is
-    one table if the output is tied to the input, two if not. The memory is what the tables take in
-    training with AdamW in float32: weight, dense gradient and the two running means, in bytes.
-    """
+    """`cost(vocab_size, embed_dim, rest, tied)` returns the tables' share and training memory."""
     table = "One table of vocab_size * embed_dim numbers, divided by all parameters."
     numbers = "Weight, gradient and two running means are four numbers, of four bytes each."
     total = "Two tables, and they are part of the total as well."

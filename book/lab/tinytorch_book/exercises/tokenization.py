@@ -39,10 +39,7 @@ def _encoded(piece: bytes, ranks: dict[bytes, int]) -> list[int]:
 
 @exercise(points=2, reference=_encoded, rules=[_OWN])
 def bpe_encode(encode: Any) -> Cases:
-    """`encode(piece, ranks)` returns the ids of a piece, merging the lowest rank first.
-
-    `piece` is bytes; `ranks` maps every token to its id, and a lower id was merged earlier.
-    """
+    """`encode(piece, ranks)` returns the ids of a piece, merging the lowest rank first."""
     toy = {b"e": 0, b"h": 1, b"n": 2, b"t": 3, b"he": 4, b"the": 5}
     abcd = {b"a": 0, b"b": 1, b"c": 2, b"d": 3, b"ab": 4, b"cd": 5, b"bcd": 6, b"abcd": 7}
     begin = "Begin with single bytes; merge as long as two neighbours together are a token."
@@ -104,10 +101,7 @@ def tokenize_bytes(answer: Any) -> Cases:
 
 @exercise(points=1)
 def tokenize_predict(answer: Any) -> Cases:
-    """Check the predicted numbers of tokens: `answer` maps a text to its number of tokens.
-
-    The merges are those of the chapter's toy: `he`, then `the`, then `then`.
-    """
+    """Check the numbers of tokens that are predicted with the merges of the chapter's toy."""
     yield from predictions(answer, {
         "The": (2, "T and t are different bytes; which merge is still possible?"),
         " then": (2, "No merge has a space in it."),
@@ -120,12 +114,7 @@ def tokenize_predict(answer: Any) -> Cases:
 
 @exercise(points=3, reference=learn_merges, rules=[_OWN])
 def bpe_train(train: Any) -> Cases:
-    """`train(words, num_merges)` returns the merges, pairs of bytes, in the order they were made.
-
-    `words` maps each different piece of the text, bytes, to the number of times it occurs. Of
-    pairs that are equally frequent the first in the text is merged; when no pair is left, training
-    stops.
-    """
+    """`train(words, num_merges)` returns the merges, pairs of bytes, in their order."""
     toy = dict.fromkeys((b"then", b" the", b" other", b" hen", b" hid"), 1)
     count = "Count the pairs of neighbours in all words; the most frequent is the merge."
     often = "A word that occurs three times counts three times."
@@ -156,11 +145,7 @@ def bpe_train(train: Any) -> Cases:
 
 @exercise(points=3, reference=_streamed, rules=[_OWN])
 def bpe_stream(stream: Any) -> Cases:
-    """`stream(tokens)` returns for each token, bytes, the text that can be written when it comes.
-
-    Bytes of a character that is not complete yet are held back until it is. Together the tokens
-    are valid UTF-8.
-    """
+    """`stream(tokens)` returns for each token the text that can be written when it comes."""
     plain = "A token of whole characters is written at once: one string for each token."
     wait = "Write nothing, an empty string, until the last byte of the character has come."
     rest = "Show what is complete; keep only the bytes that were not used."
@@ -240,11 +225,7 @@ _READ = package_only("Choose from the stories that you are given alone.", "tinyt
 
 @exercise(points=4, show_expected=False, rules=[_READ])
 def bpe_fewer(answer: Any) -> Cases:
-    """`answer(stories, n)` chooses n strings as tokens beside the single letters.
-
-    New stories, cut into as few of them as possible, have at most three quarters of the tokens that
-    byte-pair encoding makes of them with n merges.
-    """
+    """`answer(stories, n)` chooses n strings as tokens beside the single letters."""
     stories, new = StoryGrammar().generate(100, seed=100), StoryGrammar().generate(40, seed=40)
     stories, new = (text.translate(_exchanged()) for text in (stories, new))
     spent = "How many of the tokens are only steps towards longer ones, and hardly used afterwards?"
