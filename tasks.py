@@ -370,10 +370,10 @@ def quick():
 def test():
     """Fetch what runs in the page, build, test the package, the notebooks and the pages."""
     do("live")
+    do("test-notebooks")  # each runs once: the build takes these runs
     do("book")
     write_notebooks()
     do("test-unit")
-    do("test-notebooks")
     say(
         "\nAll tests passed. 'make parity' compares with PyTorch, 'make proofs' runs every chapter "
         "in the page, prints the book and grades a course, 'make check' checks the style."
@@ -428,10 +428,10 @@ def test_notebooks():
         "--nbval-kernel-startup-timeout=600",
         "--nbval-sanitize-with=book/_ext/notebooks/nbval_ignores.cfg",
         "-o", "addopts=", "-o", "doctest_optionflags=", "-p", "no:randomly",
-        "-n", jobs(), "--dist", "loadfile",
+        "-p", "validated_runs", "-n", jobs(), "--dist", "loadfile",
     ]  # fmt: skip
-    kernels = "_build/plain_python/share/jupyter"
-    python("-m", "pytest", *options, "book/notebooks", JUPYTER_PATH=kernels)
+    kernels, modules = "_build/plain_python/share/jupyter", f"{BOOK}{os.pathsep}tests/book"
+    python("-m", "pytest", *options, "book/notebooks", JUPYTER_PATH=kernels, PYTHONPATH=modules)
 
 
 @task("parity")

@@ -5,9 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
+from _ext.execution.cached_runs import VALIDATED
 from built import NOTEBOOKS, ROOT
 
 PLOT = """\
@@ -54,8 +56,10 @@ def validated(folder, *options):
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", *options]
     command += ["--nbval-sanitize-with", ROOT / "book/_ext/notebooks/nbval_ignores.cfg"]
     command += ["--nbval-kernel-startup-timeout=600", "--rootdir", folder, "-p", "no:randomly"]
+    command += ["-p", "validated_runs"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-    environment["PYTHONPATH"] = str(ROOT / "book")  # the notebooks' own folder is there
+    # the notebooks' own folder is there
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT / "book", Path(__file__).parent)))
     return subprocess.run(
         [*map(str, command), "."], cwd=folder, env=environment, capture_output=True, text=True
     )
@@ -70,6 +74,7 @@ def verdicts(tmp_path_factory):
     done = validated(folder, "-rA", "-q")
     found = re.findall(r"^(PASSED|FAILED) .*small\.ipynb::Cell (\d+)", done.stdout, re.M)
     assert len(found) == len(CELLS), done.stdout + done.stderr
+    assert not (folder / VALIDATED).exists(), "the build takes no run of which a cell failed"
     return {list(CELLS)[int(number)]: verdict for verdict, number in found}
 
 
@@ -89,8 +94,11 @@ def test_forbidden_differences_are_found(verdicts, what):
     assert verdicts[what] == "FAILED"
 
 
-def test_a_cell_has_ten_minutes_to_hand_over_its_outputs(tmp_path):
+def test_a_cell_has_ten_minutes_and_the_build_takes_a_run_with_its_pictures(tmp_path):
     says = "def pytest_runtest_setup(item):\n    print('waits', item.output_timeout)\n"
     (tmp_path / "conftest.py").write_text(f"{(NOTEBOOKS / 'conftest.py').read_text()}\n\n{says}")
-    write_notebook(tmp_path, stored_cell("x = 1", None, []))
+    write_notebook(tmp_path, stored_cell("install = 1", None, []), stored_cell(PLOT, FIGURE, []))
     assert "waits 600" in validated(tmp_path, "-s").stdout
+    run = nbformat.read(tmp_path / VALIDATED / "small.ipynb", as_version=4)
+    [cell] = run.cells
+    assert cell.source == PLOT and "<svg" in cell.outputs[0].data["image/svg+xml"]
