@@ -67,6 +67,7 @@ def test_the_weights_that_answer_are_those_of_the_package():
     assert json.loads(metadata["special_tokens"])["<|user|>"] == 512
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wish", WISHES["wishes"], ids=lambda wish: str(wish["beta"]))
 def test_what_is_said_of_a_wish_is_what_its_weights_do_and_what_the_best_is(wish):
     model = story_gpt.load_story_gpt()
