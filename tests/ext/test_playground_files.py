@@ -104,6 +104,7 @@ def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(
         assert least < r_squared(beliefs[at], read) < most
 
 
+@pytest.mark.slow
 def test_a_probe_of_random_position_vectors_does_nearly_as_well():
     """So the probe reads the place, as the page says."""
     model, rng = story_gpt.load_story_gpt(), np.random.default_rng(0)
