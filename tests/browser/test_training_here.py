@@ -6,7 +6,7 @@ What goes wrong and what is kept is tested without a browser (tests/scripts/trai
 import json
 
 import pytest
-from test_opened_pages import SCROLLABLE_BY_KEYBOARD
+from test_opened_pages import COLOURS, SCROLLABLE_BY_KEYBOARD
 from test_playground import AUDIT, LANDING, LEVELS, PAGE, Playground, auditor
 from visit import LAPTOP, OVERFLOW, PHONE
 
@@ -128,14 +128,14 @@ def test_the_panel_works_by_keyboard_is_accessible_and_stays_on_the_page(trainin
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.dataset.is") == name
     page.evaluate(auditor)
-    for scheme in ("light", "dark"):
+    for scheme, rules in (("light", LEVELS), ("dark", COLOURS)):
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.wait_for_function("s => document.documentElement.dataset.theme === s", arg=scheme)
         for size in (PHONE, LAPTOP):
             page.set_viewport_size(size)
             page.wait_for_function(SCROLLABLE_BY_KEYBOARD)
             page.evaluate("scrollTo(0, 0)")  # or the page's bar may lie over what is looked at
-            assert page.evaluate(AUDIT, LEVELS) == [], (scheme, size)
+            assert page.evaluate(AUDIT, rules) == [], (scheme, size)
             assert page.evaluate(OVERFLOW) == []
     assert page.locator(".tt-play :is([role=status], [aria-live], output)").count() == 1
 

@@ -35,17 +35,35 @@ CHECKS = [
     if not name.startswith("_") and hasattr(value, "__wrapped__")
 ]
 SMALL = [c.__name__ for c in CHECKS if c.points < 4]  # what trains a model is a project
+TRAINED = """
+    asking_forget capstone_mlp count_belief faster_draft gpt_half lora_names optim_budget
+    positions_any_length scaling_budget
+""".split()  # to check an answer takes about a second
+
+
+def cost(name, first=True):
+    """The marks of a test that checks an answer: of the slowest project only the first come."""
+    proof = name == "asking_forget" and not first
+    return [pytest.mark.slow] * (name in TRAINED) + [pytest.mark.proof] * proof
+
+
 RIGHT = [
-    pytest.param(name, answer, id=f"{name}-{i}")
+    pytest.param(name, answer, id=f"{name}-{i}", marks=cost(name, i == 0))
     for module in ANSWERS.values()
     for name, answers in module.RIGHT.items()
     for i, answer in enumerate(answers)
 ]
 WRONG = [
-    pytest.param(name, answer, what[2:] if what.startswith("… ") else "", id=f"{name}-{what}")
+    pytest.param(
+        name,
+        answer,
+        what[2:] if what.startswith("… ") else "",
+        id=f"{name}-{what}",
+        marks=cost(name, i == 0),
+    )
     for module in ANSWERS.values()
     for name, answers in module.WRONG.items()
-    for what, answer in answers.items()
+    for i, (what, answer) in enumerate(answers.items())
 ]
 
 
@@ -218,7 +236,10 @@ def test_a_right_prediction_in_the_wrong_form_is_reported(name):
 # Anything -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("checked", CHECKS, ids=lambda checked: checked.__name__)
+@pytest.mark.parametrize(
+    "checked",
+    [pytest.param(c, id=c.__name__, marks=cost(c.__name__, first=False)) for c in CHECKS],
+)
 def test_no_check_raises_or_passes_on_arbitrary_input(checked):
     number = len(inspect.signature(checked.__wrapped__).parameters)
     for what, junk in JUNK.items():

@@ -22,6 +22,7 @@ def test_what_is_no_distribution_is_named(q, words):
     assert got == f"{words} 512 probabilities of sum 1 are asked for"
 
 
+@pytest.mark.slow
 def test_tables_of_other_stories_do_not_fit():
     inputs, targets, probs = own_stories(300, seed=21)
     known = targets >= 0
@@ -32,6 +33,7 @@ def test_tables_of_other_stories_do_not_fit():
     assert not report and report.cases[-1].got.endswith(" rejected")
 
 
+@pytest.mark.slow
 def test_the_ids_of_all_stories_are_renamed_alike():
     """Each is another token's; the forecasts go along."""
     named = {}

@@ -48,6 +48,7 @@ def test_the_posterior_is_that_of_the_oracle_once_the_word_has_ended():
         assert question.posterior == pytest.approx(truth)
 
 
+@pytest.mark.slow
 def test_asking_for_what_a_story_names_gives_nothing_away():
     """True answers are as frequent as the posteriors say: these are right for these questions."""
     asked = [each for each in story_questions(3000, seed=5) if not each.stated]
@@ -60,6 +61,7 @@ def test_asking_for_what_a_story_names_gives_nothing_away():
         assert len(some) >= 50 and off.max() < 3.5
 
 
+@pytest.mark.slow
 def test_a_row_fits_the_model_and_says_what_was_asked():
     prompt, answer = question_chats(story_questions(1, seed=4), [UNSURE])[0]
     text = question_tokenizer().decode(prompt + answer)
@@ -74,6 +76,7 @@ def test_the_new_model_tells_stories_as_before():
     )
 
 
+@pytest.mark.slow
 def test_a_few_steps_make_answers_likelier_and_a_score_higher():
     questions, model = story_questions(64, seed=7), new_answering_gpt()
     losses = tune_to_answers(model, questions, steps=12, stories=1)
@@ -90,6 +93,7 @@ def test_the_score_of_the_likeliest_text():
     assert scores(said, [question] * 3, penalty=1) == pytest.approx([-0.4, 0.4, 0.0])
 
 
+@pytest.mark.slow
 def test_the_stored_model_is_the_one_that_was_measured():
     [stored] = [
         run for run in answering_results()["tuned"]

@@ -76,6 +76,7 @@ def test_stored_results_match_the_recipe():
         assert run["lr"] == min(done, key=lambda r: r["new"])["lr"], "the best rate of its rank"
 
 
+@pytest.mark.proof  # the chapter tunes by the same recipe, and prints what comes of it
 def test_a_stored_run_is_reproducible():
     (kept,) = (
         run

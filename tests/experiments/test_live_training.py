@@ -25,6 +25,7 @@ def plain_trainer(seed):
     return Trainer(model, batches, optimizer=optimizer, schedule=schedule, progress=False)
 
 
+@pytest.mark.slow
 def test_in_pieces_it_takes_the_same_steps_as_a_plain_run_to_the_last_digit():
     watched, plain = live_trainer("smaller", seed=3), plain_trainer(seed=3)
     for steps in (1, 3, 2):
@@ -36,6 +37,7 @@ def test_in_pieces_it_takes_the_same_steps_as_a_plain_run_to_the_last_digit():
         assert (watched.model.state_dict()[name] == weights).all(), name
 
 
+@pytest.mark.slow
 def test_a_run_that_is_kept_goes_on_as_if_it_had_not_stopped(tmp_path):
     whole = live_trainer("smaller", seed=1)
     whole.run(4)

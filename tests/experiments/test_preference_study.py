@@ -39,6 +39,7 @@ def test_a_story_ends_with_its_newline_and_nothing_counts_after_it(model):
         assert reward == reward_of(text, KINDNESS)
 
 
+@pytest.mark.slow
 def test_short_runs_of_both_ways_earn_more(model):
     before = tuned(model, num_stories=200)
     assert before["kl"] == before["kl_error"] == 0
@@ -47,6 +48,7 @@ def test_short_runs_of_both_ways_earn_more(model):
         assert found["reward"] > before["reward"] + 0.1 and found["kl"] > 0.02
 
 
+@pytest.mark.slow
 def test_the_divergence_is_the_mean_of_the_log_ratio(model):
     """Token by token it is the same mean with less noise."""
     moved = load_story_gpt()

@@ -76,6 +76,7 @@ def test_the_rate_is_near_the_best_of_those_tried():
         assert 0.5 <= best / scaling_rate(width) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 9])
 def test_a_run_of_the_table_is_reproducible(index):
     stored = all_runs()[index]

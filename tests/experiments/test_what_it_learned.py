@@ -90,6 +90,7 @@ def test_the_command_writes_its_own_file(monkeypatch, tmp_path):
     assert written[2] == what_it_learned._FILE
 
 
+@pytest.mark.slow
 def test_stored_runs_begin_and_end_with_the_packaged_models():
     runs = learned_when()
     studied = study_stories(1500)

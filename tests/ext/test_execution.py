@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from _ext.execution import cached_runs, cell_times
-from _ext.execution.run_again import changed_below
+from _ext.execution.run_again import changed_below, used_by
 from _ext.live.package_wheel import fingerprint
 
 
@@ -120,6 +120,27 @@ def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(boo
     cached_runs.execute_missing(book, book.env, ["quick", "slow"])
     assert book.ran == ["slow", "quick", "slow"]
     assert changed_below(book, book.env) == []
+
+
+def test_a_validated_run_of_the_same_code_and_modules_is_taken(book):
+    run = notebook("from tinytorch import ops\n")
+    run.cells[0].outputs = [nbformat.v4.new_output("stream", text="validated\n")]
+    run.cells[0].metadata.execution = {}
+    run.metadata.used = used_by(book, run)
+    path = book.srcdir / cached_runs.VALIDATED / "slow.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(run, path)
+    cached_runs.execute_missing(book, book.env, ["slow"])
+    assert book.ran == []
+    assert cached_runs.executed(book, "slow").cells[0].outputs[0].text == "validated\n"
+    book.chapters["slow"].cells[0].source += "x = 1\n"
+    cached_runs.execute_missing(book, book.env, ["slow"])
+    assert book.ran == ["slow"], "other code"
+    book.chapters["slow"].cells[0].source = run.cells[0].source
+    (book.srcdir / "tinytorch" / "ops.py").write_text("x = 2\n")
+    book.read_package()
+    cached_runs.execute_missing(book, book.env, ["slow"])
+    assert book.ran == ["slow", "slow"], "another module"
 
 
 def test_without_its_cache_every_chapter_is_read_again(book):

@@ -1,6 +1,8 @@
 """What a page asks of its reader, as counted when it is read."""
 
 import pytest
+from bs4 import BeautifulSoup
+from small_site import build
 from test_folds import article
 
 CARD = """# One two
@@ -46,15 +48,17 @@ def counts(page):
 
 
 @pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("kind", ADDED)
-def test_words_symbols_and_formulas_are_counted(tmp_path, kind):
-    text, added = ADDED[kind]
+def test_words_symbols_and_formulas_are_counted(tmp_path):
     (tmp_path / "source" / "book").mkdir(parents=True)
     (tmp_path / "source" / "book" / "x.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    assert counts(article(tmp_path, f"{CARD}\n{text}\n")) == {
-        **added,
-        "words": 2 + added.get("words", 0),
-    }
+    page = "---\norphan: true\n---\n" + CARD
+    pages = {f"page{i}": f"{page}\n{text}\n" for i, (text, _) in enumerate(ADDED.values())}
+    folder, warnings = build(tmp_path, index=CARD, **pages)
+    assert warnings == ""
+    for name, (kind, (_, added)) in zip(pages, ADDED.items(), strict=True):
+        text = (folder / f"{name}.html").read_text(encoding="utf-8")
+        counted = counts(BeautifulSoup(text, "html.parser"))
+        assert counted == {**added, "words": 2 + added.get("words", 0)}, kind
 
 
 @pytest.mark.filterwarnings("default")

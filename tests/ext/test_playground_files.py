@@ -66,6 +66,7 @@ def test_the_weights_that_answer_are_those_of_the_package():
     assert json.loads(metadata["special_tokens"])["<|user|>"] == 512
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wish", WISHES["wishes"], ids=lambda wish: str(wish["beta"]))
 def test_what_is_said_of_a_wish_is_what_its_weights_do_and_what_the_best_is(wish):
     model = story_gpt.load_story_gpt()
@@ -102,6 +103,7 @@ def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(
         assert least < r_squared(beliefs[at], read) < most
 
 
+@pytest.mark.slow
 def test_a_probe_of_random_position_vectors_does_nearly_as_well():
     """So the probe reads the place, as the page says."""
     model, rng = story_gpt.load_story_gpt(), np.random.default_rng(0)

@@ -3,9 +3,11 @@
 import json
 
 import numpy as np
+import pytest
 from drawings import embeddings, word_vectors
 
 
+@pytest.mark.slow
 def test_the_stored_positions_are_those_that_the_package_computes():
     stored = json.loads(word_vectors.STORED.read_text(encoding="utf-8"))
     found = word_vectors.computed()

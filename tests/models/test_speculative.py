@@ -172,6 +172,7 @@ def test_without_chance_the_text_is_that_of_generate(k, wrap):
     assert itself.readings == -(-25 // (k + 1)) and itself.accepted == itself.drafted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.7}])
 def test_the_law_of_two_tokens_is_that_of_the_large_model(options):
     """Of 400 texts, beside the exact probabilities."""
@@ -190,6 +191,7 @@ def test_the_law_of_two_tokens_is_that_of_the_large_model(options):
     assert (counts[exact == 0] == 0).all()
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_readings_is_the_expected_one():
     large, small = models()
     counted, expected = [], []

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+MODULES = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py"))}
 
 
 def uses_of_tests(source):
     """The lines that import a module of tests/, or name a path in it; a docstring may name one."""
     tree = ast.parse(source)
-    modules = {"tests", *(path.stem for path in (ROOT / "tests").rglob("*.py"))}
     told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = []
     for node in ast.walk(tree):
@@ -27,7 +27,7 @@ def uses_of_tests(source):
             continue
         else:
             continue
-        found += [node.lineno for name in names if name.split(".")[0] in modules]
+        found += [node.lineno for name in names if name.split(".")[0] in MODULES]
     return found
 
 

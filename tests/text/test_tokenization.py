@@ -76,6 +76,7 @@ def test_text_is_split_as_by_gpt2(text, pieces):
     assert split_like_gpt2(text) == pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "one", "count"), [("L", "x", 141_028), ("N", "7", 1_911)])
 def test_letters_and_numbers_are_those_of_unicode_16_in_every_python(kind, one, count):
     every = [chr(c) for c in range(0x110000) if chr(c) != " "]

@@ -49,6 +49,7 @@ def header_of(path):
 # Round trips -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(arrays_by_name, st.dictionaries(st.text(max_size=9), st.text(max_size=9), max_size=3))
 def test_loaded_arrays_equal_the_saved_ones_bit_for_bit(shared, tensors, metadata):
@@ -417,6 +418,7 @@ def check_any_content(path, content):
     return True
 
 
+@pytest.mark.slow
 def test_a_corrupted_file_raises_valueerror_or_still_loads(shared):
     accepted = []
 

@@ -20,6 +20,7 @@ from tinytorch.training.ranks import OnlyRank, Ranks
 from tinytorch_book.experiments import distributed
 
 pytest.importorskip("mpi4py", reason="the extra mpi is not installed", exc_type=ImportError)
+pytestmark = pytest.mark.slow  # each run is of several processes
 MPIEXEC = str(Path(sys.executable).with_name("mpiexec"))
 PROGRAM = str(Path(rank_runs.__file__))
 ROOT = Path(__file__).resolve().parents[2]

@@ -396,6 +396,7 @@ def assert_holds(trainer, path):
         assert own["layers"]["layers.2.rng"] == saved["layers"]["layers.2.rng"]
 
 
+@pytest.mark.slow
 def test_damaged_checkpoint_is_loaded_as_saved_or_changes_nothing(path):
     rng, told, held = random.Random(0), set(), 0
     first = small_trainer()
@@ -551,6 +552,7 @@ def steps_in(path):
     return len(load_safetensors(path)[0]["history.loss"]) if path.exists() else 0
 
 
+@pytest.mark.slow
 @posix
 def test_run_that_is_killed_again_and_again_ends_at_the_same_bits(path, uninterrupted):
     reached = [0]

@@ -26,15 +26,18 @@ def note_times(notebook: NotebookNode, path: Path) -> None:
     """Move the times from the cells, where they would be part of the cache's key, to a file."""
     times = read_json(path)
     for cell in notebook.cells:
-        stamps = cell.metadata.pop("execution", None) or {}
-        begun, ended = (stamps.get(k) for k in ("iopub.status.busy", "shell.execute_reply"))
-        if begun and ended:
-            times[key_of(cell.source)] = round(seconds_between(begun, ended), 3)
+        if seconds := seconds_of(cell):
+            times[key_of(cell.source)] = round(seconds, 3)
+        cell.metadata.pop("execution", None)
     write_json(path, times)
 
 
-def seconds_between(begun: str, ended: str) -> float:
-    """Subtract two times of the Jupyter protocol."""
+def seconds_of(cell: NotebookNode) -> float:
+    """Subtract the two times that the Jupyter protocol has left in a cell; 0 without them."""
+    stamps = cell.metadata.get("execution") or {}
+    begun, ended = (stamps.get(k) for k in ("iopub.status.busy", "shell.execute_reply"))
+    if not (begun and ended):
+        return 0.0
     first, last = (datetime.fromisoformat(t.replace("Z", "+00:00")) for t in (begun, ended))
     return (last - first).total_seconds()
 
