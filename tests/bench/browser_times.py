@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 sys.path.insert(0, str(Path(__file__).parents[2] / "book"))
-from _ext.execution.cell_times import MEASURED, key_of
+from _ext.execution.cell_times import MEASURED, key_of, read_json
 from _ext.print.chromium import ARGUMENTS, find_chromium
 from served_pages import PAGES, ROOT, SITE, serve
 from visit import READY
@@ -40,7 +40,7 @@ def main(names: list[str]) -> int:
     if not find_chromium() or not pages:
         print(f"nothing to measure: pages {pages}, Chromium {find_chromium()}", file=sys.stderr)
         return 1
-    times = read(TIMES) if names else {}
+    times = read_json(TIMES) if names else {}
     server, address = serve(SITE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
@@ -54,11 +54,6 @@ def main(names: list[str]) -> int:
     text = json.dumps(times, indent=0, sort_keys=True) + "\n"
     TIMES.write_text(text, encoding="utf-8")
     return 0
-
-
-def read(path: Path) -> dict[str, float]:
-    """Read what was measured before."""
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
 def measure(browser, address: str) -> list[tuple[str, float]]:

@@ -9,8 +9,6 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 
-# ------------------------------------------------------------------------------- training
-
 Pair = tuple[int, int]
 _GAP = -1  # between two pieces, and where a token has been merged into the one before it
 
@@ -115,9 +113,6 @@ class _LinkedTokens:
             if sign > 0:
                 self.positions[pair].append(position)
         return pair
-
-
-# ------------------------------------------------------------------------------- encoding
 
 
 def join_by_rank(piece: bytes, ranks: Mapping[bytes, int], below: float = math.inf) -> list[bytes]:

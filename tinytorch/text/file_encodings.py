@@ -9,8 +9,6 @@ import codecs
 
 from tinytorch.files.byte_order_marks import marked_encoding
 
-__all__ = ["decode_text"]
-
 _AS_TEXT = "save it as plain text (.txt) in the program that opens it"
 _UNPACK = "unpack it, and take a text file from inside"
 _PICTURE = "the words in a picture are not text"
@@ -107,8 +105,7 @@ def _no_text(name: str, content: bytes, encoding: str | None) -> str:
     if encoding is None and abs(second - first) > 0.5:
         found = "utf-16-le" if second > first else "utf-16-be"
         return f"{name} seems to be UTF-16 without a byte-order mark: pass encoding={found!r}"
-    control = bytes(set(sample) & {*_CONTROLS})
-    at = min(map(sample.find, (bytes([each]) for each in control)), default=0)
+    at = next((i for i, byte in enumerate(sample) if byte in _CONTROLS), 0)
     what = f"byte 0x{sample[at]:02x} at position {at}, and others like it, stand in no text"
     return f"{name} is not a text: {what}; it may be a program, a picture, a sound or an archive"
 
@@ -122,8 +119,8 @@ def _undecodable(name: str, content: bytes, error: UnicodeDecodeError, encoding:
     where = f"byte 0x{content[at]:02x} at position {at} (line {line})" if content else "no bytes"
     if encoding is not None:
         return f"{name} is not {encoding}: {where}; pass another encoding=, or save it as UTF-8"
-    begin, end = content.rfind(b"\n", 0, at) + 1, content.find(b"\n", at)
-    read = content[max(begin, at - 20) : end if 0 <= end < at + 20 else at + 20]
+    before, after = content[max(0, at - 20) : at], content[at : at + 20]
+    read = before.rpartition(b"\n")[2] + after.partition(b"\n")[0]
     shown = read.decode("cp1252", "replace").strip()
     guess = f"In Windows-1252 (Western European) it reads {shown!r}"
     remedy = "if so, pass encoding='cp1252'; if not, the name of its encoding, or save it as UTF-8"
