@@ -25,6 +25,8 @@ SITE, LANDING = ROOT / "_build" / "html", "book/intro.html"
 BOOK = "TinyTorch: embeddings to GPT"
 INTRO = "A language model, all of it, in Python with NumPy and nothing else."
 COLOURS = 64  # enough for text and lines, and a third of the bytes
+# until the playground is there, the first drawing of the page is its own
+READY = "() => document.querySelector('.tt-play').dataset.play === 'ready'"
 DRAW = """({lines, part}) => {
     const map = document.querySelector('figure.tt-drawing'), text = document.createElement('div');
     for (const link of map.querySelectorAll('a'))
@@ -72,6 +74,7 @@ if __name__ == "__main__":
         page = browser.new_page(color_scheme="light", viewport=view)
         for name, lines in cards():
             page.goto(f"http://127.0.0.1:{server.server_port}/{LANDING}", wait_until="networkidle")
+            page.wait_for_function(READY)
             page.add_style_tag(content=STYLE)
             tags = ["p", "h1", *["div"] * (len(lines) - 2)]
             part = "" if name == WHOLE_BOOK else f"{name}/"

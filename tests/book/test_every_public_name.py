@@ -25,7 +25,7 @@ CONSTANT = bool | int | float | str | tuple | frozenset
 
 @pytest.fixture(scope="module")
 def documented():
-    """The names on the pages; a class made elsewhere has that name there too, as an alias."""
+    """The names on the pages, without the aliases that classes have where they are made."""
     with (SITE / "objects.inv").open("rb") as file:
         inventory = InventoryFile.load(file, "", lambda root, page: page)
     kinds = [names for kind, names in inventory.items() if kind in KINDS]
