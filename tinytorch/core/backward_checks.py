@@ -69,8 +69,10 @@ def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray
     if part is None:
         return np.zeros(like.shape, like.dtype)
     part = undo_broadcast(np.asarray(part), like.shape).astype(like.dtype, copy=False)
+    if isinstance(parent, Record):
+        return part
     shared = part.base is not None or part is g or any(part is other for other in parts[:i])
-    return part.copy() if shared and isinstance(parent, Node) else part
+    return part.copy() if shared else part
 
 
 def _like(node: Record | Node) -> Record | np.ndarray:
