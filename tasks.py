@@ -582,7 +582,7 @@ def fonts():
 @task("test")
 def cards():
     """Make the preview pictures of shared links, from the built site."""
-    python("tests/browser/share_cards.py", PYTHONPATH=BOOK)
+    python("book/_runtime/share_cards.py", PYTHONPATH=BOOK)
 
 
 @task("dev")

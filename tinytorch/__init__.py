@@ -12,12 +12,13 @@ from tinytorch.core import blas_threads  # isort: skip (before NumPy)
 from tinytorch.core import functional, ops
 from tinytorch.core.activations import GELU, ReLU, Sigmoid, Softmax, Tanh
 from tinytorch.core.attention import MultiHeadAttention, scaled_dot_product_attention
+from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Sequential
 from tinytorch.core.losses import CrossEntropyLoss, MSELoss
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module, Parameter
-from tinytorch.core.optimizers import SGD, Adam, AdamW, clip_grad_norm
+from tinytorch.core.optimizers import SGD, Adam, AdamW
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse

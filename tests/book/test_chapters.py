@@ -140,7 +140,9 @@ def test_shows_the_source_of_the_package(chapter):
     if chapter.endswith(FIRST):
         pytest.skip("plain Python: nothing of the package yet")
     shown = cells(chapter.rsplit("/", 1)[-1], "markdown")
-    assert [cell for cell in shown if re.search(r"\*From \[(tinytorch|book/lab)/\S+, `", cell["source"])]
+    assert [
+        cell for cell in shown if re.search(r"\*From \[(tinytorch|book/lab)/\S+, `", cell["source"])
+    ]
 
 
 def test_cites_and_links_to_the_glossary(article):

@@ -4,7 +4,8 @@ Its numbers and words are tested without a browser (tests/scripts/playground_map
 """
 
 import pytest
-from test_playground import AUDIT, FILES, FOLLOWED, LANDING, LEVELS, MOST_BYTES, READY, auditor
+from page_weight import PLAYGROUND_BYTES, files_of_playground, weight
+from test_playground import AUDIT, FOLLOWED, LANDING, LEVELS, READY, auditor
 from visit import LAPTOP, OVERFLOW, PHONE, SETTLED
 
 expect = pytest.importorskip("playwright.sync_api").expect
@@ -226,13 +227,13 @@ def test_nothing_comes_for_the_map_until_it_is_near_and_then_no_second_model(vis
     page.goto(f"{visit.site}{LANDING}.html")
     page.wait_for_function(READY)
     page.wait_for_load_state("networkidle")
-    names = [r.url.rsplit("/", 1)[-1] for r in visit.responses if FILES in r.url]
+    names = [r.url.rsplit("/", 1)[-1] for r in files_of_playground(visit)]
     assert [name for name in names if name.startswith("map")] == []
     page.locator(".tt-map").scroll_into_view_if_needed()
     page.wait_for_function(MAPPED)
-    files = [r for r in visit.responses if FILES in r.url]
+    files = files_of_playground(visit)
     assert sum("step-" in response.url for response in files) == 1
-    assert sum(len(response.body()) for response in files) <= MOST_BYTES
+    assert weight(files) <= PLAYGROUND_BYTES
 
 
 def test_the_map_comes_also_when_the_page_is_read_in_pieces(visit):

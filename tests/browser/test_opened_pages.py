@@ -13,6 +13,7 @@ import yaml
 from _ext.launch_links import site_url
 from _ext.live import pinned_downloads
 from conftest import missing
+from page_weight import CHAPTER_BYTES, LANDING_BYTES, LANDING_REQUESTS, files_of_page, weight
 from served_pages import PAGES, ROOT, SITE
 from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, STILL, UNFOLD
 
@@ -20,8 +21,6 @@ CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
 OTHERS = [
     name for name in ("search", "genindex", "py-modindex") if (SITE / f"{name}.html").exists()
 ]
-HEAVIEST = 910 * 1024  # bytes of a chapter, as a plain server sends them: not compressed
-LANDING_HEAVIEST, MOST_REQUESTS = 700 * 1024, 20  # what the landing page may take before a press
 SMALLEST = {"width": 320, "height": 640}
 BETWEEN = {"width": 768, "height": 1024}, {"width": 1024, "height": 768}
 LEVELS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -80,19 +79,6 @@ def auditor():
     return pinned_downloads.files("axe")[0].read_text(encoding="utf-8")
 
 
-def sent(visit, docname):
-    """What came over the network; the search index and Python come only when asked for."""
-    responses = [r for r in visit.responses if r.ok and not r.url.startswith(("data:", "blob:"))]
-    assert any(docname in r.url for r in responses)
-    return responses
-
-
-def weight(visit, docname):
-    """How many bytes that was, but for a playground's, which test_playground.py weighs."""
-    plain = [r for r in sent(visit, docname) if "/_static/playground/" not in r.url]
-    return sum(len(response.body()) for response in plain)
-
-
 def violations(page, audits):
     """What axe-core finds, with the scheme and the width."""
     found = {}
@@ -116,7 +102,7 @@ def test_page(visit, auditor, docname):
     assert page.evaluate(TEXTS) == [], "a figure without its text"
     page.evaluate(UNFOLD)
     assert page.evaluate(CUT_OFF) == [], "lines of code that a laptop does not show"
-    assert weight(visit, docname) < HEAVIEST
+    assert weight(files_of_page(visit, docname)) < CHAPTER_BYTES
     page.add_style_tag(content=STILL + PLAIN)
     for size in (SMALLEST, PHONE, *(BETWEEN if docname in OTHERS else ())):
         page.set_viewport_size(size)
@@ -139,12 +125,11 @@ def test_page_in_every_look(visit, auditor, docname):
 
 
 def test_the_landing_page_is_light(visit):
-    """But for its playground, whose files test_playground.py weighs."""
     page = visit.open(PAGES[0])
     page.wait_for_load_state("networkidle")
-    plain = [r for r in sent(visit, PAGES[0]) if "/_static/playground/" not in r.url]
-    assert sum(len(response.body()) for response in plain) <= LANDING_HEAVIEST
-    assert len(plain) <= MOST_REQUESTS
+    files = files_of_page(visit, PAGES[0])
+    assert weight(files) <= LANDING_BYTES
+    assert len(files) <= LANDING_REQUESTS
 
 
 def test_a_formula_is_a_tab_stop_only_while_it_must_be_scrolled(visit):
@@ -333,7 +318,7 @@ def test_on_a_phone_the_text_does_not_shift_when_the_scripts_load(visit, docname
 
 
 def test_no_space_is_reserved_for_the_live_notice_where_cells_cannot_run(visit):
-    visit.page.context.route("**/live/page.js*", lambda route: route.abort())
+    visit.page.context.route("**/live/cells.js*", lambda route: route.abort())
     visit.page.goto(f"{visit.site}book/generation/sampling.html")
     visit.page.locator(".tt-live-plain:not([hidden])").wait_for()
     assert visit.page.locator(".tt-live-intro").evaluate("e => e.offsetHeight") == 0

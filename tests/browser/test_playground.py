@@ -6,6 +6,7 @@ What it computes and says is tested without a browser (tests/scripts/playground.
 import pytest
 from _ext.live import pinned_downloads
 from conftest import missing
+from page_weight import PLAYGROUND, PLAYGROUND_BYTES, files_of_playground, weight
 from test_opened_pages import SCROLLABLE_BY_KEYBOARD
 from visit import LAPTOP, OVERFLOW, PHONE, SETTLED, Visit
 
@@ -21,8 +22,6 @@ FOLLOWED = """async () => {
 TOGGLED = """fold => {
     globalThis.toggled = new Promise(done => fold.addEventListener('toggle', done, {once: true}));
 }"""
-FILES = "/_static/playground/"
-MOST_BYTES = 600 * 1024
 FOLDS = "training", "attention", "lens", "beliefs", "surprise", "broken", "ask", "wish"
 LONG = (
     "Once upon a time there was a boy named Max. One morning he walked to the meadow. In the grass"
@@ -186,18 +185,18 @@ def test_the_page_works_offline_once_it_has_loaded(play):
 
 
 @pytest.mark.parametrize("docname", [PAGE, LANDING])
-def test_the_playground_waits_for_no_other_script_and_takes_at_most_600_kib(visit, docname):
+def test_the_playground_waits_for_no_other_script_and_is_light(visit, docname):
     held = []
     visit.page.context.route("**/book.js*", lambda route: held.append(route))
     visit.page.goto(f"{visit.site}{docname}.html", wait_until="commit")
     visit.page.wait_for_function(READY)
     held[0].continue_()
     visit.page.wait_for_load_state("networkidle")
-    files = [r for r in visit.responses if FILES in r.url]
+    files = files_of_playground(visit)
     names = [r.url.rsplit("/", 1)[-1] for r in files]
     assert [name for name in names if "step-" in name] == ["step-4000.safetensors"]
     assert {"tokenizer.json", "grammar.json"} <= set(names)
-    assert sum(len(response.body()) for response in files) <= MOST_BYTES
+    assert weight(files) <= PLAYGROUND_BYTES
     assert visit.problems == []
 
 
@@ -211,7 +210,7 @@ def test_nothing_is_fetched_for_the_playground_until_it_is_near_the_screen(visit
     }).observe(document, {childList: true, subtree: true})""")
     page = visit.open(LANDING)
     page.wait_for_load_state("networkidle")
-    files = {r.url.rsplit("/", 1)[-1].partition("?")[0] for r in visit.responses if FILES in r.url}
+    files = {r.url.rsplit("/", 1)[-1].partition("?")[0] for r in files_of_playground(visit)}
     assert files == {"door.js"}
     page.locator(".tt-play").scroll_into_view_if_needed()
     page.wait_for_function(READY)
@@ -365,7 +364,7 @@ def test_everything_is_asked_for_at_once(visit):
     visit.page.wait_for_function(READY)
     urls = {load: [r.url for r, asked in visit.asked.items() if asked == load] for load in (1, 2)}
     early = {url.rsplit("/", 1)[-1] for url in urls[1] if "/_static/" in url}
-    late = {url.rsplit("/", 1)[-1] for url in urls[2] if FILES in url}
+    late = {url.rsplit("/", 1)[-1] for url in urls[2] if PLAYGROUND in url}
     assert late <= early
     assert {"step-500.safetensors", "grammar.json", "oracle.js", "attention.js"} <= early
 

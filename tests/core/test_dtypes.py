@@ -12,9 +12,9 @@ import pytest
 from exact_numbers import message, normal
 
 from tinytorch import Tensor, functional
-from tinytorch.core import activations, attention, losses, masks
+from tinytorch.core import activations, attention, losses, masks, softmax
 
-MODULES = (functional, losses, activations, attention)
+MODULES = (functional, losses, activations, softmax, attention)
 WHOLE = np.array([[0, 1, 3, 100], [-100, 2, 7, -90], [90, 0, -1, 5]])  # products wrap in 8 bits
 SQUARE, VECTOR = WHOLE[:, :3], WHOLE[0]
 IDS = np.array([2, 0, 1])
@@ -50,8 +50,8 @@ CALLS = {
     losses.MSELoss: lambda n: losses.MSELoss()(n(WHOLE), n(WHOLE[::-1])),
     activations.gelu: lambda n: activations.gelu(n(WHOLE), approximate="none"),
     activations.gelu_array: lambda n: activations.gelu_array(n(WHOLE)),
-    activations.log_softmax_array: lambda n: activations.log_softmax_array(n(WHOLE), -1),
-    activations.softmax_array: lambda n: activations.softmax_array(n(WHOLE), -1),
+    softmax.log_softmax_array: lambda n: softmax.log_softmax_array(n(WHOLE), -1),
+    softmax.softmax_array: lambda n: softmax.softmax_array(n(WHOLE), -1),
     attention.scaled_dot_product_attention: lambda n: attention.scaled_dot_product_attention(
         n(WHOLE), n(WHOLE[::-1]), n(SQUARE)
     )[0],

@@ -27,7 +27,6 @@ from tinytorch_book.stories.tilted import TiltedStories, reward_distribution
 
 FOLDER = Path(__file__).resolve().parents[2] / "book" / "_static" / "playground"
 MAKER = FOLDER.parents[1] / "_runtime" / "playground_files.py"
-FIRST = ["*.js", "*.css", "*.json", "probes.*", "weights/step-4000.*"]  # fetched near the screen
 
 
 WISHES = json.loads((FOLDER / "wishes.json").read_text(encoding="utf-8"))
@@ -126,8 +125,3 @@ def test_a_probe_of_random_position_vectors_does_nearly_as_well():
 
 def test_the_tokenizer_is_that_of_the_stories():
     assert BPETokenizer.load(FOLDER / "tokenizer.json").ranks == story_gpt.story_tokenizer().ranks
-
-
-def test_what_is_fetched_first_is_small():
-    size = sum(path.stat().st_size for pattern in FIRST for path in FOLDER.glob(pattern))
-    assert size <= 600 * 1024

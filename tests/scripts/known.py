@@ -17,9 +17,9 @@ import numpy as np
 from known_figures import figures
 from known_published import published
 
-from tinytorch.core.activations import softmax_array
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
+from tinytorch.core.softmax import softmax_array
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.inside.stream import recorded, residual_stream
 from tinytorch.models import sampling

@@ -111,7 +111,7 @@ export async function openLive(markup, infos, { data = {}, kept = {}, asked = []
   document.documentElement.dataset.content_root = "https://book.test/";
   Object.assign(globalThis, { Worker: Python, crossOriginIsolated: false });
   Object.assign(Python, { all: [], begins: (python) => python.say({ type: "ready", times: {} }) });
-  await import(new URL(`page.js?page=${pages += 1}`, LIVE));
+  await import(new URL(`cells.js?page=${pages += 1}`, LIVE));
   return new Live();
 }
 

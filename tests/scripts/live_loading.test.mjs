@@ -13,7 +13,7 @@ openPage();
 const { Downloads } = await import("../../book/_static/live/downloads.js");
 const { Kernel } = await import("../../book/_static/live/python.js");
 const { startEarly } = await import("../../book/_static/live/early_start.js");
-const { accompany } = await import("../../book/_static/live/companion.js");
+const { registerServiceWorker } = await import("../../book/_static/live/register_service_worker.js");
 const turn = async () => { for (let i = 0; i < 50; i += 1) await Promise.resolve(); };
 
 // Clocks that start others run in steps.
@@ -181,13 +181,13 @@ test("stopping drops waiting cells, and output of an abandoned cell is ignored",
 });
 
 test("a new Python gets the reader's files and the mounted ones before any cell", async () => {
-  const { kernel } = kernelOf(), job = { type: "put", name: "a.txt", blob: new Blob(["abc"]) };
+  const { kernel } = kernelOf(), job = { type: "takeFile", name: "a.txt", blob: new Blob(["abc"]) };
   kernel.mount("/published", [{ name: "m" }]);
   await kernel.run(job);
   kernel.keep(job);
   kernel.restart();
   await kernel.run(running("say a"));
-  assert.deepEqual(Python.all[1].heard.map(({ type }) => type), ["start", "mount", "put", "run"]);
+  assert.deepEqual(Python.all[1].heard.map(({ type }) => type), ["start", "mount", "takeFile", "run"]);
   kernel.drop("a.txt");
   kernel.restart();
   await kernel.run(running("say a"));
@@ -272,17 +272,20 @@ test("running cells registers the service worker, without waiting for it long", 
   globalThis.isSecureContext = true;
   navigator.serviceWorker = workers;
   for (const end of [() => heard.controllerchange(), () => t.mock.timers.tick(1000)]) {
-    const there = accompany("https://book.test/");
+    const there = registerServiceWorker("https://book.test/");
     await turn();
     end();
     await there;
   }
-  assert.deepEqual(asked, Array(2).fill("https://book.test/live-headers.js"));
+  assert.deepEqual(asked, Array(2).fill("https://book.test/service-worker.js"));
   workers.register = async () => { throw new Error("refused"); };
-  await accompany("https://book.test/");
-  workers.controller = {};
+  await registerServiceWorker("https://book.test/");
+  workers.controller = { scriptURL: "https://book.test/another.js" };
+  workers.register = async (address) => { workers.controller.scriptURL = address; heard.controllerchange(); };
+  await registerServiceWorker("https://book.test/");
+  assert.equal(workers.controller.scriptURL, asked[0]);
   workers.register = () => assert.fail("it is there");
-  await accompany("https://book.test/");
+  await registerServiceWorker("https://book.test/");
 });
 
 const SITE = "https://book.test/";
@@ -301,9 +304,9 @@ function worker({ caches = undefined } = {}) {
     fetched.push(url.replace(SITE, ""));
     return new Response(`body of ${url}`, { status: serve.status, headers: { "Content-Type": serve.type } });
   };
-  runInNewContext(readFileSync(new URL("../../book/_runtime/live-headers.js", import.meta.url), "utf8"), {
+  runInNewContext(readFileSync(new URL("../../book/_runtime/service-worker.js", import.meta.url), "utf8"), {
     addEventListener: (type, act) => { acts[type] = act; }, caches: caches ?? { open: async () => cache },
-    fetch, location: { href: `${SITE}live-headers.js` }, URL, Headers, Response, Promise, clients: {}, skipWaiting() {},
+    fetch, location: { href: `${SITE}service-worker.js` }, URL, Headers, Response, Promise, clients: {}, skipWaiting() {},
   });
   const ask = async (path, { mode = "cors", destination = "", method = "GET", reloads = false } = {}) => {
     const waiting = [];

@@ -42,11 +42,11 @@ class Kernel {
   async run(job) {
     await pause(0);
     this.worker ??= {};
-    if (job.type === "put") {
+    if (job.type === "takeFile") {
       this.files.set(job.name, new Uint8Array(await job.blob.arrayBuffer()));
       return { type: "done", ok: true };
     }
-    if (job.type === "get") return { type: "done", ok: this.files.has(job.name), bytes: this.files.get(job.name) };
+    if (job.type === "readFile") return { type: "done", ok: this.files.has(job.name), bytes: this.files.get(job.name) };
     this.ran.push(job.source);
     const fault = this.faults.shift();
     if (fault) return fault(this, job);

@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tinytorch import Tensor
-from tinytorch.text import bpe as fast
-from tinytorch.text import tokenization
-from tinytorch.text.bpe import join_by_rank, learn_merges
+from tinytorch.text import bpe as loop
+from tinytorch.text import bpe_fast as fast
+from tinytorch.text.bpe_fast import join_by_rank, learn_merges
 from tinytorch.text.corpus import book_prose
 from tinytorch.text.tokenization import BPETokenizer, CharTokenizer, split_like_gpt2
 from tinytorch.text.tokenizer_files import bytes_to_letters, letters_to_bytes
@@ -104,15 +104,15 @@ def spelt_out(piece_counts):
 
 def test_the_loop_merges_the_most_frequent_pair_of_neighbours_again_and_again():
     pieces = [b"then", b" the", b" other", b" hen", b" hid"]  # the example of the chapter
-    assert tokenization.train(pieces, 3) == [(b"h", b"e"), (b"t", b"he"), (b"the", b"n")]
-    assert tokenization.train([b"ab"], 9) == [(b"a", b"b")]  # no pair is left
+    assert loop.train(pieces, 3) == [(b"h", b"e"), (b"t", b"he"), (b"the", b"n")]
+    assert loop.train([b"ab"], 9) == [(b"a", b"b")]  # no pair is left
 
 
 def test_the_loop_encodes_by_merging_in_the_order_of_learning():
     merges = [(b"b", b"c"), (b"a", b"b"), (b"a", b"bc")]
-    assert tokenization.encode(b"abcab", merges) == [258, 257]
-    assert tokenization.decode([258, 257], merges) == b"abcab"
-    assert tokenization.merge([b"a", b"a", b"a"], (b"a", b"a")) == [b"aa", b"a"]
+    assert loop.encode(b"abcab", merges) == [258, 257]
+    assert loop.decode([258, 257], merges) == b"abcab"
+    assert loop.merge([b"a", b"a", b"a"], (b"a", b"a")) == [b"aa", b"a"]
 
 
 # ------------------------------------------------------------------------------ training
@@ -139,12 +139,12 @@ small = st.text("ab", max_size=40) | st.text("ab c'1", max_size=60) | st.text("a
 @settings(max_examples=150)
 def test_the_fast_form_matches_the_loop(pieces):
     counts = {piece.encode(): count for piece, count in pieces}
-    merges = tokenization.train(spelt_out(counts), 1000)
+    merges = loop.train(spelt_out(counts), 1000)
     assert learn_merges(counts, 1000) == merges
-    ranks = {token: i for i, token in enumerate(tokenization._vocabulary(merges))}
+    ranks = {token: i for i, token in enumerate(loop._vocabulary(merges))}
     for piece in [*counts, b"aabaab", "bé ab'1".encode()]:
         ids = [ranks[token] for token in join_by_rank(piece, ranks)]
-        assert ids == tokenization.encode(piece, merges)
+        assert ids == loop.encode(piece, merges)
 
 
 def test_the_bytes_come_first_then_the_merges_then_the_special_tokens(bpe):

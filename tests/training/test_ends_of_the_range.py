@@ -137,7 +137,7 @@ ENDS = {
         (ZERO, 10**400, "temperature must be finite")],
     "core.losses.cross_entropy": [
         ([[1e5, 0]], [1], 1e5), ([[0, -INF]], [1], INF), ([[INF, 0]], [0], "a score is \\+inf")],
-    "core.activations.softmax": [([INF, 0], "a score is \\+inf")],
+    "core.softmax.softmax": [([INF, 0], "a score is \\+inf")],
     "core.sparse.RowSparse": [
         ([-1, 4], [[1], [1]], (5, 1), "row -1 at"), ([5], [[1]], (5, 1), "row 5 at"),
         ([0, 1], [HALF], (5, 2), r"rows \(2,\) and values \(1, 2\) do not describe a matrix")],

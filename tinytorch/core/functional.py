@@ -15,20 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.core.activations import (
-    gelu,
-    log_softmax,
-    relu,
-    sigmoid,
-    softmax,
-    softmax_array,
-)
+from tinytorch.core.activations import gelu, relu, sigmoid
 from tinytorch.core.arguments import check_ids, check_probability
 from tinytorch.core.losses import cross_entropy, mse
 from tinytorch.core.masks import check_fits, check_mask, without_gradient
 from tinytorch.core.ops import Result
 from tinytorch.core.products import dot, matmul
 from tinytorch.core.seeding import default_rng
+from tinytorch.core.softmax import log_softmax, softmax, softmax_array
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tracing import as_operand, floats, primitive
 from tinytorch.core.types import DType, Mask, Rng, TensorLike, TokenIds

@@ -11,10 +11,10 @@ import operator
 import numpy as np
 
 from tinytorch.core import products
-from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_choice, check_ids
 from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
+from tinytorch.core.softmax import log_softmax_array
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import floats, primitive
 from tinytorch.core.types import TensorLike, TokenIds

@@ -22,7 +22,7 @@ def ablated(
     Args:
         model: a `GPT`.
         name: `"blocks.0.attention"`, `"blocks.0.mlp"` or, for both, `"blocks.0"`.
-        head: of an attention, the only head to ablate; the others keep working.
+        head: the only head of an attention to ablate; the others keep working.
         value: what replaces the output, 0 or a mean `(embed_dim,)`; for a head, what replaces its
             `embed_dim / heads` numbers before they are mixed.
 

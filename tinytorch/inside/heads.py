@@ -58,7 +58,7 @@ def head_scores(weights: TensorLike, targets: TensorLike) -> np.ndarray:
     """How much of its attention a head gives to its targets, over the queries that have any.
 
     Args:
-        weights: of attention, `(..., batch, heads, queries, keys)`.
+        weights: attention weights `(..., batch, heads, queries, keys)`.
         targets: Booleans `(batch, queries, keys)`: where such a head looks.
 
     Returns:

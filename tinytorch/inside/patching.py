@@ -28,7 +28,7 @@ def patched(
 
     Args:
         model: a `GPT`.
-        name: of the part, `stage_name(1)` for the stream after the first block.
+        name: the name of the part, `stage_name(1)` for the stream after the first block.
         value: the replacement; it broadcasts to `(batch, positions, embed_dim)`.
         positions: an index of the second axis: an integer, a slice or an array.
         rows: an index of the first axis. Two arrays go together: one position in each of the rows,

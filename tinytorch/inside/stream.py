@@ -34,7 +34,7 @@ def recorded(model: Module, ids: TokenIds, *names: str) -> list[np.ndarray]:
     Args:
         model: a GPT, or any module.
         ids: what it reads, `(batch, seq)`.
-        names: of the parts, as in `model.named_modules()`.
+        names: the names of the parts, as in `model.named_modules()`.
 
     Returns:
         An array for each name.

@@ -214,7 +214,7 @@ def graph(
         backward: likewise, but gradients flowing back: curved, dashed, in the second accent.
         highlight: names of the boxes drawn in the second accent.
         title: above the figure, at the left.
-        height: of the figure, in inches.
+        height: the height of the figure, in inches.
         ax: axes to draw on; None makes a figure.
 
     Raises:

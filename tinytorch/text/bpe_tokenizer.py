@@ -1,7 +1,7 @@
 """The byte-pair encoding of any text: trained, applied, read from files, with special tokens.
 
-Its vocabulary is the one that the loop in `tinytorch.text.tokenization` would learn, from the
-faster functions of `tinytorch.text.bpe`.
+Its vocabulary is the one that the loop in `tinytorch.text.bpe` would learn, from the faster
+functions of `tinytorch.text.bpe_fast`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tinytorch.core.arguments import check_sizes
 from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text import tokenizer_files
-from tinytorch.text.bpe import join_by_rank, learn_merges
+from tinytorch.text.bpe_fast import join_by_rank, learn_merges
 from tinytorch.text.pretokenization import split_like_gpt2
 from tinytorch.text.special_tokens import any_of, checked_names
 from tinytorch.text.token_ids import check_natural, check_text, look_up

@@ -36,7 +36,7 @@ def add_special_tokens(tokenizer: BPETokenizer, names: Sequence[str] = CHAT_TOKE
 
     Args:
         tokenizer: stays as it is.
-        names: of the new tokens.
+        names: the names of the new tokens.
 
     Raises:
         ValueError: a name is there already.

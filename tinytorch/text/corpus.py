@@ -190,7 +190,7 @@ def describe_text(text: str) -> TextFacts:
     r"""Look at a text before training on it: its size, its alphabet, and how well it compresses.
 
     Args:
-        text: not empty.
+        text: any text that is not empty.
 
     Returns:
         The facts.
@@ -216,7 +216,7 @@ def compressed_bits(text: str, before: str = "") -> dict[str, float]:
     trained on `before` and tested on `text`.
 
     Args:
-        text: what is measured, not empty.
+        text: the text that is measured; it must not be empty.
         before: what the compressor has already read, like the model's training text.
 
     Returns:

@@ -28,7 +28,7 @@ class Estimate(NamedTuple):
     """A mean, and how far off it may be.
 
     Attributes:
-        mean: over the texts that were read.
+        mean: the mean over the texts that were read.
         error: its standard error: the deviation of the mean from one set of texts to another.
     """
 
@@ -131,8 +131,8 @@ def texts_needed(
 
     Args:
         difference: the true one.
-        deviation: of the difference from text to text; of unpaired models that read `n` texts
-            each, the root of the sum of their variances.
+        deviation: the standard deviation of the difference from text to text; of unpaired models
+            that read `n` texts each, the root of the sum of their variances.
         level: how often the test may find a difference where there is none.
         power: how often it is to find this one.
 

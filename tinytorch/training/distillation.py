@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.activations import log_softmax_array
 from tinytorch.core.arguments import check_number
 from tinytorch.core.ops import Result, where
+from tinytorch.core.softmax import log_softmax_array
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand, primitive
 from tinytorch.core.types import TensorLike
@@ -64,7 +64,7 @@ def distillation_loss(
     so that the gradient keeps its size (section 2 of the paper).
 
     Args:
-        logits: of the student, `(..., vocab)`, with a gradient.
+        logits: the logits of the student, `(..., vocab)`, with a gradient.
         teacher_logits: `(..., vocab)`, -inf forbids a token; no gradient flows into them.
         temperature: above 0; above 1 both forecasts are flatter, and unlikely tokens count more.
         mask: Boolean `(...)`, the positions that count; None for all.
@@ -95,8 +95,8 @@ def total_variation_loss(
     It is the probability that a drafted token is rejected if all before it were kept.
 
     Args:
-        logits: of the draft, `(..., vocab)`, with a gradient.
-        probs: of the target, `(..., vocab)`; no gradient flows into them.
+        logits: the logits of the draft, `(..., vocab)`, with a gradient.
+        probs: the probabilities of the target, `(..., vocab)`; no gradient flows into them.
         mask: Boolean `(...)`, the positions that count; None for all.
 
     Raises:

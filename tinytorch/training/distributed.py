@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.module import Module
-from tinytorch.core.optimizers import clip_grad_norm
 from tinytorch.core.sparse import RowSparse
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text.batches import Batches

@@ -34,7 +34,7 @@ def best_score(beliefs: TensorLike, penalty: float) -> np.ndarray:
 
     Args:
         beliefs: probabilities of all answers `(..., answers)`, exact ones.
-        penalty: for a wrong answer, 0 or more.
+        penalty: what a wrong answer costs, 0 or more.
 
     Returns:
         `(...)`.

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.activations import log_sigmoid, softmax_array
+from tinytorch.core.activations import log_sigmoid
 from tinytorch.core.arguments import check_sizes
 from tinytorch.core.ops import mul
+from tinytorch.core.softmax import softmax_array
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand, floats
 from tinytorch.core.types import DType, Model, TensorLike, TokenIds
@@ -216,7 +217,7 @@ def policy_gradient_loss(log_probs: TensorLike, advantages: TensorLike) -> Tenso
     each text off its reward, as a number.
 
     Args:
-        log_probs: of the policy for texts that it has drawn itself, `(n,)`, with a gradient.
+        log_probs: the policy's, for texts that it has drawn itself, `(n,)`, with a gradient.
         advantages: how good each was, `(n,)`: rewards minus a baseline, see `group_advantages`.
 
     Raises:
@@ -251,9 +252,9 @@ def dpo_loss(
 
     Args:
         chosen: log-probabilities of the policy for the preferred texts, `(n,)`, with a gradient.
-        rejected: for the others, `(n,)`.
-        reference_chosen: of the reference, `(n,)`; no gradient flows into it.
-        reference_rejected: of the reference, `(n,)`.
+        rejected: those of the others, `(n,)`.
+        reference_chosen: those of the reference, `(n,)`; no gradient flows into it.
+        reference_rejected: those of the reference, `(n,)`.
         beta: what a nat of divergence costs; above 0.
 
     Raises:

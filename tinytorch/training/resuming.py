@@ -1,7 +1,8 @@
-"""What a run depends on besides its weights, in a form that a checkpoint can store.
+"""Resuming: all that a run depends on, written to a checkpoint and taken up again.
 
-That is the history, whose length is the position in the data, the states of all random generators,
-the options of the model, and a checksum that shows whether the file is still as it was saved.
+Besides the weights and the optimiser's state that is the history, whose length is the position in
+the data, the states of all random generators, the settings, and a checksum that shows whether the
+file is still as it was saved.
 """
 
 from __future__ import annotations
@@ -9,19 +10,98 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from tinytorch.core import seeding
 from tinytorch.core.module import Module
+from tinytorch.core.optimizers import Optimizer
+from tinytorch.core.state import restore
 from tinytorch.core.tensor import Tensor
+from tinytorch.files.atomic_files import StrPath
+from tinytorch.files.safetensors import load_safetensors, save_safetensors
+from tinytorch.training.checkpoint import without_prefix
 
-_MEASURED = ("loss", "lr", "grad_norm", "validation")
+# Checkpoints ---------------------------------------------------------------------------------
+
+
+def save_run(
+    path: StrPath,
+    model: Module,
+    optimizer: Optimizer,
+    history: list[dict[str, Any]],
+    settings: dict[str, str],
+) -> None:
+    """Write a run to a file, as `Trainer.save` does."""
+    saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+    saved["history"] = history_columns(history)
+    tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
+    notes = {"settings": json.dumps(settings), "random": json.dumps(random_states(model))}
+    save_safetensors(path, tensors, {**notes, "checksum": checksum(tensors, notes)})
+
+
+def load_run(
+    path: StrPath,
+    model: Module,
+    optimizer: Optimizer,
+    check: Callable[[dict[str, str]], None] | None,
+) -> list[dict[str, Any]]:
+    """Take up a run from its file: weights, optimiser and random generators; returns its history.
+
+    Args:
+        path: a file that `save_run` has written.
+        model: takes the weights.
+        optimizer: takes its state.
+        check: raises a ValueError if the saved settings are not those wanted.
+
+    Raises:
+        ValueError: something does not fit; nothing is changed.
+    """
+    tensors, notes = load_safetensors(path)
+    try:  # nothing is changed before everything is checked
+        if {*notes} != {"settings", "random", "checksum"}:
+            raise ValueError("this is not a training checkpoint; Trainer.save writes one")
+        if notes.pop("checksum") != checksum(tensors, notes):
+            raise ValueError("the file is damaged: its checksum is wrong; use another copy")
+        settings, random = json.loads(notes["settings"]), json.loads(notes["random"])
+        if check:
+            check(settings)
+        parts = ("model.", "optimizer.", "history.")
+        weights, state, columns = (without_prefix(tensors, part) for part in parts)
+        _check_state(model, weights)
+        _check_state(optimizer, state)
+        history = history_records(columns)
+        restore_states(model, random)  # all or none
+    except Exception as error:
+        reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
+        raise ValueError(f"{path}: {reason}") from None
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(state)
+    return history
+
+
+def check_settings(
+    names: Iterable[str], saved: dict[str, str], own: dict[str, str], remedy: str
+) -> None:
+    """Raise a ValueError that names every setting, of those named, which has changed."""
+    pairs = [(n, saved.get(n), own.get(n)) for n in names]
+    wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
+    if wrong:
+        wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
+        raise ValueError(f"this belongs to another run; {remedy}:{''.join(wrong)}")
+
+
+def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None:
+    """Raise unless `part.load_state_dict(saved)` will succeed; numbers must not overflow."""
+    with np.errstate(over="raise"):
+        restore(part.state_dict(), saved, type(part).__name__)  # into a copy
 
 
 # The history ---------------------------------------------------------------------------------
+
+_MEASURED = ("loss", "lr", "grad_norm", "validation")
 
 
 def history_columns(history: list[dict[str, Any]]) -> dict[str, np.ndarray]:

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from tinytorch.core.gradient_clipping import clip_grad_norm, norm_of
 from tinytorch.core.held_parts import Holding
-from tinytorch.core.optimizers import Optimizer, clip_grad_norm, norm_of
+from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.tensor import Tensor
 from tinytorch.training.ranks import Ranks
 

@@ -14,7 +14,6 @@ to the same losses, bit for bit.
 from __future__ import annotations
 
 import io
-import json
 import math
 import signal
 import threading
@@ -26,16 +25,14 @@ from typing import Any
 import numpy as np
 
 from tinytorch.core.arguments import check_sizes
+from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.module import Module
-from tinytorch.core.optimizers import AdamW, Optimizer, clip_grad_norm, only_matrices
-from tinytorch.core.state import restore
+from tinytorch.core.optimizers import AdamW, Optimizer, only_matrices
 from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
-from tinytorch.files.safetensors import load_safetensors, save_safetensors
 from tinytorch.text.batches import Batches
 from tinytorch.training import resuming
-from tinytorch.training.checkpoint import without_prefix
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.progress import Progress
 
@@ -218,12 +215,7 @@ class Trainer:
             ValueError: the model has other parameters than when its optimiser was made.
         """
         self.optimizer.holding.of(self.model)
-        saved = {"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
-        saved["history"] = resuming.history_columns(self.history)
-        tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
-        notes = {"settings": json.dumps(self._settings())}
-        notes["random"] = json.dumps(resuming.random_states(self.model))
-        save_safetensors(path, tensors, {**notes, "checksum": resuming.checksum(tensors, notes)})
+        resuming.save_run(path, self.model, self.optimizer, self.history, self._settings())
 
     def load(self, path: StrPath, strict: bool = True) -> None:
         """Resume from a checkpoint.
@@ -241,27 +233,9 @@ class Trainer:
                 model, the optimiser and the random generators are then unchanged.
         """
         self.optimizer.holding.of(self.model)
-        tensors, notes = load_safetensors(path)
-        try:  # nothing is changed before everything is checked
-            if {*notes} != {"settings", "random", "checksum"}:
-                raise ValueError("this is not a training checkpoint; Trainer.save writes one")
-            if notes.pop("checksum") != resuming.checksum(tensors, notes):
-                raise ValueError("the file is damaged: its checksum is wrong; use another copy")
-            settings, random = json.loads(notes["settings"]), json.loads(notes["random"])
-            if strict:
-                self._check_settings(settings)
-            parts = ("model.", "optimizer.", "history.")
-            model, optimizer, columns = (without_prefix(tensors, part) for part in parts)
-            _check_state(self.model, model)
-            _check_state(self.optimizer, optimizer)
-            history = resuming.history_records(columns)
-            resuming.restore_states(self.model, random)  # all or none
-        except Exception as error:
-            reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
-            raise ValueError(f"{path}: {reason}") from None
-        self.model.load_state_dict(model)
-        self.optimizer.load_state_dict(optimizer)
-        self.history, self.step_number = history, len(history)
+        check = self._check_settings if strict else None
+        self.history = resuming.load_run(path, self.model, self.optimizer, check)
+        self.step_number = len(self.history)
 
     def _settings(self) -> dict[str, str]:
         """What must be the same for the run to continue as if it had not stopped."""
@@ -287,11 +261,7 @@ class Trainer:
         own = self._settings()  # those of the model are not in older checkpoints
         names = [n for n in own if n.split(".")[0] != "model" or n in saved]
         names += [n for n in saved if n not in own and n not in self._working]
-        pairs = [(n, saved.get(n), own.get(n)) for n in names]
-        wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
-        if wrong:
-            wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
-            raise ValueError(f"this belongs to another run; {self.remedy}:{''.join(wrong)}")
+        resuming.check_settings(names, saved, own, self.remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -315,12 +285,6 @@ def _checked_rate(rate: object, step: int) -> float:
     if not isinstance(rate, (int, float, np.number)) or not 0 <= rate < math.inf:
         raise ValueError(f"the schedule must give a finite rate >= 0, got {rate!r} at step {step}")
     return float(rate)
-
-
-def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None:
-    """Raise unless `part.load_state_dict(saved)` will succeed; numbers must not overflow."""
-    with np.errstate(over="raise"):
-        restore(part.state_dict(), saved, type(part).__name__)  # into a copy
 
 
 @contextmanager

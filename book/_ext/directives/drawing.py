@@ -77,7 +77,7 @@ def drawing_node(name: str, lit: str = "", moves: str = "") -> drawing:
     """Make the node of a drawing.
 
     Args:
-        name: of the drawing.
+        name: the name of the drawing.
         lit: the part of the model that is lit.
         moves: the script that makes it move.
 
@@ -110,7 +110,7 @@ def inline(name: str, lit: str, address_of: Callable[[str], str]) -> str:
     """Return a drawing as HTML; its panels stand side by side where they fit.
 
     Args:
-        name: of the drawing.
+        name: the name of the drawing.
         lit: the part of the model that is lit.
         address_of: gives the address of a document, seen from the page.
     """

@@ -58,5 +58,5 @@ class YourFile(SphinxDirective):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register with Sphinx."""
     app.add_directive("your-file", YourFile)
-    give(app, has_class(CLASS), "live/your_file.css")  # live/page.js brings the script
+    give(app, has_class(CLASS), "live/your_file.css")  # live/cells.js brings the script
     return {"parallel_read_safe": True, "parallel_write_safe": True}

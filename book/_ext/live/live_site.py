@@ -20,7 +20,7 @@ from .package_wheel import fingerprint, wheel, wheel_name
 from .snapshot import NAME, can_be_made, snapshot, state
 
 LOCK = "pyodide-lock.json"
-HEADERS = Path("book/_runtime/live-headers.js")
+SERVICE_WORKER = Path("book/_runtime/service-worker.js")
 STATIC = "_static/live"
 MEGABYTES = 27  # what a first run loads, if the site does not hold it
 
@@ -64,7 +64,7 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
     static.mkdir(parents=True, exist_ok=True)
     copy_changed(wheel(root), static / wheel_name(root))
     copy_changed(root / "book/_ext/directives/inline_svg.py", static / "inline_svg.py")
-    copy_changed(root / HEADERS, Path(app.outdir, HEADERS.name))
+    copy_changed(root / SERVICE_WORKER, Path(app.outdir, SERVICE_WORKER.name))
     making = app.live_snapshot  # type: ignore[attr-defined]
     if making is None:
         (static / NAME).unlink(missing_ok=True)

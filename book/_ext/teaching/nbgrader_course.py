@@ -62,7 +62,7 @@ class Exercise:
         call: the call of it.
         points: what it is worth.
         statement: what is asked, in Markdown.
-        hints: in Markdown.
+        hints: the hints, in Markdown.
         stub: what is there to be filled in, without the call.
         solution: the same, filled in.
     """
@@ -83,9 +83,9 @@ class Chapter:
     Attributes:
         name: that of its notebook.
         title: that of its page.
-        address: of its page.
+        address: the address of its page.
         needed: the code of the cells above the exercises that they need, in order.
-        exercises: in order.
+        exercises: the exercises, in order.
     """
 
     name: str
@@ -188,7 +188,7 @@ def write_course(course: Path, seed: int, root: Path = ROOT) -> list[Chapter]:
 
     Args:
         course: its folder.
-        seed: of the numbers of the hidden tests.
+        seed: the seed of the numbers of the hidden tests.
         root: the folder of `_config.yml`.
     """
     shutil.rmtree(course / "source", ignore_errors=True)

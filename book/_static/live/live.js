@@ -7,7 +7,7 @@
     if (plain) plain.hidden = false;
     return;
   }
-  import(new URL("page.js", here)).catch((error) => {
+  import(new URL("cells.js", here)).catch((error) => {
     if (plain) plain.hidden = false;
     throw error;
   });

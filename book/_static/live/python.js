@@ -119,10 +119,11 @@ export class Kernel {
     this.kept.delete(name);
   }
 
-  // Runs a cell after those before it, or does what `type` says: {type: "put", name, given, encoding, least,
-  // blob} gives Python a file, "remove" takes it away, "get" asks for one that a cell has written. Resolves
-  // to {type: "done", ok, seconds}, {type: "missing", names, needed}, {type: "stopped", lost, loading} or {type: "broken", text, load}; lost: the names are gone;
-  // loading: there were none yet; load: Python could not be loaded, which may be tried again.
+  // Runs a cell after those before it, or does what `type` says: {type: "takeFile", name, given, encoding,
+  // least, blob} gives Python a file, "removeFile" takes it away, "readFile" asks for one that a cell has
+  // written. Resolves to {type: "done", ok, seconds}, {type: "missing", names, needed}, {type: "stopped",
+  // lost, loading} or {type: "broken", text, load}; lost: the names are gone; loading: there were none yet;
+  // load: Python could not be loaded, which may be tried again.
   run(job) {
     return new Promise((resolve) => {
       this.waiting.push({ ...job, id: this.#number(), resolve });

@@ -2,8 +2,8 @@
 //
 // The page sends {type: "start", runtime, files, wheel, snapshot, bytes, patience, parts, interrupt} once and then
 // {type: "run", id, source, title, alt, prefix, force, asserts, above} for each cell, one at a time, {type: "mount",
-// folder, files} for files that Python shall see, [{name, data: Blob}], and for a file of the reader's {type: "put", id,
-// name, given, encoding, least, blob}, "get" or "remove". It receives
+// folder, files} for files that Python shall see, [{name, data: Blob}], and for a file of the reader's {type: "takeFile",
+// id, name, given, encoding, least, blob}, "readFile" or "removeFile". It receives
 // {type: "progress", text, bytes, total}, {type: "ready", times}, {type: "message", id, ...} as live_runner.py
 // describes them, and {type: "done", id, ok} or {type: "missing", id, names, needed}: what no cell
 // has defined yet, and which of the cells above do. {type: "broken", text, load} ends it all; `load` says that
@@ -16,9 +16,8 @@ const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py", "cell_names.
 const times = {};
 let python, cells, runner, current = 0;
 
-const say = (message) => postMessage(message);
-const report = (json) => say({ type: "message", id: current, ...JSON.parse(json) });
-const mark = (step) => { times[step] = performance.now() / 1000; };
+const sendMessage = (json) => postMessage({ type: "message", id: current, ...JSON.parse(json) });
+const markTime = (step) => { times[step] = performance.now() / 1000; };
 
 async function start(settings) {
   const text = "Loading Python, NumPy and matplotlib";
@@ -29,10 +28,10 @@ async function start(settings) {
     onbytes: (bytes, total) => {
       if (bytes < total && performance.now() - said < 100) return;
       said = performance.now();
-      say({ type: "progress", text, bytes, total });
+      postMessage({ type: "progress", text, bytes, total });
     },
   });
-  say({ type: "progress", text });
+  postMessage({ type: "progress", text });
   // Pyodide tells nobody of what it could not fetch
   await Promise.race([launch(settings, downloads), downloads.failure]).catch((error) => {
     throw Object.assign(error, { load: true });
@@ -43,8 +42,8 @@ async function start(settings) {
   }
   if (settings.interrupt) python.setInterruptBuffer(settings.interrupt);
   cells = python.pyimport("live_runner");
-  runner = cells.start(report, python.pyimport("inline_svg").inline_svg);
-  mark("cells");
+  runner = cells.start(sendMessage, python.pyimport("inline_svg").inline_svg);
+  markTime("cells");
 }
 
 async function launch(settings, downloads) {
@@ -55,17 +54,17 @@ async function launch(settings, downloads) {
 // Python as it was after its imports.
 async function fromSnapshot({ snapshot }, downloads) {
   try {
-    return await restore((await fetch(snapshot)).body, mark);
+    return await restore((await fetch(snapshot)).body, markTime);
   } catch (error) {
     if (downloads.failed) throw error;
     console.warn(`Python starts without its snapshot: ${error?.message ?? error}`);
-    await giveBack(snapshot).catch(() => {});
+    await deleteFromCaches(snapshot).catch(() => {});
     return null;
   }
 }
 
-// What live-headers.js has kept and does not serve is fetched the next time.
-async function giveBack(address) {
+// What service-worker.js has kept and does not serve is fetched the next time.
+async function deleteFromCaches(address) {
   const names = await caches.keys();
   await Promise.all(names.map(async (name) => (await caches.open(name)).delete(address)));
 }
@@ -96,15 +95,17 @@ function plain(list) {
   return values;
 }
 
-function run({ id, source, title, alt, prefix, force, asserts, above }) {
+function run(cell) {
+  const { id, source } = cell;
   current = id;
-  if (!force) {
-    const names = plain(runner.missing_names(source));
-    const needed = names.length ? plain(cells.needed_cells(python.toPy(above), python.toPy(names))) : [];
-    if (names.length) return say({ type: "missing", id, names, needed });
+  const names = cell.force ? [] : plain(runner.missing_names(source));
+  if (names.length) {
+    const needed = plain(cells.needed_cells(python.toPy(cell.above), python.toPy(names)));
+    return postMessage({ type: "missing", id, names, needed });
   }
-  say({ type: "running", id, small: asserts === false || runner.follows_smaller(source) });
-  say({ type: "done", id, ok: runner.run(source, title, alt, prefix, asserts ?? true) });
+  postMessage({ type: "running", id, small: cell.asserts === false || runner.follows_smaller(source) });
+  const ok = runner.run(source, cell.title, cell.alt, cell.prefix, cell.asserts ?? true);
+  return postMessage({ type: "done", id, ok });
 }
 
 // Nothing is copied: Python reads the files where they are.
@@ -115,33 +116,34 @@ function mount({ folder, files }) {
   FS.mount(FS.filesystems.WORKERFS, { blobs: files }, folder);
 }
 
-// Gives Python a file of the reader's, if it is one that the cells can read; what there is to say of it.
-async function put({ id, name, given, encoding, least, blob }) {
-  let told = { ok: false, text: `There is no room for ${given}: it has ${(blob.size / 1e6).toFixed(1)} MB.` };
+// Takes a file of the reader's, if it is one that the cells can read, and sends what there is to say of it.
+async function takeFile({ id, blob, ...file }) {
+  const size = `${(blob.size / 1e6).toFixed(1)} MB`;
+  let answer = { ok: false, text: `There is no room for ${file.given}: it has ${size}.` };
   try {
     python.FS.writeFile("dropped", new Uint8Array(await blob.arrayBuffer()));
-    told = JSON.parse(cells.take_file("dropped", name, given, encoding, least));
+    answer = JSON.parse(cells.take_file("dropped", file.name, file.given, file.encoding, file.least));
   } catch (error) {
     console.warn(error);
   }
-  say({ type: "done", id, ...told });
+  postMessage({ type: "done", id, ...answer });
 }
 
-function get({ id, name }) {
+function readFile({ id, name }) {
   const { exists } = python.FS.analyzePath(name);
-  say({ type: "done", id, ok: exists, bytes: exists ? python.FS.readFile(name) : null });
+  postMessage({ type: "done", id, ok: exists, bytes: exists ? python.FS.readFile(name) : null });
 }
 
-function remove({ id, name }) {
+function removeFile({ id, name }) {
   if (python.FS.analyzePath(name).exists) python.FS.unlink(name);
-  say({ type: "done", id, ok: true });
+  postMessage({ type: "done", id, ok: true });
 }
 
-let turn = Promise.resolve();
-const acts = { start, mount, run, put, get, remove };
+let last = Promise.resolve();
+const handlers = { start, mount, run, takeFile, readFile, removeFile };
 onmessage = ({ data }) => {
-  turn = turn.then(() => acts[data.type](data)).then(
-    () => data.type === "start" && say({ type: "ready", times }),
-    (error) => say({ type: "broken", id: data.id, text: String(error?.message ?? error), load: error?.load }),
+  last = last.then(() => handlers[data.type](data)).then(
+    () => data.type === "start" && postMessage({ type: "ready", times }),
+    (error) => postMessage({ type: "broken", id: data.id, text: String(error?.message ?? error), load: error?.load }),
   );
 };

@@ -92,7 +92,7 @@ class Place {
     const wait = this.kernel.state === "ready" ? "" : ", as soon as Python is there";
     this.#say(`Looking at ${given} (${size(blob.size)})${wait} …`);
     this.waits = true;
-    const job = { type: "put", name: this.name, given, encoding, least: Number(this.least ?? 0), blob };
+    const job = { type: "takeFile", name: this.name, given, encoding, least: Number(this.least ?? 0), blob };
     const result = await this.kernel.run(job);
     this.waits = false;
     if (result.type === "stopped") return this.#say(`${given} was not read: Python was stopped.`, "error");
@@ -118,14 +118,14 @@ class Place {
   async #forget() {
     this.choose.focus();
     this.kernel.drop(this.name);
-    if (this.kernel.state !== "off") await this.kernel.run({ type: "remove", name: this.name });
+    if (this.kernel.state !== "off") await this.kernel.run({ type: "removeFile", name: this.name });
     this.forget.hidden = true;
     this.#say("It is forgotten. Run the cells again, from the first on.");
   }
 
   // Hands out what a cell has written.
   async #save() {
-    const there = this.kernel.state !== "off" && await this.kernel.run({ type: "get", name: this.name });
+    const there = this.kernel.state !== "off" && await this.kernel.run({ type: "readFile", name: this.name });
     if (!there?.ok) return this.#say(`There is no ${this.name} yet: run the cell that saves it.`, "error");
     const link = make("a", "", "", { download: this.name });
     link.href = URL.createObjectURL(new Blob([there.bytes]));

@@ -195,7 +195,7 @@ class Panel {
     const { cells, kernel } = globalThis.tinytorchLive;
     const cell = cells.find(({ original }) => original.includes("load_story_gpt(), story_tokenizer()"));
     if (!cell) return this.#tell("This page has no cell for it.");
-    const job = { type: "put", name: FILE, given: FILE, encoding: "", least: 0, blob: new Blob([this.run.weights]) };
+    const job = { type: "takeFile", name: FILE, given: FILE, encoding: "", least: 0, blob: new Blob([this.run.weights]) };
     kernel.keep(job);
     if (kernel.state !== "off") kernel.run(job);
     cell.write(withTrained(cell.original));

@@ -107,7 +107,7 @@ export class TrainingRun {
     if (this.python && this.python === this.kernel.worker) return "";
     if (this.whole) {
       const blob = new Blob([this.whole]);
-      const put = await this.kernel.run({ type: "put", name: WHOLE, given: "the run", encoding: "", least: 0, blob });
+      const put = await this.kernel.run({ type: "takeFile", name: WHOLE, given: "the run", encoding: "", least: 0, blob });
       if (!put.ok) return this.#reason(put, put.text);
     }
     const why = await this.#run(begin(this.size, this.seed) + (this.whole ? resume : "") + tell(0), true);
@@ -161,7 +161,7 @@ export class TrainingRun {
   }
 
   async #get(name) {
-    const result = await this.kernel.run({ type: "get", name });
+    const result = await this.kernel.run({ type: "readFile", name });
     if (!result.ok) return { why: this.#reason(result, `${name} is not there`) };
     return { bytes: result.bytes.slice().buffer, why: "" };
   }

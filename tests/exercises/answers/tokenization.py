@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from tinytorch import BPETokenizer
-from tinytorch.text.bpe import join_by_rank, learn_merges
+from tinytorch.text.bpe_fast import join_by_rank, learn_merges
 from tinytorch.text.pretokenization import split_like_gpt2
 from tinytorch_book.stories import StoryGrammar
 

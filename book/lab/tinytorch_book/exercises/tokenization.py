@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.text.bpe import join_by_rank, learn_merges
+from tinytorch.text.bpe_fast import join_by_rank, learn_merges
 from tinytorch.text.tokenization import BPETokenizer
 from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, measured, predictions
 from tinytorch_book.exercises.drawn_numbers import generator

@@ -28,8 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.gradient_clipping import clip_grad_norm
 from tinytorch.core.losses import cross_entropy
-from tinytorch.core.optimizers import AdamW, clip_grad_norm
+from tinytorch.core.optimizers import AdamW
 from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.tensor import Tensor
@@ -99,7 +100,7 @@ def train(model: GPT, loss: Callable[[int], Tensor], lr: float, steps: int) -> l
 
     Args:
         model: changed in place.
-        loss: of a step, by its number.
+        loss: the loss of a step, by its number.
         lr: the highest rate, after a tenth of the steps; then it falls.
         steps: how many.
 
@@ -213,7 +214,7 @@ def measured(model: GPT, penalty: float = 1.0) -> dict[str, Any]:
 
     Args:
         model: a model.
-        penalty: of the rule by which its likeliest answers are scored.
+        penalty: that of the rule by which its likeliest answers are scored.
 
     Returns:
         `"right"`: the share of stated questions that it answers rightly, by what they are about;

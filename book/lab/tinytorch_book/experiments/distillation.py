@@ -34,10 +34,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.activations import softmax_array
-from tinytorch.core.optimizers import AdamW, clip_grad_norm, only_matrices
+from tinytorch.core.gradient_clipping import clip_grad_norm
+from tinytorch.core.optimizers import AdamW, only_matrices
 from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
+from tinytorch.core.softmax import softmax_array
 from tinytorch.models.drafts import expected_readings
 from tinytorch.models.transformer import GPT
 from tinytorch.training.distillation import (

@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.core.activations import log_softmax_array
-from tinytorch.core.optimizers import AdamW, clip_grad_norm
+from tinytorch.core.gradient_clipping import clip_grad_norm
+from tinytorch.core.optimizers import AdamW
 from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
+from tinytorch.core.softmax import log_softmax_array
 from tinytorch.training.preferences import (
     dpo_loss,
     group_advantages,
@@ -148,7 +149,7 @@ def tune_by_reward(
 
     Args:
         beta: what a nat of divergence costs.
-        seed: of the stories.
+        seed: the seed of the stories.
         lr: the highest rate of the schedule.
         steps: how many, of 64 stories each.
     """
@@ -174,7 +175,7 @@ def tune_by_pairs(
 
     Args:
         beta: what a nat of divergence costs.
-        seed: of the stories and of who is preferred.
+        seed: the seed of the stories and of who is preferred.
         lr: the highest rate of the schedule.
         num_pairs: how many pairs.
         epochs: how often each is read.

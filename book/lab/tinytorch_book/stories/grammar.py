@@ -43,7 +43,7 @@ class StoryGrammar:
     r"""A probabilistic grammar of stories: it writes them, and knows how probable each text is.
 
     Args:
-        rules: For every symbol a text, or a dictionary from texts to weights; `{name}` in a text
+        rules: A text for every symbol, or a dictionary from texts to weights; `{name}` in a text
             refers to a rule or to the cast. The start symbol is `"story"`; its texts end with a
             newline, the only one in a story. By default, the stories of this book.
         cast: What is chosen once per story: for every name a word, a dictionary from words to

@@ -36,7 +36,7 @@ def hidden_values(grammar: StoryGrammar, name: str) -> tuple[str | None, ...]:
 
     Args:
         grammar: The grammar.
-        name: Of the cast or of a rule, without braces.
+        name: A name of the cast or of a rule, without braces.
 
     Returns:
         The values, in the order of the grammar; `None` at the end if a story need not have the
@@ -62,7 +62,7 @@ def beliefs(grammar: StoryGrammar, text: str, name: str) -> np.ndarray:
     Args:
         grammar: The grammar.
         text: Any number of stories, one after another; the last one may be cut off.
-        name: Of the cast or of a rule, without braces.
+        name: A name of the cast or of a rule, without braces.
 
     Returns:
         Probabilities `(len(text) + 1, values)`, in the order of `hidden_values`; rows sum to 1.
@@ -92,7 +92,7 @@ def token_beliefs(grammar: StoryGrammar, tokenizer: Tokenizer, ids: Any, name: s
         tokenizer: As for `next_token_probs`.
         ids: The tokens `(n,)` of a text that begins where a story begins, as the tokenizer cuts
             it; the last word may be cut off.
-        name: Of the cast or of a rule, without braces.
+        name: A name of the cast or of a rule, without braces.
 
     Returns:
         Probabilities `(n + 1, values)`, in the order of `hidden_values`; rows sum to 1.

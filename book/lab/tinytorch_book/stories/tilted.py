@@ -43,7 +43,7 @@ def reward_of(text: str, points: Points) -> float:
 
     Args:
         text: Split as by `StoryGrammar.words`.
-        points: For each word that has any.
+        points: The points of each word that has any.
 
     Example:
         >>> reward_of("The cow was happy, and Mia was happy too.", {"happy": 1.0, "cow": -0.5})
@@ -85,7 +85,8 @@ def reward_distribution(grammar: StoryGrammar, points: Points) -> tuple[np.ndarr
 
     Args:
         grammar: The grammar.
-        points: For each word that has any; a few different numbers, or there are too many sums.
+        points: The points of each word that has any; only a few different numbers, or there are
+            too many sums.
 
     Returns:
         The rewards `(n,)`, rising, and their probabilities `(n,)`, which sum to 1.
@@ -112,7 +113,7 @@ class TiltedStories:
 
     Args:
         grammar: What is tilted: the reference from which the divergence is measured.
-        points: For each word that has any.
+        points: The points of each word that has any.
         beta: What a nat of divergence costs, in points; `math.inf` leaves the grammar as it is.
 
     Attributes:

@@ -1,5 +1,5 @@
-// The site's service worker, for who runs cells (see companion.js). It does two things; what is
-// neither passes untouched.
+// The site's service worker, for who runs cells (register_service_worker.js registers it). It does
+// two things; what is neither passes untouched.
 //
 // To the book's pages and its worker it adds the two headers without which a browser shares no memory
 // between a page and its Python. Everything the book needs is of its own origin, so nothing is shut out.

@@ -1,6 +1,4 @@
-"""Make the pictures that messages show beside a link to a page: one for each part of the book.
-
-    python tests/browser/share_cards.py        into book/_static/cards (`make cards`)
+"""Make the pictures that messages show beside a link to a page (`make cards`): one for each part.
 
 A picture is drawn by the built landing page, with its fonts, its colours and its map of the model,
 on which the chapters of the part are lit; that of the whole book shows the playground instead. The
@@ -9,13 +7,18 @@ pictures are committed.
 
 import io
 import sys
+import threading
+from pathlib import Path
 
 from _ext.look.page_cards import CARD_SIZE, CARDS, WHOLE_BOOK
 from _ext.print.chromium import ARGUMENTS, find_chromium
 from _ext.teaching import slides
 from PIL import Image
-from served_pages import PAGES, ROOT, SITE, serve
 
+from tinytorch_book.serving import book_server
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE, LANDING = ROOT / "_build" / "html", "book/intro.html"
 FOLDER = ROOT / "book" / "_static" / CARDS
 COLOURS = 64  # enough for text and lines, and a third of the bytes
 DRAW = """({book, title, lines, part}) => {
@@ -83,14 +86,15 @@ def main() -> int:
     from playwright.sync_api import sync_playwright
 
     FOLDER.mkdir(parents=True, exist_ok=True)
-    server, address = serve(SITE)
+    server = book_server(SITE, port=0)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         view = {"width": CARD_SIZE[0], "height": CARD_SIZE[1]}
         context = browser.new_context(color_scheme="light", viewport=view)
         for name, card in parts().items():
             page = context.new_page()
-            page.goto(f"{address}{PAGES[0]}.html", wait_until="networkidle")
+            page.goto(f"http://127.0.0.1:{server.server_port}/{LANDING}", wait_until="networkidle")
             page.wait_for_function(
                 "() => document.querySelector('.tt-play').dataset.play === 'ready'"
             )

@@ -1,29 +1,20 @@
-// The cells of a page: buttons, editing, running, and what is kept between visits.
+// The cells of a page: editing, running, and what is kept between visits.
 
-import { make } from "./elements.js";
+import { button, make } from "./elements.js";
 import { Kernel } from "./python.js";
 import { Output } from "./outputs.js";
 import { spoken } from "./reports.js";
 import { Edit, memory, remembers } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
 import { startEarly } from "./early_start.js";
-import { OtherText, anotherTry, coming, drawBytes, duration, fetched, notLoaded } from "./rows.js";
+import { OtherText, coming, drawBytes, duration, fetched, notLoaded } from "./rows.js";
+import { RunAndCheckButton, SLOW } from "./run_and_check_button.js";
 
 const data = JSON.parse(document.getElementById("tt-live").textContent);
 const root = new URL(document.documentElement.dataset.content_root || "./", location.href);
 const kept = memory(`edits:${data.page}`, (field) => {
   for (const cell of cells) if (field === null || Number(field) === cell.number) cell.hear();
 });
-const SLOW = 2; // seconds; what takes longer in the browser says so before it starts
-
-const button = (text, label, act) => {
-  const made = make("button", "tt-live__button", text, { type: "button" });
-  if (label) made.setAttribute("aria-label", label);
-  // of a double click, and of a key that is held, only the first counts
-  made.addEventListener("click", (event) => { if (event.detail < 2) act(); });
-  made.addEventListener("keydown", (event) => { if (event.repeat) event.preventDefault(); });
-  return made;
-};
 
 // Opens the folds around an element.
 const unfold = (element, folds) => {
@@ -33,6 +24,7 @@ const unfold = (element, folds) => {
 // Says to a screen reader what the eye sees happen.
 const voice = make("div", "visually-hidden", "", { "aria-live": "polite", role: "status" });
 const announce = (text) => { voice.textContent = text; };
+const announceToo = (text) => announce(`${voice.textContent}\n${text}`);
 
 // As much of a text as one listens to.
 const shortened = (text, lines = 3, letters = 200) => {
@@ -75,13 +67,8 @@ class Cell {
 
   #build() {
     const bar = make("div", "tt-live__bar", "", { role: "group", "aria-label": this.name });
-    // one button, so that who has run a cell can stop it, and run it again, without looking for it
-    this.runButton = button("", "", () => {
-      if (running.has(this) || waiting.delete(this)) kernel.stop();
-      else this.press();
-    });
-    this.runButton.classList.add("tt-live__button--run");
-    this.#offer(this.isStub ? "Check" : "Run");
+    this.button = new RunAndCheckButton(this, page);
+    this.runButton = this.button.element;
     this.editButton = button("Edit", `Edit ${this.name}`, () => this.edit());
     this.resetButton = button("Reset", `Reset ${this.name}`, () => this.reset());
     this.status = make("span", "tt-live__status");
@@ -98,11 +85,6 @@ class Cell {
     if (this.info.smaller) this.#offerSmaller();
   }
 
-  #offer(word) {
-    this.runButton.textContent = word;
-    this.runButton.setAttribute("aria-label", `${word} ${this.name}`);
-  }
-
   // The same code with one number changed; the stored long run stays where it is.
   #offerSmaller() {
     const { name, value } = this.info.smaller;
@@ -117,6 +99,10 @@ class Cell {
     const { name } = this.info.smaller;
     const found = new RegExp(`(\\b${name}\\s*=\\s*)[\\d_]+`);
     return this.source.replace(found, (_, start) => start + Number(this.size.value));
+  }
+
+  press(small = false) {
+    return this.button.press(small);
   }
 
   say(text, state = "") {
@@ -195,38 +181,12 @@ class Cell {
     this.runButton.focus();
   }
 
-  async press(small = false) {
-    if (running.has(this) || waiting.has(this)) return undefined;
-    const result = this.#knownToMiss() ?? await this.run({ small });
-    if (result.type === "missing" && result.needed.length) {
-      const first = [this.isStub ? [] : this.#allAbove(result), result.needed].find(isQuick);
-      if (first) return this.#runAfter(first, result, small);
-      this.#offerAbove(result, small);
-      return result;
-    }
-    // nothing above defines what is missing: then Python says so itself
-    const last = result.type === "missing" ? await this.run({ small, force: true }) : result;
-    const next = last.type === "done" && this.isStub && this.onchecked?.(this.report);
-    if (next) announce(`${voice.textContent}\n${next}`);
-    return last;
-  }
-
-  // What the build knows to be missing, while no Python can have it yet.
-  #knownToMiss() {
-    this.above?.remove();
-    if (this.changed || !this.info.missing || !["off", "starting"].includes(kernel.state)) return undefined;
-    const needed = this.info.missing.needed.map((i) => cells[i]).filter((cell) => cell.runnable);
-    if (needed.some((cell) => running.has(cell))) return undefined; // it may come: Python will say
-    this.element.dataset.live = "missing";
-    return { type: "missing", names: this.info.missing.names, needed };
-  }
-
   // Runs the cell; resolves as Kernel.run does.
   async run({ small = false, force = false } = {}) {
     const source = small ? this.smallSource : this.source;
     this.above?.remove();
     unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
-    this.#offer("Stop");
+    this.button.offer("Stop");
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : loading || "Waiting", "busy");
     this.report = this.error = this.limit = null;
@@ -254,7 +214,7 @@ class Cell {
       },
     });
     running.delete(this);
-    this.#offer(this.isStub ? "Check" : "Run");
+    this.button.offer();
     if (result.needed) result.needed = result.needed.map((i) => before[i]);
     this.#ended(result, source, small);
     this.output.reachable();
@@ -280,7 +240,7 @@ class Cell {
     } else if (result.type === "broken") {
       this.say(result.load ? notLoaded(result.text) : `Python could not run here: ${result.text}.`, "error");
       announce(this.status.textContent);
-      if (result.load) this.#offerTry(small);
+      if (result.load) this.button.offerTry(small);
     }
     if (result.lost) for (const cell of cells) cell.ran = null;
     this.resetButton.hidden = !this.changed && !this.output.own;
@@ -299,72 +259,6 @@ class Cell {
     return cells.filter((c) => c.number < this.number && c.runnable && c.ran === null);
   }
 
-  #allAbove({ needed }) {
-    return this.notRun.filter((c) => !c.isStub && !c.isSolution || needed.includes(c));
-  }
-
-  // Offers to run what is above: all of it, so that every number comes out as in the book, or
-  // only the cells that define what is missing, which is enough for an exercise.
-  #offerAbove({ names, needed }, small) {
-    this.say("");
-    const list = names.slice(0, 4).join(", ") + (names.length > 4 ? ", …" : "");
-    const all = this.#allAbove({ needed });
-    this.above = make("div", "tt-live__above");
-    const offer = (name, chosen) => {
-      const slow = secondsOf(chosen);
-      const time = slow > 5 ? `, about ${duration(slow)}` : "";
-      this.above.append(button(`${name} (${counted(chosen)}${time})`, "", async () => {
-        this.runButton.focus(); // before what has the focus goes
-        this.above.remove();
-        await this.#runBefore(chosen, small);
-      }));
-    };
-    const text = `Needs ${list} from above.`;
-    this.above.append(make("span", "", text));
-    if (!this.isStub) offer("Run all above", all);
-    if (this.isStub || needed.length < all.length) offer("Run what it needs", needed);
-    this.bar.after(this.above);
-    announce(text);
-    this.above.querySelector("button").focus();
-  }
-
-  async #runBefore(chosen, small) {
-    waiting.add(this);
-    this.#offer("Stop");
-    const failed = await runAll(chosen, (cell, i) => {
-      this.step = `Running cell ${cell.number} above: ${i + 1} of ${chosen.length}`;
-      this.say(loading || this.step, "busy");
-      this.last = cell;
-      return waiting.has(this);
-    });
-    const goesOn = waiting.delete(this);
-    this.#offer(this.isStub ? "Check" : "Run");
-    if (goesOn && !failed) return this.press(small);
-    this.say(!goesOn ? "Stopped" : failed.load ? notLoaded(failed.text)
-      : `Cell ${this.last.number} above has not ended well: look there first`, "error");
-    announce(`${this.name}: ${this.status.textContent}`);
-    if (goesOn && failed.load) this.#offerTry(small);
-    return undefined;
-  }
-
-  // What it needs is run by itself, if that is quick; afterwards it says so.
-  async #runAfter(chosen, missing, small) {
-    const last = await this.#runBefore(chosen, small);
-    if (last?.type !== "done") return last ?? missing;
-    const first = `${counted(chosen)} above ran first.`;
-    this.say(`${this.status.textContent}. ${first}`, this.status.dataset.state);
-    announce(`${voice.textContent}\n${first}`);
-    return last;
-  }
-
-  #offerTry(small) {
-    this.above = anotherTry(button, this.name, () => {
-      if (this.above.contains(document.activeElement)) this.runButton.focus(); // before it goes
-      this.press(small);
-    });
-    this.bar.after(this.above);
-  }
-
   get isSolution() {
     return this.info.tags.includes("exercise-solution");
   }
@@ -373,17 +267,6 @@ class Cell {
     return !this.info.tags.includes("live-skip");
   }
 }
-
-const counted = (list) => list.length === 1 ? "1 cell" : `${list.length} cells`;
-
-// The seconds that cells take in the browser, at their smaller size nearly none.
-const secondsOf = (list) =>
-  list.reduce((sum, { info }) => sum + (info.smaller ? 0 : info.expected ?? 0), 0);
-
-// Whether there are cells that may be run unasked: as the book has them, and known to be short.
-const isQuick = (list) =>
-  list.length > 0 && list.every(({ changed, info }) => !changed && !info.smaller && info.expected !== undefined)
-  && secondsOf(list) <= SLOW;
 
 // What a cell says that was stopped, and what to do next.
 function stopped({ number }, { lost, loading }) {
@@ -412,6 +295,12 @@ async function runAll(list, goesOn = () => true) {
 }
 
 const running = new Set(), waiting = new Set(); // the latter for cells above them
+const page = {
+  running, waiting, runAll, announce, announceToo,
+  get cells() { return cells; },
+  get kernel() { return kernel; },
+  get loading() { return loading; },
+};
 const absolute = (address) => address && new URL(address, import.meta.url).href;
 const kernel = new Kernel(
   {
@@ -429,13 +318,13 @@ const kernel = new Kernel(
     drawBytes([...running, ...waiting], about);
     loading = coming(about, kernel.elapsed);
     for (const cell of cells) if (cell.status.dataset.state === "first") cell.say(cell.takes);
-    if (!text) for (const cell of waiting) cell.say(cell.step, "busy");
+    if (!text) for (const cell of waiting) cell.say(cell.button.step, "busy");
     if (!text || !running.size) return; // nobody waits for it
     for (const cell of [...running, ...waiting]) cell.say(loading, "busy");
     if (text !== announced) announce(text); // once a step, not at every byte
     announced = text;
   },
-  () => import("./companion.js").then(({ accompany }) => accompany(root)),
+  () => import("./register_service_worker.js").then(({ registerServiceWorker }) => registerServiceWorker(root)),
 );
 let loading = "", announced = "";
 
