@@ -63,7 +63,7 @@ def write_in_parallel(app: Sphinx, env: object) -> None:
 def link_alias(
     app: Sphinx, env: BuildEnvironment, node: pending_xref, shown: Element
 ) -> Element | None:
-    """Link a name of `tinytorch.core.types` in a signature; Sphinx looks for a class there."""
+    """Link a name of `tinytorch.core.types`: Sphinx looks for a class, but it is data."""
     if node["reftype"] != "class" or not node["reftarget"].startswith("tinytorch.core.types."):
         return None
     place = node["refdoc"], app.builder, "obj", node["reftarget"]

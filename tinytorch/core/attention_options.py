@@ -8,22 +8,15 @@ from tinytorch.core import ops
 from tinytorch.core.arguments import check_flags, check_probability, check_sizes
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import wrap
-from tinytorch.core.types import TensorLike
 
 
-def check_inputs(
-    embed_dim: int,
-    query: TensorLike,
-    key: TensorLike | None,
-    value: TensorLike | None,
-    cache: object,
-) -> None:
+def check_inputs(embed_dim: int, query: object, key: object, value: object, cache: object) -> None:
     """Raise unless an attention can read these."""
     if cache is not None and not (key is None and value is None):
         what = "a cache is for self-attention; pass no key and no value"
         raise ValueError(f"MultiHeadAttention: {what}")
     for name, x in (("query", query), ("key", key), ("value", value)):
-        shape = x.shape if isinstance(x, Tensor) else np.shape(x)  # type: ignore[arg-type]
+        shape = x.shape if isinstance(x, Tensor) else np.shape(x)  # type: ignore[call-overload]
         if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
             wanted = f"(batch, seq, {embed_dim})"
             raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")

@@ -6,8 +6,6 @@
   tensor that requires a gradient, the call is refused, and the error names what to use instead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +14,6 @@ import numpy as np
 from tinytorch.core import ops
 from tinytorch.core.recording import is_recording
 from tinytorch.core.tracing import Node, as_operand, wrap
-from tinytorch.core.types import TensorLike
 
 # operations with another name in NumPy: ours, and theirs
 NAMES = {
@@ -35,9 +32,7 @@ OURS = {theirs: ours for ours, names in NAMES.items() for theirs in names.split(
 WRITERS = {"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"}
 
 
-def call_ufunc(
-    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]
-) -> Any:
+def call_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Compute an elementwise NumPy function that was called with a tensor.
 
     Example:
@@ -53,9 +48,7 @@ def call_ufunc(
     return _computed(name, getattr(ufunc, method), inputs, settings, method == "at")
 
 
-def call_function(
-    function: Callable[..., Any], args: tuple[Any, ...], settings: dict[str, Any]
-) -> Any:
+def call_function(function: Any, args: tuple[Any, ...], settings: dict[str, Any]) -> Any:
     """Compute any other NumPy function that was called with a tensor.
 
     Example:
@@ -69,10 +62,10 @@ def call_function(
     return _computed(name, function, args, settings, name in WRITERS)
 
 
-def _with_booleans(ufunc: np.ufunc, sign: str) -> Callable[..., Any]:
+def _with_booleans(ufunc: Any, sign: str) -> Callable[..., Any]:
     """The operator that compares tensors or, if it has a `sign`, makes a mask of one or two."""
 
-    def operator(*operands: TensorLike) -> Any:
+    def operator(*operands: Any) -> Any:
         arrays = [as_operand(operand) for operand in operands]
         kinds = [str(np.asarray(array).dtype) for array in arrays] if sign else []
         if {*kinds} - {"bool"}:
@@ -106,13 +99,7 @@ def refuse_if_lost(call: str, tensors: object, instead: str) -> None:
             raise TypeError(f"{call} would lose {lost}; {remedy}")
 
 
-def _computed(
-    name: str,
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    settings: dict[str, Any],
-    writes: bool,
-) -> Any:
+def _computed(name: str, function: Any, args: Any, settings: dict[str, Any], writes: bool) -> Any:
     """NumPy's result for the arrays; refused where a gradient or a change would go unnoticed."""
     operands = (args, tuple(settings.values()))
     out = settings.get("out", args[0] if writes else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -119,13 +119,7 @@ class Tensor(Node):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **settings: Any) -> Any:
         return call_ufunc(ufunc, method, inputs, settings)
 
-    def __array_function__(
-        self,
-        function: Callable[..., Any],
-        _: object,
-        args: tuple[Any, ...],
-        settings: dict[str, Any],
-    ) -> Any:
+    def __array_function__(self, function: Any, _: object, args: Any, settings: Any) -> Any:
         return call_function(function, args, settings)
 
     def __getstate__(self) -> tuple[Any, ...]:
