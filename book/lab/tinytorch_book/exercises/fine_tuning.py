@@ -188,7 +188,8 @@ class _Wrapped:
     """The reader's layer around a Linear."""
 
     def __init__(self, answer: Any, rows: int, columns: int, rank: int, alpha: float) -> None:
-        self.linear: Any = Linear(rows, columns, rng=0)
+        self.linear = Linear(rows, columns, rng=0)
+        assert self.linear.bias is not None
         self.linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
         self.layer, self.sizes = answer(self.linear, rank, alpha), (rows, columns, rank)
 
