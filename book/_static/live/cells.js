@@ -6,7 +6,6 @@ import { Output } from "./outputs.js";
 import { spoken } from "./reports.js";
 import { Edit, memory, remembers } from "./remembered_progress.js";
 import { exercises } from "./exercises.js";
-import { startEarly } from "./early_start.js";
 import { OtherText, coming, drawBytes, duration, fetched, notLoaded } from "./rows.js";
 import { RunAndCheckButton, SLOW } from "./run_and_check_button.js";
 
@@ -362,8 +361,10 @@ if (document.querySelector(".tt-file")) {
 }
 const runnable = cells.filter((cell) => cell.runnable);
 // Nothing comes unasked on a page that has not said at its head what would: there each button says it.
-if (intro) startEarly(runnable.map((cell) => cell.bar), () => kernel.load());
-else if (data.bytes) {
+if (intro) {
+  const { startEarly } = await import("./early_start.js");
+  startEarly(runnable.map((cell) => cell.bar), () => kernel.load());
+} else if (data.bytes) {
   const comes = `the first press loads Python, ${Math.round(data.bytes / 1e6)} MB`;
   for (const cell of runnable) cell.say([cell.takes, comes].filter(Boolean).join("; "), "first");
 }
