@@ -3,7 +3,6 @@
 import inspect
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from reports import (
     EXERCISES,
     JUNK,
     MODULES,
+    ROOT,
     completed,
     declared,
     is_prediction,
@@ -23,7 +23,7 @@ from reports import (
 )
 
 from tinytorch import functional
-from tinytorch_book import check, exercises
+from tinytorch_book import check
 from tinytorch_book.exercises import learning_from_context, which_is_better
 from tinytorch_book.exercises.cases import Case
 from tinytorch_book.exercises.drawn_numbers import other_numbers
@@ -197,8 +197,10 @@ def test_a_right_answer_that_breaks_a_stated_rule_is_refused(name, breaking, wor
 
 @pytest.mark.parametrize("name", IN_NUMPY)
 def test_a_statement_asks_for_numpy(name):
-    book, call = Path(exercises.__file__).parents[2] / "book", f"check.{name}("
-    [page] = [text for path in book.glob("*/*.md") if call in (text := path.read_text("utf-8"))]
+    call = f"check.{name}("
+    [page] = [
+        text for path in (ROOT / "book").glob("*/*.md") if call in (text := path.read_text("utf-8"))
+    ]
     statement = page.split(call)[0].rpartition("{exercise}")[2].split("```")[0]
     assert "NumPy" in statement.replace("NumPy array", ""), "arrays alone do not say so"
 
