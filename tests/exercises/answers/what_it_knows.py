@@ -22,6 +22,14 @@ GUESSES = {
 
 
 # The lens
+def lens(stream, gamma, beta, table):
+    x = stream - stream.mean(-1, keepdims=True)
+    x = x / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gamma + beta
+    logits = np.einsum("...d,vd->...v", x, table)
+    high = logits.max(-1, keepdims=True)
+    return logits - high - np.log(np.exp(logits - high).sum(-1, keepdims=True))
+
+
 def lens_by_layers(stream, gamma, beta, table):
     norm = LayerNorm(len(gamma))
     norm.gamma.data, norm.beta.data = gamma, beta
@@ -34,11 +42,38 @@ def log_softmax(x, table):
     return x @ table.T - np.logaddexp.reduce(x @ table.T, axis=-1, keepdims=True)
 
 
+def lens_that_overflows(stream, gamma, beta, table):
+    x = (stream - stream.mean(-1, keepdims=True)) / np.sqrt(stream.var(-1, keepdims=True) + 1e-5)
+    logits = (x * gamma + beta) @ table.T
+    return np.log(np.exp(logits) / np.exp(logits).sum(-1, keepdims=True))
+
+
 # A probe that is too good
+def first_part(rows):
+    return rows[: 2 * len(rows) // 3]
+
+
+def last_part(rows):
+    return rows[2 * len(rows) // 3 :]
+
+
+def every(rows):
+    return rows
+
+
 def r2(x, y):
     n = 2 * len(x) // 3
     left = y[n:] - LinearProbe(x[:n], y[:n], 0.03)(x[n:])
     return 1 - np.mean(left**2, axis=0).sum() / y[n:].var(axis=0).sum()
+
+
+def r2_with(fit=first_part, tried=last_part, mean=lambda y: y.mean(axis=0), ridge=0.03):
+    def wrong(x, y):
+        probe = LinearProbe(fit(x), fit(y), ridge)
+        x, y = tried(x), tried(y)
+        return 1 - ((y - probe(x)) ** 2).sum() / ((y - mean(y)) ** 2).sum()
+
+    return wrong
 
 
 # A place never seen
@@ -83,33 +118,31 @@ WRONG = {
     "inside_selective": guesses(GUESSES),
     "inside_lens": {
         "… last norm": lambda stream, gamma, beta, table: log_softmax(stream, table),
-        "… largest logit": ("logits = logits - logits.max(axis=-1, keepdims=True)", ""),
-        "… Scale by gamma": (" * gamma + beta", ""),
-        "… the logarithms": ("return logits - np.log(", "return np.exp(logits) / ("),
-        "… a log-softmax follows": (
-            "    logits = logits - logits.max(axis=-1, keepdims=True)\n",
-            "",
-            " - np.log(np.exp(logits).sum(axis=-1, keepdims=True))",
-            "",
+        "… largest logit": lens_that_overflows,
+        "… Scale by gamma": lambda stream, gamma, beta, table: lens(stream, 1, 0, table),
+        "… the logarithms": lambda *given: np.exp(lens(*given)),
+        "… a log-softmax follows": lambda x, gamma, beta, table: (
+            (
+                (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * gamma
+                + beta
+            )
+            @ table.T
         ),
-        "… the deviation too": (" / np.sqrt(variance + 1e-5)", ""),
+        "… the deviation too": lambda x, gamma, beta, table: log_softmax(
+            (x - x.mean(-1, keepdims=True)) * gamma + beta, table
+        ),
     },
     "inside_control": {
-        "… the rows that it is tried on": ("x[:fit], y[:fit]", "x, y"),
-        "… not about 0": (" - y[fit:].mean(axis=0)", ""),
-        "… ridge is to be 0.03": ("0.03", "1e-4"),
-        "… mean of its own": ("mean(axis=0)", "mean()"),
-        "… Which rows has the probe seen?": (
-            "x[:fit], y[:fit]",
-            "x, y",
-            " - y[fit:].mean(axis=0)",
-            "",
-        ),
-        "… The probe has seen": ("x[:fit], y[:fit]", "x, y", "[fit:]", ""),
-        "… fit it to the first two thirds": ("[:fit]", "[fit:]"),
-        "… tried on all rows": ("[fit:]", ""),
-        "… 1 minus it": ("return 1 - ", "return "),
-        "… The ridge": ("0.03", "0.0"),
+        "… the rows that it is tried on": r2_with(fit=every),
+        "… not about 0": r2_with(mean=lambda y: 0),
+        "… ridge is to be 0.03": r2_with(ridge=1e-4),
+        "… mean of its own": r2_with(mean=np.mean),
+        "… Which rows has the probe seen?": r2_with(fit=every, mean=lambda y: 0),
+        "… The probe has seen": r2_with(fit=every, tried=every),
+        "… fit it to the first two thirds": r2_with(fit=last_part),
+        "… tried on all rows": r2_with(tried=every),
+        "… 1 minus it": lambda x, y: 1 - r2(x, y),
+        "… The ridge": r2_with(ridge=0.0),
     },
     "inside_unseen": {
         "… does not carry over": lambda x, belief, new: LinearProbe(x, belief, ridge=0.03)(new),
