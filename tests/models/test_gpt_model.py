@@ -169,6 +169,14 @@ def test_preset_sets_the_shape_and_accepts_options():
     assert model.num_parameters()["total"] == parameters_of(5, 768, 1, 4)
 
 
+def test_preset_of_a_subclass_is_one_with_the_vocabulary_of_gpt2():
+    class Sized(GPT):
+        def __init__(self, **options):
+            self.vocab_size = options["vocab_size"]
+
+    assert Sized.preset("gpt2-small").vocab_size == 50257
+
+
 def test_parts_are_counted_by_name():
     model = GPT(65, 64, 2, 4, max_seq_len=32, tie_weights=False)
     assert model.num_parameters() == {
