@@ -190,7 +190,8 @@ class _Wrapped:
     def __init__(self, answer: Any, rows: int, columns: int, rank: int, alpha: float) -> None:
         self.linear = Linear(rows, columns, rng=0)
         assert self.linear.bias is not None
-        self.linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
+        self.bias = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
+        self.linear.bias.data = self.bias
         self.layer, self.sizes = answer(self.linear, rank, alpha), (rows, columns, rank)
 
     def shapes(self) -> dict[str, Any]:
@@ -226,7 +227,7 @@ class _Wrapped:
         """The losses of some steps towards a weight that differs by a product of rank 3."""
         rows, columns, _ = self.sizes
         x, u, v = drawn((20, rows), (rows, 3), (3, columns), seed=2)
-        wanted = x @ (self.linear.weight.data + 0.5 * u @ v) + self.linear.bias.data
+        wanted = x @ (self.linear.weight.data + 0.5 * u @ v) + self.bias
         optimizer, losses = Adam(self.layer.trainable_parameters(), lr=0.05), []
         for _ in range(steps):
             optimizer.zero_grad()
