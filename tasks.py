@@ -18,7 +18,7 @@ BOOK = str(ROOT / "book")  # where Python finds the extensions of Sphinx, the pa
 MEASURED = ("parity", "bench")  # beside other frameworks: with tasks of their own
 APART = ("classroom", "browser/test_print.py")  # with tests marked `proof`, what `make proofs` runs
 # not in `make quick`
-SLOW = ("book", "browser", "classroom", "exercises/test_mutants.py", *MEASURED)
+SLOW = ("book", "browser", "classroom", "lab/exercises/test_mutants.py", *MEASURED)
 # What NAME=value may set, on the command line or in the environment.
 USUAL = {"PORT": "8000", "SEED": "1", "BENCH": "", "VERSIONS": "", "PLACES": ""}
 USUAL["JOBS"] = str(os.cpu_count() or 2)  # tests that run in parallel
@@ -244,7 +244,7 @@ def test_notebooks():
 @task("testing", "test")
 def mutants():
     """Try every small change of every exercise's solution on its check (some minutes)."""
-    python("tests/exercises/mutants.py", "--jobs", os.environ["JOBS"])
+    python("tests/lab/exercises/mutants.py", "--jobs", os.environ["JOBS"])
 
 
 @task("testing", "classroom")

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 ROOT = Path(__file__).resolve().parents[2]
-ANSWERS = ROOT / "tests" / "exercises"
+ANSWERS = ROOT / "tests" / "lab" / "exercises"
 
 
 def wrong_answers(chapter):

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(ROOT / "tests" / "exercises")]
+sys.path[:0] = [str(ROOT), str(ROOT / "book"), str(ROOT / "tests" / "lab" / "exercises")]
 
 from _ext.teaching.nbgrader_course import chapters, write_course  # noqa: E402
 from grading import nbgrader, right, scores, submit, wrong, wrong_answers  # noqa: E402

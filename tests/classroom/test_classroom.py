@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from _ext.teaching.nbgrader_course import ROOT, assignment, chapters, main, split
 
-sys.path.append(str(ROOT / "tests" / "exercises"))  # where the listed answers are
+sys.path.append(str(ROOT / "tests" / "lab" / "exercises"))  # where the listed answers are
 
 from grading import nbgrader, released, right, scores, submit, wrong
 

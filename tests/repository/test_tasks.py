@@ -34,7 +34,7 @@ def test_what_a_task_needs_is_installed_before_it_runs(tasks, monkeypatch):
     monkeypatch.setattr(tasks, "run", lambda *command, **_: ran.append(command))
     tasks.main(["mutants"])
     assert ran[0] == (sys.executable, "requirements/install.py", "test")
-    assert ran[1][1] == "tests/exercises/mutants.py"
+    assert ran[1][1] == "tests/lab/exercises/mutants.py"
 
 
 def test_an_unknown_task_is_named_beside_the_known_ones(tasks):

@@ -11,7 +11,7 @@ from pathlib import Path
 from tinytorch_book import check
 from tinytorch_book.exercises.capstone.parts import PARTS, kept_parts
 
-NOTEBOOKS = Path(__file__).resolve().parents[3] / "book" / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[4] / "book" / "notebooks"
 CHECKS = {name: part for part, (name, _) in PARTS.items()}
 MLP = """
 from tinytorch import Linear, Module, functional

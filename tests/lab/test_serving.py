@@ -162,7 +162,7 @@ class TestCommand:
         from _ext.addresses import site_url
         from yaml import safe_load
 
-        root = Path(__file__).resolve().parents[1]
+        root = Path(__file__).resolve().parents[2]
         url = safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
         assert address_of("Book") == site_url(url)
         assert archive_address().startswith(f"{url}/releases/")

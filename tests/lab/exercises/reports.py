@@ -4,9 +4,9 @@ A check that is only written otherwise says the same, word by word, about each a
 solution, what stands in `answers`, the mistakes that the check declares, and junk. Before the
 rewrite and after it,
 
-    python tests/exercises/reports.py write before.json tensors autograd
-    python tests/exercises/reports.py write after.json tensors autograd
-    python tests/exercises/reports.py compare before.json after.json
+    python tests/lab/exercises/reports.py write before.json tensors autograd
+    python tests/lab/exercises/reports.py write after.json tensors autograd
+    python tests/lab/exercises/reports.py compare before.json after.json
 
 Names are those of chapters or of checks. The differences are printed; addresses are masked, and the
 other numbers that an answer is tried with are the same each time.
@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path += [str(ROOT / "book"), str(ROOT / "book/_static/live")]
 from _ext.teaching.nbgrader_course import chapters, with_what_acts  # noqa: E402
 from cell_names import missing_names, needed_cells  # noqa: E402

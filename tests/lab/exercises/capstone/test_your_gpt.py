@@ -18,7 +18,7 @@ from tinytorch_book.exercises.capstone.parts import PARTS, Part, section
 from tinytorch_book.exercises.capstone.your_gpt import MOST_LINES, main, your_gpt
 
 pytestmark = pytest.mark.slow  # it trains, and runs files by themselves
-CHAPTER = Path(__file__).resolve().parents[3] / "book" / "capstone" / "your-gpt.md"
+CHAPTER = Path(__file__).resolve().parents[4] / "book" / "capstone" / "your-gpt.md"
 ALONE = """
 import runpy, sys
 for name in ("tinytorch", "scipy", "matplotlib", "torch", "regex"):

@@ -9,7 +9,7 @@ its exercise and the reason:
     count_loss: a mean surprise is never negative
         mean_surprise(followers, unseen) -> abs(mean_surprise(followers, unseen))
 
-A line that ends with … stands for every mutant that begins so. `python tests/exercises/mutants.py`
+A line that ends with … stands for every mutant that begins so. `python tests/lab/exercises/mutants.py`
 runs them all; with names, those of some exercises or chapters. It prints what was accepted without
 being listed, and what is listed but refused or no longer made.
 """
@@ -28,7 +28,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 sys.path += [str(ROOT), str(ROOT / "book")]
 from _ext.teaching.nbgrader_course import Chapter, Exercise, chapters  # noqa: E402
 
