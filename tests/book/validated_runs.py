@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from _ext.execution.cached_runs import PACKAGES, VALIDATED
+from _ext.execution.cached_runs import VALIDATED
 from _ext.execution.run_again import used_by
-from _ext.execution.used_modules import Packages
+from _ext.execution.used_modules import PACKAGES, Packages
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]

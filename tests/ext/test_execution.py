@@ -10,12 +10,17 @@ from _ext.execution import cached_runs, cell_times
 from _ext.execution.run_again import changed_below, used_by
 from _ext.live.package_wheel import fingerprint
 
+LABORATORY = "book/lab/tinytorch_book"
+
 
 def package(root):
     (root / "tinytorch" / "data").mkdir(parents=True)
     (root / "tinytorch" / "__init__.py").write_text("")
     (root / "tinytorch" / "ops.py").write_text("x = 1\n")
     (root / "tinytorch" / "data" / "corpus.txt").write_text("once upon a time\n")
+    (root / LABORATORY).mkdir(parents=True)
+    (root / LABORATORY / "__init__.py").write_text("")
+    (root / LABORATORY / "ops.py").write_text("x = 1\n")
     return root
 
 
@@ -28,7 +33,9 @@ def test_a_change_in_code_or_data_or_a_new_name_gives_another_fingerprint(tmp_pa
     seen.add(fingerprint(root))
     (root / "tinytorch" / "ops.py").rename(root / "tinytorch" / "operations.py")
     seen.add(fingerprint(root))
-    assert len(seen) == 4
+    (root / LABORATORY / "ops.py").write_text("x = 2\n")
+    seen.add(fingerprint(root))
+    assert len(seen) == 5
 
 
 def test_compiled_files_and_times_do_not_matter(tmp_path):
@@ -48,7 +55,7 @@ def notebook(*sources):
 @pytest.fixture
 def book(tmp_path, monkeypatch):
     """An application with two chapters; `ran` has those that were executed, in their order."""
-    slow = "from tinytorch import ops\n"
+    slow = "from tinytorch import ops\nfrom tinytorch_book import ops as others\n"
     chapters = {"quick": notebook("x = 1\n"), "slow": notebook(slow)}
     key = cell_times.key_of(slow)
     path = tmp_path / cell_times.MEASURED
@@ -108,9 +115,10 @@ def test_changed_code_runs_again_and_changed_prose_does_not(book):
     assert book.ran == ["quick", "quick"]
 
 
-def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(book):
+@pytest.mark.parametrize("folder", ["tinytorch", LABORATORY])
+def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(book, folder):
     cached_runs.execute_missing(book, book.env, ["quick", "slow"])
-    module = book.srcdir / "tinytorch" / "ops.py"
+    module = book.srcdir / folder / "ops.py"
     module.write_text('"""Words."""\nx = 1  # and a comment\n')
     book.read_package()
     assert changed_below(book, book.env) == []
@@ -123,7 +131,7 @@ def test_a_chapter_runs_again_when_a_module_that_it_uses_does_something_else(boo
 
 
 def test_a_validated_run_of_the_same_code_and_modules_is_taken(book):
-    run = notebook("from tinytorch import ops\n")
+    run = nbformat.from_dict(book.chapters["slow"])
     run.cells[0].outputs = [nbformat.v4.new_output("stream", text="validated\n")]
     run.cells[0].metadata.execution = {}
     run.metadata.used = used_by(book, run)

@@ -161,7 +161,13 @@ def test_unsupported_features_are_named_with_where_they_work(page, source, said,
 
 
 @pytest.mark.parametrize(
-    "source", ["import tinytorch.nothing", "1 / 0", "raise NotImplementedError"]
+    "source",
+    [
+        "import tinytorch.nothing",
+        "import tinytorch_book.nothing",
+        "1 / 0",
+        "raise NotImplementedError",
+    ],
 )
 def test_an_error_of_the_cell_is_not_reported_as_a_limit_of_the_page(page, source):
     assert [message["kind"] for message in run(page, source)[1]] == ["error"]
@@ -244,6 +250,15 @@ def test_a_report_says_whether_the_exercise_is_solved(page):
     assert late["checks"][0]["got"] == "9" and late["text"].startswith("double: not yet")
     _, (told,) = run(page, "double(lambda x: 2 * x)")
     assert told["passed"] and [check["state"] for check in told["checks"]] == ["passed", "passed"]
+
+
+def test_what_the_capstone_makes_is_handed_on_as_a_file_and_the_readers_own_class_is_not(page):
+    source = "class Made:\n    file = 'your_gpt.py', 'x = 1'\nMade()"
+    assert [message["kind"] for message in run(page, source)[1]] == ["display"]
+    _, (file, _) = run(
+        page, "Made.__module__ = 'tinytorch_book.exercises.capstone.your_gpt'\nMade()"
+    )
+    assert file == {"kind": "file", "name": "your_gpt.py", "text": "x = 1"}
 
 
 def test_a_report_names_the_cells_that_its_answer_needs(page):

@@ -34,13 +34,12 @@ from .cell_times import (
     write_json,
 )
 from .run_again import USED, changed_below, must_run, used_by
-from .used_modules import Packages
+from .used_modules import PACKAGES, Packages
 
 logger = logging.getLogger(__name__)
 
 CACHE = Path("_build/.jupyter_cache")
 VALIDATED = Path("_build/validated")  # what tests/book/validated_runs.py keeps
-PACKAGES = ("tinytorch", "book/lab/tinytorch_book")
 
 
 class CannotExecute(SphinxError):

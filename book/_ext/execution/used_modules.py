@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+PACKAGES = ("tinytorch", "book/lab/tinytorch_book")  # those that the pages use
 DOCUMENTED = re.compile(r"\b(?:getdoc|__doc__)\b")  # what a module reads that its docstrings decide
 ANYWHERE = re.compile(r"\w+(?:\.\w+)+")  # as in the text `python -m tinytorch.models.gpt2`
 LOOKS = {"__all__", "__version__"}

@@ -10,9 +10,9 @@ from pathlib import Path
 from sphinx.errors import SphinxError
 
 from ..execution.run_again import versions
+from ..execution.used_modules import PACKAGES
 
 FOLDER = Path("_build/wheel")
-PACKAGES = ("tinytorch", "book/lab/tinytorch_book")
 
 
 class CannotBuild(SphinxError):

@@ -9,7 +9,7 @@ its exercise and the reason:
     count_loss: a mean surprise is never negative
         mean_surprise(followers, unseen) -> abs(mean_surprise(followers, unseen))
 
-A line that ends with … stands for every mutant that begins so. `python tests/lab/exercises/mutants.py`
+A line that ends with … stands for every mutant that begins so. `mutants.py` alone
 runs them all; with names, those of some exercises or chapters. It prints what was accepted without
 being listed, and what is listed but refused or no longer made.
 """
