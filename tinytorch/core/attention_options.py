@@ -16,7 +16,7 @@ def check_inputs(embed_dim: int, query: object, key: object, value: object, cach
         what = "a cache is for self-attention; pass no key and no value"
         raise ValueError(f"MultiHeadAttention: {what}")
     for name, x in (("query", query), ("key", key), ("value", value)):
-        shape = x.shape if isinstance(x, Tensor) else np.shape(x)  # type: ignore[call-overload]
+        shape = x.shape if isinstance(x, Tensor) else np.asarray(x).shape
         if x is not None and (len(shape) != 3 or shape[2] != embed_dim):
             wanted = f"(batch, seq, {embed_dim})"
             raise ValueError(f"MultiHeadAttention: {name} must be {wanted}, got shape {shape}")

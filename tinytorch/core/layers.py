@@ -119,7 +119,7 @@ class Sequential(Module):
                 remedy = f"; write {layer.__name__}(...)" if isinstance(layer, type) else ""
                 raise TypeError(f"Sequential: item {i} must be a layer, got {layer!r:.60}{remedy}")
 
-    def forward(self, x: TensorLike) -> Any:  # noqa: ANN401 (what the last one returns)
+    def forward(self, x: TensorLike) -> Any:
         """Pass `x` through every layer in turn."""
         for layer in self.layers:
             x = layer(x)

@@ -109,7 +109,7 @@ class Module:
         if held is not value and (_has_parts(held) or _has_parts(value)):
             note_replaced()
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward()")
 

@@ -120,7 +120,7 @@ class PositionalEncoding(Module):
         Raises:
             ValueError: `x` is not 3-D, its last axis is not `embed_dim`, or it is too long.
         """
-        shape = x.shape if isinstance(x, Tensor) else np.shape(x)  # type: ignore[arg-type]
+        shape = x.shape if isinstance(x, Tensor) else np.asarray(x).shape
         if len(shape) != 3 or shape[2] != self.embed_dim:
             remedy = "; add a batch axis with x.reshape(1, *x.shape)" if len(shape) == 2 else ""
             expected = f"expected (batch, seq, {self.embed_dim}), got shape {shape}"
