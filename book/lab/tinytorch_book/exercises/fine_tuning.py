@@ -1,7 +1,7 @@
 """Checks for the chapter "Fine-tuning"."""
 
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -188,10 +188,8 @@ class _Wrapped:
     """The reader's layer around a Linear."""
 
     def __init__(self, answer: Any, rows: int, columns: int, rank: int, alpha: float) -> None:
-        self.linear = Linear(rows, columns, rng=0)
-        assert self.linear.bias is not None
-        self.bias = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
-        self.linear.bias.data = self.bias
+        self.linear = cast(Any, Linear(rows, columns, rng=0))
+        self.linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
         self.layer, self.sizes = answer(self.linear, rank, alpha), (rows, columns, rank)
 
     def shapes(self) -> dict[str, Any]:
@@ -227,7 +225,7 @@ class _Wrapped:
         """The losses of some steps towards a weight that differs by a product of rank 3."""
         rows, columns, _ = self.sizes
         x, u, v = drawn((20, rows), (rows, 3), (3, columns), seed=2)
-        wanted = x @ (self.linear.weight.data + 0.5 * u @ v) + self.bias
+        wanted = x @ (self.linear.weight.data + 0.5 * u @ v) + self.linear.bias.data
         optimizer, losses = Adam(self.layer.trainable_parameters(), lr=0.05), []
         for _ in range(steps):
             optimizer.zero_grad()
