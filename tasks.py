@@ -357,10 +357,11 @@ def editor():
     run(shutil.which("npm") or "npm", "run", "--silent", "build", cwd="book/_runtime/editor")
 
 
-@task("rebuilding")
+@task("rebuilding", "wasm")
 def products():
-    """Compile the matrix products of the page (needs make, and Debian's clang-16 and lld-16)."""
-    run("make", "--always-make", "--silent", "-C", "tinytorch/core/wasm")
+    """Compile the matrix products of the page, whose NumPy has no fast ones (needs make)."""
+    compiled = ["make", "--always-make", "--silent", "-C", "tinytorch/core/wasm"]
+    run(*compiled, f"PYTHON={ROOT / BIN / 'python'}")
 
 
 @task("rebuilding", "dev")

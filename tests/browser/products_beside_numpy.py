@@ -7,6 +7,7 @@ some of them, empty axes, and sizes beyond the parts that the library works on a
 import numpy as np
 
 from tinytorch.core import products
+from tinytorch.core.block_formats import BLOCKS, decode_blocks
 
 
 class Own(np.ndarray):
@@ -94,6 +95,35 @@ def compare_in_8_bits(rng):
             assert error_of(mine, *wrong) == told != "no error", wrong
 
 
+def blocks(rng, rows, count, kind):
+    """Rows of blocks, as a file stores them; sometimes each second row of twice as many."""
+    layout = BLOCKS[kind]
+    q = rng.integers(0, 256, (2 * rows, count, layout.itemsize), np.uint8)
+    parts = q.view(layout)[..., 0]
+    for name in {"scale", "smallest"} & {*layout.names}:
+        parts[name] = rng.normal(scale=rng.choice([1e-6, 0.1, 100]), size=parts.shape)
+    q = q.reshape(2 * rows, -1)
+    return q[::2] if rng.random() < 0.5 else q[:rows]
+
+
+def compare_in_blocks(rng):
+    """The products with weights in blocks: an input is rounded to 16 bits, in blocks as well."""
+    for trial in range(400):
+        n, rows, count = (int(size) for size in rng.integers(1, [12, 40, 9]))
+        if trial % 50 == 0:
+            n, rows, count = 30, 700, 50
+        for kind in products.FAST_BLOCKS:
+            x, q = operand(rng, n, count * 32, []), blocks(rng, rows, count, kind)
+            mine, wide = products.matmul_blocks(x, q, kind), decode_blocks(q, kind)
+            assert mine.dtype == np.float32 and mine.shape == (n, rows)
+            assert products.matmul_blocks(x[:, :0], q[:, :0], kind).tolist() == [[0] * rows] * n
+            largest = np.abs(x.reshape(n, count, 32)).max(axis=2).repeat(32, axis=1)
+            exact = x.astype(np.float64) @ wide.T
+            room = (largest / 65_534 + 1e-6 * np.abs(x)) @ np.abs(wide.T).astype(np.float64)
+            near = np.abs(mine - exact) <= 1.01 * room + 1e-30
+            assert (near | ~np.isfinite(exact) & ~np.isfinite(mine)).all(), (trial, kind, n)
+
+
 def near_and_far():
     """Numbers of every size and both signs, with the special ones: as many as six divides."""
     sizes = np.concatenate([np.geomspace(1e-40, 1e3, 5001), np.linspace(0, 110, 6994)])
@@ -137,6 +167,7 @@ def main():
     for wrong in ((x, x), (x, 2.0), (x,), (np.ones((2, 3, 4)), np.ones((5, 4, 3))), (x, "a")):
         assert error_of(products.matmul, *wrong) == error_of(np.matmul, *wrong), wrong
     compare_in_8_bits(rng)
+    compare_in_blocks(rng)
     for mine, numpys in ((products.exp, np.exp), (products.tanh, np.tanh)):
         assert mine is not numpys, "the library is not used"
         numbers = near_and_far()

@@ -440,5 +440,5 @@ def all_primitives():
         for module in modules
         for value in vars(module).values()
         if getattr(value, "__code__", None) is lifted
-        and not value.__name__.startswith("quantized_")
+        and not value.__name__.startswith(("quantized_", "block_"))
     }

@@ -23,6 +23,7 @@ from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.attention_options import bias_between
 from tinytorch.core.functional import TINY
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
+from tinytorch.core.positions import Rotary
 from tinytorch.core.tracing import as_operand, wrap
 from tinytorch.core.types import CachedLayer, Method
 
@@ -147,13 +148,14 @@ def read_attention(part: MultiHeadAttention, cache: CachedLayer) -> Reader:
     projections = [reader(layer) for layer in (part.q_proj, part.k_proj, part.v_proj)]
     mix, scale = reader(part.out_proj), 1 / math.sqrt(part.head_dim)
     heads, kv_heads, head_dim = part.num_heads, part.num_kv_heads, part.head_dim
+    rotate = None if part.rotate is None else read_rotation(part.rotate)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
         new, start = x.size // x.shape[-1] // batch, cache.length
         q, k, v = (split(project(x), batch, new) for project in projections)
         q = q * np.asarray(scale, q.dtype)  # a number takes twice as long as an array
-        if part.rotate is not None:
-            q, k = (as_operand(part.rotate(wrap(y), start)) for y in (q, k))
+        if rotate is not None:
+            q, k = rotate(q, start), rotate(k, start)
         k, v = cache.extend(k, v)  # (batch, g, keys, d / h)
         # heads that share their keys are treated as further queries of one head
         q = q.reshape(batch, kv_heads, -1, head_dim)
@@ -176,6 +178,19 @@ def read_attention(part: MultiHeadAttention, cache: CachedLayer) -> Reader:
         return y.reshape(batch, new, -1, head_dim).swapaxes(1, 2)
 
     return read
+
+
+def read_rotation(part: Any) -> Reader:
+    """A rotation of queries or keys `(batch, heads, new, d / h)`; a pair is a complex number."""
+    if type(part) is not Rotary:
+        return lambda x, start: as_operand(part(wrap(x), start))
+    turns = part.cos + 1j * part.sin  # (max_seq_len, d / h / 2)
+
+    def rotate(x: np.ndarray, start: int) -> np.ndarray:
+        pairs = x.view(np.result_type(x, np.complex64))
+        return (pairs * turns[start : start + x.shape[2]]).view(x.dtype)
+
+    return rotate
 
 
 @reader_of(Linear.forward)

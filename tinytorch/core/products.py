@@ -8,7 +8,8 @@ needs a fused multiply-add, which some browsers lack.
 A matrix of 8-bit integers is multiplied without a float32 copy of all of it: a few of its rows are
 converted at a time, into memory that fits the cache. `matmul_int8` and `matmul_int8_transposed`
 are the functions below that do so; in a browser the library replaces them when `x` has at most
-eight rows, and converts each number as it is read.
+eight rows, and converts each number as it is read. `matmul_blocks` likewise multiplies by rows of
+blocks (`block_formats`): the library rounds an input to 16 bits, in blocks too, and sums integers.
 
 Attributes:
     matmul: `np.matmul`, or its replacement: the same values except for rounding.
@@ -23,6 +24,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from types import ModuleType
@@ -30,7 +32,10 @@ from typing import Any
 
 import numpy as np
 
+from tinytorch.core.block_formats import decode_blocks
+
 LIBRARIES = ("products_relaxed.wasm", "products.wasm")  # the first that can be loaded is used
+FAST_BLOCKS = ("Q4_1", "Q8_0")  # what the library multiplies as it is stored
 BLOCK = 1 << 18  # how many numbers of an 8-bit matrix are converted at a time: 1 MB of float32
 _FOLDER = os.path.join(os.path.dirname(__file__), "wasm")
 
@@ -47,7 +52,8 @@ def library(platform: str = sys.platform) -> ModuleType:
             reason = str(error).partition("\n")[0]
         else:
             found.use(np.ndarray, np.empty, np.dtype(np.float32), np.matmul, np.exp, np.tanh,
-                      int8_in_blocks, int8_transposed_in_blocks)  # fmt: skip
+                      int8_in_blocks, int8_transposed_in_blocks,
+                      *(partial(blocks_in_numpy, kind=kind) for kind in FAST_BLOCKS))  # fmt: skip
             return found
     follows = "NumPy multiplies matrices instead, some twenty times as slowly"
     told = f"the fast products cannot be loaded ({reason}); {follows}"
@@ -87,6 +93,31 @@ def int8_transposed_in_blocks(x: np.ndarray, q: np.ndarray) -> np.ndarray:
     for rows, block in float32_blocks(q):
         result[:, rows] = dot(x, block.T)
     return result
+
+
+def blocks_in_numpy(x: np.ndarray, stored: np.ndarray, kind: str) -> np.ndarray:
+    """`x @ W.T`, of float32 and a matrix in blocks, some rows of it at a time.
+
+    Args:
+        x: `(n, numbers)`.
+        stored: uint8 `(rows, bytes)`, see `decode_blocks`.
+        kind: the format of the blocks.
+
+    Returns:
+        `(n, rows)`, float32.
+    """
+    result = np.empty((len(x), len(stored)), np.float32)
+    step = max(1, BLOCK // max(1, x.shape[1]))
+    for first in range(0, len(stored), step):
+        some = slice(first, first + step)
+        result[:, some] = dot(x, decode_blocks(stored[some], kind).T)
+    return result
+
+
+def matmul_blocks(x: np.ndarray, stored: np.ndarray, kind: str) -> np.ndarray:
+    """`blocks_in_numpy`, or in a browser its replacement for some kinds."""
+    fast = getattr(_fast, f"matmul_{kind.lower()}", None)
+    return blocks_in_numpy(x, stored, kind) if fast is None else fast(x, stored)
 
 
 def float32_blocks(matrix: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

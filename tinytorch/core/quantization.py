@@ -329,7 +329,7 @@ def quantized_linear(
     value = products.matmul_int8(rows if scales is None else rows * scales, weight)  # (N, out)
     if bias is not None:
         value += bias
-    return value.reshape(*x.shape[:-1], weight.shape[1]), _no_gradient
+    return value.reshape(*x.shape[:-1], weight.shape[1]), no_gradient
 
 
 @primitive
@@ -339,8 +339,8 @@ def quantized_scores(x: TensorLike, *, weight: np.ndarray, scales: np.ndarray | 
     value = products.matmul_int8_transposed(x.reshape(-1, x.shape[-1]), weight)  # (N, rows)
     if scales is not None:
         value *= scales
-    return value.reshape(*x.shape[:-1], len(weight)), _no_gradient
+    return value.reshape(*x.shape[:-1], len(weight)), no_gradient
 
 
-def _no_gradient(_: np.ndarray) -> NoReturn:
+def no_gradient(_: np.ndarray) -> NoReturn:
     raise RuntimeError(f"a quantized model passes no gradient on; {_REMEDY}")

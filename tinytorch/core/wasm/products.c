@@ -1,7 +1,7 @@
 // Matrix products of float32, exp and tanh for Python in a browser, where NumPy has no BLAS and no vector mathematics.
 //
 // An extension module whose `matmul(a, b)`, `exp(x, out)` and `tanh(x, out)` stand in for NumPy's own, which are given
-// whatever these do not take, and `matmul_int8(x, q)` and `matmul_int8_transposed(x, q)` for the ones in products.py. It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
+// whatever these do not take, and the products with 8-bit weights and with blocks for those in products.py. It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
 // below and belongs to the stable interface, so that one file serves every version.
 //
 // The arithmetic is that of every fast product (Goto and van de Geijn, 2008, "Anatomy of High-Performance Matrix
@@ -303,6 +303,145 @@ static void multiply_transposed(const float *x, Weights q, float *y) {
     }
 }
 
+// Weights in blocks -----------------------------------------------------------------------------------------------
+
+// As a GGUF stores them: 32 numbers of a row are a block, with a scale of their own, and in Q4_1 with a smallest number
+// of their own. An input is rounded to 16 bits in blocks alike, by half of a 32,767th of the largest in its block at
+// most. Then the products of two blocks are summed as integers, exactly, in half the instructions that floats take.
+
+enum { BLOCK = 32, Q4_1 = 20, Q8_0 = 34 };   // numbers of a block, and its bytes
+enum { DECODED = 1 << 18 };                  // numbers that are decoded at a time, 1 MB
+
+typedef struct { // an input: a number is nearly its block's scale times q
+    short *q;
+    float *scale, *sum; // of each block, with zeros up to a multiple of HEADS; the sum is that of the numbers
+} Rounded;
+
+typedef struct {
+    const unsigned char *data;
+    long rows, columns, down; // `down` in bytes
+    int kind;                 // the bytes of a block
+} Blocks;
+
+static float *decoded; // of DECODED numbers
+
+static Rounded round_row(const float *x, long columns) {
+    long blocks = columns / BLOCK, room = (blocks + HEADS - 1) / HEADS * HEADS;
+    Rounded to = {(short *)(decoded + 2 * room), decoded, decoded + room};
+    for (long b = blocks; b < room; b++) to.scale[b] = to.sum[b] = 0;
+    for (long b = 0; b < blocks; b++, x += BLOCK) {
+        v128_t largest = wasm_f32x4_splat(0), sum = wasm_f32x4_splat(0);
+        for (int i = 0; i < BLOCK; i += 4) {
+            v128_t four = wasm_v128_load(x + i);
+            largest = wasm_f32x4_pmax(largest, wasm_f32x4_abs(four));
+            sum = wasm_f32x4_add(sum, four);
+        }
+        float most[4], parts[4];
+        wasm_v128_store(most, largest), wasm_v128_store(parts, sum);
+        for (int i = 1; i < 4; i++) most[0] = most[i] > most[0] ? most[i] : most[0];
+        to.sum[b] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+        to.scale[b] = most[0] / 32767 + 0 * to.sum[b]; // NaN if a number is not finite
+        v128_t factor = wasm_f32x4_splat(most[0] > 0 ? 32767 / most[0] : 0);
+        for (int i = 0; i < BLOCK; i += 8) {
+            v128_t left = wasm_f32x4_nearest(wasm_f32x4_mul(wasm_v128_load(x + i), factor));
+            v128_t right = wasm_f32x4_nearest(wasm_f32x4_mul(wasm_v128_load(x + i + 4), factor));
+            left = wasm_i32x4_trunc_sat_f32x4(left), right = wasm_i32x4_trunc_sat_f32x4(right);
+            wasm_v128_store(to.q + b * BLOCK + i, wasm_i16x8_narrow_i32x4(left, right));
+        }
+    }
+    return to;
+}
+
+// The finite float16 in the lower half of each lane; exponents count from 15 in the one and from 127 in the other.
+static v128_t halves(v128_t bits) {
+    v128_t size = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_splat(0x7fff)), 13);
+    v128_t sign = wasm_i32x4_shl(wasm_v128_and(bits, wasm_i32x4_splat(0x8000)), 16);
+    return wasm_v128_or(wasm_f32x4_mul(size, wasm_f32x4_splat(0x1p112f)), sign);
+}
+
+// The sum of 32 products, in four parts.
+static v128_t products_of(const unsigned char *q, const short *x, int kind) {
+    v128_t low = wasm_v128_load(q), high;
+    if (kind == Q4_1) {
+        high = wasm_u8x16_shr(low, 4), low = wasm_v128_and(low, wasm_i8x16_splat(15));
+    } else {
+        high = wasm_v128_load(q + 16);
+    }
+    v128_t sum = wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(low), wasm_v128_load(x + 0));
+    sum = wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(low), wasm_v128_load(x + 8)));
+    sum = wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_low_i8x16(high), wasm_v128_load(x + 16)));
+    return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(wasm_i16x8_extend_high_i8x16(high), wasm_v128_load(x + 24)));
+}
+
+// In lane k the sum of the four numbers of part[k].
+static v128_t sums(const v128_t part[HEADS]) {
+    v128_t a = wasm_i32x4_add(wasm_i32x4_shuffle(part[0], part[1], 0, 4, 1, 5),
+                              wasm_i32x4_shuffle(part[0], part[1], 2, 6, 3, 7));
+    v128_t b = wasm_i32x4_add(wasm_i32x4_shuffle(part[2], part[3], 0, 4, 1, 5),
+                              wasm_i32x4_shuffle(part[2], part[3], 2, 6, 3, 7));
+    return wasm_i32x4_add(wasm_i64x2_shuffle(a, b, 0, 2), wasm_i64x2_shuffle(a, b, 1, 3));
+}
+
+// y (rows) = x (columns) @ q^T; four rows far from each other pass by side by side, which memory delivers fastest.
+static inline void multiply_blocks(Rounded x, Blocks q, int kind, float *y) {
+    long apart = (q.rows + HEADS - 1) / HEADS;
+    for (long i = 0; i < apart; i++) {
+        const unsigned char *row[HEADS];
+        for (int k = 0; k < HEADS; k++) row[k] = q.data + smaller(i + k * apart, q.rows - 1) * q.down;
+        v128_t total = wasm_f32x4_splat(0);
+        const short *numbers = x.q;
+        for (long b = 0; b < q.columns / BLOCK; b++, numbers += BLOCK) {
+            v128_t part[HEADS], heads = wasm_i32x4_splat(0);
+            heads = wasm_v128_load32_lane(row[0], heads, 0), heads = wasm_v128_load32_lane(row[1], heads, 1);
+            heads = wasm_v128_load32_lane(row[2], heads, 2), heads = wasm_v128_load32_lane(row[3], heads, 3);
+#pragma unroll
+            for (int k = 0; k < HEADS; k++) {
+                part[k] = products_of(row[k] + kind - (kind == Q4_1 ? BLOCK / 2 : BLOCK), numbers, kind);
+                row[k] += kind;
+            }
+            v128_t scale = wasm_f32x4_mul(halves(heads), wasm_f32x4_splat(x.scale[b]));
+            total = MULTIPLY_ADD(wasm_f32x4_convert_i32x4(sums(part)), scale, total);
+            if (kind == Q4_1)
+                total = MULTIPLY_ADD(halves(wasm_u32x4_shr(heads, 16)), wasm_f32x4_splat(x.sum[b]), total);
+        }
+        float rows[HEADS];
+        wasm_v128_store(rows, total);
+        for (int k = 0; k < HEADS; k++)
+            if (i + k * apart < q.rows) y[i + k * apart] = rows[k];
+    }
+}
+
+// One row as floats.
+static void decode_row(const unsigned char *q, long columns, int kind, float *to) {
+    for (long b = 0; b < columns / BLOCK; b++, q += kind, to += BLOCK) {
+        float head[4];
+        v128_t bits = wasm_v128_load32_zero(q);
+        wasm_v128_store(head, wasm_i32x4_shuffle(halves(bits), halves(wasm_u32x4_shr(bits, 16)), 0, 4, 1, 5));
+        for (int i = 0; i < BLOCK / 2; i++) {
+            if (kind == Q4_1) {
+                to[i] = head[0] * (q[4 + i] & 15) + head[1], to[i + BLOCK / 2] = head[0] * (q[4 + i] >> 4) + head[1];
+            } else {
+                const signed char *numbers = (const signed char *)q + 2;
+                to[i] = head[0] * numbers[i], to[i + BLOCK / 2] = head[0] * numbers[i + BLOCK / 2];
+            }
+        }
+    }
+}
+
+// C (m, rows) = A (m, columns) @ q^T: some rows of q are decoded at a time, and multiplied as any others.
+static void multiply_decoded(Matrix A, long m, Blocks q, float *C) {
+    long some = smaller(WIDTH, DECODED / q.columns);
+    for (long first = 0; first < q.rows; first += some) {
+        long rows = smaller(some, q.rows - first);
+        for (long i = 0; i < rows; i++)
+            decode_row(q.data + (first + i) * q.down, q.columns, q.kind, decoded + i * q.columns);
+        Matrix B = {decoded, 1, q.columns};
+        for (long k = 0; k < q.columns; k += DEPTH)
+            multiply_part(from(A, 0, k), from(B, k, 0), m, rows, smaller(DEPTH, q.columns - k), C + first, q.rows,
+                          k > 0);
+    }
+}
+
 // Exponentials ----------------------------------------------------------------------------------------------------
 
 #define EACH(x) wasm_f32x4_splat(x)
@@ -357,7 +496,8 @@ static void tanh_of(const float *x, long count, float *to) { each(tanh4, x, coun
 
 // What Python calls -----------------------------------------------------------------------------------------------
 
-static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh, *in_blocks, *transposed_in_blocks;
+static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh, *in_blocks, *transposed_in_blocks,
+    *q4_1_in_numpy, *q8_0_in_numpy;
 
 static int is_plain_array(PyObject *x) {
     PyObject *type = PyObject_Type(x);
@@ -408,6 +548,35 @@ static PyObject *product_int8(const Py_buffer *x, const Py_buffer *q, int transp
     return array;
 }
 
+// Floats by weights in blocks, likewise.
+static PyObject *product_blocks(const Py_buffer *x, const Py_buffer *q, int kind) {
+    if (x->ndim != 2 || q->ndim != 2 || x->format[0] != 'f' || x->format[1] || q->format[0] != 'B' || q->format[1] ||
+        x->strides[0] % (long)sizeof(float) || x->strides[1] != (long)sizeof(float) || q->strides[1] != 1 ||
+        q->shape[1] % kind || x->shape[1] != q->shape[1] / kind * BLOCK || x->shape[1] > DECODED / HEADS ||
+        !x->shape[1])
+        return 0;
+    const long shape[] = {x->shape[0], q->shape[0]};
+    Blocks blocks = {(const unsigned char *)q->buf, q->shape[0], x->shape[1], q->strides[0], kind};
+    PyObject *array = new_array(2, shape);
+    Py_buffer to;
+    if (!array || PyObject_GetBuffer(array, &to, PyBUF_STRIDES | PyBUF_WRITABLE)) return 0;
+    if (shape[0] > FEW) {
+        multiply_decoded(last_two_axes(x), shape[0], blocks, (float *)to.buf);
+    } else {
+        for (long i = 0; i < shape[0]; i++) {
+            float *y = (float *)to.buf + i * shape[1];
+            Rounded row = round_row((const float *)(x->buf + i * x->strides[0]), x->shape[1]);
+            if (kind == Q4_1) multiply_blocks(row, blocks, Q4_1, y);
+            else multiply_blocks(row, blocks, Q8_0, y);
+        }
+    }
+    PyBuffer_Release(&to);
+    return array;
+}
+
+static PyObject *product_q4_1(const Py_buffer *x, const Py_buffer *q) { return product_blocks(x, q, Q4_1); }
+static PyObject *product_q8_0(const Py_buffer *x, const Py_buffer *q) { return product_blocks(x, q, Q8_0); }
+
 static PyObject *product_with_rows(const Py_buffer *x, const Py_buffer *q) { return product_int8(x, q, 0); }
 static PyObject *product_transposed(const Py_buffer *x, const Py_buffer *q) { return product_int8(x, q, 1); }
 
@@ -438,6 +607,14 @@ static PyObject *matmul_int8(PyObject *self, PyObject *const *arguments, Py_ssiz
 
 static PyObject *matmul_int8_transposed(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
     return of_two(product_transposed, transposed_in_blocks, arguments, count);
+}
+
+static PyObject *matmul_q4_1(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return of_two(product_q4_1, q4_1_in_numpy, arguments, count);
+}
+
+static PyObject *matmul_q8_0(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
+    return of_two(product_q8_0, q8_0_in_numpy, arguments, count);
 }
 
 static int is_row_of_floats(const Py_buffer *x) { return x->ndim > 0 && x->format[0] == 'f' && !x->format[1]; }
@@ -487,20 +664,23 @@ static PyObject *tanh(PyObject *self, PyObject *const *arguments, Py_ssize_t cou
     return elementwise(tanh_of, numpy_tanh, arguments, count);
 }
 
-// use(np.ndarray, np.empty, np.dtype('f4'), np.matmul, np.exp, np.tanh, and the two products with 8-bit weights in
-// NumPy): what the others need.
+// use(np.ndarray, np.empty, np.dtype('f4'), np.matmul, np.exp, np.tanh, and the products with 8-bit
+// weights and with blocks in NumPy): what the others need.
 static PyObject *use(PyObject *self, PyObject *const *arguments, Py_ssize_t count) {
-    PyObject **kept[] = {&array_type, &empty,     &float32,   &numpy_matmul,
-                          &numpy_exp,  &numpy_tanh, &in_blocks, &transposed_in_blocks};
-    for (int i = 0; i < 8; i++) Py_IncRef(*kept[i] = arguments[i]);
+    PyObject **kept[] = {&array_type, &empty,     &float32,   &numpy_matmul,         &numpy_exp,
+                         &numpy_tanh, &in_blocks, &transposed_in_blocks, &q4_1_in_numpy, &q8_0_in_numpy};
+    for (int i = 0; i < 10; i++) Py_IncRef(*kept[i] = arguments[i]);
     packed = PyMem_RawMalloc(DEPTH * WIDTH * sizeof(float));
-    return PyLong_FromSsize_t(packed != 0);
+    decoded = PyMem_RawMalloc(DECODED * sizeof(float));
+    return PyLong_FromSsize_t(packed && decoded);
 }
 
 static PyMethodDef methods[] = {
     {"matmul", matmul, METH_FASTCALL, "matmul(a, b): the product, as np.matmul has it"},
     {"matmul_int8", matmul_int8, METH_FASTCALL, "matmul_int8(x, q): x @ q, q of 8-bit integers"},
     {"matmul_int8_transposed", matmul_int8_transposed, METH_FASTCALL, "matmul_int8_transposed(x, q): x @ q.T"},
+    {"matmul_q4_1", matmul_q4_1, METH_FASTCALL, "matmul_q4_1(x, q): x @ q.T, the rows of q in blocks of Q4_1"},
+    {"matmul_q8_0", matmul_q8_0, METH_FASTCALL, "matmul_q8_0(x, q): x @ q.T, the rows of q in blocks of Q8_0"},
     {"exp", exp, METH_FASTCALL, "exp(x, out): as np.exp has it"},
     {"tanh", tanh, METH_FASTCALL, "tanh(x, out): as np.tanh has it"},
     {"use", use, METH_FASTCALL, "use(...): what the others need of NumPy"},
