@@ -1,8 +1,9 @@
 // Matrix products of float32, exp and tanh for Python in a browser, where NumPy has no BLAS and no vector mathematics.
 //
 // An extension module whose `matmul(a, b)`, `exp(x, out)` and `tanh(x, out)` stand in for NumPy's own, which are given
-// whatever these do not take, and the products with 8-bit weights and with blocks for those in products.py. It is compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared
-// below and belongs to the stable interface, so that one file serves every version.
+// whatever these do not take; its products with 8-bit weights and with blocks stand in for those in products.py. It is
+// compiled without Emscripten and without Python's headers (`make products`): what it uses of Python is declared below
+// and belongs to the stable interface, so that one file serves every version.
 //
 // The arithmetic is that of every fast product (Goto and van de Geijn, 2008, "Anatomy of High-Performance Matrix
 // Multiplication"): a tile of C stays in registers while rows of A and a panel of B pass by; B is copied so that it
@@ -496,8 +497,8 @@ static void tanh_of(const float *x, long count, float *to) { each(tanh4, x, coun
 
 // What Python calls -----------------------------------------------------------------------------------------------
 
-static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh, *in_blocks, *transposed_in_blocks,
-    *q4_1_in_numpy, *q8_0_in_numpy;
+static PyObject *array_type, *empty, *float32, *numpy_matmul, *numpy_exp, *numpy_tanh;
+static PyObject *in_blocks, *transposed_in_blocks, *q4_1_in_numpy, *q8_0_in_numpy;
 
 static int is_plain_array(PyObject *x) {
     PyObject *type = PyObject_Type(x);
