@@ -153,11 +153,11 @@ def test_cached_model_reads_every_token_once_until_the_window_slides(monkeypatch
 
 
 def test_long_prompt_makes_no_square_array(monkeypatch):
-    from tinytorch.models import array_forms
+    from tinytorch.models import gpt_array_forms
 
     sizes = []
     monkeypatch.setattr(
-        array_forms, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m
+        gpt_array_forms, "causal_mask", lambda *a: sizes.append(m := causal_mask(*a)) or m
     )
     tiny_gpt(max_seq_len=64).generate([[1] * 50], 1, prefill_chunk=8)
     assert [mask.shape for mask in sizes] == [(8, 8 * i) for i in range(1, 7)] + [(2, 50)]

@@ -216,3 +216,18 @@ def test_layer_that_stored_nothing_is_named():
     assert cache.length == 0
     said = message(ValueError, lambda: KVCache(1, 3).advance(2))
     assert said.startswith("KVCache: of 2 tokens layer 0 has stored 0, so it cannot look back; ")
+
+
+def test_forgotten_tokens_are_gone_from_every_layer():
+    cache, three = KVCache(num_layers=1, max_seq_len=4), np.ones((1, 1, 3, 2))
+    cache.extend(0, three, three)
+    cache.advance(3)
+    cache.forget(2)
+    with pytest.raises(ValueError, match="layer 0 has stored 2"):  # of three
+        cache.advance(1)
+    keys, _ = cache.extend(0, 5 * three[:, :, :1], three[:, :, :1])
+    assert keys[0, 0, :, 0].tolist() == [1, 1, 5]
+    cache.advance(1)
+    for length in (4, -1):
+        with pytest.raises(ValueError, match="keep 0 to 3"):
+            cache.forget(length)

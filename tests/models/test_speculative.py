@@ -9,7 +9,12 @@ from tiny_models import stirred, tiny_gpt
 from tinytorch import Tensor
 from tinytorch.core.softmax import softmax_array
 from tinytorch.models import speculative
-from tinytorch.models.drafts import acceptance_rate, best_draft, expected_readings, expected_tokens
+from tinytorch.models.acceptance import (
+    acceptance_rate,
+    best_draft,
+    expected_readings,
+    expected_tokens,
+)
 from tinytorch.models.sampling import next_token_probs
 from tinytorch.models.speculative import SpeculativeText, accept_or_resample, speculative_generate
 

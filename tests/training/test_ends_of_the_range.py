@@ -92,12 +92,12 @@ ENDS = {
     "training.comparison.texts_needed": [
         (1, 1, 1e-20, 104), (1, 1, .1, .01, 0), (NAN, 1, "not be 0"), (1, INF, "must be finite"),
         (0, 1, "not be 0"), (1, -1, "nor the deviation negative"), (1, NAN, "nor the deviation")],
-    "training.grading.threshold": [
+    "training.abstention.threshold": [
         (0, 0), (3, .75), (INF, "penalty must be finite"), (-1, "penalty must"), (NAN, "penalty")],
-    "training.grading.best_score": [
+    "training.abstention.best_score": [
         ([ONE, ZERO], 1e6, ONE), ([NAN, 1], 1, "probabilities"), ([], 1, "got shape"),
         (HALF, -1, "penalty must be"), (HALF, NAN, "penalty must be")],
-    "training.grading.answer_probs": [([[[0, -INF]], [ODD]], [[1], [-1]], -1, [0, 1])],
+    "training.abstention.answer_probs": [([[[0, -INF]], [ODD]], [[1], [-1]], -1, [0, 1])],
     "training.evaluation.surprise": [
         (fixed([[[-INF, 0]] * 2]), [[0, 0]], [[1, 0]], [[0, INF]]),
         (fixed([[ZERO] * 2]), [[0, 1]], [[1, 2]], r"target 2 at \(0, 1\) is outside 0..1; was"),
@@ -107,16 +107,16 @@ ENDS = {
         (None, ONE, ONE, r"shapes \(2,\)"), (None, np.ones((0, 4)), np.ones((0, 4)), "shapes")],
     "training.evaluation.character_surprise": [
         (fixed([[[0] * 256 + [-INF] * 2]]), LOW, "low", [math.log(256), INF, 0])],
-    "models.drafts.acceptance_rate": [
+    "models.acceptance.acceptance_rate": [
         ([1 + 1e-15, -1e-17], ONE, 1), (ZERO, ONE, "must sum to 1, got a sum of 0"),
         ([], [], "must sum to 1"), ([1, 0, 0], HALF, r"\(3,\) and draft \(2,\) must have the same"),
         ([3, -2], ONE, "acceptance_rate: target must be .* got 3.0; pass scores through"),
         (ONE, [-.5, 1], "acceptance_rate: draft must be .* got -0.5")],
-    "models.drafts.expected_readings": [
+    "models.acceptance.expected_readings": [
         ([.5, 2], 2, r"kept must be probabilities in 0\.\.1, got 2.0; take minimum"),
         ([-1], 2, "got -1.0"), ([NAN], 2, "got nan"), (.5, 2, r"must be \(n,\), .* got shape \(\)"),
         ([HALF], 2, "expected_readings: .* call it for each text")],
-    "models.drafts.best_draft": [
+    "models.acceptance.best_draft": [
         ([ONE, [0, 1]], [0, 1], [0, 1]), ([ZERO], "must sum to 1"),
         (HALF, r"best_draft: targets must be \(n, vocab\), .* for a single context"),
         (np.ones((0, 2)), r"got shape \(0, 2\)"), ([HALF, [-1, 2]], "targets must be .* got -1.0"),

@@ -148,14 +148,13 @@ def read_attention(part: MultiHeadAttention, cache: CachedLayer) -> Reader:
     projections = [reader(layer) for layer in (part.q_proj, part.k_proj, part.v_proj)]
     mix, scale = reader(part.out_proj), 1 / math.sqrt(part.head_dim)
     heads, kv_heads, head_dim = part.num_heads, part.num_kv_heads, part.head_dim
-    rotate = None if part.rotate is None else read_rotation(part.rotate)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
         new, start = x.size // x.shape[-1] // batch, cache.length
         q, k, v = (split(project(x), batch, new) for project in projections)
         q = q * np.asarray(scale, q.dtype)  # a number takes twice as long as an array
-        if rotate is not None:
-            q, k = rotate(q, start), rotate(k, start)
+        if part.rotate is not None:
+            q, k = rotated(part.rotate, q, start), rotated(part.rotate, k, start)
         k, v = cache.extend(k, v)  # (batch, g, keys, d / h)
         # heads that share their keys are treated as further queries of one head
         q = q.reshape(batch, kv_heads, -1, head_dim)
@@ -180,17 +179,13 @@ def read_attention(part: MultiHeadAttention, cache: CachedLayer) -> Reader:
     return read
 
 
-def read_rotation(part: Any) -> Reader:
-    """A rotation of queries or keys `(batch, heads, new, d / h)`; a pair is a complex number."""
-    if type(part) is not Rotary:
-        return lambda x, start: as_operand(part(wrap(x), start))
-    turns = part.cos + 1j * part.sin  # (max_seq_len, d / h / 2)
-
-    def rotate(x: np.ndarray, start: int) -> np.ndarray:
-        pairs = x.view(np.result_type(x, np.complex64))
-        return (pairs * turns[start : start + x.shape[2]]).view(x.dtype)
-
-    return rotate
+def rotated(rotation: Any, x: np.ndarray, start: int) -> np.ndarray:
+    """Queries or keys `(batch, heads, new, d / h)`, rotated; a pair is one complex number."""
+    if type(rotation) is not Rotary:
+        return as_operand(rotation(wrap(x), start))
+    some = slice(start, start + x.shape[2])
+    turns = rotation.cos[some] + 1j * rotation.sin[some]  # (new, d / h / 2)
+    return (x.view(np.result_type(x, np.complex64)) * turns).view(x.dtype)
 
 
 @reader_of(Linear.forward)

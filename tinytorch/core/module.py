@@ -18,7 +18,7 @@ import numpy as np
 
 from tinytorch.core import hooks
 from tinytorch.core.held_parts import PLAIN, Parameters, note_replaced
-from tinytorch.core.state import restore
+from tinytorch.core.state_dicts import restore
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import DType, TensorLike
 

@@ -18,7 +18,7 @@ from tinytorch.core.gradient_clipping import norm_of as norm_of
 from tinytorch.core.held_parts import Holding
 from tinytorch.core.schedules import CosineSchedule as CosineSchedule
 from tinytorch.core.sparse import RowSparse
-from tinytorch.core.state import restore
+from tinytorch.core.state_dicts import restore
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike
 

@@ -1,3 +1,3 @@
 """Vectors to text: the transformer, GPT, and how it generates."""
 
-import tinytorch.models.array_forms  # registers a faster form for `generate`
+import tinytorch.models.gpt_array_forms  # registers a faster form for `generate`

@@ -205,7 +205,7 @@ def logits_of(model: Model, cache: KVCache | None) -> Callable[[np.ndarray], np.
         ValueError: raised by the function if the model returns another shape.
     """
     if cache is not None and maker(model) is not None:
-        return reader(model, cache)  # of a GPT `read_gpt`, in models/array_forms.py
+        return reader(model, cache)  # of a GPT `read_gpt`, in models/gpt_array_forms.py
     options: dict[str, Any] = {"last_only": True} if is_incremental(model) else {}
     if cache is not None:
         options["cache"] = cache

@@ -1,4 +1,4 @@
-"""Options of a GPT: published shapes and kinds of positions; and checks of what it reads."""
+"""Options of a GPT: the published shapes, and checks of what it is made of and what it reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tinytorch.core import arguments, positions
-from tinytorch.core.module import Module
-from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TokenIds, WindowedModel
+from tinytorch.models.gpt_positions import KINDS
 from tinytorch.models.kv_cache import KVCache
-from tinytorch.text.embeddings import PositionalEncoding
 
 Part = Callable[..., Any]  # a class, or a function that makes the part
 
@@ -36,20 +34,6 @@ def check_tokens(
     return shape, past
 
 
-def with_positions(embedding: Module | Tensor | None, x: Tensor, start: int) -> Tensor:
-    """Token vectors `(batch, seq, d)` or `(seq, d)`, plus those of the positions from `start` on.
-
-    `embedding` is the first of what `positions_of` returns; the result has three axes.
-    """
-    if x.ndim == 2:
-        x = x.unsqueeze(0)
-    if embedding is None:
-        return x
-    if isinstance(embedding, Tensor):
-        return x + embedding[start : start + x.shape[1]]  # + (seq, d)
-    return embedding(x, start) if start else embedding(x)
-
-
 def published_shape(name: str) -> dict[str, int]:
     """The shape of a published GPT-2 model; an error names them all."""
     if name not in GPT2_SHAPES:
@@ -64,22 +48,4 @@ def check(model: Any, **parts: Part) -> None:
     arguments.check_not_negative(init_std=model.init_std)
     arguments.check_flags(tie_weights=model.tie_weights, pre_norm=model.pre_norm)
     arguments.check_callable(**parts)
-    kinds = "learned", "sinusoidal", "rotary", "alibi", None
-    arguments.check_choice(model.pos_encoding, "pos_encoding", kinds)
-
-
-def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
-    """What a GPT adds to the token vectors for the positions, and the options of its attentions.
-
-    Added is a `PositionalEncoding`, a table `(max_seq_len, d)` or None; then attention has them.
-    """
-    length, d, heads = model.max_seq_len, model.embed_dim, model.num_heads
-    if model.pos_encoding == "learned":
-        return PositionalEncoding(length, d), {}
-    if model.pos_encoding == "sinusoidal":
-        return positions.create_sinusoidal_embeddings(length, d), {}
-    if model.pos_encoding == "rotary":
-        return None, {"rotate": positions.Rotary(length, d // heads)}
-    if model.pos_encoding == "alibi":
-        return None, {"bias": positions.create_alibi_bias(heads, length)}
-    return None, {}
+    arguments.check_choice(model.pos_encoding, "pos_encoding", KINDS)

@@ -20,83 +20,6 @@ from tinytorch.core.types import TensorLike
 __all__ = ["KVCache", "LayerCache", "SlidingWindow"]
 
 
-class SlidingWindow:
-    """The end of a growing text, as much as a model can read; older tokens are dropped.
-
-    Whenever the text outgrows `max_seq_len`, the start of the window advances by half of that, the
-    cache is cleared, and the model reads the rest from its first position. Dropping only the oldest
-    keys would be wrong: the others were computed from the dropped ones, and with learned positions
-    each also depends on its position in the longer window. At half a window a time, a token is read
-    twice on average, not once for every token written.
-
-    Args:
-        text: ids `(batch, seq)`, at least one a row.
-        max_seq_len: the most tokens that the model can read.
-        cache: the `KVCache` of what has been read of the window; None if every token is read again.
-
-    Attributes:
-        start: how many tokens of the text have been dropped.
-
-    Example:
-        >>> window = SlidingWindow(np.array([[1, 2, 3]]), max_seq_len=4)
-        >>> window.append(np.array([4]))
-        >>> window.ids
-        array([[1, 2, 3, 4]])
-        >>> window.append(np.array([5]))
-        >>> window.ids, window.start
-        (array([[3, 4, 5]]), 2)
-    """
-
-    def __init__(self, text: np.ndarray, max_seq_len: int, cache: KVCache | None = None) -> None:
-        check_sizes(max_seq_len=max_seq_len)
-        self.max_seq_len, self.cache = max_seq_len, cache
-        self.step = max(1, max_seq_len // 2)
-        excess = max(0, text.shape[1] - max_seq_len)
-        self.start = -(-excess // self.step) * self.step  # the first multiple that is enough
-        self._keep(text[:, self.start :])
-
-    @property
-    def ids(self) -> np.ndarray:
-        """The tokens in the window, `(batch, at most max_seq_len)`; not to be written to."""
-        return self._room[:, : self._end]
-
-    @property
-    def unread(self) -> np.ndarray:
-        """The tokens in the window that are not cached, `(batch, new)`."""
-        return self._room[:, 0 if self.cache is None else self.cache.length : self._end]
-
-    def append(self, new: np.ndarray) -> None:
-        """Add a token to each row, `(batch,)`; if the window is full, drop half of it first."""
-        if self._end == self.max_seq_len:
-            self.start += self.step
-            self._keep(self._room[:, self.step :])
-            if self.cache is not None:
-                self.cache.clear()
-        elif self._end == self._room.shape[1]:
-            self._keep(self._room)
-        self._room[:, self._end] = new
-        self._end += 1
-
-    def _keep(self, ids: np.ndarray) -> None:
-        """Start a new array with these ids and space for more; earlier arrays stay unchanged."""
-        self._end = ids.shape[1]
-        length = min(self.max_seq_len, 2 * self._end + 64)
-        self._room = np.empty((len(ids), length), dtype=np.int64)
-        self._room[:, : self._end] = ids
-
-
-def can_continue(model: Any) -> bool:
-    """Whether every part of a GPT can continue from a cache, so that its `new_cache` makes one.
-
-    The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
-    norms and MLPs need not be: they see each token by itself.
-    """
-    attentions = [getattr(block, "attention", block) for block in model.blocks]
-    rotations = [getattr(attention, "rotate", None) for attention in attentions]
-    by_position = [p for p in (model.position_embedding, *rotations) if callable(p)]
-    return all(map(is_incremental, (model, *model.blocks, *attentions, *by_position)))
-
-
 class KVCache:
     """Memory for the keys and values of every layer.
 
@@ -186,6 +109,26 @@ class KVCache:
             raise ValueError(f"KVCache: of {self.length + n} tokens {what}; {remedy} cache")
         self.length += n
 
+    def forget(self, length: int) -> None:
+        """Keep the first `length` tokens alone; the next ones are stored after them.
+
+        Raises:
+            ValueError: so many have not been read.
+
+        Example:
+            >>> cache = KVCache(num_layers=1, max_seq_len=4)
+            >>> keys, values = cache.extend(0, np.ones((1, 1, 3, 2)), np.ones((1, 1, 3, 2)))
+            >>> cache.advance(3)
+            >>> cache.forget(2)
+            >>> cache.length
+            2
+        """
+        if not 0 <= length <= self.length:
+            allowed = f"keep 0 to {self.length}, as many as have been read"
+            raise ValueError(f"KVCache: cannot keep {length} tokens; {allowed}")
+        self.length = length
+        self._ends = [length] * self.num_layers
+
     def layer(self, index: int) -> LayerCache:
         """What one layer needs of the cache.
 
@@ -245,6 +188,83 @@ class LayerCache:
     def extend(self, k: TensorLike, v: TensorLike) -> tuple[np.ndarray, np.ndarray]:
         """Store new keys and values, return all; see `KVCache.extend`."""
         return self._cache.extend(self._index, k, v)
+
+
+class SlidingWindow:
+    """The end of a growing text, as much as a model can read; older tokens are dropped.
+
+    Whenever the text outgrows `max_seq_len`, the start of the window advances by half of that, the
+    cache is cleared, and the model reads the rest from its first position. Dropping only the oldest
+    keys would be wrong: the others were computed from the dropped ones, and with learned positions
+    each also depends on its position in the longer window. At half a window a time, a token is read
+    twice on average, not once for every token written.
+
+    Args:
+        text: ids `(batch, seq)`, at least one a row.
+        max_seq_len: the most tokens that the model can read.
+        cache: the `KVCache` of what has been read of the window; None if every token is read again.
+
+    Attributes:
+        start: how many tokens of the text have been dropped.
+
+    Example:
+        >>> window = SlidingWindow(np.array([[1, 2, 3]]), max_seq_len=4)
+        >>> window.append(np.array([4]))
+        >>> window.ids
+        array([[1, 2, 3, 4]])
+        >>> window.append(np.array([5]))
+        >>> window.ids, window.start
+        (array([[3, 4, 5]]), 2)
+    """
+
+    def __init__(self, text: np.ndarray, max_seq_len: int, cache: KVCache | None = None) -> None:
+        check_sizes(max_seq_len=max_seq_len)
+        self.max_seq_len, self.cache = max_seq_len, cache
+        self.step = max(1, max_seq_len // 2)
+        excess = max(0, text.shape[1] - max_seq_len)
+        self.start = -(-excess // self.step) * self.step  # the first multiple that is enough
+        self._keep(text[:, self.start :])
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The tokens in the window, `(batch, at most max_seq_len)`; not to be written to."""
+        return self._room[:, : self._end]
+
+    @property
+    def unread(self) -> np.ndarray:
+        """The tokens in the window that are not cached, `(batch, new)`."""
+        return self._room[:, 0 if self.cache is None else self.cache.length : self._end]
+
+    def append(self, new: np.ndarray) -> None:
+        """Add a token to each row, `(batch,)`; if the window is full, drop half of it first."""
+        if self._end == self.max_seq_len:
+            self.start += self.step
+            self._keep(self._room[:, self.step :])
+            if self.cache is not None:
+                self.cache.clear()
+        elif self._end == self._room.shape[1]:
+            self._keep(self._room)
+        self._room[:, self._end] = new
+        self._end += 1
+
+    def _keep(self, ids: np.ndarray) -> None:
+        """Start a new array with these ids and space for more; earlier arrays stay unchanged."""
+        self._end = ids.shape[1]
+        length = min(self.max_seq_len, 2 * self._end + 64)
+        self._room = np.empty((len(ids), length), dtype=np.int64)
+        self._room[:, : self._end] = ids
+
+
+def can_continue(model: Any) -> bool:
+    """Whether every part of a GPT can continue from a cache, so that its `new_cache` makes one.
+
+    The model, its positions, its blocks, their attentions and rotations must all be `incremental`;
+    norms and MLPs need not be: they see each token by itself.
+    """
+    attentions = [getattr(block, "attention", block) for block in model.blocks]
+    rotations = [getattr(attention, "rotate", None) for attention in attentions]
+    by_position = [p for p in (model.position_embedding, *rotations) if callable(p)]
+    return all(map(is_incremental, (model, *model.blocks, *attentions, *by_position)))
 
 
 def _array(x: TensorLike) -> np.ndarray:

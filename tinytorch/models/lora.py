@@ -27,7 +27,7 @@ from tinytorch.core.module import Module, Parameter
 from tinytorch.core.products import dot
 from tinytorch.core.quantization import Constant
 from tinytorch.core.seeding import default_rng
-from tinytorch.core.state import restore
+from tinytorch.core.state_dicts import restore
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import Rng, TensorLike
 

@@ -3,7 +3,7 @@
 The text has exactly the distribution of the large model's own (Leviathan et al., 2023). A drafted
 token, drawn from q, is kept with probability min(1, p / q). The first that is not kept is replaced
 by one from the part of p that q leaves uncovered. So a token is kept with probability
-sum(min(p, q)) if all before it were; see `tinytorch.models.drafts`.
+sum(min(p, q)) if all before it were; see `tinytorch.models.acceptance`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import as_operand
 from tinytorch.core.types import Model, Rng, TensorLike, TokenIds
-from tinytorch.models.drafts import same_vocabulary
+from tinytorch.models.acceptance import same_vocabulary
 from tinytorch.models.sampling import check_sampling, choose, next_token_probs
 
 __all__ = ["SpeculativeText", "accept_or_resample", "speculative_generate"]
@@ -125,7 +125,7 @@ def speculative_generate(
         what = f"integer ids (prompt,), at least one, got {ids.dtype} {ids.shape}"
         raise ValueError(f"speculative_generate: the prompt must be {what}")
     end, rng = len(ids) + max_new_tokens, default_rng(rng)
-    target, small = (_Reader(m, end, (temperature, top_k, top_p)) for m in (model, draft))
+    target, small = (_CachedModel(m, end, (temperature, top_k, top_p)) for m in (model, draft))
     text, drafted, accepted = ids.tolist(), 0, 0
     while len(text) < end:
         known, guesses = len(text), []
@@ -141,15 +141,15 @@ def speculative_generate(
         else:
             text.append(choose(rows[-1], rng))
         drafted, accepted = drafted + len(guesses), accepted + len(text) - known - 1
-        for reader in (target, small):
-            reader.forget(len(text) - 1)
+        for each in (target, small):
+            each.forget(len(text) - 1)
     return SpeculativeText(Tensor(np.array(text)), target.readings, drafted, accepted)
 
 
 # Helpers -------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _CachedModel:
     """A model with its cache: forecasts for the tokens that it has not read."""
 
     def __init__(self, model: Model, end: int, options: tuple[Any, ...]) -> None:
@@ -172,4 +172,4 @@ class _Reader:
     def forget(self, length: int) -> None:
         """Set the cache back to a text of this length, if it has read more."""
         if self.cache is not None:
-            self.cache.length = min(self.cache.length, length)
+            self.cache.forget(min(self.cache.length, length))

@@ -11,13 +11,14 @@ from typing import Any, Self, Unpack
 
 from tinytorch.core import arguments, functional
 from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import CachedLayer, Mask, Rng, TensorLike, TokenIds
-from tinytorch.models import generation, gpt_options
+from tinytorch.models import generation, gpt_options, gpt_positions
 from tinytorch.models.gpt_options import GPT2_SHAPES, Part
 from tinytorch.models.gpt_weights import initial_weights
 from tinytorch.models.kv_cache import KVCache, can_continue
@@ -124,6 +125,7 @@ class TransformerBlock(Module):
         self.mlp = mlp(embed_dim, mlp_ratio * embed_dim, dropout_prob)
         self.dropout = Dropout(dropout_prob)
 
+    @incremental
     def forward(self, x: TensorLike, mask: Mask = None, **cache: CachedLayer) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape.
 
@@ -148,6 +150,7 @@ class PostNormBlock(TransformerBlock):
         (1, 5, 8)
     """
 
+    @incremental
     def forward(self, x: TensorLike, mask: Mask = None, **cache: CachedLayer) -> Tensor:
         """Map `(batch, seq, embed_dim)` to the same shape; see `TransformerBlock.forward`."""
         x = self.ln1(x + self.dropout(self.attention(x, mask=mask, **cache)))
@@ -210,7 +213,7 @@ class GPT(Module):
         block = TransformerBlock if pre_norm else PostNormBlock
         with initial_weights(self, rng):
             self.token_embedding = Embedding(vocab_size, embed_dim)
-            self.position_embedding, in_attention = gpt_options.positions_of(self)
+            self.position_embedding, in_attention = gpt_positions.positions_of(self)
             self.dropout = Dropout(dropout)
             attention = partial(attention, **in_attention)
             parts: Any = {"norm": norm, "attention": attention, "mlp": mlp}
@@ -220,10 +223,13 @@ class GPT(Module):
             self.ln_f = norm(embed_dim)
             self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
 
+    @incremental
     def forward(
         self, tokens: TokenIds, cache: KVCache | None = None, *, last_only: bool = False
     ) -> Tensor:
         """Score every token of the vocabulary as the next one, at every position.
+
+        With a cache, generation reads `read_gpt` in its place, the same on arrays.
 
         Args:
             tokens: integer ids `(batch, seq)` or `(seq,)`.
@@ -240,7 +246,7 @@ class GPT(Module):
         """
         shape, past = gpt_options.check_tokens(self, tokens, cache)
         x = self.token_embedding(tokens)  # (batch, seq, d)
-        x = self.dropout(gpt_options.with_positions(self.position_embedding, x, past))
+        x = self.dropout(gpt_positions.with_positions(self.position_embedding, x, past))
         mask = causal_mask(shape[-1], past)
         for i, block in enumerate(self.blocks):
             x = block(x, mask=mask) if cache is None else block(x, mask=mask, cache=cache.layer(i))

@@ -18,7 +18,7 @@ import numpy as np
 from tinytorch.core import seeding
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import Optimizer
-from tinytorch.core.state import restore
+from tinytorch.core.state_dicts import restore
 from tinytorch.core.tensor import Tensor
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tinytorch.training.grading import best_score
+from tinytorch.training.abstention import best_score
 from tinytorch_book.experiments import answering
 from tinytorch_book.experiments.answering import (
     PENALTIES,

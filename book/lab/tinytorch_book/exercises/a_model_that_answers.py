@@ -7,7 +7,7 @@ import numpy as np
 from tinytorch.core.hooks import hooks
 from tinytorch.core.recording import is_recording
 from tinytorch.text.chat import IGNORED, answer_rows
-from tinytorch.training.grading import best_score
+from tinytorch.training.abstention import best_score
 from tinytorch_book.exercises.cases import (
     Cases,
     NotYet,

@@ -38,7 +38,7 @@ from tinytorch.models.new_tokens import add_tokens
 from tinytorch.models.transformer import GPT
 from tinytorch.text.chat import CHAT_TOKENS, IGNORED, answer_rows
 from tinytorch.training import checkpoint
-from tinytorch.training.grading import answer_probs
+from tinytorch.training.abstention import answer_probs
 from tinytorch_book.experiments.fine_tuning import excess
 from tinytorch_book.experiments.stored_results import read_results, run_recipe, write_results
 from tinytorch_book.experiments.story_gpt import load_story_gpt, story_batches

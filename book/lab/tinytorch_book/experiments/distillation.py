@@ -39,7 +39,7 @@ from tinytorch.core.optimizers import AdamW, only_matrices
 from tinytorch.core.recording import no_grad
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.softmax import softmax_array
-from tinytorch.models.drafts import expected_readings
+from tinytorch.models.acceptance import expected_readings
 from tinytorch.models.transformer import GPT
 from tinytorch.training.distillation import (
     distillation_loss,

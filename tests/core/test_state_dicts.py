@@ -5,7 +5,7 @@ import pytest
 from exact_numbers import message, normal
 
 from tinytorch import SGD, AdamW, Parameter, RowSparse
-from tinytorch.core.state import restore
+from tinytorch.core.state_dicts import restore
 
 # restore -----------------------------------------------------------------------------------------
 

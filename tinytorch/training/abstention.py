@@ -13,7 +13,7 @@ from tinytorch.core.arguments import check_not_negative
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike, TokenIds
-from tinytorch.models.drafts import check_chances
+from tinytorch.models.acceptance import check_chances
 
 __all__ = ["answer_probs", "best_score", "threshold"]
 

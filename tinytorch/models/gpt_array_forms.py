@@ -10,17 +10,16 @@ import numpy as np
 from tinytorch.core import arguments, positions, products
 from tinytorch.core.activations import gelu_array
 from tinytorch.core.array_forms import Reader, as_vectors, maker, reader, reader_of
-from tinytorch.core.incremental import incremental
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.tracing import as_operand, wrap
 from tinytorch.core.types import CachedLayer
-from tinytorch.models.gpt_options import with_positions
+from tinytorch.models.gpt_positions import with_positions
 from tinytorch.models.kv_cache import KVCache
 from tinytorch.models.transformer import GPT, MLP, PostNormBlock, TransformerBlock
 from tinytorch.text.embeddings import Embedding, PositionalEncoding
 
 
-@reader_of(incremental(GPT.forward))
+@reader_of(GPT.forward)
 def read_gpt(part: GPT, cache: KVCache) -> Reader:
     """A `GPT`, of ids `(batch, new)`: the logits `(batch, vocab)` of the next tokens."""
     embed, norm, head = reader(part.token_embedding), reader(part.ln_f), part.lm_head
@@ -46,7 +45,7 @@ def read_gpt(part: GPT, cache: KVCache) -> Reader:
     return read
 
 
-@reader_of(incremental(TransformerBlock.forward))
+@reader_of(TransformerBlock.forward)
 def read_block(part: TransformerBlock, cache: CachedLayer) -> Reader:
     """A `TransformerBlock`, of vectors `(batch * new, d)`."""
     ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
@@ -59,9 +58,9 @@ def read_block(part: TransformerBlock, cache: CachedLayer) -> Reader:
     return read
 
 
-@reader_of(incremental(PostNormBlock.forward))
+@reader_of(PostNormBlock.forward)
 def read_post_norm_block(part: PostNormBlock, cache: CachedLayer) -> Reader:
-    """A `PostNormBlock`, likewise."""
+    """A `PostNormBlock`, of vectors `(batch * new, d)`."""
     ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
     attention = reader(part.attention, cache)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tinytorch import GPT, Tensor
-from tinytorch.training.grading import answer_probs, best_score
+from tinytorch.training.abstention import answer_probs, best_score
 
 
 @pytest.mark.parametrize("penalty", [0, 0.25, 1, 3])
