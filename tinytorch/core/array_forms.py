@@ -185,7 +185,8 @@ def rotated(rotation: Any, x: np.ndarray, start: int) -> np.ndarray:
         return as_operand(rotation(wrap(x), start))
     some = slice(start, start + x.shape[2])
     turns = rotation.cos[some] + 1j * rotation.sin[some]  # (new, d / h / 2)
-    return (x.view(np.result_type(x, np.complex64)) * turns).view(x.dtype)
+    pairs = x.view(np.result_type(x, np.complex64)) * turns
+    return pairs.view(pairs.real.dtype)
 
 
 @reader_of(Linear.forward)
