@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import zip_longest
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -79,7 +78,7 @@ class GGUFTensor(NamedTuple):
 
 
 class GGUF:
-    """The metadata and the tensors of a GGUF file, which must not change while it is open.
+    r"""The metadata and the tensors of a GGUF file, which must not change while it is open.
 
     It has `metadata`, a dictionary of numbers, truth values, strings and lists of these; and
     `tensors`, a dictionary of `GGUFTensor`. Versions 2 and 3 are read, of little-endian order.
@@ -98,7 +97,7 @@ class GGUF:
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.gguf"
         >>> header = b"GGUF" + struct.pack("<IQQ", 3, 1, 0)  # version, tensors, metadata
         >>> entry = struct.pack("<Q1sIQIQ", 1, b"w", 1, 2, 1, 0)  # name, shape, kind, offset
-        >>> _ = path.write_bytes((header + entry).ljust(64, b"\\0") + np.float16([1, 2]).tobytes())
+        >>> _ = path.write_bytes((header + entry).ljust(64, b"\0") + np.float16([1, 2]).tobytes())
         >>> with GGUF(path) as file:
         ...     file.tensors["w"], file.read("w")
         (GGUFTensor(name='w', shape=(2,), kind='F16', nbytes=4, begin=64),
@@ -110,8 +109,8 @@ class GGUF:
 
     def __init__(self, path: StrPath):
         self._path = path
-        self._content: np.ndarray | None = _mapped(path)
         with _named(path):
+            self._content: np.ndarray | None = _mapped(path)
             self.metadata, self.tensors = _read_header(self._content)
 
     def read(self, name: str) -> np.ndarray:
@@ -178,7 +177,7 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
     needed, content = _stored_size(kind, shape), np.frombuffer(stored, np.uint8)
     if content.size != needed:
         raise ValueError(f"{kind} of shape {shape} takes {needed} bytes, got {content.size}")
-    blocks = content.view(_FIELDS[kind])
+    blocks = content.view(np.dtype(_FIELDS[kind]))
     if kind == "BF16":
         return widened(blocks).reshape(shape)
     if blocks.dtype.names is None:
@@ -203,7 +202,8 @@ def _whole_numbers(blocks: np.ndarray, kind: str) -> np.ndarray:
     whole = np.concatenate([low & 15, low >> 4], axis=1)  # (blocks, 32)
     if "high" in fields:
         whole |= np.unpackbits(blocks["high"], axis=1, bitorder="little") << 4
-    return whole.view(np.int8) - np.int8(_MIDDLE.get(kind, 0))
+    whole -= np.uint8(_MIDDLE.get(kind, 0))  # below 0 it goes on from 255, which int8 reads as -1
+    return whole.view(np.int8)
 
 
 def _stored_size(kind: str, shape: tuple[int, ...]) -> int:
@@ -219,61 +219,53 @@ def _stored_size(kind: str, shape: tuple[int, ...]) -> int:
 
 
 def _mapped(path: StrPath) -> np.ndarray:
-    """The bytes of a file, read when they are used."""
+    """The bytes of a file, which the system reads when they are used."""
     with readable_file(path).open("rb") as file:
-        if not file.read(1):
-            raise ValueError(f"{path}: the file is empty; fetch it again")
+        start = file.read(9)
+        if start[:4] != b"GGUF":
+            raise ValueError(f"it begins with {start[:4]!r}, not b'GGUF'{other_file(start)}")
+        file.seek(0)
         try:
             return np.memmap(file, np.uint8, "r").view(np.ndarray)
         except OSError:  # as with a page's file in a browser
-            file.seek(0)
             return np.frombuffer(file.read(), np.uint8)
-
-
-@contextmanager
-def _named(who: StrPath) -> Iterator[None]:
-    """Let errors say what they are about."""
-    try:
-        yield
-    except (MemoryError, ValueError) as error:
-        raise ValueError(f"{who}: {str(error) or 'it does not fit into memory'}") from None
 
 
 def _read_header(content: np.ndarray) -> tuple[dict[str, Value], dict[str, GGUFTensor]]:
     """The metadata and the tensors that a file declares, if they fit together and into it."""
-    start = content[:9].tobytes()
-    if start[:4] != b"GGUF":
-        raise ValueError(f"it begins with {start[:4]!r}, not b'GGUF'{other_file(start)}")
     header = _Header(content)
     version = header.numbers("<u4", 1)[0]
     if version not in (2, 3):
-        swapped = int.from_bytes(start[4:8], "big")
-        found = f"version {version}" if version < swapped else f"big-endian, version {swapped}"
+        found = "big-endian" if version >= 2**16 else f"of version {version}"
         raise ValueError(f"it is {found}; read are 2 and 3, little-endian: convert the model again")
-    tensors, values = header.numbers("<u8", 2)
-    metadata = header.named("metadata", values, 13, header.value)
+    count, entries = header.numbers("<u8", 2)
+    metadata = header.named("metadata", entries, 13, lambda name: header.value())
     alignment = metadata.get("general.alignment", 32)
     if type(alignment) is not int or alignment not in _ALIGNMENTS:
         allowed = f"allowed are {', '.join(map(str, _ALIGNMENTS))}"
-        raise ValueError(f"general.alignment is {short(alignment)}; {allowed}")
-    entries = header.named("tensor", tensors, 24, header.entry)
-    start_of_numbers = -(-header.at // alignment) * alignment
-    placed = {
-        name: _placed(name, *entry, start_of_numbers, alignment) for name, entry in entries.items()
-    }
-    _check_layout(sorted(placed.values(), key=lambda tensor: tensor.begin), content.size)
-    return metadata, placed
+        raise ValueError(f"general.alignment is {short(alignment)}; {allowed}: convert it again")
+    offsets = header.named("tensor", count, 24, header.tensor)
+    start = end = -(-header.at // alignment) * alignment
+    tensors = {name: t._replace(begin=start + t.begin) for name, t in offsets.items()}
+    for name, _, _, nbytes, begin in sorted(tensors.values(), key=lambda tensor: tensor.begin):
+        if begin % alignment or not end <= begin <= content.size - nbytes:
+            lies = f"tensor {short(name)} of {nbytes} bytes begins at byte {begin}"
+            allowed = f"a multiple of {alignment} from {end} to {content.size - nbytes}"
+            raise ValueError(f"{lies}; allowed is {allowed}: fetch the file again")
+        end = begin + nbytes
+    return metadata, tensors
 
 
 class _Header:
     """The values at the beginning of a file, read one after another."""
 
     def __init__(self, content: np.ndarray):
-        self._content, self._view = content, memoryview(content)
-        self._what = "the header"
-        self.at = 4  # after the four letters
+        self._content, self._view = content, content.data
+        self._what, self.at = "the header", 4  # after the four letters
 
-    def named(self, what: str, count: int, least: int, read: Callable[[], Part]) -> dict[str, Part]:
+    def named(
+        self, what: str, count: int, least: int, read: Callable[[str], Part]
+    ) -> dict[str, Part]:
         """So many parts by name, each of at least so many bytes."""
         self._what = f"the number of {what} entries"
         self._check(count, least)
@@ -284,7 +276,7 @@ class _Header:
             self._what = f"{what} {short(name)}"
             if name in found:
                 raise ValueError(f"{self._what} is there twice; fetch or convert the file again")
-            found[name] = read()
+            found[name] = read(name)
         return found
 
     def value(self) -> Value:
@@ -303,18 +295,20 @@ class _Header:
             raise ValueError(f"{self._what} is of type {kind}{where}; {allowed}")
         return found if is_list else found[0]
 
-    def entry(self) -> tuple[tuple[int, ...], str, int]:
-        """Shape, kind and offset of a tensor; the file has the last axis first."""
+    def tensor(self, name: str) -> GGUFTensor:
+        """The entry of a tensor, its `begin` counted from the first; the last axis comes first."""
         axes = self.numbers("<u4", 1)[0]
-        if axes > 4:
-            raise ValueError(f"{self._what} has {axes} axes; the format allows 4")
         shape = tuple(self.numbers("<u8", axes)[::-1])
         code, offset = self.numbers("<u4", 1)[0], self.numbers("<u8", 1)[0]
-        if 0 in shape:
-            raise ValueError(f"{self._what} has shape {short(shape)}; each length is at least 1")
+        if axes > 4 or 0 in shape:
+            allowed = "allowed are up to 4 lengths of at least 1"
+            raise ValueError(f"{self._what} has shape {short(shape)}; {allowed}: fetch it again")
         if code not in _NAMES:
-            raise ValueError(f"{self._what} is of kind {code}; known are {short(_NAMES)}")
-        return shape, _NAMES[code], offset
+            remedy = "take a file of the model in another, such as Q8_0"
+            raise ValueError(f"{self._what} is of kind {code}, which is not known here; {remedy}")
+        kind = _NAMES[code]
+        with _named(self._what):
+            return GGUFTensor(name, shape, kind, _stored_size(kind, shape), offset)
 
     def numbers(self, dtype: str, count: int) -> list:
         """So many numbers."""
@@ -345,23 +339,3 @@ class _Header:
         if count > room:
             declared = f"{self._what} declares {count} values of {size} bytes or more"
             raise ValueError(f"{declared}, and the file has room for {room}; fetch it again")
-
-
-def _placed(
-    name: str, shape: tuple[int, ...], kind: str, offset: int, start: int, alignment: int
-) -> GGUFTensor:
-    """The tensor at an offset from the start of the numbers."""
-    with _named(f"tensor {short(name)}"):
-        if offset % alignment:
-            raise ValueError(f"its offset {offset} is no multiple of the alignment {alignment}")
-        return GGUFTensor(name, shape, kind, _stored_size(kind, shape), start + offset)
-
-
-def _check_layout(in_order: list[GGUFTensor], size: int) -> None:
-    """Raise unless each tensor ends before the next begins, and the last before the file's end."""
-    for tensor, after in zip_longest(in_order, in_order[1:]):
-        end, limit = tensor.begin + tensor.nbytes, after.begin if after else size
-        if end > limit:
-            what = f"tensor {short(after.name)} begins" if after else "the file ends"
-            ends = f"tensor {short(tensor.name)} ends at byte {end}"
-            raise ValueError(f"{ends}, but {what} at {limit}; fetch the file again")
