@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ _BLOCKS = {name: (int(n), int(size)) for _, name, n, size in map(str.split, _KIN
 # those of the first sixteen below those of the last; `high` has the fifth bit of each.
 _SCALE, _LEAST = ("scale", "<f2"), ("least", "<f2")
 _LOW, _HIGH = ("low", "u1", 16), ("high", "u1", 4)
-_FIELDS = {
+_FIELDS: dict[str, Any] = {
     "F32": "<f4",
     "F16": "<f2",
     "BF16": "<u2",
@@ -177,7 +177,7 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
     needed, content = _stored_size(kind, shape), np.frombuffer(stored, np.uint8)
     if content.size != needed:
         raise ValueError(f"{kind} of shape {shape} takes {needed} bytes, got {content.size}")
-    blocks = content.view(np.dtype(_FIELDS[kind]))
+    blocks = content.view(_FIELDS[kind])
     if kind == "BF16":
         return widened(blocks).reshape(shape)
     if blocks.dtype.names is None:
@@ -229,6 +229,15 @@ def _mapped(path: StrPath) -> np.ndarray:
             return np.memmap(file, np.uint8, "r").view(np.ndarray)
         except OSError:  # as with a page's file in a browser
             return np.frombuffer(file.read(), np.uint8)
+
+
+@contextmanager
+def _named(who: StrPath) -> Iterator[None]:
+    """Let the errors inside say what they are about."""
+    try:
+        yield
+    except (MemoryError, ValueError) as error:
+        raise ValueError(f"{who}: {str(error) or 'it does not fit into memory'}") from None
 
 
 def _read_header(content: np.ndarray) -> tuple[dict[str, Value], dict[str, GGUFTensor]]:
