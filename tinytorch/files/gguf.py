@@ -29,8 +29,8 @@ Part = TypeVar("Part")
 _ALIGNMENTS = [2**n for n in range(3, 17)]
 _MOST_VALUES = 2**24  # of one list; vocabularies have less than 2**19
 _STRING, _LIST = 8, 9  # the types of metadata that are no numbers
-_NUMBERS = {0: "u1", 1: "i1", 2: "<u2", 3: "<i2", 4: "<u4", 5: "<i4", 6: "<f4", 7: "?",
-            10: "<u8", 11: "<i8", 12: "<f8"}  # fmt: skip
+_TYPES = "0 u1, 1 i1, 2 <u2, 3 <i2, 4 <u4, 5 <i4, 6 <f4, 7 ?, 10 <u8, 11 <i8, 12 <f8"
+_NUMBERS = {int(code): dtype for code, dtype in map(str.split, _TYPES.split(","))}
 
 # Every kind that a file may declare: its code, its name, the numbers of a block and its bytes.
 _KINDS = """0 F32 1 4, 1 F16 1 2, 2 Q4_0 32 18, 3 Q4_1 32 20, 6 Q5_0 32 22, 7 Q5_1 32 24,
@@ -172,8 +172,8 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
         array([0. , 0. , 0.5, 0.5], dtype=float32)
     """
     if kind not in _FIELDS:
-        remedy = f"pass one of {', '.join(_FIELDS)}, or a file of the model in one of these"
-        raise ValueError(f"numbers of kind {short(kind)} are not decoded here; {remedy}")
+        known = f"only {', '.join(_FIELDS)}: take a file of the model in one of these"
+        raise ValueError(f"the kind {short(kind)} is not decoded here, {known}")
     needed, content = _stored_size(kind, shape), np.frombuffer(stored, np.uint8)
     if content.size != needed:
         raise ValueError(f"{kind} of shape {shape} takes {needed} bytes, got {content.size}")
@@ -258,9 +258,9 @@ def _read_header(content: np.ndarray) -> tuple[dict[str, Value], dict[str, GGUFT
     tensors = {name: t._replace(begin=start + t.begin) for name, t in offsets.items()}
     for name, _, _, nbytes, begin in sorted(tensors.values(), key=lambda tensor: tensor.begin):
         if begin % alignment or not end <= begin <= content.size - nbytes:
-            lies = f"tensor {short(name)} of {nbytes} bytes begins at byte {begin}"
-            allowed = f"a multiple of {alignment} from {end} to {content.size - nbytes}"
-            raise ValueError(f"{lies}; allowed is {allowed}: fetch the file again")
+            lies = f"tensor {short(name)} has bytes {begin} to {begin + nbytes}"
+            allowed = f"{end} to {content.size}, from a multiple of {alignment} on"
+            raise ValueError(f"{lies}; allowed are {allowed}: fetch the file again")
         end = begin + nbytes
     return metadata, tensors
 
@@ -300,16 +300,16 @@ class _Header:
             found = self.numbers(_NUMBERS[kind], count)
         else:
             where = " in a list" if is_list else ""
-            allowed = "known are 0 to 8 and 10 to 12, and 9 for a list of these"
+            allowed = "known are 0 to 8 and 10 to 12, and 9 for a list of these: convert it again"
             raise ValueError(f"{self._what} is of type {kind}{where}; {allowed}")
         return found if is_list else found[0]
 
     def tensor(self, name: str) -> GGUFTensor:
         """The entry of a tensor, its `begin` counted from the first; the last axis comes first."""
         axes = self.numbers("<u4", 1)[0]
-        shape = tuple(self.numbers("<u8", axes)[::-1])
+        shape = tuple(self.numbers("<u8", min(axes, 5))[::-1])
         code, offset = self.numbers("<u4", 1)[0], self.numbers("<u8", 1)[0]
-        if axes > 4 or 0 in shape:
+        if len(shape) > 4 or 0 in shape:
             allowed = "allowed are up to 4 lengths of at least 1"
             raise ValueError(f"{self._what} has shape {short(shape)}; {allowed}: fetch it again")
         if code not in _NAMES:
@@ -347,4 +347,4 @@ class _Header:
         room = min((len(self._view) - self.at) // size, _MOST_VALUES)
         if count > room:
             declared = f"{self._what} declares {count} values of {size} bytes or more"
-            raise ValueError(f"{declared}, and the file has room for {room}; fetch it again")
+            raise ValueError(f"{declared}, but at most {room} can follow; fetch the file again")

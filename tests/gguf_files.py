@@ -9,10 +9,16 @@ __all__ = ["CODES", "gguf_bytes", "random_stored", "write_gguf"]
 
 # Code, numbers of a block and its bytes, and where in a block its half-precision numbers end.
 CODES = {
-    "F32": (0, 1, 4, 0), "F16": (1, 1, 2, 0), "BF16": (30, 1, 2, 0), "Q8_0": (8, 32, 34, 2),
-    "Q4_0": (2, 32, 18, 2), "Q4_1": (3, 32, 20, 4), "Q5_0": (6, 32, 22, 2),
-    "Q5_1": (7, 32, 24, 4), "Q6_K": (14, 256, 210, 0),
-}  # fmt: skip
+    "F32": (0, 1, 4, 0),
+    "F16": (1, 1, 2, 0),
+    "BF16": (30, 1, 2, 0),
+    "Q8_0": (8, 32, 34, 2),
+    "Q4_0": (2, 32, 18, 2),
+    "Q4_1": (3, 32, 20, 4),
+    "Q5_0": (6, 32, 22, 2),
+    "Q5_1": (7, 32, 24, 4),
+    "Q6_K": (14, 256, 210, 0),
+}
 
 
 def write_gguf(path, metadata, tensors, **options):
