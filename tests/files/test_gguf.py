@@ -165,6 +165,7 @@ DAMAGE = {
     "metadata 'k' is a truth value, 0 or 1, got 2": key(7, b"\2", ROOM),
     "metadata 'k' is there twice": start(0, 2) + 2 * (key(4)[24:] + bytes(4)) + ROOM,
     "alignment is 'x'; allowed are 8, ": key(8, b"\1", bytes(7), b"x", name=b"general.alignment"),
+    "alignment is 32.0;": key(6, struct.pack("<f", 32), ROOM, name=b"general.alignment"),
     "alignment is 0;": key(4, bytes(4), ROOM, name=b"general.alignment"),
     "alignment is 48;": key(4, b"\x30\0\0\0", ROOM, name=b"general.alignment"),
     "alignment is 2147483648;": key(4, b"\0\0\0\x80", ROOM, name=b"general.alignment"),
@@ -189,6 +190,14 @@ DAMAGE = {
 def test_damage_is_named(path, message):
     path.write_bytes(DAMAGE[message])
     with pytest.raises(ValueError, match=rf"some\.gguf: .*{message}"):
+        GGUF(path)
+
+
+def test_a_list_is_not_longer_than_any_vocabulary(path):
+    path.write_bytes(key(9, bytes(4), struct.pack("<Q", 2**25)))
+    with path.open("r+b") as file:
+        file.truncate(2**26)
+    with pytest.raises(ValueError, match="declares 33554432 values .* at most 16777216 can follow"):
         GGUF(path)
 
 
