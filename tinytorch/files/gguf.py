@@ -99,9 +99,10 @@ class GGUF:
         >>> entry = struct.pack("<Q1sIQIQ", 1, b"w", 1, 2, 1, 0)  # name, shape, kind, offset
         >>> _ = path.write_bytes((header + entry).ljust(64, b"\0") + np.float16([1, 2]).tobytes())
         >>> with GGUF(path) as file:
-        ...     file.tensors["w"], file.read("w")
-        (GGUFTensor(name='w', shape=(2,), kind='F16', nbytes=4, begin=64),
-         array([1., 2.], dtype=float32))
+        ...     file.tensors["w"]
+        ...     file.read("w"), file.stored("w")
+        GGUFTensor(name='w', shape=(2,), kind='F16', nbytes=4, begin=64)
+        (array([1., 2.], dtype=float32), array([ 0, 60,  0, 64], dtype=uint8))
     """
 
     metadata: dict[str, Value]
