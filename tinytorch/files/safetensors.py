@@ -44,7 +44,7 @@ _OTHER_FILES = {
     b"PK\x03\x04": f"it is a zip file, such as torch.save and numpy.savez write; {_NEVER}",
     b"\x80": f"it is a pickle, such as older versions of torch.save wrote; {_NEVER}",
     b"\x93NUMPY": "it is a .npy file: numpy.load reads it",
-    b"GGUF": "it is a GGUF file",
+    b"GGUF": "it is a GGUF file: tinytorch.files.gguf reads it",
     b"version ": "it is a pointer of Git LFS: fetch the file with `git lfs pull`",
 }
 
@@ -193,18 +193,12 @@ def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(start[:8], "little")
     if not 2 <= length <= min(size - 8, _HEADER_LIMIT):
         allowed = f"allowed are 2 to {_HEADER_LIMIT}, and the file has {size} in all"
-        raise ValueError(f"it declares a header of {length} bytes; {allowed}{_other_file(start)}")
+        raise ValueError(f"it declares a header of {length} bytes; {allowed}{other_file(start)}")
     if start[8:] != b"{":
-        raise ValueError(f"its header begins with {start[8:]!r}, not b'{{'{_other_file(start)}")
+        raise ValueError(f"its header begins with {start[8:]!r}, not b'{{'{other_file(start)}")
     header = parse_json(b"{" + file.read(length - 1), parse_int=_whole_number)
     json.dumps(header, ensure_ascii=False).encode()  # UTF-8 has no half of a surrogate pair
     return header, size - 8 - length
-
-
-def _other_file(start: bytes) -> str:
-    """What kind of file it is instead, judging by its first bytes."""
-    found = [what for begin, what in _OTHER_FILES.items() if start.startswith(begin)]
-    return f": {found[0]}" if found and start[8:] != b"{" else ""
 
 
 def _whole_number(digits: str) -> int | float:
@@ -215,34 +209,34 @@ def _whole_number(digits: str) -> int | float:
 def _checked_metadata(metadata: object, error: type[Exception]) -> dict[str, str]:
     """The metadata if they map texts to texts, else the given error."""
     if not isinstance(metadata, dict):
-        raise error(f"the metadata map strings to strings, got {_short(metadata)}")
+        raise error(f"the metadata map strings to strings, got {short(metadata)}")
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise error(f"the metadata map strings to strings, got {_short({key: value})}")
+            raise error(f"the metadata map strings to strings, got {short({key: value})}")
     return metadata
 
 
 def _checked_entry(name: str, entry: object, space: int) -> tuple[Any, ...]:
     """Begin, end, name, who that is, dtype and shape of a tensor, if they add up."""
-    who = f"tensor {_short(name)}"
+    who = f"tensor {short(name)}"
     if not isinstance(entry, dict) or set(entry) != set(_FIELDS):
-        raise ValueError(f"{who} must have {', '.join(_FIELDS)}, no others; got {_short(entry)}")
+        raise ValueError(f"{who} must have {', '.join(_FIELDS)}, no others; got {short(entry)}")
     dtype, shape, offsets = (entry[field] for field in _FIELDS)
     if not isinstance(dtype, str) or dtype not in _DTYPES:
-        raise ValueError(f"{who} is of dtype {_short(dtype)}; known are {', '.join(_DTYPES)}")
+        raise ValueError(f"{who} is of dtype {short(dtype)}; known are {', '.join(_DTYPES)}")
     if not _are_numbers(shape) or len(shape) > 64:  # the most axes that NumPy has
-        raise ValueError(f"{who} must have a shape of at most 64 lengths, got {_short(shape)}")
+        raise ValueError(f"{who} must have a shape of at most 64 lengths, got {short(shape)}")
     if not _are_numbers(offsets) or len(offsets) != 2:
-        raise ValueError(f"{who} must have two offsets, got {_short(offsets)}")
+        raise ValueError(f"{who} must have two offsets, got {short(offsets)}")
     begin, end = offsets
     if end > space:
         raise ValueError(f"{who} ends at byte {end} of the numbers, but there are {space}")
     needed = math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize
     if needed != end - begin:
-        takes = f"of {dtype} and shape {_short(shape)} takes {needed} bytes"
+        takes = f"of {dtype} and shape {short(shape)} takes {needed} bytes"
         raise ValueError(f"{who} {takes}, but its offsets {begin} to {end} hold {end - begin}")
     if math.prod(n or 1 for n in shape) >= 2**60:  # NumPy counts so, with room for 8 bytes each
-        raise ValueError(f"{who} is empty, but its shape {_short(shape)} is too large")
+        raise ValueError(f"{who} is empty, but its shape {short(shape)} is too large")
     return begin, end, name, who, dtype, shape
 
 
@@ -288,12 +282,26 @@ def _converted(array: np.ndarray, who: str, dtype: str) -> np.ndarray:
     if dtype == "BOOL" and (largest := array.view(np.uint8).max(initial=0)) > 1:
         raise ValueError(f"{who} is of BOOL, whose bytes are 0 or 1, got {largest}")
     if dtype == "BF16":
-        wide = np.empty(array.shape, np.float32)
-        np.left_shift(array, 16, out=wide.view(np.uint32), dtype=np.uint32)
-        return wide
+        return widened(array)
     return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
-def _short(value: object) -> str:
+# ----------------------------------------------------------------------- shared with gguf.py
+
+
+def widened(bits: np.ndarray) -> np.ndarray:
+    """Numbers of BF16, given as uint16, in float32."""
+    wide = np.empty(bits.shape, np.float32)
+    np.left_shift(bits, 16, out=wide.view(np.uint32), dtype=np.uint32)
+    return wide
+
+
+def other_file(start: bytes) -> str:
+    """What kind of file it is instead, judging by its first nine bytes."""
+    found = [what for begin, what in _OTHER_FILES.items() if start.startswith(begin)]
+    return f": {found[0]}" if found and start[8:] != b"{" else ""
+
+
+def short(value: object) -> str:
     """The value as Python writes it, cut off if it is long."""
     return f"{value!r:.100}"
