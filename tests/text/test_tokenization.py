@@ -15,7 +15,8 @@ from tinytorch.text import bpe as loop
 from tinytorch.text import bpe_fast as fast
 from tinytorch.text.bpe_fast import join_by_rank, learn_merges
 from tinytorch.text.corpus import book_prose
-from tinytorch.text.tokenization import BPETokenizer, CharTokenizer, split_like_gpt2
+from tinytorch.text.pretokenization import LLAMA_PATTERN
+from tinytorch.text.tokenization import BPETokenizer, CharTokenizer, split_like, split_like_gpt2
 from tinytorch.text.tokenizer_files import bytes_to_letters, letters_to_bytes
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
@@ -73,7 +74,30 @@ def with_tokens(*tokens, special_tokens=None):
     ],
 )
 def test_text_is_split_as_by_gpt2(text, pieces):
-    assert split_like_gpt2(text) == pieces
+    assert split_like_gpt2(text) == split_like("gpt-2", text) == pieces
+
+
+@pytest.mark.parametrize(
+    ("text", "smollm", "llama"),
+    [
+        (" 1234", [" ", *"1234"], [" ", "123", "4"]),  # to GPT-2 one piece
+        ("½Ⅷ४२\U0001d7d9", [*"½Ⅷ४२\U0001d7d9"], ["½Ⅷ४", "२\U0001d7d9"]),
+        ("a  7", ["a", "  ", "7"], ["a", " ", " ", "7"]),
+        ("we'RE it's", ["we", "'", "RE", " it", "'s"], ["we", "'RE", " it", "'s"]),
+        ("'ſo (so)", ["'", "ſo", " (", "so", ")"], ["'ſ", "o", " (", "so", ")"]),
+        ("(so\tso", ["(", "so", "\t", "so"], ["(so", "\tso"]),
+        ("a.\r\n\r\n b", ["a", ".", "\r\n\r\n", " b"], ["a", ".\r\n\r\n", " b"]),
+        ("a \n  b", ["a", " \n ", " b"], ["a", " \n", " ", " b"]),
+    ],
+)
+def test_text_is_split_as_files_ask(text, smollm, llama):
+    assert split_like("smollm", text) == smollm
+    assert split_like("llama-bpe", text) == llama
+
+
+def test_another_way_to_split_is_refused():
+    with pytest.raises(ValueError, match="must be 'gpt-2', 'smollm' or 'llama-bpe', got 'qwen2'"):
+        BPETokenizer(BYTES, pretokenizer="qwen2")
 
 
 @pytest.mark.slow
@@ -220,6 +244,23 @@ def test_a_merge_visits_only_occurrences_of_its_pair(monkeypatch):
 
 
 # ------------------------------------------------------------------------------ encoding
+
+
+def test_only_the_listed_pairs_are_merged_in_their_order():
+    ranks = with_tokens(b"abc", b"ab", b"bc").ranks
+    listed = BPETokenizer(ranks, merges=[(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")])
+    assert listed.pieces("abc ab") == [b"a", b"bc", b" ", b"ab"]  # b"abc" is never reached
+    whole = BPETokenizer(ranks, merges=listed.merges, pretokenizer="llama-bpe")
+    assert whole.pieces("abc") == [b"abc"] and whole.pieces("abcd") == [b"a", b"bc", b"d"]
+
+
+def test_merges_and_pretokenizer_are_saved(tmp_path):
+    ranks = with_tokens(b"bc", b"ab").ranks
+    tokenizer = BPETokenizer(ranks, {"<s>": 300}, [(b"a", b"b"), (b"b", b"c")], "smollm")
+    tokenizer.save(tmp_path / "bpe.json")
+    loaded = BPETokenizer.load(tmp_path / "bpe.json")
+    assert vars(loaded) == vars(tokenizer)
+    assert loaded.pieces("abc 12") == [b"ab", b"c", b" ", b"1", b"2"]
 
 
 def test_the_lowest_rank_is_merged_first_not_the_longest_match():
@@ -614,6 +655,31 @@ def at(*names, value):
     return change
 
 
+DIGITS = {"type": "Digits", "individual_digits": True}
+SPLIT = {"type": "Split", "behavior": "Isolated", "invert": False}
+SPLIT["pattern"] = {"Regex": LLAMA_PATTERN}
+
+
+def steps(first, ignore_merges=True, **last):
+    last = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, **last}
+
+    def change(content):
+        content["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [first, last]}
+        content["model"]["ignore_merges"] = ignore_merges
+
+    return change
+
+
+def lacking(**settings):
+    """What takes a byte from the vocabulary."""
+
+    def change(content):
+        del content["model"]["vocab"]["q"]
+        content["model"] |= settings
+
+    return change
+
+
 def added(**flags):
     return lambda content: content["added_tokens"].append({"id": 300, "content": "<new>", **flags})
 
@@ -639,6 +705,36 @@ def test_a_tokenizer_json_gives_the_same_ids_as_the_two_files(read_json, tmp_pat
 )
 def test_settings_that_change_no_id_are_accepted(read_json, change):
     assert vocabulary_of(read_json(change)) == vocabulary_of(read_json())
+
+
+@pytest.mark.parametrize(("first", "name"), [(DIGITS, "smollm"), (SPLIT, "llama-bpe")])
+def test_a_file_may_cut_its_text_in_two_steps(read_json, first, name):
+    change = steps(first, first is SPLIT, use_regex=first is DIGITS)
+    assert read_json(change).pretokenizer == name
+
+
+def test_a_byte_that_a_file_lacks_is_left_out_of_a_text(read_json):
+    tokenizer = read_json(lacking())
+    assert tokenizer.encode(" qtqo") == tokenizer.encode(" to") == [257]
+
+
+@pytest.mark.parametrize(
+    ("match", "change"),
+    [
+        ("its tokenizer.ggml.model is 'llama', not 'gpt2'; encode with", {"model": "llama"}),
+        ("its tokenizer.ggml.pre is None, not 'gpt-2' or 'smollm' or", {"pre": None}),
+        ("3 tokens, 3 different texts, and 2 types", {"token_type": [1, 1]}),
+        ("3 tokens, 2 different", {"tokens": ["a", "b", "a"]}),
+        ("its merges are NoneType", {"merges": None}),
+        ("a merge makes b'ba', which has no id", {"merges": ["b a"]}),
+        ("'é€' is not a token", {"tokens": ["a", "b", "é€"]}),
+    ],
+)
+def test_a_gguf_with_another_tokenizer_is_refused(match, change):
+    said = {"model": "gpt2", "pre": "gpt-2", "tokens": ["a", "b", "ab"], "token_type": [1, 1, 1]}
+    said |= {"merges": ["a b"], **change}
+    with pytest.raises(ValueError, match=match):
+        BPETokenizer.from_gguf({f"tokenizer.ggml.{name}": value for name, value in said.items()})
 
 
 def test_an_added_token_need_not_be_in_the_vocabulary(read_json):
@@ -675,7 +771,16 @@ def test_an_added_token_need_not_be_in_the_vocabulary(read_json):
         ("its merges are NoneType", at("model", "merges", value=None)),
         (r"its merge \['Ġ'\] is not two tokens", at("model", "merges", value=["Ġ"])),
         ("its merge 7 is not two tokens", at("model", "merges", value=[7])),
-        ("do not follow from the ids", at("model", "merges", value=["Ġ t", "t o", "Ġ to"])),
+        (
+            "a merge makes b'to', which has no id",
+            at("model", "merges", value=["Ġ t", "t o", "Ġ to"]),
+        ),
+        ("model.unk_token would stand for the bytes", lacking(unk_token="<|endoftext|>")),
+        ("model.byte_fallback would stand for", lacking(byte_fallback=True)),
+        ('pre_tokenizer.type is "Sequence"', steps({**DIGITS, "individual_digits": False}, None)),
+        ("use_regex is false, not null or true", steps(DIGITS, None, use_regex=False)),
+        ("use_regex is true, not false", steps(SPLIT, use_regex=True)),
+        ("ignore_merges is null, not true", steps(SPLIT, None, use_regex=False)),
         ("its model.type is null", dict.clear),
     ],
 )

@@ -51,8 +51,8 @@ def encode(piece: bytes, merges: Sequence[Pair]) -> list[int]:
     tokens = [bytes([byte]) for byte in piece]
     for pair in merges:
         tokens = merge(tokens, pair)
-    vocabulary = _vocabulary(merges)
-    return [vocabulary.index(token) for token in tokens]
+    ids = {token: i for i, token in enumerate(_vocabulary(merges))}
+    return [ids[token] for token in tokens]
 
 
 def decode(ids: Iterable[int], merges: Sequence[Pair]) -> bytes:

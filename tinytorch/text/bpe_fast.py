@@ -115,7 +115,12 @@ class _LinkedTokens:
         return pair
 
 
-def join_by_rank(piece: bytes, ranks: Mapping[bytes, int], below: float = math.inf) -> list[bytes]:
+def join_by_rank(
+    piece: bytes,
+    ranks: Mapping[bytes, int],
+    below: float = math.inf,
+    merges: Mapping[tuple[bytes, bytes], int] | None = None,
+) -> list[bytes]:
     """Cut a piece into tokens: starting from bytes, join the neighbours with the lowest rank.
 
     Of equal ranks, the leftmost pair is joined first. A heap holds the next pair, so that a piece
@@ -125,6 +130,7 @@ def join_by_rank(piece: bytes, ranks: Mapping[bytes, int], below: float = math.i
         piece: the bytes.
         ranks: the rank of every token; neighbours can be joined if their concatenation has one.
         below: use only the ranks below this one.
+        merges: the rank of every pair that can be joined, if not every pair that is a token can.
 
     Returns:
         The tokens; their concatenation is the piece.
@@ -141,9 +147,12 @@ def join_by_rank(piece: bytes, ranks: Mapping[bytes, int], below: float = math.i
     def consider(first: int) -> None:
         second = end[first]
         if second < length:
-            rank = ranks.get(piece[first : end[second]])
+            last = end[second]
+            rank = ranks.get(piece[first:last])
+            if merges is not None and rank is not None:
+                rank = merges.get((piece[first:second], piece[second:last]))
             if rank is not None and rank < below:
-                heapq.heappush(heap, (rank, first, end[second]))
+                heapq.heappush(heap, (rank, first, last))
 
     for first in range(length):
         consider(first)

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
-from tinytorch.core.arguments import check_sizes
+from tinytorch.core.arguments import check_choice, check_sizes
 from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text import tokenizer_files
 from tinytorch.text.bpe_fast import join_by_rank, learn_merges
-from tinytorch.text.pretokenization import split_like_gpt2
+from tinytorch.text.pretokenization import PRETOKENIZERS, split_like, split_like_gpt2
 from tinytorch.text.special_tokens import any_of, checked_names
 from tinytorch.text.token_ids import check_natural, check_text, look_up
 
 __all__ = ["BPETokenizer"]
 
+Pair = tuple[bytes, bytes]
 _BYTES = [bytes([byte]) for byte in range(256)]
 _CACHE_SIZE, _CACHED_LENGTH = 1 << 15, 64  # how many pieces are cached, and their longest length
 
@@ -36,16 +38,23 @@ class BPETokenizer:
         ranks: the bytes of every token and its id; all 256 single bytes must be there. Of several
             neighbours that could be joined, those that make the lowest id are joined first.
         special_tokens: names and ids of the special tokens.
+        merges: the only pairs to join, and in this order, as files list them. With such a list,
+            bytes may be missing; a text's ids then leave these bytes out.
+        pretokenizer: how a text is cut into pieces, see `split_like`. With `"llama-bpe"`, a piece
+            that is a token is not merged but taken as it is, as in Llama 3.
 
     Attributes:
         ranks: the bytes of every token and its id, in the order of the ids.
         special_tokens: names and ids of the special tokens.
+        merge_ranks: the place of every pair in the list of merges, or None without a list.
+        pretokenizer: how a text is cut into pieces.
         vocab_size: the highest id plus one: how many rows an embedding table needs.
 
     Raises:
         TypeError: a token is not bytes, a name is not a string, one of them is empty, or an id is
             not an integer.
-        ValueError: a byte is missing, or an id is negative or given twice.
+        ValueError: a byte is missing, an id is negative or given twice, what a merge makes has no
+            id, or there is no such pretokenizer.
 
     Example:
         >>> tokenizer = BPETokenizer.train("low lower lowest", 260)
@@ -58,10 +67,18 @@ class BPETokenizer:
     """
 
     def __init__(
-        self, ranks: Mapping[bytes, int], special_tokens: Mapping[str, int] | None = None
+        self,
+        ranks: Mapping[bytes, int],
+        special_tokens: Mapping[str, int] | None = None,
+        merges: Iterable[Pair] | None = None,
+        pretokenizer: str = "gpt-2",
     ) -> None:
         specials = {} if special_tokens is None else special_tokens
-        _check_vocabulary(ranks, specials)
+        check_choice(pretokenizer, "pretokenizer", PRETOKENIZERS)
+        self.pretokenizer = pretokenizer
+        self.merge_ranks = None if merges is None else {pair: i for i, pair in enumerate(merges)}
+        _check_vocabulary(ranks, specials, self.merge_ranks)
+        self._missing = b"".join(byte for byte in _BYTES if byte not in ranks)
         in_order = sorted(ranks.items(), key=lambda item: item[1])
         self.ranks: dict[bytes, int] = {token: int(i) for token, i in in_order}
         self.special_tokens: dict[str, int] = {name: int(i) for name, i in specials.items()}
@@ -117,13 +134,15 @@ class BPETokenizer:
         return cls(ranks, {name: len(ranks) + i for i, name in enumerate(names)})
 
     @cached_property
-    def merges(self) -> list[tuple[bytes, bytes]]:
-        """The two sides of every token that is longer than one byte, in the order of the ids.
+    def merges(self) -> list[Pair]:
+        """The merges as given, or the two sides of every longer token in the order of the ids.
 
         Raises:
             ValueError: a token is not the concatenation of two earlier ones, as may happen in a
                 vocabulary that was not made by merging.
         """
+        if self.merge_ranks is not None:
+            return list(self.merge_ranks)
         merges = []
         for token, rank in self.ranks.items():
             if len(token) > 1:
@@ -213,16 +232,21 @@ class BPETokenizer:
 
     def _encode(self, text: str) -> list[int]:
         ids: list[int] = []
-        for piece in split_like_gpt2(text):
+        for piece in split_like(self.pretokenizer, text):
             known = self._cache.get(piece)
             if known is None:
-                token = piece.encode()
-                tokens = [token] if token in self.ranks else join_by_rank(token, self.ranks)
-                known = [self.ranks[token] for token in tokens]
+                known = [self.ranks[token] for token in self._tokens_of(piece.encode())]
                 if len(piece) <= _CACHED_LENGTH and len(self._cache) < _CACHE_SIZE:
                     self._cache[piece] = known
             ids += known
         return ids
+
+    def _tokens_of(self, piece: bytes) -> list[bytes]:
+        whole = self.merge_ranks is None or self.pretokenizer == "llama-bpe"
+        if whole and piece in self.ranks:
+            return [piece]
+        there = piece.translate(None, self._missing)  # before the merges, so neighbours close up
+        return join_by_rank(there, self.ranks, merges=self.merge_ranks)
 
     # -------------------------------------------------------------------------- ids to text
 
@@ -286,7 +310,8 @@ class BPETokenizer:
             >>> BPETokenizer.load(path)
             BPETokenizer(259 tokens, 1 special tokens)
         """
-        tokenizer_files.write_bpe(path, self.ranks, self.special_tokens)
+        said = self.ranks, self.special_tokens, self.merge_ranks, self.pretokenizer
+        tokenizer_files.write_bpe(path, said)
 
     @classmethod
     def load(cls, path: StrPath) -> BPETokenizer:
@@ -348,7 +373,7 @@ class BPETokenizer:
         Raises:
             FileNotFoundError: there is no such file.
             ValueError: the file is damaged, or has something that would give other ids: a
-                normalizer, another way to cut a text, tokens added to every text.
+                normalizer, a way to cut a text that `split_like` lacks, tokens added to every text.
 
         Example:
             >>> import pathlib, tempfile
@@ -361,14 +386,39 @@ class BPETokenizer:
             this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids
         """
         with tokenizer_files.damaged(path):
-            ranks, specials, merges = tokenizer_files.read_tokenizer_json(path)
-            tokenizer = cls(ranks, specials)
-            if tokenizer.merges != merges:  # then to join by the lowest id is to join by the list
-                raise ValueError("its merges do not follow from the ids of its tokens")
-            return tokenizer
+            return cls(*tokenizer_files.read_tokenizer_json(path))
+
+    @classmethod
+    def from_gguf(cls, metadata: Mapping[str, Any]) -> BPETokenizer:
+        r"""Read the byte-level BPE in the metadata of a GGUF file.
+
+        `encode` gives the ids of the text alone, even where the file asks for a beginning
+        (`tokenizer.ggml.add_bos_token`): that is left to the caller.
+
+        Args:
+            metadata: names and values, of which those that begin with `tokenizer.ggml.` are read.
+
+        Returns:
+            The tokenizer; the tokens that the file does not call normal are special.
+
+        Raises:
+            ValueError: the metadata are damaged, or of a tokenizer or pre-tokenizer that is not
+                supported; the message names it.
+
+        Example:
+            >>> tokens, kinds = ["l", "o", "lo", "1", "<|end|>"], [1, 1, 1, 1, 3]
+            >>> said = {"model": "gpt2", "pre": "smollm", "tokens": tokens, "token_type": kinds}
+            >>> said = {f"tokenizer.ggml.{key}": value for key, value in said.items()}
+            >>> tokenizer = BPETokenizer.from_gguf({**said, "tokenizer.ggml.merges": ["l o"]})
+            >>> tokenizer.encode("lo11<|end|>", "all")
+            [2, 3, 3, 4]
+        """
+        return cls(*tokenizer_files.read_gguf(metadata))
 
 
-def _check_vocabulary(ranks: Mapping[bytes, int], specials: Mapping[str, int]) -> None:
+def _check_vocabulary(
+    ranks: Mapping[bytes, int], specials: Mapping[str, int], merges: Collection[Pair] | None
+) -> None:
     """Raise unless the tokens can write every text, and every id means one token."""
     for what, given in (("ranks", ranks), ("special_tokens", specials)):
         if not isinstance(given, Mapping):
@@ -383,6 +433,9 @@ def _check_vocabulary(ranks: Mapping[bytes, int], specials: Mapping[str, int]) -
         if owners.setdefault(int(i), owner) != owner:
             raise ValueError(f"{owners[int(i)]!r} and {owner!r} both have the id {i}")
     missing = [token for token in _BYTES if token not in ranks]
-    if missing:
+    if missing and merges is None:
         what = f"{len(missing)} of the 256 single bytes have no id, the first is {missing[0]!r}"
         raise ValueError(f"{what}: not every text could be encoded")
+    for left, right in merges or ():
+        if left + right not in ranks:
+            raise ValueError(f"a merge makes {left + right!r}, which has no id")

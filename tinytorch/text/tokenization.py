@@ -7,6 +7,7 @@ The loop is in `bpe.py`. `CharTokenizer` (`characters.py`) is the simplest token
 from tinytorch.text.bpe import decode, encode, merge, train
 from tinytorch.text.bpe_tokenizer import BPETokenizer
 from tinytorch.text.characters import CharTokenizer
-from tinytorch.text.pretokenization import split_like_gpt2
+from tinytorch.text.pretokenization import split_like, split_like_gpt2
 
-__all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "split_like_gpt2", "train"]
+__all__ = ["BPETokenizer", "CharTokenizer", "decode", "encode", "merge", "train"]
+__all__ += ["split_like", "split_like_gpt2"]

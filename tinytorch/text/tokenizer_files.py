@@ -1,7 +1,7 @@
-"""Tokenizers in files: our own JSON, GPT-2's pair of files, and `tokenizer.json`.
+"""Tokenizers in files: our own JSON, GPT-2's pair of files, `tokenizer.json`, and GGUF.
 
-All of them are text. Reading a file never runs anything in it, and the error for a damaged file
-gives the reason. GPT-2's files and ours write bytes as letters: a byte that is a visible character
+All but GGUF are text. Reading a file never runs anything in it, and the error for a damaged file
+gives the reason. All of them write bytes as letters: a byte that is a visible character
 of Latin-1 is written as itself, the others as the letters from U+0100 on. A space is "Ġ", and a
 newline is "Ċ".
 """
@@ -13,7 +13,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -21,8 +21,12 @@ from typing import Any
 from tinytorch.files.atomic_files import StrPath, readable_file, write_atomically
 from tinytorch.files.byte_order_marks import decode_marked
 from tinytorch.files.strict_json import parse_json
+from tinytorch.text.pretokenization import LLAMA_PATTERN, PRETOKENIZERS
 
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
+Pair = tuple[bytes, bytes]
+#: The arguments of a `BPETokenizer`.
+Encoding = tuple[dict[bytes, int], dict[str, int], Iterable[Pair] | None, str]
 
 CHARACTERS, BPE = "tinytorch characters", "tinytorch byte-pair encoding"
 _VISIBLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
@@ -87,21 +91,27 @@ def characters(content: dict[str, Any]) -> str:
     return alphabet
 
 
-def write_bpe(path: StrPath, ranks: Mapping[bytes, int], special_tokens: Mapping[str, int]) -> None:
-    """Write a `BPETokenizer`."""
+def write_bpe(path: StrPath, encoding: Encoding) -> None:
+    """Write a `BPETokenizer`; of merges and pre-tokenizer only what is not the usual."""
+    ranks, special_tokens, merges, pretokenizer = encoding
+    unusual: dict[str, object] = {} if pretokenizer == "gpt-2" else {"pretokenizer": pretokenizer}
+    if merges is not None:
+        unusual["merges"] = [" ".join(map(bytes_to_letters, pair)) for pair in merges]
     tokens = {bytes_to_letters(token): i for token, i in ranks.items()}
     size = len(tokens) + len(special_tokens)
-    write(path, BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens)
+    write(path, BPE, size=size, special_tokens=dict(special_tokens), tokens=tokens, **unusual)
 
 
-def vocabulary(content: dict[str, Any]) -> Vocabulary:
-    """The tokens and the special tokens in a file of a `BPETokenizer`."""
+def vocabulary(content: dict[str, Any]) -> Encoding:
+    """What a file of a `BPETokenizer` says."""
     tokens = _ids(content.get("tokens"), "tokens")
     specials = _ids(content.get("special_tokens"), "special tokens")
     if len(tokens) + len(specials) != content.get("size"):
         there = f"{len(tokens)} tokens and {len(specials)} special tokens"
         raise ValueError(f"it has {there}, but declares the size {content.get('size')!r}")
-    return {letters_to_bytes(letters): i for letters, i in tokens.items()}, specials
+    ranks = {letters_to_bytes(letters): i for letters, i in tokens.items()}
+    merges = _pairs(content["merges"]) if "merges" in content else None
+    return ranks, specials, merges, content.get("pretokenizer", "gpt-2")
 
 
 def _read(path: StrPath, kind: str) -> dict[str, Any]:
@@ -155,17 +165,25 @@ _ALLOWED: dict[tuple[str, ...], tuple[Any, ...]] = {
     ("padding",): (None,),
     ("post_processor", "type"): (None, "ByteLevel", "TemplateProcessing"),
 }
+_LLAMA = {("model", "ignore_merges"): (True,), ("pre_tokenizer", "use_regex"): (False,)}
+# What comes before ByteLevel in the sequence of a pre_tokenizer.
+_SPLIT = {"pattern": {"Regex": LLAMA_PATTERN}, "behavior": "Isolated", "invert": False}
+_FIRST_STEPS: dict[str, object] = {
+    "smollm": {"type": "Digits", "individual_digits": True},
+    "llama-bpe": {"type": "Split", **_SPLIT},
+}
 _UNCHANGED = [{"Sequence": {"id": "A"}}]
 _REFUSED = "this is not GPT-2's byte-level BPE; encode with the library that wrote it, and pass ids"
 
 
-def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int], list[Any]]:
-    """The tokens, the special tokens and the merges in a `tokenizer.json` of byte-level BPE.
+def read_tokenizer_json(path: StrPath) -> Encoding:
+    """What a `tokenizer.json` of byte-level BPE says; its added tokens are the special ones.
 
-    Its added tokens are the special ones. What would give other ids is refused.
+    What would give other ids is refused.
     """
     content = parse_json(readable_file(path).read_bytes())
-    for names, allowed in _ALLOWED.items():
+    pretokenizer = _pretokenizer(content) if isinstance(content, dict) else "gpt-2"
+    for names, allowed in (_ALLOWED | (_LLAMA if pretokenizer == "llama-bpe" else {})).items():
         value = content
         for name in names:
             value = value.get(name) if isinstance(value, dict) else None
@@ -180,13 +198,45 @@ def read_tokenizer_json(path: StrPath) -> tuple[dict[bytes, int], dict[str, int]
     specials = _added(content.get("added_tokens") or [])
     encoder = _ids(content["model"].get("vocab"), "tokens")
     merges = _pairs(content["model"].get("merges"))
-    known = {*_BYTES, *map("".join, merges)}
+    known = {*_BYTES, *(bytes_to_letters(left + right) for left, right in merges)}
     for name, i in encoder.items():
         if specials.get(name, i) != i or (name not in specials and name not in known):
             what = f"no merge makes the token {name!r}, and it is not an added token with id {i}"
             raise ValueError(f"{what}: {_REFUSED}")
+    for setting in ("unk_token", "byte_fallback"):
+        if content["model"].get(setting) and not encoder.keys() >= _BYTES.keys():
+            what = f"its model.{setting} would stand for the bytes that have no id"
+            raise ValueError(f"{what}: {_REFUSED}")
     ranks = {letters_to_bytes(t): i for t, i in encoder.items() if t in known}
-    return ranks, specials, [(letters_to_bytes(a), letters_to_bytes(b)) for a, b in merges]
+    return ranks, specials, merges, pretokenizer
+
+
+def _pretokenizer(content: dict[str, Any]) -> str:
+    """The name of the pre-tokenizer, of whose steps only the last remains in the content."""
+    match content.get("pre_tokenizer"):
+        case {"type": "Sequence", "pretokenizers": [first, last]}:
+            for name, step in _FIRST_STEPS.items():
+                if first == step:
+                    content["pre_tokenizer"] = last
+                    return name
+    return "gpt-2"
+
+
+def read_gguf(metadata: Mapping[str, Any]) -> Encoding:
+    """What the metadata of a GGUF file say of its byte-level BPE."""
+    for name, allowed in (("model", ("gpt2",)), ("pre", PRETOKENIZERS)):
+        if (found := metadata.get(f"tokenizer.ggml.{name}")) not in allowed:
+            what = f"its tokenizer.ggml.{name} is {found!r}, not {' or '.join(map(repr, allowed))}"
+            raise ValueError(f"{what}; encode with the program that wrote it, and pass ids")
+    tokens, kinds = (metadata.get(f"tokenizer.ggml.{k}", ()) for k in ("tokens", "token_type"))
+    different = {token for token in tokens if isinstance(token, str) and token}
+    if not len(kinds) == len(tokens) == len(different):
+        what = f"{len(tokens)} tokens, {len(different)} different texts, and {len(kinds)} types"
+        raise ValueError(f"its tokenizer is damaged: it has {what}; use another copy")
+    ranks = {letters_to_bytes(token): i for i, token in enumerate(tokens) if kinds[i] == 1}
+    specials = {token: i for i, token in enumerate(tokens) if kinds[i] != 1}
+    merges = _pairs(metadata.get("tokenizer.ggml.merges"))
+    return ranks, specials, merges, metadata["tokenizer.ggml.pre"]
 
 
 def _added(tokens: object) -> dict[str, int]:
@@ -204,7 +254,7 @@ def _added(tokens: object) -> dict[str, int]:
     return _ids(found, "added tokens")
 
 
-def _pairs(merges: object) -> list[tuple[str, str]]:
+def _pairs(merges: object) -> list[Pair]:
     """The merges, each of which is written as "a b" or as ["a", "b"]."""
     if not isinstance(merges, list):
         raise ValueError(f"its merges are {type(merges).__name__}, not a list")
@@ -212,7 +262,7 @@ def _pairs(merges: object) -> list[tuple[str, str]]:
     for pair in pairs:
         if not isinstance(pair, list) or [*map(type, pair)] != [str, str] or not all(pair):
             raise ValueError(f"its merge {pair!r:.60} is not two tokens")
-    return [(left, right) for left, right in pairs]
+    return [(letters_to_bytes(left), letters_to_bytes(right)) for left, right in pairs]
 
 
 def _read_merges(path: StrPath) -> list[str]:
