@@ -52,9 +52,10 @@ def decode_blocks(stored: np.ndarray, kind: str) -> np.ndarray:
         told = f"rows of {stored.shape[-1]} bytes are no blocks of {layout.itemsize} ({kind})"
         raise ValueError(f"decode_blocks: {told}")
     blocks = np.ascontiguousarray(stored).view(layout)  # (..., blocks)
-    numbers = _integers(blocks, names_of(kind)) * blocks["scale"].astype(np.float32)[..., None]
-    if "smallest" in names_of(kind):
-        numbers += blocks["smallest"].astype(np.float32)[..., None]
+    with np.errstate(invalid="ignore", over="ignore"):  # a scale may be infinite, or no number
+        numbers = _integers(blocks, names_of(kind)) * blocks["scale"].astype(np.float32)[..., None]
+        if "smallest" in names_of(kind):
+            numbers += blocks["smallest"].astype(np.float32)[..., None]
     return numbers.reshape(*stored.shape[:-1], -1)
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
+from tinytorch.core.block_formats import BLOCKS, decode_blocks
 from tinytorch.files.atomic_files import StrPath, readable_file
 from tinytorch.files.safetensors import other_file, short, widened
 
@@ -42,21 +43,8 @@ _KINDS = """0 F32 1 4, 1 F16 1 2, 2 Q4_0 32 18, 3 Q4_1 32 20, 6 Q5_0 32 22, 7 Q5
 _NAMES = {int(kind.split()[0]): kind.split()[1] for kind in _KINDS.split(",")}
 _BLOCKS = {name: (int(n), int(size)) for _, name, n, size in map(str.split, _KINDS.split(","))}
 
-# The fields of the kinds that are decoded. `low` has the lower four bits of two numbers in a byte,
-# those of the first sixteen below those of the last; `high` has the fifth bit of each.
-_SCALE, _LEAST = ("scale", "<f2"), ("least", "<f2")
-_LOW, _HIGH = ("low", "u1", 16), ("high", "u1", 4)
-_FIELDS: dict[str, Any] = {
-    "F32": "<f4",
-    "F16": "<f2",
-    "BF16": "<u2",
-    "Q8_0": [_SCALE, ("whole", "i1", 32)],
-    "Q4_0": [_SCALE, _LOW],
-    "Q4_1": [_SCALE, _LEAST, _LOW],
-    "Q5_0": [_SCALE, _HIGH, _LOW],
-    "Q5_1": [_SCALE, _LEAST, _HIGH, _LOW],
-}
-_MIDDLE = {"Q4_0": 8, "Q5_0": 16}  # the stored number that means 0
+_WIDENED = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_DECODED = (*_WIDENED, *BLOCKS)
 
 
 # -------------------------------------------------------------------------------- what one reads
@@ -151,10 +139,7 @@ class GGUF:
 
 
 def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Decode the stored bytes of a tensor.
-
-    Number i of a block is `scale * q[i] + least`, or `scale * (q[i] - middle)` in the kinds without
-    a least number, such as Q4_0.
+    """Decode the stored bytes of a tensor; of blocks, see `tinytorch.core.block_formats`.
 
     Args:
         stored: its bytes, uint8 `(nbytes,)` or bytes.
@@ -172,39 +157,17 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
         >>> dequantize(block, "Q4_1", (32,))[[0, 15, 16, 31]]
         array([0. , 0. , 0.5, 0.5], dtype=float32)
     """
-    if kind not in _FIELDS:
-        known = f"only {', '.join(_FIELDS)}: take a file of the model in one of these"
+    if kind not in _DECODED:
+        known = f"only {', '.join(_DECODED)}: take a file of the model in one of these"
         raise ValueError(f"the kind {short(kind)} is not decoded here, {known}")
     needed, content = _stored_size(kind, shape), np.frombuffer(stored, np.uint8)
     if content.size != needed:
         raise ValueError(f"{kind} of shape {shape} takes {needed} bytes, got {content.size}")
-    blocks = content.view(_FIELDS[kind])
-    if kind == "BF16":
-        return widened(blocks).reshape(shape)
-    if blocks.dtype.names is None:
-        return blocks.astype(np.float32).reshape(shape)
-    scale = blocks["scale"].astype(np.float32)[:, None]  # (blocks, 1)
-    with np.errstate(invalid="ignore", over="ignore"):  # a scale may be infinite, or no number
-        numbers = scale * _whole_numbers(blocks, kind)  # (blocks, 32)
-        if "least" in blocks.dtype.names:
-            numbers += blocks["least"].astype(np.float32)[:, None]
-    return numbers.reshape(shape)
-
-
-# --------------------------------------------------------------------------------------- numbers
-
-
-def _whole_numbers(blocks: np.ndarray, kind: str) -> np.ndarray:
-    """What the scale of each block is multiplied with, int8 `(blocks, 32)`."""
-    fields = blocks.dtype.names or ()
-    if "whole" in fields:
-        return blocks["whole"]
-    low = blocks["low"]  # (blocks, 16)
-    whole = np.concatenate([low & 15, low >> 4], axis=1)  # (blocks, 32)
-    if "high" in fields:
-        whole |= np.unpackbits(blocks["high"], axis=1, bitorder="little") << 4
-    whole -= np.uint8(_MIDDLE.get(kind, 0))  # below 0 it goes on from 255, which int8 reads as -1
-    return whole.view(np.int8)
+    if kind in BLOCKS:
+        return decode_blocks(content, kind).reshape(shape)
+    numbers = content.view(_WIDENED[kind])
+    wide = widened(numbers) if kind == "BF16" else numbers.astype(np.float32)
+    return wide.reshape(shape)
 
 
 def _stored_size(kind: str, shape: tuple[int, ...]) -> int:
