@@ -112,6 +112,12 @@ def test_make_without_a_python_names_the_requirement():
     assert told.returncode == 2 and "found: no-such-python, which is none" in told.stderr
 
 
+def test_the_example_of_the_readme_writes_what_it_says(capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)[1]
+    exec(code, {})
+    assert capsys.readouterr().out.strip() == code.rpartition("# ")[2].strip()
+
+
 def test_every_file_that_a_readme_names_exists():
     folders = ("book", "book/_ext", "book/_static", "tests")
     for readme in ("README.md", "CONTRIBUTING.md", *(f"{f}/README.md" for f in folders)):
