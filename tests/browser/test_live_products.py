@@ -17,7 +17,7 @@ shutil.copytree(products._FOLDER, folder)
 for name in {spoilt}:
     (folder / name).write_bytes(b"not a library")
 products._FOLDER = folder
-fast = products.library()
+fast = products._fast = products.library()
 for name in ("matmul", "exp", "tanh", "matmul_int8", "matmul_int8_transposed"):
     setattr(products, name, getattr(fast, name, getattr(products, name)))
 """

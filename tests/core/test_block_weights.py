@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from gguf_files import random_stored
 
 from tinytorch import Embedding, Linear, no_grad
 from tinytorch.core import array_forms, products
@@ -11,13 +12,10 @@ from tinytorch.core.quantization import quantize
 from tinytorch.models.weight_tying import tied_logits
 
 
-def stored(kind, *shape, seed=0):
-    """Random bytes of `shape[-1]` blocks a row, whose scales and smallest numbers are finite."""
-    rng, layout = np.random.default_rng(seed), BLOCKS[kind]
-    blocks = rng.integers(0, 256, (*shape, layout.itemsize), np.uint8).view(layout)[..., 0]
-    for name in {"scale", "smallest"} & {*layout.names}:
-        blocks[name] = rng.normal(scale=0.1, size=shape)
-    return blocks.view(np.uint8).reshape(*shape[:-1], -1)
+def stored(kind, rows, blocks):
+    """The bytes of a random matrix, `(rows, bytes)`."""
+    content = random_stored(kind, (rows, blocks * BLOCK))
+    return np.frombuffer(content, np.uint8).reshape(rows, -1)
 
 
 def number(block, kind, i):
@@ -38,7 +36,7 @@ def number(block, kind, i):
 @pytest.mark.parametrize("kind", BLOCKS)
 def test_each_number_is_what_the_bytes_of_its_block_say(kind):
     size = BLOCKS[kind].itemsize
-    rows = stored(kind, 2, 3, 2)
+    rows = stored(kind, 6, 2).reshape(2, 3, -1)
     found = decode_blocks(rows, kind)
     assert found.dtype == np.float32 and found.shape == (2, 3, 2 * BLOCK)
     blocks = rows.reshape(-1, size)

@@ -57,12 +57,7 @@ class BlockLinear(Module):
 
 @array_forms.reader_of(BlockLinear.forward)
 def _read_linear(part: BlockLinear) -> array_forms.Reader:
-    def read(x: np.ndarray) -> np.ndarray:
-        rows = x.reshape(-1, part.in_features).astype(np.float32, copy=False)
-        product = products.matmul_blocks(rows, part.weight.data, part.kind)
-        return product.reshape(*x.shape[:-1], part.out_features)
-
-    return read
+    return lambda x: _product(x, part.weight.data, part.kind)
 
 
 class BlockEmbedding(Module):
@@ -131,6 +126,9 @@ def block_product(x: TensorLike, *, stored: np.ndarray, kind: str) -> Result:
     if x.ndim == 0 or x.shape[-1] != numbers:
         wanted = f"the last axis must have length {numbers}"
         raise ValueError(f"block_product: input {x.shape} does not fit the weight; {wanted}")
-    rows = np.asarray(x.reshape(-1, numbers), np.float32)
-    value = products.matmul_blocks(rows, stored, kind)
-    return value.reshape(*x.shape[:-1], len(stored)), no_gradient
+    return _product(x, stored, kind), no_gradient
+
+
+def _product(x: np.ndarray, stored: np.ndarray, kind: str) -> np.ndarray:
+    rows = np.asarray(x.reshape(-1, x.shape[-1]), np.float32)
+    return products.matmul_blocks(rows, stored, kind).reshape(*x.shape[:-1], len(stored))

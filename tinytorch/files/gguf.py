@@ -153,7 +153,7 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
         ValueError: another kind, or another number of bytes than the shape needs.
 
     Example:
-        >>> block = np.float16([0.5, -1]).tobytes() + bytes([0x32] * 16)  # scale, least, nibbles
+        >>> block = np.float16([0.5, -1]).tobytes() + bytes([0x32] * 16)  # scale, smallest, halves
         >>> dequantize(block, "Q4_1", (32,))[[0, 15, 16, 31]]
         array([0. , 0. , 0.5, 0.5], dtype=float32)
     """

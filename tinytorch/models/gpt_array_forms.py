@@ -48,8 +48,7 @@ def read_gpt(part: GPT, cache: KVCache) -> Reader:
 @reader_of(TransformerBlock.forward)
 def read_block(part: TransformerBlock, cache: CachedLayer) -> Reader:
     """A `TransformerBlock`, of vectors `(batch * new, d)`."""
-    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
-    attention = reader(part.attention, cache)
+    ln1, ln2, mlp, drop, attention = _parts_of(part, cache)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
         x = x + drop(attention(ln1(x), batch, mask))
@@ -61,14 +60,19 @@ def read_block(part: TransformerBlock, cache: CachedLayer) -> Reader:
 @reader_of(PostNormBlock.forward)
 def read_post_norm_block(part: PostNormBlock, cache: CachedLayer) -> Reader:
     """A `PostNormBlock`, of vectors `(batch * new, d)`."""
-    ln1, ln2, mlp, drop = (reader(x) for x in (part.ln1, part.ln2, part.mlp, part.dropout))
-    attention = reader(part.attention, cache)
+    ln1, ln2, mlp, drop, attention = _parts_of(part, cache)
 
     def read(x: np.ndarray, batch: int, mask: np.ndarray | None) -> np.ndarray:
         x = ln1(x + drop(attention(x, batch, mask)))
         return ln2(x + mlp(x))
 
     return read
+
+
+def _parts_of(block: TransformerBlock, cache: CachedLayer) -> list[Reader]:
+    """The readers of both norms, of the MLP, of the dropout and of the attention."""
+    by_token = block.ln1, block.ln2, block.mlp, block.dropout
+    return [*map(reader, by_token), reader(block.attention, cache)]
 
 
 @reader_of(MLP.forward)

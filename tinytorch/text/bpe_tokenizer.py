@@ -15,6 +15,7 @@ from tinytorch.core.arguments import check_choice, check_sizes
 from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text import tokenizer_files
+from tinytorch.text.bpe import Pair
 from tinytorch.text.bpe_fast import join_by_rank, learn_merges
 from tinytorch.text.pretokenization import PRETOKENIZERS, split_like, split_like_gpt2
 from tinytorch.text.special_tokens import any_of, checked_names
@@ -22,7 +23,6 @@ from tinytorch.text.token_ids import check_natural, check_text, look_up
 
 __all__ = ["BPETokenizer"]
 
-Pair = tuple[bytes, bytes]
 _BYTES = [bytes([byte]) for byte in range(256)]
 _CACHE_SIZE, _CACHED_LENGTH = 1 << 15, 64  # how many pieces are cached, and their longest length
 
@@ -77,8 +77,7 @@ class BPETokenizer:
         check_choice(pretokenizer, "pretokenizer", PRETOKENIZERS)
         self.pretokenizer = pretokenizer
         self.merge_ranks = None if merges is None else {pair: i for i, pair in enumerate(merges)}
-        _check_vocabulary(ranks, specials, self.merge_ranks)
-        self._missing = b"".join(byte for byte in _BYTES if byte not in ranks)
+        self._missing = _check_vocabulary(ranks, specials, self.merge_ranks)
         in_order = sorted(ranks.items(), key=lambda item: item[1])
         self.ranks: dict[bytes, int] = {token: int(i) for token, i in in_order}
         self.special_tokens: dict[str, int] = {name: int(i) for name, i in specials.items()}
@@ -418,8 +417,13 @@ class BPETokenizer:
 
 def _check_vocabulary(
     ranks: Mapping[bytes, int], specials: Mapping[str, int], merges: Collection[Pair] | None
-) -> None:
-    """Raise unless the tokens can write every text, and every id means one token."""
+) -> bytes:
+    """The bytes that no token writes, which only a list of merges allows; each id is one token's.
+
+    Raises:
+        TypeError: as `BPETokenizer`.
+        ValueError: likewise.
+    """
     for what, given in (("ranks", ranks), ("special_tokens", specials)):
         if not isinstance(given, Mapping):
             raise TypeError(f"{what} must map tokens to ids, got {type(given).__name__}")
@@ -439,3 +443,4 @@ def _check_vocabulary(
     for left, right in merges or ():
         if left + right not in ranks:
             raise ValueError(f"a merge makes {left + right!r}, which has no id")
+    return b"".join(missing)

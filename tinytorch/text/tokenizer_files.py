@@ -21,10 +21,10 @@ from typing import Any
 from tinytorch.files.atomic_files import StrPath, readable_file, write_atomically
 from tinytorch.files.byte_order_marks import decode_marked
 from tinytorch.files.strict_json import parse_json
+from tinytorch.text.bpe import Pair
 from tinytorch.text.pretokenization import LLAMA_PATTERN, PRETOKENIZERS
 
 Vocabulary = tuple[dict[bytes, int], dict[str, int]]
-Pair = tuple[bytes, bytes]
 #: The arguments of a `BPETokenizer`.
 Encoding = tuple[dict[bytes, int], dict[str, int], Iterable[Pair] | None, str]
 

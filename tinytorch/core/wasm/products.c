@@ -315,7 +315,7 @@ enum { DECODED = 1 << 18 };                  // numbers that are decoded at a ti
 
 typedef struct { // an input: a number is nearly its block's scale times q
     short *q;
-    float *scale, *sum; // of each block, with zeros up to a multiple of HEADS; the sum is that of the numbers
+    float *scale, *sum; // of each block; the sum is that of its numbers
 } Rounded;
 
 typedef struct {
@@ -327,9 +327,8 @@ typedef struct {
 static float *decoded; // of DECODED numbers
 
 static Rounded round_row(const float *x, long columns) {
-    long blocks = columns / BLOCK, room = (blocks + HEADS - 1) / HEADS * HEADS;
-    Rounded to = {(short *)(decoded + 2 * room), decoded, decoded + room};
-    for (long b = blocks; b < room; b++) to.scale[b] = to.sum[b] = 0;
+    long blocks = columns / BLOCK;
+    Rounded to = {(short *)(decoded + 2 * blocks), decoded, decoded + blocks};
     for (long b = 0; b < blocks; b++, x += BLOCK) {
         v128_t largest = wasm_f32x4_splat(0), sum = wasm_f32x4_splat(0);
         for (int i = 0; i < BLOCK; i += 4) {
