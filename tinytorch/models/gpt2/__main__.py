@@ -15,8 +15,8 @@ from tinytorch.files.command_line import folder_name, real, run_command, whole, 
 from tinytorch.files.downloads import cache_folder
 from tinytorch.models.gpt2.hub_files import PUBLISHED
 from tinytorch.models.gpt2.loading import DTYPES, load_gpt2
-from tinytorch.models.gpt2.streamed_text import stream_text
 from tinytorch.models.gpt2.verifying import verify
+from tinytorch.models.streamed_text import stream_text
 
 
 def main(arguments: list[str] | None = None) -> int:
