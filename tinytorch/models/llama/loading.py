@@ -262,7 +262,10 @@ def _checked(config: dict[str, Any], called: dict[str, str]) -> dict[str, Any]:
     check_config(config, _SETTINGS, _SIZES, "rms_norm_eps", called)
     if (layers := config["num_hidden_layers"]) > _MOST_LAYERS:
         raise ValueError(f"{layers} layers are declared; at most {_MOST_LAYERS} are read")
-    head_dim = config["hidden_size"] // config["num_attention_heads"]
+    head_dim, rest = divmod(config["hidden_size"], config["num_attention_heads"])
+    if rest:
+        heads, d = (called.get(name, name) for name in ("num_attention_heads", "hidden_size"))
+        raise ValueError(f"{heads} must divide {d}: all heads have the same size")
     if (found := config.get("head_dim")) not in (None, head_dim):
         what = f"{called.get('head_dim', 'head_dim')} is {found!r}"
         raise ValueError(f"{what}, and this model supports only {head_dim}, width by heads")
