@@ -264,7 +264,7 @@ def classroom_proof():
 @task("testing", "parity")
 def parity():
     """Compare every layer, forward and backward, with PyTorch."""
-    extension("live.pinned_downloads", "gpt2")
+    extension("live.pinned_downloads", "gpt2", "smollm2")
     python("-m", "pytest", "tests/parity")
 
 

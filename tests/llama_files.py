@@ -6,15 +6,8 @@ import numpy as np
 from gguf_files import write_gguf
 from hub_folders import safetensors_bytes, tokenizer_json
 
-__all__ = [
-    "CONFIG",
-    "NAMES",
-    "SIZES",
-    "chat_tokenizer",
-    "gguf_contents",
-    "random_llama",
-    "write_llama",
-]
+__all__ = ["CONFIG", "IN_GGUF", "SIZES", "chat_tokenizer", "gguf_contents", "random_llama",
+           "write_llama"]  # fmt: skip
 
 CONFIG = {
     "model_type": "llama",
@@ -30,7 +23,7 @@ CONFIG = {
     "tie_word_embeddings": True,
     "vocab_size": 261,
 }
-NAMES = {  # in the hub's layout, in GGUF
+IN_GGUF = {  # in the hub's layout, in GGUF
     "model.embed_tokens": "token_embd",
     "model.norm": "output_norm",
     "lm_head": "output",
@@ -108,7 +101,7 @@ def gguf_contents(config, tensors):
             order = [h + i + half * head_dim // 2 for h in range(0, len(array), head_dim)
                      for i in range(head_dim // 2) for half in (0, 1)]  # fmt: skip
             array = array[order]
-        told_as = NAMES[part] if block else NAMES[name.removesuffix(".weight")]
+        told_as = IN_GGUF[part] if block else IN_GGUF[name.removesuffix(".weight")]
         stored[f"blk.{layer}.{told_as}.weight" if block else f"{told_as}.weight"] = array
     return metadata, stored
 

@@ -1,4 +1,4 @@
-"""A file of a package: fetched by the real pip from a folder, kept, checked, found where installed."""
+"""A file of a package: fetched by the real pip, checked, kept, or found where it is installed."""
 
 import hashlib
 import importlib

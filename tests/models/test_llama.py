@@ -14,11 +14,10 @@ from llama_files import CONFIG, gguf_contents, random_llama, write_llama
 
 from tinytorch import no_grad
 from tinytorch.core.quantization import quantize
-from tinytorch.files.packaged_files import PackagedFile
 from tinytorch.models import llama
 from tinytorch.models.llama import __main__ as command
 from tinytorch.models.llama import chat_template, load_llama, stream_answer, verify, verifying
-from tinytorch.text.chat import _CHATML
+from tinytorch.text.chat import _CHATML, chatml_prompt
 
 IDS = np.random.default_rng(1).integers(0, 261, (2, 20))
 UNTIED = {**CONFIG, "tie_word_embeddings": False}
@@ -130,7 +129,7 @@ def test_loading_with_fewer_bits_matches_quantize(tmp_path, dtype):
         ({"attention_bias": True}, "attention_bias is True"),
         ({"mlp_bias": True}, "mlp_bias is True"),
         ({"head_dim": 8}, "head_dim is 8, and this model supports only 4"),
-        ({"num_attention_heads": 3}, "num_heads"),
+        ({"num_attention_heads": 3}, "num_attention_heads must divide hidden_size"),
         ({"num_key_value_heads": 3}, "num_kv_heads"),
         ({"num_hidden_layers": 10**9}, "1000000000 layers are declared; at most 1000"),
         ({"rms_norm_eps": "small"}, "rms_norm_eps must be a small number, got 'small'"),
@@ -239,9 +238,7 @@ def test_an_answer_ends_before_its_special_token(file):
             return np.eye(261)[[[0] * (length - 1) + [told[length - start]]]] * np.ones((new, 1, 1))
 
     _, tokenizer = load_llama(file)
-    start = len(
-        tokenizer.encode("<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n", "all")
-    )
+    start = len(chatml_prompt(tokenizer, HELLO))
     assert list(stream_answer(Reciting(), tokenizer, HELLO, temperature=0)) == ["é", "."]
     assert list(stream_answer(Reciting(), tokenizer, HELLO, None, 2, temperature=0)) == ["é"]
 
@@ -270,16 +267,14 @@ def test_a_conversation_goes_on_with_what_was_said(file, capsys, monkeypatch):
 
 
 def test_the_published_file_is_verified_by_its_hash_and_its_answer(file, capsys, monkeypatch):
-    known = PackagedFile("x==1", "x/m.gguf", 1, llama.published_file.__globals__["PUBLISHED"])
-    digest = verifying.sha256_of(file)
     model, tokenizer = load_llama(file)
     asked = [{"role": "user", "content": verifying.QUESTION}]
     answer = "".join(stream_answer(model, tokenizer, asked, "You play the drum.", temperature=0))
-    (name,) = llama.PUBLISHED
+    ((name, known),) = llama.PUBLISHED.items()
     monkeypatch.setattr(verifying, "published_file", lambda name, **_: file)
     with pytest.raises(ValueError, match="its SHA-256 is not the published one; delete it"):
         verify()
-    monkeypatch.setitem(llama.PUBLISHED, name, known._replace(sha256=digest))
+    monkeypatch.setitem(llama.PUBLISHED, name, known._replace(sha256=verifying.sha256_of(file)))
     assert command.main(["--verify"]) == 1
     assert "the known answer is 'The capital of France is Paris.'" in capsys.readouterr().err
     monkeypatch.setattr(verifying, "_ANSWER", answer)

@@ -19,7 +19,7 @@ import torch
 from compare import assert_same_text
 from gguf import GGUFReader, dequantize
 from gguf_files import write_gguf
-from llama_files import NAMES, SIZES, chat_tokenizer, gguf_contents
+from llama_files import IN_GGUF, SIZES, chat_tokenizer, gguf_contents
 from smollm2_file import smollm2_file
 from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -211,7 +211,7 @@ def read_by_gguf(path):
     reader = GGUFReader(path)
     sizes = {n: reader.get_field(f"llama.{key}").contents() for n, key in SIZES.items()}
     theirs = LlamaForCausalLM(LlamaConfig(**sizes, tie_word_embeddings=True))
-    hub, state = {gguf: name for name, gguf in NAMES.items()}, {}
+    hub, state = {gguf: name for name, gguf in IN_GGUF.items()}, {}
     for tensor in reader.tensors:
         array = dequantize(tensor.data, tensor.tensor_type)
         *block, part = tensor.name.removesuffix(".weight").split(".")
