@@ -87,12 +87,20 @@ def install(group):
     elif not PROFILE.exists():
         make_environment()
     stamp = VENV / f".{group}"
-    pinned = LOCK.read_text(encoding="utf-8") + PROJECT.read_text(encoding="utf-8")
-    state = hashlib.sha256(pinned.encode()).hexdigest()
+    state = hashlib.sha256(pinned().encode()).hexdigest()
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != state:
         print(f"==> Installing {what}", flush=True)
         install_uv() if group == "uv" else install_by_uv(group)
         stamp.write_text(state, encoding="utf-8")
+
+
+def pinned():
+    """Return what decides which packages are installed: a changed lint rule changes none."""
+    import tomllib  # not at the top: a Python that is too old must be told so
+
+    project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
+    project["tool"] = project["tool"]["hatch"]  # it maps the packages into the environment
+    return f"{project}{LOCK.read_text(encoding='utf-8')}"
 
 
 def make_environment():

@@ -4,9 +4,11 @@ import ast
 import importlib
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
+from _ext.live.package_wheel import wheel
 
 import tinytorch
 
@@ -91,18 +93,33 @@ def test_importing_the_package_and_its_checks_loads_nothing_but_numpy():
         "found = {name.partition('.')[0] for name in sys.modules}\n"
         "print(*sorted(found - set(sys.stdlib_module_names)))"
     )
-    # -S leaves out whatever the environment itself loads at start; -I any PYTHONPATH of the caller
-    path = f"import sys; sys.path[:0] = {[str(ROOT), str(LAB), *site_packages()]!r}\n"
-    ran = subprocess.run(
-        [sys.executable, "-S", "-I", "-c", path + code], capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    found = set(ran.stdout.split()) - {"__main__", "_distutils_hack"}
+    found = set(said(code, ROOT, LAB).split()) - {"__main__", "_distutils_hack"}
     assert found == {"numpy", "tinytorch", "tinytorch_book"}
 
 
-def site_packages():
-    return [path for path in sys.path if path.endswith("site-packages")]
+def test_the_wheel_has_both_packages_and_the_library_writes_without_the_laboratory(tmp_path):
+    with zipfile.ZipFile(wheel(ROOT)) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+        archive.extractall(tmp_path, [n for n in names if n.startswith("tinytorch/")])
+    assert {name.partition("/")[0] for name in names} == {"tinytorch", "tinytorch_book"}
+    code = (
+        "import importlib.util, tinytorch\n"
+        "from tinytorch import *\n"
+        "print(GPT(5, 8, 1, 2, max_seq_len=8).generate([[1]], 3).shape)\n"
+        "print(tinytorch.__file__, importlib.util.find_spec('tinytorch_book'))"
+    )
+    assert said(code, tmp_path) == f"(1, 4)\n{tmp_path / 'tinytorch' / '__init__.py'} None\n"
+
+
+def said(code, *folders):
+    """What some code prints where the packages of these folders are installed, and no others."""
+    # -S leaves out whatever the environment itself loads at start; -I any PYTHONPATH of the caller
+    installed = [path for path in sys.path if path.endswith("site-packages")]
+    path = f"import sys; sys.path[:0] = {[*map(str, folders), *installed]!r}\n"
+    command = [sys.executable, "-S", "-I", "-c", path + code]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
 
 
 def test_only_the_plots_import_matplotlib():

@@ -4,6 +4,7 @@ import json
 import re
 from urllib.parse import parse_qs, urlsplit
 from xml.etree.ElementTree import canonicalize
+from zipfile import ZipFile
 
 import pytest
 from built import NOTEBOOKS, SITE
@@ -86,5 +87,9 @@ def test_python_and_every_package_come_from_this_site(built):
     for entry in lock["packages"].values():
         assert LITE.joinpath(urlsplit(entry["file_name"]).path).resolve().is_file()
     assert set(kernel["loadPyodideOptions"]["packages"]) <= set(lock["packages"])
+    ours = lock["packages"]["tinytorch-book"]
+    with ZipFile(LITE.joinpath(urlsplit(ours["file_name"]).path)) as wheel:
+        held = {name.partition("/")[0] for name in wheel.namelist() if ".dist-info/" not in name}
+    assert sorted(ours["imports"]) == sorted(held), "else a cell's import finds nothing to load"
     copies = [path.name for path in LITE.rglob("*") if path.name.startswith(("numpy-", "pyodide."))]
     assert copies == [], "JupyterLite shares these with the live cells"

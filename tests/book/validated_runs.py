@@ -13,11 +13,11 @@ import nbformat
 import pytest
 from _ext.execution.cached_runs import VALIDATED
 from _ext.execution.run_again import used_by
-from _ext.execution.used_modules import PACKAGES, Packages
+from _ext.execution.used_modules import Packages
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[2]
-BOOK = SimpleNamespace(book_packages=Packages(*(ROOT / name for name in PACKAGES)))
+BOOK = SimpleNamespace(book_packages=Packages.below_root(ROOT))
 RUN = pytest.StashKey()
 
 

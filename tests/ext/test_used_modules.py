@@ -112,7 +112,7 @@ def test_a_module_that_is_gone_changes_the_fingerprint(folder):
 def test_a_line_of_sampling_concerns_the_chapters_that_sample(request):
     """Attention and derivatives need no sampling; a GPT that generates does."""
     root = request.config.rootpath
-    package = Packages(root / "tinytorch", root / "book/lab/tinytorch_book")
+    package = Packages.below_root(root)
 
     def samples(chapter):
         text = (root / "book" / f"{chapter}.md").read_text(encoding="utf-8")

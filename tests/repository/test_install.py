@@ -1,6 +1,5 @@
 """What requirements/install.py installs, when, and from where; the lock holds it all."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
@@ -16,24 +15,24 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def installer(monkeypatch, tmp_path):
     """The module, in a folder of its own, where installing only notes that it was asked for."""
-    spec = importlib.util.spec_from_file_location("install", ROOT / "requirements/install.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(ROOT / "requirements")
+    import install
+
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(install, "ROOT", tmp_path)
     shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    module.asked = []
+    install.asked = []
 
     def make_environment():
-        module.PROFILE.parent.mkdir(parents=True)
-        module.PROFILE.touch()
-        module.asked.append("environment")
+        install.PROFILE.parent.mkdir(parents=True)
+        install.PROFILE.touch()
+        install.asked.append("environment")
 
-    monkeypatch.setattr(module, "make_environment", make_environment)
-    monkeypatch.setattr(module, "install_uv", lambda: module.asked.append("uv"))
-    monkeypatch.setattr(module, "install_by_uv", module.asked.append)
-    return module
+    monkeypatch.setattr(install, "make_environment", make_environment)
+    monkeypatch.setattr(install, "install_uv", lambda: install.asked.append("uv"))
+    monkeypatch.setattr(install, "install_by_uv", install.asked.append)
+    return install
 
 
 def test_what_lies_below_a_group_is_installed_first_and_once(installer):
@@ -43,17 +42,27 @@ def test_what_lies_below_a_group_is_installed_first_and_once(installer):
     assert installer.asked == ["environment", "uv", "book", "test", "parity", "dev"]
 
 
-@pytest.mark.parametrize("changed", ["pyproject.toml", "requirements/lock.txt"])
-def test_changed_pins_are_installed_again(installer, changed):
+@pytest.mark.parametrize(
+    ("file", "old", "new", "asked"),
+    [
+        ("requirements/lock.txt", "\nnumpy==", "\nnumpy==0.", ["uv", "book", "test"]),
+        ("pyproject.toml", '"numpy>=2.0"', '"numpy>=2.1"', ["uv", "book", "test"]),
+        ("pyproject.toml", '"pytest>=8"', '"pytest>=9"', ["uv", "book", "test"]),
+        ("pyproject.toml", '"hatchling>=1.27"]', '"hatchling"]', ["uv", "book", "test"]),
+        ("pyproject.toml", "[tool.hatch.build]", "[tool.hatch.other]", ["uv", "book", "test"]),
+        ("pyproject.toml", "line-length = ", "line-length = 1", []),
+        ("pyproject.toml", "\n", "\r\n", []),
+        ("requirements/lock.txt", "\n", "\r\n", []),
+    ],
+)
+def test_groups_are_installed_again_when_what_pins_them_changes(installer, file, old, new, asked):
     installer.install("test")
     installer.asked.clear()
-    file = Path(changed)
-    file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    before = Path(file).read_bytes()
+    Path(file).write_bytes(before.replace(old.encode(), new.encode()))
+    assert Path(file).read_bytes() != before
     installer.install("test")
-    assert installer.asked == [], "line ends of Windows are no change"
-    file.write_text(f"{file.read_text('utf-8')}\n# newer\n", "utf-8")
-    installer.install("test")
-    assert installer.asked == ["uv", "book", "test"]
+    assert installer.asked == asked
 
 
 def test_a_failed_installation_is_repeated(installer, monkeypatch):

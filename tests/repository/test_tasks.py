@@ -1,6 +1,5 @@
 """Every task is written once, in tasks.py: what it needs and runs, and which texts name it."""
 
-import importlib.util
 import os
 import re
 import shutil
@@ -20,13 +19,13 @@ with_make = pytest.mark.skipif(
 @pytest.fixture
 def tasks(monkeypatch, tmp_path):
     """The module, in a folder of its own."""
-    spec = importlib.util.spec_from_file_location("tasks", ROOT / "tasks.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    monkeypatch.syspath_prepend(ROOT)
+    import tasks
+
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(module.os, "environ", dict(module.os.environ))
-    return module
+    monkeypatch.setattr(tasks, "ROOT", tmp_path)
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    return tasks
 
 
 def test_what_a_task_needs_is_installed_before_it_runs(tasks, monkeypatch):
@@ -111,6 +110,12 @@ def test_make_without_a_python_names_the_requirement():
     command = ["make", "PYTHON=no-such-python", "book"]
     told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert told.returncode == 2 and "found: no-such-python, which is none" in told.stderr
+
+
+def test_the_example_of_the_readme_writes_what_it_says(capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.S)[1]
+    exec(code, {})
+    assert capsys.readouterr().out.strip() == code.rpartition("# ")[2].strip()
 
 
 def test_every_file_that_a_readme_names_exists():

@@ -34,7 +34,7 @@ from .cell_times import (
     write_json,
 )
 from .run_again import USED, changed_below, must_run, used_by
-from .used_modules import PACKAGES, Packages
+from .used_modules import Packages
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +54,8 @@ class CannotExecute(SphinxError):
 def choose_cache(app: Sphinx, config: Config) -> None:
     """Point myst-nb at the cache, and read the packages that the chapters use."""
     config.nb_execution_cache_path = str(Path(app.srcdir) / CACHE)
-    folders = (Path(app.srcdir, name) for name in PACKAGES)
-    app.book_packages = Packages(*folders)  # type: ignore[attr-defined]
+    packages = Packages.below_root(Path(app.srcdir))
+    app.book_packages = packages  # type: ignore[attr-defined]
 
 
 def notebook_of(app: Sphinx, docname: str) -> NotebookNode | None:

@@ -37,6 +37,11 @@ class Packages:
         for question in ("tree", "used_by", "print_of", "offered", "is_index"):
             setattr(self, question, cache(getattr(self, question)))
 
+    @classmethod
+    def below_root(cls, root: Path) -> "Packages":
+        """Read the packages that the pages use, below the root of the repository."""
+        return cls(*(root / name for name in PACKAGES))
+
     def fingerprint(self, modules: Iterable[str]) -> str:
         """Hash what these modules do.
 

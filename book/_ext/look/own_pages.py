@@ -1,14 +1,11 @@
 """The site's own pages: for addresses that lead nowhere, for search engines, and at its root.
 
 The site gets a list of its pages (`sitemap.xml`, `robots.txt`), a page for addresses that lead
-nowhere (`404.html`), one for each page that had another address (`EARLIER`), and at its root the
-landing page itself. The site's address, with which all of them are absolute, follows from the
-repository (`addresses.py`).
+nowhere (`404.html`), and at its root the landing page itself. The site's address, with which all of
+them are absolute, follows from the repository (`addresses.py`).
 """
 
 import html
-import json
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,20 +16,6 @@ from sphinx.application import Sphinx
 
 RELATIVE = re.compile(r'\b(href|src|action|data-content_root)="(?!#|/|[a-z]+:)([^"]*)"')
 LITE = re.compile(r'(?<=")\.\./(?=lite/)')
-IDS = re.compile(r'\bid="([^"]+)"')
-# What a page has become: where its address leads, and where else its anchors may be.
-EARLIER = {
-    "book/inside/what-it-learned": ["book/inside/what-it-looks-at", "book/inside/what-it-knows"]
-}
-FORWARD = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>This page has another address</title>
-<link rel="canonical" href="{there}"><meta name="robots" content="noindex">
-<script>
-const others = {others}, anchor = location.hash.slice(1);
-location.replace((others[anchor] || "{there}") + location.hash);
-</script></head>
-<body><p>This page is now <a href="{there}">here</a>.</p></body></html>
-"""
 LOST = """<section><h1>There is no such page</h1>
 <p>The address may have a slip in it, or the page has moved. The list of pages and the search are
 at the left; <a href="{root}">the landing page</a> shows the way through the book.</p></section>"""
@@ -54,30 +37,11 @@ def complete(app: Sphinx, error: Exception | None) -> None:
     (site / "robots.txt").write_text(
         f"User-agent: *\nAllow: /\nSitemap: {base}sitemap.xml\n", encoding="utf-8"
     )
-    forwards(site)
     lost, root = site / "404.html", urlsplit(base).path
     lost.write_text(moved(lost.read_text(encoding="utf-8"), root), encoding="utf-8")
     landing = app.builder.get_target_uri(app.config.root_doc)
     page = (site / landing).read_text(encoding="utf-8")
     (site / "index.html").write_text(moved(page, "", f"/{landing}"), encoding="utf-8")
-
-
-def forwards(site: Path) -> None:
-    """Write a page at each earlier address, which leads to what has become of it."""
-    for name, pages in EARLIER.items():
-        texts = [site / f"{page}.html" for page in pages]
-        if not all(path.exists() for path in texts):
-            continue  # a part of the book
-        ids = [IDS.findall(path.read_text(encoding="utf-8")) for path in texts]
-        links = [Path(os.path.relpath(path, (site / name).parent)).as_posix() for path in texts]
-        others = {
-            anchor: link
-            for anchors, link in zip(ids[1:], links[1:], strict=True)
-            for anchor in anchors
-            if anchor not in ids[0]
-        }
-        text = FORWARD.format(there=links[0], others=json.dumps(others).replace("<", "\\u003c"))
-        (site / f"{name}.html").write_text(text, encoding="utf-8")
 
 
 def sitemap(app: Sphinx, names: list[str]) -> str:

@@ -12,6 +12,7 @@ import builtins
 import re
 import symtable
 from collections.abc import Iterable
+from functools import lru_cache
 
 MAGIC = re.compile(r"(\s*)(?:\w+\s*=\s*)?([%!].*)")
 PYTHON_BELOW = ("%%time", "%%timeit", "%%capture", "%%prun")  # cell magic with Python under it
@@ -82,6 +83,7 @@ def used_names(source: str) -> set[str]:
     return found - bound_names(source)
 
 
+@lru_cache(maxsize=1)  # one cell is asked for several things in turn
 def symbols(source: str) -> symtable.SymbolTable | None:
     """Read the names of a cell as Python's compiler sees them; None if it cannot."""
     try:
