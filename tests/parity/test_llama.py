@@ -139,6 +139,22 @@ def test_logits_with_another_rotation(rope, tmp_path):
     assert np.abs(logits(load_llama(tmp_path)[0]) - expected).max() > 0.01
 
 
+@pytest.mark.parametrize(
+    "said", [{}, {"rope_theta": 50.0}, {"rope_theta": 7.0, "rope_parameters": {"rope_theta": 50.0}}]
+)
+def test_what_a_config_leaves_out_is_as_in_transformers(said, tmp_path):
+    ours_from(reference_model(4, tied=False), tmp_path)
+    path = tmp_path / "config.json"
+    sizes = "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers"
+    sizes += "num_attention_heads", "max_position_embeddings", "model_type"
+    config = json.loads(path.read_text())
+    path.write_text(json.dumps({**{name: config[name] for name in sizes}, **said}))
+    read = LlamaForCausalLM.from_pretrained(tmp_path)
+    assert_near(
+        logits(load_llama(tmp_path)[0]), read(torch.tensor(IDS)).logits.detach().numpy(), ""
+    )
+
+
 @pytest.mark.parametrize("shard", ["1GB", "20KB"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
 def test_logits_of_other_dtypes_and_of_several_files(dtype, shard, tmp_path):

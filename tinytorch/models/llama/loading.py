@@ -259,6 +259,7 @@ def _checked(config: dict[str, Any], called: dict[str, str]) -> dict[str, Any]:
     """The configuration, if our GPT can be such a model."""
     if config.get("num_key_value_heads") is None:
         config["num_key_value_heads"] = config.get("num_attention_heads")
+    config.setdefault("rms_norm_eps", 1e-6)  # transformers' default
     check_config(config, _SETTINGS, _SIZES, "rms_norm_eps", called)
     if (layers := config["num_hidden_layers"]) > _MOST_LAYERS:
         raise ValueError(f"{layers} layers are declared; at most {_MOST_LAYERS} are read")
