@@ -166,8 +166,8 @@ def serve():
 
 @task("reading", "book")
 def live():
-    """For cells that run in the page: fetch its Python (31 MB, once); then make book."""
-    extension("live.pinned_downloads", "pyodide", "kernel")
+    """For what runs in the page: fetch its Python and model (129 MB, once); then make book."""
+    extension("live.pinned_downloads", "pyodide", "kernel", "smollm2")
 
 
 @task("reading", "book")
