@@ -166,8 +166,8 @@ def serve():
 
 @task("reading", "book")
 def live():
-    """Fetch the Python that runs cells in the page (31 MB, once), before the next make book."""
-    extension("live.pinned_downloads", "pyodide", "kernel")
+    """For what runs in the page: fetch its Python and model (129 MB, once); then make book."""
+    extension("live.pinned_downloads", "pyodide", "kernel", "smollm2")
 
 
 @task("reading", "book")
@@ -264,7 +264,7 @@ def classroom_proof():
 @task("testing", "parity")
 def parity():
     """Compare every layer, forward and backward, with PyTorch."""
-    extension("live.pinned_downloads", "gpt2")
+    extension("live.pinned_downloads", "gpt2", "smollm2")
     python("-m", "pytest", "tests/parity")
 
 
@@ -327,7 +327,7 @@ def notebooks():
 
 @task("rebuilding", "book")
 def corpus():
-    """At a release, take the book's prose as the next version of its second training text."""
+    """For a release: make a new version of the training text that is the book's own prose."""
     write_notebooks()
     extension("notebooks.builder", "--corpus")
     do("notebooks")  # chapters print parts of the new text
@@ -359,7 +359,7 @@ def editor():
 
 @task("rebuilding", "wasm")
 def products():
-    """Compile the matrix products of the page, whose NumPy has no fast ones (needs make)."""
+    """Compile the products of the page, where NumPy has no fast ones (after a change in C)."""
     compiled = ["make", "--always-make", "--silent", "-C", "tinytorch/core/wasm"]
     run(*compiled, f"PYTHON={ROOT / BIN / 'python'}")
 

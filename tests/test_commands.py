@@ -17,7 +17,7 @@ from tinytorch_book.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = (ROOT / "book" / "lab" / "tinytorch_book", ROOT / "tinytorch")
-NEEDED = {"tinytorch.models.gpt2": ["Once"]}
+NEEDED = {"tinytorch.models.gpt2": ["Once"], "tinytorch.models.llama": ["Hello"]}
 PATH = os.pathsep.join(str(package.parent) for package in PACKAGES)
 FOLDERS = tuple(map(str, PACKAGES))
 WRONG = {  # by the name of a value in the help
@@ -26,6 +26,7 @@ WRONG = {  # by the name of a value in the help
     "FILE": ["", ".", f"{__file__}/file"],
     "FOLDER": ["", __file__],
     "NAME": [""],
+    "TEXT": [""],
     "A,B": ["", "a,,b"],
 }
 

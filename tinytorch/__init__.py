@@ -24,7 +24,7 @@ from tinytorch.core.seeding import default_rng, manual_seed
 from tinytorch.core.sparse import RowSparse
 from tinytorch.core.tensor import Tensor, no_grad, primitive
 from tinytorch.models.kv_cache import KVCache
-from tinytorch.models.llama import RMSNorm, SwiGLU
+from tinytorch.models.llama_parts import RMSNorm, SwiGLU
 from tinytorch.models.transformer import GPT, MLP, PostNormBlock, TransformerBlock
 from tinytorch.text.batches import Batches
 from tinytorch.text.embeddings import (

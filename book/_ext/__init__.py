@@ -31,7 +31,7 @@ EXTENSIONS = (  # in this order: of two that follow the same event, the first is
     "directives.questions",
     "directives.drawing",
     "directives.playground",
-    "directives.published_weights",
+    "directives.talk_to_it",
     "directives.your_file",
     "directives.folds_and_predictions",
     "directives.exercises",

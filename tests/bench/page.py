@@ -17,7 +17,6 @@ from _ext.print.chromium import ARGUMENTS, find_chromium
 from served_pages import SITE, serve
 from visit import READY
 
-GPT2 = "book/real/gpt2"
 FIRST, NEXT = "book/foundations/tensors", "book/transformer/gpt"
 PRESS = """async () => {
     const began = performance.now();
@@ -111,63 +110,63 @@ def starts_and_programs() -> tuple[list[float], dict[str, float]]:
     return seconds, found
 
 
-ELSEWHERE = """new MutationObserver(() => {
-    Object.assign(document.querySelector('.tt-published')?.dataset ?? {}, {address: 'ADDRESS'});
-}).observe(document, {childList: true, subtree: true});"""
-LIKELIEST = """
-ids = np.random.default_rng(3).integers(0, 50257, (1, 100))
-with no_grad():
-    likeliest = gpt2(ids).data[0].argmax(-1).tolist()
-"""
-WRITING = f"""
+FETCH = """async (known) => {
+    const root = new URL(document.documentElement.dataset.content_root, location.href);
+    const {Published} = await import(new URL('_static/published/fetching.js', root));
+    const model = new Published(new URL('_static/live/smollm2/', root).href, known.sha256);
+    await model.fetch({onprogress: () => {}});
+    tinytorchLive.kernel.mount('/published', await model.files());
+    return (await model.files())[0].name;
+}"""
+TALKING = """
 import json
 from time import perf_counter
-import numpy as np
 import pyodide_js
-from tinytorch import no_grad
-from tinytorch.models.gpt2 import stream_text
 
 began = perf_counter()
-list(stream_text(gpt2, gpt2_tokenizer, "Once upon a time", 40, temperature=0))
-speed = 40 / (perf_counter() - began)
-{LIKELIEST}
-memory = pyodide_js._module.HEAPU8.length
-print(json.dumps({{"speed": speed, "memory": memory, "likeliest": likeliest}}))
+from tinytorch.models.llama import load_llama
+from tinytorch_book.experiments.talking import Talk
+model, tokenizer = load_llama("/published/FILE", dtype="stored")
+talk = Talk(model, tokenizer)
+found = {"ready": perf_counter() - began}
+asked = lambda text: [{"role": "user", "content": text}]
+question = asked("Write a long story about a dog who lost a drum.")
+next(talk.answer(question, 1))
+began = perf_counter()
+written = sum(1 for _ in talk.answer(question, 60))
+found["speed"] = written / (perf_counter() - began)
+found["memory"] = pyodide_js._module.HEAPU8.length
+nothing_read = Talk(model, tokenizer, window=64)
+began = perf_counter()
+next(nothing_read.answer(asked("Why is the sky so blue in the day?"), 1))
+found["prompt"] = perf_counter() - began
+print(json.dumps(found))
 """
 
 
-def published() -> tuple[dict[str, Any], int]:
-    """What `WRITING` prints where the page has fetched a GPT-2 of full size from this machine.
+def talking() -> dict[str, float]:
+    """What `TALKING` prints where the page has fetched the published model from this machine.
 
-    And at how many of 100 positions its likeliest token is that of the same weights in float32.
+    Raises:
+        SystemExit: the site holds no model.
     """
-    import numpy as np
-    from gpt2_files import folder
     from playwright.sync_api import sync_playwright
-    from published_hub import serving
 
-    from tinytorch import no_grad
-    from tinytorch.models.gpt2 import load_gpt2
-
+    manifest = SITE / "_static/live/smollm2/manifest.json"
+    if not manifest.exists():
+        raise SystemExit("the part `page` needs the published model: `make live book`")
     server, site = serve(SITE)
-    with folder() as place, serving(place) as hub, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=ARGUMENTS)
         page = browser.new_context().new_page()
         page.set_default_timeout(0)
-        page.add_init_script(ELSEWHERE.replace("ADDRESS", hub.address))
-        page.goto(f"{site}{GPT2}.html")
+        page.goto(f"{site}{FIRST}.html")
         page.wait_for_function(READY)
-        page.get_by_role("button", name="Fetch GPT-2").click()
-        page.get_by_label("tokens", exact=True).fill("2")
-        page.get_by_role("button", name="Write").click()
-        page.get_by_text("a second. The cells").wait_for()
-        found = json.loads(page.evaluate(RUN, WRITING))
+        name = page.evaluate(FETCH, json.loads(manifest.read_text("utf-8")))
+        found: dict[str, float] = json.loads(page.evaluate(RUN, TALKING.replace("FILE", name)))
         browser.close()
-        model = load_gpt2(place, progress=None)[0]
     server.shutdown()
-    names: dict[str, Any] = {"gpt2": model, "np": np, "no_grad": no_grad}
-    exec(LIKELIEST, names)
-    return found, sum(a == b for a, b in zip(found["likeliest"], names["likeliest"], strict=True))
+    return found
 
 
 def natively() -> dict[str, Any]:

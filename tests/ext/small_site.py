@@ -16,7 +16,7 @@ EXTENSIONS = (
     "_ext.execution.cached_runs",
     "_ext.notebooks.builder",
     "_ext.directives.playground",
-    "_ext.directives.published_weights",
+    "_ext.directives.talk_to_it",
     "_ext.directives.your_file",
     "_ext.directives.your_parts",
 )

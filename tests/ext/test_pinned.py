@@ -198,7 +198,7 @@ def test_check_fetches_nothing_and_names_what_is_missing(registry, served, capsy
 
 def test_every_pin_is_a_sha256_and_no_address_is_open_to_change():
     registry = pinned_downloads.pins()
-    assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "slides"}
+    assert set(registry) == {"pyodide", "kernel", "fonts", "axe", "gpt2", "slides", "smollm2"}
     for group in registry.values():
         assert all(len(digest) == 64 for digest in group["files"].values())
         for address in group["addresses"]:

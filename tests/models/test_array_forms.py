@@ -50,6 +50,7 @@ MODELS = {
     "rms norm, eps of NumPy": {"norm": partial(RMSNorm, eps=np.float64(1e-3))},
     "no norm": {"norm": Same},
     **{str(kind): {"pos_encoding": kind} for kind in ("learned", "sinusoidal", "rotary", None)},
+    "rotary, base 20": {"pos_encoding": "rotary", "rotary_base": 20.0},
     "rotary, base 10": {"pos_encoding": None, "attention": heads(rotate=Rotary(9, 4, 10.0))},
     **{f"alibi, {n} heads": alibi(n) for n in (1, 2, 3, 6, 8)},
     **{f"alibi, {n} heads of keys for 8": alibi(8, attention=heads(n)) for n in (1, 2, 4)},

@@ -207,7 +207,7 @@ def test_loading_with_fewer_bits_matches_quantize(folder, dtype):
         ({"n_inner": 1.5}, "n_inner must be an integer"),
         ({"layer_norm_epsilon": -1}, "layer_norm_epsilon must be a small number, got -1"),
         ({"vocab_size": 258}, "tokenizer has 259 tokens, but the model of 258"),
-        ({"n_embd": 9, "n_head": 3}, "bias' is of float32 and shape .* asks for"),
+        ({"n_embd": 9, "n_head": 3}, "' is of float32 and shape .* asks for"),
         ({"n_layer": 1}, r"'h\.1\..*' is not a weight of this model"),
         ({"n_layer": 3}, r"missing weights: 12, among them h\.2\."),
         ({"tie_word_embeddings": False}, r"missing weights: 1, among them lm_head\.weight"),

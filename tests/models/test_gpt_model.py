@@ -249,6 +249,9 @@ def test_initial_weights_of_a_seed_never_change():
         (ValueError, lambda: GPT.preset("gpt3"), "no preset 'gpt3'; the presets are gpt2-small,"),
         (ValueError, lambda: tiny_gpt(num_layers=0), "num_layers must be at least 1, got 0"),
         (ValueError, lambda: tiny_gpt(embed_dim=6, pos_encoding="rotary"), "head_dim must be even"),
+        (ValueError, lambda: tiny_gpt(rotary_base=100.0), "rotary_base=100.0 goes with "
+         "pos_encoding='rotary', got 'learned'"),
+        (ValueError, lambda: tiny_gpt(pos_encoding="rotary", rotary_base=0), "above 0, got 0"),
         (ValueError, lambda: tiny_gpt(dropout=1.0), "Dropout: p must be in 0 <= p < 1, got 1.0"),
     ],
 )  # fmt: skip
@@ -281,6 +284,7 @@ def test_text_beyond_max_seq_len_is_refused_for_every_position_kind():
         ({"pre_norm": "no"}, TypeError, "pre_norm must be True or False, got 'no'"),
         ({"norm": None}, TypeError, "norm must be a class or a function that makes it, got None"),
         ({"mlp": 4}, TypeError, "mlp must be a class or a function that makes it, got 4"),
+        ({"rotary_base": "1"}, TypeError, "rotary_base must be a number, got '1'"),
         ({"rng": "0"}, TypeError, "rng must be a numpy Generator, a seed or None, got str; "
          "make one with numpy.random.default_rng(seed)"),
     ],

@@ -5,12 +5,11 @@ merges, bytes without an id, several merges that make one token. The last tests 
 file, in the build's cache or where the variable SMOLLM2 says.
 """
 
-import os
 import random
 import unicodedata
-from pathlib import Path
 
 import pytest
+from smollm2_file import smollm2_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models
 from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence, Split
 from transformers import PreTrainedTokenizerFast
@@ -26,7 +25,6 @@ from tinytorch.text.pretokenization import LLAMA_PATTERN, PRETOKENIZERS, split_l
 from tinytorch.text.tokenization import BPETokenizer
 from tinytorch.text.tokenizer_files import bytes_to_letters
 
-FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 GPT2, BYTES = (ByteLevel(add_prefix_space=False, use_regex=regex) for regex in (True, False))
 STEPS = {
     "gpt-2": GPT2,
@@ -143,13 +141,10 @@ def test_a_chat_has_the_ids_of_the_template(named, template):
 
 @pytest.fixture(scope="module")
 def published():
-    build = Path(__file__).parents[2] / "_build"
-    found = [Path(os.environ["SMOLLM2"])] if "SMOLLM2" in os.environ else [*build.rglob(FILE)]
-    if not found:
-        pytest.skip(f"{FILE} is not here")
+    path = smollm2_file()
     arrays = ("tokens", "token_type", "merges")
-    metadata, _ = read_gguf_metadata(found[0], [f"tokenizer.ggml.{name}" for name in arrays])
-    theirs, _ = convert_gguf_tokenizer(*get_gguf_tokenizer(found[0])[:2])
+    metadata, _ = read_gguf_metadata(path, [f"tokenizer.ggml.{name}" for name in arrays])
+    theirs, _ = convert_gguf_tokenizer(*get_gguf_tokenizer(path)[:2])
     theirs.pre_tokenizer = STEPS["smollm"]  # as in its tokenizer.json; this reading leaves it out
     return metadata, theirs
 

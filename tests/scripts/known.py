@@ -15,7 +15,6 @@ from unittest.mock import Mock
 
 import numpy as np
 from known_figures import figures
-from known_published import published
 
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.positions import Rotary
@@ -64,7 +63,6 @@ def write(folder: Path) -> None:
         questions,
         rewards,
         figures,
-        published,
         trained,
     ):
         values = json.dumps(make(), default=as_bytes)

@@ -1,41 +1,48 @@
-// The published weights on their way into the page: fetched in ranges, made into 8 bits, kept. The other site is one of
-// the test's, the store a browser's cache; its private files are asked of a browser.
+// The published model on its way into the page: fetched in pieces, checked, kept. The site is one of the test's, the store a
+// browser's cache; its private files are asked of a browser.
 
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { beforeEach, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 import { openPage } from "./dom.mjs";
-import { known } from "./known.mjs";
 
 const { Published } = await import("../../book/_static/published/fetching.js");
-const { quantizeRows } = await import("../../book/_static/published/rows.js");
-const folders = known("published"), { rounded } = folders;
-const bytesOf = (base64) => new Uint8Array(Buffer.from(base64, "base64"));
-const WEIGHTS = "model.safetensors", TEXTS = ["config.json", "vocab.json", "merges.txt"];
-const HEADER = [null, null], FIRST = [...HEADER, null]; // its length and itself; and what lies between two masks
-const CHUNK = 1 << 16;
+const PIECE = 400_000, CHUNK = 1 << 16;
+const digestOf = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
-// A site that does what sites do: `faults` are used up, one a request for the weights, before it behaves: a status,
-// ["break", n] and ["stall", n] after n bytes, "long" for more than was asked for, "elsewhere" for another part.
-class Hub {
-  constructor(name = "float32") {
-    this.files = Object.fromEntries(Object.entries(folders[name].files).map(([file, text]) => [file, bytesOf(text)]));
-    Object.assign(this, { faults: [], requests: [], sent: 0, ranges: true, shows: true, reached: true, etag: `"${name}"` });
+// A file of three pieces, with their list.
+function made(seed) {
+  const whole = Uint8Array.from({ length: 2.5 * PIECE }, (_, i) => (i * i + seed * i) >> 3);
+  const parts = [0, 1, 2].map((i) => whole.subarray(i * PIECE, (i + 1) * PIECE));
+  const pieces = parts.map((part, i) => ({ name: `${i}.bin`, size: part.length, sha256: digestOf(part) }));
+  const manifest = { name: "model.gguf", size: whole.length, sha256: digestOf(whole), pieces };
+  const files = { "manifest.json": new TextEncoder().encode(JSON.stringify(manifest)) };
+  parts.forEach((part, i) => { files[`${i}.bin`] = part; });
+  return { whole, manifest, files };
+}
+
+const ours = made(1), another = made(2);
+
+// A site that does what sites do: `faults` are used up, one a request for a piece, before it behaves: a status,
+// ["break", n] and ["stall", n] after n bytes, "short" for fewer bytes than there are, "damage" for other bytes.
+class Site {
+  constructor({ files } = ours) {
+    Object.assign(this, { files: { ...files }, faults: [], requests: [], sent: 0, ranges: true, reached: true });
     this.over = new Promise((end) => { this.end = end; });
   }
 
   async fetch(address, { headers, signal }) {
-    const name = String(address).split("/").at(-1), wanted = /bytes=(\d+)-(\d+)/.exec(headers.Range ?? "");
+    const name = String(address).split("/").at(-1), wanted = /bytes=(\d+)-/.exec(headers.Range ?? "");
     this.requests.push([name, headers.Range]);
     if (!this.reached) throw new TypeError("Failed to fetch");
-    const fault = name === WEIGHTS ? this.faults.shift() ?? null : null, [kind, after] = Array.isArray(fault) ? fault : [fault];
+    const fault = name.endsWith(".bin") ? this.faults.shift() ?? null : null, [kind, after] = Array.isArray(fault) ? fault : [fault];
     if (typeof kind === "number") return new Response("", { status: kind });
-    const file = this.files[name], part = wanted && this.ranges;
-    const first = part ? Number(wanted[1]) + (kind === "elsewhere") : 0;
-    const last = part ? Number(wanted[2]) + 1 + (kind === "long" ? 100 : 0) : file.length;
-    const body = file.subarray(first, last), range = `bytes ${first}-${first + body.length - 1}/${file.length}`;
-    const shown = this.shows ? { ETag: this.etag, ...part && { "Content-Range": range } } : {};
-    return new Response(this.#stream(body, kind, after ?? body.length, signal), { status: part ? 206 : 200, headers: shown });
+    if (!this.files[name]) return new Response("", { status: 404 });
+    const part = wanted && this.ranges, end = kind === "short" ? -1000 : undefined;
+    const body = this.files[name].slice(part ? Number(wanted[1]) : 0, end);
+    if (kind === "damage") body[7] ^= 1;
+    return new Response(this.#stream(body, kind, after ?? body.length, signal), { status: part ? 206 : 200 });
   }
 
   #stream(body, kind, after, signal) {
@@ -86,169 +93,150 @@ function browser() {
   return { cache, kept };
 }
 
-let hub, here;
+let site, here;
 
 beforeEach(() => {
   here = browser();
-  hub = new Hub();
-  globalThis.fetch = (...all) => hub.fetch(...all);
+  site = new Site();
+  globalThis.fetch = (...all) => site.fetch(...all);
 });
 
-const tab = (settings = {}) => new Published("https://hub.test/gpt2/", { patience: 60, pause: 0.001, ...settings });
+const tab = (settings = {}, { manifest } = ours) => (
+  new Published("https://book.test/pieces/", manifest.sha256, { patience: 60, pause: 0.001, ...settings })
+);
 
 // Fetches it; how that ended, in words, and what was said on the way.
 async function fetched(published = tab(), abort = new AbortController()) {
   const said = [], all = [];
-  const onprogress = (about) => {
-    all.push(about);
-    if (about.why) said.push(about.why);
-  };
+  const onprogress = (about) => (about.why ? said.push(about.why) : all.push(about));
   const ending = await published.fetch({ signal: abort.signal, onprogress }).then(() => "whole", ({ message }) => message);
   return { ending, said, all };
 }
 
-async function content(published = tab(), name = WEIGHTS) {
-  await published.look();
-  const { data } = (await published.files()).find((file) => file.name === name);
-  return Buffer.from(await data.arrayBuffer());
-}
-
-async function isWhole(published = tab(), name = "float32") {
-  assert.ok((await content(published)).equals(bytesOf(folders[name].made)));
+async function isWhole(published = tab(), { whole } = ours) {
+  assert.ok((await published.look()).isWhole);
+  const [{ name, data }] = await published.files();
+  assert.equal(name, "model.gguf");
+  assert.ok(Buffer.from(await data.arrayBuffer()).equals(whole));
 }
 
 // What becomes of it -------------------------------------------------------------------------------------------------
 
-test("the quantised file equals Python's bit for bit, and masks are not fetched", async () => {
-  for (const name of ["float32", "float16"]) {
-    here = browser();
-    hub = new Hub(name);
-    const { ending, all } = await fetched();
-    assert.equal(ending, "whole");
-    await isWhole(tab(), name);
-    for (const text of TEXTS) assert.ok((await content(tab(), text)).equals(hub.files[text]));
-    const asked = hub.requests.filter(([file]) => file === WEIGHTS).map(([, range]) => range.slice(6).split("-").map(Number));
-    const header = 8 + Number(new DataView(hub.files[WEIGHTS].buffer).getBigUint64(0, true));
-    assert.equal(asked.reduce((sum, [first, last]) => sum + last + 1 - first, 0), header + folders[name].useful);
-    assert.ok(all.every(({ came }, i) => !i || came >= all[i - 1].came));
-    assert.deepEqual(all.at(-1), { came: folders[name].useful, total: folders[name].useful });
-  }
-});
-
-test("ties are rounded as in NumPy", () => {
-  const { rows, q, scales } = rounded;
-  const found = quantizeRows(new Float32Array(rows.flat()), rows[0].length);
-  assert.deepEqual([...found.q], q);
-  assert.deepEqual([...found.scales], [...Float32Array.from(scales)]);
+test("the pieces become the file, and once it is here nothing is asked for", async () => {
+  assert.deepEqual(await tab().look(), { came: 0, total: null, isWhole: false });
+  const { ending, all, said } = await fetched();
+  assert.equal(ending, "whole");
+  assert.deepEqual(said, []);
+  assert.ok(all.every(({ came }, i) => !i || came >= all[i - 1].came));
+  assert.deepEqual(all.at(-1), { came: ours.whole.length, total: ours.whole.length });
+  assert.deepEqual(site.requests, [["manifest.json", undefined], ...[0, 1, 2].map((i) => [`${i}.bin`, undefined])]);
+  site.requests.length = 0;
+  await isWhole();
+  assert.equal((await fetched()).ending, "whole");
+  assert.deepEqual(site.requests, []);
 });
 
 // What goes wrong ----------------------------------------------------------------------------------------------------
 
-test("a broken connection is reported and recovered from", async () => {
-  for (const [fault, words] of [
-    [["break", 100_000], /^The connection to hub.test broke\./], [429, /^Too many requests/], [503, /cannot answer at the moment \(503\)/],
-  ]) {
-    here = browser();
-    hub = new Hub();
-    hub.faults = [...FIRST, fault, ...HEADER, fault];
-    const { ending, said } = await fetched();
-    assert.equal(ending, "whole");
-    assert.ok(said.length === 2 && said.every((why) => words.test(why)), said.join());
-    assert.ok(said[0].endsWith("The next try comes in 0.001 s."));
-    await isWhole();
+test("after a break it goes on where it broke, with ranges and without", async () => {
+  for (const ranges of [true, false]) {
+    for (const [fault, words] of [
+      [["break", 100_000], /^The connection to book.test broke\./], [429, /^Too many requests/], [503, /cannot answer at the moment \(503\)/],
+      ["short", /^The connection to book.test broke\./],
+    ]) {
+      here = browser();
+      site = Object.assign(new Site(), { ranges, faults: [null, fault] });
+      const { ending, said } = await fetched();
+      assert.equal(ending, "whole");
+      assert.ok(said.length === 1 && words.test(said[0]) && said[0].endsWith("The next try comes in 0.001 s."), said.join());
+      const from = typeof fault === "number" ? undefined : `bytes=${fault === "short" ? PIECE - 1000 : 100_000}-`;
+      assert.deepEqual(site.requests[3], ["1.bin", from]);
+      await isWhole();
+    }
   }
 });
 
-test("a stalled connection is reported and recovered from", async () => {
-  hub.faults = [...FIRST, ["stall", 100_000]];
-  const { ending, said } = await fetched(tab({ patience: 1 }));
+test("a site that falls silent is reported and recovered from", async () => {
+  site.faults = [["stall", 100_000]];
+  const { ending, said } = await fetched(tab({ patience: 0.2 }));
   assert.equal(ending, "whole");
-  assert.ok(said.some((why) => why.startsWith("hub.test has sent nothing of model.safetensors for 1 s.")));
+  assert.ok(said.some((why) => why.startsWith("book.test has sent nothing of 0.bin for 0.2 s.")));
   await isWhole();
 });
 
-test("fetched parts are not fetched again, even on a later visit", async () => {
-  hub.faults = [...FIRST, ["break", 4_500_000], ...Array(9).fill(503)];
+test("five tries that bring nothing are enough, and what has come is not fetched again on a later visit", async () => {
+  site.faults = [null, ["break", 100_000], ...Array(9).fill(503)];
   const { ending, said } = await fetched();
-  assert.ok(ending.includes("cannot answer") && said.length === 4, "five tries that bring nothing are enough");
+  assert.ok(ending.includes("cannot answer"));
   assert.deepEqual(said.map((why) => /in ([\d.]+) s/.exec(why)[1]), ["0.001", "0.002", "0.004", "0.008"]);
-  const before = hub.sent, look = await tab().look();
-  assert.ok(look.came > 4e6 && look.came < look.total && !look.isWhole && look.kept > 0);
-  hub.faults = [];
+  assert.deepEqual(await tab().look(), { came: PIECE, total: ours.whole.length, isWhole: false });
+  const before = site.sent;
+  site.faults = [];
   assert.equal((await fetched()).ending, "whole");
-  assert.ok(hub.sent - before < look.total - look.came + 10_000);
+  assert.equal(site.sent - before, ours.whole.length - PIECE);
   await isWhole();
-  hub.requests.length = 0;
-  assert.ok((await tab().look()).isWhole);
+});
+
+test("as long as something comes it goes on", async () => {
+  site.faults = Array.from({ length: 9 }, () => ["break", 40_000]);
+  const { ending, said } = await fetched();
+  assert.deepEqual([ending, said.length], ["whole", 9]);
   await isWhole();
-  assert.deepEqual(hub.requests, [], "once it is here nothing is asked for");
+});
+
+test("a site without ranges that always breaks at one place is left", async () => {
+  Object.assign(site, { ranges: false, faults: Array.from({ length: 20 }, () => ["break", 100_000]) });
+  assert.ok((await fetched()).ending.endsWith("broke."));
+  assert.equal(site.faults.length, 15);
 });
 
 test("a refusal is reported at once", async () => {
   for (const status of [401, 403, 404, 410, 416, 418]) {
-    hub = new Hub();
-    hub.faults = [status];
+    site = new Site();
+    site.faults = [status];
     const { ending, said } = await fetched();
-    assert.ok(ending.endsWith(`(${status}: model.safetensors).`) && !said.length);
-    assert.equal(hub.requests.length, 1);
-    assert.equal((await tab().look()).kept, 0);
+    assert.ok(ending.endsWith(`(${status}: 0.bin).`) && !said.length);
+    assert.equal((await tab().look()).came, 0);
   }
-  hub.reached = false;
-  const { ending, said } = await fetched();
-  assert.ok(ending.includes("it does not let pages of other sites read its files") && !said.length);
+  await tab().look();
+  here = browser();
+  site = Object.assign(new Site(), { reached: false });
+  assert.deepEqual([(await fetched()).ending, site.requests.length], ["book.test cannot be reached.", 1]);
   navigator.onLine = false;
-  assert.deepEqual((await fetched()).ending, "There is no connection to the network.");
+  assert.equal((await fetched()).ending, "There is no connection to the network.");
 });
 
-test("without range requests the file is read from the beginning, and the excess is left unread", async () => {
-  hub.ranges = false;
-  assert.equal((await fetched()).ending, "whole");
-  await isWhole();
-  for (const shows of [true, false]) {
-    here = browser();
-    Object.assign(hub, { ranges: true, shows, faults: [...HEADER, "long", "long"] });
-    assert.equal((await fetched()).ending, "whole");
-    await isWhole();
-  }
-  here = browser();
-  Object.assign(hub, { shows: true, faults: [...HEADER, "elsewhere"] });
-  assert.ok((await fetched()).ending.includes("another part of model.safetensors than it was asked for"));
+test("a site that has no model says so in one sentence", async () => {
+  const none = "This copy of the book holds no model: `make live` brings it, before the next build.";
+  delete site.files["manifest.json"];
+  assert.equal((await fetched()).ending, none);
+  site.files["manifest.json"] = new TextEncoder().encode("<!doctype html>");
+  assert.equal((await fetched()).ending, none);
+  site = new Site(another);
+  assert.ok((await fetched()).ending.startsWith("The site has another model than this page asks for"));
+  assert.equal((await tab().look()).came, 0);
 });
 
-test("a changed file is fetched again: without a visible ETag its header tells", async () => {
-  for (const shows of [true, false]) {
-    here = browser();
-    hub = new Hub();
-    Object.assign(hub, { shows, faults: [...FIRST, ["break", 4_500_000], 404] });
-    await fetched();
-    assert.ok((await tab().look()).came > 0);
-    hub = Object.assign(new Hub("another"), { shows });
-    const { ending, said } = await fetched();
-    assert.ok(ending === "whole" && said.length === 1 && said[0].includes("it starts again"));
-    await isWhole(tab(), "another");
-  }
-  here = browser();
-  let mark = 0;
-  Object.defineProperty(hub, "etag", { get() { mark += 1; return `"${mark}"`; } });
-  hub.shows = true;
+test("a damaged piece is fetched again once", async () => {
+  site.faults = [null, "damage"];
   const { ending, said } = await fetched();
-  assert.ok(ending.includes("changes while it is fetched") && said.length === 1);
+  assert.equal(ending, "whole");
+  assert.ok(said.length === 1 && said[0].startsWith("Piece 2 of 3 has arrived damaged."));
+  await isWhole();
+  here = browser();
+  site.faults = [null, "damage", "damage"];
+  assert.equal((await fetched()).ending, "Piece 2 of 3 has arrived damaged twice: try again later.");
+  assert.equal((await tab().look()).came, PIECE);
 });
 
-test("a damaged file is refused with an explanation", async () => {
-  const swapped = (from, to) => (file) => Buffer.from(Buffer.from(file).toString("latin1").replace(from, to), "latin1");
-  for (const [change, words] of [
-    [(file) => Buffer.concat([Buffer.from("<html>"), file]), "it does not begin like one"],
-    [swapped('"F32"', '"F64"'), "not of F32 or F16"], [swapped('{"', '["'), "its header is not JSON"],
-    [swapped("[20000, 60]", "[20001, 60]"), "is not as long"], [swapped("wpe.weight", "wxe.weight"), "is no weight of GPT-2"],
-    [(file) => file.subarray(0, -5000), "The connection to"],
-  ]) {
-    here = browser();
-    hub = Object.assign(new Hub(), { shows: false });
-    hub.files[WEIGHTS] = change(hub.files[WEIGHTS]);
-    const { ending } = await fetched();
-    assert.ok(ending.includes(words), `${words}: ${ending}`);
-  }
+test("another model takes the place of the one that is kept", async () => {
+  await fetched();
+  site = new Site(another);
+  const next = tab({}, another);
+  assert.equal((await next.look()).came, 0);
+  assert.equal((await fetched(next)).ending, "whole");
+  await isWhole(next, another);
+  assert.equal(here.kept.size, 4);
 });
 
 // Room, and other tabs -----------------------------------------------------------------------------------------------
@@ -257,47 +245,70 @@ test("too little space is reported before anything is fetched", async () => {
   navigator.storage.estimate = async () => ({ quota: 2e6, usage: 1.1e6 });
   const { ending } = await fetched();
   assert.ok(ending.includes("The model takes 1 MB") && ending.includes("keep no more than 1 MB"));
-  assert.ok(hub.sent < 10_000);
+  assert.equal(site.requests.length, 1);
 });
 
 // Begins to fetch, and waits until a piece has come; the site stalls then.
 async function begun() {
-  hub.faults = [...FIRST, ["stall", 4_500_000]];
-  const abort = new AbortController(), ended = fetched(tab(), abort);
-  while (hub.faults.length || !(await tab().look()).came) await pause(1);
-  return { abort, ended };
+  site.faults = [null, ["stall", 100_000]];
+  const abort = new AbortController(), published = tab(), ended = fetched(published, abort);
+  while (site.faults.length || (await published.look()).came < PIECE + 100_000) await pause(1);
+  return { abort, ended, published };
 }
 
-test("a full disk is reported, and fetched parts are kept", async () => {
+test("a full disk is reported, and pieces that are here are kept", async () => {
   const { ended } = await begun();
   here.cache.full = true;
-  hub.end();
+  site.end();
   assert.ok((await ended).ending.startsWith("The disk is full"));
   here.cache.full = false;
-  assert.ok((await tab().look()).came > 0);
+  assert.equal((await tab().look()).came, PIECE);
   assert.equal((await fetched()).ending, "whole");
   await isWhole();
 });
 
-test("forgotten weights are deleted", async () => {
+test("a forgotten model is deleted", async () => {
   await fetched();
-  const { kept } = await tab().look(), one = tab();
+  const one = tab();
   await one.look();
-  assert.equal(await one.forget(), kept);
-  assert.ok(kept > 1_300_000);
-  assert.deepEqual(await one.look(), { kept: 0, came: 0, total: null, isWhole: false });
+  assert.equal(await one.forget(), ours.whole.length);
+  assert.deepEqual(await one.look(), { came: 0, total: null, isWhole: false });
   assert.equal(here.kept.size, 0);
 });
 
-test("only one of two tabs fetches, and a pause keeps fetched parts", async () => {
+test("after a pause it goes on where it was", async () => {
+  const { abort, ended, published } = await begun();
+  abort.abort(new Error("paused"));
+  assert.equal((await ended).ending, "paused");
+  assert.equal((await fetched(published)).ending, "whole");
+  assert.deepEqual(site.requests.slice(3), [["1.bin", "bytes=100000-"], ["2.bin", undefined]]);
+  await isWhole();
+});
+
+test("what is kept in part is fetched again, and what another tab has fetched is not", async () => {
+  const { abort, ended, published } = await begun();
+  abort.abort(new Error("paused"));
+  await ended;
+  site.faults = [null, 503, 503, 503, 503, 503];
+  await fetched();
+  assert.equal((await published.look()).came, 2 * PIECE);
+  const address = [...here.kept.keys()].find((url) => url.endsWith(ours.manifest.pieces[0].sha256));
+  here.kept.set(address, new Response(new Blob([])));
+  site.requests.length = 0;
+  assert.equal((await fetched(published)).ending, "whole");
+  assert.deepEqual(site.requests, [["0.bin", undefined], ["2.bin", undefined]]);
+  await isWhole();
+});
+
+test("only one of two tabs fetches", async () => {
   const { abort, ended } = await begun(), other = fetched(), third = tab();
   await third.look();
   await assert.rejects(third.forget(), /Another tab of this browser fetches it: pause it there first/);
   abort.abort(new Error("paused"));
-  assert.equal((await ended).ending, "paused");
+  await ended;
   const { ending, said } = await other;
   assert.ok(ending === "whole" && said[0].startsWith("Another tab of this browser fetches it"));
-  assert.equal(hub.requests.filter(([name]) => name === "vocab.json").length, 1);
+  assert.equal(site.requests.filter(([name]) => name === "0.bin").length, 1);
   await isWhole();
 });
 
@@ -305,5 +316,5 @@ test("a browser that cannot store files is reported", async () => {
   caches.open = async () => { throw new DOMException("no", "SecurityError"); };
   assert.equal(await tab().look(), null);
   assert.ok((await fetched()).ending.includes("keeps nothing for this page"));
-  assert.deepEqual(hub.requests, []);
+  assert.deepEqual(site.requests, []);
 });

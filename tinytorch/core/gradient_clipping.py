@@ -35,8 +35,6 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
         >>> w.grad
         array([3., 4.], dtype=float32)
     """
-    if not max_norm > 0:
-        raise ValueError(f"max_norm must be > 0, got {max_norm}")
     if isinstance(params, Tensor):
         raise TypeError("clip_grad_norm takes a list of parameters, got one tensor; write [w]")
     with_gradient = list({id(p): p for p in params if p.grad is not None}.values())  # each once
@@ -44,14 +42,33 @@ def clip_grad_norm(params: Iterable[Tensor], max_norm: float) -> float:
         if isinstance(p.grad, RowSparse):
             p.grad = p.grad.coalesce()  # a row listed twice has one gradient, the sum
     norm = norm_of([getattr(p.grad, "values", p.grad) for p in with_gradient])
+    scale_gradients(with_gradient, norm, max_norm)
+    return norm
+
+
+def scale_gradients(params: Iterable[Tensor], norm: float, max_norm: float) -> None:
+    """Scale gradients, whose norm together with others elsewhere is known, to at most `max_norm`.
+
+    Raises:
+        ValueError: `max_norm` is not positive.
+        FloatingPointError: the norm is not finite; nothing is changed.
+
+    Example:
+        >>> w = Tensor([3.0, 4.0], requires_grad=True)
+        >>> w.sum().backward()
+        >>> scale_gradients([w], norm=10.0, max_norm=5.0)
+        >>> w.grad
+        array([0.5, 0.5], dtype=float32)
+    """
+    if not max_norm > 0:
+        raise ValueError(f"max_norm must be > 0, got {max_norm}")
     if not math.isfinite(norm):
         remedy = "lower the learning rate, or lengthen the warm-up"
         cause = "a loss or a weight has overflowed"
         raise FloatingPointError(f"the norm of the gradients is {norm}: {cause}; {remedy}")
     if norm > max_norm:
-        for p in with_gradient:
+        for p in params:
             p.grad = p.grad * (max_norm / norm)
-    return norm
 
 
 def norm_of(arrays: Sequence[np.ndarray]) -> float:

@@ -103,7 +103,7 @@ class Holding:
             self._compare()
 
     def of(self, module: ModuleLike) -> None:
-        """The same for a whole model, which is that of the optimiser from now on."""
+        """Check at once; from now on the parameters of `module` are watched as well."""
         self._compare()
         if module is not self._module:
             held, self._module = {*_ids(self._params)}, module

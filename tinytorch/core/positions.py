@@ -47,7 +47,10 @@ def create_sinusoidal_embeddings(max_seq_len: int, embed_dim: int) -> Tensor:
 
 
 def create_rotary_embeddings(
-    max_seq_len: int, head_dim: int, base: float = 10000.0
+    max_seq_len: int,
+    head_dim: int,
+    base: float = 10000.0,
+    slower: np.ndarray | float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The cosines and sines by which rotary embeddings rotate queries and keys.
 
@@ -58,12 +61,14 @@ def create_rotary_embeddings(
         max_seq_len: number of positions.
         head_dim: length d of the vectors to be rotated, even.
         base: the longest wavelength is `2 pi base^((d-2)/d)` positions.
+        slower: by what the angles of each pair are divided, `(head_dim / 2,)`. Llama 3.1 slows the
+            pairs of long wavelengths down, for texts longer than those of its training.
 
     Returns:
         `(cos, sin)`, each `(max_seq_len, head_dim / 2)` in float32.
 
     Raises:
-        ValueError: `head_dim` is odd: a rotation takes pairs.
+        ValueError: `head_dim` is odd: a rotation takes pairs; or the base is not positive.
 
     Example:
         >>> cos, sin = create_rotary_embeddings(16, 8)
@@ -73,7 +78,9 @@ def create_rotary_embeddings(
     check_sizes(max_seq_len=max_seq_len, head_dim=head_dim)
     if head_dim % 2:
         raise ValueError(f"rotary embeddings rotate pairs: head_dim must be even, got {head_dim}")
-    angles = rotation_angles(max_seq_len, head_dim, base)
+    if not 0 < base < math.inf:
+        raise ValueError(f"rotary embeddings: base must be a number above 0, got {base}")
+    angles = rotation_angles(max_seq_len, head_dim, base) / slower
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
@@ -119,6 +126,7 @@ class Rotary:
         max_seq_len: number of positions.
         head_dim: length of the vectors to be rotated, even.
         base: as for `create_rotary_embeddings`.
+        slower: as for `create_rotary_embeddings`.
 
     Attributes:
         cos: the cosine of each position and pair, `(max_seq_len, head_dim / 2)`; `sin` likewise.
@@ -132,8 +140,14 @@ class Rotary:
         Tensor([[0.5403, 0.8415]])
     """
 
-    def __init__(self, max_seq_len: int, head_dim: int, base: float = 10000.0) -> None:
-        self.cos, self.sin = create_rotary_embeddings(max_seq_len, head_dim, base)
+    def __init__(
+        self,
+        max_seq_len: int,
+        head_dim: int,
+        base: float = 10000.0,
+        slower: np.ndarray | float = 1.0,
+    ) -> None:
+        self.cos, self.sin = create_rotary_embeddings(max_seq_len, head_dim, base, slower)
 
     @incremental
     def __call__(self, x: TensorLike, start: int = 0) -> Tensor:

@@ -11,7 +11,7 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 
@@ -121,6 +121,30 @@ def add_output(parser: argparse.ArgumentParser, default: str, stored: Path | Non
     if stored is not None:
         group.add_argument("--in-package", dest="output", action="store_const", const=stored,
                            help="write to the file that comes with the package")  # fmt: skip
+
+
+def write_pieces(pieces: Iterable[str]) -> str:
+    r"""Write a text as it comes to standard output; returns the whole of it.
+
+    Characters that the terminal lacks are replaced. A reader that closes the pipe ends the text.
+
+    Example:
+        >>> write_pieces(["a ", "text\n"])
+        a text
+        'a text\n'
+    """
+    written = ""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    for piece in pieces:
+        written += piece
+        try:
+            sys.stdout.write(piece)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            break
+    return written
 
 
 def run_command(

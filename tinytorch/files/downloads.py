@@ -228,7 +228,7 @@ class _Download:
         """Whether the file is there, as far as its size and checksum are known."""
         if not self.path.is_file() or self.size not in (None, self.path.stat().st_size):
             return False
-        return self.sha256 is None or _digest(self.path) == self.sha256
+        return self.sha256 is None or sha256_of(self.path) == self.sha256
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -404,7 +404,7 @@ class _Download:
         if self.size not in (None, self.done):
             raise self._another(f"{self.done:,}")
         os.fsync(self.file.fileno())
-        digest = _digest(self.part)
+        digest = sha256_of(self.part)
         if self.sha256 not in (None, digest) and self.pieces > 1:
             self._start_again()  # the pieces do not fit together: download all of it in one
             self.pieces = 0
@@ -468,7 +468,8 @@ def _is_locked(descriptor: int) -> bool:
     return False
 
 
-def _digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

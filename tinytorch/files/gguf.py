@@ -44,7 +44,7 @@ _NAMES = {int(kind.split()[0]): kind.split()[1] for kind in _KINDS.split(",")}
 _BLOCKS = {name: (int(n), int(size)) for _, name, n, size in map(str.split, _KINDS.split(","))}
 
 _WIDENED = {"F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-_DECODED = (*_WIDENED, *BLOCKS)
+DECODED = (*_WIDENED, *BLOCKS)
 
 
 # -------------------------------------------------------------------------------- what one reads
@@ -157,8 +157,8 @@ def dequantize(stored: np.ndarray | bytes, kind: str, shape: tuple[int, ...]) ->
         >>> dequantize(block, "Q4_1", (32,))[[0, 15, 16, 31]]
         array([0. , 0. , 0.5, 0.5], dtype=float32)
     """
-    if kind not in _DECODED:
-        known = f"only {', '.join(_DECODED)}: take a file of the model in one of these"
+    if kind not in DECODED:
+        known = f"only {', '.join(DECODED)}: take a file of the model in one of these"
         raise ValueError(f"the kind {short(kind)} is not decoded here, {known}")
     needed, content = _stored_size(kind, shape), np.frombuffer(stored, np.uint8)
     if content.size != needed:
@@ -192,7 +192,8 @@ def _mapped(path: StrPath) -> np.ndarray:
         try:
             return np.memmap(file, np.uint8, "r").view(np.ndarray)
         except OSError:  # as with a page's file in a browser
-            return np.frombuffer(file.read(), np.uint8)
+            file.seek(0)  # memmap has looked for the end
+            return np.fromfile(file, np.uint8)  # one copy: a page's memory never shrinks
 
 
 @contextmanager

@@ -13,7 +13,8 @@ import io
 import json
 import math
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +24,7 @@ from tinytorch.core.arguments import refuse_mask
 from tinytorch.files.atomic_files import StrPath, readable_file, write_atomically
 from tinytorch.files.strict_json import check_commas, parse_json
 
-__all__ = ["load_safetensors", "save_safetensors"]
+__all__ = ["load_safetensors", "safetensors_contents", "save_safetensors"]
 
 _HEADER_LIMIT = 100_000_000  # bytes, the limit of the format
 _METADATA = "__metadata__"
@@ -134,21 +135,34 @@ def load_safetensors(
         ...
         ValueError: ...one.safetensors: tensor 'w' ends at byte 8 of the numbers, but there are 7
     """
-    with readable_file(path).open("rb") as file:
-        try:
-            header, space = _read_header(file)
-            metadata = _checked_metadata(header.pop(_METADATA, {}), ValueError)
-            in_order = sorted(_checked_entry(name, header[name], space) for name in header)
-            _check_layout(in_order, space)
-            if mapped:
-                with suppress(OSError):  # as with a page's file in a browser
-                    content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)
-                    return {e[2]: _map_tensor(file, content, space, *e) for e in in_order}, metadata
-                file.seek(-space, os.SEEK_END)
-            return {name: _read_tensor(file, *rest) for _, _, name, *rest in in_order}, metadata
-        except (MemoryError, RecursionError, ValueError) as error:
-            reason = str(error) or "it does not fit into memory"
-            raise ValueError(f"{path}: {reason}") from None
+    with _opened(path) as (file, in_order, space, metadata):
+        if mapped:
+            with suppress(OSError):  # as with a page's file in a browser
+                content = np.memmap(file, np.uint8, mode="c").view(np.ndarray)
+                return {e[2]: _map_tensor(file, content, space, *e) for e in in_order}, metadata
+            file.seek(-space, os.SEEK_END)
+        return {name: _read_tensor(file, *rest) for _, _, name, *rest in in_order}, metadata
+
+
+def safetensors_contents(path: StrPath) -> dict[str, tuple[np.dtype, tuple[int, ...]]]:
+    """The dtype and the shape that each tensor of a file would have, from its header alone.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: as `load_safetensors`.
+
+    Example:
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "one.safetensors"
+        >>> save_safetensors(path, {"w": np.float32([1, 2])})
+        >>> safetensors_contents(path)
+        {'w': (dtype('float32'), (2,))}
+    """
+    with _opened(path) as (_, in_order, *_):
+        return {
+            name: (np.dtype("f4" if kind == "BF16" else _DTYPES[kind][1:]), tuple(shape))
+            for _, _, name, _, kind, shape in in_order
+        }
 
 
 # ------------------------------------------------------------------------------------ writing
@@ -184,6 +198,23 @@ def _encoded(header: dict[str, Any]) -> bytes:
 
 
 # ------------------------------------------------------------------------------------ reading
+
+
+@contextmanager
+def _opened(
+    path: StrPath,
+) -> Iterator[tuple[io.BufferedReader, list[tuple[Any, ...]], int, dict[str, str]]]:
+    """A file, its tensors in order, how many bytes they take, and the metadata; named in errors."""
+    with readable_file(path).open("rb") as file:
+        try:
+            header, space = _read_header(file)
+            metadata = _checked_metadata(header.pop(_METADATA, {}), ValueError)
+            in_order = sorted(_checked_entry(name, header[name], space) for name in header)
+            _check_layout(in_order, space)
+            yield file, in_order, space, metadata
+        except (MemoryError, RecursionError, ValueError) as error:
+            reason = str(error) or "it does not fit into memory"
+            raise ValueError(f"{path}: {reason}") from None
 
 
 def _read_header(file: io.BufferedReader) -> tuple[dict[str, Any], int]:

@@ -49,3 +49,7 @@ def check(model: Any, **parts: Part) -> None:
     arguments.check_flags(tie_weights=model.tie_weights, pre_norm=model.pre_norm)
     arguments.check_callable(**parts)
     arguments.check_choice(model.pos_encoding, "pos_encoding", KINDS)
+    arguments.check_number(model.rotary_base, "rotary_base")
+    if model.rotary_base != 10_000 and model.pos_encoding != "rotary":
+        what = f"rotary_base={model.rotary_base} goes with pos_encoding='rotary'"
+        raise ValueError(f"{what}, got {model.pos_encoding!r}")

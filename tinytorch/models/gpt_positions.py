@@ -23,7 +23,7 @@ def positions_of(model: Any) -> tuple[Any, dict[str, Any]]:
     if model.pos_encoding == "sinusoidal":
         return positions.create_sinusoidal_embeddings(length, d), {}
     if model.pos_encoding == "rotary":
-        return None, {"rotate": positions.Rotary(length, d // heads)}
+        return None, {"rotate": positions.Rotary(length, d // heads, model.rotary_base)}
     if model.pos_encoding == "alibi":
         return None, {"bias": positions.create_alibi_bias(heads, length)}
     return None, {}

@@ -181,6 +181,7 @@ class GPT(Module):
         mlp: a replacement for `MLP`, called as `mlp(embed_dim, hidden_dim, dropout)`.
         init_std: the standard deviation of the initial weights.
         rng: where the initial weights come from; if given, the default generator is not used.
+        rotary_base: with rotary positions, as for `Rotary`; today's models take 100,000 and more.
 
     Attributes:
         dropout: the `Dropout` of the embeddings.
@@ -205,10 +206,12 @@ class GPT(Module):
         max_seq_len: int = 1024, *, dropout: float = 0.0, tie_weights: bool = True, rng: Rng = None,
         pos_encoding: str | None = "learned", pre_norm: bool = True, norm: Part = LayerNorm,
         attention: Part = MultiHeadAttention, mlp: Part = MLP, init_std: float = 0.02,
+        rotary_base: float = 10_000.0,
     ) -> None:  # fmt: skip
         self.vocab_size, self.embed_dim, self.max_seq_len = vocab_size, embed_dim, max_seq_len
         self.num_layers, self.num_heads, self.init_std = num_layers, num_heads, init_std
         self.tie_weights, self.pos_encoding, self.pre_norm = tie_weights, pos_encoding, pre_norm
+        self.rotary_base = rotary_base
         gpt_options.check(self, norm=norm, attention=attention, mlp=mlp)
         block = TransformerBlock if pre_norm else PostNormBlock
         with initial_weights(self, rng):

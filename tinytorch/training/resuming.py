@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,14 @@ def load_run(
 
 
 def check_settings(
-    names: Iterable[str], saved: dict[str, str], own: dict[str, str], remedy: str
+    saved: dict[str, str], own: dict[str, str], working: set[str], remedy: str
 ) -> None:
-    """Raise a ValueError that names every setting, of those named, which has changed."""
+    """Raise a ValueError that names every setting which has changed.
+
+    Those of the model are not in older checkpoints; the options that are `working` are no settings.
+    """
+    names = [n for n in own if n.split(".")[0] != "model" or n in saved]
+    names += [n for n in saved if n not in own and n not in working]
     pairs = [(n, saved.get(n), own.get(n)) for n in names]
     wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
     if wrong:
@@ -97,6 +102,55 @@ def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None
     """Raise unless `part.load_state_dict(saved)` will succeed; numbers must not overflow."""
     with np.errstate(over="raise"):
         restore(part.state_dict(), saved, type(part).__name__)  # into a copy
+
+
+# Settings ------------------------------------------------------------------------------------
+
+
+def settings_of(
+    batches: Any, optimizer: Optimizer, schedule: Callable[[int], float] | None
+) -> dict[str, str]:
+    """The data, the optimiser and the schedule of a run, as texts that can be compared."""
+    rate = ["lr"] if schedule is None else []
+    names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
+    shown = {name: getattr(optimizer, name) for name in names if hasattr(optimizer, name)}
+    data = type(batches).__name__  # batches of one's own come from anywhere
+    if hasattr(batches, "checksum"):
+        data = f"{len(batches.tokens)} tokens, checksum {batches.checksum:08x}"
+    seed = getattr(batches, "seed", None)
+    return {
+        "data": data,
+        "batches": f"{batches.batch_size} windows of {batches.seq_len}, seed {seed}",
+        "optimizer": f"{type(optimizer).__name__} {shown}",
+        "schedule": repr(schedule).split(" at 0x")[0],
+    }
+
+
+class Options:
+    """The options of a model that stay as they are while it runs.
+
+    Attributes:
+        working: the names of those that change as parts of the model run: they are no settings.
+    """
+
+    def __init__(self, model: Module) -> None:
+        self.model, self.working = model, set[str]()
+        self.begin()
+
+    def begin(self) -> None:
+        """A run begins with the options that the model has now."""
+        self._begun = options_of(self.model)
+
+    def note_changes(self) -> None:
+        """Whatever has changed since the run began is working."""
+        now = options_of(self.model)
+        self.working |= {name for name in now if self._begun.get(name) != now[name]}
+
+    def settings(self) -> dict[str, str]:
+        """The others, and the names of the random generators."""
+        options = options_of(self.model).items()
+        named = " ".join(generators(self.model))
+        return {"generators": named, **{n: x for n, x in options if n not in self.working}}
 
 
 # The history ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tinytorch.core.gradient_clipping import clip_grad_norm, norm_of
+from tinytorch.core.gradient_clipping import norm_of, scale_gradients
 from tinytorch.core.held_parts import Holding
 from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.tensor import Tensor
@@ -42,16 +42,12 @@ class Shard:
 
     def clip(self, limit: float) -> float:
         """Clip by the norm of the gradients of all ranks."""
-        own = norm_of([p.grad for p in self.own.params if p.grad is not None])
-        squares = np.array([own**2])
+        with_gradient = [p for p in self.own.params if p.grad is not None]
+        squares = np.array([norm_of([p.grad for p in with_gradient]) ** 2])
         self.ranks.sum(squares)
-        norm = Tensor([0.0], requires_grad=True, dtype=np.float64)
-        norm.grad = np.sqrt(squares)
-        before = clip_grad_norm([norm], limit)
-        for p in self.own.params:
-            if p.grad is not None and before > limit:
-                p.grad = p.grad * (limit / before)
-        return before
+        norm = float(np.sqrt(squares[0]))
+        scale_gradients(with_gradient, norm, limit)
+        return norm
 
     def step(self, flat: np.ndarray) -> None:
         """Update this rank's part and exchange the others; `flat` has space for all."""

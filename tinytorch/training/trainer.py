@@ -79,7 +79,7 @@ class Trainer:
         (30, True)
     """
 
-    remedy = "pass strict=False to resume with the settings of this trainer"
+    _remedy = "pass strict=False to resume with the settings of this trainer"
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Trainer:
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
-        self._working: set[str] = set()  # what parts of the model change as they run: no options
+        self._options = resuming.Options(model)
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -136,7 +136,7 @@ class Trainer:
         self.optimizer.holding.of(self.model)
         stream = None if self.progress else io.StringIO()  # discarded
         seconds, validation, begun = 0.0, None, self.step_number
-        options = resuming.options_of(self.model)
+        self._options.begin()
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
         with closing(Progress(begun + steps, self.floor, stream, begun)) as line, _noted() as noted:
             for done in range(1, steps + 1):
@@ -148,10 +148,9 @@ class Trainer:
                 if self.validation is not None and (last or step % self.eval_every == 0):
                     record["validation"] = validation = self._evaluate(*self.validation)
                 if last or step % self.save_every == 0:
-                    now = resuming.options_of(self.model)
-                    self._working |= {name for name in now if options.get(name) != now[name]}
-                if self.checkpoint is not None and (last or step % self.save_every == 0):
-                    self.save(self.checkpoint)
+                    self._options.note_changes()
+                    if self.checkpoint is not None:
+                        self.save(self.checkpoint)
                 line.update(step, record["loss"], done * tokens, seconds, validation)
                 if last:  # an interrupt since then waits for the end of the next step
                     break
@@ -239,29 +238,13 @@ class Trainer:
 
     def _settings(self) -> dict[str, str]:
         """What must be the same for the run to continue as if it had not stopped."""
-        b, o = self.batches, self.optimizer
-        rate = ["lr"] if self.schedule is None else []
-        names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
-        shown = {name: getattr(o, name) for name in names if hasattr(o, name)}
-        data = type(b).__name__  # batches of one's own come from anywhere
-        if hasattr(b, "checksum"):
-            data = f"{len(b.tokens)} tokens, checksum {b.checksum:08x}"
-        return {
-            "data": data,
-            "batches": f"{b.batch_size} windows of {b.seq_len}, seed {getattr(b, 'seed', None)}",
-            "accumulate": str(self.accumulate),
-            "optimizer": f"{type(o).__name__} {shown}",
-            "schedule": repr(self.schedule).split(" at 0x")[0],
-            "clip": str(self.clip),
-            "generators": " ".join(resuming.generators(self.model)),
-            **{n: x for n, x in resuming.options_of(self.model).items() if n not in self._working},
-        }
+        rules = {"accumulate": str(self.accumulate), "clip": str(self.clip)}
+        parts = self.batches, self.optimizer, self.schedule
+        return {**rules, **resuming.settings_of(*parts), **self._options.settings()}
 
     def _check_settings(self, saved: dict[str, str]) -> None:
-        own = self._settings()  # those of the model are not in older checkpoints
-        names = [n for n in own if n.split(".")[0] != "model" or n in saved]
-        names += [n for n in saved if n not in own and n not in self._working]
-        resuming.check_settings(names, saved, own, self.remedy)
+        own, working = self._settings(), self._options.working
+        resuming.check_settings(saved, own, working, self._remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------

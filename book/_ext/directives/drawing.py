@@ -147,7 +147,7 @@ def visit(translator: Any, node: drawing) -> None:
 
 
 def depart(translator: Any, node: drawing) -> None:
-    """Close it."""
+    """Close the figure and its caption."""
     translator.body.append("</figcaption>\n" if node.children else "")
     translator.body.append("</figure>\n")
 

@@ -34,7 +34,7 @@ def visit_html(translator: Any, node: element) -> None:
 
 
 def depart_html(translator: Any, node: element) -> None:
-    """Close it."""
+    """Close an element's tag."""
     translator.body.append(f"</{node['tag']}>\n" if node["tag"] not in ("span",) else "</span>")
 
 

@@ -25,7 +25,7 @@ from ..cell_options import OPTIONS, TAGS
 BOOK = Path(__file__).resolve().parents[2]
 OURS = (
     *("directives.chapter_card", "directives.drawing", "directives.exercises"),
-    *("directives.folds_and_predictions", "directives.playground", "directives.published_weights"),
+    *("directives.folds_and_predictions", "directives.playground", "directives.talk_to_it"),
     *("directives.questions", "directives.your_file", "directives.your_parts"),
     *("teaching.slides", "teaching.syllabus"),
 )

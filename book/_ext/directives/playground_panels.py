@@ -70,7 +70,7 @@ def teaser(name: str, href: str) -> str:
 
     Example:
         >>> teaser("lens", "playground.html")[:44]
-        '<li><a href="playground.html#play&amp;open=le'
+        '<li><a href="playground.html#play&amp;open=l'
     """
     question, picture = PANELS[name]
     address = html.escape(f"{href}#{anchor(name)}")

@@ -1,4 +1,4 @@
-"""What the site holds so that cells run in the reader's browser: Python, its snapshot, the package.
+"""What the site holds so that cells run in the reader's browser: Python, the package, a model.
 
 The runtime was fetched by `make live` into `_build/live/pyodide`, and the package is built as a
 wheel. Without the runtime the pages point to Pyodide's official address. `live_cells.py` tells the
@@ -15,7 +15,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from . import pinned_downloads
+from . import model_pieces, pinned_downloads
 from .package_wheel import fingerprint, wheel, wheel_name
 from .snapshot import NAME, can_be_made, snapshot, state
 
@@ -57,7 +57,7 @@ def start_of(app: Sphinx) -> dict[str, Any]:
 
 
 def complete_site(app: Sphinx, error: Exception | None) -> None:
-    """Put the package's wheel, the runtime, the snapshot and two shared files into the site."""
+    """Put the wheel, the runtime, the snapshot, the model and two shared files into the site."""
     if error is not None or app.builder.format != "html":
         return
     root, static = Path(app.srcdir), Path(app.outdir, STATIC)
@@ -70,6 +70,7 @@ def complete_site(app: Sphinx, error: Exception | None) -> None:
         (static / NAME).unlink(missing_ok=True)
     else:
         copy_changed(making.result(), static / NAME)
+    model_pieces.put(root, static / model_pieces.GROUP)
     target = static / "pyodide"
     if pinned_downloads.missing("pyodide", root):
         shutil.rmtree(target, ignore_errors=True)

@@ -18,7 +18,7 @@ from .printed_pages import ARCHIVE, SITE
 
 FOLDER = "tinytorch-offline"
 MOST = 80_000_000  # bytes
-LEFT_OUT = ("*.map", "robots.txt", "sitemap.xml", "404.html", "print/*")
+LEFT_OUT = ("*.map", "robots.txt", "sitemap.xml", "404.html", "print/*", "_static/live/smollm2/*")
 LICENCES = ("LICENSE", "LICENSE-prose", "THIRD-PARTY.md")
 PYTHON = "_static/live/pyodide/pyodide-lock.json"
 README = """TinyTorch: embeddings to GPT, to be read and run without a network

@@ -39,7 +39,7 @@ TIMED = "Times of the machine that made this book; yours will differ."
 SCREEN_ONLY = (
     "script, noscript, button, [hidden], a.headerlink, .tt-live-plain, .tt-live-intro, "
     ".tt-card__launch, .tt-live__first, .tt-card__more > summary, .tt-answer > summary, "
-    ".tt-published, .tt-parts, .tt-card__live, .tt-panels, p:has(+ .tt-panels)"
+    ".tt-talk, .tt-parts, .tt-card__live, .tt-panels, p:has(+ .tt-panels)"
 )
 CANONICAL = re.compile(r'<link\b[^>]*rel="canonical"[^>]*\bhref="([^"]*)"')
 RUN_TIME = "Run time"

@@ -350,10 +350,10 @@ if (document.querySelector(".tt-prediction")) {
   const { predictions } = await import("./predictions.js");
   predictions(data.page, { make, button, announce });
 }
-const published = document.querySelector(".tt-published");
-if (published) {
+const talk = document.querySelector(".tt-talk");
+if (talk) {
   const { panel } = await import("../published/panel.js");
-  await panel(published, { kernel, button, announce });
+  await panel(talk, { kernel, button, announce });
 }
 if (document.querySelector(".tt-file")) {
   const { yourFiles } = await import("./your_file.js");

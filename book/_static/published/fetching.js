@@ -1,45 +1,39 @@
-// The published weights on their way into the browser: fetched, made into 8 bits, kept. A break loses one piece at most.
+// The published model on its way into the browser: a file that the site has in pieces. Each is checked by its hash and
+// kept as it is.
 
 import { openStore } from "./kept.js";
-import { lengthOfHeader, made, planOf } from "./plan.js";
-import { allBytesOf, Break, bytesOf, Told } from "./ranges.js";
+import { Break, broken, bytesOf, Told } from "./ranges.js";
 
-const WEIGHTS = "model.safetensors", TEXTS = ["config.json", "vocab.json", "merges.txt"];
-const SOURCE = "source.json", VERSION = 1; // what the pieces were made of, and how
-const LOCK = "tinytorch-gpt2"; // one tab at a time
+const MANIFEST = "manifest.json"; // {name, size, sha256, pieces: [{name, size, sha256}]}
+const LOCK = "tinytorch-model"; // one tab at a time
 const TRIES = 5; // in a row that bring nothing
 
-class Changed extends Error {}
+// A piece that is not what the manifest says.
+class Damaged extends Break {}
 
-// A folder of the hub, at `address`. settings: {patience, pause}: seconds of silence that are borne, and the
-// first pause before another try.
+// The pieces in the folder at `address` of the file with this SHA-256. settings: {patience, pause}: seconds of silence
+// that are borne, and the first pause before another try.
 export class Published {
-  constructor(address, { patience = 20, pause = 1 } = {}) {
-    Object.assign(this, { address, patience, pause });
+  constructor(address, sha256, { patience = 20, pause = 1 } = {}) {
+    Object.assign(this, { address, sha256, patience, pause });
   }
 
-  // What is here: {kept: bytes, came: bytes of the published file, total, isWhole}; null where nothing can be kept.
+  // What is here: {came: bytes, total, isWhole}; null where nothing can be kept.
   async look() {
     this.store ??= await openStore();
     if (!this.store) return null;
-    const source = await this.#source();
-    if (!source) return { kept: 0, came: 0, total: null, isWhole: false };
-    const blobs = await this.#blobs(source.plan);
-    const texts = await Promise.all(TEXTS.map((name) => this.store.get(name)));
-    const { pieces } = source.plan;
-    return {
-      kept: sum([...blobs, ...texts].map((blob) => blob?.size ?? 0)),
-      came: sum(pieces.map((piece, i) => (blobs[i] ? lengthOf(piece) : 0))),
-      total: sum(pieces.map(lengthOf)),
-      isWhole: [...blobs, ...texts].every((blob) => blob?.size),
-    };
+    const manifest = await this.#kept();
+    if (!manifest) return { came: 0, total: null, isWhole: false };
+    const here = await this.#blobs(manifest);
+    const part = manifest.pieces.findIndex(({ sha256 }) => sha256 === this.partial?.sha256); // another tab may have it whole
+    const came = sum(here.map((blob, i) => blob?.size ?? (i === part ? this.partial.filled : 0)));
+    return { came, total: manifest.size, isWhole: here.every(Boolean) };
   }
 
-  // The files of the folder as Python reads them: [{name, data}].
+  // The file as Python reads it: [{name, data}].
   async files() {
-    const { plan } = await this.#source();
-    const texts = TEXTS.map(async (name) => ({ name, data: await this.store.get(name) }));
-    return [{ name: WEIGHTS, data: plan.whole(await this.#blobs(plan)) }, ...await Promise.all(texts)];
+    const manifest = await this.#kept();
+    return [{ name: manifest.name, data: new Blob(await this.#blobs(manifest)) }];
   }
 
   // Fetches what is not here yet. onprogress: called with {came, total} and, while it waits for something, {why}.
@@ -57,122 +51,111 @@ export class Published {
   async forget() {
     return navigator.locks.request(LOCK, { ifAvailable: true }, async (lock) => {
       if (!lock) throw new Told("Another tab of this browser fetches it: pause it there first.");
-      const { kept } = await this.look();
+      this.partial = null;
+      const { came } = await this.look();
       await this.store.clear();
-      return kept;
+      return came;
     });
   }
 
   async #fetchAll(signal, onprogress) {
-    let reached = false, began = false, tries = 0; // in this visit
-    const oncame = (bytes, progress) => {
-      if (bytes) tries = 0;
+    const damaged = new Set();
+    let reached = false, tries = 0; // in this visit
+    const oncame = (progress) => {
+      tries = 0;
       onprogress(progress);
     };
     for (;;) {
       try {
-        const source = await this.#begin(signal);
+        const manifest = await this.#manifest(signal);
         reached = true;
-        for (const name of TEXTS) await this.#fetchText(name, signal);
-        await this.#fetchPieces(source, signal, oncame);
+        await this.#fetchPieces(manifest, signal, oncame);
         return;
       } catch (error) {
         signal?.throwIfAborted();
-        if (error instanceof Changed && !began) {
-          began = true;
-          await this.store.clear();
-          onprogress({ why: "The published file has changed: what was here is thrown away, and it starts again." });
-        } else {
-          tries += 1;
-          if (!(error instanceof Break) || !reached || tries === TRIES) throw inWords(error);
-          const pause = this.pause * 2 ** (tries - 1);
-          onprogress({ why: `${error.message} The next try comes in ${pause} s.` });
-          await waiting(pause, signal);
-        }
+        const again = error instanceof Damaged && damaged.has(error.piece);
+        damaged.add(error.piece);
+        tries += 1;
+        if (!(error instanceof Break) || again || !reached || tries === TRIES) throw inWords(error);
+        const pause = this.pause * 2 ** (tries - 1);
+        onprogress({ why: `${error.message} The next try comes in ${pause} s.` });
+        await waiting(pause, signal);
       }
     }
   }
 
-  // What is kept of the published file's header; null if there is nothing of this file.
-  async #source() {
-    const blob = await this.store.get(SOURCE);
+  // What the file is made of, if that is kept; null if another file is.
+  async #kept() {
+    const blob = await this.store.get(MANIFEST);
     const kept = blob?.size ? JSON.parse(await blob.text()) : null;
-    if (kept?.version !== VERSION || kept.address !== this.address) return null;
-    return { ...kept, plan: planOf(kept.header) };
+    return kept?.sha256 === this.sha256 ? kept : null;
   }
 
   // The blob of each piece, null where it is not here, or not whole.
-  async #blobs({ pieces }) {
-    const blobs = await Promise.all(pieces.map((_, i) => this.store.get(String(i))));
-    return blobs.map((blob, i) => (blob?.size === pieces[i].bytes ? blob : null));
+  #blobs({ pieces }) {
+    return Promise.all(pieces.map(async ({ sha256, size }) => {
+      const blob = await this.store.get(sha256);
+      return blob?.size === size ? blob : null;
+    }));
   }
 
-  // Reads the published header, and compares it with that of what is here.
-  async #begin(signal) {
-    const address = `${this.address}${WEIGHTS}`, { patience } = this;
-    const kept = await this.#source();
-    let etag = null;
-    const onanswer = (about) => { etag = about.etag ?? etag; };
-    const read = (begin, end) => allBytesOf(address, { begin, end, signal, patience, onanswer });
-    const length = lengthOfHeader(await read(0, 8));
-    const header = new TextDecoder().decode(await read(8, 8 + length));
-    if (kept && (kept.header !== header || etag !== null && kept.etag !== null && kept.etag !== etag)) throw new Changed();
+  async #manifest(signal) {
+    const kept = await this.#kept();
     if (kept) return kept;
-    const plan = planOf(header);
-    await this.store.clear();
-    await this.#askForRoom(plan);
-    const source = { version: VERSION, address: this.address, etag, header };
-    await this.#keep(SOURCE, new Blob([JSON.stringify(source)]));
-    return { ...source, plan };
+    const parts = [], { patience } = this;
+    let manifest;
+    try {
+      for await (const part of bytesOf(this.address + MANIFEST, { signal, patience })) parts.push(part);
+      manifest = JSON.parse(await new Blob(parts).text());
+    } catch (error) {
+      if (error.status !== 404 && !(error instanceof SyntaxError)) throw error;
+      throw new Told("This copy of the book holds no model: `make live` brings it, before the next build.");
+    }
+    if (manifest.sha256 !== this.sha256) throw new Told("The site has another model than this page asks for: load the page again.");
+    await this.store.clear(); // of another file
+    await this.#askForRoom(manifest.size);
+    await this.#keep(MANIFEST, new Blob(parts));
+    return manifest;
   }
 
-  async #askForRoom({ pieces }) {
-    const needed = sum(pieces.map(({ bytes }) => bytes));
+  async #askForRoom(needed) {
     const { quota, usage = 0 } = await navigator.storage?.estimate?.() ?? {};
     if (quota === undefined || quota - usage >= needed) return;
     throw new Told(`The model takes ${megabytes(needed)}, and the browser lets this site keep no more than `
       + `${megabytes(Math.max(0, quota - usage))} besides what is there. Free some space on the disk and try again.`);
   }
 
-  async #fetchText(name, signal) {
-    if ((await this.store.get(name))?.size) return;
-    const { patience } = this;
-    await this.#keep(name, new Blob([await allBytesOf(`${this.address}${name}`, { signal, patience })]));
+  async #fetchPieces(manifest, signal, oncame) {
+    const here = await this.#blobs(manifest), total = manifest.size;
+    let came = sum(here.map((blob) => blob?.size ?? 0));
+    for (const [i, piece] of manifest.pieces.entries()) {
+      if (here[i]) continue;
+      const bytes = await this.#whole(piece, signal, (filled) => oncame({ came: came + filled, total }));
+      if (await digestOf(bytes) !== piece.sha256) {
+        const which = `Piece ${i + 1} of ${manifest.pieces.length}`;
+        throw Object.assign(new Damaged(`${which} has arrived damaged.`), { piece: piece.sha256 });
+      }
+      await this.#keep(piece.sha256, new Blob([bytes]));
+      came += piece.size;
+    }
+    oncame({ came, total });
   }
 
-  // Runs of pieces that are not here and lie side by side are one request each.
-  async #fetchPieces({ etag, plan: { pieces, size } }, signal, oncame) {
-    const { patience } = this, here = await this.#blobs({ pieces });
-    const total = sum(pieces.map(lengthOf));
-    let came = sum(pieces.map((piece, i) => (here[i] ? lengthOf(piece) : 0)));
-    oncame(0, { came, total });
-    const onanswer = (about) => {
-      const other = etag !== null && about.etag !== null && about.etag !== etag;
-      if (other || about.total !== null && about.total !== size) throw new Changed();
-    };
-    for (let first = 0; first < pieces.length; first += 1) {
-      if (here[first]) continue;
-      let last = first;
-      while (last + 1 < pieces.length && !here[last + 1] && pieces[last + 1].begin === pieces[last].end) last += 1;
-      const options = { begin: pieces[first].begin, end: pieces[last].end, signal, patience, onanswer };
-      let i = first, filled = 0, bytes = new Uint8Array(lengthOf(pieces[i]));
-      for await (let part of bytesOf(`${this.address}${WEIGHTS}`, options)) {
-        while (part.length) {
-          const some = part.subarray(0, bytes.length - filled);
-          bytes.set(some, filled);
-          filled += some.length;
-          part = part.subarray(some.length);
-          if (filled < bytes.length) continue;
-          await this.#keep(String(i), made(pieces[i], bytes));
-          came += filled;
-          oncame(filled, { came, total });
-          i += 1;
-          filled = 0;
-          if (i <= last) bytes = new Uint8Array(lengthOf(pieces[i]));
-        }
-      }
-      first = last;
+  // The bytes of a piece; what comes before a break stays until the next try.
+  async #whole({ name, size, sha256 }, signal, oncame) {
+    const address = this.address + name, { patience } = this;
+    if (this.partial?.sha256 !== sha256) this.partial = { sha256, bytes: new Uint8Array(size), filled: 0 };
+    const { partial } = this;
+    for await (const part of bytesOf(address, { begin: partial.filled, signal, patience })) {
+      const some = part.subarray(0, size - partial.filled);
+      partial.bytes.set(some, partial.filled);
+      partial.filled += some.length;
+      oncame(partial.filled);
+      if (some.length < part.length) break; // whatever else it sends
     }
+    if (partial.filled < size) throw new Break(broken(address));
+    this.partial = null;
+    return partial.bytes;
   }
 
   async #keep(name, blob) {
@@ -195,9 +178,12 @@ const waiting = (seconds, signal) => new Promise((resolve, reject) => {
 
 const sum = (numbers) => numbers.reduce((all, number) => all + number, 0);
 
-const lengthOf = ({ begin, end }) => end - begin;
+async function digestOf(bytes) {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 function inWords(error) {
-  if (error instanceof Changed) return new Told("The published file changes while it is fetched. Try again later.");
+  if (error instanceof Damaged) return new Told(`${error.message.slice(0, -1)} twice: try again later.`);
   return error instanceof Told ? error : new Told(`It did not work: ${error.message}.`);
 }

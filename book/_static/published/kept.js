@@ -2,7 +2,7 @@
 
 // {get(name) -> Blob or null, put(name, blob), clear()}; null where the browser keeps nothing. What was put
 // is there whole or not at all, but for an empty file.
-export async function openStore(name = "tinytorch-gpt2") {
+export async function openStore(name = "tinytorch-model") {
   return await inFiles(name) ?? await inCache(name);
 }
 

@@ -10,8 +10,8 @@ and `--verify` compares what it generates with what GPT-2 small is known to gene
 
 from tinytorch.models.gpt2.hub_files import ADDRESS, PUBLISHED
 from tinytorch.models.gpt2.loading import load_gpt2, published_tensors
-from tinytorch.models.gpt2.streamed_text import stream_text
 from tinytorch.models.gpt2.verifying import KNOWN, Comparison, compare, verify
+from tinytorch.models.streamed_text import stream_text
 
 __all__ = [
     "ADDRESS",

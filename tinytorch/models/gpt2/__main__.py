@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from functools import partial
 from itertools import chain
@@ -11,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch.files.command_line import folder_name, real, run_command, whole, word
+from tinytorch.files.command_line import folder_name, real, run_command, whole, word, write_pieces
 from tinytorch.files.downloads import cache_folder
 from tinytorch.models.gpt2.hub_files import PUBLISHED
 from tinytorch.models.gpt2.loading import DTYPES, load_gpt2
-from tinytorch.models.gpt2.streamed_text import stream_text
 from tinytorch.models.gpt2.verifying import verify
+from tinytorch.models.streamed_text import stream_text
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,24 +26,16 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _write(options: dict[str, Any]) -> None:
     """Continue a text, or verify the model."""
-    for output in (sys.stdout, sys.stderr):
-        if hasattr(output, "reconfigure"):
-            output.reconfigure(errors="replace")  # a terminal may lack a character
     names = "source", "prompt", "tokens", "verify"
     source, prompt, tokens, verifying = (options.pop(name) for name in names)
     loading = {name: options.pop(name) for name in ("revision", "dtype", "cache_dir")}
     options["rng"] = np.random.default_rng(options.pop("seed"))  # None: another each time
     model, tokenizer = load_gpt2(source, **loading)
     if verifying:
-        sys.stdout.write(f"{tokenizer.decode(verify(model))}\n\n{_VERIFIED}\n")
+        write_pieces([f"{tokenizer.decode(verify(model))}\n\n{_VERIFIED}\n"])
         return
     pieces = stream_text(model, tokenizer, prompt, tokens, **options)
-    try:
-        for piece in chain([prompt], pieces, ["\n"]):
-            sys.stdout.write(piece)
-            sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the pipe has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    write_pieces(chain([prompt], pieces, ["\n"]))
 
 
 _VERIFIED = "Verified: these are the tokens that transformers' own test states for GPT-2 small."

@@ -8,30 +8,32 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from tinytorch.core.arguments import check_choice
 from tinytorch.core.layers import LayerNorm
-from tinytorch.core.quantization import QuantizedEmbedding, quantize
-from tinytorch.core.seeding import drawing_from
+from tinytorch.core.quantization import quantize
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.downloads import Progress, show_progress
-from tinytorch.files.safetensors import load_safetensors
-from tinytorch.files.strict_json import parse_json
-from tinytorch.models.gpt2.hub_files import PUBLISHED, WEIGHTS, Find, finder, first_there
+from tinytorch.files.hub_layout import (
+    CONFIG,
+    Find,
+    check_config,
+    first_there,
+    read_config,
+    weight_files,
+)
+from tinytorch.files.safetensors import load_safetensors, safetensors_contents
+from tinytorch.models.gpt2.hub_files import PUBLISHED, finder
+from tinytorch.models.stored_weights import HEAD, Places, fill_from_hub, undrawn
 from tinytorch.models.transformer import GPT, GPT2_SHAPES, MLP
 from tinytorch.text.bpe_tokenizer import BPETokenizer
 
 __all__ = ["load_gpt2", "published_tensors"]
 
-Places = dict[str, tuple[tuple[int, ...], list[str]]]
 DTYPES = ("float32", "float16", "int8")
-CONFIG, INDEX, HEAD = "config.json", "model.safetensors.index.json", "lm_head.weight"
 VOCABULARY, TOKENIZER_JSON = ("vocab.json", "merges.txt"), "tokenizer.json"
 
 
@@ -92,11 +94,13 @@ def load_gpt2(
     if tokenizer.vocab_size > config["vocab_size"]:
         has = f"{tokenizer.vocab_size} tokens, but the model of {config['vocab_size']}"
         raise ValueError(f"{source}: the tokenizer has {has}; they do not belong together")
-    model = _filled(_empty_model(config), config, _weight_files(find))
-    in_8_bits = isinstance(model.token_embedding, QuantizedEmbedding)
-    if in_8_bits and dtype != "int8":
-        raise ValueError(f"{source}: the weights are kept in 8 bits; ask for the dtype int8")
-    return (model if in_8_bits or dtype == "float32" else quantize(model, dtype)), tokenizer
+    files, model, places = [*weight_files(find)], _empty_model(config), _places(config)
+    if "token_embedding.weight.scales" in safetensors_contents(files[0]):
+        if dtype != "int8":
+            raise ValueError(f"{source}: the weights are kept in 8 bits; ask for the dtype int8")
+        return _filled_in_8_bits(quantize(model), places, files[0]), tokenizer
+    fill_from_hub(model, places, files, _renamed, lambda name, a: a.T if name == HEAD else a)
+    return (model if dtype == "float32" else quantize(model, dtype)), tokenizer
 
 
 def published_tensors(name: str = "gpt2") -> Places:
@@ -116,7 +120,8 @@ def published_tensors(name: str = "gpt2") -> Places:
         >>> tensors = published_tensors("gpt2-xl")
         >>> tensors["h.47.mlp.c_fc.weight"]
         ((1600, 6400), ['blocks.47.mlp.linear1.weight'])
-        >>> sum(int(np.prod(shape)) for shape, _ in tensors.values())
+        >>> import math
+        >>> sum(math.prod(shape) for shape, _ in tensors.values())
         1557611200
     """
     check_choice(name, "published_tensors: name", tuple(PUBLISHED))
@@ -143,51 +148,23 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
 def _read_config(path: Path) -> dict[str, Any]:
     """The configuration, if our GPT can be such a model."""
     try:
-        config = parse_json(path.read_bytes())
-        if not isinstance(config, dict):
-            raise ValueError(f"it is {type(config).__name__}, not an object of names and values")
-        if "model_type" not in config:
-            raise ValueError("it has no 'model_type'; is it the file of another program?")
-        for name, allowed in _SETTINGS.items():
-            value = config.setdefault(name, allowed[0])
-            if value not in allowed:
-                names = " or ".join(map(repr, allowed))
-                raise ValueError(f"{name} is {value!r}, and this model supports only {names}")
-        for name in _SIZES:
-            _check_size(name, config.get(name))
+        config = read_config(path)
+        check_config(config, _SETTINGS, _SIZES, "layer_norm_epsilon")
         if config.get("n_inner") is None:
             config["n_inner"] = 4 * config["n_embd"]
-        _check_size("n_inner", config["n_inner"])
+        check_config(config, {}, ["n_inner"], "layer_norm_epsilon")
         if config["n_embd"] % config["n_head"]:
             heads = f"n_head {config['n_head']} does not divide n_embd {config['n_embd']}"
             raise ValueError(f"{heads}: all heads must have the same size")
-        eps = config.setdefault("layer_norm_epsilon", 1e-5)
-        if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps < 1:
-            raise ValueError(f"layer_norm_epsilon must be a small number, got {eps!r}")
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     return config
 
 
-def _check_size(name: str, size: object) -> None:
-    if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-        raise ValueError(f"{name} must be an integer of at least 1, got {size!r}")
-
-
-class _Placeholders(np.random.Generator):
-    """Draws a single zero instead of a matrix, whose values come from a file."""
-
-    def uniform(self, *limits: Any, size: Any = ()) -> Any:
-        return np.zeros((1,) * len(size))
-
-    def normal(self, *moments: Any, size: Any = ()) -> Any:
-        return np.zeros((1,) * len(size))
-
-
 def _empty_model(config: dict[str, Any]) -> GPT:
     """The model, with placeholders for its matrices: drawing so many weights would be slow."""
     inner = config["n_inner"]
-    with drawing_from(_Placeholders(np.random.PCG64(0))):
+    with undrawn():
         return GPT(
             config["vocab_size"], config["n_embd"], config["n_layer"], config["n_head"],
             config["n_positions"], tie_weights=config["tie_word_embeddings"],
@@ -208,22 +185,6 @@ def _tokenizer(find: Find) -> BPETokenizer:
 
 
 # The weights ------------------------------------------------------------------------------------
-
-
-def _weight_files(find: Find) -> Iterator[Path]:
-    """The files of the weights: one, or the parts that the index names."""
-    (index,) = first_there(find, (WEIGHTS,), (INDEX,))
-    if index.name == WEIGHTS:
-        yield index
-        return
-    try:
-        names = set(parse_json(index.read_bytes())["weight_map"].values())
-        wrong = [name for name in names if not re.fullmatch(r"\w[\w.-]*\.safetensors", name)]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ValueError(f"{index}: it does not say which file has which weight: {error}") from None
-    if wrong:
-        raise ValueError(f"{index}: {wrong[0]!r} is not the name of a safetensors file beside it")
-    yield from map(find, sorted(names))
 
 
 _QKV = ("attention.q_proj", "attention.k_proj", "attention.v_proj")
@@ -259,44 +220,15 @@ def _places(config: dict[str, Any]) -> Places:
     return places
 
 
-def _filled(model: GPT, config: dict[str, Any], files: Iterator[Path]) -> GPT:
-    """The model with the weights of the files: all of them, and none twice."""
-    parameters, places = dict(model.named_parameters()), _places(config)
-    file, heads = Path(), list[np.ndarray]()
-    for file in files:
-        tensors, _ = load_safetensors(file, mapped=True)
-        if "token_embedding.weight.scales" in tensors:
-            return _filled_in_8_bits(quantize(model), places, tensors, file)
-        while tensors:  # one at a time, so that its copy replaces it in memory
-            name, array = tensors.popitem()
-            name = name.removeprefix("transformer.")
-            if _MASKS.fullmatch(name):
-                continue
-            if name == HEAD and config["tie_word_embeddings"]:
-                heads.append(array)  # the token table once more
-                continue
-            if name not in places:
-                raise ValueError(f"{file}: {name!r} is not a weight of this model, or comes twice")
-            shape, ours = places.pop(name)
-            if array.shape != shape or array.dtype.kind != "f":
-                found = f"is of {array.dtype} and shape {array.shape}"
-                raise ValueError(f"{file}: {name!r} {found}, but config.json asks for {shape}")
-            array = array.T if name == HEAD else array
-            for parameter, part in zip(ours, np.split(array, len(ours), axis=-1), strict=True):
-                parameters[parameter].data = np.ascontiguousarray(part, dtype=np.float32)
-    if places:
-        some = ", ".join([*places][:3])
-        raise ValueError(f"{file}: missing weights: {len(places)}, among them {some}")
-    if not all(np.array_equal(head, model.token_embedding.weight.data) for head in heads):
-        what = f"{HEAD!r} is not the token table, but config.json ties the two"
-        raise ValueError(f"{file}: {what}; if the head is separate, set tie_word_embeddings: false")
-    return model
+def _renamed(name: str) -> str:
+    """The name of a tensor, empty for a mask."""
+    name = name.removeprefix("transformer.")
+    return "" if _MASKS.fullmatch(name) else name
 
 
-def _filled_in_8_bits(
-    model: GPT, places: Places, tensors: dict[str, np.ndarray], file: Path
-) -> GPT:
+def _filled_in_8_bits(model: GPT, places: Places, file: Path) -> GPT:
     """The quantized model with the weights that `save_weights` wrote: no copy is made."""
+    tensors, _ = load_safetensors(file, mapped=True)
     shapes: dict[str, tuple[int, ...]] = {}
     for shape, ours in places.values():
         shapes |= dict.fromkeys(ours, (*shape[:-1], shape[-1] // len(ours)))

@@ -138,7 +138,7 @@ def _without_launch(arguments: Sequence[str]) -> list[str]:
 class _CommandTrainer(RankTrainer):
     """A trainer that keeps the command's options in its checkpoints, and names what differs."""
 
-    remedy = "repeat the options of that run, or name another --checkpoint"
+    _remedy = "repeat the options of that run, or name another --checkpoint"
 
     def __init__(self, ranks: Ranks, options: argparse.Namespace, *given: Any, **more: Any) -> None:
         self.options = {
@@ -153,7 +153,7 @@ class _CommandTrainer(RankTrainer):
         there = {name: saved.get(name, own) for name, own in self.options.items()}  # or of old
         wrong = [f"{n} {there[n]}, not {own}" for n, own in self.options.items() if there[n] != own]
         if wrong:
-            raise ValueError(f"its run has {', and '.join(wrong)}; {self.remedy}")
+            raise ValueError(f"its run has {', and '.join(wrong)}; {self._remedy}")
         super()._check_settings({**self.options, **saved})
 
 

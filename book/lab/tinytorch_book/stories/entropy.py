@@ -1,4 +1,4 @@
-"""The exact entropy of a grammar's stories: not estimated from a sample, but summed over them all.
+"""The floor, exactly: the entropy of a grammar's stories, summed over them all, not estimated.
 
 A story has exactly one derivation, so its surprise (the negative log-likelihood) is the sum of the
 surprises of its choices. The expected sum is, over all states in which a choice is made::
