@@ -37,7 +37,7 @@ def check_graph(order: list[Record | Node]) -> None:
             remedy = "compute the result again before calling backward() a second time"
             graph = "a graph that was already used and freed"
             raise RuntimeError(f"backward() through {graph}; {remedy}")
-        for i, used in enumerate((node, *node.parents)):
+        for i, used in enumerate((node, *node._parents)):
             if used is not None and used._changed is not None and used._changed[0] > node.time:
                 what = f"{f'operand {i - 1}' if i else 'result'} of shape {_like(used).shape}"
                 late = "was changed after the operation had used it, so the gradient would be wrong"

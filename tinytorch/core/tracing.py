@@ -42,19 +42,19 @@ class Record:
 
     Attributes:
         name: the operation.
-        parents: for each operand its record, or itself if it is a leaf; None if it is not a tensor.
+        _parents: for each operand its record, itself if it is a leaf, or None if it is no tensor.
         pullback: the operation's; None once it has been used.
         time: when it was made; see `Node`.
         shape: of the tensor; `dtype` likewise.
     """
 
-    __slots__ = ("_changed", "dtype", "name", "parents", "pullback", "shape", "time")
+    __slots__ = ("_changed", "_parents", "dtype", "name", "pullback", "shape", "time")
     _requires_grad = True  # or nothing would have been recorded
 
     def __init__(
         self, name: str, parents: list[Record | Node | None], pullback: Pullback, made: np.ndarray
     ) -> None:
-        self.name, self.parents, self.time = name, parents, next(_ticks)
+        self.name, self._parents, self.time = name, parents, next(_ticks)
         self.pullback: Pullback | None = pullback
         self.shape, self.dtype = made.shape, made.dtype
         self._changed: list[int] | None = None
@@ -70,6 +70,7 @@ class Node:
     result_class: ClassVar[type[Any]]  # what operations return: a node with operators, `Tensor`
     __slots__ = ("__weakref__", "_array", "_changed", "_grad", "_record", "_requires_grad")
 
+    _parents = ()  # of a leaf; of a result, its record has them
     _array: np.ndarray
     _grad: Gradient
     _requires_grad: bool
