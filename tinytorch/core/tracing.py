@@ -188,8 +188,9 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
     Positional arguments are operands: tensors, arrays or numbers, passed to `function` as arrays.
     Keyword arguments are settings and pass through untouched. The pullback takes the gradient of
     the value and returns one gradient for each operand (None where there is none); with a single
-    operand it may return that gradient alone. It works with the arrays after broadcasting:
-    `backward` sums a gradient back to its operand's shape.
+    operand it may return that gradient alone. One that takes long may be a function without
+    arguments instead, called only if its operand requires a gradient. A pullback works with the
+    arrays after broadcasting: `backward` sums a gradient back to its operand's shape.
 
     A pullback may keep the arrays. Integers and Booleans are copied, so the ids of the next batch
     may overwrite them before `backward()`. Floats are not: if you write into such an array before
