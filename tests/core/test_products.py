@@ -74,6 +74,20 @@ def grown(rng, *shape):
     return Tensor(rng.standard_normal(shape), requires_grad=True)
 
 
+def noted_products(monkeypatch):
+    """The shapes of every product from now on."""
+    taken = []
+
+    def noted(a, b):
+        taken.append((a.shape, b.shape))
+        return np.matmul(a, b)
+
+    for module in (products, functional):
+        for name in ("matmul", "dot"):
+            monkeypatch.setattr(module, name, noted)
+    return taken
+
+
 @pytest.mark.parametrize(
     ("operation", "shapes", "count"),
     [
@@ -86,18 +100,27 @@ def test_operations_and_pullbacks_multiply_through_this_module(
     monkeypatch, operation, shapes, count
 ):
     """So that none of them is left to NumPy where that has no BLAS."""
-    taken = []
-
-    def noted(a, b):
-        taken.append((a.shape, b.shape))
-        return np.matmul(a, b)
-
-    for module in (products, functional):
-        for name in ("matmul", "dot"):
-            monkeypatch.setattr(module, name, noted)
+    taken = noted_products(monkeypatch)
     rng = np.random.default_rng(0)
     operation(*(grown(rng, *shape) for shape in shapes)).sum().backward()
     assert len(taken) == count
+
+
+@pytest.mark.parametrize("operation", [ops.matmul, functional.linear])
+@pytest.mark.parametrize("frozen", [0, 1])
+def test_frozen_operand_costs_no_product_and_leaves_the_other_gradient(
+    monkeypatch, operation, frozen
+):
+    taken, found = noted_products(monkeypatch), []
+    for is_frozen in (False, True):
+        rng = np.random.default_rng(0)
+        operands = [grown(rng, 4, 5), grown(rng, 5, 6)]
+        operands[frozen].requires_grad = not is_frozen
+        taken.clear()
+        operation(*operands).exp().sum().backward()
+        assert len(taken) == (2 if is_frozen else 3)
+        found.append(operands[1 - frozen].grad)
+    assert np.array_equal(*found)
 
 
 @pytest.mark.parametrize(

@@ -593,6 +593,27 @@ def test_none_from_a_pullback_counts_as_zero():
     assert x.grad.tolist() == [1.0] and y.grad.tolist() == [0.0]
 
 
+def test_gradient_that_is_a_function_is_called_once_and_only_if_it_is_needed():
+    called = []
+
+    def part(name, gradient):
+        return lambda: called.append(name) or gradient
+
+    @primitive
+    def product(x, y):
+        return x * y, lambda g: (part("x", g * y), part("y", g * x))
+
+    for frozen, expected in (("", "xy"), ("x", "y"), ("y", "x")):
+        x, y = leaf([2.0, 3.0]), leaf(10.0)
+        result = product(x, y).sum() + x.sum() + y
+        x.requires_grad, y.requires_grad = frozen != "x", frozen != "y"  # since it was recorded
+        called.clear()
+        result.backward()
+        assert sorted(called) == sorted(expected)
+        assert x.grad is None if frozen == "x" else x.grad.tolist() == [11, 11]
+        assert y.grad is None if frozen == "y" else y.grad.tolist() == 6
+
+
 def test_pullback_with_too_few_gradients_is_refused():
     @primitive
     def product(x, y):
@@ -618,6 +639,7 @@ def test_pullback_of_the_wrong_shape_is_refused():
     ("pullback", "error", "shown"),
     [
         (lambda g: 1 / 0, RuntimeError, "backward() through risky: division by zero"),
+        (lambda g: lambda: 1 / 0, RuntimeError, "backward() through risky: division by zero"),
         (lambda g: np.ones(2) + np.ones(3), ValueError, "backward() through risky: operands could"),
     ],
 )

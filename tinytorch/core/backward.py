@@ -79,16 +79,14 @@ def topological_order(result: Node) -> list[Record | Node]:
         elif id(node) not in seen:
             seen.add(id(node))
             stack.append((node, True))
-            for parent in node.parents if isinstance(node, Record) else ():
-                if parent is not None and parent._requires_grad:
-                    stack.append((parent, False))
+            stack += [(p, False) for p in node._parents if p is not None and p._requires_grad]
     return order
 
 
 def _pull_back(record: Record, g: Gradient) -> list[tuple[Record | Node, Gradient]]:
     """The gradient for each parent that requires one; frees the record: a graph is used once."""
-    parents, pullback = record.parents, cast(Pullback, record.pullback)
-    record.parents, record.pullback = [], None
+    parents, pullback = record._parents, cast(Pullback, record.pullback)
+    record._parents, record.pullback = [], None
     g = g.to_dense() if isinstance(g, RowSparse) else g
     try:
         return fitted(pullback(g), parents, g)

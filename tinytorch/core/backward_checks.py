@@ -37,7 +37,7 @@ def check_graph(order: list[Record | Node]) -> None:
             remedy = "compute the result again before calling backward() a second time"
             graph = "a graph that was already used and freed"
             raise RuntimeError(f"backward() through {graph}; {remedy}")
-        for i, used in enumerate((node, *node.parents)):
+        for i, used in enumerate((node, *node._parents)):
             if used is not None and used._changed is not None and used._changed[0] > node.time:
                 what = f"{f'operand {i - 1}' if i else 'result'} of shape {_like(used).shape}"
                 late = "was changed after the operation had used it, so the gradient would be wrong"
@@ -49,20 +49,22 @@ def fitted(
     parts: object, parents: list[Record | Node | None], g: np.ndarray
 ) -> list[tuple[Record | Node, Gradient]]:
     """What a pullback made of `g`, one for each parent that requires it, in its shape and dtype."""
-    parts = parts if isinstance(parts, tuple) else (parts,)
-    if len(parts) != len(parents):
-        got = f"{len(parts)} gradients for {len(parents)} operands"
+    made: list[Any] = list(parts) if isinstance(parts, tuple) else [parts]
+    if len(made) != len(parents):
+        got = f"{len(made)} gradients for {len(parents)} operands"
         remedy = "it must return one each, None where there is none"
         raise ValueError(f"the pullback returned {got}; {remedy}")
     return [
-        (parent, _fitted(parts, i, parent, g))
+        (parent, _fitted(made, i, parent, g))
         for i, parent in enumerate(parents)
         if parent is not None and parent._requires_grad
     ]
 
 
-def _fitted(parts: tuple[Any, ...], i: int, parent: Record | Node, g: np.ndarray) -> Gradient:
+def _fitted(parts: list[Any], i: int, parent: Record | Node, g: np.ndarray) -> Gradient:
     """Part `i` in the shape and dtype of `parent`; a leaf gets memory that nothing else shares."""
+    if callable(parts[i]):
+        parts[i] = parts[i]()
     part, like = parts[i], _like(parent)
     if isinstance(part, RowSparse):
         return part.astype(like.dtype)

@@ -186,7 +186,8 @@ def linear(x: TensorLike, weight: TensorLike, bias: TensorLike | None = None) ->
 
     def pullback(g: np.ndarray) -> tuple[Any, ...]:
         g = g.reshape(-1, weight.shape[1])  # (N, out)
-        parts = dot(g, weight.T).reshape(x.shape), dot(rows.T, g)
+        # Functions, so that a frozen weight costs no product.
+        parts = (lambda: dot(g, weight.T).reshape(x.shape)), (lambda: dot(rows.T, g))
         return parts if bias is None else (*parts, np.ones(len(g), g.dtype) @ g)
 
     return value.reshape(*x.shape[:-1], weight.shape[1]), pullback

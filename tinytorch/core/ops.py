@@ -122,14 +122,20 @@ def matmul(x: TensorLike, y: TensorLike) -> Result:
     _check_inner_sizes(x, y)
     value = products.matmul(x, y)
 
-    def pullback(g: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def pullback(g: np.ndarray) -> tuple[Any, ...]:
         a, b = np.atleast_2d(x), y[:, None] if y.ndim == 1 else y  # vectors as matrices
         g = g[..., None] if y.ndim == 1 else g
         g = g[..., None, :] if x.ndim == 1 else g
-        grad_x = products.matmul(g, b.swapaxes(-1, -2))
-        grad_y = products.matmul(a.swapaxes(-1, -2), g)
-        grad_x = grad_x[..., 0, :] if x.ndim == 1 else grad_x
-        return grad_x, grad_y[..., 0] if y.ndim == 1 else grad_y
+
+        def grad_x() -> np.ndarray:
+            grad = products.matmul(g, b.swapaxes(-1, -2))
+            return grad[..., 0, :] if x.ndim == 1 else grad
+
+        def grad_y() -> np.ndarray:
+            grad = products.matmul(a.swapaxes(-1, -2), g)
+            return grad[..., 0] if y.ndim == 1 else grad
+
+        return grad_x, grad_y  # functions: a frozen matrix costs no product
 
     return value, pullback
 

@@ -42,19 +42,19 @@ class Record:
 
     Attributes:
         name: the operation.
-        parents: for each operand its record, or itself if it is a leaf; None if it is not a tensor.
+        _parents: for each operand its record, itself if it is a leaf, or None if it is no tensor.
         pullback: the operation's; None once it has been used.
         time: when it was made; see `Node`.
         shape: of the tensor; `dtype` likewise.
     """
 
-    __slots__ = ("_changed", "dtype", "name", "parents", "pullback", "shape", "time")
+    __slots__ = ("_changed", "_parents", "dtype", "name", "pullback", "shape", "time")
     _requires_grad = True  # or nothing would have been recorded
 
     def __init__(
         self, name: str, parents: list[Record | Node | None], pullback: Pullback, made: np.ndarray
     ) -> None:
-        self.name, self.parents, self.time = name, parents, next(_ticks)
+        self.name, self._parents, self.time = name, parents, next(_ticks)
         self.pullback: Pullback | None = pullback
         self.shape, self.dtype = made.shape, made.dtype
         self._changed: list[int] | None = None
@@ -70,6 +70,7 @@ class Node:
     result_class: ClassVar[type[Any]]  # what operations return: a node with operators, `Tensor`
     __slots__ = ("__weakref__", "_array", "_changed", "_grad", "_record", "_requires_grad")
 
+    _parents = ()  # of a leaf; of a result, its record has them
     _array: np.ndarray
     _grad: Gradient
     _requires_grad: bool
@@ -187,8 +188,9 @@ def primitive(function: Callable[Operands, tuple[Any, Pullback]]) -> Callable[Op
     Positional arguments are operands: tensors, arrays or numbers, passed to `function` as arrays.
     Keyword arguments are settings and pass through untouched. The pullback takes the gradient of
     the value and returns one gradient for each operand (None where there is none); with a single
-    operand it may return that gradient alone. It works with the arrays after broadcasting:
-    `backward` sums a gradient back to its operand's shape.
+    operand it may return that gradient alone. One that takes long may be a function without
+    arguments instead, called only if its operand requires a gradient. A pullback works with the
+    arrays after broadcasting: `backward` sums a gradient back to its operand's shape.
 
     A pullback may keep the arrays. Integers and Booleans are copied, so the ids of the next batch
     may overwrite them before `backward()`. Floats are not: if you write into such an array before
