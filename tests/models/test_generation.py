@@ -152,6 +152,15 @@ def test_cached_model_reads_every_token_once_until_the_window_slides(monkeypatch
     assert found == [2, 2, 1, 1, 1, 1, 2, 2, 1, 1, 1, 1]  # 5; 6, 7, 8; 5 of 9 again; 10, 11, 12
 
 
+@pytest.mark.parametrize(("new", "most"), [(4, 7), (40, 16)])
+def test_cache_has_room_for_the_text_alone(monkeypatch, new, most):
+    caches = []
+    new_cache = GPT.new_cache
+    monkeypatch.setattr(GPT, "new_cache", lambda self: caches.append(new_cache(self)) or caches[-1])
+    generate(tiny_gpt(), [1, 2, 3], new, temperature=0)
+    assert [cache.arrays[0][0].shape[2] for cache in caches] == [most]
+
+
 def test_long_prompt_makes_no_square_array(monkeypatch):
     from tinytorch.models import gpt_array_forms
 

@@ -169,10 +169,10 @@ def stream(
     arguments.check_sizes(**{f"generate: max_seq_len of {type(model).__name__}": max_seq_len})
     if overflow == "error":
         _check_room(text.shape[1], max_new_tokens, max_seq_len)
-    cache = model.new_cache() if use_cache and hasattr(model, "new_cache") else None
-    window = SlidingWindow(text, max_seq_len, cache)
+    longest = text.shape[1] + max_new_tokens if use_cache and hasattr(model, "new_cache") else 0
+    window = SlidingWindow(text, max_seq_len, _new_cache(model, longest))
     return write(
-        _following(model, window, prefill_chunk),
+        _following(model, window, longest, prefill_chunk),
         window,
         max_new_tokens,
         lambda logits, rngs: next_tokens(logits, rngs, temperature, top_k, top_p),
@@ -181,15 +181,24 @@ def stream(
     )
 
 
-def _following(model: Any, window: SlidingWindow, prefill_chunk: int) -> Callable[[], np.ndarray]:  # noqa: ANN401
+def _new_cache(model: Any, longest: int) -> KVCache | None:  # noqa: ANN401
+    """The model's cache, with room for at most `longest` tokens; None for 0."""
+    cache: KVCache | None = model.new_cache() if longest else None
+    if cache is not None:
+        cache.max_seq_len = min(cache.max_seq_len, longest)
+    return cache
+
+
+def _following(
+    model: Any, window: SlidingWindow, longest: int, prefill_chunk: int
+) -> Callable[[], np.ndarray]:  # noqa: ANN401
     """`read_next` with the parts and hooks that the model has now; with others, all again."""
-    cached = window.cache is not None
     parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
 
     def scores() -> np.ndarray:
         nonlocal parts, opened, read
         if hooks.opened() is not opened or not parts.is_current():
-            window.cache = model.new_cache() if cached else None
+            window.cache = _new_cache(model, longest)
             parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
         return read_next(read, window, prefill_chunk)
 

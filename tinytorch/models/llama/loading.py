@@ -233,6 +233,7 @@ _OTHERS = {
 }
 SLOWER = "rope_freqs.weight"  # in a GGUF: by what the angles of each pair are divided
 _MOST_LAYERS = 1000  # the largest Llama has 126
+_LONGEST = 2**20  # positions, for which the rotation has a table
 
 
 def _config_of_gguf(file: GGUF) -> dict[str, Any]:
@@ -273,8 +274,10 @@ def _checked(config: dict[str, Any], called: dict[str, str]) -> dict[str, Any]:
         config["num_key_value_heads"] = config.get("num_attention_heads")
     config.setdefault("rms_norm_eps", 1e-6)  # transformers' default
     check_config(config, _SETTINGS, _SIZES, "rms_norm_eps", called)
-    if (layers := config["num_hidden_layers"]) > _MOST_LAYERS:
-        raise ValueError(f"{layers} layers are declared; at most {_MOST_LAYERS} are read")
+    for name, most in (("num_hidden_layers", _MOST_LAYERS), ("max_position_embeddings", _LONGEST)):
+        if config[name] > most:
+            what = f"{called.get(name, name)} is {config[name]}"
+            raise ValueError(f"{what}, and at most {most} are read")
     head_dim, rest = divmod(config["hidden_size"], config["num_attention_heads"])
     if rest:
         heads, d = (called.get(name, name) for name in ("num_attention_heads", "hidden_size"))
