@@ -169,7 +169,7 @@ def stream(
     arguments.check_sizes(**{f"generate: max_seq_len of {type(model).__name__}": max_seq_len})
     if overflow == "error":
         _check_room(text.shape[1], max_new_tokens, max_seq_len)
-    longest = text.shape[1] + max_new_tokens if use_cache and hasattr(model, "new_cache") else 0
+    longest = text.shape[1] + max_new_tokens if use_cache else 0
     window = SlidingWindow(text, max_seq_len, _new_cache(model, longest))
     return write(
         _following(model, window, longest, prefill_chunk),
@@ -181,17 +181,18 @@ def stream(
     )
 
 
-def _new_cache(model: Any, longest: int) -> KVCache | None:  # noqa: ANN401
-    """The model's cache, with room for at most `longest` tokens; None for 0."""
-    cache: KVCache | None = model.new_cache() if longest else None
+def _new_cache(model: WindowedModel, longest: int) -> KVCache | None:
+    """The model's cache, if it has one, with room for at most `longest` tokens; None for 0."""
+    new_cache = getattr(model, "new_cache", None)
+    cache: KVCache | None = new_cache() if longest and new_cache is not None else None
     if cache is not None:
         cache.max_seq_len = min(cache.max_seq_len, longest)
     return cache
 
 
 def _following(
-    model: Any, window: SlidingWindow, longest: int, prefill_chunk: int
-) -> Callable[[], np.ndarray]:  # noqa: ANN401
+    model: WindowedModel, window: SlidingWindow, longest: int, prefill_chunk: int
+) -> Callable[[], np.ndarray]:
     """`read_next` with the parts and hooks that the model has now; with others, all again."""
     parts, opened, read = Snapshot(model), hooks.opened(), logits_of(model, window.cache)
 
