@@ -3,6 +3,9 @@
 A plugin of pytest, beside nbval. It keeps a notebook of whose cells each has passed, with its
 pictures; `_ext.execution.cached_runs` takes it for a chapter with the same code, while the
 modules that it uses are the same.
+
+It also lets a kernel that dies before it answers start once more: between the choice of its ports
+and their use another program may have taken one.
 """
 
 from datetime import UTC, datetime
@@ -10,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import nbformat
+import nbval.kernel
 import pytest
 from _ext.execution.cached_runs import VALIDATED
 from _ext.execution.run_again import used_by
@@ -19,6 +23,19 @@ from nbformat import NotebookNode
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = SimpleNamespace(book_packages=Packages.below_root(ROOT))
 RUN = pytest.StashKey()
+start_kernel = nbval.kernel.start_new_kernel
+
+
+def start_kernel_again(*arguments, **options):
+    """Start a kernel, at most twice."""
+    try:
+        return start_kernel(*arguments, **options)
+    except RuntimeError:
+        return start_kernel(*arguments, **options)
+
+
+def pytest_configure():
+    nbval.kernel.start_new_kernel = start_kernel_again
 
 
 @pytest.hookimpl(wrapper=True)

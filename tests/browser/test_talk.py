@@ -55,15 +55,16 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 class Panel:
     """The panel on a page; its model is on this machine."""
 
-    def __init__(self, context, site, known, size=LAPTOP, scheme="light"):
+    def __init__(self, context, site, known, size=LAPTOP, scheme="light", docname=PAGE):
         self.visit = Visit(context, site)
         self.page = self.visit.page
         self.page.set_viewport_size(size)
         self.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         if "address" in known:
             context.route(f"{known['address']}**", lambda route: route.continue_())
-        context.add_init_script(f"({PLACE})({json.dumps(known)})")
-        self.visit.open_live(PAGE)
+        if known:  # a page that has no panel of its own
+            context.add_init_script(f"({PLACE})({json.dumps(known)})")
+        self.visit.open_live(docname)
         self.place = self.page.locator(".tt-talk")
         self.question = self.place.get_by_label("Your question")
 
@@ -338,3 +339,16 @@ def test_the_published_model_answers(context, site, record_property):
         panel.press("New conversation")
     assert answers[0] == "The capital of France is Paris."
     assert "drum" in answers[1] and "45" not in answers[2], "the last one is said to be wrong"
+
+
+@pytest.mark.proof
+def test_the_published_model_answers_on_its_page(context, site):
+    if not (SITE / "_static/live/smollm2/manifest.json").exists():
+        missing("the site holds no model: run `make live`, then `make book`")
+    panel = Panel(context, site, {}, docname="book/real/talk")
+    panel.fetch()
+    assert "a second" in panel.ask("What is the capital of France?")
+    assert panel.answer.inner_text() == "The capital of France is Paris."
+    assert "a second" in panel.ask("And of Italy?")
+    assert "Rome" in panel.answer.inner_text()
+    assert panel.visit.problems == []
