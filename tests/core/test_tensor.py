@@ -553,6 +553,17 @@ def test_failed_backward_changes_no_gradient():
     assert a.grad is None and b.grad is None
 
 
+def test_failed_pullback_changes_no_gradient():
+    @primitive
+    def broken(x):
+        return x * 2, lambda g: 1 / 0
+
+    a, b = leaf([1.0]), leaf([2.0])
+    for total in (broken(b) + a * 3, a * 3 + broken(b)):
+        assert "division by zero" in message(RuntimeError, total.backward)
+    assert a.grad is None and b.grad is None
+
+
 def test_changes_in_another_thread_are_not_reported():
     def churn():
         other = leaf([1.0])
