@@ -60,10 +60,10 @@ CALLS = {
     ),
     **{
         f: lambda n, f=f: f(n(WHOLE))
-        for f in (activations.relu, activations.sigmoid, activations.softmax)
+        for f in (activations.relu, activations.sigmoid, softmax.softmax)
     },
     activations.log_sigmoid: lambda n: activations.log_sigmoid(n(WHOLE)),
-    activations.log_softmax: lambda n: activations.log_softmax(n(WHOLE)),
+    softmax.log_softmax: lambda n: softmax.log_softmax(n(WHOLE)),
     **{
         layer: lambda n, layer=layer: layer()(n(WHOLE))
         for layer in (

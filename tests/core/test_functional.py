@@ -28,21 +28,6 @@ def gelu(x):
 TWINS = {"gelu": gelu, "layer_norm": layer_norm, "linear": linear}
 
 
-# Softmax and its logarithm -----------------------------------------------------------------------
-
-
-def test_softmax_gives_masked_entries_zero():
-    assert functional.softmax([0.0, -np.inf, 0.0]).data.tolist() == [0.5, 0.0, 0.5]
-
-
-def test_fully_masked_row_gives_zeros_and_no_gradient():
-    x = Tensor([[-np.inf, -np.inf], [0.0, 0.0]], requires_grad=True)
-    y = functional.softmax(x)
-    y.backward([[1.0, 2.0], [1.0, 3.0]])
-    assert y.data.tolist() == [[0.0, 0.0], [0.5, 0.5]]
-    assert x.grad.tolist() == [[0.0, 0.0], [-0.5, 0.5]]
-
-
 # Layers ------------------------------------------------------------------------------------------
 
 

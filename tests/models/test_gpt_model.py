@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from own_parts import MINE
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import GPT, causal_mask, functional, no_grad
+from tinytorch import GPT, Module, Parameter, causal_mask, functional, no_grad
 from tinytorch.models.transformer import GPT2_SHAPES
 
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
@@ -39,6 +39,13 @@ def test_logits_are_the_blocks_between_two_uses_of_one_table():
     for block in model.blocks:
         x = block(x, mask=causal_mask(5))
     np.testing.assert_allclose(model(IDS).data, (model.ln_f(x) @ table.T).data, rtol=1e-12)
+
+
+def test_nothing_normalises_the_last_norm_of_a_post_norm_model():
+    model, ids = stirred(tiny_gpt(pre_norm=False, num_layers=1)), IDS[:, :1]
+    x = model.token_embedding(ids) + model.position_embedding.position_embeddings[:1]
+    expected = model.blocks[0](x) @ model.token_embedding.weight.T
+    np.testing.assert_allclose(model(ids).data, expected.data, rtol=1e-12)
 
 
 def test_untied_model_has_an_output_layer_of_its_own_without_bias():
@@ -188,6 +195,8 @@ def test_parts_are_counted_by_name():
         "lm_head": 64 * 65,
         "total": 2 * 65 * 64 + 32 * 64 + 99_968 + 128,
     }
+    model.blocks[0].scale = Parameter(np.ones(3))
+    assert (count := model.num_parameters())["other"] == 3 and count["norms"] == 2 * 256 + 128
 
 
 # How it begins -----------------------------------------------------------------------------------
@@ -206,6 +215,15 @@ def test_initial_weights_follow_gpt2():
         assert abs(p.data.mean()) < 4 * deviation / n**0.5, name
         fourth = ((p.data / p.data.std()) ** 4).mean()  # 3 for a normal, 1.8 for a uniform
         assert fourth == pytest.approx(3, abs=5 * (24 / n) ** 0.5), name
+
+
+def test_matrices_of_a_replacement_start_as_ours_and_the_rest_as_it_made_them():
+    class Own(Module):
+        def __init__(self, *sizes):
+            self.matrix, self.vector = Parameter(np.ones((50, 50))), Parameter(np.full(3, 7.0))
+
+    part = tiny_gpt(mlp=Own, init_std=0.5).blocks[0].mlp
+    assert part.matrix.data.std() == pytest.approx(0.5, rel=0.1) and (part.vector.data == 7).all()
 
 
 # Parts, names, saving ----------------------------------------------------------------------------

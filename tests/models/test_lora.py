@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tiny_models import message, stirred, tiny_gpt
 
-from tinytorch import Embedding, Linear, Module, Tensor, check_gradients, functional
+from tinytorch import Embedding, Linear, Module, Sequential, Tensor, check_gradients, functional
 from tinytorch.models.lora import (
     ATTENTION,
     EVERY_LINEAR,
@@ -91,6 +91,28 @@ def test_a_layer_that_is_held_twice_is_adapted_once_and_merged_once():
     assert model.left is model.right
 
 
+@pytest.mark.parametrize("as_dict", [False, True])
+def test_layers_in_lists_and_dictionaries_are_adapted_saved_and_merged(as_dict):
+    first, second, x = Linear(3, 4, rng=0), Linear(4, 2, rng=1), np.ones((1, 3))
+    model = Sequential(first, functional.gelu, second)
+    model.more = {"own": [Linear(2, 2)]} if as_dict else [[Linear(2, 2)]]
+    stirred(add_lora(model, rank=1, targets=["layers", "more"]))
+    assert len(lora_layers(model)) == 3 and "layers.2.B" in lora_state_dict(model)
+    before = model(x).data.copy()
+    np.testing.assert_allclose(merge_lora(model)(x).data, before, atol=1e-12)
+    assert model.layers[::2] == [first, second] and not lora_layers(model)
+
+
+def test_what_was_frozen_before_stays_frozen_after_a_merge():
+    model = tiny_gpt()
+    model.token_embedding.weight.requires_grad = False
+    frozen = [
+        n for n, p in merge_lora(add_lora(model, 2)).named_parameters() if not p.requires_grad
+    ]
+    assert frozen == ["token_embedding.weight"]
+    assert all(p.requires_grad for p in merge_lora(adapted()).parameters())
+
+
 # Only the difference -----------------------------------------------------------------------------
 
 
@@ -114,8 +136,11 @@ def test_the_difference_can_be_saved_and_loaded_alone(tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rank": 3}, r"saved with rank 3, this model has rank 2; add_lora\(..., rank=3\) fits it"),
-        ({"alpha": 8.0}, r"saved with alpha 8, this model has alpha 16; add_lora\(..., alpha=8\)"),
+        ({"rank": 3}, r"saved with rank 3, this model has rank 2; use add_lora\(..., rank=3\)"),
+        (
+            {"alpha": 8.0},
+            r"saved with alpha 8, this model has alpha 16; use add_lora\(..., alpha=8\)",
+        ),
         ({"targets": ["q_proj"]}, r"missing: blocks.0.attention.k_proj.A \(8, 2\)"),
         ({"model": tiny_gpt(embed_dim=16)}, r"q_proj.A: expected \(8, 2\), got \(16, 2\)"),
         ({"model": tiny_gpt(num_layers=3)}, r"unexpected: blocks.2.attention.q_proj.A \(8, 2\)"),
@@ -147,7 +172,12 @@ def test_a_mismatched_difference_is_refused_and_nothing_changes(options, told):
         ),
         (ValueError, 2, {"targets": []}, "add_lora: no targets"),
         (TypeError, 2, {"targets": "q_proj"}, "write ['q_proj']"),
-        (ValueError, 9, {}, "rank 9 is larger than blocks.0.attention.q_proj, whose weight is (8,"),
+        (
+            ValueError,
+            9,
+            {},
+            "rank 9 is too large for blocks.0.attention.q_proj, whose weight is (8,",
+        ),
         (ValueError, 0, {}, "rank must be at least 1, got 0"),
         (TypeError, 2.0, {}, "rank must be an integer, got 2.0"),
         *((ValueError, 2, {"alpha": x}, "alpha must be a") for x in (0, -1, np.inf, np.nan)),

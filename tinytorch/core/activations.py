@@ -1,6 +1,6 @@
 """Activation functions, each beside its derivative, and as layers without parameters.
 
-`softmax` is in a file of its own, and can be imported from here too.
+Softmax is in a file of its own.
 """
 
 from __future__ import annotations
@@ -18,9 +18,7 @@ from tinytorch.core.module import Module
 from tinytorch.core.ops import Result
 from tinytorch.core.recording import is_recording
 from tinytorch.core.softmax import Softmax as Softmax
-from tinytorch.core.softmax import log_softmax as log_softmax
 from tinytorch.core.softmax import log_softmax_array as log_softmax_array
-from tinytorch.core.softmax import softmax as softmax
 from tinytorch.core.softmax import softmax_array as softmax_array
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import floats, primitive

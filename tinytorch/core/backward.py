@@ -32,7 +32,9 @@ def backward(result: Node, gradient: TensorLike | None = None) -> None:
     Raises:
         ValueError: a gradient is missing or has the wrong shape.
         TypeError: the gradient does not consist of real numbers.
-        RuntimeError: nothing to differentiate, a used graph or changed data; no gradient changes.
+        RuntimeError: nothing to differentiate, a used graph or changed data.
+
+    Whatever is raised, no gradient has changed.
 
     Example:
         >>> from tinytorch import Tensor
@@ -44,15 +46,17 @@ def backward(result: Node, gradient: TensorLike | None = None) -> None:
     first = first_gradient(result, gradient)
     order = topological_order(result)
     check_graph(order)
-    waiting = {id(order[-1]): first}
+    waiting, leaves = {id(order[-1]): first}, []
     while order:
         node = order.pop()
         g = waiting.pop(id(node))
-        if isinstance(node, Node):  # a leaf
-            node._grad = total_gradient(node._grad, g)
+        if isinstance(node, Node):
+            leaves.append((node, total_gradient(node._grad, g)))
             continue
         for parent, part in _pull_back(node, g):
             waiting[id(parent)] = total_gradient(waiting.get(id(parent)), part)
+    for leaf, total in leaves:  # at the end: a pullback that fails changes no gradient
+        leaf._grad = total
 
 
 def topological_order(result: Node) -> list[Record | Node]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class LoRALinear(Module):
             raise TypeError(f"LoRALinear wraps a Linear, got {type(linear).__name__}")
         _check_numbers(rank, alpha)
         rows, columns = linear.weight.shape
-        _check_fits([("this Linear", self, "linear", linear)], rank)
+        _check_fits("this Linear", linear, rank)
         self.linear, self.rank, self.alpha = linear, rank, alpha
         dtype = linear.weight.dtype
         start = default_rng(rng).normal(0.0, 1 / math.sqrt(rows), size=(rows, rank))
@@ -126,7 +126,8 @@ def add_lora(
         model: changed in place.
         rank: width of the products.
         alpha: how much they count; see `LoRALinear`.
-        targets: names of attributes that hold a `Linear`: `ATTENTION`, `EVERY_LINEAR`, or others.
+        targets: names of attributes that hold a `Linear`, or a list or dictionary with some in it:
+            `ATTENTION`, `EVERY_LINEAR`, or others; `"layers"` in a `Sequential`.
         rng: where the matrices A come from.
 
     Returns:
@@ -149,19 +150,22 @@ def add_lora(
         raise ValueError("add_lora: the model has LoRA already; merge_lora(model) first")
     _check_numbers(rank, alpha)
     _check_targets(model, targets)
-    places = [place for place in _places(model, Linear) if place[2] in targets]
-    _check_fits(places, rank)
+    places = [place for place in _places(model, Linear) if place.attribute in targets]
+    for place in places:
+        _check_fits(place.path, place.layer, rank)
+    vars(model)[_FROZEN] = [name for name, p in model.named_parameters() if not p.requires_grad]
     _freeze(model)
     generator, made = default_rng(rng), {}
-    for _, owner, key, linear in places:
+    for place in places:
+        linear = place.layer
         if id(linear) not in made:  # a layer used twice is adapted once
             made[id(linear)] = LoRALinear(linear, rank, alpha, generator).train(linear._training)
-        setattr(owner, key, made[id(linear)])
+        place.put(made[id(linear)])
     return model
 
 
 def merge_lora(model: Module) -> Module:
-    """Add every product to the weight beside it; the layers become trainable again.
+    """Add every product to the weight beside it, and train again what was trained before.
 
     The merged model computes the same up to rounding, at the cost of the original, and its
     parameters have their old names: its checkpoint is that of a plain model.
@@ -170,7 +174,7 @@ def merge_lora(model: Module) -> Module:
         model: changed in place.
 
     Returns:
-        The model, all of whose parameters require a gradient.
+        The model. Its parameters require a gradient, except those frozen before `add_lora`.
 
     Raises:
         ValueError: there is no LoRA in the model, or it lies on quantized weights; the model is
@@ -184,17 +188,18 @@ def merge_lora(model: Module) -> Module:
         True
     """
     places = _layers(model)
-    for name, *_, layer in places:
-        if isinstance(layer.linear.weight, Constant):
+    for place in places:
+        if isinstance(place.layer.linear.weight, Constant):
             remedy = "merge the float32 model, then quantize that"
-            raise ValueError(f"merge_lora: {name} is quantized; {remedy}")
-    for layer in {id(layer): layer for *_, layer in places}.values():
+            raise ValueError(f"merge_lora: {place.path} is quantized; {remedy}")
+    for layer in {id(place.layer): place.layer for place in places}.values():
         layer.linear.weight.data = layer.linear.weight.data + layer.difference()
-    for _, owner, key, layer in places:
-        setattr(owner, key, layer.linear)
-    for parameter in model.parameters():
+    for place in places:
+        place.put(place.layer.linear)
+    frozen = vars(model).pop(_FROZEN, ())
+    for name, parameter in model.named_parameters():
         if not isinstance(parameter, Constant):
-            parameter.requires_grad = True
+            parameter.requires_grad = name not in frozen
     return model
 
 
@@ -220,30 +225,29 @@ def lora_state_dict(model: Module) -> dict[str, np.ndarray]:
     """
     difference = _difference(model)
     if more := [n for n, p in model.named_parameters() if p.requires_grad and n not in difference]:
+        what = f"lora_state_dict: {more[0]} is trained as well, but is not part of the LoRA"
         remedy = "freeze it before training, or save the whole model with save_weights"
-        raise ValueError(
-            f"lora_state_dict: {more[0]} is trained as well, and is not LoRA's; {remedy}"
-        )
+        raise ValueError(f"{what}; {remedy}")
     return {name: np.array(array) for name, array in difference.items()}
 
 
 def load_lora_state_dict(model: Module, state: Mapping[str, np.ndarray]) -> None:
-    """Copy matrices A and B into those of the same names, all or none.
+    """Load the matrices A and B that `lora_state_dict` returned: all of them, or none.
 
     Args:
-        model: a model to which `add_lora` has given the same targets, rank and alpha.
-        state: what `lora_state_dict` returned.
+        model: a model whose `add_lora` had the same targets, rank and alpha.
+        state: the matrices by name.
 
     Raises:
-        ValueError: there is no LoRA in the model, or it has another rank, another alpha, other
-            targets or other shapes; all differences are listed, and the model is unchanged.
+        ValueError: there is no LoRA in the model, or its rank, alpha, targets or shapes differ; all
+            differences are listed, and the model is unchanged.
 
     Example:
         >>> from tinytorch import GPT
         >>> two, four = (add_lora(GPT(65, 64, 1, 4, 32, rng=0), rank) for rank in (2, 4))
         >>> load_lora_state_dict(two, lora_state_dict(four))  # doctest: +ELLIPSIS
         Traceback (most recent call last):
-        ValueError: the LoRA was saved with rank 4, this model has rank 2; add_lora(..., rank=4) ...
+        ValueError: the LoRA was saved with rank 4, this model has rank 2; use ...
     """
     own, lines = _difference(model), []
     if set(own) == set(state):
@@ -251,30 +255,56 @@ def load_lora_state_dict(model: Module, state: Mapping[str, np.ndarray]) -> None
             here, saved = of(own), of(state)
             if here != saved:
                 told = f"the LoRA was saved with {what} {saved}, this model has {what} {here}"
-                lines.append(f"{told}; add_lora(..., {what}={saved}) fits it")
+                lines.append(f"{told}; use add_lora(..., {what}={saved})")
     try:
         restore({n: np.array(a) for n, a in own.items()}, state, "LoRA")  # into a copy, as a trial
     except ValueError as error:
         lines.append(str(error))
     if lines:
         raise ValueError("\n".join(lines))
-    for name, _, _, layer in _layers(model):
-        for letter, parameter in (("A", layer.A), ("B", layer.B)):
-            parameter.data[...] = state[f"{name}.{letter}"]
+    for place in _layers(model):
+        for letter, parameter in (("A", place.layer.A), ("B", place.layer.B)):
+            parameter.data[...] = state[f"{place.path}.{letter}"]
             parameter.mark_changed()
 
 
 # Helpers -------------------------------------------------------------------------------------
 
-Place = tuple[str, Module, str, Any]  # the path of a layer, its owner, and the attribute
+_FROZEN = "_frozen_before_lora"  # an attribute of a model with LoRA: names of parameters
+
+
+class Place(NamedTuple):
+    """Where a layer is: its path, an attribute's name, what holds it, and under which key."""
+
+    path: str
+    attribute: str
+    holder: Any
+    key: Any
+    layer: Any
+
+    def put(self, layer: Module) -> None:
+        """Put another layer there."""
+        if isinstance(self.holder, Module):
+            setattr(self.holder, self.key, layer)
+        else:
+            self.holder[self.key] = layer
 
 
 def _places(model: Module, kind: type[Module]) -> Iterator[Place]:
-    """Every attribute of a model that is a module of this kind."""
+    """Every layer of this kind in a model's attributes, and in lists and dictionaries there."""
     for path, owner in model.named_modules():
-        for key, value in vars(owner).items():
-            if isinstance(value, kind):
-                yield f"{path}.{key}".lstrip("."), owner, key, value
+        for name, value in vars(owner).items():
+            place = Place(f"{path}.{name}".lstrip("."), name, owner, name, value)
+            yield from _inside(place, kind)
+
+
+def _inside(place: Place, kind: type[Module]) -> Iterator[Place]:
+    path, attribute, *_, value = place
+    if isinstance(value, kind):
+        yield place
+    elif isinstance(value, (list, dict)):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _inside(Place(f"{path}.{key}", attribute, value, key, part), kind)
 
 
 def _layers(model: Module) -> list[Place]:
@@ -288,9 +318,9 @@ def _layers(model: Module) -> list[Place]:
 def _difference(model: Module) -> dict[str, np.ndarray]:
     """The arrays of A, B and alpha, by name."""
     parts: dict[str, Any] = {}
-    for name, _, _, layer in _layers(model):
+    for path, *_, layer in _layers(model):
         alpha = np.float64(layer.alpha)
-        parts |= {f"{name}.A": layer.A.data, f"{name}.B": layer.B.data, f"{name}.alpha": alpha}
+        parts |= {f"{path}.A": layer.A.data, f"{path}.B": layer.B.data, f"{path}.alpha": alpha}
     return parts
 
 
@@ -315,7 +345,7 @@ def _check_numbers(rank: int, alpha: float) -> None:
 
 
 def _check_targets(model: Module, targets: Sequence[str]) -> None:
-    names = sorted({key for *_, key, _ in _places(model, Linear)})
+    names = sorted({place.attribute for place in _places(model, Linear)})
     wrong = [target for target in targets if target not in names]
     if wrong or not targets:
         got = f"no Linear of {type(model).__name__} is called {', '.join(map(repr, wrong))}"
@@ -323,11 +353,10 @@ def _check_targets(model: Module, targets: Sequence[str]) -> None:
         raise ValueError(f"add_lora: {got if wrong else 'no targets'}; {allowed}")
 
 
-def _check_fits(places: Iterable[Place], rank: int) -> None:
-    for name, _, _, linear in places:
-        if rank > min(linear.weight.shape):
-            full = f"{name}, whose weight is {linear.weight.shape}"
-            raise ValueError(f"rank {rank} is larger than {full}, can have; choose a smaller one")
+def _check_fits(name: str, linear: Linear, rank: int) -> None:
+    if rank > (most := min(linear.weight.shape)):
+        what = f"rank {rank} is too large for {name}, whose weight is {linear.weight.shape}"
+        raise ValueError(f"{what}; at most {most} is possible")
 
 
 def _freeze(module: Module) -> None:

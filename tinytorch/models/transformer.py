@@ -12,7 +12,7 @@ from typing import Any, Self, Unpack
 from tinytorch.core import arguments, functional
 from tinytorch.core.attention import MultiHeadAttention
 from tinytorch.core.incremental import incremental
-from tinytorch.core.layers import Dropout, LayerNorm, Linear
+from tinytorch.core.layers import Dropout, LayerNorm, Linear, Sequential
 from tinytorch.core.masks import causal_mask
 from tinytorch.core.module import Module
 from tinytorch.core.seeding import default_rng
@@ -161,9 +161,10 @@ class GPT(Module):
     """A language model that reads tokens and scores what comes next (Radford et al., 2018, 2019).
 
     Weights start as in GPT-2: normal with deviation 0.02, those that write into the residual stream
-    smaller by `sqrt(2 num_layers)` (Radford et al., 2019, section 2.3), biases 0. Narrow models
-    learn faster from larger weights: `init_std=0.1` for 64 numbers a token. The output layer
-    is the token table unless `tie_weights=False`: see `weight_tying`.
+    smaller by `sqrt(2 num_layers)` (Radford et al., 2019, section 2.3), biases 0. So do the
+    matrices of a replacement; its other parameters stay as it made them. Narrow models learn faster
+    from larger weights: `init_std=0.1` for 64 numbers a token. The output layer is the token table
+    unless `tie_weights=False`: see `weight_tying`.
 
     Args:
         vocab_size: number of tokens.
@@ -174,7 +175,7 @@ class GPT(Module):
         dropout: fraction of embeddings, attention weights and branches dropped in training.
         tie_weights: whether the output layer is the token table.
         pos_encoding: `'learned'`, `'sinusoidal'`, `'rotary'`, `'alibi'` or None.
-        pre_norm: False for `PostNormBlock`.
+        pre_norm: False for `PostNormBlock`, which ends in a norm: `ln_f` is then empty.
         norm: a replacement for `LayerNorm`, called as `norm(embed_dim)`.
         attention: a replacement for `MultiHeadAttention`, called as
             `attention(embed_dim, num_heads, dropout)`.
@@ -219,11 +220,9 @@ class GPT(Module):
             self.position_embedding, in_attention = gpt_positions.positions_of(self)
             self.dropout = Dropout(dropout)
             attention = partial(attention, **in_attention)
-            parts: Any = {"norm": norm, "attention": attention, "mlp": mlp}
-            self.blocks = [
-                block(embed_dim, num_heads, 4, dropout, **parts) for _ in range(num_layers)
-            ]
-            self.ln_f = norm(embed_dim)
+            parts: Any = {"norm": norm, "attention": attention, "mlp": mlp, "dropout_prob": dropout}
+            self.blocks = [block(embed_dim, num_heads, **parts) for _ in range(num_layers)]
+            self.ln_f = norm(embed_dim) if pre_norm else Sequential()
             self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
 
     @incremental
@@ -284,15 +283,18 @@ class GPT(Module):
     def num_parameters(self) -> dict[str, int]:
         """How many numbers each part learns, and the total; a tied table counts once.
 
+        Those of a part that you have added are `"other"`.
+
         Example:
             >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
             33280
         """
         parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
         count = dict.fromkeys(parts, 0)
+        kinds = {part: part for part in parts} | dict.fromkeys(("ln1", "ln2", "ln_f"), "norms")
         for name, parameter in self.named_parameters():
-            found = [part for part in parts if part in name.split(".")]
-            count[found[0] if found else "norms"] += parameter.size
+            kind = next((kinds[part] for part in name.split(".") if part in kinds), "other")
+            count[kind] = count.get(kind, 0) + parameter.size
         return {**count, "total": sum(count.values())}
 
     @classmethod

@@ -1,8 +1,8 @@
 """Resuming: all that a run depends on, written to a checkpoint and taken up again.
 
-Besides the weights and the optimiser's state that is the history, whose length is the position in
-the data, the states of all random generators, the settings, and a checksum that shows whether the
-file is still as it was saved.
+Besides the weights and the optimiser's state that is the number of the step, which is the position
+in the data, the history, the states of all random generators, the settings (`run_settings.py`), and
+a checksum that shows whether the file is still as it was saved.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,14 @@ from tinytorch.core import seeding
 from tinytorch.core.module import Module
 from tinytorch.core.optimizers import Optimizer
 from tinytorch.core.state_dicts import restore
-from tinytorch.core.tensor import Tensor
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors
+from tinytorch.files.strict_json import parse_json
 from tinytorch.training.checkpoint import without_prefix
 
 # Checkpoints ---------------------------------------------------------------------------------
+
+_NOTES = "step", "settings", "random"
 
 
 def save_run(
@@ -32,13 +34,15 @@ def save_run(
     model: Module,
     optimizer: Optimizer,
     history: list[dict[str, Any]],
+    step: int,
     settings: dict[str, str],
 ) -> None:
     """Write a run to a file, as `Trainer.save` does."""
     saved = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
     saved["history"] = history_columns(history)
     tensors = {f"{part}.{n}": array for part in saved for n, array in saved[part].items()}
-    notes = {"settings": json.dumps(settings), "random": json.dumps(random_states(model))}
+    values = step, settings, random_states(model)
+    notes = {name: json.dumps(value) for name, value in zip(_NOTES, values, strict=True)}
     save_safetensors(path, tensors, {**notes, "checksum": checksum(tensors, notes)})
 
 
@@ -47,8 +51,8 @@ def load_run(
     model: Module,
     optimizer: Optimizer,
     check: Callable[[dict[str, str]], None] | None,
-) -> list[dict[str, Any]]:
-    """Take up a run from its file: weights, optimiser and random generators; returns its history.
+) -> tuple[list[dict[str, Any]], int]:
+    """Take up a run from its file: weights, optimiser, generators; returns history and step.
 
     Args:
         path: a file that `save_run` has written.
@@ -61,96 +65,33 @@ def load_run(
     """
     tensors, notes = load_safetensors(path)
     try:  # nothing is changed before everything is checked
-        if {*notes} != {"settings", "random", "checksum"}:
+        if {*notes} != {*_NOTES, "checksum"}:
             raise ValueError("this is not a training checkpoint; Trainer.save writes one")
         if notes.pop("checksum") != checksum(tensors, notes):
             raise ValueError("the file is damaged: its checksum is wrong; use another copy")
-        settings, random = json.loads(notes["settings"]), json.loads(notes["random"])
+        step, settings, random = (parse_json(notes[n].encode()) for n in _NOTES)
         if check:
-            check(settings)
+            check(dict(settings))
         parts = ("model.", "optimizer.", "history.")
         weights, state, columns = (without_prefix(tensors, part) for part in parts)
         _check_state(model, weights)
         _check_state(optimizer, state)
         history = history_records(columns)
+        if type(step) is not int or step < len(history):
+            raise ValueError(f"its history has {len(history)} steps, its step is {step!r}")
         restore_states(model, random)  # all or none
-    except Exception as error:
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
         reason = error if isinstance(error, ValueError) else f"it is damaged: {error!r}"
-        raise ValueError(f"{path}: {reason}") from None
+        raise ValueError(f"{path}: {reason}") from error
     model.load_state_dict(weights)
     optimizer.load_state_dict(state)
-    return history
-
-
-def check_settings(
-    saved: dict[str, str], own: dict[str, str], working: set[str], remedy: str
-) -> None:
-    """Raise a ValueError that names every setting which has changed.
-
-    Those of the model are not in older checkpoints; the options that are `working` are no settings.
-    """
-    names = [n for n in own if n.split(".")[0] != "model" or n in saved]
-    names += [n for n in saved if n not in own and n not in working]
-    pairs = [(n, saved.get(n), own.get(n)) for n in names]
-    wrong = [f"\n  {n}: saved {old}, here {new}" for n, old, new in pairs if old != new]
-    if wrong:
-        wrong[12:] = [f"\n  and {len(wrong) - 12} more"] if len(wrong) > 12 else []
-        raise ValueError(f"this belongs to another run; {remedy}:{''.join(wrong)}")
+    return history, step
 
 
 def _check_state(part: Module | Optimizer, saved: dict[str, np.ndarray]) -> None:
     """Raise unless `part.load_state_dict(saved)` will succeed; numbers must not overflow."""
     with np.errstate(over="raise"):
         restore(part.state_dict(), saved, type(part).__name__)  # into a copy
-
-
-# Settings ------------------------------------------------------------------------------------
-
-
-def settings_of(
-    batches: Any, optimizer: Optimizer, schedule: Callable[[int], float] | None
-) -> dict[str, str]:
-    """The data, the optimiser and the schedule of a run, as texts that can be compared."""
-    rate = ["lr"] if schedule is None else []
-    names = ["betas", "eps", "weight_decay", "momentum", "decays", *rate]
-    shown = {name: getattr(optimizer, name) for name in names if hasattr(optimizer, name)}
-    data = type(batches).__name__  # batches of one's own come from anywhere
-    if hasattr(batches, "checksum"):
-        data = f"{len(batches.tokens)} tokens, checksum {batches.checksum:08x}"
-    seed = getattr(batches, "seed", None)
-    return {
-        "data": data,
-        "batches": f"{batches.batch_size} windows of {batches.seq_len}, seed {seed}",
-        "optimizer": f"{type(optimizer).__name__} {shown}",
-        "schedule": repr(schedule).split(" at 0x")[0],
-    }
-
-
-class Options:
-    """The options of a model that stay as they are while it runs.
-
-    Attributes:
-        working: the names of those that change as parts of the model run: they are no settings.
-    """
-
-    def __init__(self, model: Module) -> None:
-        self.model, self.working = model, set[str]()
-        self.begin()
-
-    def begin(self) -> None:
-        """A run begins with the options that the model has now."""
-        self._begun = options_of(self.model)
-
-    def note_changes(self) -> None:
-        """Whatever has changed since the run began is working."""
-        now = options_of(self.model)
-        self.working |= {name for name in now if self._begun.get(name) != now[name]}
-
-    def settings(self) -> dict[str, str]:
-        """The others, and the names of the random generators."""
-        options = options_of(self.model).items()
-        named = " ".join(generators(self.model))
-        return {"generators": named, **{n: x for n, x in options if n not in self.working}}
 
 
 # The history ---------------------------------------------------------------------------------
@@ -226,52 +167,6 @@ def restore_states(model: Module, saved: dict[str, Any]) -> None:
             vars(part)[attribute] = seeding.default_rng()
         elif name in trials:
             rng.bit_generator.state = trials[name].state
-
-
-# The model -----------------------------------------------------------------------------------
-
-
-def options_of(model: Module) -> dict[str, str]:
-    """What a model computes with besides its parameters: the class and the options of each part.
-
-    Example:
-        >>> from tinytorch import LayerNorm
-        >>> options_of(LayerNorm(8, eps=1e-6))
-        {'model': 'LayerNorm', 'model.normalized_shape': '(8,)', 'model.eps': '1e-06'}
-    """
-    parts = ((f"model.{path}".rstrip("."), part) for path, part in model.named_modules())
-    return {path: text for where, part in parts for path, text in _options(where, part)}
-
-
-def _options(where: str, owner: object) -> Iterator[tuple[str, str]]:
-    yield where, type(owner).__name__
-    for name, value in vars(owner).items():
-        path, value = f"{where}.{name}", value.data if type(value) is Tensor else value
-        method = callable(getattr(type(owner), name, None))
-        if method or name.startswith("_") or name in ("init_std", "rng"):
-            continue  # of no use after the start, or among the generators
-        if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
-            yield path, _summary(value)
-        elif isinstance(value, _PLAIN) or (
-            isinstance(value, (list, tuple)) and all(isinstance(x, _PLAIN) for x in value)
-        ):
-            yield path, str(value)
-        elif hasattr(value, "__name__"):  # a function
-            yield path, value.__name__
-        elif isinstance(owner, Module) and hasattr(value, "__dict__"):  # a `Rotary` for instance
-            if not isinstance(value, (Module, np.random.Generator)):
-                yield from _options(path, value)
-
-
-_PLAIN = bool, int, float, str, type(None), np.generic
-
-
-def _summary(array: np.ndarray) -> str:
-    """Few digits of a table: its sines may differ in the last one on another machine."""
-    some = array.reshape(-1)[:: array.size // 4096 | 1].astype(np.float64)
-    finite = np.isfinite(some)
-    total = np.where(finite, some, 0) @ np.linspace(1, 2, some.size)
-    return f"{array.shape}, {finite.sum()} finite, sum {total:.4g}"
 
 
 # The checksum --------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from tinytorch.core.optimizers import AdamW, Optimizer, only_matrices
 from tinytorch.core.types import TokenIds
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.text.batches import Batches
-from tinytorch.training import resuming
+from tinytorch.training import resuming, run_settings
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.progress import Progress
 
@@ -109,7 +109,7 @@ class Trainer:
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
-        self._options = resuming.Options(model)
+        self._options = run_settings.Options(model)
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -214,7 +214,8 @@ class Trainer:
             ValueError: the model has other parameters than when its optimiser was made.
         """
         self.optimizer.holding.of(self.model)
-        resuming.save_run(path, self.model, self.optimizer, self.history, self._settings())
+        state = self.history, self.step_number, self._settings()
+        resuming.save_run(path, self.model, self.optimizer, *state)
 
     def load(self, path: StrPath, strict: bool = True) -> None:
         """Resume from a checkpoint.
@@ -223,7 +224,7 @@ class Trainer:
             path: a file that `save` has written.
             strict: whether the settings (data, schedule, clipping, the options and classes of the
                 model's parts ...) must be those of the saved run; if False, this trainer's settings
-                are used from here on. Older checkpoints do not say what the model's were.
+                are used from here on. Of a schedule some rates are compared.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -233,18 +234,17 @@ class Trainer:
         """
         self.optimizer.holding.of(self.model)
         check = self._check_settings if strict else None
-        self.history = resuming.load_run(path, self.model, self.optimizer, check)
-        self.step_number = len(self.history)
+        self.history, self.step_number = resuming.load_run(path, self.model, self.optimizer, check)
 
     def _settings(self) -> dict[str, str]:
         """What must be the same for the run to continue as if it had not stopped."""
         rules = {"accumulate": str(self.accumulate), "clip": str(self.clip)}
         parts = self.batches, self.optimizer, self.schedule
-        return {**rules, **resuming.settings_of(*parts), **self._options.settings()}
+        return {**rules, **run_settings.settings_of(*parts), **self._options.settings()}
 
     def _check_settings(self, saved: dict[str, str]) -> None:
         own, working = self._settings(), self._options.working
-        resuming.check_settings(saved, own, working, self._remedy)
+        run_settings.check_settings(saved, own, working, self._remedy)
 
 
 # Helpers -------------------------------------------------------------------------------------
