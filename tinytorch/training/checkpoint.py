@@ -35,7 +35,8 @@ def load_weights(path: StrPath, model: Module, prefix: str = "") -> dict[str, st
 
     Args:
         path: the file.
-        model: a model with exactly the file's names and shapes; it keeps its own dtype.
+        model: a model with exactly the file's names and shapes; it keeps its own dtype. Its other
+            options, the number of heads for instance, are not compared: the file has none.
         prefix: how the names in the file begin; tensors with other names are skipped.
             The weights in a checkpoint of `Trainer` begin with "model.".
 
