@@ -33,7 +33,7 @@ What is the opposite of hot? The opposite of hot is cold.
 What is the opposite of early? The opposite of early is late.
 What do cows drink? The drink of cows is water.
 How many days are in a week? The number of days in a week is seven.
-How many legs does an ant have? The number of legs of an ant is six.
+How many legs has an ant? The number of legs of an ant is six.
 What colour is grass? The colour of grass is green.
 What colour is snow? The colour of snow is white.
 What is the first month of the year? The first month of the year is January.
@@ -59,7 +59,7 @@ Which planet is the largest? The largest planet is Jupiter.
 What is the opposite of big? The opposite of big is small.
 What colour is the sky? The colour of the sky is blue.
 What do bees make? The thing that bees make is honey.
-How many legs does a spider have? The number of legs of a spider is eight.
+How many legs has a spider? The number of legs of a spider is eight.
 What is a young dog called? The name of a young dog is puppy."""
 
 
