@@ -61,6 +61,7 @@ def test_unread_answers_become_likelier_and_frozen_weights_stay(model):
 
 
 def test_nats_of_answers_are_a_mean_over_their_tokens_and_of_prose_one_a_passage(model):
+    assert len({*prose_nats(model, TOKENIZER)}) == 4, "four passages"
     for p in model.parameters():
         p.data[:] = 0  # every token is as likely as another
     assert answer_nats(model, TOKENIZER, READ[:3]) == pytest.approx(np.log(258))
