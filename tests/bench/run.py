@@ -22,7 +22,7 @@ from machine import BUSY, TUNING, OtherWork, tuned
 PARTS = [  # a part and its threads
     ("training", 1), ("decoding", 1), ("prefill", 1), ("ranks", 1), ("quantized", 1),
     ("embedding", 1), ("operations", 1), ("tricks", 1), ("memory", 1), ("import", 1),
-    ("tokens", 1), ("published", 1), ("page", 1),
+    ("tokens", 1), ("published", 1), ("smollm2", 1), ("page", 1),
 ]  # fmt: skip
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 TRAINING = {"S": 0.85, "M": 0.90, "L": 0.95}
@@ -203,6 +203,23 @@ def published(_: int) -> Iterator[Row]:
             yield row(name, unit.format(ours), unit.format(theirs), ratio, better)
 
 
+def smollm2(_: int) -> Iterator[Row]:
+    """SmolLM2's file, kept in four bits or as float32, beside transformers and llama.cpp."""
+    import smollm2 as programs
+
+    found = programs.speeds()
+    for ours, theirs in (
+        ("float32", "transformers"), ("float32", "llama.cpp"), ("stored", "llama.cpp"),
+        ("stored", "float32"),
+    ):  # fmt: skip
+        *medians, ratio = programs.beside(found, ours, theirs)
+        speeds = [f"{speed:.1f} tokens/s" for speed in medians]
+        yield row(f"SmolLM2 {ours}, {theirs}", *speeds, ratio, "higher")
+    kept, wide = (programs.megabytes()[kind] for kind in ("stored", "float32"))
+    read = [f"{size:.0f} MB" for size in (kept, wide)]
+    yield row("SmolLM2 weights read a token, float32", *read, kept / wide, "lower")
+
+
 def page(_: int) -> Iterator[Row]:
     """The reader's browser beside the same machine natively; of a start, beside its goal."""
     import page as programs
@@ -250,7 +267,8 @@ CASES = {
     "training": training, "ranks": ranks, "decoding": decoding, "prefill": prefill,
     "quantized": quantized,
     "embedding": embedding, "operations": operations, "tricks": tricks, "memory": memory,
-    "import": importing, "tokens": tokens, "published": published, "page": page,
+    "import": importing, "tokens": tokens, "published": published, "smollm2": smollm2,
+    "page": page,
 }  # fmt: skip
 
 

@@ -107,7 +107,7 @@ def train(model: GPT, loss: Callable[[int], Tensor], lr: float, steps: int) -> l
     Returns:
         The loss of every step.
     """
-    optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.0)
+    optimizer = AdamW(model.trainable_parameters(), betas=(0.9, 0.99), weight_decay=0.0)
     schedule = CosineSchedule(lr=lr, warmup_steps=max(1, steps // 10), total_steps=steps)
     history = []
     model.train()
