@@ -143,13 +143,13 @@ def help():
 
 
 def published_model():
-    """Fetch the model that one chapter runs, unless OFFLINE=1; where it is, `_build/models`."""
+    """Fetch the model that some cells run into `_build/models`, unless OFFLINE=1."""
     if os.environ["OFFLINE"] == "1":
         return
     try:
         extension("live.pinned_downloads", "smollm2")
     except SystemExit:
-        say("OFFLINE=1 builds the book without it, with that chapter's stored outputs.")
+        say("OFFLINE=1 builds the book without it, with the stored outputs of such cells.")
         raise
 
 

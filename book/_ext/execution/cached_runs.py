@@ -4,8 +4,8 @@ Those that must run are run side by side, the slowest first (`cell_times.py`). T
 notebooks of `book/notebooks`, show the outputs of this one run. Where strict validation has run the
 same cells with the same modules just before, as in `make test`, its run is that one.
 
-One chapter needs a published model, which `make book` has fetched into `_build/models`. Where it is
-not there, OFFLINE=1 keeps the outputs of that chapter's notebook instead.
+A chapter may need a published model, which `make book` has fetched into `_build/models`. Where that
+is not there, OFFLINE=1 keeps the outputs of the chapter's notebook instead.
 """
 
 import gc

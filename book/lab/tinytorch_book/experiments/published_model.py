@@ -35,7 +35,7 @@ def published_path() -> Path:
         >>> published_path().suffix  # doctest: +SKIP
         '.gguf'
     """
-    if sys.platform != "emscripten":
+    if not _in_page():
         return published_file()
     if not (files := sorted(SHOWN.glob("*.gguf"))):
         raise RuntimeError(_NOT_YET)
@@ -57,8 +57,7 @@ def load_published_model() -> tuple[GPT, BPETokenizer]:
         >>> model.num_parameters()["total"]  # doctest: +SKIP
         134515008
     """
-    in_page = sys.platform == "emscripten"
-    return load_llama(published_path(), dtype="stored" if in_page else "float32")
+    return load_llama(published_path(), dtype="stored" if _in_page() else "float32")
 
 
 def same_weights(model: Kind) -> Kind:
@@ -74,3 +73,7 @@ def same_weights(model: Kind) -> Kind:
         True
     """
     return copy.deepcopy(model, {id(weight): weight for weight in model.parameters()})
+
+
+def _in_page() -> bool:
+    return sys.platform == "emscripten"

@@ -1,12 +1,12 @@
 """A published model that runs in the parts that its reader has written.
 
 A Llama is cut into eight functions, each as an exercise of the book asks for it. Where the reader
-has solved the exercise theirs is taken, after a trial on a small model, and otherwise the package's.
+has solved the exercise theirs is taken, after a trial on a small model, otherwise the package's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -187,7 +187,9 @@ class OwnTokenizer(BPETokenizer):
 
     def _tokens_of(self, piece: bytes) -> list[bytes]:
         ranks, encode = self._own
-        return [self._in_order[rank] for rank in encode(piece.translate(None, self._missing), ranks)]
+        return [
+            self._in_order[rank] for rank in encode(piece.translate(None, self._missing), ranks)
+        ]
 
 
 def _split(x: np.ndarray, heads: int) -> np.ndarray:
@@ -252,7 +254,7 @@ def _draw(probs: np.ndarray, u: np.ndarray) -> np.ndarray:
 def in_parts(
     model: GPT, tokenizer: BPETokenizer, parts: Mapping[str, Part] | None = None
 ) -> InParts:
-    """A published model in the reader's parts and the package's; each of the reader's is tried first.
+    """A published model in the reader's parts, each of which is tried first, and the package's.
 
     Args:
         model: the model.
