@@ -87,11 +87,9 @@ def test_an_interval_ends_where_what_was_seen_is_1_96_errors_away(right, asked):
     for share in (low, high):
         error = np.sqrt(share * (1 - share) / asked)
         assert abs(right / asked - share) == pytest.approx(1.959964 * error, abs=1e-6)
-    wider = share_interval(right, asked, level=0.99)
-    assert wider[0] <= low and high <= wider[1] and wider != (low, high)
 
 
-@pytest.mark.parametrize("given", [(-1, 5), (6, 5), (0, 0), (1, 5, 1.0), (1, 5, 0.0)])
+@pytest.mark.parametrize("given", [(-1, 5), (6, 5), (0, 0)])
 def test_an_interval_of_impossible_counts_is_refused(given):
-    with pytest.raises(ValueError, match="share_interval: expected 0 <= right <= asked"):
+    with pytest.raises(ValueError, match=r"share_interval: cannot be right in -?\d of \d"):
         share_interval(*given)

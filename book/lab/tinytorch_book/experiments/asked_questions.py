@@ -9,34 +9,44 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from statistics import NormalDist
 from typing import NamedTuple
 
 from tinytorch.models.transformer import GPT
 from tinytorch.text.bpe_tokenizer import BPETokenizer
-from tinytorch_book.experiments.talking import SYSTEM, Talk
+from tinytorch_book.experiments.talking import Talk
 
 __all__ = ["KINDS", "Judged", "Question", "asked_questions", "judge", "share_interval"]
 
-#: The kinds of questions, fifteen of each.
-KINDS = ("capitals", "sums", "words", "letters")
 _MOST_TOKENS = 8  # of one answer
 _WORD = re.compile(r"\W*(\w+)")
 _ENDED = re.compile(r"\W*\w+\W")  # a word, and what shows that it is over
 
-_CAPITALS = """France Paris, Italy Rome, Japan Tokyo, Egypt Cairo, Canada Ottawa, Spain Madrid,
-Australia Canberra, Poland Warsaw, Greece Athens, Norway Oslo, Kenya Nairobi, Peru Lima,
-Turkey Ankara, Cuba Havana, Portugal Lisbon"""
-_SUMS = "3 4, 8 1, 2 2, 6 9, 5 7, 12 5, 20 30, 14 13, 9 16, 12 29, 25 25, 38 47, 61 18, 76 8, 46 55"
-_WORDS = """opposite hot cold, opposite early late, opposite full empty, opposite heavy light,
-opposite young old, plural mouse mice, plural child children, plural leaf leaves,
-plural tooth teeth, plural sheep sheep, past_tense go went, past_tense think thought,
-past_tense swim swam, past_tense buy bought, past_tense put put"""
-_LETTERS = """first garden, first piano, first yellow, first knife, first umbrella, last garden,
-last piano, last yellow, last knife, last umbrella, second garden, second piano, second yellow,
-second knife, second umbrella"""
-_PLACES = {"first": 0, "second": 1, "last": -1}
+_FORMS = {  # what is asked, and after the bar how the answer goes on
+    "capitals": "the capital of {}| is",
+    "sums": "{} + {}| =",
+    "words": 'the {} of "{}"| is "',
+    "letters": 'the {} letter of "{}"| is "',
+}
+_ASKED = {  # what is put in, and the answer
+    "capitals": """France Paris, Italy Rome, Japan Tokyo, Egypt Cairo, Canada Ottawa,
+        Spain Madrid, Australia Canberra, Poland Warsaw, Greece Athens, Norway Oslo,
+        Kenya Nairobi, Peru Lima, Turkey Ankara, Cuba Havana, Portugal Lisbon""",
+    "sums": """3 4 7, 8 1 9, 2 2 4, 6 9 15, 5 7 12, 12 5 17, 20 30 50, 14 13 27, 9 16 25,
+        12 29 41, 25 25 50, 38 47 85, 61 18 79, 76 8 84, 46 55 101""",
+    "words": """opposite hot cold, opposite early late, opposite full empty,
+        opposite heavy light, opposite young old, plural mouse mice, plural child children,
+        plural leaf leaves, plural tooth teeth, plural sheep sheep, past_tense go went,
+        past_tense think thought, past_tense swim swam, past_tense buy bought,
+        past_tense put put""",
+    "letters": """first garden g, first piano p, first yellow y, first knife k,
+        first umbrella u, last garden n, last piano o, last yellow w, last knife e,
+        last umbrella a, second garden a, second piano i, second yellow e, second knife n,
+        second umbrella m""",
+}
+#: The kinds of questions, fifteen of each.
+KINDS = tuple(_FORMS)
 
 
 class Question(NamedTuple):
@@ -85,15 +95,16 @@ def asked_questions() -> list[Question]:
         >>> len(questions), questions[1].text, questions[1].begun, questions[1].answer
         (60, 'What is the capital of Italy?', 'The capital of Italy is', 'Rome')
     """
-    return [*_questions()]
+    questions = []
+    for kind, rows in _ASKED.items():
+        for *words, answer in map(str.split, rows.split(",")):
+            what, on = _FORMS[kind].format(*words).replace("_", " ").split("|")
+            begun = what[0].upper() + what[1:] + on
+            questions.append(Question(kind, f"What is {what}?", begun, answer))
+    return questions
 
 
-def judge(
-    model: GPT,
-    tokenizer: BPETokenizer,
-    questions: Iterable[Question],
-    system: str | None = SYSTEM,
-) -> list[Judged]:
+def judge(model: GPT, tokenizer: BPETokenizer, questions: Iterable[Question]) -> list[Judged]:
     """Ask a model in ChatML, each question in a conversation of its own.
 
     What counts is the first word of its likeliest tokens.
@@ -102,7 +113,6 @@ def judge(
         model: a GPT.
         tokenizer: its tokenizer, with the special tokens of ChatML.
         questions: what is asked.
-        system: the first message of each conversation; None for none.
 
     Example:
         >>> from tinytorch.text.chat import IM_END, IM_START, add_special_tokens
@@ -112,24 +122,23 @@ def judge(
         >>> judged.right, 0 < judged.share < 1
         (False, True)
     """
-    talk = Talk(model, tokenizer, system, window=min(1024, model.max_seq_len))
+    talk = Talk(model, tokenizer, window=min(1024, model.max_seq_len))
     return [_judged(talk, question) for question in questions]
 
 
-def share_interval(right: int, asked: int, level: float = 0.95) -> tuple[float, float]:
-    """An interval for a share of which `right` out of `asked` have been seen.
+def share_interval(right: int, asked: int) -> tuple[float, float]:
+    """An interval for the share of which `right` out of `asked` are a sample, at a level of 95 %.
 
-    It holds the shares that the sample does not contradict: those whose own standard error,
-    `sqrt(p (1 - p) / asked)`, allows for what was seen (Wilson, 1927, "Probable inference, the law
-    of succession, and statistical inference"). Even 15 of 15 leave room for less than all.
+    It holds every share `p` from which the sample is at most 1.96 errors away, `sqrt(p (1 - p) /
+    asked)` each (Wilson, 1927, "Probable inference, the law of succession, and statistical
+    inference"). So even 15 of 15 leave room for less than all.
 
     Args:
         right: how many were.
         asked: of how many, at least 1.
-        level: how often such an interval holds the true share.
 
     Raises:
-        ValueError: the counts do not fit each other, or the level is not between 0 and 1.
+        ValueError: the counts do not fit each other.
 
     Example:
         >>> [round(end, 3) for end in share_interval(15, 15)]
@@ -137,36 +146,12 @@ def share_interval(right: int, asked: int, level: float = 0.95) -> tuple[float, 
         >>> [round(end, 3) for end in share_interval(30, 60)]
         [0.377, 0.623]
     """
-    if not 0 <= right <= asked or asked < 1 or not 0 < level < 1:
-        rule = "0 <= right <= asked, asked >= 1, and a level between 0 and 1"
-        raise ValueError(f"share_interval: expected {rule}; got {right}, {asked}, {level}")
-    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    if not 0 <= right <= asked or asked < 1:
+        raise ValueError(f"share_interval: cannot be right in {right} of {asked}")
+    z2 = NormalDist().inv_cdf(0.975) ** 2  # 1.96²
     middle = (right + z2 / 2) / (asked + z2)
     reach = math.sqrt(z2 * (right * (asked - right) / asked + z2 / 4)) / (asked + z2)
     return max(0.0, middle - reach), min(1.0, middle + reach)
-
-
-# Helpers -------------------------------------------------------------------------------------
-
-
-def _questions() -> Iterator[Question]:
-    for country, capital in _rows(_CAPITALS):
-        begun = f"The capital of {country} is"
-        yield Question("capitals", f"What is the capital of {country}?", begun, capital)
-    for a, b in _rows(_SUMS):
-        yield Question("sums", f"What is {a} + {b}?", f"{a} + {b} =", str(int(a) + int(b)))
-    for form, word, answer in _rows(_WORDS):
-        asked = f'{form.replace("_", " ")} of "{word}"'
-        yield Question("words", f"What is the {asked}?", f'The {asked} is "', answer)
-    for place, word in _rows(_LETTERS):
-        asked = f'{place} letter of "{word}"'
-        yield Question(
-            "letters", f"What is the {asked}?", f'The {asked} is "', word[_PLACES[place]]
-        )
-
-
-def _rows(table: str) -> Iterator[list[str]]:
-    return (row.split() for row in table.split(","))
 
 
 def _judged(talk: Talk, question: Question) -> Judged:
