@@ -36,5 +36,6 @@ def test_other_heads_are_of_the_same_blocks_and_none_of_them():
         assert not {*drawn} & {*heads}
         seen |= {*drawn}
     assert len(seen) == 7 + 8, "every other head is drawn now and then"
+    assert other_heads([(2, 0), (2, 1)], 4) == [(2, 2), (2, 3)], "half of them leave no choice"
     with pytest.raises(ValueError, match="block 2 has too few others; take fewer heads"):
         other_heads([(2, 0), (2, 1), (2, 3)], 4)
