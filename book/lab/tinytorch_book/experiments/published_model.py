@@ -6,16 +6,13 @@ import copy
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
-from tinytorch.core.module import Module
 from tinytorch.models.llama import load_llama, published_file
 from tinytorch.models.transformer import GPT
 from tinytorch.text.bpe_tokenizer import BPETokenizer
 
 __all__ = ["load_published_model", "published_path", "same_weights"]
 
-Kind = TypeVar("Kind", bound=Module)
 SHOWN = Path("/published")  # where the panel of the page shows Python the file
 _NOT_YET = (
     "the model is not here yet: on the book's page, fetch it with the panel at the head of the "
@@ -60,7 +57,7 @@ def load_published_model() -> tuple[GPT, BPETokenizer]:
     return load_llama(published_path(), dtype="stored" if _in_page() else "float32")
 
 
-def same_weights(model: Kind) -> Kind:
+def same_weights(model: GPT) -> GPT:
     """A copy whose parts can be exchanged; its weights are those of the model, not copies.
 
     Example:
