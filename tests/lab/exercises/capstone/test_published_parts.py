@@ -20,7 +20,7 @@ WRONG = {
     "attention": "def wrong(q, k, v, mask):\n    return v\n",
     "cached step": "def wrong(q, k, v, keys, values):\n    return v, keys, values\n",
     "gate": "def wrong(x):\n    return x.clip(0)\n",
-    "block": "def wrong(x, norm1, attention, norm2, mlp, pre_norm):\n    return x + mlp(norm2(x))\n",
+    "block": "def wrong(x, norm1, attend, norm2, mlp, pre_norm):\n    return x + mlp(norm2(x))\n",
     "draw": "def wrong(probs, u):\n    return probs.argmin(axis=1)\n",
 }
 
