@@ -14,13 +14,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 BIN = Path(".venv") / ("Scripts" if os.name == "nt" else "bin")
 SITE = Path("_build/html")
+MODELS = "_build/models"  # published ones, where the chapters' cells look for them
 BOOK = str(ROOT / "book")  # where Python finds the extensions of Sphinx, the package `_ext`
 MEASURED = ("parity", "bench")  # beside other frameworks: with tasks of their own
 APART = ("classroom", "browser/test_print.py")  # with tests marked `proof`, what `make proofs` runs
 # not in `make quick`
 SLOW = ("book", "browser", "classroom", "lab/exercises/test_mutants.py", *MEASURED)
 # What NAME=value may set, on the command line or in the environment.
-USUAL = {"PORT": "8000", "SEED": "1", "BENCH": "", "VERSIONS": "", "PLACES": ""}
+USUAL = {"PORT": "8000", "SEED": "1", "BENCH": "", "VERSIONS": "", "PLACES": "", "OFFLINE": ""}
 USUAL["JOBS"] = str(os.cpu_count() or 2)  # tests that run in parallel
 TASKS = {}  # by name: what to do, the part of the list, the group that must be installed first
 
@@ -141,9 +142,21 @@ def help():
     say("\nmake PYTHON=/path/to/python chooses a Python, PORT=8000 the port of serve.")
 
 
+def published_model():
+    """Fetch the model that some cells run into `_build/models`, unless OFFLINE=1."""
+    if os.environ["OFFLINE"] == "1":
+        return
+    try:
+        extension("live.pinned_downloads", "smollm2")
+    except SystemExit:
+        say("OFFLINE=1 builds the book without it, with the stored outputs of such cells.")
+        raise
+
+
 @task("reading", "book")
 def book():
     """Install, run every chapter (minutes the first time, then seconds), build the site."""
+    published_model()
     build()
     address = f"http://localhost:{os.environ['PORT']}"
     say(f"\nThe site is at {ROOT / SITE / 'index.html'}")
@@ -235,10 +248,12 @@ def test_scripts():
 @task("testing", "test")
 def test_notebooks():
     """Test only the notebooks: run each with few packages installed, compare every output."""
+    published_model()
     python("tests/book/plain_python.py")
     kernels, modules = "_build/plain_python/share/jupyter", f"{BOOK}{os.pathsep}tests/book"
     options = ["-c", "tests/book/nbval.ini", "--rootdir", "."]
-    pytest(*options, "book/notebooks", JUPYTER_PATH=kernels, PYTHONPATH=modules)
+    found = {"JUPYTER_PATH": kernels, "PYTHONPATH": modules, "TINYTORCH_CACHE": str(ROOT / MODELS)}
+    pytest(*options, "book/notebooks", **found)
 
 
 @task("testing", "test")

@@ -20,6 +20,6 @@ PARTS_OF_THE_BOOK += ["fine_tuning", "capstone", "inside"]
 PARTS_OF_THE_BOOK += ["after_which_is_better"]
 PARTS_OF_THE_BOOK += ["after_answers"]
 PARTS_OF_THE_BOOK += ["after_context"]
-PARTS_OF_THE_BOOK += ["after_preferences", "after_smaller_and_faster"]
+PARTS_OF_THE_BOOK += ["after_preferences", "after_smaller_and_faster", "talk"]
 for name in PARTS_OF_THE_BOOK:
     import_module(f"drawings.{name}")

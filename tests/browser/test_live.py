@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from _ext.live import pinned_downloads
 from _ext.notebooks.tolerance import agree
+from conftest import missing
 from served_pages import PAGES, ROOT, SITE
 from visit import LAPTOP, OVERFLOW, PHONE, READY, UNFOLD, Visit
 
@@ -155,6 +156,7 @@ def lines(text):
 def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, docname):
     """Each stub is refused and each solution, in its stub's editor, accepted."""
     visit = opened(docname)
+    fetch_the_model(visit)
     walked = visit.page.evaluate(WALK)
     assert [told for told in walked if "type" not in told and "live-skip" not in told["tags"]] == []
     for told in (told for told in walked if "type" in told):
@@ -175,6 +177,18 @@ def test_every_cell_prints_what_is_stored_and_every_exercise_is_checked(opened, 
     visit.page.set_viewport_size(PHONE)
     assert visit.page.evaluate(OVERFLOW) == []
     assert visit.problems == []
+
+
+def fetch_the_model(visit):
+    """Press the button of a page whose cells run a published model."""
+    place = visit.page.locator(".tt-talk")
+    if place.count():
+        if not (SITE / "_static/live/smollm2/manifest.json").exists():
+            missing("the site holds no model: run `make live`, then `make book`")
+        place.get_by_role("button", name="Fetch the model").click()
+        visit.page.wait_for_function(
+            "() => document.querySelector('.tt-talk').dataset.state === 'whole'"
+        )
 
 
 def test_an_endless_loop_is_stopped(opened):

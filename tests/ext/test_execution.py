@@ -196,3 +196,59 @@ def test_what_a_cell_prints_is_one_text_wherever_the_kernel_has_cut_it():
     cell = nbformat.v4.new_code_cell("", outputs=[*pieces, printed("stdout", "end")])
     cached_runs.join_streams(nbformat.v4.new_notebook(cells=[cell]))
     assert [output.text for output in cell.outputs] == ["weights of it\n", "!", "end"]
+
+
+# Without a network ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def needs_model(book, monkeypatch):
+    """Its quick chapter needs a published model, which is not there, and OFFLINE=1 is set."""
+    monkeypatch.setenv("OFFLINE", "1")
+    monkeypatch.setenv("TINYTORCH_CACHE", "")
+    (book.srcdir / LABORATORY / "experiments").mkdir()
+    (book.srcdir / LABORATORY / "experiments" / "__init__.py").write_text("")
+    (book.srcdir / LABORATORY / "experiments" / "published_model.py").write_text("x = 1\n")
+    source = "from tinytorch_book.experiments import published_model\n"
+    book.chapters["quick"].cells[0].source = source
+    book.read_package()
+    committed = notebook("%pip install", source)
+    committed.cells[1].outputs = [nbformat.v4.new_output("stream", text="committed\n")]
+    path = book.srcdir / cached_runs.COMMITTED / "quick.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(committed, path)
+    return book
+
+
+def printed(book):
+    return cached_runs.executed(book, "quick").cells[0].outputs[0].text
+
+
+def test_offline_a_chapter_whose_model_is_missing_keeps_its_stored_outputs(needs_model):
+    cached_runs.execute_missing(needs_model, needs_model.env, ["quick", "slow"])
+    assert needs_model.ran == ["slow"] and printed(needs_model) == "committed\n"
+
+
+def test_once_the_model_is_there_the_chapter_runs(needs_model):
+    cached_runs.execute_missing(needs_model, needs_model.env, ["quick"])
+    model = needs_model.srcdir / cached_runs.MODELS / "some" / "some.gguf"
+    model.parent.mkdir(parents=True)
+    model.touch()
+    cached_runs.execute_missing(needs_model, needs_model.env, ["quick"])
+    assert needs_model.ran == ["quick"] and printed(needs_model) == "quick\n"
+
+
+def test_without_offline_the_chapter_runs_and_looks_in_the_cache_of_the_build(
+    needs_model, monkeypatch
+):
+    monkeypatch.delenv("OFFLINE")
+    cached_runs.execute_missing(needs_model, needs_model.env, ["quick"])
+    assert needs_model.ran == ["quick"]
+    where = needs_model.srcdir / cached_runs.MODELS
+    assert cached_runs.os.environ["TINYTORCH_CACHE"] == str(where)
+
+
+def test_offline_a_chapter_whose_cells_have_changed_stops_the_build(needs_model):
+    needs_model.chapters["quick"].cells[0].source += "y = 2\n"
+    with pytest.raises(cached_runs.CannotExecute, match=r"quick.md: OFFLINE=1 keeps what quick"):
+        cached_runs.execute_missing(needs_model, needs_model.env, ["quick"])

@@ -435,8 +435,14 @@ def test_what_was_planted_is_neither_followed_nor_waited_for(fetch, server, tmp_
     assert (tmp_path / "precious").read_text() == "old" and not (tmp_path / "new").exists()
 
 
+def test_a_variable_names_another_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("TINYTORCH_CACHE", str(tmp_path / "own"))
+    assert cache_folder() == tmp_path / "own"
+
+
 def test_the_cache_folder_follows_the_platform(monkeypatch, tmp_path):
     monkeypatch.setattr(downloads.sys, "platform", "linux")
+    monkeypatch.delenv("TINYTORCH_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "tinytorch"
     monkeypatch.delenv("XDG_CACHE_HOME")

@@ -68,6 +68,26 @@ def test_a_program_that_fails_ends_the_task_with_its_status(tasks):
     assert stop.value.code == 7
 
 
+@pytest.mark.parametrize(("offline", "asked"), [("", ["smollm2"]), ("1", [])])
+def test_the_book_fetches_its_published_model_first_unless_offline(
+    tasks, monkeypatch, offline, asked
+):
+    ran = []
+    monkeypatch.setattr(tasks, "extension", lambda _, *groups: ran.extend(groups))
+    monkeypatch.setattr(tasks, "run", lambda *command, **_: None)
+    monkeypatch.setattr(tasks, "build", lambda: ran.append("built"))
+    tasks.main(["book", f"OFFLINE={offline}"])
+    assert ran == [*asked, "built"]
+
+
+def test_a_book_without_its_model_says_how_to_go_on(tasks, monkeypatch, capsys):
+    monkeypatch.setattr(tasks, "extension", lambda *_: sys.exit(1))
+    monkeypatch.setattr(tasks, "run", lambda *command, **_: None)
+    with pytest.raises(SystemExit):
+        tasks.main(["book"])
+    assert "OFFLINE=1 builds the book without it" in capsys.readouterr().out
+
+
 def test_every_style_check_runs_and_those_that_fail_are_named(monkeypatch):
     ran = []
     monkeypatch.setattr(

@@ -283,7 +283,7 @@ test("success is announced, remembered and counted, and links to the next exerci
   assert.equal(document.querySelector(".tt-live__count"), null);
   await check(live, 1, told(true, { part: { name: "lookup", section: "# lookup" }, kept: "yes" }));
   assert.equal(live.voice.textContent,
-    "cell 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: your own GPT is made of it.\nNext: Exercise 2, The ex-b");
+    "cell 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: a model at the end of the book is made of it.\nNext: Exercise 2, The ex-b");
   assert.deepEqual(Object.keys(kept()).filter((name) => !name.startsWith("edits")).toSorted(), ["hints ex-a/1", "parts lookup", "solved ex-a", "sources a_check"]);
   assert.deepEqual([kept()["sources a_check"], kept()["parts lookup"]], [["mine"], "# lookup"]);
   assert.equal(live.status(1), "Solved");

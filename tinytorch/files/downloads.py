@@ -145,8 +145,11 @@ def cache_folder() -> Path:
     r"""Where downloads are kept: the folder `tinytorch` in the system's cache folder.
 
     That is ``~/.cache/tinytorch`` (or in ``$XDG_CACHE_HOME``), on a Mac
-    ``~/Library/Caches/tinytorch``, on Windows ``%LOCALAPPDATA%\tinytorch``.
+    ``~/Library/Caches/tinytorch``, on Windows ``%LOCALAPPDATA%\tinytorch``. The environment
+    variable `TINYTORCH_CACHE` names another folder.
     """
+    if own := os.environ.get("TINYTORCH_CACHE"):
+        return Path(own)
     if sys.platform == "win32":
         place = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":

@@ -74,6 +74,7 @@ LIT = {  # the part of the model that a chapter is about
     "scaling": "stack",
     "more-than-one-machine": "stack",
     "gpt2": "stack",
+    "talk": "stack",
     "your-text": "text",
     "fine-tuning": "stack",
     "your-gpt": "stack",

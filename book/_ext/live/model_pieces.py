@@ -1,7 +1,7 @@
 """The published model in the site: in pieces that any static host takes, with a list of them.
 
-`make live` has fetched it into `_build/smollm2`. Without it the site has no pieces, and the panel
-that would fetch them says so.
+`make live` and `make book` have fetched it into `_build/models`. Without it the site has no pieces,
+and the panel that would fetch them says so.
 """
 
 import hashlib

@@ -82,7 +82,7 @@ export const placesOf = (names) => new Set(parts.filter(({ name }) => names.incl
 export function greeting(name) {
   const before = Object.keys(kept.all), mine = placesOf([...before, name]);
   const index = parts.findIndex((part) => part.name === name);
-  if (index < 0) return { said: `Kept as your part “${name}”, with your progress: your own GPT is made of it.` };
+  if (index < 0) return { said: `Kept as your part “${name}”, with your progress: a model at the end of the book is made of it.` };
   const yours = `${parts[index].said} yours${before.includes(name) ? "" : " now"}`;
   if (mine.size === all) {
     return { said: `${yours}, and with it all ${all} parts.`, link: { text: "Make your GPT of them", href: list } };

@@ -3,11 +3,11 @@
 import { make } from "../live/elements.js";
 
 const FOLDER = "/published"; // where Python finds the file
-const PYTHON = (file) => `import json
-from tinytorch.models.llama import load_llama
+const PYTHON = `import json
+from tinytorch_book.experiments.published_model import load_published_model
 from tinytorch_book.experiments.talking import Talk
 
-model, tokenizer = load_llama("${FOLDER}/${file}", dtype="stored")
+model, tokenizer = load_published_model()
 talk = Talk(model, tokenizer)
 `;
 const FIRST = ["What is the capital of France?", "Write two sentences about a dog who lost a drum.", "What is 17 plus 28?"];
@@ -112,7 +112,7 @@ export class Conversation {
     const code = `for token in talk.answer(${JSON.stringify(messages)}, temperature=${Number(this.temperature.value)}):
     print(json.dumps(token), flush=True)
 `;
-    this.code.textContent = `${PYTHON(this.file)}\n${code}`;
+    this.code.textContent = `${PYTHON}\n${code}`;
     const result = await this.#inPython(code, (line) => answer.add(JSON.parse(line)), () => this.#say("The model reads …"));
     this.answering = false;
     if (messages === this.messages) this.#end(answer, result);
@@ -144,7 +144,7 @@ export class Conversation {
     const { kernel } = this;
     if (!kernel.worker || this.loadedIn !== kernel.worker) {
       onload();
-      const loaded = await this.#run(PYTHON(this.file), () => {});
+      const loaded = await this.#run(PYTHON, () => {});
       if (!loaded.ok) return { ...loaded, seconds: 0 };
       this.loadedIn = kernel.worker;
     }

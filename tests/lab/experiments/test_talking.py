@@ -48,6 +48,13 @@ def test_an_answer_is_what_the_model_writes_after_the_prompt(talk, model, tokeni
     assert ids_of(with_system.answer(ASKED, 9)) == continued(model, tokenizer, ASKED, 9, "Be not.")
 
 
+def test_an_answer_that_is_begun_goes_on_from_there(talk, model, tokenizer):
+    ids = [*chatml_prompt(tokenizer, ASKED), *tokenizer.encode_ordinary("to be")]
+    expected = model.generate(ids, 9, temperature=0, use_cache=False).data[len(ids) :].tolist()
+    assert ids_of(talk.answer(ASKED, 9, begun="to be")) == expected
+    assert expected != continued(model, tokenizer, ASKED, 9)
+
+
 def test_what_has_been_read_is_not_read_again(talk, monkeypatch):
     said = [*talk.answer(ASKED, 5)]
     read, logits = [], talk._logits

@@ -89,6 +89,7 @@ class Talk:
         max_new_tokens: int = 200,
         temperature: float = 0.0,
         rng: Rng = None,
+        begun: str = "",
     ) -> Iterator[Said]:
         """Answer the last message, yielding each token as soon as it is known.
 
@@ -99,11 +100,13 @@ class Talk:
             max_new_tokens: how many tokens to write at most.
             temperature: 0 takes the likeliest token every time.
             rng: a generator, a seed, or None for the default generator.
+            begun: how the answer begins; the model goes on from there.
 
         Raises:
             ValueError: the messages alone fill the window, or an option is outside its range.
         """
         ids, rngs = self._prompt(messages), [default_rng(rng)]
+        ids += self.tokenizer.encode_ordinary(begun)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         for _ in range(min(max_new_tokens, self.window - len(ids) + 1)):
             scores = self._scores(ids)

@@ -22,14 +22,15 @@ import os
 import re
 import symtable
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tinytorch_book.exercises.rules import LIBRARIES
 
-__all__ = ["PARTS", "Part", "forget_part", "keep", "kept_parts", "place_of", "section"]
+__all__ = ["PARTS", "PUBLISHED_PARTS", "Part", "forget_part", "keep", "kept_parts", "place_of",
+           "section"]  # fmt: skip
 
 #: What a GPT is made of: for each part the check that accepts it, and what it does.
 PARTS = {
@@ -58,11 +59,24 @@ PARTS = {
     "write": ("sampling_write", "writes token after token"),
 }
 
+#: The same of a published model, which runs in some of these and in some of its own.
+PUBLISHED_PARTS = {
+    "encode": PARTS["encode"],
+    "RMS norm": ("norm_rms", "divides each token by its root mean square"),
+    "rotation": ("positions_rotate", "rotates queries and keys by their positions"),
+    "attention": PARTS["attention"],
+    "cached step": ("cache_step", "lets a new token look at what is cached"),
+    "gate": ("autograd_swish", "opens and closes the numbers inside the MLP"),
+    "block": PARTS["block"],
+    "draw": PARTS["draw"],
+}
+
+_ALL = PARTS | PUBLISHED_PARTS
 _PLACE_OF = {"heads with a cache": "heads"}  # one of the two is in the GPT
 
 FILE = "my_parts.py"
 _AT_THE_DOOR = ("functional", "ops")  # modules that `tinytorch` itself offers
-_PART_OF = {check: part for part, (check, _) in PARTS.items()}
+_PART_OF = {check: part for part, (check, _) in _ALL.items()}
 _FIRST_LINES = '''"""My parts: what the checks of the TinyTorch book have accepted, and kept here.
 
 Each part stands between two lines. What is changed between them by hand stays as it is.
@@ -95,7 +109,7 @@ class Part:
     """A part that the reader has written, or an example that stands in for one.
 
     Attributes:
-        name: one of `PARTS`.
+        name: one of `PARTS` or `PUBLISHED_PARTS`.
         answer: the name of the function or class in its source.
         source: its source, after all that it needs.
         changed: whether it was edited after the check wrote it.
@@ -113,7 +127,7 @@ class Part:
         """A part made of a function or class, without storing it.
 
         Args:
-            name: one of `PARTS`.
+            name: one of `PARTS` or `PUBLISHED_PARTS`.
             answer: what the part does, defined in a cell or a file.
             example: whether it only stands in for a part of the reader's.
 
@@ -151,11 +165,12 @@ def keep(check: str, answer: Any) -> tuple[Part | None, str]:
         return None, f"not kept for your GPT: {type(error).__name__}: {error}"
 
 
-def kept_parts(path: str | None = None) -> dict[str, Part]:
-    """The parts that are kept, by name, in the order of `PARTS`.
+def kept_parts(path: str | None = None, names: Collection[str] = PARTS) -> dict[str, Part]:
+    """The parts that are kept, by name, in the order of these names.
 
     Args:
         path: the file; None for `my_parts.py` in the current folder.
+        names: those to look for, by default of the GPT in one file.
 
     Example:
         >>> kept_parts("no such file.py")
@@ -163,14 +178,14 @@ def kept_parts(path: str | None = None) -> dict[str, Part]:
     """
     text = _text(path or _path())
     found = {each.name: each for each in map(_part_at, _SECTION.finditer(text))}
-    return {name: found[name] for name in PARTS if name in found}
+    return {name: found[name] for name in names if name in found}
 
 
 def forget_part(name: str, path: str | None = None) -> None:
     """Take one part out of the file; the package's own is used again."""
     path = path or _path()
-    if name not in kept_parts(path):
-        there = ", ".join(kept_parts(path)) or "none"
+    if name not in (kept := kept_parts(path, _ALL)):
+        there = ", ".join(kept) or "none"
         raise ValueError(f"no part {name!r} is kept in {path or FILE}; there are: {there}")
     text = _text(path)
     _save(path, "".join(_without(text, name)))
@@ -179,7 +194,7 @@ def forget_part(name: str, path: str | None = None) -> None:
 def section(part: Part) -> str:
     r"""A part as written in the file, between its two lines."""
     return (
-        f"# === part {part.name}, accepted by {PARTS[part.name][0]}, "
+        f"# === part {part.name}, accepted by {_ALL[part.name][0]}, "
         f"kept as {_checksum(part.source)} ===\n"
         f"{part.source}# === end of part {part.name}: {part.answer} ===\n"
     )
@@ -223,7 +238,7 @@ def _without(text: str, name: str) -> Iterator[str]:
 
 def _written(path: str, part: Part) -> str:
     """Write a part to the file unless it was edited there; returns what to say about it."""
-    text, there = _text(path) or _FIRST_LINES, kept_parts(path).get(part.name)
+    text, there = _text(path) or _FIRST_LINES, kept_parts(path, _ALL).get(part.name)
     first, last = f"# === part {part.name},", f"# === end of part {part.name}:"
     shown = os.path.basename(path)
     if there and there.changed and there.source != part.source:
@@ -241,7 +256,10 @@ def _written(path: str, part: Part) -> str:
     new = f"{before.rstrip(chr(10))}\n\n\n{section(part)}{after}"
     if there != part:
         _save(path, new)
-    mine, all_places = (len(set(map(place_of, names))) for names in (kept_parts(path), PARTS))
+    all_parts = PARTS if part.name in PARTS else PUBLISHED_PARTS
+    mine, all_places = (
+        len(set(map(place_of, names))) for names in (kept_parts(path, all_parts), all_parts)
+    )
     return f"kept as your part “{part.name}” in {shown} ({mine} of {all_places})"
 
 
