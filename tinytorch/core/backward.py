@@ -32,9 +32,7 @@ def backward(result: Node, gradient: TensorLike | None = None) -> None:
     Raises:
         ValueError: a gradient is missing or has the wrong shape.
         TypeError: the gradient does not consist of real numbers.
-        RuntimeError: nothing to differentiate, a used graph or changed data.
-
-    Whatever is raised, no gradient has changed.
+        RuntimeError: nothing to differentiate, a used graph or changed data; no gradient changes.
 
     Example:
         >>> from tinytorch import Tensor
