@@ -222,7 +222,7 @@ class GPT(Module):
             attention = partial(attention, **in_attention)
             parts: Any = {"norm": norm, "attention": attention, "mlp": mlp, "dropout_prob": dropout}
             self.blocks = [block(embed_dim, num_heads, **parts) for _ in range(num_layers)]
-            self.ln_f = norm(embed_dim) if pre_norm else Sequential()
+            self.ln_f: Any = norm(embed_dim) if pre_norm else Sequential()
             self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
 
     @incremental
