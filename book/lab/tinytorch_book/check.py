@@ -28,6 +28,7 @@ from tinytorch_book.exercises.sampling import *  # noqa: F403
 from tinytorch_book.exercises.scaled_dot_product import *  # noqa: F403
 from tinytorch_book.exercises.scaling import *  # noqa: F403
 from tinytorch_book.exercises.smaller_and_faster import *  # noqa: F403
+from tinytorch_book.exercises.talk import *  # noqa: F403
 from tinytorch_book.exercises.tensors import *  # noqa: F403
 from tinytorch_book.exercises.token_embeddings import *  # noqa: F403
 from tinytorch_book.exercises.tokenization import *  # noqa: F403

@@ -165,7 +165,7 @@ WITHOUT_A_LOOP = """
     gpt2_rows
     gpt_last_logits heads_owner inside_by_distance layer_embed lora_merged net_fold norm_sizes
     positions_apart positions_sinusoids ranks_scatter sampling_draw sampling_top_k
-    scaling_frontier tensors_centre_rows tensors_distances token_counts
+    scaling_frontier talk_block talk_induction tensors_centre_rows tensors_distances token_counts
 """.split()
 IN_NUMPY = """
     asking_scores better_cluster better_stop
@@ -173,7 +173,7 @@ IN_NUMPY = """
     autograd_weights context_evidence context_forecast context_posterior data_windows gpt2_rows
     gpt_tied_gradient layer_embed loss_and_gradient
     net_softmax prefer_optimum
-    optim_adamw positions_sinusoids sampling_draw sampling_top_p
+    optim_adamw positions_sinusoids sampling_draw sampling_top_p talk_block
 """.split()
 
 
