@@ -207,7 +207,7 @@ test("a refusal is reported at once", async () => {
 });
 
 test("a site that has no model says so in one sentence", async () => {
-  const none = "This copy of the book holds no model: `make live` brings it, before the next build.";
+  const none = "This copy of the book holds no model: run make live, then build it again.";
   delete site.files["manifest.json"];
   assert.equal((await fetched()).ending, none);
   site.files["manifest.json"] = new TextEncoder().encode("<!doctype html>");

@@ -18,7 +18,7 @@ from tinytorch.models.llama import PUBLISHED
 from .elements import build, has_class
 from .page_files import give
 
-CLASS = "tt-talk"
+CLASS, TITLE = "tt-talk", "Talk to it"
 
 
 class TalkToIt(SphinxDirective):
@@ -34,7 +34,7 @@ class TalkToIt(SphinxDirective):
             raise self.error("the panel needs a content: what is seen where no scripts run")
         _, _, size, digest = PUBLISHED["smollm2-135m-instruct"]
         known = {"data-sha256": digest, "data-size": str(size)}
-        place = build("div", classes=CLASS, **known)
+        place = build("div", classes=CLASS, role="region", **{"aria-label": TITLE, **known})
         self.set_source_info(place)
         self.state.nested_parse(self.content, self.content_offset, place)
         return [place]

@@ -45,12 +45,18 @@ export class Conversation {
       this.question.focus();
       this.announce("A new conversation");
     });
-    row.append(this.askButton, this.newButton, labelled("temperature", this.temperature));
-    form.append(labelled("Your question", this.question), row);
+    row.append(this.askButton, this.newButton, labelled("temperature (0 takes the likeliest token)", this.temperature));
+    const keys = make("p", "tt-talk__status", "Enter asks; Shift and Enter begin a new line.", { id: "tt-talk-keys" });
+    this.question.setAttribute("aria-describedby", keys.id);
+    form.append(labelled("Your question", this.question), keys, row);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (this.answering) this.#stop();
       else if (this.question.value.trim()) this.#ask(this.question.value.trim());
+      else {
+        this.question.focus();
+        this.announce("Write a question first.");
+      }
     });
     // as in other chats; with Shift a new line
     this.question.addEventListener("keydown", (event) => {
@@ -102,13 +108,17 @@ export class Conversation {
     }
     await this.mount();
     const messages = this.messages = [...this.messages, { role: "user", content: question.toWellFormed() }];
-    const answer = new Answer(messages, (of, said) => this.#firstChoice(of, said), this.announce);
-    this.log.append(make("p", "tt-talk__question", question), answer.element);
+    const nth = this.log.querySelectorAll(".tt-talk__question").length + 1;
+    const answer = new Answer(messages, nth, (of, said) => this.#firstChoice(of, said), this.announce);
+    const asked = make("p", "tt-talk__question", question);
+    asked.prepend(make("span", "visually-hidden", "You asked: "));
+    this.log.append(asked, answer.element);
     this.answering = true;
     this.stopped = false;
     this.question.value = "";
     this.#offer();
     this.askButton.focus();
+    this.#say("The model answers …");
     const code = `for token in talk.answer(${JSON.stringify(messages)}, temperature=${Number(this.temperature.value)}):
     print(json.dumps(token), flush=True)
 `;
@@ -126,9 +136,9 @@ export class Conversation {
     answer.end();
     const speed = answer.speed ? `${tokens.length} tokens, ${answer.speed.toFixed(answer.speed < 10 ? 1 : 0)} a second. ` : "";
     this.status.textContent = result.ok ? `${speed}The cells of this page can use the model too: model and tokenizer.` : result.why;
-    this.announce(text ? `${text} ${result.ok ? "" : result.why}` : result.why);
     this.#offer();
-    if (document.activeElement === this.askButton) this.question.focus();
+    if (document.activeElement === this.askButton) this.question.focus(); // before the words: a change of focus ends them
+    this.announce(text ? `${text} ${result.ok ? "" : result.why}` : result.why);
   }
 
   // From which block on the last of these tokens was the first choice; null where it was not, undefined where Python cannot say.
@@ -170,21 +180,27 @@ export class Conversation {
 // The tokens of an answer. Under them, on a press, what else could have stood there.
 class Answer {
   // messages: those before it; firstChoice: (messages, ids) -> the block
-  constructor(messages, firstChoice, announce) {
+  constructor(messages, nth, firstChoice, announce) {
     Object.assign(this, { messages, firstChoice, announce, tokens: [], blocks: [] });
-    this.element = make("div", "tt-talk__answer");
+    this.element = make("div", "tt-talk__answer", "", { role: "group", "aria-label": `Answer ${nth}` });
     this.said = make("p", "tt-talk__text");
     this.choice = make("input", "", "", { type: "range", min: 0, step: 1, value: 0 });
-    this.chooser = labelled("What else could it have said? Press a token, or move this", this.choice);
+    this.chooser = labelled("What else could it have said? Press a token, or move this and press Enter", this.choice);
     this.chooser.className = "tt-talk__chooser";
     this.about = make("div", "tt-talk__about");
     this.chooser.hidden = this.about.hidden = true;
-    this.element.append(this.said, this.chooser, this.about);
+    this.element.append(make("span", "visually-hidden", "It answered: "), this.said, this.chooser, this.about);
     this.said.addEventListener("click", ({ target }) => {
       const at = [...this.said.children].indexOf(target.closest("span"));
       if (at >= 0 && !this.chooser.hidden) this.#look(at);
     });
     this.choice.addEventListener("input", () => this.#look(Number(this.choice.value)));
+    // the first token too, to which nothing has to be moved
+    this.choice.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault();
+      this.#look(Number(this.choice.value));
+    });
   }
 
   get text() {
@@ -213,7 +229,7 @@ class Answer {
 
   #name(at) {
     this.choice.value = at;
-    this.choice.setAttribute("aria-valuetext", `${shown(this.tokens[at]?.name ?? "")}, ${at + 1} of ${this.tokens.length}`);
+    this.choice.setAttribute("aria-valuetext", `${spoken(this.tokens[at]?.name ?? "")}, ${at + 1} of ${this.tokens.length}`);
   }
 
   async #look(at) {
@@ -222,12 +238,15 @@ class Answer {
     for (const [i, span] of [...this.said.children].entries()) span.classList.toggle("tt-talk__chosen", i === at);
     const { name, share, others } = this.tokens[at];
     const block = make("p", "", this.blocks[at] ?? "The model reads it once more …");
-    const list = make("ul", "tt-talk__others");
+    const list = make("ul", "tt-talk__others", "", { role: "list" });
     list.append(...others.map(([other, chance]) => make("li", "", `${shown(other)} ${percent(chance)}`)));
     this.about.replaceChildren(make("p", "", `${shown(name)} had ${percent(share)}. It could also have been:`), list, block);
     this.about.hidden = false;
-    if (!this.blocks[at]) await this.#ask(at, block);
-    if (this.at === at) this.announce([...this.about.children].map((one) => (one === list ? [...list.children].map((item) => item.textContent).join(", ") : one.textContent)).join(" "));
+    const chances = others.map(([other, chance]) => `${spoken(other)} ${percent(chance)}`).join(", ");
+    this.announce(`${spoken(name)} had ${percent(share)}. It could also have been: ${chances}. ${block.textContent}`);
+    if (this.blocks[at]) return;
+    await this.#ask(at, block);
+    if (this.at === at) this.announce(block.textContent);
   }
 
   // One question at a time: of those that came meanwhile the last counts.
@@ -238,7 +257,7 @@ class Answer {
       if (this.at !== at) return;
       const ids = this.tokens.slice(0, at + 1).map(({ id }) => id);
       const found = await this.firstChoice(this.messages, ids);
-      this.blocks[at] = found === undefined ? "" : inWords(found);
+      this.blocks[at] = found === undefined ? "Python could not say from which block on." : inWords(found);
       block.textContent = this.blocks[at];
     })();
     await mine;
@@ -251,6 +270,10 @@ function inWords(block) {
 }
 
 const shown = (name) => `“${name.replaceAll("\n", "⏎")}”`;
+
+// As it is heard: signs that a reader skips have names.
+const SIGNS = { ".": "full stop", ",": "comma", "\n": "line break", " ": "space" };
+const spoken = (name) => SIGNS[name] ?? shown(name);
 
 const percent = (chance) => chance < 0.001 ? "less than 0.1 %" : `${(100 * chance).toFixed(chance < 0.995 ? 1 : 2)} %`;
 

@@ -109,7 +109,7 @@ export class Published {
       manifest = JSON.parse(await new Blob(parts).text());
     } catch (error) {
       if (error.status !== 404 && !(error instanceof SyntaxError)) throw error;
-      throw new Told("This copy of the book holds no model: `make live` brings it, before the next build.");
+      throw new Told("This copy of the book holds no model: run make live, then build it again.");
     }
     if (manifest.sha256 !== this.sha256) throw new Told("The site has another model than this page asks for: load the page again.");
     await this.store.clear(); // of another file

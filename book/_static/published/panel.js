@@ -25,14 +25,14 @@ class Panel {
     const settings = patience ? { patience: Number(patience), pause: Number(pause) } : {};
     this.model = new Published(address, sha256, settings);
     this.told = make("p", "tt-talk__told");
-    this.bar = make("progress", "tt-progress__bar", "", { "aria-label": "Of the model" });
+    this.bar = make("progress", "tt-progress__bar", "", { "aria-label": "How much of the model has come" });
     this.fetchButton = button("", "", () => this.fetch());
     this.fetchButton.classList.add("tt-live__button--run");
     this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
     this.forgetButton = button("Forget the model", "", () => this.forget());
     const buttons = make("div", "tt-talk__buttons");
     buttons.append(this.fetchButton, this.pauseButton, this.forgetButton);
-    this.conversation = new Conversation({ kernel, button, announce, model: this.model, ongone: () => this.show() });
+    this.conversation = new Conversation({ kernel, button, announce, model: this.model, ongone: () => this.show().then(() => announce(this.told.textContent)) });
     place.replaceChildren(this.told, this.bar, buttons, this.conversation.element);
   }
 
@@ -49,7 +49,7 @@ class Panel {
     this.conversation.element.hidden = !talk;
     this.bar.hidden = !bar;
     // the button that had the focus may be gone: the next one has it
-    if (focused && !this.place.contains(document.activeElement) || document.activeElement?.hidden) {
+    if (focused && !this.place.contains(document.activeElement) || document.activeElement?.closest("[hidden]")) {
       [this.fetchButton, this.pauseButton, this.conversation.question].find((one) => !one.closest("[hidden]"))?.focus();
     }
   }
@@ -68,7 +68,7 @@ class Panel {
     } else if (here.came) {
       this.#say(`${megabytes(here.came)} of ${megabytes(here.total)} have come.`);
       this.#draw(here);
-      this.#offer({ fetch: "Go on", forget: true, bar: true });
+      this.#offer({ fetch: "Go on fetching", forget: true, bar: true });
     } else {
       this.#say(`The model has ${megabytes(size)}. It comes from this site, once, and is kept in this browser for the next time. `
         + "It answers on your device: what you ask goes nowhere.");
