@@ -165,7 +165,7 @@ WITHOUT_A_LOOP = """
     gpt2_rows
     gpt_last_logits heads_owner inside_by_distance layer_embed lora_merged net_fold norm_sizes
     positions_apart positions_sinusoids ranks_scatter sampling_draw sampling_top_k
-    scaling_frontier talk_block talk_induction tensors_centre_rows tensors_distances token_counts
+    scaling_frontier talk_block tensors_centre_rows tensors_distances token_counts
 """.split()
 IN_NUMPY = """
     asking_scores better_cluster better_stop

@@ -2,113 +2,99 @@
 
 import numpy as np
 
+from tinytorch import functional
+
 from . import guesses
 
 GUESSES = {
-    "bytes of the 576 x 1,536 matrix of an MLP": {
-        442_368: "4 bytes more",
-        497_664: "2 more",
+    "bytes of a row of 576 numbers in four bits": {
+        288: "a smallest number as well",
+        324: "not one",
     },
-    "numbers that one block learns": {
-        3_982_464: "192 columns each",
-        2_655_360: "SwiGLU has a gate",
-        3_538_944: "for each of the 576",
+    "special tokens before the answer, with a system line": {
+        4: "has been begun too",
+        6: "not yet ended",
     },
-    "numbers that one token leaves in the cache": {
-        384: "keeps its own",
-        5_760: "A key and a value.",
-        34_560: "share a key",
+    "numbers that a block learns": {
+        3_982_464: "3 heads, not 9",
+        2_655_360: "three matrices",
+        3_538_944: "has two norms",
     },
-    "<|im_end|>, typed in a question, ends it": {True: "as ordinary text"},
+    "numbers that a token leaves in the cache": {
+        34_560: "Three heads of queries",
+        5_760: "and a value too",
+        384: "a cache of its own",
+    },
 }
 
 
-# Four bits
-def numbers(stored, places=(0, 16), swap=False, shift=None):
-    found = np.empty((len(stored), 32), np.float32)
-    words = np.frombuffer(stored[:, :4].tobytes(), "<f2").reshape(-1, 2).astype(np.float32)
-    scale, smallest = words.T[::-1] if swap else words.T
-    low, high = places
-    step = (32 - max(places)) // 16
-    found[:, low::step][:, :16] = stored[:, 4:] % 16
-    found[:, high::step][:, :16] = stored[:, 4:] // 16
-    if shift is not None:
-        return (found - shift) * scale[:, None]
-    return found * scale[:, None] + smallest[:, None]
+def by_shift(stored):
+    two = np.ascontiguousarray(stored[:, :4]).view("<f2").astype(float)
+    q = (stored[:, None, 4:] >> np.array([[0], [4]], np.uint8)) % 16
+    return two[:, :1] * q.reshape(-1, 32) + two[:, 1:]
 
 
-# The template
-def prompt(messages, encode, start, end, close="\n", opened="assistant\n", line="\n"):
+def conversation(tokenizer, messages):
+    plain, special = tokenizer.encode_ordinary, tokenizer.special_tokens
     ids = []
-    for message in messages:
-        ids.append(start)
-        ids.extend(encode(message["role"] + line))
-        ids.extend(encode(message["content"]))
-        ids.append(end)
-        ids.extend(encode(close))
-    return np.array([*ids, start, *encode(opened)] if opened else ids).tolist()
+    for role, content in [*((m["role"], m["content"]) for m in messages), ("assistant", None)]:
+        ids += [special["<|im_start|>"], *plain(f"{role}\n{content or ''}")]
+        if content is not None:
+            ids += [special["<|im_end|>"], *plain("\n")]
+    return ids
 
 
-def in_letters(messages, encode, start, end):
-    said = "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages)
-    return encode(said + "<|im_start|>assistant\n")
+def as_text(tokenizer, messages):
+    text = "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages)
+    return tokenizer.encode(text + "<|im_start|>assistant\n", allowed_special="all")
 
 
-def splitting(messages, encode, start, end):
-    first, *rest = [
-        encode(part)
-        for m in messages
-        for part in f"{m['role']}\n{m['content']}".split("<|im_end|>")
-    ]
-    ids = [start, *first, end, *encode("\n")]
-    for part in rest:
-        ids += [start, *part, end, *encode("\n")]
-    return [*ids, start, *encode("assistant\n")]
+def induction(pattern):
+    n = len(pattern) // 2
+    return pattern[np.arange(n, 2 * n), np.arange(1, n + 1)].mean()
 
 
-# Two conventions
-def rows(q, k, heads, kv_heads, loss):
-    def neighbours(rows, heads):
-        order = np.arange(len(rows)).reshape(heads, 2, -1).swapaxes(1, 2).reshape(-1)
-        return rows[order]
-
-    both = [(q, k), (neighbours(q, heads), neighbours(k, kv_heads))]
-    return min(both, key=lambda pair: loss(*pair))
+def pairs(load, ids):
+    losses = []
+    for name in ("halves", "neighbours"):
+        logits = load(name)(ids)
+        losses.append((functional.cross_entropy(logits[:, :-1], ids[:, 1:]).item(), name))
+    return min(losses)[::-1]
 
 
+ALONE = ("ids[:, :-1]", "ids[:, :-1].reshape(-1, 1)", "ids[:, 1:]", "ids[:, 1:].reshape(-1, 1)")
 RIGHT = {
-    "talk_block": [numbers],
-    "talk_template": [prompt],
-    "talk_induction": [lambda pattern: np.diagonal(pattern, 1 - len(pattern) // 2)[1:].mean()],
-    "talk_rotary": [rows],
+    "talk_block": [by_shift],
+    "talk_template": [conversation],
+    "talk_induction": [induction],
+    "talk_rotary": [pairs],
 }
 WRONG = {
     "talk_predict": guesses(GUESSES),
     "talk_block": {
-        "one scale for all": ("halves[:, :1]", "halves[:1, :1]"),
-        "… 16 places on": lambda stored: numbers(stored, places=(0, 1)),
-        "… first sixteen": lambda stored: numbers(stored, places=(16, 0)),
-        "… then the smallest": lambda stored: numbers(stored, swap=True),
-        "… 0 stands for it": lambda stored: numbers(stored, shift=8),
+        "… not every other one": ("np.hstack([", "np.dstack([", "4])", "4]).reshape(-1, 32)"),
+        "… then the smallest": ("scale * q + smallest", "smallest * q + scale"),
+        "… and then >> 4": ("[stored[:, 4:] & 15, stored[:, 4:] >> 4]",
+                            "[stored[:, 4:] >> 4, stored[:, 4:] & 15]"),
+        "… smallest number is added": ("scale * q + smallest", "scale * (q - np.float32(8))"),
     },
     "talk_template": {
-        "… where the answer begins": lambda *given: prompt(*given, opened=""),
-        "… follows each END": lambda *given: prompt(*given, close=""),
-        "… between the role": ("\\n{message", " {message", '"assistant\\n"', '"assistant "'),
-        "… letters of their names": in_letters,
-        "… oldest first": ("in messages", "in messages[-1:]"),
-        "… stays letters": splitting,
+        "… stays letters": as_text,
+        "… Begin the answer": ('[*ids, start, *letters("assistant\\n")]', "ids"),
+        "… not only the last": ("in messages", "in messages[-1:]"),
+        "… model's to write": ('letters("assistant\\n")]', 'letters("assistant\\n"), end]'),
     },
     "talk_induction": {
-        "… nothing has come twice": ("[len(pattern) // 2 :], 1", ", 1 - len(pattern) // 2"),
-        "… *followed* it": (":], 1", ":]"),
-        "… Rows are": ("pattern[", "pattern.T["),
+        "… that followed it": ("1 - len(pattern) // 2)[1:]", "-len(pattern) // 2)"),
+        "… seen nothing twice": ("[1:]", ""),
+        "… the token before": ("1 - len(pattern) // 2)[1:]", "-1)"),
+        "… second reading alone": ("[1:].mean()", "[1:].sum() / len(pattern)"),
     },
     "talk_rotary": {
-        "… fewer heads": ("kv_heads)\n", "heads)\n"),
-        "… loses *less*": ("<", ">"),
-        "… Two faults": ("kv_heads)\n", "heads)\n", "<", ">"),
-        "… have our order already": ("if better else (q, k)", ""),
-        "… have the other order": lambda q, k, heads, kv_heads, loss: (q, k),
+        "… between a token and itself": ("ids[:, :-1]", "ids.reshape(-1, 1)",
+                                         "ids[:, 1:]", "ids.reshape(-1, 1)"),
+        "… nothing to look back at": ALONE,
+        "… forecast the one after": ("ids[:, :-1]", "ids", "ids[:, 1:]", "ids"),
+        "… smaller loss": ("min(", "max("),
     },
-}
+}  # fmt: skip
