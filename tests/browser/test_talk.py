@@ -161,14 +161,14 @@ def test_the_download_can_be_paused_resumed_and_forgotten(panel, server):
     panel.wait("part")
     assert re.search(r"\d MB of \d MB have come", panel.told)
     focused = "document.activeElement.textContent"
-    assert panel.page.evaluate(focused) == "Go on fetching", "where the button was that is gone"
+    assert panel.page.evaluate(focused) == "Resume", "where the button was that is gone"
     server.faults = []
-    panel.press("Go on fetching")
+    panel.press("Resume")
     panel.wait("whole")
     assert (server.pieces[1], "bytes=10000-") in server.requests, "on from where it was"
     panel.press("Forget the model")
     panel.wait("none")
-    assert panel.told.startswith("Forgotten: ") and "are free again" in panel.told
+    assert panel.told.startswith("Forgotten: ") and "freed." in panel.told
     assert panel.button("Fetch the model").is_visible()
 
 
@@ -314,7 +314,7 @@ def test_each_state_is_accessible_and_stays_on_the_page(context, site, server, s
     server.faults = [None, 403]
     panel.press("Fetch the model")
     check("part")
-    panel.press("Go on fetching")
+    panel.press("Resume")
     check("whole")
     panel.ask("x" * 200)
     panel.place.get_by_label("What else could it have said?").press("ArrowRight")

@@ -303,11 +303,11 @@ test("what is kept in part is fetched again, and what another tab has fetched is
 test("only one of two tabs fetches", async () => {
   const { abort, ended } = await begun(), other = fetched(), third = tab();
   await third.look();
-  await assert.rejects(third.forget(), /Another tab of this browser fetches it: pause it there first/);
+  await assert.rejects(third.forget(), /Another tab is fetching it: pause it there first/);
   abort.abort(new Error("paused"));
   await ended;
   const { ending, said } = await other;
-  assert.ok(ending === "whole" && said[0].startsWith("Another tab of this browser fetches it"));
+  assert.ok(ending === "whole" && said[0].startsWith("Another tab is already fetching it"));
   assert.equal(site.requests.filter(([name]) => name === "0.bin").length, 1);
   await isWhole();
 });

@@ -26,8 +26,7 @@ def backward(result: Node, gradient: TensorLike | None = None) -> None:
 
     Args:
         result: the tensor to differentiate.
-        gradient: the gradient of the final result with respect to this tensor, an array of
-            the same shape; needed unless the tensor holds a single element.
+        gradient: that of the final result, in this one's shape; needed unless it is one number.
 
     Raises:
         ValueError: a gradient is missing or has the wrong shape.

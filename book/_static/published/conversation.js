@@ -46,7 +46,7 @@ export class Conversation {
       this.announce("A new conversation");
     });
     row.append(this.askButton, this.newButton, labelled("temperature (0 takes the likeliest token)", this.temperature));
-    const keys = make("p", "tt-talk__status", "Enter asks; Shift and Enter begin a new line.", { id: "tt-talk-keys" });
+    const keys = make("p", "tt-talk__status", "Enter asks; Shift+Enter starts a new line.", { id: "tt-talk-keys" });
     this.question.setAttribute("aria-describedby", keys.id);
     form.append(labelled("Your question", this.question), keys, row);
     form.addEventListener("submit", (event) => {
@@ -118,12 +118,12 @@ export class Conversation {
     this.question.value = "";
     this.#offer();
     this.askButton.focus();
-    this.#say("The model answers …");
+    this.#say("Answering …");
     const code = `for token in talk.answer(${JSON.stringify(messages)}, temperature=${Number(this.temperature.value)}):
     print(json.dumps(token), flush=True)
 `;
     this.code.textContent = `${PYTHON}\n${code}`;
-    const result = await this.#inPython(code, (line) => answer.add(JSON.parse(line)), () => this.#say("The model reads …"));
+    const result = await this.#inPython(code, (line) => answer.add(JSON.parse(line)), () => this.#say("Loading …"));
     this.answering = false;
     if (messages === this.messages) this.#end(answer, result);
     else this.#offer(); // another conversation has begun
@@ -135,7 +135,7 @@ export class Conversation {
     else this.messages = this.messages.slice(0, -1); // a question without an answer is not part of it
     answer.end();
     const speed = answer.speed ? `${tokens.length} tokens, ${answer.speed.toFixed(answer.speed < 10 ? 1 : 0)} a second. ` : "";
-    this.status.textContent = result.ok ? `${speed}The cells of this page can use the model too: model and tokenizer.` : result.why;
+    this.status.textContent = result.ok ? `${speed}This page's cells can use it too, as model and tokenizer.` : result.why;
     this.#offer();
     if (document.activeElement === this.askButton) this.question.focus(); // before the words: a change of focus ends them
     this.announce(text ? `${text} ${result.ok ? "" : result.why}` : result.why);
@@ -237,7 +237,7 @@ class Answer {
     this.#name(at);
     for (const [i, span] of [...this.said.children].entries()) span.classList.toggle("tt-talk__chosen", i === at);
     const { name, share, others } = this.tokens[at];
-    const block = make("p", "", this.blocks[at] ?? "The model reads it once more …");
+    const block = make("p", "", this.blocks[at] ?? "Reading it again …");
     const list = make("ul", "tt-talk__others", "", { role: "list" });
     list.append(...others.map(([other, chance]) => make("li", "", `${shown(other)} ${percent(chance)}`)));
     this.about.replaceChildren(make("p", "", `${shown(name)} had ${percent(share)}. It could also have been:`), list, block);
@@ -265,7 +265,7 @@ class Answer {
 }
 
 function inWords(block) {
-  if (block === null) return "At the end another was the first choice: this one was drawn.";
+  if (block === null) return "Another token was likeliest at the end; this one was drawn.";
   return block === 0 ? "It was the first choice before the first block." : `It is the first choice from block ${block} on.`;
 }
 

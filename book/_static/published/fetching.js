@@ -43,14 +43,14 @@ export class Published {
     const work = () => this.#fetchAll(signal, onprogress);
     const isFree = await navigator.locks.request(LOCK, { ifAvailable: true }, (lock) => lock && work().then(() => true));
     if (isFree) return;
-    onprogress({ why: "Another tab of this browser fetches it; this one waits for that." });
+    onprogress({ why: "Another tab is already fetching it; this one is waiting." });
     await navigator.locks.request(LOCK, { signal }, work);
   }
 
   // Frees the space; says how many bytes that were.
   async forget() {
     return navigator.locks.request(LOCK, { ifAvailable: true }, async (lock) => {
-      if (!lock) throw new Told("Another tab of this browser fetches it: pause it there first.");
+      if (!lock) throw new Told("Another tab is fetching it: pause it there first.");
       this.partial = null;
       const { came } = await this.look();
       await this.store.clear();

@@ -25,7 +25,7 @@ class Panel {
     const settings = patience ? { patience: Number(patience), pause: Number(pause) } : {};
     this.model = new Published(address, sha256, settings);
     this.told = make("p", "tt-talk__told");
-    this.bar = make("progress", "tt-progress__bar", "", { "aria-label": "How much of the model has come" });
+    this.bar = make("progress", "tt-progress__bar", "", { "aria-label": "How much has been fetched" });
     this.fetchButton = button("", "", () => this.fetch());
     this.fetchButton.classList.add("tt-live__button--run");
     this.pauseButton = button("Pause", "Pause fetching", () => this.abort.abort(new Paused()));
@@ -68,10 +68,10 @@ class Panel {
     } else if (here.came) {
       this.#say(`${megabytes(here.came)} of ${megabytes(here.total)} have come.`);
       this.#draw(here);
-      this.#offer({ fetch: "Go on fetching", forget: true, bar: true });
+      this.#offer({ fetch: "Resume", forget: true, bar: true });
     } else {
       this.#say(`The model has ${megabytes(size)}. It comes from this site, once, and is kept in this browser for the next time. `
-        + "It answers on your device: what you ask goes nowhere.");
+        + "It answers on your device: what you ask stays there.");
       this.#offer({ fetch: `Fetch the model (${megabytes(size)})` });
     }
   }
@@ -120,7 +120,7 @@ class Panel {
       const freed = await this.model.forget();
       await this.show();
       this.conversation.clear();
-      this.#say(`Forgotten: ${megabytes(freed)} are free again. ${this.told.textContent}`);
+      this.#say(`Forgotten: ${megabytes(freed)} freed. ${this.told.textContent}`);
     } catch (error) {
       this.#say(error.message);
     }
