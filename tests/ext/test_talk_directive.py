@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 from _ext.live import model_pieces, pinned_downloads
@@ -14,7 +15,8 @@ FILE = "some.gguf"
 @pytest.mark.filterwarnings("default")
 def test_the_directive_writes_which_file_it_is_and_how_large(tmp_path):
     page, other = built(tmp_path, PLACE)
-    tag = page.partition('<div class="tt-talk"')[2].partition(">")[0]
+    [tag] = re.findall(r'<div [^>]*class="tt-talk"[^>]*>', page)
+    assert 'aria-label="Talk to it"' in tag and 'role="region"' in tag
     digest = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
     assert f'data-sha256="{digest}"' in tag and 'data-size="98362432"' in tag
     assert "<p>Here a model answers.</p>" in page
