@@ -14,7 +14,7 @@ from tinytorch.models.lora import (
     lora_state_dict,
     merge_lora,
 )
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors
+from tinytorch.training.weight_files import load_safetensors, save_safetensors
 
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
@@ -110,6 +110,27 @@ def test_what_was_frozen_before_stays_frozen_after_a_merge():
         n for n, p in merge_lora(add_lora(model, 2)).named_parameters() if not p.requires_grad
     ]
     assert frozen == ["token_embedding.weight"]
+
+
+@pytest.mark.parametrize("merged", ["the part", "the whole"])
+def test_a_part_that_was_adapted_is_merged_without_touching_the_rest(merged):
+    model = tiny_gpt()
+    for name in ("token_embedding.weight", "blocks.1.ln1.gamma"):
+        dict(model.named_parameters())[name].requires_grad = False
+    add_lora(model.blocks[1], 2)
+    merge_lora(model if merged == "the whole" else model.blocks[1])
+    found = [n for n, p in model.named_parameters() if not p.requires_grad]
+    assert found == ["token_embedding.weight", "blocks.1.ln1.gamma"]
+
+
+def test_a_part_of_an_adapted_model_is_not_merged_alone():
+    model = add_lora(tiny_gpt(), 2)
+    with pytest.raises(ValueError, match="part of the model that add_lora was given; merge that"):
+        merge_lora(model.blocks[0])
+    assert len(lora_layers(model)) == len(lora_layers(add_lora(tiny_gpt(), 2)))
+
+
+def test_a_model_that_was_trained_whole_is_trained_whole_after_a_merge():
     assert all(p.requires_grad for p in merge_lora(adapted()).parameters())
 
 

@@ -14,13 +14,12 @@ can be added to W, and no extra parameters remain.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from tinytorch.core import functional
-from tinytorch.core.arguments import check_number, check_sizes
 from tinytorch.core.array_forms import Reader, reader, reader_of
 from tinytorch.core.layers import Linear
 from tinytorch.core.module import Module, Parameter
@@ -30,6 +29,7 @@ from tinytorch.core.seeding import default_rng
 from tinytorch.core.state_dicts import restore
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import Rng, TensorLike
+from tinytorch.models.lora_places import Place, check_fits, check_numbers, check_targets, places_of
 
 __all__ = [
     "ATTENTION",
@@ -81,9 +81,9 @@ class LoRALinear(Module):
     def __init__(self, linear: Linear, rank: int, alpha: float = 16.0, rng: Rng = None) -> None:
         if not isinstance(linear, Linear):
             raise TypeError(f"LoRALinear wraps a Linear, got {type(linear).__name__}")
-        _check_numbers(rank, alpha)
+        check_numbers(rank, alpha)
         rows, columns = linear.weight.shape
-        _check_fits("this Linear", linear, rank)
+        check_fits("this Linear", linear, rank)
         self.linear, self.rank, self.alpha = linear, rank, alpha
         dtype = linear.weight.dtype
         start = default_rng(rng).normal(0.0, 1 / math.sqrt(rows), size=(rows, rank))
@@ -146,13 +146,13 @@ def add_lora(
     """
     if isinstance(targets, str):
         raise TypeError(f"targets is a sequence of names, got one string; write [{targets!r}]")
-    if any(_places(model, LoRALinear)):
+    if any(places_of(model, LoRALinear)):
         raise ValueError("add_lora: the model has LoRA already; merge_lora(model) first")
-    _check_numbers(rank, alpha)
-    _check_targets(model, targets)
-    places = [place for place in _places(model, Linear) if place.attribute in targets]
+    check_numbers(rank, alpha)
+    check_targets(model, targets)
+    places = [place for place in places_of(model, Linear) if place.attribute in targets]
     for place in places:
-        _check_fits(place.path, place.layer, rank)
+        check_fits(place.path, place.layer, rank)
     vars(model)[_FROZEN] = [name for name, p in model.named_parameters() if not p.requires_grad]
     _freeze(model)
     generator, made = default_rng(rng), {}
@@ -177,8 +177,8 @@ def merge_lora(model: Module) -> Module:
         The model. Its parameters require a gradient, except those frozen before `add_lora`.
 
     Raises:
-        ValueError: there is no LoRA in the model, or it lies on quantized weights; the model is
-            unchanged.
+        ValueError: there is no LoRA in the model, it lies on quantized weights, or `add_lora` was
+            given a larger model, which this is a part of; the model is unchanged.
 
     Example:
         >>> from tinytorch import GPT
@@ -192,14 +192,19 @@ def merge_lora(model: Module) -> Module:
         if isinstance(place.layer.linear.weight, Constant):
             remedy = "merge the float32 model, then quantize that"
             raise ValueError(f"merge_lora: {place.path} is quantized; {remedy}")
+    adapted = [part for _, part in model.named_modules() if _FROZEN in vars(part)]
+    if not adapted:
+        what = f"this {type(model).__name__} is a part of the model that add_lora was given"
+        raise ValueError(f"merge_lora: {what}; merge that model")
     for layer in {id(place.layer): place.layer for place in places}.values():
         layer.linear.weight.data = layer.linear.weight.data + layer.difference()
     for place in places:
         place.put(place.layer.linear)
-    frozen = vars(model).pop(_FROZEN, ())
-    for name, parameter in model.named_parameters():
-        if not isinstance(parameter, Constant):
-            parameter.requires_grad = name not in frozen
+    for part in adapted:
+        frozen = vars(part).pop(_FROZEN)
+        for name, parameter in part.named_parameters():
+            if not isinstance(parameter, Constant):
+                parameter.requires_grad = name not in frozen
     return model
 
 
@@ -270,46 +275,12 @@ def load_lora_state_dict(model: Module, state: Mapping[str, np.ndarray]) -> None
 
 # Helpers -------------------------------------------------------------------------------------
 
-_FROZEN = "_frozen_before_lora"  # an attribute of a model with LoRA: names of parameters
-
-
-class Place(NamedTuple):
-    """Where a layer is: its path, an attribute's name, what holds it, and under which key."""
-
-    path: str
-    attribute: str
-    holder: Any
-    key: Any
-    layer: Any
-
-    def put(self, layer: Module) -> None:
-        """Put another layer there."""
-        if isinstance(self.holder, Module):
-            setattr(self.holder, self.key, layer)
-        else:
-            self.holder[self.key] = layer
-
-
-def _places(model: Module, kind: type[Module]) -> Iterator[Place]:
-    """Every layer of this kind in a model's attributes, and in lists and dictionaries there."""
-    for path, owner in model.named_modules():
-        for name, value in vars(owner).items():
-            place = Place(f"{path}.{name}".lstrip("."), name, owner, name, value)
-            yield from _inside(place, kind)
-
-
-def _inside(place: Place, kind: type[Module]) -> Iterator[Place]:
-    path, attribute, *_, value = place
-    if isinstance(value, kind):
-        yield place
-    elif isinstance(value, (list, dict)):
-        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _inside(Place(f"{path}.{key}", attribute, value, key, part), kind)
+_FROZEN = "_frozen_before_lora"  # an attribute of what add_lora was given: names of parameters
 
 
 def _layers(model: Module) -> list[Place]:
     """Every LoRA layer of a model, of which there must be at least one."""
-    found = list(_places(model, LoRALinear))
+    found = list(places_of(model, LoRALinear))
     if not found:
         raise ValueError(f"{type(model).__name__} has no LoRA; add_lora(model, rank=4) comes first")
     return found
@@ -335,28 +306,6 @@ def _alphas(state: Mapping[str, np.ndarray]) -> str:
 
 def _each(values: Iterable[float]) -> str:
     return " and ".join(f"{value:g}" for value in sorted(set(values)))
-
-
-def _check_numbers(rank: int, alpha: float) -> None:
-    check_sizes(rank=rank)
-    check_number(alpha, "alpha")
-    if not 0 < alpha < math.inf:
-        raise ValueError(f"alpha must be a finite number > 0, got {alpha}")
-
-
-def _check_targets(model: Module, targets: Sequence[str]) -> None:
-    names = sorted({place.attribute for place in _places(model, Linear)})
-    wrong = [target for target in targets if target not in names]
-    if wrong or not targets:
-        got = f"no Linear of {type(model).__name__} is called {', '.join(map(repr, wrong))}"
-        allowed = f"its Linears are called {', '.join(names) or 'nothing: it has none'}"
-        raise ValueError(f"add_lora: {got if wrong else 'no targets'}; {allowed}")
-
-
-def _check_fits(name: str, linear: Linear, rank: int) -> None:
-    if rank > (most := min(linear.weight.shape)):
-        what = f"rank {rank} is too large for {name}, whose weight is {linear.weight.shape}"
-        raise ValueError(f"{what}; at most {most} is possible")
 
 
 def _freeze(module: Module) -> None:
