@@ -11,6 +11,7 @@ from own_parts import MINE
 from tiny_models import message, stirred, tiny_gpt
 
 from tinytorch import GPT, Module, Parameter, causal_mask, functional, no_grad
+from tinytorch.core.quantization import quantize
 from tinytorch.models.transformer import GPT2_SHAPES
 
 IDS = np.array([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
@@ -152,6 +153,7 @@ def test_number_of_parameters_matches_the_formula(vocab, heads, layers, length, 
     count = model.num_parameters()
     assert count["total"] == sum(p.size for p in model.parameters())
     assert count["total"] == parameters_of(vocab, d, layers, length, tied, kind == "learned")
+    assert quantize(model).num_parameters() == count
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ def test_weights_in_blocks_are_decoded(tmp_path):
     assert np.isfinite(found).all() and found.std() > 1e-3
     model = load_llama(path, dtype="stored")[0]
     np.testing.assert_allclose(model(IDS).data, found, rtol=0, atol=1e-5 * np.abs(found).max())
+    assert model.num_parameters() == load_llama(path)[0].num_parameters(), "not their bytes"
     kept = model.token_embedding, model.blocks[0].attention.k_proj, model.blocks[1].mlp.linear2
     for part in kept:
         assert part.weight.data.dtype == np.uint8

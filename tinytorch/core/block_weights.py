@@ -30,6 +30,7 @@ class BlockLinear(Module):
 
     Attributes:
         in_features: the length of the last axis of the input; `out_features` likewise.
+        num_weights: how many numbers the bytes hold.
         weight: the bytes, a `Constant`.
         kind: their format.
 
@@ -47,6 +48,7 @@ class BlockLinear(Module):
 
     def __init__(self, stored: np.ndarray, kind: str) -> None:
         self.out_features, self.in_features = _check(self, stored, kind)
+        self.num_weights = self.out_features * self.in_features
         self.weight, self.kind = Constant(stored), kind
 
     @quantized_by(lambda part, dtype: part)
@@ -70,6 +72,7 @@ class BlockEmbedding(Module):
     Attributes:
         vocab_size: the number of tokens.
         embed_dim: the length of each vector.
+        num_weights: how many numbers the bytes hold.
         weight: the bytes, a `Constant`.
         kind: their format.
 
@@ -88,6 +91,7 @@ class BlockEmbedding(Module):
 
     def __init__(self, stored: np.ndarray, kind: str) -> None:
         self.vocab_size, self.embed_dim = _check(self, stored, kind)
+        self.num_weights = self.vocab_size * self.embed_dim
         self.weight, self.kind = Constant(stored), kind
 
     @quantized_by(lambda part, dtype: part)
@@ -101,6 +105,13 @@ class BlockEmbedding(Module):
     def scores(self, x: TensorLike) -> Tensor:
         """Score each token by its own row: `(..., embed_dim)` to `(..., vocab_size)`."""
         return block_product(x, stored=self.weight.data, kind=self.kind)
+
+
+def numbers_in_blocks(model: Module) -> dict[int, int]:
+    """How many numbers the bytes of each weight in blocks hold, by the weight's `id`."""
+    modules = (part for _, part in model.named_modules())
+    parts = (part for part in modules if isinstance(part, (BlockEmbedding, BlockLinear)))
+    return {id(part.weight): part.num_weights for part in parts}
 
 
 def _check(part: Module, stored: np.ndarray, kind: str) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from typing import Any, Self, Unpack
 
 from tinytorch.core import arguments, functional
 from tinytorch.core.attention import MultiHeadAttention
+from tinytorch.core.block_weights import numbers_in_blocks
 from tinytorch.core.incremental import incremental
 from tinytorch.core.layers import Dropout, LayerNorm, Linear, Sequential
 from tinytorch.core.masks import causal_mask
@@ -215,12 +216,12 @@ class GPT(Module):
         self.rotary_base = rotary_base
         gpt_options.check(self, norm=norm, attention=attention, mlp=mlp)
         block = TransformerBlock if pre_norm else PostNormBlock
-        with initial_weights(self, rng):
+        with initial_weights(self, rng):  # at its end, from GPT-2's
             self.token_embedding = Embedding(vocab_size, embed_dim)
             self.position_embedding, in_attention = gpt_positions.positions_of(self)
             self.dropout = Dropout(dropout)
-            attention = partial(attention, **in_attention)
-            parts: Any = {"norm": norm, "attention": attention, "mlp": mlp, "dropout_prob": dropout}
+            attend = partial(attention, **in_attention)
+            parts: Any = {"norm": norm, "attention": attend, "mlp": mlp, "dropout_prob": dropout}
             self.blocks = [block(embed_dim, num_heads, **parts) for _ in range(num_layers)]
             self.ln_f: Any = norm(embed_dim) if pre_norm else Sequential()
             self.lm_head = None if tie_weights else Linear(embed_dim, vocab_size, bias=False)
@@ -283,7 +284,8 @@ class GPT(Module):
     def num_parameters(self) -> dict[str, int]:
         """How many numbers each part learns, and the total; a tied table counts once.
 
-        Those of a part that you have added are `"other"`.
+        Those of a part that you have added are `"other"`. Weights in fewer bits count as before
+        they were rounded, without their scales.
 
         Example:
             >>> GPT(65, 64, 2, 4, max_seq_len=32).num_parameters()["attention"]
@@ -292,9 +294,11 @@ class GPT(Module):
         parts = ("token_embedding", "position_embedding", "attention", "mlp", "norms", "lm_head")
         count = dict.fromkeys(parts, 0)
         kinds = {part: part for part in parts} | dict.fromkeys(("ln1", "ln2", "ln_f"), "norms")
+        in_blocks = numbers_in_blocks(self)
         for name, parameter in self.named_parameters():
-            kind = next((kinds[part] for part in name.split(".") if part in kinds), "other")
-            count[kind] = count.get(kind, 0) + parameter.size
+            if not name.endswith(".scales"):
+                kind = next((kinds[part] for part in name.split(".") if part in kinds), "other")
+                count[kind] = count.get(kind, 0) + in_blocks.get(id(parameter), parameter.size)
         return {**count, "total": sum(count.values())}
 
     @classmethod
