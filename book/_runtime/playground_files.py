@@ -17,7 +17,7 @@ import numpy as np
 
 from tinytorch.inside.probes import LinearProbe
 from tinytorch.models.transformer import GPT
-from tinytorch.training import checkpoint
+from tinytorch.training import weight_files
 from tinytorch.training.preferences import frontier
 from tinytorch_book.experiments import story_gpt
 from tinytorch_book.experiments.answering import load_answering_gpt
@@ -81,7 +81,7 @@ def write_wishes() -> None:
     wishes = [wish(grammar, math.inf, model)]
     for beta in BETAS:
         path = save(f"wish-{beta:g}", tune_by_reward(beta, seed=0))
-        checkpoint.load_weights(path, model)  # what the page reads is what is measured
+        weight_files.load_weights(path, model)  # what the page reads is what is measured
         wishes.append(wish(grammar, beta, model))
     about = {"points": KINDNESS, "curve": curve[::-1].round(4).tolist(), "wishes": wishes}
     text = json.dumps(about, indent=1, ensure_ascii=False)
@@ -105,7 +105,7 @@ def save(name: str, model: GPT, **facts: Any) -> Path:
     facts = {"num_heads": model.num_heads, "max_seq_len": model.max_seq_len, **facts}
     metadata = {"version": VERSION, **{name: str(fact) for name, fact in facts.items()}}
     path = FOLDER / "weights" / f"{name}.safetensors"
-    checkpoint.save_safetensors(path, weights, metadata)
+    weight_files.save_safetensors(path, weights, metadata)
     return path
 
 
@@ -120,7 +120,7 @@ def write_probes() -> None:
         probe = LinearProbe(stream[asked], beliefs[asked], ridge=RIDGE)
         tensors[f"{name}.weight"] = probe.weight.astype(np.float32)  # (d, values)
         tensors[f"{name}.bias"] = probe.bias.astype(np.float32)
-    checkpoint.save_safetensors(FOLDER / "probes.safetensors", tensors)
+    weight_files.save_safetensors(FOLDER / "probes.safetensors", tensors)
 
 
 def is_asked(name: str, beliefs: np.ndarray) -> np.ndarray:

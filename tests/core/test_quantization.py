@@ -14,7 +14,7 @@ from tinytorch.core.quantization import (
     quantize_rows,
 )
 from tinytorch.models.weight_tying import tied_logits
-from tinytorch.training.checkpoint import load_weights, save_weights
+from tinytorch.training.weight_files import load_weights, save_weights
 
 KINDS = ("int8", "float16")
 

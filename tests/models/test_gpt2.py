@@ -27,7 +27,7 @@ from tinytorch.models.gpt2 import (
     verify,
 )
 from tinytorch.models.gpt2 import __main__ as command
-from tinytorch.training.checkpoint import save_weights
+from tinytorch.training.weight_files import save_weights
 
 IDS = np.random.default_rng(1).integers(0, 259, (2, 20))
 

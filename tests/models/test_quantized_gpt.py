@@ -8,7 +8,7 @@ from tiny_models import LLAMA, stirred
 
 from tinytorch import GPT, AdamW, functional
 from tinytorch.core.quantization import quantize
-from tinytorch.training.checkpoint import load_weights, save_weights
+from tinytorch.training.weight_files import load_weights, save_weights
 
 KINDS = ("int8", "float16")
 

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from safetensors_files import DTYPES, ONE, arrays_by_name, broken_files, file_of, same_bits
 
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors
+from tinytorch.training.weight_files import load_safetensors, save_safetensors
 
 texts = st.dictionaries(st.text(max_size=9), st.text(max_size=9), max_size=3)
 

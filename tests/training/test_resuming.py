@@ -32,8 +32,8 @@ from tinytorch import (
 )
 from tinytorch.core import seeding
 from tinytorch.core.positions import Rotary
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 from tinytorch.training.resuming import checksum, random_states
+from tinytorch.training.weight_files import load_safetensors, save_safetensors
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals are those of POSIX")
 

@@ -32,6 +32,13 @@ def check_probability(p: float, name: str) -> None:
         raise ValueError(f"{name} must be in 0 <= {name.split()[-1]} < 1, got {p}")
 
 
+def check_probabilities(name: str, values: np.ndarray, remedy: str) -> None:
+    """Raise unless every number is a probability, up to rounding."""
+    wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))  # nan as well
+    if wrong.any():
+        raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
+
+
 def check_not_negative(**values: float) -> None:
     """Raise unless every named number is zero or more, and finite.
 

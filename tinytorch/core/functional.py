@@ -138,14 +138,15 @@ def layer_norm(x: TensorLike, gamma: TensorLike, beta: TensorLike, *, eps: float
 
     def pullback(g: np.ndarray) -> tuple[Any, Any, Any]:
         g = g.reshape(-1, d)
+        # grad_x = (g gamma - mean(g gamma) - normalised * mean(g gamma normalised)) / deviation
         normalised = rows - mean  # computed again: it is not kept
         normalised *= inverse_std
-        every, share = np.ones(len(rows), dtype=g.dtype), gamma[:, None] / d
-        along = g * normalised
-        grad_gamma, grad_beta = every @ along, every @ g
-        normalised *= along.dot(share)  # the mean of g * gamma * normalised
+        ones, gamma_over_d = np.ones(len(rows), dtype=g.dtype), gamma[:, None] / d
+        g_normalised = g * normalised
+        grad_gamma, grad_beta = ones @ g_normalised, ones @ g  # sums over rows, as products
+        normalised *= g_normalised.dot(gamma_over_d)
         grad_x = g * gamma
-        grad_x -= g.dot(share)  # its mean
+        grad_x -= g.dot(gamma_over_d)
         grad_x -= normalised
         grad_x *= inverse_std
         return grad_x.reshape(x.shape), grad_gamma, grad_beta

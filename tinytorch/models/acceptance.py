@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core.arguments import check_number, check_sizes
+from tinytorch.core.arguments import check_number, check_probabilities, check_sizes
 from tinytorch.core.types import TensorLike
 
 __all__ = ["acceptance_rate", "best_draft", "expected_readings", "expected_tokens"]
@@ -84,7 +84,7 @@ def expected_readings(kept: TensorLike, num_drafted: int) -> float:
     if kept.ndim != 1:
         what = f"kept must be (n,), the tokens of one text, got shape {kept.shape}"
         raise ValueError(f"expected_readings: {what}; call it for each text")
-    check_chances("expected_readings: kept", kept, "take minimum(1, q / p)")
+    check_probabilities("expected_readings: kept", kept, "take minimum(1, q / p)")
     readings = np.zeros(len(kept) + 1)  # that the tokens from each position on take
     for start in reversed(range(len(kept))):
         so_far, readings[start] = 1.0, 1.0  # the chance that all before this one are kept
@@ -148,18 +148,11 @@ def best_draft(targets: TensorLike, weights: TensorLike | None = None) -> np.nda
 
 def _check_distributions(name: str, probs: np.ndarray) -> None:
     remedy = "pass scores through functional.softmax first"
-    check_chances(name, probs, remedy)
+    check_probabilities(name, probs, remedy)
     sums = np.atleast_1d(probs.sum(axis=-1))
     wrong = np.abs(sums - 1) > 1e-2
     if wrong.any():
         raise ValueError(f"{name} must sum to 1, got a sum of {sums[wrong][0]:.4g}; {remedy}")
-
-
-def check_chances(name: str, values: np.ndarray, remedy: str) -> None:
-    """Raise unless every number is a probability, up to rounding."""
-    wrong = ~((values >= -1e-6) & (values <= 1 + 1e-6))  # nan as well
-    if wrong.any():
-        raise ValueError(f"{name} must be probabilities in 0..1, got {values[wrong][0]}; {remedy}")
 
 
 def same_vocabulary(

@@ -9,7 +9,7 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
 
-Pair = tuple[int, int]
+IdPair = tuple[int, int]
 _GAP = -1  # between two pieces, and where a token has been merged into the one before it
 
 
@@ -69,18 +69,18 @@ class _LinkedTokens:
             self.weight += [count] * (len(piece) + 1)
         length = len(self.token)
         self.left, self.right = list(range(-1, length - 1)), list(range(1, length + 1))
-        self.counts: Counter[Pair] = Counter()
-        self.positions: defaultdict[Pair, deque[int]] = defaultdict(deque)
+        self.counts: Counter[IdPair] = Counter()
+        self.positions: defaultdict[IdPair, deque[int]] = defaultdict(deque)
         for position in range(1, length - 1):
             self._count(position)
 
-    def candidates(self, pairs: Iterable[Pair]) -> list[tuple[int, int, Pair]]:
+    def candidates(self, pairs: Iterable[IdPair]) -> list[tuple[int, int, IdPair]]:
         """Entries of the heap: the most frequent pair first, then the one that comes first."""
         return [(-self.counts[p], self._first(p), p) for p in pairs if self.counts[p]]
 
-    def merge(self, pair: Pair, new: int) -> list[Pair]:
+    def merge(self, pair: IdPair, new: int) -> list[IdPair]:
         """Replace a pair by a new token wherever it occurs; returns the pairs this creates."""
-        created: dict[Pair, None] = {}  # a set that keeps its order
+        created: dict[IdPair, None] = {}  # a set that keeps its order
         for position in self.positions.pop(pair):
             second = self.right[position]
             if self._pair(position) != pair:
@@ -95,17 +95,17 @@ class _LinkedTokens:
         del self.counts[pair]
         return [pair for pair in created if _GAP not in pair]
 
-    def _pair(self, position: int) -> Pair:
+    def _pair(self, position: int) -> IdPair:
         return self.token[position], self.token[self.right[position]]
 
-    def _first(self, pair: Pair) -> int:
+    def _first(self, pair: IdPair) -> int:
         """The first position of a pair; outdated positions are dropped on the way."""
         positions = self.positions[pair]
         while self._pair(positions[0]) != pair:
             positions.popleft()
         return positions[0]
 
-    def _count(self, position: int, sign: int = 1) -> Pair:
+    def _count(self, position: int, sign: int = 1) -> IdPair:
         """Count the pair at a position, or with a sign of -1 remove it from the count."""
         pair = self._pair(position)
         if _GAP not in pair:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tinytorch.core.arguments import check_not_negative
+from tinytorch.core.arguments import check_not_negative, check_probabilities
 from tinytorch.core.losses import cross_entropy
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.types import TensorLike, TokenIds
-from tinytorch.models.acceptance import check_chances
 
 __all__ = ["answer_probs", "best_score", "threshold"]
 
@@ -51,7 +50,7 @@ def best_score(beliefs: TensorLike, penalty: float) -> np.ndarray:
     beliefs = np.asarray(beliefs, dtype=float)
     if not beliefs.shape or not beliefs.shape[-1]:
         raise ValueError(f"best_score: beliefs must be (..., answers), got shape {beliefs.shape}")
-    check_chances("best_score: beliefs", beliefs, "divide counts by their sum")
+    check_probabilities("best_score: beliefs", beliefs, "divide counts by their sum")
     highest = beliefs.max(axis=-1)
     return np.maximum(highest - penalty * (1 - highest), 0.0)
 

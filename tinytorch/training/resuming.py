@@ -22,7 +22,7 @@ from tinytorch.core.state_dicts import restore
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.files.safetensors import load_safetensors, save_safetensors
 from tinytorch.files.strict_json import parse_json
-from tinytorch.training.checkpoint import without_prefix
+from tinytorch.training.weight_files import without_prefix
 
 # Checkpoints ---------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ def _rate(schedule: Callable[[int], float], step: int) -> str:
         return type(error).__name__
 
 
-class Options:
+class ModelOptions:
     """The options of a model that stay as they are while it runs.
 
     Attributes:

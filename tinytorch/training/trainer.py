@@ -109,7 +109,7 @@ class Trainer:
         self.checkpoint, self.save_every = checkpoint, save_every
         self.progress, self.step_number = progress, 0
         self.history: list[dict[str, Any]] = []
-        self._options = run_settings.Options(model)
+        self._options = run_settings.ModelOptions(model)
 
     def run(self, steps: int) -> list[dict[str, Any]]:
         """Train for more steps.
@@ -135,26 +135,25 @@ class Trainer:
         check_sizes(steps=steps)
         self.optimizer.holding.of(self.model)
         stream = None if self.progress else io.StringIO()  # discarded
-        seconds, validation, begun = 0.0, None, self.step_number
+        seconds, validation, first = 0.0, None, self.step_number
         self._options.begin()
         tokens = self.accumulate * self.batches.batch_size * self.batches.seq_len
-        with closing(Progress(begun + steps, self.floor, stream, begun)) as line, _noted() as noted:
+        progress = Progress(first + steps, self.floor, stream, first)
+        with closing(progress), _interrupts() as interrupts:
             for done in range(1, steps + 1):
                 began = time.perf_counter()
                 record = self._step()
                 seconds += time.perf_counter() - began
-                step, stopped = self.step_number, self._stops(noted)
-                last = stopped or done == steps
-                if self.validation is not None and (last or step % self.eval_every == 0):
-                    record["validation"] = validation = self._evaluate(*self.validation)
-                if last or step % self.save_every == 0:
-                    self._options.note_changes()
-                    if self.checkpoint is not None:
-                        self.save(self.checkpoint)
-                line.update(step, record["loss"], done * tokens, seconds, validation)
-                if last:  # an interrupt since then waits for the end of the next step
+                stopped = self._stops(interrupts)
+                self._measure_and_save(record, last=stopped or done == steps)
+                if record["validation"] is not None:
+                    validation = record["validation"]
+                progress.update(
+                    self.step_number, record["loss"], done * tokens, seconds, validation
+                )
+                if stopped:
                     break
-        if stopped or noted:
+        if stopped or interrupts:  # or since the last step asked
             raise KeyboardInterrupt(f"stopped after step {self.step_number}; run() resumes")
         return self.history
 
@@ -173,6 +172,15 @@ class Trainer:
         self._set_rate()
         self.optimizer.step()
         return self._record(total, norm)
+
+    def _measure_and_save(self, record: dict[str, Any], last: bool) -> None:
+        """Do what is due after this step, and all of it after the last."""
+        if self.validation is not None and (last or self.step_number % self.eval_every == 0):
+            record["validation"] = self._evaluate(*self.validation)
+        if last or self.step_number % self.save_every == 0:
+            self._options.note_changes()
+            if self.checkpoint is not None:
+                self.save(self.checkpoint)
 
     @property
     def clip_limit(self) -> float:
@@ -271,20 +279,20 @@ def _checked_rate(rate: object, step: int) -> float:
 
 
 @contextmanager
-def _noted() -> Iterator[list[int]]:
+def _interrupts() -> Iterator[list[int]]:
     """Note a first interrupt instead of raising it; a second one is raised as usual."""
-    noted: list[int] = []
+    interrupts: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield noted  # only the main thread receives interrupts
+        yield interrupts  # only the main thread receives interrupts
         return
 
     def note(number: int, frame: object) -> None:
-        if noted:
+        if interrupts:
             raise KeyboardInterrupt
-        noted.append(number)
+        interrupts.append(number)
 
     before = signal.signal(signal.SIGINT, note)
     try:
-        yield noted
+        yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)

@@ -37,7 +37,7 @@ from tinytorch.core.tensor import Tensor
 from tinytorch.models.new_tokens import add_tokens
 from tinytorch.models.transformer import GPT
 from tinytorch.text.chat import CHAT_TOKENS, IGNORED, answer_rows
-from tinytorch.training import checkpoint
+from tinytorch.training import weight_files
 from tinytorch.training.abstention import answer_probs
 from tinytorch_book.experiments.fine_tuning import excess
 from tinytorch_book.experiments.stored_results import read_results, run_recipe, write_results
@@ -90,7 +90,7 @@ def load_answering_gpt() -> GPT:
         'hen'
     """
     model = new_answering_gpt()
-    checkpoint.load_weights(_WEIGHTS, model)
+    weight_files.load_weights(_WEIGHTS, model)
     model.eval()
     return model
 
@@ -339,7 +339,7 @@ def _make(path: Path) -> None:
 
     def scored(penalty: float, seed: int) -> GPT:
         model = new_answering_gpt()
-        checkpoint.load_weights(_weights_beside(path, seed), model)
+        weight_files.load_weights(_weights_beside(path, seed), model)
         tune_to_score(model, _pool(seed), penalty, seed=seed, stories=4)
         return model
 
@@ -370,7 +370,7 @@ def _store(model: GPT, path: Path) -> None:
         "special_tokens": json.dumps(question_tokenizer().special_tokens),
         "questions": json.dumps(QUESTIONS),
     }
-    checkpoint.save_safetensors(path, weights, facts)
+    weight_files.save_safetensors(path, weights, facts)
 
 
 def _machine() -> str:

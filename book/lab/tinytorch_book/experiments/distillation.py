@@ -6,11 +6,9 @@ with different labels:
 * `"hard"`: the token that came;
 * `"truth"`: the grammar's own probabilities of what could have come;
 * `"teacher"`: the forecasts of the story GPT, which has read twenty thousand stories;
-* `"peer"`: the forecasts of a model of its size that has read only these, with hard labels;
-* `"overlap"`: those of the story GPT again, but in the second half of the steps the loss is the
+* `"overlap"`: the same forecasts, but in the second half of the steps the loss is the
   total variation, which is what a draft loses by;
-* `"overlap alone"`: the total variation from the first step on;
-* `"temperature 2"`: the forecasts of the story GPT, those and the student's flattened.
+* `"overlap alone"`: the total variation from the first step on.
 
 Measured are the divergence from the grammar ("excess": nats a token above the floor) and, on
 stories that the story GPT has written itself, how probably it keeps a token that the student
@@ -41,30 +39,20 @@ from tinytorch.core.schedules import CosineSchedule
 from tinytorch.core.softmax import softmax_array
 from tinytorch.models.acceptance import expected_readings
 from tinytorch.models.transformer import GPT
-from tinytorch.training.distillation import (
-    distillation_loss,
-    soft_cross_entropy,
-    total_variation_loss,
-)
+from tinytorch.training.distillation import soft_cross_entropy, total_variation_loss
 from tinytorch_book.experiments.preferences import write_stories
 from tinytorch_book.experiments.stored_results import read_results, run_recipe, write_results
-from tinytorch_book.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, load_story_gpt, new_story_gpt
+from tinytorch_book.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, load_story_gpt
 from tinytorch_book.experiments.what_it_learned import story_truth, study_stories
 
 __all__ = ["LABELS", "Lessons", "as_draft", "distillation_results", "excess", "forecasts",
            "lessons", "new_student", "own_stories", "train_student"]  # fmt: skip
 
 #: What the student may be told about each token.
-LABELS = (
-    "hard", "truth", "teacher", "peer", "overlap", "overlap alone", "temperature 2",
-)  # fmt: skip
+LABELS = "hard", "truth", "teacher", "overlap", "overlap alone"
 _FILE = Path(__file__).with_name("data") / "distillation.json"
 _SIZES, _SEEDS = (30, 100, 300, 1000), (0, 1, 2)
-_ONLY = {  # trained on these sizes alone
-    "peer": (100, 1000),
-    "overlap alone": (1000,),
-    "temperature 2": (100, 1000),
-}
+_ONLY = {"overlap alone": (1000,)}  # trained on these sizes alone
 _STEPS, _BATCH, _RATE = 500, 8, 1e-2
 _LOOKS = 50, 75, 100, 150, 200, 300, 400, 500
 _TEST = 100  # stories to choose the step by, and as many others to measure
@@ -183,20 +171,17 @@ def train_student(
     steps: int = _STEPS,
     rng: int = 0,
     look: Any = None,
-    model: Any = None,
 ) -> Any:
     """A student after some steps, of at most 8 stories each, on one of the `LABELS`.
 
     `given` is the stories, for soft labels with their probabilities; `look` is called with the step
     and the model at some steps.
     """
-    model = new_student(rng) if model is None else model
-    order = np.random.default_rng(rng)
+    model, order = new_student(rng), np.random.default_rng(rng)
     optimizer = AdamW(model.parameters(), betas=(0.9, 0.99), weight_decay=0.01, decay=only_matrices)
     schedule = CosineSchedule(_RATE, max(1, steps // 10), steps)
     overlap_from = {"overlap": steps // 2, "overlap alone": 0}.get(labels, steps)
     left: list[int] = []
-    teacher = load_story_gpt()
     for step in range(steps):
         if len(left) < min(_BATCH, len(given.inputs)):
             left = order.permutation(len(given.inputs)).tolist()
@@ -206,10 +191,6 @@ def train_student(
         logits = model(given.inputs[rows, :long])
         if labels == "hard":
             loss = functional.cross_entropy(logits, given.targets[rows, :long], ignore_index=-1)
-        elif labels == "temperature 2":
-            with no_grad():
-                scores = teacher(given.inputs[rows, :long])
-            loss = distillation_loss(logits, scores, 2.0, counts[:, :long])
         else:
             loss_of = soft_cross_entropy if step < overlap_from else total_variation_loss
             loss = loss_of(logits, given.probs[rows, :long], counts[:, :long])
@@ -268,7 +249,7 @@ def _first(given: Lessons, n: int) -> Lessons:
 
 
 def _at_its_best(
-    labels: str, given: Lessons, seed: int, model: Any = None
+    labels: str, given: Lessons, seed: int
 ) -> tuple[Any, dict[str, dict[str, Any]], float]:
     """A trained model, its weights at its best steps, and its last excess on what is measured.
 
@@ -283,7 +264,7 @@ def _at_its_best(
             if name not in found or value < found[name][0]:
                 found[name] = value, model.state_dict() | {"step": step}
 
-    model = train_student(labels, given, rng=seed, look=look, model=model)
+    model = train_student(labels, given, rng=seed, look=look)
     return model, {name: weights for name, (_, weights) in found.items()}, excess(model, test)
 
 
@@ -291,11 +272,6 @@ def _run(labels: str, stories: int, seed: int) -> dict[str, Any]:
     """Train a student, and measure it on other stories than those that chose the step."""
     _, test, own = _measured_on()
     given = _first(_lessons(seed)[labels in ("teacher", "overlap", "overlap alone")], stories)
-    if labels == "peer":
-        peer, best, _ = _at_its_best("hard", given, seed, new_story_gpt(seed))
-        best["excess"].pop("step")
-        peer.load_state_dict(best["excess"])
-        given = _taught(peer, given)
     model, best, last = _at_its_best(labels, given, seed)
     measured: dict[str, float] = {"last": last}
     for name, weights in best.items():

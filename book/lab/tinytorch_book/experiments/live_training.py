@@ -17,8 +17,8 @@ from tinytorch.core.optimizers import AdamW, only_matrices
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.files.atomic_files import StrPath
 from tinytorch.models.transformer import GPT
-from tinytorch.training.checkpoint import load_safetensors, save_safetensors
 from tinytorch.training.trainer import Trainer
+from tinytorch.training.weight_files import load_safetensors, save_safetensors
 from tinytorch_book.experiments.story_gpt import SEQ_LEN, VOCAB_SIZE, story_batches, story_windows
 
 SIZES = {"smaller": 32, "story": 64, "larger": 96}  # the length of a token's vector

@@ -2,8 +2,8 @@
 
 The sentence is "the dog barked because it woke". A token's vector has six numbers: how much of a
 thing, an action, a reference (a word that stands for another) and a link it is, and its position
-as a point on a circle, as on a clock with six hours. Nothing was trained, and the layers are
-without norms, so that every number can be traced by hand.
+as the hand of a clock with six hours: how far it points right, and how far up. Nothing was trained,
+and the layers are without norms, so that every number can be traced by hand.
 """
 
 import numpy as np
@@ -36,10 +36,10 @@ TABLE = np.array(
 )
 
 _HOURS = 2 * np.pi / 6 * np.arange(6)
-#: A row for each position: zeros, and a point on the circle.
-POSITIONS = np.stack([*np.zeros((4, 6)), np.cos(_HOURS), np.sin(_HOURS)], axis=1)
+#: A row for each position: zeros, and a hand that starts at the top and turns clockwise.
+POSITIONS = np.stack([*np.zeros((4, 6)), np.sin(_HOURS), np.cos(_HOURS)], axis=1)
 
-_BACK = np.array([[np.cos(_HOURS[1]), -np.sin(_HOURS[1])], [np.sin(_HOURS[1]), np.cos(_HOURS[1])]])
+_BACK = np.array([[np.cos(_HOURS[1]), np.sin(_HOURS[1])], [-np.sin(_HOURS[1]), np.cos(_HOURS[1])]])
 
 
 def _matrix(numbers: object, row: int = 0) -> np.ndarray:

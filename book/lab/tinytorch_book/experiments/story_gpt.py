@@ -26,7 +26,7 @@ from tinytorch.files.command_line import add_output, run_command, whole
 from tinytorch.models.transformer import GPT
 from tinytorch.text.batches import Batches, windows
 from tinytorch.text.tokenization import BPETokenizer
-from tinytorch.training import checkpoint
+from tinytorch.training import weight_files
 from tinytorch.training.resuming import history_columns
 from tinytorch.training.trainer import Trainer
 from tinytorch_book.stories import StoryGrammar
@@ -181,7 +181,7 @@ def load_story_gpt() -> GPT:
         '\nOnce upon a time there was a'
     """
     model = new_story_gpt()
-    checkpoint.load_weights(_FILE, model, prefix="model.")
+    weight_files.load_weights(_FILE, model, prefix="model.")
     model.eval()
     return model
 
@@ -194,8 +194,8 @@ def story_gpt_run() -> tuple[dict[str, np.ndarray], dict[str, str]]:
         was not measured); and facts about the run: `seconds`, `tokens_per_second`, `floor`,
         `machine`, `date`, as text.
     """
-    tensors, metadata = checkpoint.load_safetensors(_FILE)
-    return checkpoint.without_prefix(tensors, "history."), metadata
+    tensors, metadata = weight_files.load_safetensors(_FILE)
+    return weight_files.without_prefix(tensors, "history."), metadata
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def _store(trainer: Trainer, seconds: float, path: Path) -> None:
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, NumPy {np.__version__}",
         "date": time.strftime("%Y-%m-%d"),
     }
-    checkpoint.save_safetensors(path, tensors, metadata)
+    weight_files.save_safetensors(path, tensors, metadata)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,31 +1,21 @@
-"""What the story GPT knows at each token, beside what can be known there.
+"""What can be known at each token of a story, and what the story GPT has there.
 
 `study_stories` are stories that no model has read, cut into tokens, with the words that are about
-to come. `held` is one measurement: how well does a linear probe read the exact posterior over
-something hidden off the stream, where a word needs it and elsewhere? `readable_controls` is the
-same for meaningless targets, for comparison.
-
-`learned_when` gives the results along whole training runs. To make them again:
-
-    python -m tinytorch_book.experiments.what_it_learned
-
-writes it to `what_it_learned.json`; with `--in-package` it replaces that of the package.
+to come. `story_truth` and `story_beliefs` are what can be known in them, exactly; `study_stream` is
+the stream of a model that reads them, and `readable` how well a linear probe reads one off the
+other.
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinytorch.inside.probes import LinearProbe, calibration_error, r_squared
+from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.inside.stream import residual_stream
-from tinytorch_book.experiments.stored_results import read_results, run_recipe, write_results
-from tinytorch_book.experiments.story_gpt import STEPS, story_tokenizer, story_trainer
+from tinytorch_book.experiments.story_gpt import story_tokenizer
 from tinytorch_book.stories import StoryGrammar, hidden_values, next_token_table, token_beliefs
 from tinytorch_book.stories.rules import WORD
 
@@ -33,10 +23,7 @@ __all__ = [
     "NEEDED",
     "StudyStories",
     "asked",
-    "held",
-    "learned_when",
     "readable",
-    "readable_controls",
     "story_beliefs",
     "story_truth",
     "study_stories",
@@ -44,17 +31,14 @@ __all__ = [
 ]
 
 #: What is hidden, and the word that depends on it: of which kind, and whether it is one that the
-#: story has had before. Nothing depends on the ending once it has begun to be told.
+#: story has had before.
 NEEDED = {
     "child": ("pronouns", False),
     "hero": ("names", True),
     "animal": ("animals", False),
     "thing": ("things", True),
 }
-_FILE = Path(__file__).with_name("data") / "what_it_learned.json"
 _RIDGE = 0.03
-_DRAWS = 20  # of the controls' targets
-_MEASURED = 0, 50, 100, 150, 200, 300, 500, 750, 1000, 1500, 2000, 3000, STEPS
 
 
 class StudyStories(NamedTuple):
@@ -131,10 +115,8 @@ def story_truth(stories: StudyStories) -> np.ndarray:
     return _along(stories, size, lambda ids: next_token_table(_grammar(), _cut(), ids, size))
 
 
-def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float, float]:
-    """How well a linear probe reads `y` off `x`, on unseen rows.
-
-    It is fitted to the first two thirds and tested on the rest: its R² and its calibration error.
+def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> float:
+    """The R² of a linear probe that reads `y` off `x`: fitted to two thirds, tested on the rest.
 
     Args:
         x: activations `(n, d)`.
@@ -142,45 +124,7 @@ def readable(x: np.ndarray, y: np.ndarray, ridge: float = _RIDGE) -> tuple[float
         ridge: as for `LinearProbe`.
     """
     cut = 2 * len(x) // 3
-    said = LinearProbe(x[:cut], y[:cut], ridge)(x[cut:])
-    return r_squared(y[cut:], said), calibration_error(y[cut:], said)
-
-
-def readable_controls(
-    x: np.ndarray, y: np.ndarray, draws: int = _DRAWS, rng: int = 0, ridge: float = _RIDGE
-) -> dict[str, np.ndarray]:
-    """How well the same probe reads meaningless targets, for comparison with `readable`.
-
-    The control task of Hewitt and Liang (2019, section 2): every *type* of input gets a target at
-    random, and the probe is fitted to that. Rows with the same posterior are of one type here. A
-    posterior that is read no better than such targets is read because its types can be told apart.
-    The difference is the probe's *selectivity*.
-
-    Args:
-        x: activations `(n, d)`.
-        y: posteriors `(n, k)`.
-        draws: how often the targets are drawn.
-        rng: the seed of the draws.
-        ridge: as for `LinearProbe`.
-
-    Returns:
-        The R² of each draw, as `readable` computes it, `(draws,)`: under `"another"`, where every
-        type has the posterior of another type; under `"random"`, where it has any distribution,
-        all of them equally likely.
-    """
-    posteriors, types = np.unique(y.round(9), axis=0, return_inverse=True)  # (types, k), (n,)
-    onehot, cut = np.eye(len(posteriors))[types.ravel()], 2 * len(x) // 3
-    # The weights of a probe are linear in its target, so one that reads the types reads them all.
-    said = LinearProbe(x[:cut], onehot[:cut], ridge)(x[cut:])  # (n - cut, types)
-    found: dict[str, list[float]] = {"another": [], "random": []}
-    generator = np.random.default_rng(rng)
-    for _ in range(draws):
-        cycle, another = generator.permutation(len(posteriors)), np.empty_like(posteriors)
-        another[cycle] = posteriors[np.roll(cycle, 1)]  # no type keeps its own
-        random = generator.dirichlet(np.ones(y.shape[1]), size=len(posteriors))
-        for name, target in (("another", another), ("random", random)):
-            found[name].append(r_squared(onehot[cut:] @ target, said @ target))
-    return {name: np.array(r2) for name, r2 in found.items()}
+    return r_squared(y[cut:], LinearProbe(x[:cut], y[:cut], ridge)(x[cut:]))
 
 
 def study_stream(model: Any, stories: StudyStories, batch_size: int = 100) -> np.ndarray:
@@ -207,37 +151,11 @@ def study_stream(model: Any, stories: StudyStories, batch_size: int = 100) -> np
 def asked(stories: StudyStories, hidden: str, where: str) -> tuple[np.ndarray, np.ndarray]:
     """The rows and the positions at which a probe reads what is hidden.
 
-    `where` is `"needed"`, the last token before the word that depends on it, `"before"`, one token
-    earlier, or `"end"`, the last token of the story.
+    `where` is `"needed"`, the last token before the word that depends on it, or `"before"`, one
+    token earlier.
     """
-    if where == "end":
-        return np.arange(len(stories.ids)), stories.lengths - 1
     rows, at = stories.before(*NEEDED[hidden])
     return rows, at - (where == "before")
-
-
-def held(
-    stream: np.ndarray, stories: StudyStories, posterior: np.ndarray, hidden: str, where: str
-) -> list[tuple[float, float]]:
-    """The R² and the calibration error of a probe at each stage; `where` is as in `asked`."""
-    rows, at = asked(stories, hidden, where)
-    return [readable(stage[rows, at], posterior[rows, at]) for stage in stream]
-
-
-def learned_when() -> list[dict[str, Any]]:
-    """What the probes read in the course of whole training runs.
-
-    Returns:
-        One dictionary for each run, step, hidden thing and position where it is read:
-        `seed`, `step`, `hidden`, `where`, and the `r2` and the calibration error, `off`, of a
-        probe at each stage of the stream, on 1,500 stories. `another` and `random` are the lowest
-        and the highest R² of `readable_controls`, at each stage.
-
-    Example:
-        >>> sorted(learned_when()[0])
-        ['another', 'hidden', 'off', 'r2', 'random', 'seed', 'step', 'where']
-    """
-    return read_results(_FILE)
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -273,49 +191,3 @@ def _along(stories: StudyStories, size: int, known: Any) -> np.ndarray:
     for row, length in enumerate(stories.lengths):
         result[row, :length] = known(stories.ids[row, 1:length])  # without the newline
     return result
-
-
-def _control_ranges(
-    stream: np.ndarray, stories: StudyStories, posterior: np.ndarray, hidden: str, where: str
-) -> dict[str, list[list[float]]]:
-    """Of each control the lowest and the highest R², `(stages, 2)`."""
-    rows, at = asked(stories, hidden, where)
-    stages = [readable_controls(stage[rows, at], posterior[rows, at]) for stage in stream]
-    return {
-        name: [[round(float(end(r2[name])), 3) for end in (np.min, np.max)] for r2 in stages]
-        for name in stages[0]
-    }
-
-
-def _make(path: Path, seeds: tuple[int, ...] = (0, 1)) -> None:
-    """Train the story GPT from each seed, and probe it on the way."""
-    stories = study_stories(1500)
-    questions = [(hidden, where) for hidden in NEEDED for where in ("needed", "before", "end")]
-    questions.append(("ending", "end"))
-    posteriors = {hidden: story_beliefs(stories, hidden) for hidden, _ in questions}
-    runs = []
-    for seed in seeds:
-        trainer = story_trainer(rng=seed, progress=False)
-        for step in _MEASURED:
-            if step:
-                trainer.run(step - trainer.step_number)
-            stream = study_stream(trainer.model, stories)
-            for hidden, where in questions:
-                stages = held(stream, stories, posteriors[hidden], hidden, where)
-                r2, off = (
-                    [round(value, 3) for value in each] for each in zip(*stages, strict=True)
-                )
-                run = {"seed": seed, "step": step, "hidden": hidden, "where": where}
-                spread = _control_ranges(stream, stories, posteriors[hidden], hidden, where)
-                runs.append({**run, "r2": r2, "off": off, **spread})
-    write_results(path, runs)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
-    about = "Train the story GPT twice and probe it on the way (a quarter of an hour)."
-    return run_recipe("what_it_learned", about, _make, _FILE, arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

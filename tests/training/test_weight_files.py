@@ -16,7 +16,7 @@ from safetensors_files import ONE, arrays_by_name, broken_files, file_of, same_b
 
 from tinytorch import GPT, Linear
 from tinytorch.files import safetensors
-from tinytorch.training.checkpoint import (
+from tinytorch.training.weight_files import (
     load_safetensors,
     load_weights,
     save_safetensors,
