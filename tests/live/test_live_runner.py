@@ -1,6 +1,7 @@
 """What runs a cell in the page, here in plain Python: it needs no browser."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -108,6 +109,18 @@ def test_the_traceback_of_an_error_from_another_has_no_frames_of_the_runner(page
     )
     assert "live_runner" not in sent[0]["text"]
     assert "direct cause" in sent[0]["text"]
+
+
+def test_frames_of_packages_are_folded_and_the_readers_last_line_is_marked(page):
+    run(page, "import numpy as np\nfrom tinytorch import Tensor\nx = Tensor(np.ones((3, 4)))")
+    _, (error,) = run(page, "def f():\n    try:\n        x @ x\n    except ValueError:\n"
+                            "        np.stack([x.data, x.data.T])\nf()")  # fmt: skip
+    assert all("Cell 1" in place for place in re.findall('File "(.*)"', error["text"]))
+    assert re.search("in f\n.*tinytorch.*in f\n.*numpy", error["whole"], re.DOTALL)
+    assert error["marked"] in error["text"] and "line 5, in f\n" in error["marked"]
+    assert error["marked"].split("\n")[1] == "    np.stack([x.data, x.data.T])"
+    assert run(page, "1 / 0")[1][0]["whole"] == ""
+    assert run(page, "def f(): g()\ndef g(): f()\nf()")[1][0]["text"].count("File") == 3
 
 
 def test_a_syntax_error_points_at_its_position(page):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tinytorch.text.corpus import load_text
-from tinytorch.training.checkpoint import save_safetensors
+from tinytorch.training.weight_files import save_safetensors
 
 STATIC = Path(__file__).resolve().parents[2] / "book" / "_static" / "live"
 POEM = "Zoë said: “é”.\n" * 400

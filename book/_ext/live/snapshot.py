@@ -27,6 +27,8 @@ BESIDES = [  # modules of the pages' Python that belong to no package
     Path("book/_static/live/live_runner.py"),
     Path("book/_static/live/cell_names.py"),
     Path("book/_static/live/plain_errors.py"),
+    Path("book/_static/live/shape_errors.py"),
+    Path("book/_static/live/own_lines.py"),
     Path("book/_static/live/page_backend.py"),
     Path("book/_ext/directives/inline_svg.py"),
 ]

@@ -1,8 +1,8 @@
 """Runs the cells of a page in the reader's browser, in the manner of a notebook.
 
 The page's worker (`python_worker.js`) loads this file into Pyodide; it needs the standard library,
-`cell_names.py` and `plain_errors.py` alone, so the tests run it in any Python. Everything a cell
-shows leaves through `emit`, one dictionary at a time, while the cell runs:
+`cell_names.py`, `plain_errors.py` and what these import, so the tests run it in any Python.
+Everything a cell shows leaves through `emit`, one dictionary at a time, while the cell runs:
 
     {"kind": "stream", "name": "stdout", "text": "..."}     whole lines, or what was flushed
     {"kind": "display", "text": "...", "slot": "3"}         a value; the same slot replaces it
@@ -11,7 +11,9 @@ shows leaves through `emit`, one dictionary at a time, while the cell runs:
                                                             `Report.told` has it, of which cells;
                                                             it may say more
     {"kind": "error", "name": "NameError", "text": "...", "missing": "np", "plain": "..."}
-                                                            `plain`: a sentence on it, or ""
+                                                            `plain`: a sentence on it, or "";
+                                                            `marked`: the reader's last line in it;
+                                                            `whole`: with packages' frames, or ""
     {"kind": "limit", "text": "...", "where": ["Colab"]}    what a page cannot do, and what can
 
 A cell's names live in a module `__main__` of their own, shared by the cells of a page.
@@ -36,6 +38,7 @@ from typing import Any
 
 from cell_names import bound_names, missing_names, split_magic, used_names
 from cell_names import needed_cells as needed_cells  # the worker asks for it here
+from own_lines import PACKAGES, RUNNER, without
 from plain_errors import plain_words
 
 WIDTH = 79  # of a container shown as the last value; IPython breaks its lines there too
@@ -344,7 +347,7 @@ def take_file(path: str, name: str, given: str, encoding: str = "", least: int =
     told: dict[str, Any] = {"ok": True}
     try:
         if name.endswith(".safetensors"):
-            from tinytorch.training.checkpoint import load_safetensors
+            from tinytorch.training.weight_files import load_safetensors
 
             count = len(load_safetensors(path)[0])
             told["text"] = f"{given}: {count} tensor{'s' * (count != 1)}."
@@ -396,29 +399,32 @@ def described(error: BaseException, name: str) -> dict[str, Any]:
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename != name:
         frames = frames.tb_next
-    kind = type(error).__name__
+    kind, text, whole, marked = type(error).__name__, "", "", ""
     if isinstance(error, KeyboardInterrupt):
         text = "Stopped."
     elif isinstance(error, (SyntaxError, SystemExit)) and frames is None:
         text = "".join(traceback.format_exception_only(type(error), error))
     else:
-        hide_below(error, name)
-        text = "".join(traceback.format_exception(type(error), error, frames))
+        few = -3 if isinstance(error, RecursionError) else None
+        for left_out, limit in ((RUNNER, None), (PACKAGES, few)):
+            shorten_causes(error, left_out)
+            frames = without(left_out, frames)
+            lines = traceback.format_exception(type(error), error, frames, limit)
+            whole, text = text, "".join(lines)
+        marked = "".join(traceback.format_list(traceback.extract_tb(frames)[-1:]))
     missing = getattr(error, "name", None) if isinstance(error, NameError) else None
-    about = {"missing": missing or "", "plain": plain_words(error)}
+    about = {"missing": missing or "", "plain": plain_words(error), "marked": marked}
+    about["whole"] = whole.rstrip("\n") if whole != text else ""
     return {"kind": "error", "name": kind, "text": text.rstrip("\n"), **about}
 
 
-def hide_below(error: BaseException, name: str) -> None:
-    """Cut the frames of this file from the errors that led to this one."""
+def shorten_causes(error: BaseException, packages: set[str]) -> None:
+    """Leave out frames of packages where the errors came from that led to this one."""
     seen = {id(error)}
     cause = error.__cause__ or error.__context__
     while cause is not None and id(cause) not in seen:
         seen.add(id(cause))
-        frames = cause.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
-            frames = frames.tb_next
-        cause.__traceback__ = frames
+        cause.__traceback__ = without(packages, cause.__traceback__)
         cause = cause.__cause__ or cause.__context__
 
 

@@ -1,5 +1,6 @@
 // What a cell shows, in the markup of the stored outputs, so that both look alike.
 
+import { make } from "./elements.js";
 import { report } from "./reports.js";
 
 const LIMIT = 200_000; // characters of a cell's text: a page that holds more becomes slow
@@ -142,11 +143,20 @@ export class Output {
     this.last = "figure";
   }
 
-  #error({ text, plain }) {
+  // The reader's own line is marked; what the frames of packages add is folded.
+  #error({ text, plain, marked = "", whole }) {
     this.flush();
     if (plain) this.note(plain).classList.add("tt-live__plain");
     const pre = this.#block("traceback", "error");
-    pre.textContent = shown(text) + "\n";
+    const at = text.lastIndexOf(marked);
+    pre.textContent = shown(text.slice(0, at));
+    if (marked) pre.append(make("strong", "tt-live__line", shown(marked)));
+    pre.append(shown(text.slice(at + marked.length)) + "\n");
+    if (!whole) return;
+    const fold = make("details", "output traceback notranslate");
+    fold.innerHTML = '<summary class="tt-live__note">All frames</summary><div class="highlight"><pre></pre></div>';
+    fold.querySelector("pre").textContent = shown(whole) + "\n";
+    this.box.append(fold);
   }
 
   // What this page cannot do, and where it can be done.
@@ -191,7 +201,7 @@ export class Output {
 }
 
 export function textOf(box) {
-  return [...box.querySelectorAll(".output pre")].map((pre) => pre.textContent).join("");
+  return [...box.querySelectorAll(".output:not(details) pre")].map((pre) => pre.textContent).join("");
 }
 
 // A carriage return sends the writer back to the start of its line, as a terminal does.

@@ -14,6 +14,9 @@ import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from own_lines import own_places
+from shape_errors import shapes_in_words
+
 OPENS = {")": "(", "]": "[", "}": "{"}
 CLOSES = {opened: closed for closed, opened in OPENS.items()}
 INDENTED = {
@@ -67,8 +70,14 @@ MISREAD = {
     ),
 }
 CALLED = {
+    r"(.+)\(\) missing 1 required positional argument: 'self'": (
+        "“{0}” is called on its class, where an object of the class belongs before the dot."
+    ),
     r"(.+)\(\) missing \d+ required .*arguments?: (.+)": "The call of “{0}” lacks {1}.",
     r"(.+)\(\) missing required argument '(\w+)'": "The call of “{0}” lacks {1}.",
+    r"(.+\..+)\(\) takes 0 positional arguments but 1 w": (
+        "“{0}” is given the object before its dot, and its def has no name for it: self is missing."
+    ),
     r"(.+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) w": (
         "“{0}” was given {2} and takes {1} values without a name{self}."
     ),
@@ -85,11 +94,15 @@ CALLED = {
     r"(.+)\(\) got multiple values for argument '(\w+)'": (
         "“{0}” was given “{1}” twice: by its place and by its name."
     ),
+    r"(.*)'coroutine'": (
+        "A function that begins with async def gives its value to await, which is missing here."
+    ),
     r"'(\w+)' object is not callable": (
         "Parentheses call a function, and what stands before them is none: its type is {0}. An "
         "item of a list is taken with [ ]."
     ),
 }
+TOO_LARGE = re.compile("array is too big|Maximum allowed dim|cannot fit 'int' into an index")
 
 
 def plain_words(error: BaseException) -> str:
@@ -106,7 +119,13 @@ def plain_words(error: BaseException) -> str:
         return unknown_name(error)
     if isinstance(error, ImportError):
         return not_found(error)
-    return called(str(error)) if isinstance(error, TypeError) else ""
+    if isinstance(error, RecursionError):
+        return endless(error)
+    if isinstance(error, (MemoryError, OverflowError, ValueError)):
+        return too_large(error) or shapes_in_words(error)
+    if isinstance(error, AttributeError) and "'coroutine'" not in str(error):
+        return ""
+    return called(str(error)) if isinstance(error, (TypeError, AttributeError)) else ""
 
 
 def misread(error: SyntaxError) -> str:
@@ -158,6 +177,24 @@ def not_found(error: ImportError) -> str:
         meant = near(name, dir(sys.modules.get(module)))
         return f"The module “{module}” has no “{name}”{meant}."
     return ""
+
+
+def endless(error: BaseException) -> str:
+    """Say which functions call themselves or each other without end."""
+    codes = [place.tb_frame.f_code for place in own_places(error.__traceback__)]
+    names = [f"“{code.co_name}”" for code in dict.fromkeys(codes) if codes.count(code) > 50]
+    calls = "calls itself" if len(names) == 1 else "call each other"
+    said = f"{calls} too often, perhaps without end: is a case missing that makes no such call?"
+    return f"{' and '.join(names)} {said}" if names else ""
+
+
+def too_large(error: BaseException) -> str:
+    """Say that there is not as much memory."""
+    sizes = r"Unable to allocate ([\d.]+?)\.? (\w+) for an array with shape (\(.*\)) and"
+    if found := re.match(sizes, str(error)):
+        return f"An array of shape {found[3]} takes {found[1]} {found[2]}: more than memory has."
+    large = isinstance(error, MemoryError) or TOO_LARGE.match(str(error))
+    return "What this line makes takes more than memory has." if large else ""
 
 
 def near(name: str, names: Iterable[str], parent: str = "") -> str:

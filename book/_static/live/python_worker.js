@@ -12,7 +12,7 @@
 import { Downloads } from "./downloads.js";
 import { restore, script } from "./snapshot.js";
 
-const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py", "cell_names.py", "plain_errors.py"];
+const OURS = ["live_runner.py", "page_backend.py", "inline_svg.py", "cell_names.py", "plain_errors.py", "shape_errors.py", "own_lines.py"];
 const times = {};
 let python, cells, runner, current = 0;
 
