@@ -190,6 +190,6 @@ def test_the_first_page_has_a_place_above_the_playground_for_the_way_on():
     )
     live_cells.add_places(app, document, "book/intro")
     above = section[section.index(play) - 1].astext()
-    assert above.startswith('<p class="tt-continue" hidden><a href="#the-path">')
+    assert above.startswith('<p class="tt-continue" hidden><a href="first-words/')
     names = (Path(live_cells.__file__).parents[2] / "_static/live/exercises.js").read_text("utf-8")
     assert 'memory("solved"' in names and '"tinytorch-book:solved "' in above

@@ -10,7 +10,7 @@ import pytest
 
 from tinytorch.inside.probes import LinearProbe, r_squared
 from tinytorch.text.tokenization import BPETokenizer
-from tinytorch.training import checkpoint
+from tinytorch.training import weight_files
 from tinytorch.training.evaluation import evaluate
 from tinytorch.training.preferences import frontier
 from tinytorch_book.experiments import story_gpt
@@ -33,12 +33,12 @@ WISHES = json.loads((FOLDER / "wishes.json").read_text(encoding="utf-8"))
 
 
 def weights(name):
-    return checkpoint.load_safetensors(FOLDER / "weights" / f"{name}.safetensors")
+    return weight_files.load_safetensors(FOLDER / "weights" / f"{name}.safetensors")
 
 
 def test_the_last_weights_are_those_of_the_package():
-    kept, _ = checkpoint.load_safetensors(story_gpt._FILE)
-    expected = checkpoint.without_prefix(kept, "model.")
+    kept, _ = weight_files.load_safetensors(story_gpt._FILE)
+    expected = weight_files.without_prefix(kept, "model.")
     tensors, metadata = weights("step-4000")
     assert tensors.keys() == expected.keys()
     assert all(tensors[name].tobytes() == expected[name].tobytes() for name in expected)
@@ -93,7 +93,7 @@ def test_the_curve_of_the_wishes_is_the_frontier_of_the_points():
 @pytest.mark.parametrize("name", ["animal", "child"])
 def test_a_probe_reads_what_is_hidden_when_it_is_due_and_hardly_a_token_earlier(name):
     """In stories to which it was not fitted: what the page says of it."""
-    kept, _ = checkpoint.load_safetensors(FOLDER / "probes.safetensors")
+    kept, _ = weight_files.load_safetensors(FOLDER / "probes.safetensors")
     stories = study_stories(80, seed=6)
     beliefs = story_beliefs(stories, name)
     stream = study_stream(story_gpt.load_story_gpt(), stories)[-1]

@@ -15,7 +15,7 @@ from tinytorch.inside.probes import LinearProbe
 from tinytorch.inside.stream import residual_stream
 from tinytorch.models import sampling
 from tinytorch.text.tokenization import split_like_gpt2
-from tinytorch.training import checkpoint
+from tinytorch.training import weight_files
 from tinytorch_book.experiments import story_gpt
 from tinytorch_book.stories import StoryGrammar
 
@@ -68,7 +68,7 @@ def tokens():
 def model_at(step):
     """The package's model with the weights of a step, from the file that the page reads."""
     model = story_gpt.new_story_gpt()
-    checkpoint.load_weights(PLAYGROUND / "weights" / f"step-{step}.safetensors", model)
+    weight_files.load_weights(PLAYGROUND / "weights" / f"step-{step}.safetensors", model)
     return model.eval()
 
 
@@ -129,7 +129,7 @@ def engine():
 
 def probed(model, tokenizer):
     """What the linear probes read off some beginnings."""
-    kept, _ = checkpoint.load_safetensors(PLAYGROUND / "probes.safetensors")
+    kept, _ = weight_files.load_safetensors(PLAYGROUND / "probes.safetensors")
     for name in "animal", "child":
         weight, bias = kept[f"{name}.weight"], kept[f"{name}.bias"]
         probe = LinearProbe(np.zeros((1, len(weight))), np.zeros((1, len(bias))))

@@ -102,6 +102,15 @@ test("an error is explained before its traceback, and an unsupported action name
   assert.equal(live.voice.textContent, "cell 2: It is E.\nNo torch.");
 });
 
+test("the reader's line in a traceback is marked, and the frames of packages are folded", async () => {
+  const error = { kind: "error", name: "E", text: "Traceback\n  x @ y\nE: no", marked: "  x @ y\n", whole: "Traceback\n  x @ y\n  ops\nE: no" };
+  const live = await openLive(cell(`tell ${JSON.stringify(error)}\nfail`), [{}]);
+  live.press(1, "Run");
+  assert.ok((await live.ended(1, "error")).startsWith("Traceback\n  x @ y\nE: no\n"));
+  assert.equal(live.cell(1).output.box.querySelector(".tt-live__line").textContent, "  x @ y\n");
+  assert.equal(live.cell(1).output.box.querySelector("details").textContent, `All frames${error.whole}\n`);
+});
+
 test("displays, files and figures keep the order of arrival", async () => {
   const file = { kind: "file", name: "a.html", text: "x" }, shown = (text) => ({ kind: "display", slot: 1, text });
   const sent = [shown("one"), { kind: "figure", svg: '<svg class="tt-figure"></svg>' }, file, shown("two")];
@@ -127,7 +136,7 @@ test("only the cells that a check needs run before it", async () => {
   await live.until(() => live.status(5) === "Not yet. 1 cell above ran first.");
   assert.ok(live.voice.textContent.endsWith("1 cell above ran first."));
   assert.ok(live.voice.textContent.includes("Not yet: 0 of 1 check passed. The first that does not hold: it adds."));
-  assert.equal(live.cell(5).runButton.getAttribute("aria-label"), "Check cell 5");
+  assert.equal(live.cell(5).runButton.getAttribute("aria-label"), "Check exercise 1");
   assert.deepEqual(live.ran, [1, 5]);
 });
 
@@ -163,6 +172,51 @@ for (const [why, change, act] of [
     }
   });
 }
+
+const ALL = '<p class="tt-live-intro" hidden>Run it. <button disabled>Run all cells</button></p>';
+const whole = (codes, infos = codes.map(() => ({}))) => openLive(
+  codes.map((code, i) => cell(code, { tags: infos[i].tags })).join(""), infos, { body: ALL });
+const head = () => document.querySelector(".tt-live-intro");
+
+test("one press at the head runs all cells but the exercises, and says so", async () => {
+  const stub = { tags: ["exercise-stub"] }, skipped = { tags: ["live-skip"] };
+  const live = await whole(["a = 1", "uses a", "say stub", "say never"], [{ expected: 4 }, {}, stub, skipped]);
+  const all = live.button("Run all cells");
+  assert.ok(!all.disabled && !head().hidden);
+  all.click();
+  assert.equal(all.textContent, "Stop");
+  assert.ok(head().textContent.endsWith("Cell 1 of 2, about 4 s in all"));
+  await live.until(() => all.textContent === "Run all cells");
+  assert.ok(head().textContent.endsWith("All cells have run."));
+  assert.ok(live.voice.textContent.endsWith("All cells have run."));
+  assert.deepEqual([1, 2, 3].map((n) => live.cell(n).ran !== null), [true, true, false]);
+  all.click();
+  await live.until(() => all.textContent === "Run all cells");
+  assert.equal(Python.all[0].heard.filter(({ type }) => type === "run").length, 2, "none runs twice");
+});
+
+test("where the cells need the published model, it is to be fetched first", async () => {
+  const panel = '<section class="tt-talk" data-state="none"><button>Fetch the model</button></section>';
+  const live = await openLive(cell("say a"), [{}], { body: ALL + panel.replace("tt-talk", "tt-talk tt-none") });
+  live.button("Run all cells").click();
+  assert.ok(head().textContent.endsWith("fetch it first, just below."));
+  assert.equal(live.cell(1).ran, null);
+});
+
+test("running all cells ends at one that fails, or when it is stopped", async () => {
+  let live = await whole(["say a", "fail it", "say c"]);
+  live.button("Run all cells").click();
+  await live.until(() => head().textContent.endsWith("Cell 2 has not ended well: look there first."));
+  assert.equal(live.cell(3).ran, null);
+  live = await whole(["say a", "forever", "say c"]);
+  const all = live.button("Run all cells");
+  all.click();
+  await live.until(() => live.cell(2).element.dataset.live === "running");
+  all.click();
+  await live.until(() => all.textContent === "Run all cells");
+  assert.ok(head().textContent.endsWith("Stopped at cell 2."));
+  assert.equal(live.cell(3).ran, null);
+});
 
 test("Python is asked which names are missing if the build does not know", async () => {
   const live = await openLive(cell("a = 1") + cell("uses a") + cell("uses nothing"), [{ expected: 9 }, {}, {}]);

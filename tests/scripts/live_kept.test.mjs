@@ -191,7 +191,7 @@ test("a report lists every check in words and opens the first that does not hold
   assert.deepEqual(report.querySelectorAll("details").map(({ open }) => open), [true, false]);
   assert.equal(report.querySelector("details[open] dl").textContent, "given1expected2got3");
   assert.equal(live.voice.textContent,
-    "cell 1: Not yet: 1 of 3 checks passed. The first that does not hold: it adds.\nexpected 2\ngot 3");
+    "exercise 1: Not yet: 1 of 3 checks passed. The first that does not hold: it adds.\nexpected 2\ngot 3");
   await check(live, 1, told(false, { untouched: true, checks: [{ state: "not reached", claim: "a" }] }));
   assert.ok(live.cell(1).element.textContent.includes("Nothing is written yet: press Edit, write it, then press Check."));
   assert.equal(live.cell(1).element.querySelectorAll(".tt-report").length, 1);
@@ -283,7 +283,7 @@ test("success is announced, remembered and counted, and links to the next exerci
   assert.equal(document.querySelector(".tt-live__count"), null);
   await check(live, 1, told(true, { part: { name: "lookup", section: "# lookup" }, kept: "yes" }));
   assert.equal(live.voice.textContent,
-    "cell 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: a model at the end of the book is made of it.\nNext: Exercise 2, The ex-b");
+    "exercise 1: Solved: 2 of 2 points. Kept as your part “lookup”, with your progress: a model at the end of the book is made of it.\nNext: Exercise 2, The ex-b");
   assert.deepEqual(Object.keys(kept()).filter((name) => !name.startsWith("edits")).toSorted(), ["hints ex-a/1", "parts lookup", "solved ex-a", "sources a_check"]);
   assert.deepEqual([kept()["sources a_check"], kept()["parts lookup"]], [["mine"], "# lookup"]);
   assert.equal(live.status(1), "Solved");
@@ -300,9 +300,12 @@ test("success is announced, remembered and counted, and links to the next exerci
     "You have solved this. Press Check to see the report on what stands above.");
 });
 
+// The page with these chapters in its contents.
+const contents = (chapters) => BODY.replace(/<a class="reference".*?<\/a>/, chapters.map(
+  (name) => `<a class="reference" href="https://book.test/book/${name}.html">Chapter ${name}</a>`).join(""));
+
 test("the account names the first open exercise after the last solved one by its number and chapter", async () => {
-  const row = (name) => `<tr><td><a class="reference" href="https://book.test/book/${name}.html">Chapter ${name}</a></td></tr>`;
-  const live = await exercises({ body: `${BODY}<div id="the-path"><table>${["z", "none", "a"].map(row).join("")}</table></div>` });
+  const live = await exercises({ body: contents(["z", "none", "a"]) });
   const next = () => document.querySelector(".tt-progress__next a");
   assert.equal(next(), null);
   await check(live, 1, told(true));
@@ -312,10 +315,7 @@ test("the account names the first open exercise after the last solved one by its
 });
 
 test("the first screen says where to go on, once there is something to go on with", async () => {
-  const row = (name) => `<tr><td><a class="reference" href="https://book.test/book/${name}.html">Chapter ${name}</a></td></tr>`;
-  const live = await exercises({
-    body: `${BODY}<p class="tt-continue" hidden></p><div id="the-path"><table>${["a", "z"].map(row).join("")}</table></div>`,
-  });
+  const live = await exercises({ body: `${contents(["a", "z"])}<p class="tt-continue" hidden></p>` });
   const above = document.querySelector(".tt-continue");
   assert.deepEqual([above.hidden, above.textContent], [true, ""]);
   await check(live, 1, told(true));

@@ -144,14 +144,12 @@ test("what the other moments of training weigh is said as it is", () => {
   assert.equal((bytes.reduce((sum, one) => sum + one) / 1e6).toFixed(1), String(MOMENTS_MB));
 });
 
-test("the cells of both pages take the trained model in place of the finished one", () => {
-  for (const page of ["intro", "playground"]) {
-    const code = /```\{code-cell\} ipython3\n([^]*?)```/.exec(readFileSync(new URL(`../../${page}.md`, PLAYGROUND), "utf8"))[1];
-    const changed = withTrained(code);
-    assert.match(changed, /^from tinytorch_book\.experiments\.live_training import load_trained$/m);
-    assert.match(changed, /^gpt, tokenizer = load_trained\("yours\.safetensors"\), story_tokenizer\(\)$/m);
-    assert.ok(!/load_story_gpt/.test(changed));
-  }
+test("the cell of the playground takes the trained model in place of the finished one", () => {
+  const page = readFileSync(new URL("../../playground.md", PLAYGROUND), "utf8");
+  const changed = withTrained(/```\{code-cell\} ipython3\n([^]*?)```/.exec(page)[1]);
+  assert.match(changed, /^from tinytorch_book\.experiments\.live_training import load_trained$/m);
+  assert.match(changed, /^gpt, tokenizer = load_trained\("yours\.safetensors"\), story_tokenizer\(\)$/m);
+  assert.ok(!/load_story_gpt/.test(changed));
 });
 
 // Training -----------------------------------------------------------------------------------------------------------

@@ -34,14 +34,16 @@ SLOWER = 2  # times longer than natively, for a longer cell that was not measure
 REPORT = re.compile(r"\w+: not yet\n")
 FIRST = {True: "Write it, then press Check.", False: "Change it, then press Check."}
 INTRO = (
-    "Every cell of this page runs here, in your browser: press Run or change the code. Python,"
-    " about {megabytes} MB, is loaded at the first press or, where the connection is not metered,"
-    " shortly before it; the browser then keeps it. What you write stays on this page."
+    "Every cell of this page runs here: press Run or change the code. Python, about {megabytes} MB,"
+    " is loaded at the first press or, on an unmetered connection, shortly before; the browser then"
+    " keeps it. What you write stays on this page."
 )
+RUN_ALL = '<button type="button" class="tt-live__all" disabled>Run all cells</button>'
 # The way on of a reader who has solved something: only then it has room, before anything is drawn.
 # The scripts name the place; should they not come, the path is there.
 CONTINUE = (
-    '<p class="tt-continue" hidden><a href="#the-path">Continue on the path</a></p>'
+    '<p class="tt-continue" hidden>'
+    '<a href="first-words/counting-letters.html">The first chapter</a></p>'
     "<script>try{document.currentScript.previousElementSibling"
     '.hidden=!Object.keys(localStorage).some(key=>key.startsWith("tinytorch-book:solved "))}catch{}'
     "</script>"
@@ -154,7 +156,7 @@ def add_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     note = f'<p class="tt-live-plain"{{}}>{text}</p>'
     both = f"<noscript>{note.format('')}</noscript>{note.format(' hidden')}"
     # the scripts show it: until then it takes its room (live.css), so that the text below stays
-    both += f'<p class="tt-live-intro" hidden>{INTRO.format(**start_of(app))}</p>'
+    both += f'<p class="tt-live-intro" hidden>{INTRO.format(**start_of(app))} {RUN_ALL}</p>'
     card.parent.insert(card.parent.index(card) + 1, nodes.raw("", both, format="html"))
 
 

@@ -7,19 +7,21 @@
 
 has a row a week, with what to prepare and what to do in the lab. A week begins with the part or the
 chapter that is named, `embeddings` or `foundations/tokenization`, and lasts until the next one that
-is: a new chapter finds its week by its place in the contents. The hours are those of the chapters'
-cards. `{aims}` sets every exercise beside the aim of its chapter's card to which its option
-`:aim:` points, by number; an exercise without one is set beside what the chapter builds.
-`{projects}` lists the open projects. Nothing is written twice: it is all collected from the
-chapters while they are read.
+is: a new chapter finds its week by its place in the contents. A short course can leave out parts
+and chapters, `:without: generation/kv-cache inside`; its last row names what it leaves out. The
+hours are those of the chapters' cards. `{aims}` sets every exercise beside the aim of its chapter's
+card to which its option `:aim:` points, by number; an exercise without one is set beside what the
+chapter builds. `{projects}` lists the open projects. Nothing is written twice: it is all collected
+from the chapters while they are read.
 """
 
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
@@ -134,6 +136,7 @@ class CourseTable(SphinxDirective):
     """Leave a place for a table of the course; its name is the directive's."""
 
     has_content = True
+    option_spec: ClassVar = {"without": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Read the weeks, if there are any."""
@@ -144,14 +147,20 @@ class CourseTable(SphinxDirective):
         weeks = [
             [cell.strip() for cell in line.split("|")] for line in self.content if line.strip()
         ]
-        known = names_of(parts(Path(self.env.srcdir)))
+        course = parts(Path(self.env.srcdir))
+        known = names_of(course)
         for week in weeks:
             if len(week) != 3 or week[0] not in known:
                 raise self.error(
                     f"a week is `part or chapter | to prepare | in the lab`, and begins with one "
                     f"of {', '.join(known)}, not {' | '.join(week)!r}"
                 )
-        place = table_of_course(kind=self.name, weeks=[week[0] for week in weeks])
+        without = self.options.get("without", "").split()
+        for name in without:
+            if name not in known:
+                raise self.error(f"{name} is no part or chapter that could be left out")
+        left_out = [file for name in without for file in files_of(course, name)]
+        place = table_of_course(kind=self.name, weeks=[week[0] for week in weeks], without=left_out)
         for label, text in (pair for week in weeks for pair in zip(WHEN, week[1:], strict=True)):
             inline, _ = self.state.inline_text(text, self.lineno)
             place += nodes.paragraph("", "", nodes.strong("", label), nodes.Text(" "), *inline)
@@ -163,6 +172,11 @@ def names_of(known: dict[str, tuple[str, list[str]]]) -> dict[str, str]:
     """Return the chapter with which each part and each chapter begins."""
     chapters = {file.partition("/")[2]: file for _, files in known.values() for file in files}
     return {folder: files[0] for folder, (_, files) in known.items()} | chapters
+
+
+def files_of(known: dict[str, tuple[str, list[str]]], name: str) -> list[str]:
+    """Return the chapters of a part, or the one chapter of that name."""
+    return known[name][1] if name in known else [names_of(known)[name]]
 
 
 class Writer:
@@ -196,14 +210,19 @@ class Writer:
         row = 0
         for file in (file for folder in self.parts for file in self.of(folder)):
             row = begins.get(file, row)
-            chapters[row].append(file)
+            if file not in place["without"]:
+                chapters[row].append(file)
         rows = []
         for number, files in enumerate(chapters, start=1):
             links = [nodes.paragraph("", "", self.link(file)) for file in files]
             said = place.children[2 * number - 2 : 2 * number]
             rows.append([str(number), [*links, self.sums(files)], said])
         everything = [file for files in chapters for file in files]
-        rows.append(["", [self.sums(everything)], "all weeks together"])
+        told = "all weeks together"
+        if place["without"]:
+            titles = (self.app.env.titles[file].astext() for file in place["without"])
+            told += ", without " + "; ".join(titles)
+        rows.append(["", [self.sums(everything)], told])
         return [table(["week", "chapters", "before and in the lab"], rows)]
 
     def sums(self, files: list[str]) -> nodes.paragraph:

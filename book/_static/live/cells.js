@@ -33,17 +33,19 @@ const shortened = (text, lines = 3, letters = 200) => {
   return all.length > lines ? `${heard}\nand ${all.length - lines} more lines` : heard;
 };
 
+let stubs = 0;
+
 class Cell {
   constructor(element, info, number) {
     this.element = element;
     this.info = info;
     this.number = number;
-    this.name = `cell ${number}`;
+    this.isStub = info.tags.includes("exercise-stub");
+    this.name = this.isStub ? `exercise ${stubs += 1}` : `cell ${number}`;
     this.pre = element.querySelector(".cell_input pre");
     this.original = this.pre.textContent.replace(/\n$/, "");
     this.output = new Output(element, data.places);
     this.ran = null; // the code that the kernel has run last
-    this.isStub = info.tags.includes("exercise-stub");
     this.#build();
     this.edits = new Edit(kept, number, this.original);
     this.other = new OtherText(this, this.edits, { button, announce });
@@ -181,10 +183,10 @@ class Cell {
   }
 
   // Runs the cell; resolves as Kernel.run does.
-  async run({ small = false, force = false } = {}) {
+  async run({ small = false, force = false, quiet = false } = {}) {
     const source = small ? this.smallSource : this.source;
     this.above?.remove();
-    unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
+    if (!quiet) unfold(this.element, "details.tt-answer"); // who runs it wants to see what comes out
     this.button.offer("Stop");
     this.element.dataset.live = "waiting";
     this.say(kernel.state === "ready" ? "" : loading || "Waiting", "busy");
@@ -203,7 +205,7 @@ class Cell {
         this.output.clear(begun.small);
         this.element.dataset.live = "running";
         this.say("Running", "busy");
-        announce(`${this.name} is running`);
+        if (!quiet) announce(`${this.name} is running`);
       },
       onmessage: (message) => {
         if (message.kind === "report") this.report = message;
@@ -215,12 +217,12 @@ class Cell {
     running.delete(this);
     this.button.offer();
     if (result.needed) result.needed = result.needed.map((i) => before[i]);
-    this.#ended(result, source, small);
+    this.#ended(result, source, small, quiet);
     this.output.reachable();
     return result;
   }
 
-  #ended(result, source, small) {
+  #ended(result, source, small, quiet) {
     const state = { missing: "missing", stopped: "stopped", broken: "error" }[result.type];
     this.element.dataset.live = state ?? (result.ok ? "done" : "error");
     if (result.type === "done") {
@@ -232,7 +234,7 @@ class Cell {
       const failed = this.error?.name === "KeyboardInterrupt" ? "Stopped" : "ended with an error";
       const verdict = this.report && (this.report.passed ? "solved" : "error");
       this.say(result.ok ? said : failed, result.ok ? verdict ?? "" : "error");
-      announce([`${this.name}: ${this.#heard(result.ok)}`, this.limit?.text].filter(Boolean).join("\n"));
+      if (!quiet || !result.ok) announce([`${this.name}: ${this.#heard(result.ok)}`, this.limit?.text].filter(Boolean).join("\n"));
     } else if (result.type === "stopped") {
       this.say(stopped(this, result), "error");
       announce(`${this.name}: ${this.status.textContent}`);
@@ -279,10 +281,10 @@ function stopped({ number }, { lost, loading }) {
 
 // Runs cells in turn, at their smaller size where they have one; ends at the first that fails, with
 // its result, and when `goesOn`, which is told of each, says so.
-async function runAll(list, goesOn = () => true) {
+async function runAll(list, goesOn = () => true, quiet = false) {
   for (const [i, cell] of list.entries()) {
     if (!goesOn(cell, i)) return null;
-    const result = await cell.run({ small: Boolean(cell.info.smaller), force: true });
+    const result = await cell.run({ small: Boolean(cell.info.smaller), force: true, quiet });
     const expected = cell.info.tags.includes("raises-exception") || cell.isStub;
     if (result.type !== "done" || (!result.ok && !expected)) {
       unfold(cell.element, "details.tt-fold");
@@ -339,9 +341,12 @@ document.body.append(voice);
 const intro = document.querySelector(".tt-live-intro");
 if (intro) {
   if (!remembers()) {
-    intro.textContent = intro.textContent.replace("What you write stays on this page.",
+    const said = intro.firstChild; // before its button
+    said.data = said.data.replace("What you write stays on this page.",
       "This browser keeps nothing for the book: what you write and solve is forgotten when you leave the page.");
   }
+  const all = intro.querySelector("button");
+  if (all) (await import("./run_all.js")).runAllCells(page, all);
   intro.hidden = false;
 }
 // parts that few pages have come where they are

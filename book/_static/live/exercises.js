@@ -42,7 +42,7 @@ const DONE = "You have solved this. Press Check to see the report on what stands
 class Exercise {
   constructor(box, { stub, hints, solution }, tools, Ladder) {
     this.box = box;
-    this.ladder = new Ladder(box.id, { stub: stub.element, hints, solution }, tools);
+    this.ladder = new Ladder(box.id, { name: stub.name, stub: stub.element, hints, solution }, tools);
     this.first = stub.element.querySelector(".tt-live__first"); // what to do, until there is a report
     this.asked = this.first?.textContent;
     this.next = make("p", "tt-live__next");
@@ -114,10 +114,9 @@ function points(worth) {
   return { solved: sum(ids.filter((id) => solved.get(id))), all: sum(ids) };
 }
 
-// How many points of a chapter are made, beside its name in the contents and on the path.
+// How many points of a chapter are made, beside its name in the contents.
 function contents(data) {
-  const places = ".bd-sidebar-primary .bd-links a.reference, #the-path td a.reference";
-  const named = [...document.querySelectorAll(places)]
+  const named = [...document.querySelectorAll(".bd-sidebar-primary .bd-links a.reference")]
     .map((link) => [link, data.exercises[docOf(link) ?? data.page]]).filter(([, worth]) => worth);
   return () => {
     for (const [link, worth] of named) {

@@ -7,8 +7,8 @@ const taken = memory("hints", () => dispatchEvent(new Event("tt-progress")));
 
 export class Ladder {
   // hints and solution: the elements that the page has for them, hidden here until they are asked for
-  constructor(id, { stub, hints, solution }, { button, announce }) {
-    Object.assign(this, { id, announce, solution });
+  constructor(id, { name, stub, hints, solution }, { button, announce }) {
+    Object.assign(this, { id, name, announce, solution });
     this.rungs = hints.map((hint, i) => plain(hint, hints.length > 1 ? `Hint ${i + 1}` : "Hint"));
     if (solution) this.rungs.push(solution);
     this.press = button("", "", () => this.climb());
@@ -46,6 +46,7 @@ export class Ladder {
       : this.rungs[this.next] === this.solution ? "Show the solution"
         : number > 1 ? `Hint ${this.next + 1} of ${number}` : "A hint";
     this.press.textContent = word;
+    this.press.setAttribute("aria-label", `${word}, ${this.name}`);
     this.element.hidden = this.next < 0 && !(this.advice.firstChild && this.advice.hidden);
     this.#follow();
   }

@@ -70,11 +70,11 @@ function both(mine, other) {
   return mine.text.includes(added) ? mine : { ...mine, text: `${mine.text}\n\n${added}` };
 }
 
-// Of the chapters on the landing page's path, in their order: their exercises, and a function that says which
+// Of the chapters in the contents, in their order: their exercises, and a function that says which
 // of them comes next, the first open one from the last solved one on.
 function onward({ exercises }, solved) {
-  const path = [...document.querySelectorAll("#the-path td a.reference")].flatMap((link) => {
-    const { href, textContent: chapter } = link;
+  const path = [...document.querySelectorAll(".bd-sidebar-primary .bd-links a.reference")].flatMap((link) => {
+    const { href } = link, chapter = link.firstChild.textContent.trim();
     return Object.keys(exercises[docOf(link)] ?? {}).map((id, i) => ({ id, href: `${href}#${id}`, name: `Exercise ${i + 1} of ${chapter}` }));
   });
   return () => {

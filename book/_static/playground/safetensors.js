@@ -1,4 +1,4 @@
-// Weights from a file: the safetensors format, as `tinytorch.training.checkpoint` writes it.
+// Weights from a file: the safetensors format, as `tinytorch.training.weight_files` writes it.
 //
 // 8 bytes say how long the header is; the header, a JSON object, gives the type, shape and position of each tensor;
 // then come the numbers. A file that does not add up is refused in words.

@@ -63,6 +63,7 @@ export class Conversation {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
       if (!this.answering) form.requestSubmit();
+      else this.announce("Still answering: the next button stops it.");
     });
     return form;
   }
@@ -87,6 +88,7 @@ export class Conversation {
     this.first.hidden = this.messages.length > 0;
     this.newButton.hidden = !this.messages.length;
     this.askButton.textContent = this.answering ? "Stop" : "Ask";
+    this.askButton.setAttribute("aria-label", this.answering ? "Stop the answer" : "Ask");
   }
 
   #stop() {
@@ -171,7 +173,7 @@ export class Conversation {
       lines.forEach(online);
     } });
     const stopped = result.type === "stopped" || this.stopped;
-    const why = stopped ? "Stopped." : result.type === "done" ? error : `Python could not run here: ${result.text}.`;
+    const why = stopped ? (result.lost ? "Stopped. Python had to stop too: run the cells above again." : "Stopped.") : result.type === "done" ? error : `Python could not run here: ${result.text}.`;
     if (!result.ok && !stopped) this.loadedIn = null; // a cell may have taken a name
     return { ...result, ok: Boolean(result.ok), why };
   }
@@ -185,7 +187,7 @@ class Answer {
     this.element = make("div", "tt-talk__answer", "", { role: "group", "aria-label": `Answer ${nth}` });
     this.said = make("p", "tt-talk__text");
     this.choice = make("input", "", "", { type: "range", min: 0, step: 1, value: 0 });
-    this.chooser = labelled("What else could it have said? Press a token, or move this and press Enter", this.choice);
+    this.chooser = labelled("What else could it have said? Press a token, or go through them here with the arrow keys (Enter for the first)", this.choice);
     this.chooser.className = "tt-talk__chooser";
     this.about = make("div", "tt-talk__about");
     this.chooser.hidden = this.about.hidden = true;
@@ -257,7 +259,7 @@ class Answer {
       if (this.at !== at) return;
       const ids = this.tokens.slice(0, at + 1).map(({ id }) => id);
       const found = await this.firstChoice(this.messages, ids);
-      this.blocks[at] = found === undefined ? "Python could not say from which block on." : inWords(found);
+      this.blocks[at] = found === undefined ? "Python could not tell from which block on it is the first choice." : inWords(found);
       block.textContent = this.blocks[at];
     })();
     await mine;

@@ -68,9 +68,9 @@ class Panel {
     } else if (here.came) {
       this.#say(`${megabytes(here.came)} of ${megabytes(here.total)} have come.`);
       this.#draw(here);
-      this.#offer({ fetch: "Resume", forget: true, bar: true });
+      this.#offer({ fetch: "Resume fetching", forget: true, bar: true });
     } else {
-      this.#say(`The model has ${megabytes(size)}. It comes from this site, once, and is kept in this browser for the next time. `
+      this.#say(`The model is a file of ${megabytes(size)}. It comes from this site, once, and is kept in this browser for the next time. `
         + "It answers on your device: what you ask stays there.");
       this.#offer({ fetch: `Fetch the model (${megabytes(size)})` });
     }
@@ -111,7 +111,7 @@ class Panel {
     const left = speed > 0 ? `, about ${duration((total - came) / speed)} left` : "";
     this.#say(`${megabytes(came)} of ${megabytes(total)}${left}`);
     const quarter = Math.floor(QUARTERS * came / total);
-    if (since.quarter !== null && quarter > since.quarter) this.announce(`${megabytes(came)} of ${megabytes(total)}`);
+    if (since.quarter !== null && quarter > since.quarter) this.announce(this.told.textContent);
     since.quarter = quarter;
   }
 
