@@ -123,8 +123,8 @@ class OthersNames(solution("gpt_assembled")):
         self.table = self.__dict__.pop("token_embedding")
 
 
-def appends_to_the_prompt(model, prompt, n, cache):
-    prompt.extend(solution("cache_write")(model, prompt, n, cache)[len(prompt) :])
+def appends_to_the_prompt(f, prompt, *given):
+    prompt.extend(solution("sampling_write")(f, prompt, *given)[len(prompt) :])
     return prompt
 
 
@@ -141,7 +141,7 @@ def appends_to_the_prompt(model, prompt, n, cache):
         ("gpt_assembled", OthersNames, "missing: table.weight"),
         ("heads_attention", lambda d, h: 3, "which is not a Module"),
         ("cache_step", lambda *given: (1, 2), "which is not (output, keys, values)"),
-        ("cache_write", appends_to_the_prompt, "`prompt` is no longer what it was"),
+        ("sampling_write", appends_to_the_prompt, "`prompt` is no longer what it was"),
         ("fast_pieces", lambda f, x, size: x * x, "f was never called"),
     ],
 )

@@ -106,8 +106,6 @@ def test_soft_labels_help_at_every_size_and_seed():
             for soft in ("truth", "teacher"):
                 assert runs[soft, stories, seed]["excess"] < run["excess"]
                 assert runs[soft, stories, seed]["accepted"] > run["accepted"]
-        if labels == "peer" and stories == 1000:
-            assert run["excess"] < runs["hard", stories, seed]["excess"]
 
 
 def test_the_recipe_goes_on_where_it_stopped(monkeypatch, tmp_path):

@@ -6,8 +6,8 @@ import pytest
 from tinytorch.core.optimizers import AdamW, only_matrices
 from tinytorch.core.schedules import CosineSchedule
 from tinytorch.models.transformer import GPT
-from tinytorch.training.checkpoint import save_safetensors
 from tinytorch.training.trainer import Trainer
+from tinytorch.training.weight_files import save_safetensors
 from tinytorch_book.experiments import live_training, story_gpt
 from tinytorch_book.experiments.live_training import SIZES, live_trainer, load_trained, save_trained
 

@@ -7,8 +7,8 @@ import pytest
 from tiny_models import tiny_gpt
 
 from tinytorch import Batches, CharTokenizer, CosineSchedule, Tensor, Trainer
-from tinytorch.training.checkpoint import load_weights
 from tinytorch.training.evaluation import character_surprise, evaluate, surprise
+from tinytorch.training.weight_files import load_weights
 from tinytorch_book.experiments.story_gpt import (
     STEPS,
     load_story_gpt,

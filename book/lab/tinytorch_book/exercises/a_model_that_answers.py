@@ -1,10 +1,14 @@
 """Checks for the chapter "A model that answers"."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tinytorch.core import functional
 from tinytorch.core.hooks import hooks
+from tinytorch.core.module import Module, Parameter
+from tinytorch.core.optimizers import AdamW
 from tinytorch.core.recording import is_recording
 from tinytorch.text.chat import IGNORED, answer_rows
 from tinytorch.training.abstention import best_score
@@ -14,19 +18,19 @@ from tinytorch_book.exercises.cases import (
     alone,
     cases,
     measured,
-    one_of,
     predictions,
 )
 from tinytorch_book.exercises.drawn_numbers import generator
 from tinytorch_book.exercises.exercise import exercise
+from tinytorch_book.exercises.gpt import lively_gpt
 from tinytorch_book.exercises.rules import in_numpy, no_loop, without
-from tinytorch_book.exercises.values import as_array
+from tinytorch_book.exercises.values import as_array, show
 from tinytorch_book.experiments.answering import believed, new_answering_gpt
 from tinytorch_book.experiments.fine_tuning import excess
 from tinytorch_book.experiments.story_gpt import story_batches
 from tinytorch_book.experiments.story_questions import answers_to, question_chats, story_questions
 
-__all__ = ["asking_forget", "asking_predict", "asking_rows", "asking_scores",
+__all__ = ["asking_forget", "asking_predict", "asking_scores", "asking_start",
            "asking_targets"]  # fmt: skip
 
 
@@ -113,50 +117,63 @@ def asking_predict(answer: Any) -> Cases:
     })  # fmt: skip
 
 
-# Rows that go wrong --------------------------------------------------------------------------
+# Three new tokens ----------------------------------------------------------------------------
 
 
-def _rows_with(late: int = 0, fill: int = IGNORED) -> Any:
-    """Rows whose answers count from a token later or earlier on, or whose filling counts."""
-
-    def wrong(chats: Any) -> Any:
-        inputs, targets = answer_rows(chats, whole=True)
-        for row, (prompt, answer) in zip(targets, chats, strict=True):
-            row[: max(0, len(prompt) - 1 + late)] = IGNORED
-            row[len(prompt) + len(answer) - 1 :] = fill
-        return inputs, targets
-
-    return wrong
+def _below(table: Any) -> Any:
+    return np.vstack([table, np.tile(table.mean(axis=0), (3, 1))])
 
 
-_LATE = "The prompt's last token forecasts the answer's first: that target counts."
+def _start(model: Any, lr: float, grown: Any = _below, held: Any = Module.parameters) -> AdamW:
+    model.token_embedding.weight = Parameter(grown(model.token_embedding.weight.data))
+    return AdamW(list(held(model)), lr=lr)
 
 
-@exercise(points=2, reference=answer_rows, rules=[_BY_HAND], mistakes=[
-    (_rows_with(late=1), _LATE),
-    (_rows_with(fill=0), "What fills a short row up is no token that came: its target is -100."),
-    (_rows_with(late=-1),
-        "The prompt's last token is given, not asked: the answer begins after it."),
-    (lambda chats: answer_rows(chats, whole=True), "Only the answer counts, not the prompt."),
+def _too_early(model: Any, lr: float) -> AdamW:
+    optimizer = AdamW(list(model.parameters()), lr=lr)
+    _start(model, lr)
+    return optimizer
+
+
+def _started(answer: Any, sizes: Any, lr: float, look: str) -> Any:
+    """The token table that a GPT begins with, the rate, or what a step leaves as it was."""
+    model = lively_gpt(*sizes)
+    optimizer = answer(model, lr)
+    if not isinstance(optimizer, AdamW):
+        raise NotYet(f"{show(optimizer)}, which is not an AdamW")
+    before = model.state_dict()
+    if look != "still":
+        return before["token_embedding.weight"] if look == "table" else optimizer.lr
+    ids = [0, *range(sizes[0], len(before["token_embedding.weight"]))]
+    functional.cross_entropy(model(ids[:-1]), ids[1:]).backward()
+    optimizer.step()
+    return [n for n, array in model.state_dict().items() if np.array_equal(array, before[n])]
+
+
+@exercise(points=2, reference=_start, mistakes=[
+    (_too_early, "The optimiser holds the old table; the model reads the new one."),
+    (partial(_start, held=lambda model: [model.token_embedding.weight]),
+        "All of the model is to learn, not the table alone."),
+    (partial(_start, grown=lambda table: np.vstack([_below(table)[-3:], table])),
+        "The new ids come after the old ones: their rows stand below."),
+    (partial(_start, grown=lambda table: np.vstack([table, np.zeros((3, table.shape[1]))])),
+        "The new rows are the mean of the others, not zeros."),
+    (partial(_start, grown=lambda table: np.vstack([table, 0 * table[:3] + table.mean()])),
+        "The mean row: a mean for each column, along axis 0."),
+    (partial(_start, grown=lambda table: _below(table)[-3:]), "The old rows stay above the new."),
 ])  # fmt: skip
-def asking_rows(answer: Any) -> Cases:
-    """Check repaired rows: inputs, and targets of which the answers alone count."""
-    rng = generator()
-    several = [
-        (rng.integers(1, 512, size=int(p)).tolist(), rng.integers(1, 512, size=int(a)).tolist())
-        for p, a in zip(rng.integers(1, 30, size=9), rng.integers(1, 6, size=9), strict=True)
-    ]
-    for name, hint in (("inputs", "All ids but the last, filled up with 0."), ("targets", _LATE)):
+def asking_start(answer: Any) -> Cases:
+    """Check a table with three more rows, and that an optimiser trains it and all the rest."""
+    rows = "np.vstack puts rows under the table; the model's token_embedding.weight is the result."
+    moves = "model.parameters() are those of the moment: is the table among them yet?"
+    small, wide = (7, 8, 1, 2, 6), (12, 4, 2, 1, 9)
+    looks = {look: alone(run=partial(_started, look=look)) for look in ("table", "still", "rate")}
+    for claim, sizes, lr in (("a small model", small, 0.01), ("another model", wide, 0.2)):
         yield from cases(answer, {
-            f"one chat, {name}": (hint, [([5, 512, 6, 513], [7, 514])]),
-            f"a longer one beside a shorter one, {name}":
-                (hint, [([5, 512, 6, 513], [7, 8, 514]), ([513], [9, 514])]),
-            f"two whose answers begin elsewhere, {name}":
-                (hint, [([5, 6, 513], [7, 514]), ([5, 513], [7, 8, 514])]),
-            f"nine chats, {name}": (hint, several),
-            f"an answer with id 0, {name}": (_ZERO, [([5, 513], [0, 514]), ([513], [9, 0, 514])]),
-        }, part=one_of(name, "inputs", "targets"))  # fmt: skip
-    yield from cases(answer, {"integers": (_WHOLE, several, _integers("inputs", "targets"))})
+            f"{claim}: the table": (rows, sizes, lr, looks["table"]),
+            f"{claim}: what a step leaves as it was": (moves, sizes, lr, looks["still"]),
+            f"{claim}: the rate": ("AdamW(..., lr=lr)", sizes, lr, looks["rate"]),
+        })  # fmt: skip
 
 
 # The best score ------------------------------------------------------------------------------

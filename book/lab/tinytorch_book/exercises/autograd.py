@@ -7,13 +7,13 @@ import numpy as np
 
 from tinytorch.core.tensor import Tensor
 from tinytorch.core.tracing import primitive
-from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, one_of
+from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, predictions
 from tinytorch_book.exercises.drawn_numbers import drawn, seed_of
 from tinytorch_book.exercises.exercise import exercise
 from tinytorch_book.exercises.rules import in_numpy, no_loop
 from tinytorch_book.exercises.values import show
 
-__all__ = ["autograd_costs", "autograd_record", "autograd_softplus", "autograd_subtract",
+__all__ = ["autograd_predict", "autograd_record", "autograd_softplus", "autograd_subtract",
            "autograd_swish", "autograd_undo_broadcast", "autograd_weights"]  # fmt: skip
 
 Record = list[tuple[str, list[tuple[str, float]]]]
@@ -65,6 +65,17 @@ def autograd_subtract(answer: Any) -> Cases:
         "takes a negative number away": (size, 0.5, -4.0),
         "takes 0 away": (size, 3.0, 0.0),
     }, known, run=_derivatives, part=("value and derivatives", list))  # fmt: skip
+
+
+@exercise(points=1)
+def autograd_predict(answer: Any) -> Cases:
+    """Check what was predicted about the gradients of `m = a * b`, `s = m + a`, `y = s * s`."""
+    yield from predictions(answer, {
+        "s": (16, "s is used twice in y, and each use brings the other factor, 8."),
+        "m": (16, "A sum passes its gradient on to both of its terms as it is."),
+        "b": (32, "Nudge b, and m moves by a times as much. What is the gradient of m?"),
+        "a": (64, "a is used in m and in s: add up what both of them bring."),
+    })  # fmt: skip
 
 
 @primitive
@@ -183,39 +194,6 @@ def autograd_swish(answer: Any) -> Cases:
         "multiplies both paths by the gradient that comes in": (brackets, [1.0, -2.0], [4.0, -3.0]),
         "is right for a table": (between, x, g),
     }, mistakes, run=gradient_at, rtol=1e-7)  # fmt: skip
-
-
-_COST_MISTAKES = [
-    (lambda n, b, w: (n * w * w, 4 * n * b * w), "A central difference evaluates above and below."),
-    (lambda n, b, w: (n * w * w + 1, 4 * n * b * w), "Above and below, not in the middle."),
-    (lambda n, b, w: (4 * n * b * w, 2 * n * w * w), "First the number of runs, then the bytes."),
-    (lambda n, b, w: (2 * b * n * w * w, 4 * n * b * w), "A run takes the whole batch at once."),
-    (lambda n, b, w: (2 * n * w * w, 8 * n * b * w), "No pullback asks for the output of @."),
-    (lambda n, b, w: (2 * n * w * w, n * b * w), "In bytes: a float32 has four."),
-]  # fmt: skip
-
-
-def _costs(layers: int, batch: int, width: int) -> tuple[int, int]:
-    return 2 * layers * width**2, 4 * layers * batch * width
-
-
-@exercise(points=3, reference=_costs, mistakes=_COST_MISTAKES, show_expected=False)
-def autograd_costs(answer: Any) -> Cases:
-    """Check `costs(layers, batch, width)`: runs of the model and bytes of activations."""
-    width = "A layer has width times width weights, each of them nudged by itself."
-    every = "The weights of every layer count, and the batch does not."
-    one = "The pullbacks of tanh and of the next @ ask for tanh's output; a float32 has four bytes."
-    shape = "The array that a layer keeps has the shape (batch, width)."
-    yield from cases(answer, {
-        "runs a model of nine weights twice for each of them": (width, 1, 2, 3),
-        "counts every weight of every layer, whatever the batch": (every, 3, 7, 10),
-    }, part=one_of("runs", "runs", "bytes"))  # fmt: skip
-    yield from cases(answer, {
-        "keeps one number, of four bytes, for one layer of one number": (one, 1, 1, 1),
-        "grows with layers, batch and width": (shape, 3, 7, 10),
-    }, part=one_of("bytes", "runs", "bytes"))  # fmt: skip
-    compute = "Compute both from layers, batch and width."
-    yield case("is right for the sizes of a small model", answer, 12, 64, 768, hint=compute)
 
 
 # Helpers -------------------------------------------------------------------------------------

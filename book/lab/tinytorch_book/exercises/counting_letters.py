@@ -2,27 +2,23 @@
 
 import math
 from collections import Counter, defaultdict
-from dataclasses import replace
 from functools import partial
-from itertools import pairwise
-from string import ascii_lowercase
 from typing import Any
 
 from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, predictions
 from tinytorch_book.exercises.drawn_numbers import seed_of
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import no_loop, package_only
+from tinytorch_book.exercises.rules import package_only
 from tinytorch_book.exercises.values import STRANGE, show
 from tinytorch_book.stories import StoryGrammar
 
-__all__ = ["count_belief", "count_busiest", "count_chance", "count_guesses", "count_loss",
-           "count_pairs", "count_predict", "count_words"]  # fmt: skip
+__all__ = ["count_belief", "count_chance", "count_guesses", "count_loss", "count_predict",
+           "count_words"]  # fmt: skip
 
 # References --------------------------------------------------------------------------------
 
 ALPHABET = 38  # different letters in the stories
 EXTRA = 0.001  # of a stroke for every letter, as in the chapter
-_plain = replace(no_loop, hint="Without a loop or a comprehension: zip, Counter and min do it.")
 
 
 def _followers(text: str | tuple[str, ...], length: int) -> dict[Any, Counter[str]]:
@@ -230,38 +226,3 @@ def count_belief(answer: Any) -> Cases:
     reaches = partial(_reaches, stories=stories, start=20, aim=aim)
     yield case(f"is at most {AIM} nats on new stories", answer, run=reaches, expected="reached",
                hint=_MIX, mistakes=known)  # fmt: skip
-
-
-@exercise(points=1, reference=lambda text: Counter(pairwise(text)), rules=[_plain])
-def count_pairs(answer: Any) -> Cases:
-    """Check a count of all neighbouring pairs."""
-    ahead = "A letter and the one behind it: the second text is the first without its first letter."
-    yield from cases(answer, {
-        "counts a pair twice": (ahead, "abab"),
-        "counts pairs of equals, which overlap": (ahead, "aaaa"),
-        "keeps the order of a pair": (ahead, "ab ba"),
-        "finds nothing in a single letter": (ahead, "a"),
-        "finds nothing in nothing": (ahead, ""),
-        "counts a sentence": (ahead, "the cat saw the other cat"),
-        "counts all characters, capitals, blanks and ends of lines":
-            ("Change nothing in the text.", STRANGE),
-    })  # fmt: skip
-    yield case("counts in a Counter", answer, "abab", expected="a Counter",
-               run=lambda f, text: _kind(f(text)), hint="Return a Counter.")  # fmt: skip
-
-
-@exercise(points=1, rules=[_plain], reference=lambda f: min(f, key=lambda c: (-f[c].total(), c)))
-def count_busiest(answer: Any) -> Cases:
-    """Check which letter has the most strokes."""
-    total = "Add up all the strokes of a letter, not only the most frequent one."
-    kinds = "len counts the different letters that follow; add up their strokes."
-    tie = "Of letters with equally many strokes, the first of the alphabet."
-    yield from cases(answer, {
-        "adds up the strokes": (total, {"b": Counter(x=5), "a": Counter(x=3, y=3)}),
-        "does not count the different letters": (kinds, {"a": Counter("xyz"), "b": Counter(x=9)}),
-        "takes the first of equals": (tie, {"z": Counter(a=2), "q": Counter(b=1, c=1)}),
-        "takes the first of three": (tie, {c: Counter("aab") for c in "rmt"}),
-        "takes the only one": (total, {"u": Counter(a=1)}),
-        "adds up 26 letters": (total, {"b": Counter(x=51), "a": Counter(2 * ascii_lowercase)}),
-        "takes more than ten for more than nine": (total, {"a": Counter(x=9), "b": Counter(x=10)}),
-    })  # fmt: skip

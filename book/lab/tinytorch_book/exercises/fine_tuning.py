@@ -1,20 +1,21 @@
 """Checks for the chapter "Fine-tuning"."""
 
+from functools import partial
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from tinytorch.core.hooks import hooks
-from tinytorch.core.layers import Linear
-from tinytorch.core.optimizers import Adam
-from tinytorch.core.recording import is_recording
-from tinytorch.core.tensor import Tensor
-from tinytorch.models.lora import LoRALinear
+from tinytorch.core.recording import is_recording, no_grad
+from tinytorch.models.lora import add_lora
+from tinytorch.models.new_tokens import add_tokens
+from tinytorch.models.transformer import GPT
 from tinytorch_book.exercises.cases import (
     Cases,
     NotYet,
     alone,
+    case,
     cases,
     measured,
     one_of,
@@ -22,13 +23,14 @@ from tinytorch_book.exercises.cases import (
 )
 from tinytorch_book.exercises.drawn_numbers import drawn
 from tinytorch_book.exercises.exercise import exercise
+from tinytorch_book.exercises.gpt import lively
 from tinytorch_book.exercises.rules import no_loop
 from tinytorch_book.exercises.values import as_array, same, show
 from tinytorch_book.experiments.fine_tuning import excess
 from tinytorch_book.experiments.story_gpt import load_story_gpt, story_batches
 from tinytorch_book.stories import story_dialect
 
-__all__ = ["lora_by_hand", "lora_merged", "lora_names", "lora_predict", "lora_stuck"]
+__all__ = ["lora_by_hand", "lora_merged", "lora_names", "lora_predict", "lora_tokens"]
 
 
 # Predictions ---------------------------------------------------------------------------------
@@ -124,136 +126,84 @@ def lora_by_hand(answer: Any) -> Cases:
     })  # fmt: skip
 
 
-# A LoRA that is stuck ------------------------------------------------------------------------
+# New tokens beside LoRA ----------------------------------------------------------------------
 
 
-def _biased(more: float) -> Any:
-    """A layer that adds so many biases more."""
-    forward = LoRALinear.forward
-    added = {"forward": lambda self, x: forward(self, x) + more * self.linear.bias}
-    return type("Biased", (LoRALinear,), added)
+def _base(sizes: Any) -> GPT:
+    model = GPT(*sizes)
+    lively(model)
+    return model
 
 
-def _misscaled(scale: Any) -> Any:
-    """A layer with another scale."""
-    return lambda linear, rank, alpha: LoRALinear(linear, rank, scale(alpha, rank) * rank)
+def _adapted_to(sizes: Any, n: int, seed: int = 0, rows: bool = True) -> GPT:
+    """A model with LoRA and new tokens, whose rows have learned, or are still the mean."""
+    model = add_tokens(_base(sizes), n)
+    add_lora(model, rank=2, rng=0)
+    for i, p in enumerate(model.trainable_parameters()):
+        p.data = drawn(p.shape, seed=seed + i)[0]
+    if rows:
+        table = model.token_embedding.weight
+        table.data = np.vstack([table.data[:-n], *drawn((n, sizes[1]), seed=seed + 90)])
+    return model
 
 
-_BIASES = [
-    (_biased(-1), "The layer's bias is missing: self.linear(x) has it."),
-    (_biased(1), "The layer's bias is added twice: self.linear(x) has it already."),
-]
-_SCALES = [
-    (_misscaled(lambda alpha, rank: rank / alpha), "The scale is upside down: alpha / rank."),
-    (_misscaled(lambda alpha, rank: alpha), "Divide alpha by the rank."),
-    (_misscaled(lambda alpha, rank: 1.0), "The product counts alpha / rank times."),
-]
+def _logits(model: Any, sizes: Any, n: int) -> Any:
+    """What a model says after known and, if there are any, new tokens."""
+    ids = [1, 0, *range(sizes[0], sizes[0] + n)][-sizes[4] :]
+    with no_grad():
+        return np.asarray(model(np.array([ids])).data)
 
 
-@exercise(points=2, reference=LoRALinear)
-def lora_stuck(answer: Any) -> Cases:
-    """Check a repaired LoRA layer: it starts as the layer was, learns, and has the right scale."""
-    scale = "The scale is alpha / rank: alpha 6 and rank 3 count the product twice."
-    sizes, other, scaled = (5, 4, 3, 6.0), (6, 8, 2, 1.0), _of(_Wrapped.output, mistakes=_SCALES)
-    yield from cases(answer, {
-        "has A and B of the right shapes": (
-            "The layer needs `A` (in, rank) and `B` (rank, out), two Parameters.",
-            *sizes, _of(_Wrapped.shapes)),
-        "computes at the start what the layer did": (
-            "At the start x A B must be 0, so one of A and B is 0.",
-            *sizes, _of(_Wrapped.at_start, mistakes=_BIASES)),
-        "the first step moves A or B": (
-            "A's gradient has B as a factor, and B's has A. If both are 0, both stay 0: let only "
-            "B be 0.", *sizes, _of(_Wrapped.moves, expected=True)),
-        "the scale is alpha / rank": (scale, *sizes, scaled),
-        "the scale, another rank": (scale, *other, scaled),
-        "hands the gradient on to x": (
-            "The layer below learns from the gradient of x, and x acts through W and through A "
-            "and B: compute with x itself, not with its .data.", *sizes, _of(_Wrapped.gradient)),
-        "learns a product of rank 3": (
-            "Equal columns of A get equal rows of B, and stay equal: a product of rank 1. Begin "
-            "with random numbers of ordinary size.", *sizes, _of(_Wrapped.learns, expected=True)),
-        "leaves the weight and the bias as they are": (
-            "Only A and B learn: W and the bias keep `requires_grad = False`.",
-            *sizes, _of(_Wrapped.frozen, expected=True)),
-    })  # fmt: skip
+def _saved(save: Any, sizes: Any, n: int, seed: int = 0) -> dict[str, Any]:
+    saved = save(_adapted_to(sizes, n, seed), n)
+    if not isinstance(saved, dict) or not all(isinstance(a, np.ndarray) for a in saved.values()):
+        raise NotYet(f"{show(saved)}, which is not a dictionary of arrays")
+    return saved
 
 
-def _of(look: Any, **options: Any) -> alone:
-    """The options of a case that looks at the reader's layer."""
-    return alone(run=lambda answer, *sizes: look(_Wrapped(answer, *sizes)), **options)
+def _again(save: Any, sizes: Any, n: int, load: Any, known: bool = False, after: int = 0) -> Any:
+    """The logits of a model that was saved, and others `after` it, and loaded into a plain one."""
+    saved, *_ = [_saved(save, sizes, n, seed) for seed in range(after + 1)]
+    before = {name: array.copy() for name, array in saved.items()}
+    model = load(_base(sizes), saved, n)
+    if not same(saved, before, 0.0):
+        raise NotYet("`saved` is no longer what it was", "Work on a copy: it is to be used again.")
+    return _logits(model, sizes, 0)[..., : sizes[0]] if known else _logits(model, sizes, n)
 
 
-class _Wrapped:
-    """The reader's layer around a Linear."""
+def _spare(save: Any, sizes: Any, n: int) -> bool:
+    """Whether no more is saved than A, B and the new rows, and a few numbers as alpha."""
+    needed = sum(p.size for p in _adapted_to(sizes, n).trainable_parameters()) + n * sizes[1]
+    if (found := sum(a.size for a in _saved(save, sizes, n).values())) > needed + 9:
+        raise NotYet(f"{found} numbers, where {needed} do")
+    return True
 
-    def __init__(self, answer: Any, rows: int, columns: int, rank: int, alpha: float) -> None:
-        self.linear = cast(Any, Linear(rows, columns, rng=0))
-        self.linear.bias.data = drawn(columns, seed=3)[0].astype(np.float32)  # a new one is zero
-        self.layer, self.sizes = answer(self.linear, rank, alpha), (rows, columns, rank)
 
-    def shapes(self) -> dict[str, Any]:
-        for name in "AB":
-            if not hasattr(self.layer, name):
-                raise NotYet(f"{show(self.layer)}, without '{name}'")
-            if name not in dict(self.layer.named_parameters()):
-                raise NotYet(f"{name}, which parameters() leaves out: no optimiser updates it")
-        return {name: tuple(getattr(self.layer, name).shape) for name in "AB"}
-
-    def at_start(self) -> Any:
-        return np.array(self.layer(drawn((7, self.sizes[0]))[0]).data)
-
-    def filled(self) -> tuple[Tensor, Tensor, np.ndarray]:
-        """An input of three axes, the output with random matrices, and a gradient for it."""
-        rows, columns, rank = self.sizes
-        shapes = (2, 7, rows), (rows, rank), (rank, columns), (2, 7, columns)
-        array, self.layer.A.data, self.layer.B.data, g = drawn(*shapes, seed=1)
-        x = Tensor(array, requires_grad=True, dtype=np.float64)
-        return x, self.layer(x), g
-
-    def output(self) -> Any:
-        return np.array(self.filled()[1].data)
-
-    def gradient(self) -> Any:
-        x, y, g = self.filled()
-        (y * g).sum().backward()
-        if x.grad is None:
-            raise NotYet("no gradient of x")
-        return x.grad
-
-    def train(self, steps: int) -> list[float]:
-        """The losses of some steps towards a weight that differs by a product of rank 3."""
-        rows, columns, _ = self.sizes
-        x, u, v = drawn((20, rows), (rows, 3), (3, columns), seed=2)
-        wanted = x @ (self.linear.weight.data + 0.5 * u @ v) + self.linear.bias.data
-        optimizer, losses = Adam(self.layer.trainable_parameters(), lr=0.05), []
-        for _ in range(steps):
-            optimizer.zero_grad()
-            error = self.layer(x) - wanted
-            loss = (error * error).mean()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        return losses
-
-    def moves(self) -> bool:
-        before = self.layer.A.data.copy(), self.layer.B.data.copy()
-        self.train(1)
-        return bool(
-            (self.layer.A.data != before[0]).any() or (self.layer.B.data != before[1]).any()
-        )
-
-    def learns(self) -> bool:
-        losses = self.train(400)
-        return losses[-1] < 0.01 * losses[0]
-
-    def frozen(self) -> bool:
-        before, given = self.linear.state_dict(), dict(self.layer.named_parameters())
-        for name, p in {"of W": self.linear.weight, **given}.items():
-            if p.requires_grad and name not in ("A", "B"):
-                raise NotYet(f"the parameter {name} requires a gradient")
-        self.train(3)
-        return same(self.linear.state_dict(), before, 0.0)
+@exercise(points=2)
+def lora_tokens(save: Any, load: Any) -> Cases:
+    """Check that new tokens tuned with LoRA are the same after saving and loading."""
+    mean = "The new rows came back as the mean of the others: save what they have learned."
+    gone = "A and B have not come back."
+    few = "The plain model has the rows of the known tokens: save the last n alone."
+    rows = "First grow the table by n tokens and add LoRA, then put in what was saved."
+    own = "All that my_load needs stands in the dictionary that it gets."
+    for sizes, n in (((7, 8, 2, 2, 6), 3), ((9, 4, 1, 1, 5), 1)):
+        tuned, told = _adapted_to(sizes, n), f"{n} new beside {sizes[0]}"
+        as_mean, plain = _logits(_adapted_to(sizes, n, rows=False), sizes, n), _base(sizes)
+        yield case(
+            f"{told}: what the model says after known tokens", save, sizes, n,
+            run=partial(_again, load=load, known=True), hint=rows,
+            expected=_logits(tuned, sizes, 0)[..., : sizes[0]],
+            mistakes=[(_logits(plain, sizes, 0), gone)])  # fmt: skip
+        yield case(
+            f"{told}: what it says after new ones", save, sizes, n,
+            run=partial(_again, load=load), hint=rows, expected=_logits(tuned, sizes, n),
+            mistakes=[(as_mean, mean)])  # fmt: skip
+        yield case(f"{told}: how much is saved", save, sizes, n, run=_spare, hint=few,
+                   expected=True)  # fmt: skip
+    first = partial(_again, load=load, after=1)
+    yield case("the first of two that were saved", save, sizes, n, run=first, hint=own,
+               expected=_logits(tuned, sizes, n))  # fmt: skip
 
 
 # Several at once -----------------------------------------------------------------------------

@@ -159,7 +159,9 @@ def _counts() -> np.ndarray:
 
 def _scores(model: Any) -> np.ndarray:
     letters = len(_counts())
-    scores = np.asarray(as_array(model(np.eye(letters))), dtype=np.float64)
+    found = model(np.eye(letters))
+    found = found if isinstance(found, np.ndarray) else getattr(found, "data", found)
+    scores = np.asarray(as_array(found), dtype=np.float64)
     if scores.shape != (letters, letters) or not np.isfinite(scores).all():
         raise NotYet(f"scores of shape {scores.shape}, or not finite")
     return scores

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, one_of, predictions
+from tinytorch_book.exercises.cases import Cases, NotYet, case, cases, one_of, predictions, raises
 from tinytorch_book.exercises.drawn_numbers import drawn
 from tinytorch_book.exercises.exercise import exercise
 from tinytorch_book.exercises.rules import in_numpy, no_loop
 from tinytorch_book.exercises.values import compared, copied, same
 
-__all__ = ["gpt2_attention", "gpt2_neighbours", "gpt2_predict", "gpt2_rows", "gpt2_state"]
+__all__ = ["gpt2_head", "gpt2_neighbours", "gpt2_predict", "gpt2_rows", "gpt2_state"]
 
 
 # Predictions ---------------------------------------------------------------------------------
@@ -179,32 +179,48 @@ def gpt2_state(answer: Any) -> Cases:
     yield case("and every one of eleven blocks", answer, eleven, hint=others, **shown)
 
 
-# A loader with two mistakes ------------------------------------------------------------------
+# The head -------------------------------------------------------------------------------------
 
 
-@exercise(points=2, reference=_attention)
-def gpt2_attention(answer: Any) -> Cases:
-    """Check what a loader takes from the file for one attention."""
-    columns = "The three stand side by side: the first d columns of every row are the queries'."
-    square = "(d, d) fits either way. The file keeps (in, out), as our Linear does."
-    two, wide, eleven = _file(2), _file(1, d=6), _file(11)
-    for name, hint in (
-        ("q_proj.weight", columns),
-        ("k_proj.weight", columns),
-        ("v_proj.weight", columns),
-        ("q_proj.bias", "The first third of c_attn's bias."),
-        ("v_proj.bias", "The last third of c_attn's bias."),
-        ("out_proj.weight", square),
-        ("out_proj.bias", "The bias of c_proj."),
-    ):
-        yield case(f"{name} is right", answer, two, 0, hint=hint, **_named(name))
-    yield case("another block", answer, two, 1, hint="i is its number.", **_named("k_proj.weight"))
-    for i in (1, 10):
-        claim, hint = f"block {i} of eleven", "h.1 is not h.10: the point belongs to the name."
-        yield case(claim, answer, eleven, i, hint=hint, **_named("v_proj.weight"))
-    yield case("another width", answer, wide, 0, hint=square, **_named("out_proj.weight"))
-    yield case("no other names", answer, two, 0, hint="The eight parameters of our attention.",
-               part=("names", sorted))  # fmt: skip
+def _turned(head: Any) -> Any:
+    return head.T
+
+
+def _logits(x: Any, tensors: Any, config: Any, told: bool = False, turned: Any = _turned) -> Any:
+    """With the file's own head if it has one; `told`, with what the configuration says."""
+    tied = config.get("tie_word_embeddings", True) and (told or "lm_head.weight" not in tensors)
+    return x @ turned(tensors["wte.weight" if tied else "lm_head.weight"])
+
+
+@exercise(points=2, reference=_logits, mistakes=[
+    (partial(_logits, turned=lambda head: head if len(head) == len(head.T) else head.T),
+        "A square fits either way: the head is (V, d) here, too."),
+    (partial(_logits, turned=lambda head: head.reshape(head.T.shape)),
+        "reshape cuts the rows up: .T turns (V, d) into (d, V)."),
+    (partial(_logits, told=True),
+        "The file has a head of its own: it counts, whatever the configuration says."),
+    (lambda x, tensors, config: x @ tensors["wte.weight"].T,
+        "The token table is the head only where the file has no other."),
+])  # fmt: skip
+def gpt2_head(answer: Any) -> Cases:
+    """Check the logits of a file that has a head of its own, or none, tied or not."""
+    hint = "x @ head.T, with the file's head before the token table."
+    tied, untied = ({"tie_word_embeddings": each} for each in (True, False))
+    x, table, head = drawn((3, 4), (6, 4), (6, 4))
+    one, square, other = drawn((1, 5), (5, 5), (5, 5), seed=1)
+    names = "wte.weight", "lm_head.weight"
+    plain, own = {names[0]: table}, dict(zip(names, (table, head), strict=True))
+    yield from cases(answer, {
+        "tied, no head in the file": (hint, x, plain, tied),
+        "a configuration that does not say": (
+            "GPT-2's own config.json does not say: it is tied.", x, plain, {}),
+        "not tied, a head in the file": (hint, x, own, untied),
+        "tied, but a head in the file": (hint, x, own, tied),
+        "as many tokens as numbers in a row": (hint, one, {names[0]: square}, tied),
+        "the same with a head": (hint, one, {names[0]: square, names[1]: other}, tied),
+    })  # fmt: skip
+    yield raises("not tied, no head in the file", answer, x, plain, untied, error=KeyError,
+                 hint="Nothing says that the token table is the head here.")  # fmt: skip
 
 
 # Eight bits ----------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from tinytorch_book.exercises.cases import (
 )
 from tinytorch_book.exercises.drawn_numbers import drawn
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.gpt import lively, lively_gpt
+from tinytorch_book.exercises.gpt import lively_gpt
 from tinytorch_book.exercises.multi_head import OWN
 from tinytorch_book.exercises.rules import no_loop
 from tinytorch_book.exercises.scaled_dot_product import attention
@@ -34,7 +34,7 @@ from tinytorch_book.experiments.story_gpt import (
 )
 
 __all__ = ["cache_allowed", "cache_attention", "cache_predict", "cache_readings", "cache_step",
-           "cache_write"]  # fmt: skip
+           "cache_token"]  # fmt: skip
 
 
 # Predictions ---------------------------------------------------------------------------------
@@ -114,83 +114,60 @@ def cache_step(answer: Any) -> Cases:
         yield case(claim, answer, *given, part=part, hint=hint)
 
 
-# The loop that writes ------------------------------------------------------------------------
-
-_GIVEN = "Pass the cache that you were given, and clear it once, before the loop."
-_NEW = "Give the model all that it has not read, and no more: first the whole prompt."
+# A token after a prompt ----------------------------------------------------------------------
 
 
-def _write(model: Any, prompt: list[int], n: int, cache: Any, row: Any = -1) -> list[int]:
-    cache.clear()
-    ids = list(prompt)
-    for _ in range(n):
-        with no_grad():
-            ids.append(int(model(ids[cache.length :], cache=cache).data[row].argmax()))
-    return ids
-
-
-_PROMPT = "Return the prompt as well."
-_LAST = "Row t tells what follows token t: the last row, logits[-1], is the one to read."
-_WRONG_LOOPS = [
-    (ValueError, _NEW),
-    (lambda *given: _write(*given)[len(given[1]) :], _PROMPT),
-    (lambda model, ids, n, cache: _write(model, ids, n - 1, cache), "One short: n new tokens."),
-    (lambda model, ids, n, cache: _write(model, ids, n + 1, cache), "One too many: n new tokens."),
-    (partial(_write, row=0), _LAST),
-    (partial(_write, row=slice(None)), _LAST),
-]
-
-
-@exercise(points=2, reference=_write, mistakes=_WRONG_LOOPS)
-def cache_write(answer: Any) -> Cases:
-    """Check a loop that writes greedily with a cache."""
-    first, second, full = [2, 7, 1], [5, 0, 4, 4], "Keys of another text are in it: clear() it."
-    alike, used = "the text of the model without a cache", partial(_written, used=True)
-    yield from cases(answer, {
-        f"{alike}, 1 token": (_NEW, first, 1),
-        f"{alike}, 6 tokens": (_NEW, first, 6),
-        "the same with a cache that was used before": (full, second, 6, alone(run=used)),
-    }, run=_written)  # fmt: skip
-    for prompt in (first, second):
-        yield case(
-            f"reads every token once, a prompt of {len(prompt)}", answer, prompt, 6,
-            run=partial(_written, what="read"), part=("tokens that were read", int),
-            hint="Each token of the prompt once, then each new one, the last one not at all.",
-            mistakes=[
-                (len(prompt) + 6, "Nothing asks what follows the last token."),
-                (6 * len(prompt) + 15, _GIVEN),
-        ])  # fmt: skip
-    length = alone(run=partial(used, what="length"), part=("length of the cache", int))
-    other = partial(_written, sizes=(12, 6, 3, 1, 17))
-    yield from cases(answer, {
-        "the given cache holds all tokens but the last": (_GIVEN, second, 6, length),
-        "another model, with another cache": (_NEW, [11, 3], 9),
-    }, run=other)  # fmt: skip
-
-
-class Noting(GPT):
-    """A GPT that notes how many tokens each pass reads."""
-
-    read: list[int]
-
-    def forward(self, tokens: Any, *args: Any, **kwargs: Any) -> Any:
-        """As usual."""
-        self.read.append(int(np.shape(tokens)[-1]))
-        return super().forward(tokens, *args, **kwargs)
-
-
-def _written(
-    answer: Any, prompt: Any, n: int, sizes: Any = (9, 8, 2, 2, 24), used: bool = False,
-    what: str = "text",
+def _token(
+    layers: Any, x: Any, store: Any, length: int, seen: Any = lambda length: length + 1,
+    each: int = 0, chained: bool = True, counted: int = 1,
 ) -> Any:  # fmt: skip
-    """What the answer writes, or how many tokens the model read for it, or the cache's length."""
-    model, cache = lively(Noting(*sizes)), KVCache(sizes[2], sizes[4])
-    model.read = []
-    with no_grad():
-        if used:
-            model([1, 7], cache=cache)
-    text = answer(model, prompt, n, cache)
-    return {"text": text, "read": sum(model.read), "length": cache.length}[what]
+    given, start = x, length
+    for i, (W_q, W_k, W_v) in enumerate(layers):
+        read = x if chained else given
+        store[i, :, length] = read @ W_k, read @ W_v
+        keys, values = store[i, :, : seen(length)]
+        x, length = attention((read @ W_q)[None], keys, values)[0], length + each
+    return x, max(start + counted, length)
+
+
+def _fed(answer: Any, layers: Any, xs: Any, store: Any, length: int) -> Any:
+    """The outputs for some tokens, one after the other; what is stored then, and the length."""
+    store, outputs = store.copy(), []
+    for x in xs:
+        y, length = answer(layers, x.copy(), store, length)
+        outputs.append(y)
+    return np.array(outputs), store[:, :, : length if length is not None else 0], length
+
+
+@exercise(points=2, reference=_token, run=_fed, mistakes=[
+    (partial(_token, seen=lambda length: length),
+        "The newest token looks at itself as well: its key is stored, but not among those read."),
+    (partial(_token, seen=lambda length: None),
+        "Beyond the new token lies nothing, or another text: read no further than to it."),
+    (partial(_token, each=1),
+        "length counts the tokens that every layer has read: raise it once, after the last."),
+    (partial(_token, chained=False), "A layer reads what the layer before it has written."),
+    (partial(_token, counted=0), "One token more has been read."),
+])  # fmt: skip
+def cache_token(answer: Any) -> Cases:
+    """Check layers that read one token after others: its output, the store, and the length."""
+    formula = "softmax(K q / sqrt(d)) V, with the keys and values up to those of the new token."
+    first = "At the first token there is one key, its own."
+    stored = "A token's key and value lie at index length, in every layer."
+    count = "It grows by one for each token, whatever the number of layers."
+    three, prompt, *new = drawn((3, 3, 4, 4), (3, 2, 9, 4), (1, 4), (5, 4))
+    one, empty, more = drawn((1, 3, 6, 6), (1, 2, 7, 6), (7, 6), seed=1)
+    names = "output", "store", "length"
+    output, store, length = (alone(part=one_of(name, *names)) for name in names)
+    yield from cases(answer, {
+        "a token after a prompt of three": (formula, three, new[0], prompt, 3, output),
+        "the length, three layers": (count, three, new[0], prompt, 3, length),
+        "five tokens, one after the other": (formula, three, new[1], prompt, 4, output),
+        "their keys and values": (stored, three, new[1], prompt, 4, store),
+        "their number": (count, three, new[1], prompt, 4, length),
+        "the first token": (first, one, more[:1], empty, 0, output),
+        "from the first token to the end of the window": (formula, one, more, empty, 0, output),
+    })  # fmt: skip
 
 
 # Attention that remembers --------------------------------------------------------------------
@@ -262,7 +239,11 @@ _BEGINNINGS = ("Once upon a time there", "One rainy evening", "Mia was", "Sara w
 
 
 def _greedy(model: Any, prompt: list[int], n: int) -> list[int]:
-    return _write(model, prompt, n, model.new_cache())
+    ids, cache = list(prompt), model.new_cache()
+    for _ in range(n):
+        with no_grad():
+            ids.append(int(model(ids[cache.length :], cache=cache).data[-1].argmax()))
+    return ids
 
 
 def _noted(answer: Any, model: Any, prompt: list[int], n: int) -> tuple[Any, int]:
@@ -315,7 +296,7 @@ def cache_readings(answer: Any) -> Cases:
     room = "A draft must not outgrow the window: guess no more than is still to be written."
     wrong = [
         (ValueError, room),
-        (lambda *given: _greedy(*given)[len(given[1]) :], _PROMPT),
+        (lambda *given: _greedy(*given)[len(given[1]) :], "Return the prompt as well."),
         (lambda model, prompt, n: _greedy(model, prompt, n + 1), "Not more than n new tokens."),
     ]
     begun, untrained = [3, 500, 41], alone(run=partial(_text, trained=False))

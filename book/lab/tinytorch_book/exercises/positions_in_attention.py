@@ -110,11 +110,11 @@ _ROTATIONS = [
 
 @exercise(points=3, reference=_rotated, mistakes=_ROTATIONS)
 def positions_rotate(answer: Any) -> Cases:
-    """`answer(x, positions)` rotates rows `(seq, head_dim)` at integer positions `(seq,)`."""
+    """`answer(x, positions)` rotates rows `(seq, head_dim)` at positions `(seq,)`."""
     angles = "All its angles are 0, with cosine 1 and sine 0; the result has the shape of x."
     second = "Pair i is columns 2i and 2i + 1, with the frequency 10000 to the power of -2i/d."
     given = "Use the positions that are given, not 0, 1, 2."
-    any_integer = "A position is any integer: compute its angle; do not look it up in a table."
+    any_number = "A position is any number: compute its angle; do not look it up or round it."
     floats = "np.zeros_like of whole numbers holds whole numbers: give the result's shape alone."
     one, four = np.array([[1.0, 0.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
     yield from cases(answer, {
@@ -124,7 +124,8 @@ def positions_rotate(answer: Any) -> Cases:
             (second, np.tile(one, (1, 2)), np.array([10])),
         "each row is rotated by its own position, whatever the order":
             (given, np.tile(one, (3, 1)), np.array([7, 7, 2])),
-        "a negative position rotates clockwise": (any_integer, one, np.array([-1])),
+        "a negative position rotates clockwise": (any_number, one, np.array([-1])),
+        "half of a position is half of its angle": (any_number, one, np.array([0.5])),
         "rotates whole numbers": (floats, np.array([[1, 0]]), np.array([1])),
         "whole numbers become floats where nothing is rotated": (
             floats, np.array([[3, 4]]), np.array([0]), alone(part=("dtype", _kind))),

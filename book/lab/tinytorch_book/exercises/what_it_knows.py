@@ -98,7 +98,7 @@ def inside_lens(answer: Any) -> Cases:
 
 
 def _r2(x: Any, y: Any) -> float:
-    return readable(x, y)[0]
+    return readable(x, y)
 
 
 def _r2_with(seen: bool, centred: bool, axis: int | None = 0, ridge: float = 0.03) -> Any:

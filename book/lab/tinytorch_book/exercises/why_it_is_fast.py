@@ -9,13 +9,11 @@ import numpy as np
 from tinytorch.core import functional
 from tinytorch.core.tensor import Tensor
 from tinytorch_book.exercises.cases import Cases, NotYet, case, measured, one_of, predictions
-from tinytorch_book.exercises.drawn_numbers import drawn, generator
+from tinytorch_book.exercises.drawn_numbers import drawn
 from tinytorch_book.exercises.exercise import exercise
-from tinytorch_book.exercises.rules import no_loop
 from tinytorch_book.exercises.values import same
 
-__all__ = ["fast_count", "fast_pieces", "fast_pooled", "fast_row_products", "fast_step",
-           "fast_strides", "fast_vocabulary"]  # fmt: skip
+__all__ = ["fast_count", "fast_pieces", "fast_step", "fast_vocabulary"]
 
 
 # Counts --------------------------------------------------------------------------------------
@@ -179,34 +177,6 @@ def fast_step(answer: Any) -> Cases:
         yield case(claim, answer, gradients, *options, run=run, hint=hint, atol=0)
 
 
-@exercise(points=1, rules=[no_loop],
-    reference=lambda shape: np.empty(shape, dtype=np.float32).strides,
-    mistakes=[
-        (lambda shape: np.empty(shape).strides, "NumPy makes float64 unless told otherwise."),
-        (lambda shape: tuple(n // 4 for n in np.empty(shape, dtype=np.float32).strides),
-            "In bytes: a number in float32 takes 4."),
-    ])  # fmt: skip
-def fast_strides(answer: Any) -> Cases:
-    """Check the strides of a packed float32 array."""
-    inner = "A step along an axis passes over all that the axes behind it hold, 4 bytes a number."
-    long = tuple(generator().integers(2, 12, size=5).tolist())
-    for shape in ((2, 3), (5,), (4, 4, 4), (3, 1, 2), (2, 3, 4, 5), (1,), (300, 700), long):
-        yield case(f"is right for {shape}", answer, shape, hint=inner)
-
-
-@exercise(points=1, reference=lambda x, y: (x * y).sum(axis=1), rules=[no_loop])
-def fast_row_products(answer: Any) -> Cases:
-    """Check the scalar products of the rows of two arrays."""
-    rows = "Multiply number by number, and add up along each row."
-    for shape in ((3, 2), (4, 4), (1, 5), (6, 1), (2, 30), (300, 90)):
-        yield case(f"multiplies rows of shape {shape}", answer, *drawn(shape, shape), hint=rows)
-    tiny = [1e-9 * x for x in drawn((4, 3), (4, 3))]
-    yield case("multiplies tiny numbers", answer, *tiny, hint=rows, atol=0)
-    pairs = "1,000 * 1,000 products were made: each row needs that with its own partner alone."
-    given, run = drawn((1000, 3), (1000, 3)), partial(_frugal, most=1e6)
-    yield case("in little memory", answer, *given, run=run, hint=pairs)
-
-
 def _traced(answer: Any, *given: Any) -> tuple[Any, int]:
     """The result of an answer, and the bytes of new memory at its peak."""
     tracemalloc.start()
@@ -214,24 +184,6 @@ def _traced(answer: Any, *given: Any) -> tuple[Any, int]:
         return answer(*given), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-def _frugal(answer: Any, *given: Any, most: float) -> Any:
-    result, peak = _traced(answer, *given)
-    if peak > most:
-        raise NotYet(f"{peak / 1e6:.1f} MB of new memory, and {most / 1e6:g} MB are enough")
-    return result
-
-
-@exercise(points=1, reference=lambda x, size: x.reshape(-1, size).mean(axis=1), rules=[no_loop])
-def fast_pooled(answer: Any) -> Cases:
-    """Check the means of neighbouring numbers."""
-    rows = "A reshape puts neighbours into one row; the mean goes along the rows."
-    for n, size in ((6, 2), (12, 4), (9, 3), (5, 1), (7, 7)):
-        yield case(f"means of {size} out of {n}", answer, drawn(n)[0], size, hint=rows)
-    yield case("means of tiny numbers", answer, 1e-9 * drawn(600)[0], 20, hint=rows, atol=0)
-    copied, run = "The numbers were copied; a reshape copies none.", partial(_frugal, most=4e5)
-    yield case("without a copy", answer, *drawn(100_000), 100, run=run, hint=copied)
 
 
 # A large vocabulary in little memory ---------------------------------------------------------

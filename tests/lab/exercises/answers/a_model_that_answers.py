@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from tinytorch import AdamW, clip_grad_norm, functional, no_grad
+from tinytorch import AdamW, Parameter, clip_grad_norm, functional, no_grad
 from tinytorch.text.chat import answer_rows
 from tinytorch_book.experiments.answering import load_answering_gpt
 
@@ -40,11 +40,19 @@ def targets_from_zeros(prompt, answer):
     return ids.tolist()
 
 
-# Rows that go wrong
-def rows_as_lists(chats):
-    width = max(len(p) + len(a) for p, a in chats) - 1
-    inputs = [(p + a[:-1] + [0] * width)[:width] for p, a in chats]
-    return inputs, [([-100] * (len(p) - 1) + a + [-100] * width)[:width] for p, a in chats]
+# Three new tokens
+def start_in_the_same_parameter(model, lr):
+    weight = model.token_embedding.weight
+    mean = weight.data.sum(axis=0, keepdims=True) / len(weight.data)
+    weight.data = np.concatenate([weight.data, mean, mean, mean])
+    return AdamW(model.trainable_parameters(), lr)
+
+
+def start_with_both_tables(model, lr):
+    held = list(model.parameters())
+    table = model.token_embedding.weight.data
+    model.token_embedding.weight = Parameter([*table, *[table.mean(0)] * 3], dtype=np.float32)
+    return AdamW([*held, model.token_embedding.weight], lr=lr)
 
 
 # The best score
@@ -75,7 +83,7 @@ def tuned_before(model, questions, stories):
 
 RIGHT = {
     "asking_targets": [targets],
-    "asking_rows": [rows_as_lists],
+    "asking_start": [start_in_the_same_parameter, start_with_both_tables],
     "asking_scores": [best],
     "asking_forget": [both_in_one_step],
 }
@@ -93,18 +101,23 @@ WRONG = {
         "… Ids are integers": ("+ answer", "+ [float(x) for x in answer]"),
     },
     "asking_predict": guesses(GUESSES),
-    "asking_rows": {
-        "… first: that target counts": ("len(prompt) - 1] = -100", "len(prompt)] = -100"),
-        "… its target is -100": ("longest), -100", "longest), 0"),
-        "… 0 is an id": ("return inputs, targets", "return inputs, targets - 100 * (targets == 0)"),
-        "… Ids are integers": ("return inputs, targets", "return inputs * 1.0, targets * 1.0"),
-        "… Write it yourself": lambda chats: answer_rows(chats),
-        "… given, not asked": ("len(prompt) - 1] = -100", "max(0, len(prompt) - 2)] = -100"),
-        "… not the prompt": ("targets[row, : len(prompt) - 1] = -100", ""),
-        "filled up with another token": (
-            "np.zeros((len(chats), longest), dtype=int)",
-            "np.full((len(chats), longest), 514)",
+    "asking_start": {
+        "… holds the old table": (
+            "    table = model",
+            "    held = [*model.parameters()]\n    table = model",
+            "model.parameters(),",
+            "held,",
         ),
+        "… the table alone": ("model.parameters()", "[model.token_embedding.weight]"),
+        "… stand below": ("[table, new]", "[new, table]"),
+        "… not zeros": ("np.tile(table.mean(axis=0), (3, 1))", "np.zeros((3, table.shape[1]))"),
+        "… for each column": ("table.mean(axis=0), (3, 1)", "table.mean(), (3, table.shape[1])"),
+        "… stay above": ("[table, new]", "[new]"),
+        "all but the table": (
+            "model.parameters()",
+            "[p for p in model.parameters() if p is not model.token_embedding.weight]",
+        ),
+        "another model's": ("return", "model = GPT(7, 8, 1, 2, 6)\n    return"),
     },
     "asking_scores": {
         "… says 'I do not know', for 0": ("np.maximum((", "((", ", 0)", ")"),

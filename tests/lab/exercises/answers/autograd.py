@@ -48,7 +48,6 @@ RIGHT = {
     "autograd_undo_broadcast": [undo_at_once],
     "autograd_record": [record_by_recursion],
     "autograd_swish": [swish_by_the_other_tail],
-    "autograd_costs": [lambda n, batch, width: [n * width**2 * 2, n * batch * width * 4]],
 }
 
 WRONG = {
@@ -61,6 +60,10 @@ WRONG = {
         "made of floats": ("[(self, 1.0), (other,", "[(self.value, 1.0), (other.value,"),
     },
     "autograd_weights": {"turned round": lambda x, k: np.tile(x.sum(axis=0), (k, 1))},
+    "autograd_predict": {
+        "one path to a": {"a": 48},
+        "one use of s": {"s": 8},
+    },
     "autograd_softplus": {
         "… np.logaddexp never computes it": ("np.logaddexp(0, x)", "np.log(1 + np.exp(x))"),
         "… infinity over infinity": ("np.exp(x - y)", "np.exp(x) / (1 + np.exp(x))"),
@@ -78,13 +81,5 @@ WRONG = {
         "… as well as the one through the logistic": ("(s + x", "(x"),
         "… carries the factor x": ("x * s * (1 - s)", "s * (1 - s)"),
         "… Two paths, two terms": ("s + x * s * (1 - s)", "s * (1 - s)"),
-    },
-    "autograd_costs": {
-        "… evaluates above and below": ("2 * layers", "layers"),
-        "… not in the middle": ("2 * layers * width * width", "layers * width**2 + 1"),
-        "… First the number of runs": ("return evaluations, kept", "return kept, evaluations"),
-        "… takes the whole batch": ("2 * layers", "2 * batch * layers"),
-        "… No pullback asks": ("width * 4", "width * 8"),
-        "… a float32 has four": ("width * 4", "width"),
     },
 }

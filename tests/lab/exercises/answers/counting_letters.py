@@ -4,7 +4,6 @@ import math
 from collections import Counter, defaultdict
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 
 from tinytorch_book.stories import StoryGrammar
 
@@ -72,10 +71,6 @@ def asks_the_grammar(before, letter):
 
 RIGHT = {
     "count_chance": [lambda strokes, letter: Fraction(strokes[letter], strokes.total())],
-    "count_busiest": [
-        lambda followers: sorted(followers, key=lambda c: (-sum(followers[c].values()), c))[0]
-    ],
-    "count_pairs": [lambda text: Counter(pairwise(text))],
     "count_guesses": [guesses_by_counting],
     "count_words": [words_from_lists],
     "count_loss": [loss_from_pairs],
@@ -99,21 +94,6 @@ WRONG = {
             "strokes.total()",
             "sum(n for _, n in strokes.most_common(20))",
         ),
-    },
-    "count_busiest": {
-        "… zip, Counter and min": lambda f: min((-f[c].total(), c) for c in f)[1],
-        "… Add up all the strokes": lambda f: max(
-            sorted(f), key=lambda c: sum(sorted(f[c].values())[-20:])
-        ),
-    },
-    "count_pairs": {
-        "a plain dictionary": (
-            "Counter(zip(text, text[1:]))",
-            "dict(Counter(zip(text, text[1:])))",
-        ),
-        "without the ends": lambda text: Counter(pairwise(text.strip())),
-        "every second pair": ("text, text[1:]", "text[::2], text[1::2]"),
-        "… zip, Counter and min": ("zip(text, text[1:])", "[pair for pair in zip(text, text[1:])]"),
     },
     "count_predict": {
         "a stroke for every letter": {"strokes": 11},

@@ -1,5 +1,7 @@
 """Right and wrong answers to the exercises of "Fine-tuning"."""
 
+import numpy as np
+
 from tinytorch import AdamW
 from tinytorch.models.lora import add_lora
 
@@ -32,6 +34,32 @@ def by_the_whole_product(x, W, A, B, alpha, g):
     return x @ (W + s * A @ B), whole @ B.T, A.T @ whole
 
 
+# New tokens beside LoRA
+TABLE = "token_embedding.weight"
+
+
+def save_by_names(model, n):
+    state = model.state_dict()
+    saved = {name: a for name, a in state.items() if name.endswith((".A", ".B"))}
+    return {**saved, TABLE: state[TABLE][len(state[TABLE]) - n :]}
+
+
+def load_by_names(base, saved, n):
+    table = base.token_embedding.weight
+    table.data = np.concatenate([table.data, saved[TABLE]])
+    add_lora(base, rank=2, rng=5)
+    base.load_state_dict({**base.state_dict(), **saved, TABLE: table.data})
+    return base
+
+
+MEMORY = []
+
+
+def save_in_memory(model, n):
+    MEMORY.append(model)
+    return {"nothing": np.zeros(1)}
+
+
 # Several at once
 def merged_by_sum(W, A, B, scale):
     return (scale[:, None, None] * (A @ B)).sum(0) + W
@@ -55,16 +83,7 @@ def by_a_loop_of_its_own(model, batches):
 
 RIGHT = {
     "lora_by_hand": [by_the_whole_product],
-    "lora_stuck": [
-        (
-            "self.linear",
-            "self.base",
-            "Parameter(start)",
-            "Parameter(0 * start)",
-            "np.zeros((rank, columns))",
-            "default_rng(1).normal(size=(rank, columns))",
-        )
-    ],
+    "lora_tokens": [(save_by_names, load_by_names)],
     "lora_merged": [merged_by_sum],
     "lora_names": [by_a_loop_of_its_own],
 }
@@ -79,17 +98,14 @@ WRONG = {
         "… without a root": ("A.shape[1]", "A.shape[1] ** 0.5"),
         "… then B's": lambda *given: [by_the_whole_product(*given)[i] for i in (0, 2, 1)],
     },
-    "lora_stuck": {
-        "x cut off": ("(x @ self.A)", "(type(x)(x.data) @ self.A)"),
-        "… bias is missing": ("return self.linear(x)", "return self.linear(x) - self.linear.bias"),
-        "… added twice": ("return self.linear(x)", "return self.linear(x) + self.linear.bias"),
-        "… upside down": ("alpha / rank", "rank / alpha"),
-        "… Divide alpha": ("alpha / rank", "alpha"),
-        "… counts alpha / rank times": ("alpha / rank", "1"),
-        "the bias learns": ("p.requires_grad = False", "p.requires_grad = len(p.shape) == 1"),
-        "… let only B be 0": ("Parameter(start)", "Parameter(0 * start)"),
-        "… one of A and B is 0": ("np.zeros((rank", "np.ones((rank"),
-        "… two Parameters": ("Parameter(start)", "start"),
+    "lora_tokens": {
+        "… came back as the mean": ("base.token_embedding.weight.data[-n:] = ", ""),
+        "… A and B have not": ("load_lora_state_dict(base, lora)", ""),
+        "… save the last n alone": ("data[-n:]\n", "data\n", "data[-n:] = ", "data = "),
+        "a model": (lambda model, n: {"model": model}, lambda base, saved, n: saved["model"]),
+        "… stands in the dictionary": (save_in_memory, lambda base, saved, n: MEMORY[-1]),
+        "rows of another order": (": rows}", ": rows[::-1]}"),
+        "… Work on a copy": ("dict(saved)", "saved"),
     },
     "lora_merged": {
         "… a scale of its own": ("scale, A, B)", "scale / scale, A, B)"),

@@ -100,17 +100,15 @@ def state_by_replacing(tensors):
     return found
 
 
-# A loader with two mistakes
-def attention(tensors, i, turned=False, rows=False):
-    there = f"h.{i}.attn"
-    weight, b = tensors[f"{there}.c_attn.weight"], tensors[f"{there}.c_attn.bias"]
-    out, d = tensors[f"{there}.c_proj.weight"], len(weight)
-    found = {"out_proj.weight": out.T if turned else out}
-    found["out_proj.bias"] = tensors[f"{there}.c_proj.bias"]
-    for n, name in enumerate(QKV):
-        parts = weight.reshape(3, d, d)[n] if rows else weight[:, n * d : (n + 1) * d]
-        found[f"{name}.weight"], found[f"{name}.bias"] = parts, b[n * d : (n + 1) * d]
-    return found
+# The head
+def by_rows(x, tensors, config):
+    if "lm_head.weight" in tensors:
+        head = tensors["lm_head.weight"]
+    elif not config.get("tie_word_embeddings", True):
+        raise KeyError("lm_head.weight")
+    else:
+        head = tensors["wte.weight"]
+    return np.stack([(x * row).sum(axis=1) for row in head], axis=1)
 
 
 # Eight bits
@@ -128,7 +126,7 @@ def by_index(rows, heads):
 
 RIGHT = {
     "gpt2_state": [state_by_replacing],
-    "gpt2_attention": [attention],
+    "gpt2_head": [by_rows],
     "gpt2_rows": [rows],
     "gpt2_neighbours": [by_index],
 }
@@ -147,10 +145,15 @@ WRONG = {
             {n: tensors.pop(n) for n in [*tensors] if n.endswith(".attn.bias")} and tensors
         ),
     },
-    "gpt2_attention": {
-        "one digit of the block": lambda tensors, i: attention(tensors, int(str(i)[0])),
-        "… side by side": lambda tensors, i: attention(tensors, i, turned=True, rows=True),
-        "… fits either way": lambda tensors, i: attention(tensors, i, turned=True),
+    "gpt2_head": {
+        "… cuts the rows up": (".T", ".reshape(x.shape[-1], -1)"),
+        "… has no other": ("if name not in tensors and config", "if True or config"),
+        "… whatever the configuration": ("name not in tensors and ", ""),
+        "… A square fits": (
+            "tensors[name].T",
+            "(tensors[name] if len(x.T) == len(tensors[name]) else tensors[name].T)",
+        ),
+        "… Nothing says": (' and config.get("tie_word_embeddings", True)', ""),
     },
     "gpt2_rows": {
         "no tiny scale": ("int8), scales", "int8), np.maximum(scales, 1e-8)"),

@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from tinytorch import no_grad
-
 from . import guesses
 
 GUESSES = {
@@ -41,25 +39,16 @@ def step_in_numpy(q, k, v, keys, values):
     return (e[:, None] * values).sum(axis=0) / e.sum(), keys, values
 
 
-# The loop that writes
-def write_prompt_first(model, prompt, n, cache):
-    cache.clear()
-    ids, new = list(prompt), list(prompt)
-    with no_grad():
-        while len(ids) < len(prompt) + n:
-            new = [int(np.argmax(model(np.array(new), cache=cache).numpy()[-1]))]
-            ids += new
-    return ids
-
-
-def write_in_pairs(model, prompt, n, cache):
-    cache.clear()
-    ids = list(prompt)
-    while len(ids) < len(prompt) + n:
-        with no_grad():
-            logits = model(ids[cache.length :][:2], cache=cache).data
-        ids += [int(logits[-1].argmax())] if cache.length == len(ids) else []
-    return ids
+# A token after a prompt
+def token_beside_the_rest(layers, x, store, length):
+    """The new key and value are put after those that are read, and stored at the end."""
+    for i, (W_q, W_k, W_v) in enumerate(layers):
+        k, v = x @ W_k, x @ W_v
+        keys, values = np.vstack([store[i, 0, :length], k]), np.vstack([store[i, 1, :length], v])
+        e = np.exp(keys @ (x @ W_q) / len(x) ** 0.5)
+        store[i, 0, length], store[i, 1, length] = k, v
+        x = e @ values / e.sum()
+    return x, length + 1
 
 
 # Attention that remembers
@@ -69,7 +58,7 @@ FROM_0 = "mask = np.triu(np.full((T, k.shape[2]), -np.inf, dtype=np.float32), 1)
 RIGHT = {
     "cache_allowed": [lambda past, new: np.tri(new, past + new, past, dtype=bool)],
     "cache_step": [step_in_numpy],
-    "cache_write": [write_prompt_first, write_in_pairs],
+    "cache_token": [token_beside_the_rest],
     "cache_readings": [
         ("(1, 2, 3)", "range(1, 9)", "(3, 2, 1)", "(8, 6, 4, 3, 2, 1)", "min(8", "min(12")
     ],
@@ -92,21 +81,23 @@ WRONG = {
         ),
         "… in this order": ("@ values, keys, values", "@ values, values, keys"),
     },
-    "cache_write": {
-        "… Pass the cache that you were given,": (
-            "with no_grad",
-            "cache.clear()\n        with no_grad",
+    "cache_token": {
+        "… looks at itself": (": length + 1]", ":length]"),
+        "… or another text": (": length + 1]", ":]"),
+        "… raise it once": (
+            "keys, values = part[:, : length + 1]",
+            "length += 1\n        keys, values = part[:, :length]",
+            "return x, length + 1",
+            "return x, length",
         ),
-        "… Nothing asks what follows the last": (
-            "    return ids",
-            "    with no_grad():\n        model(ids[-1:], cache=cache)\n    return ids",
+        "… has written": (
+            "    for part",
+            "    given = x\n    for part",
+            "        q, part",
+            "        x = given\n        q, part",
         ),
-        "… all that it has not read": ("ids[cache.length :]", "ids"),
-        "… Return the prompt": ("return ids", "return ids[len(prompt) :]"),
-        "… One short": ("range(n)", "range(n - 1)"),
-        "… One too many": ("range(n)", "range(n + 1)"),
-        "… Row t tells": ("logits[-1]", "logits[0]"),
-        "… the one to read": ("logits[-1]", "logits"),
+        "… One token more": ("return x, length + 1", "return x, length"),
+        "nobody but itself": (": length + 1]", "length : length + 1]"),
     },
     "cache_attention": {
         "… it did": ("(q, k, v, mask)", "(q, k, v)"),

@@ -76,6 +76,7 @@ WRONG = {
     },
     "positions_rotate": {
         "whole numbers stay whole": ("np.empty(x.shape)", "np.zeros_like(x)"),
+        "half of a position": ("np.asarray(positions)", "np.asarray(positions, int)"),
         "… columns 2i and 2i + 1": IN_HALVES,
         "… Not rotated": ("* frequencies", "* 0 * frequencies"),
         "… Keep the old values": (

@@ -11,7 +11,7 @@ GUESSES = {
         288: "a smallest number as well",
         324: "not one",
     },
-    "special tokens before the answer, with a system line": {
+    "special tokens of a prompt with a system message and one question": {
         4: "has been begun too",
         6: "not yet ended",
     },
@@ -20,7 +20,7 @@ GUESSES = {
         2_655_360: "three matrices",
         3_538_944: "has two norms",
     },
-    "numbers that a token leaves in the cache": {
+    "numbers that a token leaves in the cache, in all blocks": {
         34_560: "Three heads of queries",
         5_760: "and a value too",
         384: "a cache of its own",
@@ -44,9 +44,17 @@ def conversation(tokenizer, messages):
     return ids
 
 
-def as_text(tokenizer, messages):
+def text_of(messages):
     text = "".join(f"<|im_start|>{m['role']}\n{m['content']}<|im_end|>\n" for m in messages)
-    return tokenizer.encode(text + "<|im_start|>assistant\n", allowed_special="all")
+    return text + "<|im_start|>assistant\n"
+
+
+def as_text(tokenizer, messages):
+    return tokenizer.encode(text_of(messages), allowed_special="all")
+
+
+def all_letters(tokenizer, messages):
+    return tokenizer.encode_ordinary(text_of(messages))
 
 
 def induction(pattern):
@@ -73,6 +81,7 @@ WRONG = {
     "talk_predict": guesses(GUESSES),
     "talk_block": {
         "… not every other one": ("np.hstack([", "np.dstack([", "4])", "4]).reshape(-1, 32)"),
+        "… along axis 1": ("np.hstack([", "np.vstack(["),
         "… then the smallest": ("scale * q + smallest", "smallest * q + scale"),
         "… and then >> 4": ("[stored[:, 4:] & 15, stored[:, 4:] >> 4]",
                             "[stored[:, 4:] >> 4, stored[:, 4:] & 15]"),
@@ -80,13 +89,20 @@ WRONG = {
     },
     "talk_template": {
         "… stays letters": as_text,
-        "… Begin the answer": ('[*ids, start, *letters("assistant\\n")]', "ids"),
+        "… became letters too": all_letters,
+        "… Begin the answer": ('[*ids, start, *plain("assistant\\n")]', "ids"),
         "… not only the last": ("in messages", "in messages[-1:]"),
-        "… model's to write": ('letters("assistant\\n")]', 'letters("assistant\\n"), end]'),
+        "… Leave the blanks": ('message["content"])', 'message["content"].strip())'),
+        "… follows each <|im_end|>": ('end, *plain("\\n")]', "end]"),
+        "… the last role as well": ('plain("assistant\\n")', 'plain("assistant")'),
+        "… model's to write": ('plain("assistant\\n")]', 'plain("assistant\\n"), end]'),
     },
     "talk_induction": {
         "… that followed it": ("1 - len(pattern) // 2)[1:]", "-len(pattern) // 2)"),
         "… seen nothing twice": ("[1:]", ""),
+        "… last query counts too": ("[1:].mean()", "[1:-1].mean()"),
+        "… ahead of the query": ("1 - len(pattern) // 2)", "len(pattern) // 2 - 1)"),
+        "… not the sum": ("[1:].mean()", "[1:].sum()"),
         "… the token before": ("1 - len(pattern) // 2)[1:]", "-1)"),
         "… second reading alone": ("[1:].mean()", "[1:].sum() / len(pattern)"),
     },
@@ -95,6 +111,8 @@ WRONG = {
                                          "ids[:, 1:]", "ids.reshape(-1, 1)"),
         "… nothing to look back at": ALONE,
         "… forecast the one after": ("ids[:, :-1]", "ids", "ids[:, 1:]", "ids"),
+        "… Return two": ("return best, losses[best]", "return best"),
+        "… not only the first": ("ids[:, :-1]", "ids[:1, :-1]", "ids[:, 1:]", "ids[:1, 1:]"),
         "… smaller loss": ("min(", "max("),
     },
 }  # fmt: skip

@@ -82,26 +82,10 @@ def by_words(h, W, targets):
 
 RIGHT = {
     "fast_vocabulary": [by_words],
-    "fast_pooled": [
-        lambda x, size: np.add.reduceat(x, np.arange(0, len(x), size)) / size,
-        lambda x, size: x.reshape(len(x) // size, size) @ np.full(size, 1 / size),
-    ],
-    "fast_row_products": [lambda x, y: (x[:, None] @ y[:, :, None])[:, 0, 0]],
-    "fast_strides": [lambda shape: [*(4 * np.cumprod((1, *shape[:0:-1]))[::-1])]],
     "fast_pieces": [pieces_by_split, pieces_while],
     "fast_step": [step_into_slices],
 }
 WRONG = {
-    "fast_pooled": {
-        "… The numbers were copied; a reshape": lambda x, size: np.mean(
-            np.split(x, len(x) // size), 1
-        )
-    },
-    "fast_row_products": {"… 1,000 * 1,000 products were made:": lambda x, y: np.diag(x @ y.T)},
-    "fast_strides": {
-        "… In bytes: a number in float32 takes": lambda shape: np.cumprod((1, *shape[:0:-1]))[::-1],
-        "… NumPy makes float64": lambda shape: 8 * np.cumprod((1, *shape[:0:-1]))[::-1],
-    },
     "fast_count": guesses(GUESSES),
     "fast_pieces": {
         "x overwritten": (

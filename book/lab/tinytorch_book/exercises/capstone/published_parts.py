@@ -300,6 +300,10 @@ def _tried(functions: Functions) -> dict[str, Any]:
     ids = made.tokenizer.encode("the lowest dog saw the dogs")
     asked = [{"role": "user", "content": "the dog?"}]
     found = {"tokens": ids, "logits": made.logits(ids), "answer": made.answer(asked, most=8)}
+    cache = made._new_cache()
+    found["logits, token by token"] = np.concatenate(
+        [made._read(ids[:4], cache), *(made._read([i], cache) for i in ids[4:])]
+    )
     return found | {"draw": functions["draw"](np.array([[0.1, 0.6, 0.3]]), np.array([0.8]))}
 
 
