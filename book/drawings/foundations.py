@@ -255,52 +255,59 @@ def graph(said: dict[str, str], role: str, forward: bool, title: str) -> Panel:
     )
 
 
-LETTERS_IN, LETTERS_OUT = "dhnty", "eaiou"  # five of the 38, on either side
-HIDDEN = 4  # circles in the middle
-LEARNED = (0.664, 0.125, 0.065, 0.043, 0.039)  # after an h, by the page's network of seed 0
+BEFORE_LAST, LAST, LETTERS_OUT = "flh", "aio", "tnsdu"  # some of the 38; f and a are read
+ON = (True, False, True, False)  # which of the four in the middle are above zero
+LEARNED = (0.971, 0.0, 0.0, 0.0, 0.0)  # after fa, by the page's network with a kink
 
 
 @drawing
 def first_network() -> list[Panel]:
-    """Two pictures of a network: five letters at the left, four circles, five letters at the right.
+    """Two pictures of a network: letters at the left, four circles, five letters at the right.
 
-    Forward: the letter h is lit. Lines run from it to the four circles, and from each of these to
-    e, a, i, o and u, which all get about the same small chance, 0.03. The letter that came is e,
-    and the surprise is about 3.6. Back: the same lines are dotted and run the other way. They
-    carry the chance minus what came, -0.97 from e, by far the most, and 0.03 from each of the
-    others, and every weight on the way takes a step against it. After 2,000 steps a long bar
-    stands beside e, 0.66, and short ones beside a, i, o and u, of an eighth and less.
+    Forward: at the left stand two groups of three letters, for the letter before last and for the
+    last one; f is lit in the one, a in the other. Lines run from both to four circles in the
+    middle, each marked with a bent line, flat at first and then rising. Two of the circles are
+    above zero and lit: lines go on from them to t, n, s, d and u, which all get about the same
+    small chance, 0.03. The other two are grey, and nothing goes on from them. The letter that
+    came is t, and the surprise is about 3.6. Back: dotted lines run the other way, through the two
+    lit circles only. They carry the chance minus what came, -0.97 from t, by far the most, and
+    0.03 from each of the others, and every weight on the way takes a step against it. After
+    training a long bar stands beside t, 0.97, and none beside the others.
     """
     return [
-        network([1 / 38] * 5, True, "1  Forward: h is read, e came"),
+        network([1 / 38] * 5, True, "1  Forward: f and a are read, t came"),
         network(list(LEARNED), False, "2  Back: what was missing"),
     ]
 
 
 def network(chances: list[float], forward: bool, title: str) -> Panel:
-    """Draw the network with h lit, its values going forward or its gradients going back."""
-    lit, came = LETTERS_IN.index("h"), LETTERS_OUT.index("e")
-    left = [(36, 64 + 36 * i) for i in range(5)]
-    middle = [(110, 82 + 36 * i) for i in range(HIDDEN)]
-    right = [(184, 64 + 36 * i) for i in range(5)]
+    """Draw the network with f and a lit, its values going forward or its gradients going back."""
+    came = LETTERS_OUT.index("t")
+    left = [(36, y) for y in (64, 92, 120, 164, 192, 220)]
+    middle = [(110, 88 + 36 * i) for i in range(len(ON))]
+    right = [(184, 70 + 36 * i) for i in range(5)]
+    read = [(*BEFORE_LAST, *LAST).index(c) for c in "fa"]
+    open_to = [m for m, on in zip(middle, ON, strict=True) if on]
     role, kind = ("token", "line") if forward else ("gradient", "dotted")
 
     def wire(start: tuple[float, float], end: tuple[float, float], strong: bool) -> str:
-        ends = ((start[0] + 12, start[1]), (end[0] - 12, end[1]))
+        ends = ((start[0] + 12, start[1]), (end[0] - 14, end[1]))
         ink = role if forward or strong else "muted"
         return arrow(*(ends if forward else ends[::-1]), role=ink, kind=kind, head=strong)
 
-    wires = [wire(m, r, False) for m in middle for r in (right if forward else right[1:])]
-    wires += [wire(left[lit], m, True) for m in middle]
-    wires += [] if forward else [wire(m, right[came], True) for m in middle]
-    circles = [circle(*at, 10, "token", "full" if i == lit else "box") for i, at in enumerate(left)]
-    circles += [circle(*at, 10, "muted") for at in middle]
+    wires = [wire(m, r, False) for m in open_to for r in (right if forward else right[1:])]
+    wires += [wire(left[i], m, True) for i in read for m in (middle if forward else open_to)]
+    wires += [] if forward else [wire(m, right[came], True) for m in open_to]
+    circles = [circle(*at, 9, "token", "full" if i in read else "box") for i, at in enumerate(left)]
+    for (x, y), on in zip(middle, ON, strict=True):
+        colour = "token" if on else "muted"
+        circles += [circle(x, y, 12, colour), line(f"M{x - 7} {y + 3}h7l6 -8", colour, "line", 2)]
     circles += [
-        circle(*at, 10, "loss" if i == came else "token", "box") for i, at in enumerate(right)
+        circle(*at, 9, "loss" if i == came else "token", "box") for i, at in enumerate(right)
     ]
     letters = [
         text(12, y, c, "token", face="mono", size=15)
-        for c, (_, y) in zip(LETTERS_IN, left, strict=True)
+        for c, (_, y) in zip((*BEFORE_LAST, *LAST), left, strict=True)
     ]
     told = []
     for i, (c, p, (_, y)) in enumerate(zip(LETTERS_OUT, chances, right, strict=True)):
@@ -315,16 +322,16 @@ def network(chances: list[float], forward: bool, title: str) -> Panel:
             told.append(line(f"M268 {y}h{round(60 * p, 1)}", colour, "line", 9))
     heads = ["chance"] if forward else ["gradient", "learned"]
     places = [(240, heads[0])] if forward else [(244, heads[0]), (298, heads[1])]
-    foot = "surprise at e: about 3.6" if forward else "each weight: one step against its gradient"
+    foot = "surprise at t: about 3.6" if forward else "each weight: one step against its gradient"
     return panel(
         340,
-        270,
+        276,
         wires,
         circles,
         letters,
         told,
-        [note(x, 38, words) for x, words in places],
-        text(170, 250, foot, "loss" if forward else "gradient", size=13),
+        [note(x, 44, words) for x, words in places],
+        text(170, 258, foot, "loss" if forward else "gradient", size=13),
         title=title,
     )
 

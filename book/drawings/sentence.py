@@ -42,8 +42,8 @@ def sentence_lookup() -> list[Panel]:
 def sentence_positions() -> list[Panel]:
     """Six words, their ids and vectors; under each a clock with one hand.
 
-    At the it points to the right, and from token to token it turns by a sixth: up and to the right
-    at dog, up and to the left at barked, to the left at because, and then on through the lower
+    At the it points up, and from token to token it turns clockwise by a sixth: up and to the right
+    at dog, down and to the right at barked, straight down at because, and then on through the left
     half.
     """
     return stages("positions")
@@ -152,7 +152,7 @@ def clocks(y: float, role: str) -> list[str]:
     pieces = [label(y + 16, "position", role)]
     for i, x in enumerate(PLACES):
         turn = 2 * pi * i / len(WORDS)
-        hand = f"M{x} {y + 16}l{14 * np.cos(turn):.1f} {-14 * np.sin(turn):.1f}"
+        hand = f"M{x} {y + 16}l{14 * np.sin(turn):.1f} {-14 * np.cos(turn):.1f}"
         pieces += [circle(x, y + 16, 15, "position"), line(hand, "position", "thick")]
     return pieces
 

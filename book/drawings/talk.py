@@ -9,7 +9,7 @@ LOW, HIGH = 5, 4
 
 @drawing
 def four_bits() -> list[Panel]:
-    """A block of twenty bytes, and one of its bytes, which holds two of its 32 numbers.
+    """A group of twenty bytes, and one of its bytes, which holds two of its 32 numbers.
 
     On the left a row of twenty cells: two are marked as the scale, 0.12683, two as the smallest
     number, −0.73047, and sixteen as two integers each. On the right the first of these sixteen
@@ -34,7 +34,7 @@ def block() -> Panel:
         text(0, 132, f"smallest {minus(SMALLEST, 5)}", "norm", size=12.5, anchor="start"),
         arrow((3 * wide, 124), (3 * wide, 106), role="norm"),
     ]
-    return panel(340, 148, pieces, title="A block: 20 bytes for 32 numbers")
+    return panel(340, 148, pieces, title="A group: 20 bytes for 32 numbers")
 
 
 def byte() -> Panel:

@@ -30,7 +30,7 @@ TIME = re.compile(
     rf"|\b(?:{NUMBER}|few|some|several)\s(?:{UNIT.replace('seconds?', 'seconds')})\b"
     r"|\b(?:half an?|of a|an?)\s(?:millisecond|minute|hour)\b|\b(?:half|of) a second\b"
 )
-CLOCKS = {"perf_counter", "process_time", "monotonic", "timeit"}
+CLOCKS = {"perf_counter", "process_time", "thread_time", "monotonic", "timeit"}
 
 
 # What a page holds ----------------------------------------------------------------------------

@@ -13,9 +13,7 @@ import tinytorch
 FEW = 4  # chapters: what no more of them import from the laboratory, they explain themselves
 # Inner names that a single chapter imports, to show what is behind others.
 EXPLAINED = {
-    "tinytorch.core.chunks.chunks",
     "tinytorch.core.products",
-    "tinytorch.text.file_encodings.decode_text",
     "tinytorch.text.tokenizer_files.bytes_to_letters",
 }
 KINDS = {"py:module", "py:class", "py:exception", "py:function", "py:data"}
