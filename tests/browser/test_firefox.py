@@ -39,7 +39,8 @@ def run(firefox, number, code):
         number - 1,
         code,
     )
-    firefox.click(f"[aria-label='cell {number}'] button")
+    name = firefox.run(f"return tinytorchLive.cells[{number - 1}].name")
+    firefox.click(f"[aria-label='{name}'] button")
 
 
 def ended(firefox, number):

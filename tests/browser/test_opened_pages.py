@@ -137,7 +137,7 @@ def test_the_landing_page_is_light(visit):
 
 
 def test_a_formula_is_a_tab_stop_only_while_it_must_be_scrolled(visit):
-    page = visit.open("book/attention/positions-in-attention")
+    page = visit.open("book/after/preferences")
     page.evaluate(UNFOLD)
     page.set_viewport_size(PHONE)
     page.wait_for_function(SCROLLABLE_BY_KEYBOARD)

@@ -9,8 +9,8 @@ from visit import READY, Visit
 CHOICES = "book/foundations/tensors"
 NUMBER = "book/transformer/normalisation-and-mlp"
 ANSWER = ".tt-prediction + .tt-answer"
-DEEPER = "deeper-what-does-an-addition-look-like-in-the-package"  # of CHOICES
-IN_THE_ANSWER = "A perfect model, and a loss of 1.333."  # of CHOICES
+DEEPER = "deeper-how-do-the-shapes-lead-to-a-score-for-every-token"  # of CHOICES
+IN_THE_ANSWER = "A perfect model has a loss of 1.333"  # of CHOICES
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
@@ -31,7 +31,7 @@ def test_the_answer_waits_for_a_choice_by_key_and_survives_a_reload(visit):
     page = visit.open_live(CHOICES)
     assert not seen(page)
     assert page.locator(".tt-prediction__mark:visible").count() == 0
-    choice(page, "none: Python").focus()
+    choice(page, "none, because Python").focus()
     page.keyboard.press("Enter")
     assert seen(page)
     assert page.locator(".tt-prediction__mine:visible").inner_text() == "Your prediction"
@@ -41,7 +41,7 @@ def test_the_answer_waits_for_a_choice_by_key_and_survives_a_reload(visit):
     page.reload()
     page.wait_for_function(READY)
     assert seen(page)
-    assert choice(page, "none: Python").get_attribute("aria-pressed") == "true"
+    assert choice(page, "none, because Python").get_attribute("aria-pressed") == "true"
     assert visit.problems == []
 
 
@@ -66,11 +66,11 @@ def test_a_link_opens_the_fold_that_it_leads_into(visit):
     page.goto(f"{visit.site}{CHOICES}.html#{DEEPER}")
     page.reload()
     fold.and_(page.locator("[open]")).wait_for()
-    page.goto(f"{visit.site}{NUMBER}.html#a-little-thirty-times")
+    page.goto(f"{visit.site}{NUMBER}.html#a-small-error-thirty-layers-deep")
     assert answer(page).get_attribute("open") is None, "the question is no part of the answer"
 
 
-@pytest.mark.parametrize(("word", "opened"), [("shortcut", False), ("collect", True)])
+@pytest.mark.parametrize(("word", "opened"), [("shortcut", False), ("skeleton", True)])
 def test_a_search_opens_the_fold_that_alone_contains_its_words(visit, word, opened):
     page = visit.open(CHOICES)
     page.evaluate(f"localStorage.setItem('sphinx_highlight_terms', '{word}')")
@@ -101,5 +101,5 @@ def test_without_scripts_predictions_and_deeper_sections_are_plain_folds(browser
     assert page.get_by_text("This one is right").is_visible()
     fold = page.locator(f"#{DEEPER}")
     fold.locator("summary").click()
-    assert fold.get_by_text("There is no broadcasting in it").is_visible()
+    assert fold.get_by_text("the skeleton of a GPT").is_visible()
     context.close()

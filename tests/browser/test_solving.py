@@ -15,7 +15,7 @@ import tinytorch
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.usefixtures("python_inside")]
 IMPORTS = """\
 import numpy as np
-from tinytorch import Tensor, functional, ops
+from tinytorch import Module, Parameter, Tensor, functional, ops
 from tinytorch_book import check
 """
 STORAGE = "({ ...localStorage })"
@@ -55,9 +55,9 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
     ids = boxes.evaluate_all("(boxes) => boxes.map((box) => box.id)")
     number = solve(visit, ids[0])
     said = visit.page.evaluate(VOICE)
-    assert said.startswith(f"cell {number}: Solved: 1 of 1 point.") and "Next: Exercise " in said
+    assert said.startswith("exercise 1: Solved: 1 of 1 point.") and "Next: Exercise " in said
     assert cell(visit, number).locator('.tt-report[data-state="solved"]').count() == 1
-    assert focused(visit) == f"Check cell {number}"
+    assert focused(visit) == "Check exercise 1"
     assert visit.page.locator(".tt-live__points").inner_text().startswith("You have 1 of ")
     assert visit.page.locator(".bd-links .tt-live__count").inner_text().startswith("1/")
     cell(visit, number).get_by_role("link", name="Next: Exercise ").click()
@@ -67,7 +67,7 @@ def test_success_is_announced_links_to_the_next_exercise_and_saves_the_code(open
     assert link.get_attribute("href") == f"#{ids[1]}", "which was passed over"
 
     landing = opened(PAGES[0])
-    count = landing.page.locator("#the-path .tt-live__count")
+    count = landing.page.locator(".bd-links .tt-live__count")
     assert count.count() == 1 and count.inner_text().startswith("2/")
     assert landing.page.locator(".tt-progress__text").inner_text().startswith("2 of ")
     work = json.loads(saved_file(landing.page))

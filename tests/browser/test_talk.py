@@ -146,7 +146,7 @@ def texts_of(tokens):
 def test_at_first_the_panel_states_the_cost_and_requests_nothing(context, site, server):
     known = {**server.known, "size": 98_362_432}
     panel = Panel(context, site, known)
-    assert "has 98 MB" in panel.told and "It comes from this site, once" in panel.told
+    assert "a file of 98 MB" in panel.told and "It comes from this site, once" in panel.told
     assert panel.button("Fetch the model (98 MB)").is_visible()
     assert panel.place.get_by_role("button").count() == 1
     assert server.requests == [] and panel.visit.problems == []
@@ -161,9 +161,9 @@ def test_the_download_can_be_paused_resumed_and_forgotten(panel, server):
     panel.wait("part")
     assert re.search(r"\d MB of \d MB have come", panel.told)
     focused = "document.activeElement.textContent"
-    assert panel.page.evaluate(focused) == "Resume", "where the button was that is gone"
+    assert panel.page.evaluate(focused) == "Resume fetching", "where the button was that is gone"
     server.faults = []
-    panel.press("Resume")
+    panel.press("Resume fetching")
     panel.wait("whole")
     assert (server.pieces[1], "bytes=10000-") in server.requests, "on from where it was"
     panel.press("Forget the model")
@@ -314,7 +314,7 @@ def test_each_state_is_accessible_and_stays_on_the_page(context, site, server, s
     server.faults = [None, 403]
     panel.press("Fetch the model")
     check("part")
-    panel.press("Resume")
+    panel.press("Resume fetching")
     check("whole")
     panel.ask("x" * 200)
     panel.place.get_by_label("What else could it have said?").press("ArrowRight")

@@ -96,7 +96,8 @@ def test_a_model_is_trained_paused_trained_on_and_kept(training, visit):
     assert visit.problems == []
 
 
-def test_a_cell_runs_while_a_model_is_trained_and_its_stop_loses_nothing(training):
+def test_a_cell_runs_while_a_model_is_trained_and_its_stop_loses_nothing(visit):
+    training = Training(visit, PAGE)
     page = training.page
     training.of("go").click()
     page.wait_for_function(STEPS)

@@ -244,7 +244,7 @@ def test_without_scripts_a_sentence_says_what_to_do(browser, site):
     context = browser.new_context(java_script_enabled=False, viewport=PHONE)
     page = context.new_page()
     page.goto(f"{site}{YOURS}.html")
-    assert "put the path of your file in place of" in page.locator(".tt-file").first.inner_text()
+    assert "in place of your-text.txt" in page.locator(".tt-file").first.inner_text()
     assert page.locator(".tt-file button").count() == 0
     context.close()
 
