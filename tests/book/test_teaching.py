@@ -75,18 +75,20 @@ def read_in(weeks):
     ]
 
 
+def rows_of(weeks):
+    """The rows of the syllabus of so many weeks, and the row of the whole course."""
+    tables = [t for t in soup(PAGE).select("article table") if t.th.get_text() == "week"]
+    return next(t for t in tables if len(t.select("tbody tr")) == weeks + 1).select("tbody tr")
+
+
 @pytest.mark.parametrize("weeks", [6, 12])
 def test_no_week_of_a_syllabus_has_more_than_three_chapters(weeks):
-    tables = [t for t in soup(PAGE).select("article table") if t.th.get_text() == "week"]
-    rows = next(t for t in tables if len(t.select("tbody tr")) == weeks + 1).select("tbody tr")
-    assert all(0 < len(linked([row])) <= 3 for row in rows[:-1])
+    assert all(0 < len(linked([row])) <= 3 for row in rows_of(weeks)[:-1])
 
 
 @pytest.mark.parametrize("weeks", [6, 12])
 def test_a_syllabus_has_its_chapters_once_and_sums_the_hours_of_the_cards(weeks):
-    tables = [t for t in soup(PAGE).select("article table") if t.th.get_text() == "week"]
-    rows = next(t for t in tables if len(t.select("tbody tr")) == weeks + 1).select("tbody tr")
-    read = read_in(weeks)
+    rows, read = rows_of(weeks), read_in(weeks)
     assert linked(rows) == [page_of(chapter) for chapter in read]
     told = re.search(r"([\d.]+) h, .*; (\d+) exercises", rows[-1].get_text())
     hours = sum(minutes_of(chapter) for chapter in read) / 60

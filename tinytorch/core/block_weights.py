@@ -30,7 +30,6 @@ class BlockLinear(Module):
 
     Attributes:
         in_features: the length of the last axis of the input; `out_features` likewise.
-        num_weights: how many numbers the bytes hold.
         weight: the bytes, a `Constant`.
         kind: their format.
 
@@ -48,7 +47,6 @@ class BlockLinear(Module):
 
     def __init__(self, stored: np.ndarray, kind: str) -> None:
         self.out_features, self.in_features = _check(self, stored, kind)
-        self.num_weights = self.out_features * self.in_features
         self.weight, self.kind = Constant(stored), kind
 
     @quantized_by(lambda part, dtype: part)
@@ -72,7 +70,6 @@ class BlockEmbedding(Module):
     Attributes:
         vocab_size: the number of tokens.
         embed_dim: the length of each vector.
-        num_weights: how many numbers the bytes hold.
         weight: the bytes, a `Constant`.
         kind: their format.
 
@@ -91,7 +88,6 @@ class BlockEmbedding(Module):
 
     def __init__(self, stored: np.ndarray, kind: str) -> None:
         self.vocab_size, self.embed_dim = _check(self, stored, kind)
-        self.num_weights = self.vocab_size * self.embed_dim
         self.weight, self.kind = Constant(stored), kind
 
     @quantized_by(lambda part, dtype: part)
@@ -111,7 +107,12 @@ def numbers_in_blocks(model: Module) -> dict[int, int]:
     """How many numbers the bytes of each weight in blocks hold, by the weight's `id`."""
     modules = (part for _, part in model.named_modules())
     parts = (part for part in modules if isinstance(part, (BlockEmbedding, BlockLinear)))
-    return {id(part.weight): part.num_weights for part in parts}
+    return {id(part.weight): _numbers(part.weight.size, part.kind) for part in parts}
+
+
+def _numbers(num_bytes: int, kind: str) -> int:
+    """How many numbers so many bytes of this format hold."""
+    return num_bytes // BLOCKS[kind].itemsize * BLOCK
 
 
 def _check(part: Module, stored: np.ndarray, kind: str) -> tuple[int, int]:
@@ -133,7 +134,7 @@ def _check(part: Module, stored: np.ndarray, kind: str) -> tuple[int, int]:
 def block_product(x: TensorLike, *, stored: np.ndarray, kind: str) -> Result:
     """`x @ W.T`, with `W` in blocks."""
     x = np.asarray(x)
-    numbers = stored.shape[1] // BLOCKS[kind].itemsize * BLOCK
+    numbers = _numbers(stored.shape[1], kind)
     if x.ndim == 0 or x.shape[-1] != numbers:
         wanted = f"the last axis must have length {numbers}"
         raise ValueError(f"block_product: input {x.shape} does not fit the weight; {wanted}")

@@ -216,7 +216,7 @@ class GPT(Module):
         self.rotary_base = rotary_base
         gpt_options.check(self, norm=norm, attention=attention, mlp=mlp)
         block = TransformerBlock if pre_norm else PostNormBlock
-        with initial_weights(self, rng):  # at its end, from GPT-2's
+        with initial_weights(self, rng):  # as GPT-2's, drawn at its end
             self.token_embedding = Embedding(vocab_size, embed_dim)
             self.position_embedding, in_attention = gpt_positions.positions_of(self)
             self.dropout = Dropout(dropout)

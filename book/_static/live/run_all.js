@@ -2,6 +2,7 @@
 
 import { make } from "./elements.js";
 import { duration, notLoaded } from "./rows.js";
+import { SLOW, secondsOf } from "./run_and_check_button.js";
 
 // Of a page, what it runs: all but the exercises, which wait for their reader.
 const toRun = (page) => page.cells.filter((cell) =>
@@ -31,8 +32,8 @@ export function runAllCells(page, element) {
     const list = toRun(page);
     [running, stopped] = [true, false];
     offer();
-    const seconds = list.reduce((sum, { info }) => sum + (info.smaller ? 0 : info.expected ?? 0), 0);
-    const takes = seconds > 2 ? `, about ${duration(seconds)} in all` : "";
+    const seconds = secondsOf(list);
+    const takes = seconds > SLOW ? `, about ${duration(seconds)} in all` : "";
     page.announce(`Running ${list.length} cells${takes}`);
     let last;
     const failed = await page.runAll(list, (cell, i) => {

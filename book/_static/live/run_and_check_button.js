@@ -128,7 +128,7 @@ export class RunAndCheckButton {
 const counted = (list) => list.length === 1 ? "1 cell" : `${list.length} cells`;
 
 // The seconds that cells take in the browser, at their smaller size nearly none.
-const secondsOf = (list) =>
+export const secondsOf = (list) =>
   list.reduce((sum, { info }) => sum + (info.smaller ? 0 : info.expected ?? 0), 0);
 
 // Whether there are cells that may be run unasked: as the book has them, and known to be short.

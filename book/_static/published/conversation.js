@@ -173,7 +173,8 @@ export class Conversation {
       lines.forEach(online);
     } });
     const stopped = result.type === "stopped" || this.stopped;
-    const why = stopped ? (result.lost ? "Stopped. Python had to stop too: run the cells above again." : "Stopped.") : result.type === "done" ? error : `Python could not run here: ${result.text}.`;
+    const ended = result.lost ? "Stopped. Python had to stop too: run the cells above again." : "Stopped.";
+    const why = stopped ? ended : result.type === "done" ? error : `Python could not run here: ${result.text}.`;
     if (!result.ok && !stopped) this.loadedIn = null; // a cell may have taken a name
     return { ...result, ok: Boolean(result.ok), why };
   }

@@ -129,15 +129,9 @@ def lora_by_hand(answer: Any) -> Cases:
 # New tokens beside LoRA ----------------------------------------------------------------------
 
 
-def _base(sizes: Any) -> GPT:
-    model = GPT(*sizes)
-    lively(model)
-    return model
-
-
 def _adapted_to(sizes: Any, n: int, seed: int = 0, rows: bool = True) -> GPT:
     """A model with LoRA and new tokens, whose rows have learned, or are still the mean."""
-    model = add_tokens(_base(sizes), n)
+    model = add_tokens(lively(GPT(*sizes)), n)
     add_lora(model, rank=2, rng=0)
     for i, p in enumerate(model.trainable_parameters()):
         p.data = drawn(p.shape, seed=seed + i)[0]
@@ -165,7 +159,7 @@ def _again(save: Any, sizes: Any, n: int, load: Any, known: bool = False, after:
     """The logits of a model that was saved, and others `after` it, and loaded into a plain one."""
     saved, *_ = [_saved(save, sizes, n, seed) for seed in range(after + 1)]
     before = {name: array.copy() for name, array in saved.items()}
-    model = load(_base(sizes), saved, n)
+    model = load(lively(GPT(*sizes)), saved, n)
     if not same(saved, before, 0.0):
         raise NotYet("`saved` is no longer what it was", "Work on a copy: it is to be used again.")
     return _logits(model, sizes, 0)[..., : sizes[0]] if known else _logits(model, sizes, n)
@@ -189,7 +183,7 @@ def lora_tokens(save: Any, load: Any) -> Cases:
     own = "All that my_load needs stands in the dictionary that it gets."
     for sizes, n in (((7, 8, 2, 2, 6), 3), ((9, 4, 1, 1, 5), 1)):
         tuned, told = _adapted_to(sizes, n), f"{n} new beside {sizes[0]}"
-        as_mean, plain = _logits(_adapted_to(sizes, n, rows=False), sizes, n), _base(sizes)
+        as_mean, plain = _logits(_adapted_to(sizes, n, rows=False), sizes, n), lively(GPT(*sizes))
         yield case(
             f"{told}: what the model says after known tokens", save, sizes, n,
             run=partial(_again, load=load, known=True), hint=rows,
