@@ -3,7 +3,12 @@
 from drawn import faults
 from visit import OVERFLOW, PHONE, SETTLED
 
-SCROLL = "figure => figure.scrollIntoView({block: 'center'})"
+# It may stand in the answer of a prediction, which is folded.
+SCROLL = """figure => {
+    const folds = [...document.querySelectorAll('details')].filter(e => e.contains(figure));
+    folds.forEach(fold => { fold.open = true; });
+    figure.scrollIntoView({block: 'center'});
+}"""
 BEGUN = "figure => figure.moving !== undefined"
 SMALL_HANDLES = """figure => [
     ...figure.querySelectorAll('input[type=range], .tt-moving label:has(input), button')
